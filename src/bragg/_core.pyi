@@ -1,0 +1,67 @@
+"""The native core: context stacks, sessions, backends. `bragg.record` is its only user."""
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+class Scope:
+    """A named region: context manager and decorator. Reusable and re-entrant."""
+
+    name: str
+    def __init__(self, name: str) -> None: ...
+    def __enter__(self) -> Scope: ...
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def __call__(self, function: _F) -> _F: ...
+
+class Session:
+    """One recording: a capture file that fills until `stop`.
+
+    Raises:
+        OSError: `part_path` cannot be created (errno set).
+        RuntimeError: The backend is not available; the message says why and what to do.
+    """
+
+    id: int
+    active: bool
+    def __init__(
+        self,
+        part_path: str,
+        *,
+        backend: str,
+        context: str,
+        data: str,
+        flush_interval_ms: int = 1000,
+        sample_interval_us: int = 0,
+        meta: str = "{}",
+        cupti_candidates: Sequence[str] = (),
+    ) -> None: ...
+    def activate(self) -> None: ...
+    def deactivate(self, flush: bool = True) -> None: ...
+    def flush(self) -> None: ...
+    def stop(self, meta: str = "{}") -> None: ...
+    def statistics(self) -> dict[str, Any]: ...
+
+def enter_scope(name: str) -> int: ...
+def exit_scope() -> None: ...
+def context_depth() -> int: ...
+def recording() -> bool: ...
+def library_path() -> str: ...
+def set_root_frame() -> None:
+    """Hide the Python frames from the caller outwards on this thread."""
+
+def lend_context() -> None:
+    """Threads without a context of their own inherit this thread's, until `return_context`."""
+
+def return_context() -> None: ...
+def sample() -> None:
+    """Take one host sample of the calling thread now."""
+
+def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
+    """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""
