@@ -1,0 +1,1 @@
+"""A profiler for GPU programs."""

@@ -1,0 +1,26 @@
+"""The data model: profiles as numpy columns, without I/O and without clocks."""
+
+from bragg.model.finding import Finding, Severity
+from bragg.model.kernels import KernelTable
+from bragg.model.metric import Combine, Metric, MetricKind
+from bragg.model.profile import Profile
+from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackKind, TrackTable
+from bragg.model.tree import CallTree, FrameKind, FrameTable
+
+__all__ = [
+    "CallTree",
+    "Combine",
+    "CounterTable",
+    "Finding",
+    "FlowTable",
+    "FrameKind",
+    "FrameTable",
+    "KernelTable",
+    "Metric",
+    "MetricKind",
+    "Profile",
+    "Severity",
+    "SliceTable",
+    "TrackKind",
+    "TrackTable",
+]

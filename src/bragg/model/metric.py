@@ -1,0 +1,81 @@
+"""Numbers measured at the nodes of a call tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Combine", "Metric", "MetricKind"]
+
+
+class MetricKind(Enum):
+    """How a metric behaves along a call path."""
+
+    INCLUSIVE = "inclusive"
+    """A node's value is its own plus that of its descendants."""
+    EXCLUSIVE = "exclusive"
+    """A node's value is its own alone; values of several nodes may be added."""
+    PROPERTY = "property"
+    """A fact about the node alone; values of several nodes do not add up."""
+
+
+class Combine(Enum):
+    """How the own values of nodes that become one node are combined."""
+
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+
+    @property
+    def ufunc(self) -> np.ufunc:
+        """The binary numpy function; the extremes skip NaN, which means no value."""
+        return {Combine.SUM: np.add, Combine.MIN: np.fmin, Combine.MAX: np.fmax}[self]
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """One metric over all nodes of a tree.
+
+    Attributes:
+        name: As users name it.
+        unit: `ns`, `B`, or `1` for counts.
+        kind: See `MetricKind`.
+        own: [n_nodes]: int64 or float64; float64 for properties, NaN where a node has none.
+        combine: What happens when nodes become one; only properties choose.
+    """
+
+    name: str
+    unit: str
+    kind: MetricKind
+    own: NDArray[Any]
+    combine: Combine = field(default=Combine.SUM)
+
+    def __post_init__(self) -> None:
+        is_property = self.kind is MetricKind.PROPERTY
+        whole = np.issubdtype(np.asarray(self.own).dtype, np.integer)
+        object.__setattr__(
+            self, "own", np.ascontiguousarray(self.own, np.int64 if whole and not is_property else np.float64)
+        )
+        if is_property == (self.combine is Combine.SUM):
+            raise ValueError(f"metric {self.name}: a {self.kind.value} metric cannot combine by {self.combine.value}")
+
+    def with_own(self, own: NDArray[Any]) -> Metric:
+        """The same metric over other nodes."""
+        return Metric(self.name, self.unit, self.kind, own, self.combine)
+
+    def gather(self, target: NDArray[Any], n_nodes: int) -> Metric:
+        """The metric after nodes moved.
+
+        Args:
+            target: [n_nodes before]: the node that each node became part of; -1 drops its value.
+            n_nodes: Nodes after the move.
+        """
+        empty = np.nan if self.kind is MetricKind.PROPERTY else 0
+        own = np.full(n_nodes, empty, self.own.dtype)
+        kept = target >= 0
+        self.combine.ufunc.at(own, target[kept], self.own[kept])
+        return self.with_own(own)

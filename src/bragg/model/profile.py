@@ -1,0 +1,112 @@
+"""One recording: a call tree with metrics, and what happened when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from bragg.errors import UsageError
+from bragg.model.finding import Finding
+from bragg.model.kernels import KernelTable
+from bragg.model.metric import Metric, MetricKind
+from bragg.model.table import Table
+from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackTable, launch_flows
+from bragg.model.tree import CallTree
+
+__all__ = ["Profile"]
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Everything bragg knows of one run, or of several that were merged.
+
+    Attributes:
+        meta: Facts about the run: program, machine, versions, dropped records. JSON values.
+        tree: The calling contexts.
+        metrics: By name, each over all nodes of `tree`.
+        tracks: Lanes of the timeline; empty when only the tree was recorded.
+        slices: What ran on them, ordered by track and start.
+        counters: Values over time.
+        kernels: Launch configurations.
+        findings: What analyses found.
+        sources: Text of source files, by the name that frames carry.
+    """
+
+    meta: dict[str, Any]
+    tree: CallTree
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    tracks: TrackTable = field(default_factory=TrackTable.empty)
+    slices: SliceTable = field(default_factory=SliceTable.empty)
+    counters: CounterTable = field(default_factory=CounterTable.empty)
+    kernels: KernelTable = field(default_factory=KernelTable.empty)
+    findings: list[Finding] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def flows(self) -> FlowTable:
+        """Arrows from launches to the device slices that they caused."""
+        return launch_flows(self.slices, self.tracks)
+
+    def metric(self, name: str) -> Metric:
+        """A metric by name.
+
+        Raises:
+            UsageError: The profile has no such metric.
+        """
+        if name not in self.metrics:
+            known = ", ".join(sorted(self.metrics)) or "none"
+            raise UsageError(f"this profile has no metric {name!r}", hint=f"It has: {known}")
+        return self.metrics[name]
+
+    def own(self, name: str) -> NDArray[Any]:
+        """Value of each node without its descendants: [n_nodes], int64 or float64."""
+        return self.metric(name).own
+
+    def inclusive(self, name: str) -> NDArray[Any]:
+        """Value to show at each node: with its descendants, or its own where the metric does not add up."""
+        if name not in self._inclusive:
+            metric = self.metric(name)
+            adds_up = metric.kind is MetricKind.INCLUSIVE
+            self._inclusive[name] = self.tree.sum_up(metric.own) if adds_up else metric.own
+        return self._inclusive[name]
+
+    def total(self, name: str) -> float:
+        """An inclusive metric over the whole run."""
+        return self.inclusive(name)[0].item()  # type: ignore[no-any-return]
+
+    def check(self) -> None:
+        """Check the laws between the tables.
+
+        Raises:
+            ValueError: A law is broken; the message names it.
+        """
+        self.tree.check()
+        for metric in self.metrics.values():
+            _require(len(metric.own) == len(self.tree), f"metric {metric.name} has a value for each node")
+        for table, name, limit in (
+            (self.slices, "node", len(self.tree)),
+            (self.slices, "track", len(self.tracks)),
+            (self.counters, "track", len(self.tracks)),
+            (self.kernels, "frame", len(self.tree.frames)),
+        ):
+            _require(_within(table, name, limit), f"every {name} of {type(table).__name__} exists")
+        _require(bool((self.slices.duration_ns >= 0).all()), "no slice ends before it starts")
+        for finding in self.findings:
+            _require(finding.node is None or 0 <= finding.node < len(self.tree), "every node of a finding exists")
+
+    @cached_property
+    def _inclusive(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+
+def _within(table: Table, name: str, limit: int) -> bool:
+    values = getattr(table, name)
+    return not len(values) or bool(values.min() >= 0 and values.max() < limit)
+
+
+def _require(law_holds: bool, law: str) -> None:
+    if not law_holds:
+        raise ValueError(f"broken profile: {law}")

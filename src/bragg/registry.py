@@ -1,0 +1,56 @@
+"""Plug-in tables: a name leads to `module:object`, which is imported at first use."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bragg.errors import UsageError
+
+__all__ = ["FORMATS", "Registry"]
+
+
+class Registry(Mapping[str, Any]):
+    """A table of plug-ins of one kind; looking one up imports its module.
+
+    Args:
+        kind: What the rows are, for messages.
+        rows: Name to `module:object`.
+    """
+
+    def __init__(self, kind: str, rows: Mapping[str, str]) -> None:
+        self._kind = kind
+        self._rows = dict(rows)
+
+    def __getitem__(self, name: str) -> Any:
+        """The object of a row.
+
+        Raises:
+            UsageError: No row has this name.
+        """
+        if name not in self._rows:
+            raise UsageError(f"unknown {self._kind} {name!r}", hint=f"Choose one of: {', '.join(self._rows)}")
+        module, _, attribute = self._rows[name].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+# Each object is a `bragg.formats.Format`.
+FORMATS = Registry(
+    "format",
+    {
+        "bragg": "bragg.formats.bragg:FORMAT",
+        "capture": "bragg.formats.capture:FORMAT",
+        "hatchet": "bragg.formats.hatchet:FORMAT",
+        "chrome": "bragg.formats.chrome:FORMAT",
+        "perfetto": "bragg.formats.perfetto:FORMAT",
+        "speedscope": "bragg.formats.speedscope:FORMAT",
+        "collapsed": "bragg.formats.collapsed:FORMAT",
+    },
+)
