@@ -61,14 +61,14 @@ bool check_equal(const A& a, const B& b, const char* expression, const char* fil
 
 }  // namespace bragg::test
 
-#define TEST(name)                                                                      \
-  static void name();                                                                   \
+#define TEST(name)                                                                         \
+  static void name();                                                                      \
   [[maybe_unused]] static const bool name##_is_registered = bragg::test::add(#name, name); \
   static void name()
 
 #define CHECK(condition) bragg::test::check(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
 #define CHECK_EQ(a, b) bragg::test::check_equal((a), (b), #a " == " #b, __FILE__, __LINE__)
-#define REQUIRE(condition) \
-  do {                     \
+#define REQUIRE(condition)         \
+  do {                             \
     if (!CHECK(condition)) return; \
   } while (false)

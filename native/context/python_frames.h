@@ -1,0 +1,111 @@
+// The Python call path of the calling thread, read from the interpreter's own frames: no GIL, no reference counts, no
+// allocation, no Python object created. The thread that asks is inside the frames it reads, so they cannot go away.
+//
+// Threads: any, each for itself. Meant for calls out of Python (driver callbacks, C functions). A signal handler may
+// use it only where the interpreter cannot be between linking and filling a frame.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "context/python_layout.h"
+
+namespace bragg {
+
+struct RawFrame {
+  const void* code;             // the code object; kept alive by the frame, not by us
+  uint32_t instruction_offset;  // bytes from the first instruction: the call that is under way
+  const void* frame;            // identity of the frame while it runs
+};
+
+// One thread at a time (the import of the extension module). An invalid layout switches the walk off. Earlier layouts
+// stay allocated: another thread may be walking with one.
+void set_python_layout(const PythonLayout& layout);
+
+namespace detail {
+
+extern std::atomic<const PythonLayout*> python_layout;  // null: no walk
+
+template <class T>
+[[nodiscard]] inline T read(const void* object, uint32_t offset) noexcept {
+  T value;
+  std::memcpy(&value, static_cast<const std::byte*>(object) + offset, sizeof value);
+  return value;
+}
+
+}  // namespace detail
+
+[[nodiscard]] inline bool python_walk_available() noexcept {
+  return detail::python_layout.load(std::memory_order_acquire) != nullptr;
+}
+
+// Innermost frame first. Empty on a thread without Python and when no layout is set. Do not keep it across Python code.
+class PythonFrameIterator {
+ public:
+  PythonFrameIterator() noexcept : layout_(detail::python_layout.load(std::memory_order_acquire)) {
+    if (layout_ != nullptr) frame_ = innermost();
+  }
+
+  [[nodiscard]] bool next(RawFrame& out) noexcept {
+    while (frame_ != nullptr) {
+      const void* frame = frame_;
+      frame_ = detail::read<const void*>(frame, layout_->frame_previous);
+      if (is_internal(frame)) continue;
+      const auto code = reference(frame, layout_->frame_code);
+      out = {reinterpret_cast<const void*>(code), instruction_offset(frame, code), frame};
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  [[nodiscard]] const void* innermost() const noexcept {
+    const void* state = layout_->thread_state();
+    if (state == nullptr) return nullptr;
+    const auto* top = detail::read<const void*>(state, layout_->thread_state_frame);
+    return layout_->has_cframe != 0 && top != nullptr ? detail::read<const void*>(top, layout_->cframe_frame) : top;
+  }
+
+  [[nodiscard]] uintptr_t reference(const void* frame, uint32_t offset) const noexcept {
+    return detail::read<uintptr_t>(frame, offset) & layout_->reference_mask;
+  }
+
+  [[nodiscard]] bool is_internal(const void* frame) const noexcept {
+    return detail::read<int8_t>(frame, layout_->frame_owner) >= layout_->first_internal_owner ||
+           reference(frame, layout_->frame_function) == layout_->internal_function;
+  }
+
+  // A frame that has not begun is at its first instruction, whose predecessor 3.10 to 3.12 then hold.
+  [[nodiscard]] uint32_t instruction_offset(const void* frame, uintptr_t code) const noexcept {
+    int64_t offset;
+    if (layout_->instruction_is_index != 0) {
+      offset = int64_t{2} * detail::read<int32_t>(frame, layout_->frame_instruction);
+    } else {
+      const auto instruction = detail::read<uintptr_t>(frame, layout_->frame_instruction);
+      offset = static_cast<int64_t>(instruction - code - layout_->code_instructions);
+    }
+    return offset > 0 ? static_cast<uint32_t>(offset) : 0;
+  }
+
+  const PythonLayout* layout_;
+  const void* frame_ = nullptr;
+};
+
+// Writes up to `capacity` frames, innermost first and up to and including `stop_frame` (null: all); returns how many.
+[[nodiscard]] uint32_t walk_python_frames(RawFrame* out, uint32_t capacity, const void* stop_frame) noexcept;
+
+// Identity of the innermost frame; null on a thread without Python.
+[[nodiscard]] const void* current_python_frame() noexcept;
+
+struct ExpectedFrame {
+  const void* code;
+  int line;  // 0: the instruction has none
+};
+
+// Whether the walk of this thread gives exactly these frames, innermost first: the check of a layout against what the
+// interpreter itself says, made with the GIL before the layout is trusted.
+[[nodiscard]] bool python_walk_matches(const ExpectedFrame* expected, size_t count);
+
+}  // namespace bragg

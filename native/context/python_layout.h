@@ -1,0 +1,61 @@
+// Where the running interpreter keeps what a call path needs. Plain C, so that a C file with CPython's internal headers
+// can fill it by offsetof and the core can read it with no Python header at all.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+namespace bragg {
+#endif
+
+// All offsets are bytes from the start of the object that owns the field.
+struct PythonLayout {
+  uint32_t version_hex;  // PY_VERSION_HEX of the headers
+  uint32_t is_valid;     // 0: this interpreter cannot be read (free-threaded)
+
+  // The thread state of the calling thread, without the GIL; null on a thread that never ran Python.
+  void* (*thread_state)(void);
+
+  // Thread state -> innermost frame. 3.11 and 3.12 go through a record on the C stack ("cframe").
+  uint32_t has_cframe;
+  uint32_t thread_state_frame;  // of the frame pointer, or of the cframe pointer
+  uint32_t cframe_frame;
+
+  // One frame.
+  uint32_t frame_previous;
+  uint32_t frame_code;
+  uint32_t frame_instruction;
+  uint32_t instruction_is_index;  // 3.10: int32 index in code units, -1 before the first; later: pointer into the code
+  uint64_t reference_mask;        // clears the tag bits of a reference (3.14+); all ones before
+
+  // The interpreter's own frames: by owner (at the C entry of the evaluation loop), or by function (None in the frame
+  // around an inlined __init__, 3.13+). Values that no frame has where a version has no such frames.
+  uint32_t frame_owner;  // int8
+  int32_t first_internal_owner;
+  uint32_t frame_function;
+  uint64_t internal_function;
+
+  // Code object.
+  uint32_t code_instructions;  // first instruction, inside the object (3.11+)
+  uint32_t code_name;          // qualified where there is one (3.11+)
+  uint32_t code_file;
+  uint32_t code_first_line;  // int32
+  uint32_t code_line_table;  // bytes object
+
+  // bytes and str objects.
+  uint32_t bytes_size;  // Py_ssize_t
+  uint32_t bytes_data;
+  uint32_t text_length;     // Py_ssize_t, in code points
+  uint32_t text_state;      // uint32 with the three fields below
+  uint32_t text_kind_mask;  // bytes per code point: 1, 2 or 4
+  uint32_t text_kind_shift;
+  uint32_t text_compact_mask;  // the characters follow the object ...
+  uint32_t text_ascii_mask;    // ... its shorter form, if also set
+  uint32_t text_ascii_data;
+  uint32_t text_compact_data;
+  uint32_t text_data_pointer;  // where the characters of other strings are
+};
+
+#ifdef __cplusplus
+}  // namespace bragg
+#endif
