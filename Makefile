@@ -1,0 +1,104 @@
+# Every task of the project. `make` lists them; `make demo` and `make test` need nothing to be installed first.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+VENV ?= .venv
+VENV_312 ?= .venv-3.12
+# 3.11 first: it is the version that the PyTorch below is tested with.
+PYTHONS ?= 3.11 3.12 3.13 3.10 3.14
+# What the integration tests run PyTorch with; empty leaves those tests out: make test TORCH=
+TORCH ?= torch==2.13.0
+JOBS ?= $(shell nproc)
+INSTALL ?= -e '.[dev]'
+OUT ?= build/benchmarks
+
+BIN := $(CURDIR)/$(VENV)/bin
+export PATH := $(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export BRAGG_FAKES_DIR ?= $(CURDIR)/build/native/fakes
+
+NATIVE_SOURCES := $(shell find native -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name CMakeLists.txt)
+FORMATTED = $(filter %.cpp %.h %.c,$(NATIVE_SOURCES)) $(wildcard benchmarks/*.cpp)
+PYTHON_TREES := src tests benchmarks tools
+
+.PHONY: help build demo test lint format types layers native-test tsan asan python-test python-test-312 bench clean fresh
+
+help:  ## list the tasks
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+
+$(VENV)/.tools: tools/make_venv.sh tools/find_python.sh
+	tools/make_venv.sh $(VENV) $(PYTHONS)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.tools pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
+	pip install -q --no-build-isolation $(INSTALL)
+	touch $@
+
+build: $(VENV)/.installed  ## make the environment in .venv and install bragg there, editable
+
+demo: build  ## record and show a small program
+	bragg demo
+
+test: lint types layers native-test tsan asan python-test python-test-312  ## everything that must hold
+
+lint: build  ## style of Python and C++
+	ruff check $(PYTHON_TREES)
+	ruff format --check $(PYTHON_TREES)
+	clang-format --dry-run --Werror $(FORMATTED)
+
+format: build  ## apply the style
+	ruff check --fix $(PYTHON_TREES)
+	ruff format $(PYTHON_TREES)
+	clang-format -i $(FORMATTED)
+
+types: build  ## mypy --strict
+	mypy
+
+layers: build  ## who may import whom
+	lint-imports
+
+# native-build NAME SANITIZER: the tests, the core and the fake drivers in build/NAME
+define native-build
+cmake -S . -B build/$(1) -G Ninja -DBRAGG_BUILD_PYTHON=OFF -DBRAGG_BUILD_TESTS=ON -DBRAGG_SANITIZE=$(2) --log-level=WARNING
+ninja -C build/$(1) -j $(JOBS) --quiet
+endef
+
+native-test: $(VENV)/.tools  ## C++ unit tests, against the fake drivers
+	$(call native-build,native,)
+	build/native/bragg_native_tests
+
+tsan: $(VENV)/.tools  ## the same under ThreadSanitizer
+	$(call native-build,tsan,thread)
+	TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 build/tsan/bragg_native_tests
+
+asan: $(VENV)/.tools  ## the same under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call native-build,asan,address)
+	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 build/asan/bragg_native_tests
+
+$(VENV)/.torch: $(VENV)/.installed
+	if [ -n "$(TORCH)" ]; then pip install -q $(TORCH); fi
+	touch $@
+
+python-test: $(VENV)/.torch  ## Python tests, with PyTorch
+	@test -d $(BRAGG_FAKES_DIR) || $(MAKE) native-test
+	pytest
+
+python-test-312:  ## Python tests on Python 3.12, on the package as users install it
+	@if tools/find_python.sh 3.12 >/dev/null; then \
+	  $(MAKE) --no-print-directory $(VENV_312)/.installed VENV=$(VENV_312) PYTHONS=3.12 INSTALL='.[test]'; \
+	  $(VENV_312)/bin/pytest; \
+	else \
+	  echo "Python 3.12 was not found: its tests are left out"; \
+	fi
+
+bench: build  ## measure what bragg costs, into build/benchmarks (parts that need a GPU are left out where there is none)
+	python benchmarks/run_all.py --out $(OUT)
+
+clean:  ## remove everything that was built
+	rm -rf build $(VENV) $(VENV_312) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+fresh:  ## make demo and make test in a new clone and an empty environment
+	directory=$$(mktemp -d) && trap 'rm -rf $$directory' EXIT && git clone -q . $$directory/bragg && cd $$directory/bragg && \
+	  env -i HOME=$$HOME PATH=/usr/local/bin:/usr/bin:/bin $(MAKE) demo test
