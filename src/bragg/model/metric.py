@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bragg.model.table import BoolArray
+
 __all__ = ["Combine", "Metric", "MetricKind"]
 
 
@@ -62,6 +64,11 @@ class Metric:
         )
         if is_property == (self.combine is Combine.SUM):
             raise ValueError(f"metric {self.name}: a {self.kind.value} metric cannot combine by {self.combine.value}")
+
+    @property
+    def has_value(self) -> BoolArray:
+        """Nodes with a value of their own: [n_nodes]."""
+        return ~np.isnan(self.own) if self.kind is MetricKind.PROPERTY else self.own != 0
 
     def with_own(self, own: NDArray[Any]) -> Metric:
         """The same metric over other nodes."""

@@ -120,7 +120,7 @@ class CallTree:
 
     def sum_up(self, own: NDArray[_Number]) -> NDArray[_Number]:
         """Sum of each node's own value and those of all its descendants: [n_nodes]."""
-        total = own.copy()
+        total: NDArray[_Number] = own.copy()
         for level in reversed(self.levels[1:]):
             np.add.at(total, self.parent[level], total[level])
         return total

@@ -1,0 +1,64 @@
+"""Reading and writing profiles: one file per format, found through the registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bragg.errors import BadFile, UsageError
+from bragg.formats.files import open_file
+from bragg.formats.format import Format
+from bragg.model import Profile
+from bragg.registry import FORMATS
+
+__all__ = ["Format", "export", "finish", "load"]
+
+
+def load(path: str | Path, *, trace: bool = True) -> Profile:
+    """Read a profile from a file of any readable format, which is told by its first bytes.
+
+    Args:
+        path: The file.
+        trace: False leaves the slices out, which views of the tree do not need.
+
+    Raises:
+        BadFile: The file is missing, damaged beyond use, or of no known format.
+        NothingRecorded: The file holds no measurement.
+    """
+    path = Path(path)
+    with open_file(path) as file:
+        start = file.read(16)
+    for format_ in FORMATS.values():
+        if format_.read is not None and start.startswith(format_.magic):
+            profile: Profile = format_.read(path, trace=trace)
+            return profile
+    raise BadFile(f"{path} is no profile: unknown format", hint="Give a .bragg file, or the .part file of a run")
+
+
+def export(profile: Profile, format_name: str, path: str | Path) -> None:
+    """Write a profile in a format of the registry.
+
+    Raises:
+        UsageError: There is no such format, or the profile lacks what the format shows.
+        BadFile: The file cannot be written.
+    """
+    format_ = FORMATS[format_name]
+    if format_.write is None:
+        raise UsageError(f"format {format_name!r} can be read but not written")
+    format_.write(profile, Path(path))
+
+
+def finish(capture_path: str | Path, path: str | Path) -> Profile:
+    """Turn the capture of a run into a `.bragg` file, in memory that does not grow with the length of the trace.
+
+    Returns:
+        The profile without its slices.
+
+    Raises:
+        BadFile: The capture cannot be used, or the file cannot be written.
+        NothingRecorded: The capture holds no measurement.
+    """
+    from bragg.formats import bragg, capture
+
+    recording = capture.open_capture(Path(capture_path))
+    bragg.write(recording.profile, Path(path), slices=recording.slice_blocks())
+    return recording.profile

@@ -1,0 +1,103 @@
+"""Reading the capture of a run, `.part`, also of one that was killed or is still going on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bragg.errors import NothingRecorded
+from bragg.formats.capture_profile import kernels_of, metrics_of, resolve, tracks_of, tree_of
+from bragg.formats.capture_tables import CaptureTables, Columns, collect
+from bragg.formats.chunks import FILE_MAGIC, Scan, scan
+from bragg.formats.format import Format
+from bragg.model import Profile, SliceTable
+from bragg.model.regroup import regroup
+from bragg.model.table import Int32Array
+from bragg.model.transform import has_data, with_ancestors
+
+__all__ = ["FORMAT", "Recording", "open_capture", "read"]
+
+# 2^18 slices of 32 bytes: a block and its working copies stay below 64 MB.
+BLOCK_ROWS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """An opened capture.
+
+    Attributes:
+        profile: All of it except the slices.
+    """
+
+    profile: Profile
+    _parts: list[Columns]
+    _target: Int32Array
+
+    def slice_blocks(self, rows: int = BLOCK_ROWS) -> Iterator[SliceTable]:
+        """The slices in file order, about `rows` at a time."""
+        batch: list[SliceTable] = []
+        for part in self._parts:
+            for begin in range(0, len(part["node"]), rows):
+                batch.append(self._slices(part, slice(begin, begin + rows)))
+                if sum(map(len, batch)) >= rows:
+                    yield SliceTable.concatenate(batch)
+                    batch = []
+        if batch:
+            yield SliceTable.concatenate(batch)
+
+    def _slices(self, part: Columns, rows: slice) -> SliceTable:
+        node = self._target[resolve(part["node"][rows], len(self._target))]
+        track = resolve(part["track"][rows], len(self.profile.tracks))
+        return SliceTable(part["start_ns"][rows], part["duration_ns"][rows], node, track, part["correlation"][rows])
+
+
+def read(path: Path, *, trace: bool = True) -> Profile:
+    """The profile of a capture; `meta["capture"]` says whether it is complete and what was lost.
+
+    Raises:
+        BadFile: The file cannot be read, is no capture, or is of a later version.
+        NothingRecorded: The capture holds no measurement.
+    """
+    recording = open_capture(path)
+    if not trace:
+        return recording.profile
+    return replace(recording.profile, slices=SliceTable.concatenate(list(recording.slice_blocks())).sorted())
+
+
+def open_capture(path: Path) -> Recording:
+    """Everything of a capture but its slices, which are handed out block by block.
+
+    Raises:
+        BadFile: The file cannot be read, is no capture, or is of a later version.
+        NothingRecorded: The capture holds no measurement.
+    """
+    scanned = scan(path)
+    tables = collect(scanned)
+    tree = tree_of(tables)
+    profile = Profile(
+        meta={**tables.meta, "capture": _damage(tables, scanned)},
+        tree=tree,
+        metrics=metrics_of(tables, tree),
+        tracks=tracks_of(tables),
+        kernels=kernels_of(tables, tree),
+    )
+    useful = has_data(profile)
+    for part in tables.slices:
+        useful[resolve(part["node"], len(tree))] = True
+    if not useful.any():
+        raise NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
+    pruned = regroup(tree, dropped=~with_ancestors(tree, useful))
+    return Recording(pruned.apply(profile), tables.slices, pruned.target)
+
+
+def _damage(tables: CaptureTables, scanned: Scan) -> dict[str, Any]:
+    return {
+        "complete": tables.is_complete,
+        "damaged_chunks": scanned.damaged_chunks,
+        "bytes_lost": scanned.bytes_lost,
+    }
+
+
+FORMAT = Format(".part", "capture of a run, as the recorder writes it", magic=FILE_MAGIC, read=read)

@@ -1,0 +1,140 @@
+"""The tables of a profile from those of a capture.
+
+Where chunks were lost, references lead nowhere. Each table has a row `<lost>` at its end that such references lead to,
+so that totals stay right and the gap is seen; rows that stay unused are removed with the other nodes without data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.formats.capture_tables import CaptureTables, Columns, MetricGroup, last_rows
+from bragg.formats.chunks import ChunkType
+from bragg.model import (
+    CallTree,
+    Combine,
+    FrameKind,
+    FrameTable,
+    KernelTable,
+    Metric,
+    MetricKind,
+    TrackKind,
+    TrackTable,
+)
+from bragg.model.host_time import own_host_time
+from bragg.model.table import Int32Array, Int64Array
+
+__all__ = ["kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
+
+LOST = "<lost>"
+
+
+def resolve(ids: NDArray[Any], n_rows: int) -> Int32Array:
+    """Rows of a table, the last one for ids that it does not have."""
+    return np.where((ids >= 0) & (ids < n_rows), ids, n_rows - 1).astype(np.int32)
+
+
+def tree_of(tables: CaptureTables) -> CallTree:
+    """The call tree, and one more node under the root for lost nodes."""
+    frames = _frames(tables)
+    parent, frame = tables.nodes.column("parent"), tables.nodes.column("frame")
+    if not len(parent):
+        parent, frame = np.array([-1]), np.array([-1])
+    parent[0] = -1
+    parent[1:] = np.maximum(parent[1:], 0)
+    return CallTree(np.append(parent, 0).astype(np.int32), resolve(np.append(frame, -1), len(frames)), frames)
+
+
+def _frames(tables: CaptureTables) -> FrameTable:
+    kind, name, file, line, device = (
+        tables.frames.column(column) for column in ("kind", "name", "file", "line", "device")
+    )
+    return FrameTable(
+        kind=np.append(np.where(kind < 0, FrameKind.MARKER, kind), FrameKind.MARKER),
+        name=[*(tables.strings.get(text, LOST) for text in name.tolist()), LOST],
+        file=[*("" if text < 0 else tables.strings.get(text, LOST) for text in file.tolist()), ""],
+        line=np.append(np.maximum(line, 0), 0),
+        device=np.append(device, -1),
+    )
+
+
+def tracks_of(tables: CaptureTables) -> TrackTable:
+    """The tracks, and one more for lost tracks if a slice needs it."""
+    kind, device, context, stream, name = (
+        tables.tracks.column(column) for column in ("kind", "device", "context", "stream", "name")
+    )
+    highest = max((int(part["track"].max(initial=0)) for part in tables.slices), default=-1)
+    if highest >= len(kind):
+        kind, device, context, stream, name = (
+            np.append(column, -1) for column in (kind, device, context, stream, name)
+        )
+    process = tables.meta.get("pid")
+    return TrackTable(
+        kind=np.where(kind < 0, TrackKind.HOST_THREAD, kind),
+        process=np.full(len(kind), process if isinstance(process, int) else 1),
+        device=device.astype(np.int32),
+        context=np.maximum(context, 0),
+        stream=np.maximum(stream, 0),
+        name=[tables.strings.get(text, LOST) for text in name.tolist()],
+    )
+
+
+def kernels_of(tables: CaptureTables, tree: CallTree) -> KernelTable:
+    """The launch configurations."""
+    columns = [name for name in KernelTable.columns() if name != "count"]
+    rows = last_rows(tables.kernels, ChunkType.KERNELS, tuple(columns))
+    return KernelTable(**{**rows, "frame": resolve(rows["frame"], len(tree.frames))})
+
+
+def metrics_of(tables: CaptureTables, tree: CallTree) -> dict[str, Metric]:
+    """The metrics of the groups that have rows; the table of them stands in ARCHITECTURE.md."""
+    rows = last_rows(tables.metrics, ChunkType.METRICS, ("node", "group"))
+    rows["node"] = resolve(rows["node"], len(tree))
+    groups = {
+        group: {name: values[rows["group"] == group].astype(np.int64) for name, values in rows.items()}
+        for group in MetricGroup
+    }
+    found = _device_metrics(groups[MetricGroup.DEVICE], len(tree))
+    found += _host_metrics(groups[MetricGroup.HOST], groups[MetricGroup.SAMPLE], tree)
+    return {metric.name: metric for metric in found}
+
+
+def _device_metrics(rows: Columns, n_nodes: int) -> list[Metric]:
+    if not len(rows["node"]):
+        return []
+    extremes = [
+        Metric(name, "ns", MetricKind.PROPERTY, np.full(n_nodes, np.nan), combine)
+        for name, combine in (("gpu_time_min", Combine.MIN), ("gpu_time_max", Combine.MAX))
+    ]
+    for metric, column in zip(extremes, ("min_ns", "max_ns"), strict=True):
+        metric.combine.ufunc.at(metric.own, rows["node"], rows[column])
+    return [
+        Metric("gpu_time", "ns", MetricKind.INCLUSIVE, _sum(rows, "total_ns", n_nodes)),
+        Metric("gpu_count", "1", MetricKind.INCLUSIVE, _sum(rows, "count", n_nodes)),
+        Metric("gpu_bytes", "B", MetricKind.INCLUSIVE, _sum(rows, "bytes", n_nodes)),
+        *extremes,
+    ]
+
+
+def _host_metrics(measured: Columns, sampled: Columns, tree: CallTree) -> list[Metric]:
+    found = []
+    if len(measured["node"]) or len(sampled["node"]):
+        entered = _sum(measured, "count", len(tree))
+        own = own_host_time(
+            tree, _sum(measured, "total_ns", len(tree)), entered > 0, _sum(sampled, "total_ns", len(tree))
+        )
+        found.append(Metric("host_time", "ns", MetricKind.INCLUSIVE, own))
+        found.append(Metric("host_count", "1", MetricKind.EXCLUSIVE, entered))
+    if len(sampled["node"]):
+        found.append(Metric("samples", "1", MetricKind.INCLUSIVE, _sum(sampled, "count", len(tree))))
+    return found
+
+
+def _sum(rows: Columns, column: str, n_nodes: int) -> Int64Array:
+    """A column added up at its nodes: int64 [n_nodes]."""
+    total = np.zeros(n_nodes, np.int64)
+    np.add.at(total, rows["node"], rows[column])
+    return total

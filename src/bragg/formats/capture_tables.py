@@ -1,0 +1,174 @@
+"""Chunks of a capture, in file order, as whole tables: what the recorder knew when it last wrote."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.formats.chunks import LAYOUTS, Chunk, ChunkType, Scan, columns, strings
+from bragg.model import FrameKind, TrackKind
+
+__all__ = ["CaptureTables", "Columns", "MetricGroup", "collect", "last_rows"]
+
+Columns = dict[str, NDArray[Any]]
+_NONE = 0xFFFFFFFF
+
+
+class MetricGroup(IntEnum):
+    """Where the rows of METRICS come from."""
+
+    DEVICE = 1
+    HOST = 2
+    SAMPLE = 3
+
+
+@dataclass
+class IdColumns:
+    """A table whose rows are numbered over the whole file.
+
+    Attributes:
+        parts: The rows of each chunk.
+        firsts: Id of the first row of each chunk; ids between the chunks were lost.
+        end: Id after the last row.
+    """
+
+    parts: list[Columns] = field(default_factory=list)
+    firsts: list[int] = field(default_factory=list)
+    end: int = 0
+
+    def add(self, first_id: int, rows: int, part: Columns, max_lost: int) -> bool:
+        """Append a chunk; False when its ids repeat, or skip more rows than can have been lost."""
+        if not self.end <= first_id <= self.end + max_lost:
+            return False
+        self.parts.append(part)
+        self.firsts.append(first_id)
+        self.end = first_id + rows
+        return True
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """One column over all ids, int64; -1 stands for no reference and in lost rows."""
+        values = np.full(self.end, -1, np.int64)
+        for first, part in zip(self.firsts, self.parts, strict=True):
+            read = part[name].astype(np.int64)
+            values[first : first + len(read)] = np.where(read == _NONE, -1, read)
+        return values
+
+
+@dataclass
+class CaptureTables:
+    """The tables of a capture; references between them may dangle where chunks were lost.
+
+    Attributes:
+        meta: All META chunks, later ones over earlier ones.
+        strings: By id; a lost one is missing.
+        metrics: Rows of METRICS in file order; for one node and group the last counts.
+        kernels: Rows of KERNELS in file order; for one configuration the last counts.
+        slices: Columns of each SLICES chunk, views into the file.
+        is_complete: The session was stopped and everything was written.
+    """
+
+    meta: dict[str, Any] = field(default_factory=dict)
+    strings: dict[int, str] = field(default_factory=dict)
+    frames: IdColumns = field(default_factory=IdColumns)
+    nodes: IdColumns = field(default_factory=IdColumns)
+    tracks: IdColumns = field(default_factory=IdColumns)
+    metrics: list[Columns] = field(default_factory=list)
+    kernels: list[Columns] = field(default_factory=list)
+    slices: list[Columns] = field(default_factory=list)
+    is_complete: bool = False
+
+
+def last_rows(parts: list[Columns], chunk_type: ChunkType, key: tuple[str, ...]) -> Columns:
+    """The rows of cumulative chunks, of rows with equal keys only the last one; ordered by key."""
+    layout = LAYOUTS[chunk_type]
+    rows = {
+        name: np.concatenate([np.empty(0, dtype), *(part[name] for part in parts)]) for name, dtype in layout.items()
+    }
+    keys = np.stack([rows[name] for name in key], axis=1)
+    _, from_end = np.unique(keys[::-1], axis=0, return_index=True)
+    return {name: values[len(values) - 1 - from_end] for name, values in rows.items()}
+
+
+def collect(scan: Scan) -> CaptureTables:
+    """The tables of a scanned capture; chunks that contradict the format are counted as damaged in `scan`."""
+    tables = CaptureTables()
+    # A row takes at least four bytes, so a gap between ids cannot be longer than what was lost.
+    max_lost = scan.bytes_lost // 4
+    for chunk in scan.chunks:
+        if not _add(tables, chunk, max_lost):
+            scan.damaged_chunks += 1
+            scan.bytes_lost += len(chunk.payload)
+    return tables
+
+
+def _add(tables: CaptureTables, chunk: Chunk, max_lost: int) -> bool:
+    """Take one chunk in; False when it contradicts the format."""
+    if chunk.type == ChunkType.META:
+        return _add_meta(tables, chunk)
+    if chunk.type == ChunkType.STRINGS:
+        return _add_strings(tables, chunk)
+    if chunk.type == ChunkType.END:
+        tables.is_complete = True
+        return True
+    if chunk.type not in LAYOUTS:
+        return False
+    found = columns(chunk, LAYOUTS[ChunkType(chunk.type)])
+    if found is None:
+        return False
+    return _add_rows(tables, ChunkType(chunk.type), chunk.rows, *found, max_lost)
+
+
+def _add_rows(
+    tables: CaptureTables, chunk_type: ChunkType, rows: int, first_id: int, part: Columns, max_lost: int
+) -> bool:
+    if not _is_plausible(chunk_type, first_id, part):
+        return False
+    numbered = {ChunkType.FRAMES: tables.frames, ChunkType.NODES: tables.nodes, ChunkType.TRACKS: tables.tracks}
+    if chunk_type in numbered:
+        return numbered[chunk_type].add(first_id, rows, part, max_lost)
+    listed = {ChunkType.METRICS: tables.metrics, ChunkType.KERNELS: tables.kernels, ChunkType.SLICES: tables.slices}
+    listed[chunk_type].append(part)
+    return True
+
+
+def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
+    """Whether the values of a chunk mean something."""
+    if any(
+        (values >= 2**63).any() for values in part.values() if values.dtype.itemsize == 8 and values.dtype.kind == "u"
+    ):
+        return False
+    if chunk_type == ChunkType.FRAMES:
+        return bool((part["kind"] <= max(FrameKind)).all())
+    if chunk_type == ChunkType.METRICS:
+        return bool(((part["group"] >= min(MetricGroup)) & (part["group"] <= max(MetricGroup))).all())
+    if chunk_type == ChunkType.TRACKS:
+        return bool(np.isin(part["kind"], (TrackKind.HOST_THREAD, TrackKind.GPU_STREAM)).all())
+    if chunk_type == ChunkType.NODES:
+        ids = np.arange(len(part["parent"]), dtype=np.int64) + first_id
+        return bool(((part["parent"] < ids) | ((ids == 0) & (part["parent"] == _NONE))).all())
+    return True
+
+
+def _add_meta(tables: CaptureTables, chunk: Chunk) -> bool:
+    try:
+        update = json.loads(bytes(chunk.payload))
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(update, dict):
+        return False
+    tables.meta.update(update)
+    return True
+
+
+def _add_strings(tables: CaptureTables, chunk: Chunk) -> bool:
+    found = strings(chunk)
+    if found is None:
+        return False
+    first_id, texts = found
+    tables.strings.update(enumerate(texts, first_id))
+    return True

@@ -1,0 +1,42 @@
+"""Host time of a call tree from what was measured and what was sampled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bragg.model.table import BoolArray, Int64Array
+from bragg.model.tree import CallTree, FrameKind
+
+__all__ = ["own_host_time"]
+
+_MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR)
+
+
+def own_host_time(
+    tree: CallTree, measured_ns: Int64Array, is_measured: BoolArray, sampled_ns: Int64Array
+) -> Int64Array:
+    """Own host time of each node, so that a node's time is its own plus its children's.
+
+    A measured node has at least its measured time. A sample at a line that calls an operator is the operator's time, so
+    elsewhere only samples beyond the measured children count.
+
+    Args:
+        tree: The call tree.
+        measured_ns: [n_nodes], including what ran inside.
+        is_measured: [n_nodes].
+        sampled_ns: [n_nodes], of the node alone.
+    """
+    own = np.zeros(len(tree), np.int64)
+    below = np.zeros(len(tree), np.int64)
+    measured_below = np.zeros(len(tree), np.int64)
+    is_measured_kind = np.isin(tree.kind, _MEASURED_KINDS)
+    for level in reversed(tree.levels):
+        beyond = np.where(
+            is_measured[level], measured_ns[level] - below[level], sampled_ns[level] - measured_below[level]
+        )
+        own[level] = np.maximum(beyond, 0)
+        inner = level[level != 0]
+        total = own[inner] + below[inner]
+        np.add.at(below, tree.parent[inner], total)
+        np.add.at(measured_below, tree.parent[inner], np.where(is_measured_kind[inner], total, 0))
+    return own
