@@ -54,9 +54,9 @@ std::vector<Location> walk() {
   return locations;
 }
 
-int line_of(nb::handle code, uint32_t instruction_offset) {
+int line_of_code(nb::handle code, uint32_t instruction_offset) {
   if (!PyCode_Check(code.ptr())) throw nb::type_error("a code object is needed");
-  return describe({code.ptr(), instruction_offset, nullptr}).line;
+  return line_of({code.ptr(), instruction_offset, nullptr});
 }
 
 double walk_ns(uint32_t repetitions) {
@@ -78,7 +78,7 @@ void bind_python_frames(nb::module_& module) {
   install_layout();
   module.def("_walk_available", &python_walk_available);
   module.def("_walk", &walk);
-  module.def("_line_of", &line_of, nb::arg("code"), nb::arg("instruction_offset"));
+  module.def("_line_of", &line_of_code, nb::arg("code"), nb::arg("instruction_offset"));
   module.def("_walk_ns", &walk_ns, nb::arg("repetitions"));
 }
 

@@ -113,16 +113,20 @@ int line_at(std::span<const uint8_t> table, LineTableFormat format, int first_li
                                                : location_line(table, first_line, offset);
 }
 
-CodeLocation describe(const RawFrame& frame) {
+int line_of(const RawFrame& frame) noexcept {
   const PythonLayout* layout = detail::python_layout.load(std::memory_order_acquire);
-  if (layout == nullptr) return {};
+  if (layout == nullptr) return 0;
   const auto format =
       layout->version_hex >= kPython311 ? LineTableFormat::LocationEntries : LineTableFormat::LineDeltas;
   const auto table = bytes(*layout, read<const void*>(frame.code, layout->code_line_table));
-  const auto first_line = read<int32_t>(frame.code, layout->code_first_line);
+  return line_at(table, format, read<int32_t>(frame.code, layout->code_first_line), frame.instruction_offset);
+}
+
+CodeLocation describe(const RawFrame& frame) {
+  const PythonLayout* layout = detail::python_layout.load(std::memory_order_acquire);
+  if (layout == nullptr) return {};
   return {text(*layout, read<const void*>(frame.code, layout->code_name)),
-          text(*layout, read<const void*>(frame.code, layout->code_file)),
-          line_at(table, format, first_line, frame.instruction_offset)};
+          text(*layout, read<const void*>(frame.code, layout->code_file)), line_of(frame)};
 }
 
 }  // namespace bragg

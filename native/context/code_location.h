@@ -19,6 +19,9 @@ struct CodeLocation {
 // U+FFFD. Empty when no layout is set.
 [[nodiscard]] CodeLocation describe(const RawFrame& frame);
 
+// The line alone.
+[[nodiscard]] int line_of(const RawFrame& frame) noexcept;
+
 // How a code object maps instructions to lines.
 enum class LineTableFormat {
   LineDeltas,      // 3.10: pairs of u8 bytes covered, i8 line delta (-128: no line)

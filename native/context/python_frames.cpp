@@ -28,12 +28,12 @@ const void* current_python_frame() noexcept {
   return frames.next(innermost) ? innermost.frame : nullptr;
 }
 
-bool python_walk_matches(const ExpectedFrame* expected, size_t count) {
+bool python_walk_matches(const ExpectedFrame* expected, size_t count) noexcept {
   PythonFrameIterator frames;
   RawFrame frame{};
   for (size_t i = 0; i < count; ++i) {
     if (!frames.next(frame) || frame.code != expected[i].code) return false;
-    if (describe(frame).line != expected[i].line) return false;
+    if (line_of(frame) != expected[i].line) return false;
   }
   return !frames.next(frame);
 }

@@ -106,6 +106,6 @@ struct ExpectedFrame {
 
 // Whether the walk of this thread gives exactly these frames, innermost first: the check of a layout against what the
 // interpreter itself says, made with the GIL before the layout is trusted.
-[[nodiscard]] bool python_walk_matches(const ExpectedFrame* expected, size_t count);
+[[nodiscard]] bool python_walk_matches(const ExpectedFrame* expected, size_t count) noexcept;
 
 }  // namespace bragg

@@ -1,0 +1,227 @@
+// The walk over frames of three shapes that CPython has had, built here by hand.
+#include <array>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "context/python_frames.h"
+
+namespace {
+
+using bragg::PythonFrameIterator;
+using bragg::PythonLayout;
+using bragg::RawFrame;
+
+// All instructions are in the first line.
+struct LineTable {
+  int64_t size = 2;
+  std::array<uint8_t, 2> data{254, 0};
+};
+constinit LineTable one_line;
+
+struct Code {
+  int32_t first_line = 10;
+  const void* line_table = &one_line;
+  std::array<uint16_t, 64> instructions{};
+};
+
+// 3.10: an instruction index, no owner.
+struct IndexFrame {
+  uint64_t references = 1;
+  IndexFrame* back = nullptr;
+  const Code* code = nullptr;
+  int32_t last_instruction = -1;
+};
+
+// 3.11 on: a pointer into the code, an owner, tagged references from 3.14.
+struct PointerFrame {
+  uintptr_t executable = 0;
+  PointerFrame* previous = nullptr;
+  uintptr_t function = 0;
+  const uint16_t* instruction = nullptr;
+  int8_t owner = 0;
+};
+
+struct ControlFrame {
+  uint64_t other = 0;
+  void* current = nullptr;
+};
+
+struct ThreadState {
+  uint64_t other = 0;
+  void* frame = nullptr;
+};
+
+thread_local ThreadState* current_state = nullptr;
+void* thread_state() { return current_state; }
+
+alignas(16) constinit int none = 0;
+
+PythonLayout index_layout() {
+  PythonLayout layout{};
+  layout.version_hex = 0x030A0000;
+  layout.is_valid = 1;
+  layout.thread_state = thread_state;
+  layout.thread_state_frame = offsetof(ThreadState, frame);
+  layout.frame_previous = offsetof(IndexFrame, back);
+  layout.frame_code = offsetof(IndexFrame, code);
+  layout.frame_instruction = offsetof(IndexFrame, last_instruction);
+  layout.instruction_is_index = 1;
+  layout.reference_mask = ~uint64_t{0};
+  layout.code_first_line = offsetof(Code, first_line);
+  layout.code_line_table = offsetof(Code, line_table);
+  layout.bytes_size = offsetof(LineTable, size);
+  layout.bytes_data = offsetof(LineTable, data);
+  layout.first_internal_owner = INT8_MAX + 1;
+  layout.internal_function = UINT64_MAX;
+  return layout;
+}
+
+PythonLayout pointer_layout() {
+  PythonLayout layout = index_layout();
+  layout.version_hex = 0x030E0000;
+  layout.frame_previous = offsetof(PointerFrame, previous);
+  layout.frame_code = offsetof(PointerFrame, executable);
+  layout.frame_instruction = offsetof(PointerFrame, instruction);
+  layout.instruction_is_index = 0;
+  layout.reference_mask = ~uint64_t{3};
+  layout.frame_owner = offsetof(PointerFrame, owner);
+  layout.first_internal_owner = 3;
+  layout.frame_function = offsetof(PointerFrame, function);
+  layout.internal_function = reinterpret_cast<uintptr_t>(&none);
+  layout.code_instructions = offsetof(Code, instructions);
+  return layout;
+}
+
+// Sets a layout and a thread state for one test.
+class Interpreter {
+ public:
+  Interpreter(const PythonLayout& layout, void* frame) : state_{0, frame} {
+    bragg::set_python_layout(layout);
+    current_state = &state_;
+  }
+  ~Interpreter() {
+    bragg::set_python_layout(PythonLayout{});
+    current_state = nullptr;
+  }
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+ private:
+  ThreadState state_;
+};
+
+std::vector<RawFrame> walk() {
+  std::vector<RawFrame> frames;
+  PythonFrameIterator iterator;
+  for (RawFrame frame{}; iterator.next(frame);) frames.push_back(frame);
+  return frames;
+}
+
+uintptr_t tagged(const void* object) { return reinterpret_cast<uintptr_t>(object) | 1; }
+
+TEST(frames_with_an_instruction_index_are_walked_innermost_first) {
+  const Code outer_code, inner_code;
+  IndexFrame outer{1, nullptr, &outer_code, 7};
+  IndexFrame inner{1, &outer, &inner_code, -1};
+  const Interpreter interpreter(index_layout(), &inner);
+  const auto frames = walk();
+  REQUIRE(frames.size() == 2);
+  CHECK(frames[0].frame == &inner && frames[0].code == &inner_code);
+  CHECK_EQ(frames[0].instruction_offset, 0u);  // not begun
+  CHECK(frames[1].frame == &outer && frames[1].code == &outer_code);
+  CHECK_EQ(frames[1].instruction_offset, 14u);
+}
+
+TEST(frames_with_tagged_references_are_walked_without_the_interpreters_own) {
+  alignas(16) const Code outer_code, inner_code;
+  PointerFrame outer{tagged(&outer_code), nullptr, 8, &outer_code.instructions[5], 0};
+  PointerFrame around_constructor{tagged(&outer_code), &outer, tagged(&none), &outer_code.instructions[0], 0};
+  PointerFrame generator{tagged(&inner_code), &around_constructor, 8, &inner_code.instructions[3], 1};
+  PointerFrame entry{tagged(&none), &generator, 0, nullptr, 3};
+  const Interpreter interpreter(pointer_layout(), &entry);
+  const auto frames = walk();
+  REQUIRE(frames.size() == 2);
+  CHECK(frames[0].frame == &generator && frames[0].code == &inner_code);
+  CHECK_EQ(frames[0].instruction_offset, 6u);
+  CHECK(frames[1].frame == &outer && frames[1].code == &outer_code);
+  CHECK_EQ(frames[1].instruction_offset, 10u);
+}
+
+TEST(the_innermost_frame_may_be_behind_a_record_on_the_c_stack) {
+  alignas(16) const Code code;
+  PointerFrame frame{tagged(&code), nullptr, 8, code.instructions.data() - 1, 0};  // 3.11: one before the first
+  ControlFrame control{0, &frame};
+  PythonLayout layout = pointer_layout();
+  layout.has_cframe = 1;
+  layout.cframe_frame = offsetof(ControlFrame, current);
+  const Interpreter interpreter(layout, &control);
+  CHECK(bragg::current_python_frame() == &frame);
+  const auto frames = walk();
+  REQUIRE(frames.size() == 1);
+  CHECK_EQ(frames[0].instruction_offset, 0u);
+}
+
+TEST(a_walk_stops_at_the_capacity_and_after_the_stop_frame) {
+  const Code code;
+  std::array<IndexFrame, 5> chain{};
+  for (size_t i = 0; i < chain.size(); ++i) chain[i] = {1, i + 1 < chain.size() ? &chain[i + 1] : nullptr, &code, 0};
+  const Interpreter interpreter(index_layout(), chain.data());
+  std::array<RawFrame, 8> out{};
+  CHECK_EQ(bragg::walk_python_frames(out.data(), 8, nullptr), 5u);
+  CHECK_EQ(bragg::walk_python_frames(out.data(), 3, nullptr), 3u);
+  CHECK_EQ(bragg::walk_python_frames(out.data(), 8, &chain[1]), 2u);
+  CHECK(out[1].frame == &chain[1]);
+  CHECK_EQ(bragg::walk_python_frames(out.data(), 0, nullptr), 0u);
+}
+
+TEST(a_thread_without_python_has_no_frames) {
+  const Code code;
+  IndexFrame frame{1, nullptr, &code, 0};
+  const Interpreter interpreter(index_layout(), &frame);
+  CHECK(bragg::python_walk_available());
+  const void* other_threads_frame = &frame;
+  std::thread([&] { other_threads_frame = bragg::current_python_frame(); }).join();
+  CHECK(other_threads_frame == nullptr);
+  CHECK(bragg::current_python_frame() == &frame);
+}
+
+TEST(a_thread_state_without_frames_is_empty_in_both_shapes) {
+  ControlFrame control;
+  PythonLayout layout = index_layout();
+  const Interpreter direct(layout, nullptr);
+  CHECK_EQ(walk().size(), 0u);
+  layout.has_cframe = 1;
+  layout.cframe_frame = offsetof(ControlFrame, current);
+  const Interpreter through_control(layout, &control);
+  CHECK_EQ(walk().size(), 0u);
+}
+
+TEST(a_walk_matches_only_the_very_frames_and_lines) {
+  const Code outer_code, inner_code;
+  IndexFrame outer{1, nullptr, &outer_code, 7};
+  IndexFrame inner{1, &outer, &inner_code, 3};
+  const Interpreter interpreter(index_layout(), &inner);
+  const auto matches = [](std::vector<bragg::ExpectedFrame> expected) {
+    return bragg::python_walk_matches(expected.data(), expected.size());
+  };
+  CHECK(matches({{&inner_code, 10}, {&outer_code, 10}}));
+  CHECK(!matches({{&inner_code, 10}, {&outer_code, 11}}));
+  CHECK(!matches({{&outer_code, 10}, {&inner_code, 10}}));
+  CHECK(!matches({{&inner_code, 10}}));
+  CHECK(!matches({{&inner_code, 10}, {&outer_code, 10}, {&outer_code, 10}}));
+}
+
+TEST(an_invalid_layout_switches_the_walk_off) {
+  const Code code;
+  IndexFrame frame{1, nullptr, &code, 0};
+  const Interpreter interpreter(index_layout(), &frame);
+  PythonLayout invalid = index_layout();
+  invalid.is_valid = 0;
+  bragg::set_python_layout(invalid);
+  CHECK(!bragg::python_walk_available());
+  CHECK_EQ(walk().size(), 0u);
+}
+
+}  // namespace
