@@ -1,5 +1,5 @@
-// Own declarations of the part of the CUPTI ABI (libcupti.so.12, libcupti.so.13) that is used; no vendor header is needed
-// to build. tests/integration/test_cupti_abi.py compares every number, offset and signature with several releases.
+// Own declarations of the part of the CUPTI ABI (libcupti.so.12, libcupti.so.13) that is used: no vendor header is
+// needed to build. tests/integration/test_cupti_abi.py compares every number, offset and signature with the vendor's.
 #pragma once
 
 #include <cstddef>
@@ -78,8 +78,8 @@ inline constexpr uint32_t kFlushForced = 1;
 enum class Attribute : uint32_t {
   DeviceBufferBytes = 0,
   DeviceBufferPoolLimit = 2,
-  ZeroedOutBuffer = 5,       // uint8_t: request callbacks return zeroed buffers, so CUPTI need not clear them
-  PerThreadBuffers = 9,      // uint8_t; exists from 12.3, default 1 from 13.0
+  ZeroedOutBuffer = 5,   // uint8_t: request callbacks return zeroed buffers, so CUPTI need not clear them
+  PerThreadBuffers = 9,  // uint8_t; exists from 12.3, default 1 from 13.0
   MultipleSubscriberState = 12,
 };
 
@@ -120,13 +120,13 @@ struct GraphData {
 static_assert(offsetof(GraphData, node) == 16 && offsetof(GraphData, node_type) == 32);
 static_assert(offsetof(GraphData, graph_exec) == 48 && sizeof(GraphData) == 56);
 
-// Optional parameters of cuptiSubscribe_v2. `struct_size_bytes` tells CUPTI how much is there: 32 for 13.0 to 13.2.
+// Optional parameters of cuptiSubscribe_v2. `struct_size_bytes` tells CUPTI how much is there: 32 for 13.0 and 13.1.
 struct SubscriberParams {
   size_t struct_size_bytes;
   const char* name;
   char* old_name;  // filled on MultipleSubscribersNotSupported; kOldSubscriberNameBytes avoids truncation
   size_t old_name_size_bytes;
-  uint8_t allow_multiple;  // from 13.3
+  uint8_t allow_multiple;  // from 13.2
   uint8_t padding[7];
 };
 static_assert(offsetof(SubscriberParams, allow_multiple) == 32 && sizeof(SubscriberParams) == 40);
@@ -136,7 +136,8 @@ inline constexpr size_t kOldSubscriberNameBytes = 64;
 using Subscriber = struct SubscriberHandle*;
 using Callback = void(void* user_data, Domain domain, uint32_t cbid, const void* data);
 using BufferRequested = void(uint8_t** buffer, size_t* size_bytes, size_t* max_records);
-using BufferCompleted = void(cuda::Context context, uint32_t stream, uint8_t* buffer, size_t size_bytes, size_t valid_bytes);
+using BufferCompleted = void(cuda::Context context, uint32_t stream, uint8_t* buffer, size_t size_bytes,
+                             size_t valid_bytes);
 
 // Function types, each named after its symbol: dlsym gives `CuptiSubscribe*`.
 using CuptiGetVersion = Result(uint32_t* version);
@@ -155,15 +156,15 @@ using CuptiActivityGetNumDroppedRecords = Result(cuda::Context context, uint32_t
 using CuptiActivitySetAttribute = Result(Attribute attribute, size_t* value_size_bytes, void* value);
 using CuptiActivityGetAttribute = Result(Attribute attribute, size_t* value_size_bytes, void* value);
 using CuptiActivityGetNextRecord = Result(uint8_t* buffer, size_t valid_bytes, void** record);
-using CuptiActivityGetStructSize = Result(Kind kind, uint32_t version, size_t* size_bytes);  // from 13.2; version 0: its own
+using CuptiActivityGetStructSize = Result(Kind kind, uint32_t version, size_t* size_bytes);  // from 13.2; 0: its own
 using CuptiActivityEnableLatencyTimestamps = Result(uint8_t enable);
-using CuptiActivityEnableDriverApi = Result(uint32_t cbid, uint8_t enable);  // from 12.6
+using CuptiActivityEnableDriverApi = Result(uint32_t cbid, uint8_t enable);  // from 12.5
 using CuptiGetTimestamp = Result(uint64_t* timestamp_ns);
 using CuptiGetDeviceId = Result(cuda::Context context, uint32_t* device);
 using CuptiGetContextId = Result(cuda::Context context, uint32_t* id);
 using CuptiGetStreamIdEx = Result(cuda::Context context, cuda::Stream stream, uint8_t per_thread, uint32_t* id);
 using CuptiGetGraphId = Result(cuda::Graph graph, uint32_t* id);
-using CuptiGetGraphExecId = Result(cuda::GraphExec graph_exec, uint32_t* id);
+using CuptiGetGraphExecId = Result(cuda::GraphExec graph_exec, uint32_t* id);  // from 12.3
 using CuptiGetGraphNodeId = Result(cuda::GraphNode node, uint64_t* id);
 using CuptiSetThreadIdType = Result(ThreadIdType type);
 

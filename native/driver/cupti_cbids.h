@@ -1,5 +1,5 @@
-// Driver API callback ids (domain DriverApi) of the calls that put work on a GPU. Ids are never renumbered: the 633 that
-// CUPTI 12.0 and 13.5 share are equal.
+// Driver API callback ids (domain DriverApi) of the calls that put work on a GPU. Ids are never renumbered: the 633
+// that CUPTI 12.0 and 13.5 share are equal.
 #pragma once
 
 #include <algorithm>
@@ -15,47 +15,129 @@ struct DriverCall {
 };
 
 // Kernel and graph launches. _ptsz: compiled for the per-thread default stream. Ascending.
-inline constexpr DriverCall launch_calls[] = {
-  {115, "cuLaunch"}, {116, "cuLaunchGrid"}, {117, "cuLaunchGridAsync"}, {307, "cuLaunchKernel"},
-  {442, "cuLaunchKernel_ptsz"}, {477, "cuLaunchCooperativeKernel"}, {478, "cuLaunchCooperativeKernel_ptsz"},
-  {480, "cuLaunchCooperativeKernelMultiDevice"}, {514, "cuGraphLaunch"}, {515, "cuGraphLaunch_ptsz"},
-  {652, "cuLaunchKernelEx"}, {653, "cuLaunchKernelEx_ptsz"},
-};
+inline constexpr DriverCall launch_calls[] = {{115, "cuLaunch"},
+                                              {116, "cuLaunchGrid"},
+                                              {117, "cuLaunchGridAsync"},
+                                              {307, "cuLaunchKernel"},
+                                              {442, "cuLaunchKernel_ptsz"},
+                                              {477, "cuLaunchCooperativeKernel"},
+                                              {478, "cuLaunchCooperativeKernel_ptsz"},
+                                              {480, "cuLaunchCooperativeKernelMultiDevice"},
+                                              {514, "cuGraphLaunch"},
+                                              {515, "cuGraphLaunch_ptsz"},
+                                              {652, "cuLaunchKernelEx"},
+                                              {653, "cuLaunchKernelEx_ptsz"}};
 
 // Copies and sets. _ptds: compiled for the per-thread default stream. Ascending.
-inline constexpr DriverCall memory_calls[] = {
-  {43, "cuMemcpyHtoD"}, {45, "cuMemcpyDtoH"}, {47, "cuMemcpyDtoD"}, {49, "cuMemcpyDtoA"}, {51, "cuMemcpyAtoD"},
-  {53, "cuMemcpyHtoA"}, {54, "cuMemcpyAtoH"}, {55, "cuMemcpyAtoA"}, {56, "cuMemcpy2D"}, {57, "cuMemcpy2DUnaligned"},
-  {58, "cuMemcpy3D"}, {60, "cuMemcpyHtoDAsync"}, {62, "cuMemcpyDtoHAsync"}, {64, "cuMemcpyDtoDAsync"},
-  {66, "cuMemcpyHtoAAsync"}, {67, "cuMemcpyAtoHAsync"}, {68, "cuMemcpy2DAsync"}, {69, "cuMemcpy3DAsync"},
-  {71, "cuMemsetD8"}, {73, "cuMemsetD16"}, {75, "cuMemsetD32"}, {77, "cuMemsetD2D8"}, {79, "cuMemsetD2D16"},
-  {81, "cuMemsetD2D32"}, {216, "cuMemsetD8Async"}, {218, "cuMemsetD16Async"}, {220, "cuMemsetD32Async"},
-  {222, "cuMemsetD2D8Async"}, {224, "cuMemsetD2D16Async"}, {226, "cuMemsetD2D32Async"}, {249, "cuMemsetD8_v2"},
-  {250, "cuMemsetD16_v2"}, {251, "cuMemsetD32_v2"}, {252, "cuMemsetD2D8_v2"}, {253, "cuMemsetD2D16_v2"},
-  {254, "cuMemsetD2D32_v2"}, {276, "cuMemcpyHtoD_v2"}, {277, "cuMemcpyHtoDAsync_v2"}, {278, "cuMemcpyDtoH_v2"},
-  {279, "cuMemcpyDtoHAsync_v2"}, {280, "cuMemcpyDtoD_v2"}, {281, "cuMemcpyDtoDAsync_v2"}, {282, "cuMemcpyAtoH_v2"},
-  {283, "cuMemcpyAtoHAsync_v2"}, {284, "cuMemcpyAtoD_v2"}, {285, "cuMemcpyDtoA_v2"}, {286, "cuMemcpyAtoA_v2"},
-  {287, "cuMemcpy2D_v2"}, {288, "cuMemcpy2DUnaligned_v2"}, {289, "cuMemcpy2DAsync_v2"}, {290, "cuMemcpy3D_v2"},
-  {291, "cuMemcpy3DAsync_v2"}, {292, "cuMemcpyHtoA_v2"}, {293, "cuMemcpyHtoAAsync_v2"}, {305, "cuMemcpy"},
-  {306, "cuMemcpyAsync"}, {318, "cuMemcpyPeer"}, {319, "cuMemcpyPeerAsync"}, {320, "cuMemcpy3DPeer"},
-  {321, "cuMemcpy3DPeerAsync"}, {397, "cuMemcpyHtoD_v2_ptds"}, {398, "cuMemcpyDtoH_v2_ptds"},
-  {399, "cuMemcpyDtoD_v2_ptds"}, {400, "cuMemcpyDtoA_v2_ptds"}, {401, "cuMemcpyAtoD_v2_ptds"},
-  {402, "cuMemcpyHtoA_v2_ptds"}, {403, "cuMemcpyAtoH_v2_ptds"}, {404, "cuMemcpyAtoA_v2_ptds"},
-  {405, "cuMemcpy2D_v2_ptds"}, {406, "cuMemcpy2DUnaligned_v2_ptds"}, {407, "cuMemcpy3D_v2_ptds"},
-  {408, "cuMemcpy_ptds"}, {409, "cuMemcpyPeer_ptds"}, {410, "cuMemcpy3DPeer_ptds"}, {411, "cuMemsetD8_v2_ptds"},
-  {412, "cuMemsetD16_v2_ptds"}, {413, "cuMemsetD32_v2_ptds"}, {414, "cuMemsetD2D8_v2_ptds"},
-  {415, "cuMemsetD2D16_v2_ptds"}, {416, "cuMemsetD2D32_v2_ptds"}, {418, "cuMemcpyAsync_ptsz"},
-  {419, "cuMemcpyHtoAAsync_v2_ptsz"}, {420, "cuMemcpyAtoHAsync_v2_ptsz"}, {421, "cuMemcpyHtoDAsync_v2_ptsz"},
-  {422, "cuMemcpyDtoHAsync_v2_ptsz"}, {423, "cuMemcpyDtoDAsync_v2_ptsz"}, {424, "cuMemcpy2DAsync_v2_ptsz"},
-  {425, "cuMemcpy3DAsync_v2_ptsz"}, {426, "cuMemcpyPeerAsync_ptsz"}, {427, "cuMemcpy3DPeerAsync_ptsz"},
-  {428, "cuMemsetD8Async_ptsz"}, {429, "cuMemsetD16Async_ptsz"}, {430, "cuMemsetD32Async_ptsz"},
-  {431, "cuMemsetD2D8Async_ptsz"}, {432, "cuMemsetD2D16Async_ptsz"}, {433, "cuMemsetD2D32Async_ptsz"},
-  {776, "cuMemcpyBatchAsync"}, {777, "cuMemcpyBatchAsync_ptsz"}, {778, "cuMemcpy3DBatchAsync"},
-  {779, "cuMemcpy3DBatchAsync_ptsz"}, {796, "cuMemcpyBatchAsync_v2"}, {797, "cuMemcpyBatchAsync_v2_ptsz"},
-  {798, "cuMemcpy3DBatchAsync_v2"}, {799, "cuMemcpy3DBatchAsync_v2_ptsz"}, {837, "cuMemcpyWithAttributesAsync"},
-  {838, "cuMemcpyWithAttributesAsync_ptsz"}, {839, "cuMemcpy3DWithAttributesAsync"},
-  {840, "cuMemcpy3DWithAttributesAsync_ptsz"},
-};
+inline constexpr DriverCall memory_calls[] = {{43, "cuMemcpyHtoD"},
+                                              {45, "cuMemcpyDtoH"},
+                                              {47, "cuMemcpyDtoD"},
+                                              {49, "cuMemcpyDtoA"},
+                                              {51, "cuMemcpyAtoD"},
+                                              {53, "cuMemcpyHtoA"},
+                                              {54, "cuMemcpyAtoH"},
+                                              {55, "cuMemcpyAtoA"},
+                                              {56, "cuMemcpy2D"},
+                                              {57, "cuMemcpy2DUnaligned"},
+                                              {58, "cuMemcpy3D"},
+                                              {60, "cuMemcpyHtoDAsync"},
+                                              {62, "cuMemcpyDtoHAsync"},
+                                              {64, "cuMemcpyDtoDAsync"},
+                                              {66, "cuMemcpyHtoAAsync"},
+                                              {67, "cuMemcpyAtoHAsync"},
+                                              {68, "cuMemcpy2DAsync"},
+                                              {69, "cuMemcpy3DAsync"},
+                                              {71, "cuMemsetD8"},
+                                              {73, "cuMemsetD16"},
+                                              {75, "cuMemsetD32"},
+                                              {77, "cuMemsetD2D8"},
+                                              {79, "cuMemsetD2D16"},
+                                              {81, "cuMemsetD2D32"},
+                                              {216, "cuMemsetD8Async"},
+                                              {218, "cuMemsetD16Async"},
+                                              {220, "cuMemsetD32Async"},
+                                              {222, "cuMemsetD2D8Async"},
+                                              {224, "cuMemsetD2D16Async"},
+                                              {226, "cuMemsetD2D32Async"},
+                                              {248, "cuMemcpy_v2"},
+                                              {249, "cuMemsetD8_v2"},
+                                              {250, "cuMemsetD16_v2"},
+                                              {251, "cuMemsetD32_v2"},
+                                              {252, "cuMemsetD2D8_v2"},
+                                              {253, "cuMemsetD2D16_v2"},
+                                              {254, "cuMemsetD2D32_v2"},
+                                              {276, "cuMemcpyHtoD_v2"},
+                                              {277, "cuMemcpyHtoDAsync_v2"},
+                                              {278, "cuMemcpyDtoH_v2"},
+                                              {279, "cuMemcpyDtoHAsync_v2"},
+                                              {280, "cuMemcpyDtoD_v2"},
+                                              {281, "cuMemcpyDtoDAsync_v2"},
+                                              {282, "cuMemcpyAtoH_v2"},
+                                              {283, "cuMemcpyAtoHAsync_v2"},
+                                              {284, "cuMemcpyAtoD_v2"},
+                                              {285, "cuMemcpyDtoA_v2"},
+                                              {286, "cuMemcpyAtoA_v2"},
+                                              {287, "cuMemcpy2D_v2"},
+                                              {288, "cuMemcpy2DUnaligned_v2"},
+                                              {289, "cuMemcpy2DAsync_v2"},
+                                              {290, "cuMemcpy3D_v2"},
+                                              {291, "cuMemcpy3DAsync_v2"},
+                                              {292, "cuMemcpyHtoA_v2"},
+                                              {293, "cuMemcpyHtoAAsync_v2"},
+                                              {305, "cuMemcpy"},
+                                              {306, "cuMemcpyAsync"},
+                                              {318, "cuMemcpyPeer"},
+                                              {319, "cuMemcpyPeerAsync"},
+                                              {320, "cuMemcpy3DPeer"},
+                                              {321, "cuMemcpy3DPeerAsync"},
+                                              {397, "cuMemcpyHtoD_v2_ptds"},
+                                              {398, "cuMemcpyDtoH_v2_ptds"},
+                                              {399, "cuMemcpyDtoD_v2_ptds"},
+                                              {400, "cuMemcpyDtoA_v2_ptds"},
+                                              {401, "cuMemcpyAtoD_v2_ptds"},
+                                              {402, "cuMemcpyHtoA_v2_ptds"},
+                                              {403, "cuMemcpyAtoH_v2_ptds"},
+                                              {404, "cuMemcpyAtoA_v2_ptds"},
+                                              {405, "cuMemcpy2D_v2_ptds"},
+                                              {406, "cuMemcpy2DUnaligned_v2_ptds"},
+                                              {407, "cuMemcpy3D_v2_ptds"},
+                                              {408, "cuMemcpy_ptds"},
+                                              {409, "cuMemcpyPeer_ptds"},
+                                              {410, "cuMemcpy3DPeer_ptds"},
+                                              {411, "cuMemsetD8_v2_ptds"},
+                                              {412, "cuMemsetD16_v2_ptds"},
+                                              {413, "cuMemsetD32_v2_ptds"},
+                                              {414, "cuMemsetD2D8_v2_ptds"},
+                                              {415, "cuMemsetD2D16_v2_ptds"},
+                                              {416, "cuMemsetD2D32_v2_ptds"},
+                                              {418, "cuMemcpyAsync_ptsz"},
+                                              {419, "cuMemcpyHtoAAsync_v2_ptsz"},
+                                              {420, "cuMemcpyAtoHAsync_v2_ptsz"},
+                                              {421, "cuMemcpyHtoDAsync_v2_ptsz"},
+                                              {422, "cuMemcpyDtoHAsync_v2_ptsz"},
+                                              {423, "cuMemcpyDtoDAsync_v2_ptsz"},
+                                              {424, "cuMemcpy2DAsync_v2_ptsz"},
+                                              {425, "cuMemcpy3DAsync_v2_ptsz"},
+                                              {426, "cuMemcpyPeerAsync_ptsz"},
+                                              {427, "cuMemcpy3DPeerAsync_ptsz"},
+                                              {428, "cuMemsetD8Async_ptsz"},
+                                              {429, "cuMemsetD16Async_ptsz"},
+                                              {430, "cuMemsetD32Async_ptsz"},
+                                              {431, "cuMemsetD2D8Async_ptsz"},
+                                              {432, "cuMemsetD2D16Async_ptsz"},
+                                              {433, "cuMemsetD2D32Async_ptsz"},
+                                              {776, "cuMemcpyBatchAsync"},
+                                              {777, "cuMemcpyBatchAsync_ptsz"},
+                                              {778, "cuMemcpy3DBatchAsync"},
+                                              {779, "cuMemcpy3DBatchAsync_ptsz"},
+                                              {796, "cuMemcpyBatchAsync_v2"},
+                                              {797, "cuMemcpyBatchAsync_v2_ptsz"},
+                                              {798, "cuMemcpy3DBatchAsync_v2"},
+                                              {799, "cuMemcpy3DBatchAsync_v2_ptsz"},
+                                              {837, "cuMemcpyWithAttributesAsync"},
+                                              {838, "cuMemcpyWithAttributesAsync_ptsz"},
+                                              {839, "cuMemcpy3DWithAttributesAsync"},
+                                              {840, "cuMemcpy3DWithAttributesAsync_ptsz"}};
 
 template <size_t N>
 consteval std::array<uint32_t, N> cbids_of(const DriverCall (&calls)[N]) {
@@ -68,8 +150,12 @@ inline constexpr auto launch_cbids = cbids_of(launch_calls);
 inline constexpr auto memory_cbids = cbids_of(memory_calls);
 static_assert(std::ranges::is_sorted(launch_cbids) && std::ranges::is_sorted(memory_cbids));
 
-[[nodiscard]] constexpr bool is_launch(uint32_t cbid) noexcept { return std::ranges::binary_search(launch_cbids, cbid); }
-[[nodiscard]] constexpr bool is_memory(uint32_t cbid) noexcept { return std::ranges::binary_search(memory_cbids, cbid); }
+[[nodiscard]] constexpr bool is_launch(uint32_t cbid) noexcept {
+  return std::ranges::binary_search(launch_cbids, cbid);
+}
+[[nodiscard]] constexpr bool is_memory(uint32_t cbid) noexcept {
+  return std::ranges::binary_search(memory_cbids, cbid);
+}
 
 // "" when the id is in neither table.
 [[nodiscard]] constexpr std::string_view driver_call_name(uint32_t cbid) noexcept {

@@ -119,7 +119,8 @@ struct MemcpyRecord {
   uint32_t graph;
   uint32_t channel;
   uint32_t channel_type;
-  uint32_t device_launched;  // low byte, from 12.8
+  uint8_t device_launched;  // from 13.0
+  uint8_t padding_2[3];
 };
 static_assert(sizeof(MemcpyRecord) == 88 && offsetof(MemcpyRecord, size_bytes) == 8);
 static_assert(offsetof(MemcpyRecord, device) == 32 && offsetof(MemcpyRecord, correlation) == 44);
@@ -171,7 +172,8 @@ struct MemsetRecord {
   uint32_t graph;
   uint32_t channel;
   uint32_t channel_type;
-  uint32_t device_launched;
+  uint8_t device_launched;
+  uint8_t padding_2[3];
 };
 static_assert(sizeof(MemsetRecord) == 88 && offsetof(MemsetRecord, size_bytes) == 8);
 static_assert(offsetof(MemsetRecord, device) == 32 && offsetof(MemsetRecord, correlation) == 44);
@@ -221,9 +223,13 @@ static_assert(sizeof(ExternalCorrelationRecord) == 24 && offsetof(ExternalCorrel
   switch (kind) {
     case Kind::Kernel:
     case Kind::ConcurrentKernel:
-      return version >= 130400 ? 248 : version >= 130300 ? 232 : version >= 130100 ? 224 : version >= 130000 ? 216 : 208;
+      if (version >= 130400) return 248;
+      if (version >= 130300) return 232;
+      if (version >= 130100) return 224;
+      return version >= 130000 ? 216 : 208;
     case Kind::Memcpy:
-      return version >= 130400 ? 112 : version >= 26 ? 96 : 88;
+      if (version >= 130400) return 112;
+      return version >= 26 ? 96 : 88;
     case Kind::Memset:
       return version >= 130400 ? 104 : 88;
     case Kind::GraphTrace:

@@ -1,0 +1,165 @@
+"""The own declarations of CUPTI and the CUDA driver agree with the vendor's headers of several releases.
+
+Headers come from the vendor's wheels, are compiled against, and are never part of this repository.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NATIVE = ROOT / "native"
+PROBE = ROOT / "tests" / "support" / "cupti_abi_probe"
+RECORD_STRUCTS = {  # macro of the probe: stem of the vendor's struct; a release has it with or without a number
+    "VENDOR_KERNEL": "Kernel",
+    "VENDOR_MEMCPY": "Memcpy",
+    "VENDOR_PEER_MEMCPY": "MemcpyPtoP",
+    "VENDOR_MEMSET": "Memset",
+    "VENDOR_GRAPH_TRACE": "GraphTrace",
+}
+QUEUES_WORK = re.compile(
+    r"cu(Launch|LaunchGrid(Async)?|Launch(Cooperative)?Kernel.*|GraphLaunch(_ptsz)?|Memcpy.*|Memset.*)"
+)
+DECLARATION = re.compile(
+    r"inline constexpr \w+ (k\w+)|using (\w+) =\s+(?:Result|void)\(|  (\w+) = \d+|  [^/]*?[ *](\w+)(?:\[\d\])?;"
+)
+
+
+@dataclass(frozen=True)
+class Release:
+    """CUPTI and CUDA headers that belong together; no version means the newest."""
+
+    cupti: str
+    cuda: str
+
+    @property
+    def requirements(self) -> list[str]:
+        """The wheels that hold the headers; one header of nvidia-cuda-crt serves every release."""
+        return [self.cupti, self.cuda, "nvidia-cuda-crt"]
+
+
+RELEASES = {
+    "12.4": Release("nvidia-cuda-cupti-cu12==12.4.127", "nvidia-cuda-runtime-cu12==12.4.127"),
+    "12.8": Release("nvidia-cuda-cupti-cu12==12.8.90", "nvidia-cuda-runtime-cu12==12.8.90"),
+    "13.0": Release("nvidia-cuda-cupti==13.0.85", "nvidia-cuda-runtime==13.0.96"),
+    "newest": Release("nvidia-cuda-cupti", "nvidia-cuda-runtime"),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the probe printed: (ours, theirs) by name, and the table and name we give each driver callback id."""
+
+    values: dict[str, tuple[int, int]]
+    calls: dict[str, tuple[str, str]]
+
+    @property
+    def version(self) -> int:
+        return self.values["version"][1]
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def comparison(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    wheels = request.config.cache.mkdir("cupti_abi") / request.param
+    work = tmp_path_factory.mktemp(request.param.replace(".", "_"))
+    includes = [_headers(requirement, wheels) for requirement in RELEASES[request.param].requirements]
+    return _probe(includes, work)
+
+
+def _headers(requirement: str, wheels: Path) -> Path:
+    """Directory of the headers in a wheel, downloaded once per cache."""
+    kept = wheels / requirement.replace("==", "-")
+    if not any(kept.glob("*.whl")):
+        _download(requirement, kept)
+    (wheel,) = kept.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if "/include/" in name]
+        archive.extractall(kept, names)
+    return kept / names[0].partition("/include/")[0] / "include"
+
+
+def _download(requirement: str, into: Path) -> None:
+    """Get the x86-64 wheel of a requirement, on any machine."""
+    platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("_2_28", "_2_27", "_2_25", "2014", "1")]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", *platforms]
+    result = subprocess.run([*command, "--dest", str(into), requirement], capture_output=True, text=True, check=False)
+    if result.returncode == 0:
+        return
+    reason = f"no headers to compare with: pip download {requirement} failed: {result.stderr.strip()[-300:]}"
+    if os.environ.get("BRAGG_REQUIRE_ABI_CHECK") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def _probe(includes: list[Path], work: Path) -> Comparison:
+    (work / "vendor_names.h").write_text(_vendor_names(includes[0]))
+    program = work / "probe"
+    flags = ["-std=c++20", f"-I{work}", f"-I{NATIVE}", *(f"-isystem{path}" for path in includes)]
+    subprocess.run([os.environ.get("CXX", "g++"), *flags, str(PROBE / "probe.cpp"), "-o", str(program)], check=True)
+    rows = [line.split() for line in subprocess.check_output([str(program)], text=True).splitlines()]
+    return Comparison(
+        values={name: (int(ours), int(theirs)) for name, ours, theirs in (row for row in rows if row[0] != "cbid")},
+        calls={row[1]: (row[2], row[3]) for row in rows if row[0] == "cbid"},
+    )
+
+
+def _vendor_names(cupti: Path) -> str:
+    """The part of the probe that differs from release to release."""
+    activities = "".join(path.read_text() for path in cupti.glob("cupti_activity*.h"))
+    lines = []
+    for macro, stem in RECORD_STRUCTS.items():
+        numbers = re.findall(rf"\}} CUpti_Activity{stem}(\d*);", activities)
+        lines.append(f"#define {macro} CUpti_Activity{stem}{max(numbers, key=lambda number: int(number or 1))}")
+    # cuda<number> is an id that this release has retired.
+    cbids = re.findall(r"CUPTI_DRIVER_TRACE_CBID_(cu(?!da\d)\w+)", (cupti / "cupti_driver_cbid.h").read_text())
+    lines.append("#define FOR_EACH_CBID(X) " + " ".join(f"X({name})" for name in cbids))
+    return "\n".join(lines) + "\n"
+
+
+def _declared_names() -> set[str]:
+    """The names a complete probe prints: enumerators, constants, fields and signatures of the headers."""
+    names, scope = set(), ""
+    for header in ("cuda_abi.h", "cupti_abi.h", "cupti_records.h"):
+        for line in (NATIVE / "driver" / header).read_text().splitlines():
+            if opened := re.match(r"(?:enum class|struct) (\w+)(?: : \w+)? \{(.*)", line):
+                scope = opened[1] + "."
+                names |= {scope + name for name in re.findall(r"(\w+) = \d+", opened[2])}
+            elif opened := re.match(r"namespace (resource) \{", line):
+                scope = opened[1] + "::"
+            elif line.startswith("}"):
+                scope = ""
+            elif (found := DECLARATION.match(line)) and (scope or not line.startswith(" ")):
+                names.add(scope + next(filter(None, found.groups())))
+    return {name for name in names if not re.search(r"\.(padding|reserved)", name)}
+
+
+def test_every_declared_value_equals_the_vendors(comparison: Comparison) -> None:
+    sizes = {name for name in comparison.values if name.startswith("record_size.")}
+    differing = {name: pair for name, pair in comparison.values.items() if pair[0] != pair[1] and name not in sizes}
+    assert differing == {}
+
+
+def test_record_sizes_equal_the_vendors_or_are_not_claimed(comparison: Comparison) -> None:
+    sizes = {name: pair for name, pair in comparison.values.items() if name.startswith("record_size.")}
+    claims = comparison.version < 130600  # the first release that the size table does not know
+    assert sizes == {name: (theirs if claims else 0, theirs) for name, (_, theirs) in sizes.items()}
+
+
+def test_tables_hold_exactly_the_calls_that_queue_work(comparison: Comparison) -> None:
+    ours = {name: our_name for name, (table, our_name) in comparison.calls.items() if table != "none"}
+    assert ours == {name: name for name in comparison.calls if QUEUES_WORK.fullmatch(name)}
+    launches = {name for name, (table, _) in comparison.calls.items() if table == "launch"}
+    assert launches == {name for name in ours if "Launch" in name}
+
+
+@pytest.mark.parametrize("comparison", ["newest"], indirect=True)
+def test_newest_release_checks_every_declaration(comparison: Comparison) -> None:
+    assert _declared_names() - comparison.values.keys() == {"kSubscriberParamsBytes13_0"}

@@ -1,0 +1,376 @@
+// Every number, offset, size and signature of native/driver/*_abi.h beside the one of the CUPTI headers on the include
+// path. The test that compiles this writes vendor_names.h: the newest struct of each record kind as VENDOR_KERNEL,
+// VENDOR_MEMCPY, VENDOR_MEMSET, VENDOR_GRAPH_TRACE, VENDOR_PEER_MEMCPY, and FOR_EACH_CBID(macro) over driver calls.
+#include "probe.h"
+
+#include <string>
+
+#include "vendor_names.h"
+
+namespace {
+
+void print_cuda() {
+  CUDA_VALUE(Result, Success, CUDA_SUCCESS);
+  CUDA_VALUE(Result, InvalidValue, CUDA_ERROR_INVALID_VALUE);
+  CUDA_VALUE(Result, OutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
+  CUDA_VALUE(Result, NotInitialized, CUDA_ERROR_NOT_INITIALIZED);
+  CUDA_VALUE(Result, Deinitialized, CUDA_ERROR_DEINITIALIZED);
+  CUDA_VALUE(Result, NoDevice, CUDA_ERROR_NO_DEVICE);
+  CUDA_VALUE(Result, InvalidDevice, CUDA_ERROR_INVALID_DEVICE);
+  CUDA_VALUE(Result, InvalidContext, CUDA_ERROR_INVALID_CONTEXT);
+  CUDA_VALUE(Result, OperatingSystem, CUDA_ERROR_OPERATING_SYSTEM);
+  CUDA_VALUE(Result, InvalidHandle, CUDA_ERROR_INVALID_HANDLE);
+  CUDA_VALUE(Result, NotFound, CUDA_ERROR_NOT_FOUND);
+  CUDA_VALUE(Result, NotReady, CUDA_ERROR_NOT_READY);
+  CUDA_VALUE(Result, LaunchFailed, CUDA_ERROR_LAUNCH_FAILED);
+  CUDA_VALUE(Result, NotPermitted, CUDA_ERROR_NOT_PERMITTED);
+  CUDA_VALUE(Result, NotSupported, CUDA_ERROR_NOT_SUPPORTED);
+  CUDA_VALUE(Result, SystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+  CUDA_VALUE(Result, CompatNotSupportedOnDevice, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE);
+  CUDA_VALUE(Result, StreamCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CUDA_VALUE(Result, Unknown, CUDA_ERROR_UNKNOWN);
+  CUDA_VALUE(DeviceAttribute, ClockKhz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  CUDA_VALUE(DeviceAttribute, MultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  CUDA_VALUE(DeviceAttribute, MemoryClockKhz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+  CUDA_VALUE(DeviceAttribute, MemoryBusWidthBits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+  CUDA_VALUE(DeviceAttribute, L2CacheBytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  CUDA_VALUE(DeviceAttribute, MaxThreadsPerMultiprocessor, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  CUDA_VALUE(DeviceAttribute, ComputeCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  CUDA_VALUE(DeviceAttribute, ComputeCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  CUDA_VALUE(DeviceAttribute, MaxSharedBytesPerMultiprocessor,
+             CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  CUDA_VALUE(GraphNodeType, Kernel, CU_GRAPH_NODE_TYPE_KERNEL);
+  CUDA_VALUE(GraphNodeType, Memcpy, CU_GRAPH_NODE_TYPE_MEMCPY);
+  CUDA_VALUE(GraphNodeType, Memset, CU_GRAPH_NODE_TYPE_MEMSET);
+  CUDA_VALUE(GraphNodeType, Host, CU_GRAPH_NODE_TYPE_HOST);
+  CUDA_VALUE(GraphNodeType, Graph, CU_GRAPH_NODE_TYPE_GRAPH);
+  CUDA_VALUE(GraphNodeType, Empty, CU_GRAPH_NODE_TYPE_EMPTY);
+  CUDA_SIGNATURE(CuInit, cuInit);
+  CUDA_SIGNATURE(CuDriverGetVersion, cuDriverGetVersion);
+  CUDA_SIGNATURE(CuGetErrorName, cuGetErrorName);
+  CUDA_SIGNATURE(CuDeviceGetCount, cuDeviceGetCount);
+  CUDA_SIGNATURE(CuDeviceGet, cuDeviceGet);
+  CUDA_SIGNATURE(CuDeviceGetName, cuDeviceGetName);
+  CUDA_SIGNATURE(CuDeviceGetAttribute, cuDeviceGetAttribute);
+  CUDA_SIGNATURE(CuDeviceTotalMem, cuDeviceTotalMem);
+  CUDA_SIGNATURE(CuCtxGetCurrent, cuCtxGetCurrent);
+  CUDA_SIGNATURE(CuCtxPushCurrent, cuCtxPushCurrent);
+  CUDA_SIGNATURE(CuCtxPopCurrent, cuCtxPopCurrent);
+  CUDA_SIGNATURE(CuCtxSynchronize, cuCtxSynchronize);
+}
+
+void print_enums() {
+  VALUE(Result, Success, CUPTI_SUCCESS);
+  VALUE(Result, InvalidParameter, CUPTI_ERROR_INVALID_PARAMETER);
+  VALUE(Result, InvalidDevice, CUPTI_ERROR_INVALID_DEVICE);
+  VALUE(Result, InvalidContext, CUPTI_ERROR_INVALID_CONTEXT);
+  VALUE(Result, InvalidOperation, CUPTI_ERROR_INVALID_OPERATION);
+  VALUE(Result, OutOfMemory, CUPTI_ERROR_OUT_OF_MEMORY);
+  VALUE(Result, ParameterSizeNotSufficient, CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+  VALUE(Result, MaxLimitReached, CUPTI_ERROR_MAX_LIMIT_REACHED);
+  VALUE(Result, NotReady, CUPTI_ERROR_NOT_READY);
+  VALUE(Result, NotCompatible, CUPTI_ERROR_NOT_COMPATIBLE);
+  VALUE(Result, NotInitialized, CUPTI_ERROR_NOT_INITIALIZED);
+  VALUE(Result, InvalidKind, CUPTI_ERROR_INVALID_KIND);
+  VALUE(Result, NotSupported, CUPTI_ERROR_NOT_SUPPORTED);
+  VALUE(Result, VirtualizedDeviceNotSupported, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED);
+  VALUE(Result, InsufficientPrivileges, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+  VALUE(Result, MultipleSubscribersNotSupported, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  VALUE(Result, VirtualizedDeviceInsufficientPrivileges, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
+  VALUE(Result, Unknown, CUPTI_ERROR_UNKNOWN);
+  VALUE(Domain, DriverApi, CUPTI_CB_DOMAIN_DRIVER_API);
+  VALUE(Domain, RuntimeApi, CUPTI_CB_DOMAIN_RUNTIME_API);
+  VALUE(Domain, Resource, CUPTI_CB_DOMAIN_RESOURCE);
+  VALUE(Domain, Synchronize, CUPTI_CB_DOMAIN_SYNCHRONIZE);
+  VALUE(Domain, Nvtx, CUPTI_CB_DOMAIN_NVTX);
+#if CUPTI_API_VERSION >= 20
+  VALUE(Domain, State, CUPTI_CB_DOMAIN_STATE);
+#endif
+  CONSTANT(resource::kContextCreated, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+  CONSTANT(resource::kContextDestroyStarting, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+  CONSTANT(resource::kStreamCreated, CUPTI_CBID_RESOURCE_STREAM_CREATED);
+  CONSTANT(resource::kStreamDestroyStarting, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING);
+  CONSTANT(resource::kCuInitFinished, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
+  CONSTANT(resource::kModuleLoaded, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+  CONSTANT(resource::kModuleUnloadStarting, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
+  CONSTANT(resource::kGraphCreated, CUPTI_CBID_RESOURCE_GRAPH_CREATED);
+  CONSTANT(resource::kGraphDestroyStarting, CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING);
+  CONSTANT(resource::kGraphCloned, CUPTI_CBID_RESOURCE_GRAPH_CLONED);
+  CONSTANT(resource::kGraphNodeCreateStarting, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING);
+  CONSTANT(resource::kGraphNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+  CONSTANT(resource::kGraphNodeDestroyStarting, CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING);
+  CONSTANT(resource::kGraphExecCreateStarting, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING);
+  CONSTANT(resource::kGraphExecCreated, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED);
+  CONSTANT(resource::kGraphExecDestroyStarting, CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING);
+  CONSTANT(resource::kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+#if CUPTI_API_VERSION >= 130000
+  CONSTANT(resource::kGraphNodeUpdated, CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED);
+  CONSTANT(resource::kGraphNodeSetParams, CUPTI_CBID_RESOURCE_GRAPH_NODE_SET_PARAMS);
+#endif
+  VALUE(CallbackSite, Enter, CUPTI_API_ENTER);
+  VALUE(CallbackSite, Exit, CUPTI_API_EXIT);
+  VALUE(ThreadIdType, Default, CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
+  VALUE(ThreadIdType, System, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  VALUE(Attribute, DeviceBufferBytes, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE);
+  VALUE(Attribute, DeviceBufferPoolLimit, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT);
+  VALUE(Attribute, ZeroedOutBuffer, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
+#if CUPTI_API_VERSION >= 21
+  VALUE(Attribute, PerThreadBuffers, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+#endif
+#if CUPTI_API_VERSION >= 130200
+  VALUE(Attribute, MultipleSubscriberState, CUPTI_ACTIVITY_ATTR_MULTIPLE_SUBSCRIBER_STATE);
+#endif
+  CONSTANT(kFlushForced, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  CONSTANT(kTimestampUnknown, CUPTI_TIMESTAMP_UNKNOWN);
+  VALUE(Kind, Invalid, CUPTI_ACTIVITY_KIND_INVALID);
+  VALUE(Kind, Memcpy, CUPTI_ACTIVITY_KIND_MEMCPY);
+  VALUE(Kind, Memset, CUPTI_ACTIVITY_KIND_MEMSET);
+  VALUE(Kind, Kernel, CUPTI_ACTIVITY_KIND_KERNEL);
+  VALUE(Kind, Driver, CUPTI_ACTIVITY_KIND_DRIVER);
+  VALUE(Kind, Runtime, CUPTI_ACTIVITY_KIND_RUNTIME);
+  VALUE(Kind, ConcurrentKernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  VALUE(Kind, Overhead, CUPTI_ACTIVITY_KIND_OVERHEAD);
+  VALUE(Kind, PeerMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY2);
+  VALUE(Kind, Synchronization, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  VALUE(Kind, ExternalCorrelation, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
+  VALUE(Kind, GraphTrace, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+#if CUPTI_API_VERSION >= 26
+  VALUE(Kind, DeviceGraphTrace, CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE);
+#endif
+  VALUE(CopyKind, Unknown, CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN);
+  VALUE(CopyKind, HostToDevice, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD);
+  VALUE(CopyKind, DeviceToHost, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH);
+  VALUE(CopyKind, HostToArray, CUPTI_ACTIVITY_MEMCPY_KIND_HTOA);
+  VALUE(CopyKind, ArrayToHost, CUPTI_ACTIVITY_MEMCPY_KIND_ATOH);
+  VALUE(CopyKind, ArrayToArray, CUPTI_ACTIVITY_MEMCPY_KIND_ATOA);
+  VALUE(CopyKind, ArrayToDevice, CUPTI_ACTIVITY_MEMCPY_KIND_ATOD);
+  VALUE(CopyKind, DeviceToArray, CUPTI_ACTIVITY_MEMCPY_KIND_DTOA);
+  VALUE(CopyKind, DeviceToDevice, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
+  VALUE(CopyKind, HostToHost, CUPTI_ACTIVITY_MEMCPY_KIND_HTOH);
+  VALUE(CopyKind, PeerToPeer, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
+  VALUE(MemoryKind, Unknown, CUPTI_ACTIVITY_MEMORY_KIND_UNKNOWN);
+  VALUE(MemoryKind, Pageable, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE);
+  VALUE(MemoryKind, Pinned, CUPTI_ACTIVITY_MEMORY_KIND_PINNED);
+  VALUE(MemoryKind, Device, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
+  VALUE(MemoryKind, Array, CUPTI_ACTIVITY_MEMORY_KIND_ARRAY);
+  VALUE(MemoryKind, Managed, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED);
+  VALUE(MemoryKind, DeviceStatic, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC);
+  VALUE(MemoryKind, ManagedStatic, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC);
+}
+
+void print_records() {
+  FIELD(KernelRecord, kind, VENDOR_KERNEL, kind);
+  FIELD(KernelRecord, cache_config, VENDOR_KERNEL, cacheConfig);
+  FIELD(KernelRecord, shared_memory_config, VENDOR_KERNEL, sharedMemoryConfig);
+  FIELD(KernelRecord, registers_per_thread, VENDOR_KERNEL, registersPerThread);
+  FIELD(KernelRecord, partitioned_cache, VENDOR_KERNEL, partitionedGlobalCacheRequested);
+  FIELD(KernelRecord, start_ns, VENDOR_KERNEL, start);
+  FIELD(KernelRecord, end_ns, VENDOR_KERNEL, end);
+  FIELD(KernelRecord, completed_ns, VENDOR_KERNEL, completed);
+  FIELD(KernelRecord, device, VENDOR_KERNEL, deviceId);
+  FIELD(KernelRecord, context, VENDOR_KERNEL, contextId);
+  FIELD(KernelRecord, stream, VENDOR_KERNEL, streamId);
+  FIELD(KernelRecord, grid, VENDOR_KERNEL, gridX);
+  FIELD(KernelRecord, block, VENDOR_KERNEL, blockX);
+  FIELD(KernelRecord, static_shared_bytes, VENDOR_KERNEL, staticSharedMemory);
+  FIELD(KernelRecord, dynamic_shared_bytes, VENDOR_KERNEL, dynamicSharedMemory);
+  FIELD(KernelRecord, local_bytes_per_thread, VENDOR_KERNEL, localMemoryPerThread);
+  FIELD(KernelRecord, local_bytes_total_32, VENDOR_KERNEL, localMemoryTotal);
+  FIELD(KernelRecord, correlation, VENDOR_KERNEL, correlationId);
+  FIELD(KernelRecord, grid_id, VENDOR_KERNEL, gridId);
+  FIELD(KernelRecord, name, VENDOR_KERNEL, name);
+  FIELD(KernelRecord, queued_ns, VENDOR_KERNEL, queued);
+  FIELD(KernelRecord, submitted_ns, VENDOR_KERNEL, submitted);
+  FIELD(KernelRecord, launch_type, VENDOR_KERNEL, launchType);
+  FIELD(KernelRecord, carveout_requested, VENDOR_KERNEL, isSharedMemoryCarveoutRequested);
+  FIELD(KernelRecord, carveout_percent, VENDOR_KERNEL, sharedMemoryCarveoutRequested);
+  FIELD(KernelRecord, shared_bytes_executed, VENDOR_KERNEL, sharedMemoryExecuted);
+  FIELD(KernelRecord, graph_node, VENDOR_KERNEL, graphNodeId);
+  FIELD(KernelRecord, shared_memory_limit_config, VENDOR_KERNEL, shmemLimitConfig);
+  FIELD(KernelRecord, graph, VENDOR_KERNEL, graphId);
+  FIELD(KernelRecord, access_policy_window, VENDOR_KERNEL, pAccessPolicyWindow);
+  FIELD(KernelRecord, channel, VENDOR_KERNEL, channelID);
+  FIELD(KernelRecord, channel_type, VENDOR_KERNEL, channelType);
+  FIELD(KernelRecord, cluster, VENDOR_KERNEL, clusterX);
+  FIELD(KernelRecord, cluster_scheduling_policy, VENDOR_KERNEL, clusterSchedulingPolicy);
+  FIELD(KernelRecord, local_bytes_total, VENDOR_KERNEL, localMemoryTotal_v2);
+  FIELD(KernelRecord, max_potential_cluster_size, VENDOR_KERNEL, maxPotentialClusterSize);
+  FIELD(KernelRecord, max_active_clusters, VENDOR_KERNEL, maxActiveClusters);
+  FIELD(MemcpyRecord, kind, VENDOR_MEMCPY, kind);
+  FIELD(MemcpyRecord, copy_kind, VENDOR_MEMCPY, copyKind);
+  FIELD(MemcpyRecord, source_kind, VENDOR_MEMCPY, srcKind);
+  FIELD(MemcpyRecord, destination_kind, VENDOR_MEMCPY, dstKind);
+  FIELD(MemcpyRecord, flags, VENDOR_MEMCPY, flags);
+  FIELD(MemcpyRecord, size_bytes, VENDOR_MEMCPY, bytes);
+  FIELD(MemcpyRecord, start_ns, VENDOR_MEMCPY, start);
+  FIELD(MemcpyRecord, end_ns, VENDOR_MEMCPY, end);
+  FIELD(MemcpyRecord, device, VENDOR_MEMCPY, deviceId);
+  FIELD(MemcpyRecord, context, VENDOR_MEMCPY, contextId);
+  FIELD(MemcpyRecord, stream, VENDOR_MEMCPY, streamId);
+  FIELD(MemcpyRecord, correlation, VENDOR_MEMCPY, correlationId);
+  FIELD(MemcpyRecord, runtime_correlation, VENDOR_MEMCPY, runtimeCorrelationId);
+  FIELD(MemcpyRecord, graph_node, VENDOR_MEMCPY, graphNodeId);
+  FIELD(MemcpyRecord, graph, VENDOR_MEMCPY, graphId);
+  FIELD(MemcpyRecord, channel, VENDOR_MEMCPY, channelID);
+  FIELD(MemcpyRecord, channel_type, VENDOR_MEMCPY, channelType);
+#if CUPTI_API_VERSION >= 130000
+  FIELD(MemcpyRecord, device_launched, VENDOR_MEMCPY, isDeviceLaunched);
+#endif
+  FIELD(PeerMemcpyRecord, kind, VENDOR_PEER_MEMCPY, kind);
+  FIELD(PeerMemcpyRecord, copy_kind, VENDOR_PEER_MEMCPY, copyKind);
+  FIELD(PeerMemcpyRecord, source_kind, VENDOR_PEER_MEMCPY, srcKind);
+  FIELD(PeerMemcpyRecord, destination_kind, VENDOR_PEER_MEMCPY, dstKind);
+  FIELD(PeerMemcpyRecord, flags, VENDOR_PEER_MEMCPY, flags);
+  FIELD(PeerMemcpyRecord, size_bytes, VENDOR_PEER_MEMCPY, bytes);
+  FIELD(PeerMemcpyRecord, start_ns, VENDOR_PEER_MEMCPY, start);
+  FIELD(PeerMemcpyRecord, end_ns, VENDOR_PEER_MEMCPY, end);
+  FIELD(PeerMemcpyRecord, device, VENDOR_PEER_MEMCPY, deviceId);
+  FIELD(PeerMemcpyRecord, context, VENDOR_PEER_MEMCPY, contextId);
+  FIELD(PeerMemcpyRecord, stream, VENDOR_PEER_MEMCPY, streamId);
+  FIELD(PeerMemcpyRecord, source_device, VENDOR_PEER_MEMCPY, srcDeviceId);
+  FIELD(PeerMemcpyRecord, source_context, VENDOR_PEER_MEMCPY, srcContextId);
+  FIELD(PeerMemcpyRecord, destination_device, VENDOR_PEER_MEMCPY, dstDeviceId);
+  FIELD(PeerMemcpyRecord, destination_context, VENDOR_PEER_MEMCPY, dstContextId);
+  FIELD(PeerMemcpyRecord, correlation, VENDOR_PEER_MEMCPY, correlationId);
+  FIELD(PeerMemcpyRecord, graph_node, VENDOR_PEER_MEMCPY, graphNodeId);
+  FIELD(PeerMemcpyRecord, graph, VENDOR_PEER_MEMCPY, graphId);
+  FIELD(PeerMemcpyRecord, channel, VENDOR_PEER_MEMCPY, channelID);
+  FIELD(PeerMemcpyRecord, channel_type, VENDOR_PEER_MEMCPY, channelType);
+  FIELD(MemsetRecord, kind, VENDOR_MEMSET, kind);
+  FIELD(MemsetRecord, value, VENDOR_MEMSET, value);
+  FIELD(MemsetRecord, size_bytes, VENDOR_MEMSET, bytes);
+  FIELD(MemsetRecord, start_ns, VENDOR_MEMSET, start);
+  FIELD(MemsetRecord, end_ns, VENDOR_MEMSET, end);
+  FIELD(MemsetRecord, device, VENDOR_MEMSET, deviceId);
+  FIELD(MemsetRecord, context, VENDOR_MEMSET, contextId);
+  FIELD(MemsetRecord, stream, VENDOR_MEMSET, streamId);
+  FIELD(MemsetRecord, correlation, VENDOR_MEMSET, correlationId);
+  FIELD(MemsetRecord, flags, VENDOR_MEMSET, flags);
+  FIELD(MemsetRecord, memory_kind, VENDOR_MEMSET, memoryKind);
+  FIELD(MemsetRecord, graph_node, VENDOR_MEMSET, graphNodeId);
+  FIELD(MemsetRecord, graph, VENDOR_MEMSET, graphId);
+  FIELD(MemsetRecord, channel, VENDOR_MEMSET, channelID);
+  FIELD(MemsetRecord, channel_type, VENDOR_MEMSET, channelType);
+#if CUPTI_API_VERSION >= 130000
+  FIELD(MemsetRecord, device_launched, VENDOR_MEMSET, isDeviceLaunched);
+#endif
+  FIELD(GraphTraceRecord, kind, VENDOR_GRAPH_TRACE, kind);
+  FIELD(GraphTraceRecord, correlation, VENDOR_GRAPH_TRACE, correlationId);
+  FIELD(GraphTraceRecord, start_ns, VENDOR_GRAPH_TRACE, start);
+  FIELD(GraphTraceRecord, end_ns, VENDOR_GRAPH_TRACE, end);
+  FIELD(GraphTraceRecord, device, VENDOR_GRAPH_TRACE, deviceId);
+  FIELD(GraphTraceRecord, graph, VENDOR_GRAPH_TRACE, graphId);
+  FIELD(GraphTraceRecord, context, VENDOR_GRAPH_TRACE, contextId);
+  FIELD(GraphTraceRecord, stream, VENDOR_GRAPH_TRACE, streamId);
+  FIELD(ApiRecord, kind, CUpti_ActivityAPI, kind);
+  FIELD(ApiRecord, cbid, CUpti_ActivityAPI, cbid);
+  FIELD(ApiRecord, start_ns, CUpti_ActivityAPI, start);
+  FIELD(ApiRecord, end_ns, CUpti_ActivityAPI, end);
+  FIELD(ApiRecord, process, CUpti_ActivityAPI, processId);
+  FIELD(ApiRecord, thread, CUpti_ActivityAPI, threadId);
+  FIELD(ApiRecord, correlation, CUpti_ActivityAPI, correlationId);
+  FIELD(ApiRecord, return_value, CUpti_ActivityAPI, returnValue);
+  FIELD(ExternalCorrelationRecord, kind, CUpti_ActivityExternalCorrelation, kind);
+  FIELD(ExternalCorrelationRecord, external_kind, CUpti_ActivityExternalCorrelation, externalKind);
+  FIELD(ExternalCorrelationRecord, external, CUpti_ActivityExternalCorrelation, externalId);
+  FIELD(ExternalCorrelationRecord, correlation, CUpti_ActivityExternalCorrelation, correlationId);
+  SIZE(Kernel, VENDOR_KERNEL);
+  SIZE(ConcurrentKernel, VENDOR_KERNEL);
+  SIZE(Memcpy, VENDOR_MEMCPY);
+  SIZE(PeerMemcpy, VENDOR_PEER_MEMCPY);
+  SIZE(Memset, VENDOR_MEMSET);
+  SIZE(GraphTrace, VENDOR_GRAPH_TRACE);
+  SIZE(Driver, CUpti_ActivityAPI);
+  SIZE(Runtime, CUpti_ActivityAPI);
+  SIZE(ExternalCorrelation, CUpti_ActivityExternalCorrelation);
+}
+
+void print_callbacks() {
+  FIELD(CallbackData, site, CUpti_CallbackData, callbackSite);
+  FIELD(CallbackData, function_name, CUpti_CallbackData, functionName);
+  FIELD(CallbackData, function_params, CUpti_CallbackData, functionParams);
+  FIELD(CallbackData, function_return_value, CUpti_CallbackData, functionReturnValue);
+  FIELD(CallbackData, symbol_name, CUpti_CallbackData, symbolName);
+  FIELD(CallbackData, context, CUpti_CallbackData, context);
+  FIELD(CallbackData, context_uid, CUpti_CallbackData, contextUid);
+  FIELD(CallbackData, correlation_data, CUpti_CallbackData, correlationData);
+  FIELD(CallbackData, correlation, CUpti_CallbackData, correlationId);
+  FIELD(ResourceData, context, CUpti_ResourceData, context);
+  FIELD(ResourceData, stream, CUpti_ResourceData, resourceHandle.stream);
+  FIELD(ResourceData, descriptor, CUpti_ResourceData, resourceDescriptor);
+  FIELD(GraphData, graph, CUpti_GraphData, graph);
+  FIELD(GraphData, original_graph, CUpti_GraphData, originalGraph);
+  FIELD(GraphData, node, CUpti_GraphData, node);
+  FIELD(GraphData, original_node, CUpti_GraphData, originalNode);
+  FIELD(GraphData, node_type, CUpti_GraphData, nodeType);
+  FIELD(GraphData, dependency, CUpti_GraphData, dependency);
+  FIELD(GraphData, graph_exec, CUpti_GraphData, graphExec);
+#if CUPTI_API_VERSION >= 130000
+  FIELD(SubscriberParams, struct_size_bytes, CUpti_SubscriberParams, structSize);
+  FIELD(SubscriberParams, name, CUpti_SubscriberParams, subscriberName);
+  FIELD(SubscriberParams, old_name, CUpti_SubscriberParams, oldSubscriberName);
+  FIELD(SubscriberParams, old_name_size_bytes, CUpti_SubscriberParams, oldSubscriberSize);
+#endif
+#if CUPTI_API_VERSION >= 130200
+  FIELD(SubscriberParams, allow_multiple, CUpti_SubscriberParams, allowMultipleSubscribers);
+#endif
+  SIGNATURE(CuptiGetVersion, cuptiGetVersion);
+  SIGNATURE(CuptiGetResultString, cuptiGetResultString);
+  SIGNATURE(CuptiSubscribe, cuptiSubscribe);
+#if CUPTI_API_VERSION >= 130000
+  CONSTANT(kOldSubscriberNameBytes, CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN);
+  SIGNATURE(CuptiSubscribe_v2, cuptiSubscribe_v2);
+#endif
+  SIGNATURE(CuptiUnsubscribe, cuptiUnsubscribe);
+  SIGNATURE(CuptiEnableCallback, cuptiEnableCallback);
+  SIGNATURE(CuptiEnableDomain, cuptiEnableDomain);
+  SIGNATURE(CuptiActivityRegisterCallbacks, cuptiActivityRegisterCallbacks);
+  SIGNATURE(CuptiActivityEnable, cuptiActivityEnable);
+  SIGNATURE(CuptiActivityDisable, cuptiActivityDisable);
+  SIGNATURE(CuptiActivityFlushAll, cuptiActivityFlushAll);
+  SIGNATURE(CuptiActivityFlushPeriod, cuptiActivityFlushPeriod);
+  SIGNATURE(CuptiActivityGetNumDroppedRecords, cuptiActivityGetNumDroppedRecords);
+  SIGNATURE(CuptiActivitySetAttribute, cuptiActivitySetAttribute);
+  SIGNATURE(CuptiActivityGetAttribute, cuptiActivityGetAttribute);
+  SIGNATURE(CuptiActivityGetNextRecord, cuptiActivityGetNextRecord);
+#if CUPTI_API_VERSION >= 130200
+  SIGNATURE(CuptiActivityGetStructSize, cuptiActivityGetStructSize);
+#endif
+  SIGNATURE(CuptiActivityEnableLatencyTimestamps, cuptiActivityEnableLatencyTimestamps);
+#if CUPTI_API_VERSION >= 23
+  SIGNATURE(CuptiActivityEnableDriverApi, cuptiActivityEnableDriverApi);
+#endif
+  SIGNATURE(CuptiGetTimestamp, cuptiGetTimestamp);
+  SIGNATURE(CuptiGetDeviceId, cuptiGetDeviceId);
+  SIGNATURE(CuptiGetContextId, cuptiGetContextId);
+  SIGNATURE(CuptiGetStreamIdEx, cuptiGetStreamIdEx);
+  SIGNATURE(CuptiGetGraphId, cuptiGetGraphId);
+#if CUPTI_API_VERSION >= 21
+  SIGNATURE(CuptiGetGraphExecId, cuptiGetGraphExecId);
+#endif
+  SIGNATURE(CuptiGetGraphNodeId, cuptiGetGraphNodeId);
+  SIGNATURE(CuptiSetThreadIdType, cuptiSetThreadIdType);
+  CALLBACK(Callback, CUpti_CallbackFunc);
+  CALLBACK(BufferRequested, CUpti_BuffersCallbackRequestFunc);
+  CALLBACK(BufferCompleted, CUpti_BuffersCallbackCompleteFunc);
+}
+
+void print_cbids() {
+  const auto describe = [](uint32_t cbid) {
+    const char* table = ours::is_launch(cbid) ? "launch " : ours::is_memory(cbid) ? "memory " : "none -";
+    return table + std::string(ours::driver_call_name(cbid));
+  };
+#define PRINT_CBID(name) std::printf("cbid %s %s\n", #name, describe(CUPTI_DRIVER_TRACE_CBID_##name).c_str());
+  FOR_EACH_CBID(PRINT_CBID)
+}
+
+}  // namespace
+
+int main() {
+  row("version", CUPTI_API_VERSION, CUPTI_API_VERSION);
+  print_cuda();
+  print_enums();
+  print_records();
+  print_callbacks();
+  print_cbids();
+}
