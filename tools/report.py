@@ -23,7 +23,9 @@ def import_time_ms(rounds: int = 15) -> float:
 
 def longest_files(count: int = 5) -> list[tuple[int, str]]:
     """The tracked source files with the most lines."""
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split(
+        "\n"
+    )
     sources = [name for name in tracked if Path(name).suffix in SOURCE_SUFFIXES and (ROOT / name).is_file()]
     lengths = [((ROOT / name).read_bytes().count(b"\n"), name) for name in sources]
     return sorted(lengths, reverse=True)[:count]

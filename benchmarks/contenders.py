@@ -1,0 +1,167 @@
+"""The profilers that are compared. Each attaches, gives its kind of scope, and detaches completely.
+
+Completely, because a process has one CUPTI subscriber slot and one pair of activity buffer callbacks, and because a
+deactivated profiler that stays subscribed (as Proton's does) would make the program without it look slower than it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+import bragg
+
+HERE = Path(__file__).parent
+
+
+class Contender(Protocol):
+    """One profiler."""
+
+    def attach(self) -> None:
+        """Start recording."""
+
+    def scope(self, name: str) -> AbstractContextManager[Any]:
+        """The contender's own named region."""
+
+    def detach(self) -> None:
+        """Stop, write what was recorded, and give back the CUPTI slot."""
+
+
+class Bragg:
+    """bragg, on the GPU where there is one.
+
+    Attributes:
+        profile_path: Of the last recording.
+    """
+
+    scope = staticmethod(bragg.scope)
+
+    def __init__(self, directory: Path, context: str, data: str = "tree") -> None:
+        self.options = {"backend": "cuda" if torch.cuda.is_available() else "cpu", "context": context, "data": data}
+        self.names = (directory / f"{context}-{number}.bragg" for number in itertools.count())
+        self.profile_path = Path()
+
+    def attach(self) -> None:
+        """A session of its own each time."""
+        self.profile_path = next(self.names)
+        self.session = bragg.start(self.profile_path, **self.options)
+
+    def detach(self) -> None:
+        """The last stop unsubscribes and turns the capture into a profile."""
+        bragg.stop(self.session)
+
+
+class Proton:
+    """Triton's profiler."""
+
+    def __init__(self, directory: Path, context: str, data: str = "tree", output_format: str = "hatchet") -> None:
+        import triton.profiler as proton
+
+        self.proton = proton
+        self.scope = proton.scope
+        self.options = {"backend": "cupti", "context": context, "data": data}
+        self.output_format = output_format
+        self.names = (str(directory / f"proton-{number}") for number in itertools.count())
+        self.profile_path = Path()
+
+    def attach(self) -> None:
+        """A name of its own each time: starting a known name would go on with the old session."""
+        name = next(self.names)
+        self.profile_path = Path(f"{name}.{self.output_format}")
+        self.session = self.proton.start(name, **self.options)
+
+    def detach(self) -> None:
+        """Finalizing unsubscribes and writes the file."""
+        self.proton.finalize(self.session, self.output_format)
+
+
+class TorchProfiler:
+    """torch.profiler, with kernel records alone or with the host's operators too."""
+
+    scope = staticmethod(torch.profiler.record_function)
+
+    def __init__(self, directory: Path, *, host: bool) -> None:
+        activities = [torch.profiler.ProfilerActivity.CUDA, torch.profiler.ProfilerActivity.CPU]
+        self.activities = activities if host else activities[:1]
+
+    def attach(self) -> None:
+        """A profile of its own each time."""
+        self.profile = torch.profiler.profile(activities=self.activities)
+        self.profile.start()
+
+    def detach(self) -> None:
+        """Collecting is part of stopping; nothing is written."""
+        self.profile.stop()
+
+
+class CuptiFloor:
+    """CUPTI's kernel records alone, thrown away: what any profiler that uses them must cost at least."""
+
+    def __init__(self, directory: Path) -> None:
+        self.library = ctypes.CDLL(str(build_floor(directory)))
+        self.cupti = str(mapped_library("libcupti.so")).encode()
+
+    def scope(self, name: str) -> AbstractContextManager[Any]:
+        """Nothing."""
+        return nullcontext()
+
+    def attach(self) -> None:
+        """Enable the records."""
+        self._call("floor_attach", self.cupti)
+
+    def detach(self) -> None:
+        """Disable and flush."""
+        self._call("floor_detach")
+
+    def _call(self, function: str, *arguments: bytes) -> None:
+        status = getattr(self.library, function)(*arguments)
+        if status != 0:
+            raise RuntimeError(f"{function} failed with CUPTI result {status}")
+
+
+def build_floor(directory: Path) -> Path:
+    """Compile cupti_floor.cpp."""
+    library = directory / "libcupti_floor.so"
+    source, include = HERE / "cupti_floor.cpp", HERE.parent / "native"
+    flags = ["-std=c++20", "-O2", "-shared", "-fPIC", f"-I{include}"]
+    subprocess.run(["c++", *flags, str(source), "-o", str(library), "-ldl"], check=True)
+    return library
+
+
+def mapped_library(prefix: str) -> Path:
+    """The library of this process whose file name starts so; the framework's copy is the one that bragg uses too.
+
+    Raises:
+        RuntimeError: None is mapped.
+    """
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        path = Path(line.split(maxsplit=5)[-1])
+        if path.name.startswith(prefix):
+            return path
+    raise RuntimeError(f"no {prefix} is mapped: import torch first")
+
+
+def scratch_directory() -> tempfile.TemporaryDirectory[str]:
+    """Where contenders write what nobody reads."""
+    return tempfile.TemporaryDirectory(prefix="bragg-benchmark-")
+
+
+CONTENDERS: dict[str, Callable[[Path], Contender]] = {
+    "floor": CuptiFloor,
+    "bragg_shadow": partial(Bragg, context="shadow"),
+    "bragg_python": partial(Bragg, context="python"),
+    "bragg_trace": partial(Bragg, context="shadow", data="trace"),
+    "proton_shadow": partial(Proton, context="shadow"),
+    "proton_python": partial(Proton, context="python"),
+    "torch_cuda": partial(TorchProfiler, host=False),
+    "torch_cpu_cuda": partial(TorchProfiler, host=True),
+}

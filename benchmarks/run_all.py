@@ -1,0 +1,108 @@
+"""Runs every benchmark that this machine can run, each in a process of its own, under one time limit.
+
+Writes `benchmarks.json` (everything) and `benchmarks.md` (the tables) to a directory, anew after each part, so that a
+run that is cut short leaves what it had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import harness
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Part:
+    """One script.
+
+    Attributes:
+        name: Of the script.
+        limit_s: It is ended after this time.
+        needs_gpu: Left out where there is none.
+        takes_limit: It wants to know its limit, to leave out its last cases itself.
+    """
+
+    name: str
+    limit_s: float
+    needs_gpu: bool = False
+    takes_limit: bool = False
+
+
+PARTS = [
+    Part("scope_cost", 60),
+    Part("agreement", 180, needs_gpu=True),
+    Part("trace_size", 120, needs_gpu=True),
+    Part("view_speed", 60),
+    Part("overhead", 600, takes_limit=True),
+    Part("memory_growth", 120),
+]
+
+
+def run_part(part: Part, limit_s: float, out: Path) -> dict[str, Any]:
+    """Run one script to its JSON result; a failure becomes a result with the field `error`."""
+    command = [sys.executable, str(HERE / f"{part.name}.py"), "--out", str(out)]
+    if part.takes_limit:
+        command += ["--limit", f"{0.9 * limit_s:.0f}"]
+    start = time.monotonic()
+    problem = None
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit_s, check=False
+        )
+        if done.returncode != 0:
+            problem = f"exit code {done.returncode}: {done.stdout[-2000:]}"
+    except subprocess.TimeoutExpired as timeout:
+        output = timeout.stdout or b""
+        problem = f"not finished after {limit_s:.0f} s: {output[-20000:].decode(errors='replace')}"
+    result = json.loads(out.read_text()) if out.exists() else {"benchmark": part.name, "rows": []}
+    return {**result, "seconds": round(time.monotonic() - start, 1), **({"error": problem} if problem else {})}
+
+
+def write(results: list[dict[str, Any]], machine: dict[str, Any], out: Path) -> None:
+    """Both files."""
+    (out / "benchmarks.json").write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
+    sections = ["# Benchmark results", harness.markdown_table([machine])]
+    for result in results:
+        error = [f"**{result['error'].splitlines()[0]}**"] if "error" in result else []
+        table = [harness.markdown_table(result["rows"])] if result["rows"] else []
+        sections += [f"## {result['benchmark']} ({result['seconds']} s)", *error, *table]
+    (out / "benchmarks.md").write_text("\n\n".join(sections) + "\n")
+
+
+def main() -> None:
+    """Run the parts in order; the exit code says whether all of them did."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="directory for the results")
+    parser.add_argument("--limit", type=float, default=1800, help="time for everything, s")
+    parser.add_argument("--only", nargs="+", metavar="PART", help="these parts alone")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + arguments.limit
+    gpu, machine = harness.gpu_is_here(), harness.machine()
+    parts = [part for part in PARTS if part.name in (arguments.only or [part.name]) and (gpu or not part.needs_gpu)]
+    results = []
+    with tempfile.TemporaryDirectory() as directory:
+        for part in parts:
+            limit_s = min(part.limit_s, deadline - time.monotonic())
+            if limit_s <= 0:
+                results.append({"benchmark": part.name, "rows": [], "seconds": 0, "error": "no time was left"})
+            else:
+                results.append(run_part(part, limit_s, Path(directory) / f"{part.name}.json"))
+            print(f"{part.name}: {results[-1].get('error', 'done')} ({results[-1]['seconds']} s)", flush=True)
+            write(results, machine, arguments.out)
+    print((arguments.out / "benchmarks.md").read_text())
+    sys.exit(any("error" in result for result in results))
+
+
+if __name__ == "__main__":
+    main()
