@@ -1,0 +1,150 @@
+#include "api/bragg_core.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "context/clock.h"
+#include "data/json.h"
+#include "data/recorder.h"
+#include "driver/loaded_library.h"
+
+using bragg::Recorder;
+using bragg::ThreadContext;
+
+namespace {
+
+void copy_text(const std::string& text, char* out, uint32_t size) {
+  if (size == 0) return;
+  const size_t length = std::min<size_t>(text.size(), size - 1);
+  std::memcpy(out, text.data(), length);
+  out[length] = '\0';
+}
+
+void handle_forks_once() {
+  static const int registered = pthread_atfork([] { Recorder::instance().prepare_fork(); },
+                                               [] { Recorder::instance().after_fork_in_parent(); },
+                                               [] { Recorder::instance().after_fork_in_child(); });
+  (void)registered;
+}
+
+const char* environment(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+int injected_slot = -1;
+
+void stop_injected_session() {
+  if (injected_slot >= 0) bragg_session_stop(std::exchange(injected_slot, -1), "{}");
+}
+
+// A program without Python under `bragg run`: the driver's injection hook is where its recording starts.
+void start_injected_session(const char* directory) {
+  const std::string path = std::string(directory) + "/" + std::to_string(getpid()) + ".part";
+  char executable[4096] = "";
+  if (readlink("/proc/self/exe", executable, sizeof executable - 1) < 0) executable[0] = '\0';
+  const std::string meta = bragg::JsonObject()
+                               .put("pid", getpid())
+                               .put("ppid", getppid())
+                               .put("executable", executable)
+                               .put("start_ns", bragg::now_ns())
+                               .put("context", "shadow")
+                               .put("data", environment("BRAGG_DATA", "tree"))
+                               .put("backend", "cuda")
+                               .text();
+  bragg_session_options options{};
+  options.part_path = path.c_str();
+  options.meta_json = meta.c_str();
+  options.cupti_candidates = environment("BRAGG_CUPTI_PATHS", "");
+  options.backend = BRAGG_CUDA;
+  options.trace = std::strcmp(environment("BRAGG_DATA", "tree"), "trace") == 0;
+  options.flush_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_FLUSH_MS", "1000")));
+  int os_error = 0;
+  char reason[512] = "";
+  injected_slot = bragg_session_start(&options, &os_error, reason, sizeof reason);
+  if (injected_slot < 0) {
+    std::fprintf(stderr, "bragg: %s: not recording: %s\n", path.c_str(), os_error != 0 ? std::strerror(os_error) : reason);
+    return;
+  }
+  std::atexit(stop_injected_session);
+}
+
+}  // namespace
+
+extern "C" {
+
+int bragg_session_start(const bragg_session_options* options, int* os_error, char* reason, uint32_t reason_size) {
+  handle_forks_once();
+  const bragg::StartResult result = Recorder::instance().start({
+      .part_path = options->part_path,
+      .meta_json = options->meta_json,
+      .cupti_candidates = options->cupti_candidates,
+      .backend = static_cast<bragg::BackendChoice>(options->backend),
+      .python_context = options->python_context != 0,
+      .trace = options->trace != 0,
+      .flush_interval_ms = options->flush_interval_ms,
+  });
+  *os_error = result.os_error;
+  copy_text(result.reason, reason, reason_size);
+  return result.slot;
+}
+
+void bragg_session_activate(int slot) { Recorder::instance().activate(slot); }
+void bragg_session_deactivate(int slot, int flush) { Recorder::instance().deactivate(slot, flush != 0); }
+void bragg_session_flush(int slot) { Recorder::instance().flush(slot); }
+void bragg_session_stop(int slot, const char* meta_json) { Recorder::instance().stop(slot, meta_json); }
+
+uint32_t bragg_session_statistics(int slot, char* json, uint32_t size) {
+  const std::string text = Recorder::instance().statistics(slot);
+  copy_text(text, json, size);
+  return static_cast<uint32_t>(text.size()) + 1;
+}
+
+uint32_t bragg_scope_frame(const char* name, uint32_t size) {
+  return bragg::intern_frame(bragg::FrameKind::Scope, {name, size});
+}
+
+void bragg_scope_enter(uint32_t frame) { bragg::push_context(bragg::Source::Api, frame); }
+void bragg_scope_exit(void) { bragg::pop_context(bragg::Source::Api); }
+uint32_t bragg_context_depth(void) { return ThreadContext::current().depth(); }
+void bragg_lend_context(void) { ThreadContext::current().lend(); }
+void bragg_return_context(void) { ThreadContext::current().take_back(); }
+void bragg_hide_outer_frames(void) { ThreadContext::current().set_root_frame(bragg::current_python_frame()); }
+
+void bragg_sample(int64_t weight_ns) {
+  const auto& state = bragg::recording_state;
+  const bragg::SessionMask mask = state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
+  if (mask == 0) return;
+  ThreadContext& thread = ThreadContext::current();
+  const bragg::ContextNodes nodes = thread.here();
+  thread.record({bragg::EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, weight_ns});
+}
+
+int bragg_has_session(void) { return bragg::recording_state.existing.load(std::memory_order_relaxed) != 0; }
+int bragg_is_recording(void) { return bragg::recording(); }
+
+void bragg_forget_code(const void* code) { bragg::forget_python_code(code); }
+
+const char* bragg_library_path(void) {
+  static const std::string path = bragg::own_library_path();
+  return path.c_str();
+}
+
+int InitializeInjection(void) {
+  const char* directory = environment("BRAGG_CAPTURE_DIR", nullptr);
+  if (bragg_has_session() != 0) {
+    Recorder::instance().on_cuda_initialized();
+  } else if (directory != nullptr && std::strcmp(environment("BRAGG_BACKEND", "auto"), "cpu") != 0) {
+    start_injected_session(directory);
+  }
+  return 1;
+}
+
+}  // extern "C"

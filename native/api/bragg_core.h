@@ -1,0 +1,58 @@
+// The C ABI of libbragg_core.so: what the Python extension and the CUDA driver call.
+#pragma once
+
+#include <stdint.h>
+
+#define BRAGG_EXPORT __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum bragg_backend { BRAGG_AUTO = 0, BRAGG_CUDA = 1, BRAGG_CPU = 2 };
+
+struct bragg_session_options {
+  const char* part_path;
+  const char* meta_json;         // a JSON object
+  const char* cupti_candidates;  // ':'-separated paths
+  int backend;                   // enum bragg_backend
+  int python_context;
+  int trace;
+  uint32_t flush_interval_ms;
+};
+
+// A slot >= 0, or -1: `os_error` is the errno of the capture file, else `reason` (NUL-terminated) says why.
+BRAGG_EXPORT int bragg_session_start(const struct bragg_session_options* options, int* os_error, char* reason,
+                                     uint32_t reason_size);
+BRAGG_EXPORT void bragg_session_activate(int slot);
+BRAGG_EXPORT void bragg_session_deactivate(int slot, int flush);
+BRAGG_EXPORT void bragg_session_flush(int slot);
+BRAGG_EXPORT void bragg_session_stop(int slot, const char* meta_json);
+// Writes a JSON object of at most `size` bytes with its NUL; returns the bytes it needs.
+BRAGG_EXPORT uint32_t bragg_session_statistics(int slot, char* json, uint32_t size);
+
+BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
+BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
+BRAGG_EXPORT void bragg_scope_exit(void);
+BRAGG_EXPORT uint32_t bragg_context_depth(void);
+BRAGG_EXPORT void bragg_lend_context(void);
+BRAGG_EXPORT void bragg_return_context(void);
+// Hides this thread's Python frames from its current one outwards.
+BRAGG_EXPORT void bragg_hide_outer_frames(void);
+// One host sample of this thread that stands for `weight_ns`.
+BRAGG_EXPORT void bragg_sample(int64_t weight_ns);
+
+// Not zero while a session exists / records.
+BRAGG_EXPORT int bragg_has_session(void);
+BRAGG_EXPORT int bragg_is_recording(void);
+
+// The code object at this address dies: cached paths through it are dropped.
+BRAGG_EXPORT void bragg_forget_code(const void* code);
+BRAGG_EXPORT const char* bragg_library_path(void);
+
+// CUDA_INJECTION64_PATH: the driver calls this inside cuInit.
+BRAGG_EXPORT int InitializeInjection(void);
+
+#ifdef __cplusplus
+}
+#endif

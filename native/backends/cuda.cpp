@@ -1,0 +1,317 @@
+#include "backends/cuda.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "backends/activity_walker.h"
+#include "backends/buffer_pool.h"
+#include "context/clock.h"
+#include "context/thread_context.h"
+#include "data/json.h"
+#include "driver/cuda_driver.h"
+#include "driver/cupti_library.h"
+
+namespace bragg::cuda_backend {
+namespace {
+
+constexpr cupti::Kind kKinds[] = {cupti::Kind::ConcurrentKernel, cupti::Kind::Memcpy, cupti::Kind::PeerMemcpy,
+                                  cupti::Kind::Memset};
+constexpr uint64_t kMeasureEvery = 64;  // callbacks between two that are timed
+
+// Driver call id -> 1 + index of its name; 0: a call that puts no work on the device.
+constexpr size_t kLaunchCalls = std::size(cupti::launch_calls);
+constexpr size_t kCalls = kLaunchCalls + std::size(cupti::memory_calls);
+static_assert(kCalls < 255);
+constexpr const cupti::DriverCall& call_at(size_t index) {
+  return index < kLaunchCalls ? cupti::launch_calls[index] : cupti::memory_calls[index - kLaunchCalls];
+}
+constexpr auto kCallOf = [] {
+  std::array<uint8_t, 1024> calls{};
+  for (size_t i = 0; i < kCalls; ++i) calls[call_at(i).cbid] = static_cast<uint8_t>(i + 1);
+  return calls;
+}();
+
+// Calls with exactly one device record; the others (graphs, copies, several devices) may have more.
+constexpr bool has_one_record(uint32_t cbid) {
+  return cupti::is_launch(cbid) && cbid != 480 && cbid != 514 && cbid != 515;
+}
+
+struct Backend {
+  std::mutex mutex;  // guards attachment; never held while application threads can call back
+  std::atomic<State> state{State::Off};
+  std::string reason;
+  std::string candidates;
+  CuptiLibrary cupti;
+  cupti::Subscriber subscriber = nullptr;
+  bool collecting = false;
+  bool unusable = false;  // forked from a process that had CUDA up
+  BufferPool buffers;
+  std::atomic<uint64_t> dropped_records{0};
+  std::atomic<uint64_t> unread_bytes{0};
+  std::string devices;
+  std::mutex contexts_mutex;
+  std::vector<cuda::Context> contexts;
+};
+
+Backend& backend() {
+  static Backend& instance = *new Backend;  // CUPTI may call until the process is gone
+  return instance;
+}
+
+// Callbacks: application threads, inside driver calls. No allocation after the first call of a thread, no GIL. ------------
+
+void note_context(ThreadContext& thread, cuda::Context context) noexcept {
+  if (thread.last_device_context == context) return;
+  thread.last_device_context = context;
+  const std::lock_guard lock(backend().contexts_mutex);
+  auto& contexts = backend().contexts;
+  if (std::find(contexts.begin(), contexts.end(), context) == contexts.end()) contexts.push_back(context);
+}
+
+void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
+  note_context(thread, data.context);
+  const ContextNodes nodes = thread.here();
+  thread.record({EventKind::Launch, static_cast<uint8_t>(has_one_record(cbid) ? 0 : 1), static_cast<uint16_t>(mask),
+                 data.correlation, nodes.shadow, nodes.python, 0, 0});
+  if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
+    thread.open_launch = {EventKind::LaunchEnd, static_cast<uint8_t>(kCallOf[cbid] - 1), static_cast<uint16_t>(mask),
+                          data.correlation, nodes.shadow, nodes.python, now_ns(), 0};
+  }
+}
+
+void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
+  if (thread.open_launch.correlation != correlation) return;
+  thread.open_launch.end_ns = now_ns();
+  thread.record(thread.open_launch);
+  thread.open_launch.correlation = 0;
+}
+
+void on_driver_call(void*, cupti::Domain domain, uint32_t cbid, const void* argument) {
+  if (domain != cupti::Domain::DriverApi || cbid >= kCallOf.size() || kCallOf[cbid] == 0) return;
+  const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
+  if (mask == 0) return;
+  const auto& data = *static_cast<const cupti::CallbackData*>(argument);
+  ThreadContext& thread = ThreadContext::current();
+  if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
+  if (++thread.measured_calls % kMeasureEvery != 0) return note_launch(thread, data, cbid, mask);
+  const int64_t start_ns = now_ns();
+  note_launch(thread, data, cbid, mask);
+  thread.own_ns.fetch_add(static_cast<uint64_t>(now_ns() - start_ns) * kMeasureEvery, std::memory_order_relaxed);
+}
+
+void on_buffer_requested(uint8_t** buffer, size_t* size_bytes, size_t* max_records) {
+  *buffer = backend().buffers.request();
+  *size_bytes = BufferPool::kBufferBytes;
+  *max_records = 0;  // as many as fit
+}
+
+void on_buffer_completed(cuda::Context context, uint32_t stream, uint8_t* buffer, size_t, size_t valid_bytes) {
+  size_t dropped = 0;
+  if (backend().cupti.dropped_records(context, stream, &dropped) == cupti::Result::Success)
+    backend().dropped_records.fetch_add(dropped, std::memory_order_relaxed);
+  backend().buffers.complete(buffer, valid_bytes);
+}
+
+// Attachment -------------------------------------------------------------------------------------------------------------
+
+// Who holds the slot, as far as CUPTI tells (13.0 and later).
+std::string slot_holder(const CuptiLibrary& cupti) {
+  if (cupti.subscribe_v2 == nullptr) return "";
+  char name[cupti::kOldSubscriberNameBytes] = "";
+  cupti::SubscriberParams params{};
+  params.struct_size_bytes = cupti::kSubscriberParamsBytes13_0;
+  params.name = "bragg";
+  params.old_name = name;
+  params.old_name_size_bytes = sizeof name;
+  cupti::Subscriber probe = nullptr;
+  if (cupti.subscribe_v2(&probe, on_driver_call, nullptr, &params) == cupti::Result::Success) cupti.unsubscribe(probe);
+  return name;
+}
+
+std::string refusal(const CuptiLibrary& cupti, cupti::Result result) {
+  if (result == cupti::Result::MultipleSubscribersNotSupported) {
+    const std::string holder = slot_holder(cupti);
+    return "another tool holds the only CUPTI subscription" + (holder.empty() ? "" : " (" + holder + ")") +
+           "; stop it (Nsight, torch.profiler, another profiler) and run again";
+  }
+  if (result == cupti::Result::InsufficientPrivileges || result == cupti::Result::VirtualizedDeviceInsufficientPrivileges)
+    return "no permission to profile: " + cupti.text(result) + "; see bragg doctor";
+  return "CUPTI refused: " + cupti.text(result) + "; see bragg doctor";
+}
+
+std::string devices_of(const CudaDriver& driver) {
+  std::string json = "[";
+  for (const CudaDevice& device : driver.devices()) {
+    if (json.size() > 1) json += ',';
+    json += JsonObject()
+                .put("name", device.name)
+                .put("arch", std::to_string(device.compute_capability_major) + std::to_string(device.compute_capability_minor))
+                .put("num_sms", device.multiprocessors)
+                .put("clock_khz", device.clock_khz)
+                .put("memory_clock_khz", device.memory_clock_khz)
+                .put("bus_width_bits", device.memory_bus_bits)
+                .text();
+  }
+  return json + "]";
+}
+
+bool fail(Backend& self, std::string reason) {
+  self.reason = std::move(reason);
+  self.state.store(State::Failed);
+  std::fprintf(stderr, "bragg: no GPU times: %s\n", self.reason.c_str());
+  return false;
+}
+
+bool attach(Backend& self) {
+  if (self.unusable) return fail(self, "this process was forked from one that had initialised CUDA");
+  std::string reason;
+  if (!load_cupti(self.candidates, self.cupti, reason)) return fail(self, reason);
+  const CuptiLibrary& cupti = self.cupti;
+  if (const auto result = cupti.subscribe(&self.subscriber, on_driver_call, nullptr); result != cupti::Result::Success)
+    return fail(self, refusal(cupti, result));
+  if (cupti.set_attribute != nullptr) {
+    uint8_t zeroed = 1;
+    size_t size = sizeof zeroed;
+    (void)cupti.set_attribute(cupti::Attribute::ZeroedOutBuffer, &size, &zeroed);  // an optimisation: may be refused
+  }
+  if (const auto result = cupti.register_callbacks(on_buffer_requested, on_buffer_completed);
+      result != cupti::Result::Success) {
+    cupti.unsubscribe(self.subscriber);
+    return fail(self, refusal(cupti, result));
+  }
+  self.devices = devices_of(CudaDriver::mapped());
+  self.reason.clear();
+  self.state.store(State::Attached);
+  return true;
+}
+
+void apply_collecting(Backend& self, bool on) {
+  if (self.state.load() != State::Attached || self.collecting == on) return;
+  for (size_t i = 0; i < kCalls; ++i)  // an older CUPTI does not know the newest calls: nothing to enable then
+    (void)self.cupti.enable_callback(on ? 1 : 0, self.subscriber, cupti::Domain::DriverApi, call_at(i).cbid);
+  for (const cupti::Kind kind : kKinds) {
+    const auto result = on ? self.cupti.enable(kind) : self.cupti.disable(kind);
+    if (on && result != cupti::Result::Success && kind == cupti::Kind::ConcurrentKernel) {
+      self.cupti.unsubscribe(self.subscriber);
+      fail(self, refusal(self.cupti, result));
+      return;
+    }
+  }
+  self.collecting = on;
+}
+
+bool attach_if_up(Backend& self) { return CudaDriver::mapped().is_initialized() && attach(self); }
+
+const char* name_of(State state) {
+  constexpr const char* kNames[] = {"off", "waiting", "attached", "failed"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+}  // namespace
+
+void start(const std::string& candidates) {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  if (self.state.load() == State::Attached || self.state.load() == State::Waiting) return;
+  self.candidates = candidates;
+  if (attach_if_up(self) || self.state.load() == State::Failed) return;
+  self.state.store(State::Waiting);
+  setenv("CUDA_INJECTION64_PATH", own_library_path().c_str(), 0);  // 0: another tool's value stays
+}
+
+void on_cuda_initialized() {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  if (self.state.load() == State::Waiting) attach(self);
+}
+
+void poll() {
+  Backend& self = backend();
+  if (self.state.load() != State::Waiting) return;
+  const std::lock_guard lock(self.mutex);
+  if (self.state.load() == State::Waiting && attach_if_up(self)) apply_collecting(self, recording());
+}
+
+void set_collecting(bool on) {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  apply_collecting(self, on);
+}
+
+void flush(bool wait) {
+  Backend& self = backend();
+  if (self.state.load() != State::Attached) return;
+  if (wait) {
+    std::vector<cuda::Context> contexts;
+    {
+      const std::lock_guard lock(self.contexts_mutex);
+      contexts = self.contexts;
+    }
+    const CudaDriver driver = CudaDriver::mapped();
+    for (const cuda::Context context : contexts) driver.synchronize(context);
+  }
+  (void)self.cupti.flush_all(0);  // nothing to do about a refusal; the records come with the next flush
+}
+
+void detach() {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  apply_collecting(self, false);
+  if (self.state.load() == State::Attached) self.cupti.unsubscribe(self.subscriber);
+  self.subscriber = nullptr;
+  self.state.store(State::Off);
+  self.dropped_records.store(0);
+  self.unread_bytes.store(0);
+}
+
+void after_fork_in_child() {
+  Backend& self = backend();
+  self.unusable = self.unusable || self.state.load() == State::Attached;
+  new (&self.mutex) std::mutex;
+  new (&self.contexts_mutex) std::mutex;
+  self.contexts.clear();
+  self.buffers.forget_all();
+  self.collecting = false;
+  self.state.store(State::Off);
+}
+
+void consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take) {
+  Backend& self = backend();
+  const std::vector<ActivityBuffer> completed = self.buffers.take_completed();
+  before();
+  for (const ActivityBuffer& buffer : completed) {
+    const WalkResult walked =
+        walk_activity(buffer.data, buffer.valid_bytes, self.cupti.version, self.cupti.next_record, take);
+    self.unread_bytes.fetch_add(walked.unread_bytes, std::memory_order_relaxed);
+    self.buffers.recycle(buffer);
+  }
+}
+
+State state() { return backend().state.load(); }
+
+std::string description_json() {
+  Backend& self = backend();
+  const State state = self.state.load();
+  JsonObject json;
+  json.put("state", name_of(state));
+  if (state == State::Failed) json.put("reason", self.reason);
+  if (state != State::Attached) return json.text();
+  return json.put("cupti_path", self.cupti.library.path())
+      .put("cupti_version", self.cupti.version)
+      .put("driver_version", CudaDriver::mapped().version())
+      .put("dropped_records", self.dropped_records.load(std::memory_order_relaxed))
+      .put("unread_bytes", self.unread_bytes.load(std::memory_order_relaxed))
+      .put("buffers", self.buffers.allocated())
+      .text();
+}
+
+std::string devices_json() { return state() == State::Attached ? backend().devices : ""; }
+
+const char* api_name(uint8_t api) { return api < kCalls ? call_at(api).name.data() : "driver call"; }
+
+}  // namespace bragg::cuda_backend

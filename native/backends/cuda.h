@@ -1,0 +1,47 @@
+// The CUDA backend: CUPTI callbacks that note who launched, and activity buffers that say what ran.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/device_event.h"
+
+namespace bragg::cuda_backend {
+
+enum class State : uint8_t {
+  Off,       // no session wants it
+  Waiting,   // CUDA is not up in this process yet
+  Attached,  // subscribed
+  Failed,    // `reason` says why; scopes and host times are still recorded
+};
+
+// Threads: control calls under the recorder's control lock; `consume` on the consumer side.
+
+// Attaches if CUDA is up, else waits for InitializeInjection. `candidates`: libcupti paths, ':'-separated.
+void start(const std::string& candidates);
+// Inside cuInit, from the driver's injection hook.
+void on_cuda_initialized();
+// A process whose injection slot another tool owns is polled instead: attaches once CUDA is up.
+void poll();
+// Records are produced or not; cheap, keeps the subscription.
+void set_collecting(bool on);
+// Brings completed records here. `wait` first waits for all launched work of the known contexts.
+void flush(bool wait);
+// Unsubscribes; the library stays loaded. Never cuptiFinalize: it poisons CUPTI for the rest of the process.
+void detach();
+// In a forked child CUDA cannot be used if the parent had it up.
+void after_fork_in_child();
+
+// Walks the buffers that came since the last call. `before` runs first, after the buffers were taken: whatever the
+// launching threads wrote before these records existed is visible then.
+void consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take);
+
+[[nodiscard]] State state();
+[[nodiscard]] std::string description_json();  // for META: state, reason, library, versions, dropped records
+[[nodiscard]] std::string devices_json();      // "" before attachment
+[[nodiscard]] const char* api_name(uint8_t api);  // of Event::detail
+
+}  // namespace bragg::cuda_backend

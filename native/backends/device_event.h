@@ -1,0 +1,25 @@
+// What one activity record says, free of CUPTI's layouts.
+#pragma once
+
+#include <cstdint>
+
+namespace bragg {
+
+enum class DeviceEventKind : uint8_t { Kernel, Copy, Set };
+
+struct DeviceEvent {
+  DeviceEventKind kind = DeviceEventKind::Kernel;
+  uint8_t copy_kind = 0;  // CUPTI's copy kind; names in activity_walker.cpp
+  uint32_t correlation = 0;
+  uint32_t device = 0;
+  uint32_t context = 0;
+  uint32_t stream = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  uint64_t bytes = 0;
+  const char* name = nullptr;  // kernels: valid while the buffer is being walked
+  // Kernels: registers, static_shared, dynamic_shared, local_per_thread, grid xyz, block xyz, cluster xyz.
+  uint32_t launch_config[13] = {};
+};
+
+}  // namespace bragg

@@ -1,0 +1,153 @@
+// `_core`: sessions and contexts for Python. Thin: what it does is in libbragg_core.so.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "api/bragg_core.h"
+#include "bindings/code_watcher.h"
+#include "bindings/host_sampler.h"
+#include "bindings/python_frames_binding.h"
+#include "bindings/scope_type.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace bragg {
+namespace {
+
+int choice(const std::string& value, std::initializer_list<const char*> choices, const char* what) {
+  int index = 0;
+  for (const char* choice : choices) {
+    if (value == choice) return index;
+    ++index;
+  }
+  throw nb::value_error((std::string("unknown ") + what + ": " + value).c_str());
+}
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string joined;
+  for (const std::string& part : parts) joined += (joined.empty() ? "" : ":") + part;
+  return joined;
+}
+
+[[noreturn]] void raise_os_error(int error, const std::string& path) {
+  errno = error;
+  PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
+  throw nb::python_error();
+}
+
+nb::object parse_json(const std::string& json) { return nb::module_::import_("json").attr("loads")(json); }
+
+class Session {
+ public:
+  Session(const std::string& part_path, const std::string& backend, const std::string& context, const std::string& data,
+          uint32_t flush_interval_ms, uint32_t sample_interval_us, const std::string& meta,
+          const std::vector<std::string>& cupti_candidates)
+      : samples_(sample_interval_us > 0 && context == "python") {
+    const std::string candidates = join(cupti_candidates);
+    bragg_session_options options{};
+    options.part_path = part_path.c_str();
+    options.meta_json = meta.c_str();
+    options.cupti_candidates = candidates.c_str();
+    options.backend = choice(backend, {"auto", "cuda", "cpu"}, "backend");
+    options.python_context = choice(context, {"shadow", "python"}, "context");
+    options.trace = choice(data, {"tree", "trace"}, "data");
+    options.flush_interval_ms = flush_interval_ms;
+    int os_error = 0;
+    char reason[512] = "";
+    {
+      const nb::gil_scoped_release no_gil;
+      slot_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
+    }
+    if (slot_ < 0 && os_error != 0) raise_os_error(os_error, part_path);
+    if (slot_ < 0) throw std::runtime_error(reason);
+    active_ = true;
+    if (samples_) start_host_sampler(sample_interval_us);
+  }
+
+  void activate() {
+    const nb::gil_scoped_release no_gil;
+    bragg_session_activate(open_slot());
+    active_ = true;
+  }
+  void deactivate(bool flush) {
+    const nb::gil_scoped_release no_gil;
+    bragg_session_deactivate(open_slot(), flush);
+    active_ = false;
+  }
+  void flush() {
+    const nb::gil_scoped_release no_gil;
+    bragg_session_flush(open_slot());
+  }
+  void stop(const std::string& meta) {
+    const int slot = open_slot();
+    if (samples_) stop_host_sampler();
+    last_statistics_ = statistics_json();
+    slot_ = -1;
+    active_ = false;
+    const nb::gil_scoped_release no_gil;
+    bragg_session_stop(slot, meta.c_str());
+  }
+  nb::object statistics() { return parse_json(slot_ >= 0 ? statistics_json() : last_statistics_); }
+
+  [[nodiscard]] int id() const { return slot_; }
+  [[nodiscard]] bool active() const { return active_; }
+
+ private:
+  [[nodiscard]] int open_slot() const {
+    if (slot_ < 0) throw std::runtime_error("this session was stopped");
+    return slot_;
+  }
+  [[nodiscard]] std::string statistics_json() const {
+    const nb::gil_scoped_release no_gil;
+    std::string json(4096, '\0');
+    for (uint32_t needed = 1; needed > 0;) {
+      needed = bragg_session_statistics(slot_, json.data(), static_cast<uint32_t>(json.size()));
+      if (needed <= json.size()) break;
+      json.resize(needed + 1024);
+    }
+    return json.c_str();
+  }
+
+  int slot_ = -1;
+  bool active_ = false;
+  bool samples_ = false;
+  std::string last_statistics_ = "{}";
+};
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  if (!add_scope_type(module.ptr())) throw nb::python_error();
+  bind_python_frames(module);
+  watch_code_objects();
+  pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
+
+  nb::class_<Session>(module, "Session")
+      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, uint32_t, uint32_t,
+                    const std::string&, const std::vector<std::string>&>(),
+           "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "flush_interval_ms"_a = 1000,
+           "sample_interval_us"_a = 0, "meta"_a = "{}", "cupti_candidates"_a = std::vector<std::string>{})
+      .def("activate", &Session::activate)
+      .def("deactivate", &Session::deactivate, "flush"_a = true)
+      .def("flush", &Session::flush)
+      .def("stop", &Session::stop, "meta"_a = "{}")
+      .def("statistics", &Session::statistics)
+      .def_prop_ro("id", &Session::id)
+      .def_prop_ro("active", &Session::active);
+
+  module.def("context_depth", &bragg_context_depth);
+  module.def("recording", [] { return bragg_is_recording() != 0; });
+  module.def("library_path", &bragg_library_path);
+  module.def("set_root_frame", &bragg_hide_outer_frames);
+  module.def("lend_context", &bragg_lend_context);
+  module.def("return_context", &bragg_return_context);
+}
+
+}  // namespace bragg

@@ -1,0 +1,76 @@
+#include "context/calling_context_tree.h"
+
+namespace bragg {
+namespace {
+
+constexpr uint64_t make_key(NodeId parent, FrameId frame) { return uint64_t{parent} << 32 | frame; }
+
+uint32_t hash_of(uint64_t key) {
+  key *= 0x9E3779B97F4A7C15u;
+  return static_cast<uint32_t>(key >> 32);
+}
+
+}  // namespace
+
+CallingContextTree& CallingContextTree::instance() {
+  static CallingContextTree& tree = *new CallingContextTree;  // never destroyed: callbacks may come at any time
+  return tree;
+}
+
+CallingContextTree::CallingContextTree() {
+  tables_.push_back(std::make_unique<Table>(1u << 12));
+  table_.store(tables_.back().get(), std::memory_order_release);
+  auto* chunk = new Node[kChunkNodes];
+  chunk[0] = {kNone, 0};
+  chunks_[0].store(chunk, std::memory_order_release);
+  size_.store(1, std::memory_order_release);
+}
+
+NodeId CallingContextTree::find(const Table& table, uint64_t key) noexcept {
+  for (uint32_t i = hash_of(key);; ++i) {
+    const Slot& slot = table.slots[i & table.mask];
+    const uint64_t present = slot.key.load(std::memory_order_acquire);
+    if (present == key) return slot.node.load(std::memory_order_relaxed);
+    if (present == 0) return kNone;
+  }
+}
+
+void CallingContextTree::insert(Table& table, uint64_t key, NodeId node) noexcept {
+  uint32_t i = hash_of(key);
+  while (table.slots[i & table.mask].key.load(std::memory_order_relaxed) != 0) ++i;
+  Slot& slot = table.slots[i & table.mask];
+  slot.node.store(node, std::memory_order_relaxed);
+  slot.key.store(key, std::memory_order_release);
+}
+
+NodeId CallingContextTree::child(NodeId parent, FrameId frame) noexcept {
+  const uint64_t key = make_key(parent, frame);
+  if (const NodeId node = find(*table_.load(std::memory_order_acquire), key); node != kNone) return node;
+  const std::lock_guard lock(mutex_);
+  if (const NodeId node = find(*tables_.back(), key); node != kNone) return node;
+  return append(parent, frame, key);
+}
+
+NodeId CallingContextTree::append(NodeId parent, FrameId frame, uint64_t key) noexcept {
+  const uint32_t node = size_.load(std::memory_order_relaxed);
+  if (node == kMaxNodes) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return parent;
+  }
+  if (node % kChunkNodes == 0) chunks_[node / kChunkNodes].store(new Node[kChunkNodes], std::memory_order_release);
+  chunks_[node / kChunkNodes].load(std::memory_order_relaxed)[node % kChunkNodes] = {parent, frame};
+  size_.store(node + 1, std::memory_order_release);
+  if (node * 2 > tables_.back()->mask) grow();
+  insert(*tables_.back(), key, node);
+  return node;
+}
+
+void CallingContextTree::grow() noexcept {
+  auto bigger = std::make_unique<Table>((tables_.back()->mask + 1) * 2);
+  const uint32_t count = size_.load(std::memory_order_relaxed) - 1;  // the node being added is inserted by the caller
+  for (NodeId node = 1; node < count; ++node) insert(*bigger, make_key(at(node).parent, at(node).frame), node);
+  table_.store(bigger.get(), std::memory_order_release);
+  tables_.push_back(std::move(bigger));
+}
+
+}  // namespace bragg

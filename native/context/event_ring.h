@@ -1,0 +1,74 @@
+// Single-producer single-consumer ring of event records: application thread -> consumer thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "context/calling_context_tree.h"
+#include "context/recording_state.h"
+
+namespace bragg {
+
+enum class EventKind : uint8_t {
+  Launch,     // a driver call that will have device records with this correlation id
+  LaunchEnd,  // its return; trace only
+  Scope,      // a scope or operator that ended: [start_ns, end_ns)
+  Sample,     // a host sample: end_ns - start_ns is its weight
+};
+
+struct Event {
+  EventKind kind;
+  uint8_t detail;          // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call
+  uint16_t mask;           // sessions that were active
+  uint32_t correlation;
+  NodeId shadow;
+  NodeId python;
+  int64_t start_ns;
+  int64_t end_ns;
+};
+static_assert(sizeof(Event) == 32);
+static_assert(kMaxSessions <= 16);
+
+// Threads: `push` from the owning thread, `drain` from the consumer.
+class Ring {
+ public:
+  static constexpr uint32_t kCapacity = 1u << 14;  // 512 KB a thread: 8 ms of scopes back to back at 1 us each
+
+  [[nodiscard]] bool push(const Event& event) noexcept {
+    const uint32_t head = head_.load(std::memory_order_relaxed);
+    if (head - cached_tail_ == kCapacity) {
+      cached_tail_ = tail_.load(std::memory_order_acquire);
+      if (head - cached_tail_ == kCapacity) return false;
+    }
+    events_[head % kCapacity] = event;
+    head_.store(head + 1, std::memory_order_release);
+    return true;
+  }
+
+  // True once per half ring: the moment to wake the consumer.
+  [[nodiscard]] bool reached_half() const noexcept {
+    return head_.load(std::memory_order_relaxed) % (kCapacity / 2) == 0;
+  }
+
+  template <class Consume>
+  uint32_t drain(Consume&& consume) {
+    const uint32_t head = head_.load(std::memory_order_acquire);
+    const uint32_t tail = tail_.load(std::memory_order_relaxed);
+    for (uint32_t i = tail; i != head; ++i) consume(events_[i % kCapacity]);
+    tail_.store(head, std::memory_order_release);
+    return head - tail;
+  }
+
+  [[nodiscard]] bool empty() const noexcept {
+    return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_acquire);
+  }
+
+ private:
+  alignas(64) std::atomic<uint32_t> head_{0};
+  uint32_t cached_tail_ = 0;
+  alignas(64) std::atomic<uint32_t> tail_{0};
+  alignas(64) std::array<Event, kCapacity> events_;
+};
+
+}  // namespace bragg

@@ -1,0 +1,76 @@
+// Interned strings and frames of the process: the vocabulary of the calling context tree.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace bragg {
+
+using StringId = uint32_t;
+using FrameId = uint32_t;
+inline constexpr uint32_t kNone = 0xFFFFFFFFu;
+
+// The numbers are part of the capture format (ARCHITECTURE.md).
+enum class FrameKind : uint32_t {
+  Root = 0,
+  Scope = 1,
+  State = 2,
+  Python = 3,
+  Native = 4,
+  Operator = 5,
+  GpuApi = 6,
+  Kernel = 7,
+  Line = 8,
+  Marker = 9,
+  Memory = 10,
+};
+
+struct Frame {
+  FrameKind kind = FrameKind::Root;
+  StringId name = kNone;
+  StringId file = kNone;
+  uint32_t line = 0;
+  uint32_t device = kNone;
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+struct FrameHash {
+  size_t operator()(const Frame& frame) const noexcept;
+};
+
+// Threads: any; one mutex. Callers on hot paths keep the id they got. Ids are dense, never reused; frame 0 is the root.
+class FrameTable {
+ public:
+  static FrameTable& instance();
+
+  [[nodiscard]] StringId intern_string(std::string_view text);
+  [[nodiscard]] FrameId intern(FrameKind kind, std::string_view name, uint32_t device = kNone);
+  [[nodiscard]] FrameId intern_python(std::string_view name, std::string_view file, uint32_t line);
+
+  [[nodiscard]] uint32_t string_count();
+  [[nodiscard]] uint32_t frame_count();
+  [[nodiscard]] Frame frame(FrameId id);
+  [[nodiscard]] std::string_view string(StringId id);  // stays valid: strings are never removed
+
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+
+ private:
+  FrameTable();
+  StringId intern_string_locked(std::string_view text);
+  FrameId intern_locked(const Frame& frame);
+
+  std::mutex mutex_;
+  std::deque<std::string> strings_;
+  std::unordered_map<std::string_view, StringId> string_ids_;
+  std::deque<Frame> frames_;
+  std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
+};
+
+[[nodiscard]] FrameId intern_frame(FrameKind kind, std::string_view name);
+
+}  // namespace bragg

@@ -1,0 +1,312 @@
+#include "context/thread_context.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "context/clock.h"
+#include "context/code_location.h"
+#include "context/consumer_signal.h"
+
+namespace bragg {
+namespace {
+
+// initial-exec: one load instead of a call to __tls_get_addr; 8 bytes of the static TLS reserve.
+__attribute__((tls_model("initial-exec"))) thread_local ThreadContext* tls_context = nullptr;
+
+std::atomic<ThreadContext*> lender{nullptr};              // called lend() last
+std::atomic<ThreadContext*> last_python_thread{nullptr};  // the guess when nobody lends
+std::mutex lenders_mutex;
+std::vector<ThreadContext*> lenders;
+
+std::atomic<uint32_t> python_epoch{0};
+
+// A full ring: the consumer is behind. Wait for it up to 0.2 s, longer than any scheduling hiccup; then the event is dropped
+// and counted.
+constexpr uint32_t kFullRingYields = 64;
+constexpr uint32_t kFullRingNaps = 2000;
+constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
+
+void on_thread_exit(void* context) {
+  static_cast<ThreadContext*>(context)->exited.store(true, std::memory_order_release);
+  consumer_signal.wake();
+}
+
+pthread_key_t exit_key() {
+  static const pthread_key_t key = [] {
+    pthread_key_t created{};
+    pthread_key_create(&created, on_thread_exit);
+    return created;
+  }();
+  return key;
+}
+
+uint64_t mix(uint64_t hash, uint64_t value) noexcept {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 29);
+}
+
+uint64_t address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
+
+// One Python frame per (code object, instruction). Threads: any; only on a path seen for the first time.
+class PythonFrameIds {
+ public:
+  FrameId intern(const RawFrame& raw) {
+    const std::lock_guard lock(mutex_);
+    const uint64_t key = mix(address(raw.code), raw.instruction_offset);
+    if (const auto found = ids_.find(key); found != ids_.end()) return found->second;
+    const CodeLocation place = describe(raw);
+    const FrameId frame = FrameTable::instance().intern_python(place.qualified_name, place.file,
+                                                               static_cast<uint32_t>(std::max(place.line, 0)));
+    ids_.emplace(key, frame);
+    codes_.insert(raw.code);
+    return frame;
+  }
+  // Whether the code object had an id: then all are dropped, since the keys do not tell which are its own.
+  bool forget(const void* code) {
+    const std::lock_guard lock(mutex_);
+    if (!codes_.contains(code)) return false;
+    ids_.clear();
+    codes_.clear();
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<uint64_t, FrameId> ids_;
+  std::unordered_set<const void*> codes_;
+};
+
+PythonFrameIds& python_frame_ids() {
+  static PythonFrameIds& ids = *new PythonFrameIds;
+  return ids;
+}
+
+}  // namespace
+
+ThreadContext::ThreadContext() : entries_(new Entry[64]), capacity_(64) {}
+
+ThreadContext& ThreadContext::current() noexcept {
+  if (tls_context == nullptr) {
+    tls_context = ThreadRegistry::instance().acquire();
+    pthread_setspecific(exit_key(), tls_context);
+  }
+  return *tls_context;
+}
+
+ThreadContext* ThreadContext::current_if_any() noexcept { return tls_context; }
+
+void ThreadContext::reset(uint32_t new_system_id) noexcept {
+  system_id = new_system_id;
+  depth_ = 0;
+  root_frame_ = nullptr;
+  track = kNone;
+  last_device_context = nullptr;
+  publish({});
+  exited.store(false, std::memory_order_release);
+}
+
+void ThreadContext::record(const Event& event) noexcept {
+  for (uint32_t tries = 0; !ring.push(event); ++tries) {
+    consumer_signal.wake();
+    if (tries == kFullRingYields + kFullRingNaps) {
+      dropped.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    if (tries < kFullRingYields) {
+      sched_yield();
+    } else {
+      nanosleep(&kNap, nullptr);
+    }
+  }
+  if (ring.reached_half()) consumer_signal.wake();
+}
+
+void ThreadContext::publish(ContextNodes nodes) noexcept {
+  published_shadow_.store(nodes.shadow, std::memory_order_relaxed);
+  published_python_.store(nodes.python, std::memory_order_relaxed);
+}
+
+void ThreadContext::grow() noexcept {
+  auto bigger = std::make_unique<Entry[]>(capacity_ * 2);
+  std::copy_n(entries_.get(), depth_, bigger.get());
+  entries_ = std::move(bigger);
+  capacity_ *= 2;
+}
+
+void ThreadContext::push(Source source, FrameId frame) noexcept {
+  if (depth_ == capacity_) grow();
+  auto& tree = CallingContextTree::instance();
+  const ContextNodes outer = here();
+  Entry& entry = entries_[depth_];
+  entry.nodes.shadow = tree.child(outer.shadow, frame);
+  entry.nodes.python = entry.nodes.shadow;
+  entry.python_frame = nullptr;
+  entry.instruction = 0;
+  if (recording_state.python.load(std::memory_order_relaxed) != 0) {
+    entry.nodes.python = tree.child(outer.python, frame);
+    RawFrame innermost{};
+    if (PythonFrameIterator frames; frames.next(innermost)) {
+      entry.python_frame = innermost.frame;
+      entry.instruction = innermost.instruction_offset;
+    }
+  }
+  entry.mask = recording_state.active.load(std::memory_order_relaxed);
+  entry.source = source;
+  entry.start_ns = entry.mask != 0 ? now_ns() : 0;
+  ++depth_;
+  publish(entry.nodes);
+  if (source == Source::Api && last_python_thread.load(std::memory_order_relaxed) != this)
+    last_python_thread.store(this, std::memory_order_relaxed);
+}
+
+void ThreadContext::pop(Source source) noexcept {
+  uint32_t i = depth_;
+  while (i > 0 && entries_[i - 1].source != source) --i;
+  if (i == 0) return;
+  const Entry entry = entries_[i - 1];
+  std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
+  --depth_;
+  publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
+  const SessionMask mask = entry.mask & recording_state.active.load(std::memory_order_relaxed);
+  if (mask == 0) return;
+  record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
+          now_ns()});
+}
+
+ContextNodes ThreadContext::inherited() const noexcept {
+  const ThreadContext* from = lender.load(std::memory_order_acquire);
+  if (from == nullptr) from = last_python_thread.load(std::memory_order_acquire);
+  if (from == nullptr || from == this) return {};
+  return {from->published_shadow_.load(std::memory_order_relaxed), from->published_python_.load(std::memory_order_relaxed)};
+}
+
+ContextNodes ThreadContext::here() noexcept {
+  ContextNodes nodes;
+  if (depth_ > 0) {
+    nodes = entries_[depth_ - 1].nodes;
+  } else if (current_python_frame() == nullptr) {
+    return inherited();
+  }
+  if (recording_state.python.load(std::memory_order_relaxed) != 0) nodes.python = python_node(nodes.python);
+  return nodes;
+}
+
+NodeId ThreadContext::python_node(NodeId outer) noexcept {
+  const Entry* top = depth_ > 0 ? &entries_[depth_ - 1] : nullptr;
+  const void* scope_frame = top != nullptr ? top->python_frame : nullptr;
+  std::array<RawFrame, kMaxPathFrames> frames;
+  uint32_t count = 0;
+  uint64_t hash = 1;
+  PythonFrameIterator iterator;
+  for (RawFrame raw{}; count < kMaxPathFrames && iterator.next(raw) && raw.frame != root_frame_; ++count) {
+    if (count == 0 && top != nullptr && raw.frame == scope_frame && raw.instruction_offset == top->instruction)
+      return outer;  // no Python ran since the scope was entered: an operator inside an operator
+    frames[count] = raw;
+    hash = mix(mix(hash, address(raw.code)), raw.instruction_offset);
+    if (raw.frame == scope_frame) {
+      ++count;
+      break;
+    }
+  }
+  if (count == 0) return outer;  // no Python here
+  if (last_python_thread.load(std::memory_order_relaxed) != this)
+    last_python_thread.store(this, std::memory_order_relaxed);
+  hash = mix(hash, outer) | 1;
+  const uint32_t epoch = python_epoch.load(std::memory_order_acquire);
+  if (epoch != cache_epoch_) {
+    path_cache_.fill({});
+    cache_epoch_ = epoch;
+  }
+  PathCache& cached = path_cache_[(hash >> 20) % kPathCacheSize];
+  if (cached.hash != hash) cached = {hash, append_frames(outer, frames.data(), count)};
+  if (depth_ == 0) publish({kRootNode, cached.node});
+  return cached.node;
+}
+
+NodeId ThreadContext::append_frames(NodeId node, const RawFrame* frames, uint32_t count) noexcept {
+  auto& tree = CallingContextTree::instance();
+  for (uint32_t i = count; i-- > 0;) node = tree.child(node, python_frame_ids().intern(frames[i]));
+  return node;
+}
+
+void ThreadContext::lend() noexcept {
+  publish(here());
+  const std::lock_guard lock(lenders_mutex);
+  lenders.push_back(this);
+  lender.store(this, std::memory_order_release);
+}
+
+void ThreadContext::take_back() noexcept {
+  publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
+  const std::lock_guard lock(lenders_mutex);
+  const auto last = std::find(lenders.rbegin(), lenders.rend(), this);
+  if (last != lenders.rend()) lenders.erase(std::next(last).base());
+  lender.store(lenders.empty() ? nullptr : lenders.back(), std::memory_order_release);
+}
+
+void push_context(Source source, FrameId frame) noexcept { ThreadContext::current().push(source, frame); }
+
+void pop_context(Source source) noexcept {
+  if (ThreadContext* context = ThreadContext::current_if_any()) context->pop(source);
+}
+
+ThreadRegistry& ThreadRegistry::instance() {
+  static ThreadRegistry& registry = *new ThreadRegistry;  // threads exit after static destruction too
+  return registry;
+}
+
+ThreadContext* ThreadRegistry::acquire() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    free_.push_back(all_.emplace_back(std::make_unique<ThreadContext>()).get());
+  }
+  ThreadContext* context = free_.back();
+  free_.pop_back();
+  context->reset(static_cast<uint32_t>(syscall(SYS_gettid)));
+  return context;
+}
+
+void ThreadRegistry::release(ThreadContext* context) noexcept {
+  ThreadContext* expected = context;
+  last_python_thread.compare_exchange_strong(expected, nullptr);
+  const std::lock_guard lock(mutex_);
+  context->exited.store(false, std::memory_order_relaxed);
+  free_.push_back(context);
+}
+
+void ThreadRegistry::keep_only(ThreadContext* survivor) noexcept {
+  free_.clear();
+  for (const auto& context : all_) {
+    context->ring.drain([](const Event&) {});
+    if (context.get() != survivor) free_.push_back(context.get());
+  }
+  if (survivor != nullptr) {
+    survivor->system_id = static_cast<uint32_t>(syscall(SYS_gettid));
+    survivor->track = kNone;
+  }
+  lenders.clear();
+  lender.store(nullptr, std::memory_order_relaxed);
+  last_python_thread.store(survivor, std::memory_order_relaxed);
+}
+
+size_t ThreadRegistry::size() noexcept {
+  const std::lock_guard lock(mutex_);
+  return all_.size();
+}
+
+ThreadContext* ThreadRegistry::at(size_t index) noexcept {
+  const std::lock_guard lock(mutex_);
+  return all_[index].get();
+}
+
+void forget_python_code(const void* code) noexcept {
+  if (python_frame_ids().forget(code)) python_epoch.fetch_add(1, std::memory_order_acq_rel);
+}
+
+}  // namespace bragg

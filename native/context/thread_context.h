@@ -1,0 +1,126 @@
+// Where a thread is: the stack of open scopes and operators, and the node of the calling context tree on top of it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "context/calling_context_tree.h"
+#include "context/python_frames.h"
+#include "context/recording_state.h"
+#include "context/event_ring.h"
+
+namespace bragg {
+
+// Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source.
+enum class Source : uint8_t { Api, Itt, Nvtx };
+
+// An event belongs to two nodes: one for sessions without and one for sessions with Python call paths.
+struct ContextNodes {
+  NodeId shadow = kRootNode;
+  NodeId python = kRootNode;
+};
+
+// Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, the counters and `exited`.
+class ThreadContext {
+ public:
+  ThreadContext();
+
+  // This thread's; created at first use and registered with the consumer.
+  [[nodiscard]] static ThreadContext& current() noexcept;
+  [[nodiscard]] static ThreadContext* current_if_any() noexcept;
+
+  void push(Source source, FrameId frame) noexcept;
+  void pop(Source source) noexcept;
+
+  // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
+  [[nodiscard]] ContextNodes here() noexcept;
+
+  // Until `take_back`, threads without a context of their own are in this thread's.
+  void lend() noexcept;
+  void take_back() noexcept;
+
+  // Python frames from this one outwards are hidden; nullptr shows all.
+  void set_root_frame(const void* frame) noexcept { root_frame_ = frame; }
+
+  void record(const Event& event) noexcept;
+  [[nodiscard]] uint32_t depth() const noexcept { return depth_; }
+
+  void reset(uint32_t system_id) noexcept;  // a recycled context starts over for a new thread
+
+  Ring ring;
+  std::atomic<uint64_t> dropped{0};
+  std::atomic<bool> exited{false};
+  uint32_t system_id = 0;
+  uint32_t track = kNone;        // consumer only
+  void* last_device_context = nullptr;
+  Event open_launch{};           // trace: the driver call this thread is in
+  uint64_t measured_calls = 0;   // every so many are timed to estimate the own overhead
+  std::atomic<uint64_t> own_ns{0};
+
+ private:
+  struct Entry {
+    ContextNodes nodes;
+    const void* python_frame;
+    uint32_t instruction;
+    SessionMask mask;
+    int64_t start_ns;
+    Source source;
+  };
+  struct PathCache {
+    uint64_t hash = 0;
+    NodeId node = kNone;
+  };
+  static constexpr uint32_t kMaxPathFrames = 256;
+  static constexpr uint32_t kPathCacheSize = 1024;
+
+  [[nodiscard]] ContextNodes inherited() const noexcept;
+  [[nodiscard]] NodeId python_node(NodeId inherited) noexcept;
+  [[nodiscard]] NodeId append_frames(NodeId node, const RawFrame* frames, uint32_t count) noexcept;
+  void publish(ContextNodes nodes) noexcept;
+  void grow() noexcept;
+
+  std::unique_ptr<Entry[]> entries_;
+  uint32_t capacity_ = 0;
+  uint32_t depth_ = 0;
+  uint32_t cache_epoch_ = 0;
+  const void* root_frame_ = nullptr;
+  std::array<PathCache, kPathCacheSize> path_cache_;
+  std::atomic<NodeId> published_shadow_{kRootNode};
+  std::atomic<NodeId> published_python_{kRootNode};
+};
+
+void push_context(Source source, FrameId frame) noexcept;
+void pop_context(Source source) noexcept;
+
+// All contexts of the process, for the consumer. Contexts are recycled, never freed: a lender may be read at any time.
+class ThreadRegistry {
+ public:
+  static ThreadRegistry& instance();
+  [[nodiscard]] ThreadContext* acquire() noexcept;
+  void release(ThreadContext* context) noexcept;  // consumer, after the exited thread's ring was drained
+
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (size_t i = 0, count = size(); i < count; ++i) visit(*at(i));
+  }
+
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+  void keep_only(ThreadContext* survivor) noexcept;  // in a forked child
+
+ private:
+  [[nodiscard]] size_t size() noexcept;
+  [[nodiscard]] ThreadContext* at(size_t index) noexcept;
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ThreadContext>> all_;
+  std::vector<ThreadContext*> free_;
+};
+
+// A code object dies: its address may become another one's, so paths cached through it are dropped.
+void forget_python_code(const void* code) noexcept;
+
+}  // namespace bragg

@@ -1,0 +1,90 @@
+// Correlation id -> the launch that caused it, until its device records have come.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "context/calling_context_tree.h"
+
+namespace bragg {
+
+struct Launch {
+  NodeId shadow = kRootNode;
+  NodeId python = kRootNode;
+  uint16_t mask = 0;
+  bool keeps = false;  // more records with this id may come: graphs, copies
+};
+
+// Threads: consumer only. Two generations bound the memory: launches that never have a record (stream capture, failed
+// calls) and those that keep their id age out. One generation holds more launches than can be in flight.
+class CorrelationMap {
+ public:
+  static constexpr uint32_t kGenerationSize = 1u << 19;
+
+  void insert(uint32_t correlation, const Launch& launch) {
+    if (young_.used * 2 >= kGenerationSize) {
+      std::swap(young_, old_);
+      young_.clear();
+    }
+    young_.insert(correlation, launch);
+  }
+
+  // nullptr: unknown. The launch is valid until the next insert.
+  [[nodiscard]] const Launch* take(uint32_t correlation) {
+    for (Generation* generation : {&young_, &old_})
+      if (const Launch* launch = generation->take(correlation)) return launch;
+    return nullptr;
+  }
+
+  void clear() {
+    young_.clear();
+    old_.clear();
+  }
+
+ private:
+  struct Slot {
+    uint32_t correlation = 0;  // 0 is empty; CUPTI's ids start at 1
+    bool taken = false;
+    Launch launch;
+  };
+
+  struct Generation {
+    std::vector<Slot> slots;
+    uint32_t used = 0;
+
+    // Ids are handed out one after another, so the id itself is the hash.
+    void insert(uint32_t correlation, const Launch& launch) {
+      if (used * 2 >= slots.size()) grow();
+      Slot& slot = slots[probe(correlation)];
+      used += slot.correlation == 0;
+      slot = {correlation, false, launch};
+    }
+    const Launch* take(uint32_t correlation) {
+      if (slots.empty()) return nullptr;
+      Slot& slot = slots[probe(correlation)];
+      if (slot.correlation == 0 || slot.taken) return nullptr;
+      slot.taken = !slot.launch.keeps;
+      return &slot.launch;
+    }
+    [[nodiscard]] size_t probe(uint32_t correlation) const {
+      size_t i = correlation & (slots.size() - 1);
+      while (slots[i].correlation != 0 && slots[i].correlation != correlation) i = (i + 1) & (slots.size() - 1);
+      return i;
+    }
+    void grow() {
+      std::vector<Slot> before(slots.empty() ? 1024 : slots.size() * 2);
+      before.swap(slots);
+      for (const Slot& slot : before)
+        if (slot.correlation != 0) slots[probe(slot.correlation)] = slot;
+    }
+    void clear() {
+      slots.clear();
+      used = 0;
+    }
+  };
+
+  Generation young_;
+  Generation old_;
+};
+
+}  // namespace bragg

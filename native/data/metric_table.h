@@ -1,0 +1,72 @@
+// Per-session metrics: one row per (node, group) that saw anything.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "context/calling_context_tree.h"
+
+namespace bragg {
+
+// The numbers are part of the capture format (ARCHITECTURE.md).
+enum class MetricGroup : uint32_t { Device = 1, Host = 2, Sample = 3 };
+
+struct MetricRow {
+  NodeId node = 0;
+  MetricGroup group = MetricGroup::Device;
+  uint64_t count = 0;
+  uint64_t total_ns = 0;
+  uint64_t min_ns = std::numeric_limits<uint64_t>::max();
+  uint64_t max_ns = 0;
+  uint64_t bytes = 0;
+};
+
+// Threads: consumer only.
+class MetricTable {
+ public:
+  void add(NodeId node, MetricGroup group, uint64_t duration_ns, uint64_t bytes = 0) {
+    std::vector<uint32_t>& index = index_[static_cast<size_t>(group) - 1];
+    if (node >= index.size()) index.resize(std::max<size_t>(node + 1, index.size() * 2), kNone);
+    if (index[node] == kNone) {
+      index[node] = static_cast<uint32_t>(rows_.size());
+      rows_.push_back({node, group});
+      is_dirty_.push_back(false);
+    }
+    const uint32_t slot = index[node];
+    MetricRow& row = rows_[slot];
+    ++row.count;
+    row.total_ns += duration_ns;
+    row.min_ns = std::min(row.min_ns, duration_ns);
+    row.max_ns = std::max(row.max_ns, duration_ns);
+    row.bytes += bytes;
+    if (!is_dirty_[slot]) {
+      is_dirty_[slot] = true;
+      dirty_.push_back(slot);
+    }
+  }
+
+  // The rows that changed since the last call.
+  [[nodiscard]] std::vector<MetricRow> take_changes() {
+    std::vector<MetricRow> changes;
+    changes.reserve(dirty_.size());
+    for (const uint32_t slot : dirty_) {
+      changes.push_back(rows_[slot]);
+      is_dirty_[slot] = false;
+    }
+    dirty_.clear();
+    return changes;
+  }
+
+  [[nodiscard]] const std::vector<MetricRow>& rows() const { return rows_; }
+
+ private:
+  std::array<std::vector<uint32_t>, 3> index_;  // node -> row
+  std::vector<MetricRow> rows_;
+  std::vector<bool> is_dirty_;
+  std::vector<uint32_t> dirty_;
+};
+
+}  // namespace bragg

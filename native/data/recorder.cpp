@@ -1,0 +1,365 @@
+#include "data/recorder.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "backends/cuda.h"
+#include "context/clock.h"
+#include "context/consumer_signal.h"
+#include "data/json.h"
+
+namespace bragg {
+namespace {
+
+constexpr uint32_t kPollMs = 20;                      // idle consumer: 50 wake-ups a second
+constexpr int64_t kDeviceFlushNs = 500'000'000;       // completed records wait in CUPTI's buffers no longer than this
+constexpr const char* kCopyNames[] = {"copy",      "copy HtoD", "copy DtoH", "copy HtoA", "copy AtoH", "copy AtoA",
+                                      "copy AtoD", "copy DtoA", "copy DtoD", "copy HtoH", "copy PtoP"};
+
+const char* operation_name(const DeviceEvent& event) {
+  if (event.kind == DeviceEventKind::Set) return "set";
+  return kCopyNames[event.copy_kind < std::size(kCopyNames) ? event.copy_kind : 0];
+}
+
+bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
+
+}  // namespace
+
+Recorder& Recorder::instance() {
+  static Recorder& recorder = *new Recorder;  // driver threads may outlive static destruction
+  return recorder;
+}
+
+template <class Visit>
+void Recorder::for_sessions(uint32_t mask, Visit&& visit) {
+  for (uint32_t slot = 0; mask != 0; ++slot, mask >>= 1)
+    if ((mask & 1) != 0 && sessions_[slot] != nullptr) visit(*sessions_[slot]);
+}
+
+// Control ----------------------------------------------------------------------------------------------------------------
+
+StartResult Recorder::start(SessionOptions options) {
+  const std::lock_guard control(control_mutex_);
+  uint32_t slot = 0;
+  while (slot < kMaxSessions && sessions_[slot] != nullptr) ++slot;
+  if (slot == kMaxSessions) return {-1, 0, "16 sessions are already open; stop one first"};
+  const bool wants_cuda = options.backend != BackendChoice::Cpu;
+  const std::string candidates = options.cupti_candidates;
+  auto session = std::make_unique<Session>(std::move(options), slot);
+  if (const int error = session->open()) return {-1, error, {}};
+  if (wants_cuda) cuda_backend::start(candidates);
+
+  const SessionMask bit = session->mask();
+  const bool python = session->options().python_context;
+  const bool trace = session->options().trace;
+  {
+    const std::lock_guard work(work_mutex_);
+    sessions_[slot] = std::move(session);
+    next_flush_ns_[slot] = now_ns();
+  }
+  if (python) recording_state.python.fetch_or(bit);
+  if (trace) recording_state.trace.fetch_or(bit);
+  recording_state.existing.fetch_or(bit);
+  recording_state.active.fetch_or(bit);
+  update_collecting();
+  if (consumer_ == nullptr) {
+    stopping_.store(false);
+    consumer_ = std::make_unique<std::thread>([this] { consumer_loop(); });
+  }
+  return {static_cast<int>(slot), 0, {}};
+}
+
+void Recorder::activate(int slot) {
+  const std::lock_guard control(control_mutex_);
+  recording_state.active.fetch_or(1u << slot);
+  update_collecting();
+}
+
+void Recorder::deactivate(int slot, bool flush) {
+  const std::lock_guard control(control_mutex_);
+  recording_state.active.fetch_and(~(1u << slot));
+  if (flush) cuda_backend::flush(true);
+  update_collecting();
+}
+
+void Recorder::update_collecting() { cuda_backend::set_collecting(recording_state.active.load() != 0); }
+
+void Recorder::flush(int slot) {
+  const std::lock_guard control(control_mutex_);
+  cuda_backend::flush(true);
+  const std::lock_guard work(work_mutex_);
+  step();
+  for_sessions(1u << slot, [this](Session& session) { session.flush(tracks_, statistics_json(session)); });
+}
+
+void Recorder::stop(int slot, const std::string& meta_json) {
+  const std::lock_guard control(control_mutex_);
+  const SessionMask bit = 1u << slot;
+  recording_state.active.fetch_and(~bit);
+  cuda_backend::flush(true);
+  update_collecting();
+  {
+    const std::lock_guard work(work_mutex_);
+    step();
+    for_sessions(bit, [&](Session& session) { session.finish(tracks_, statistics_json(session), meta_json); });
+    sessions_[static_cast<uint32_t>(slot)].reset();
+  }
+  for (auto* mask : {&recording_state.python, &recording_state.trace, &recording_state.existing}) mask->fetch_and(~bit);
+  if (recording_state.existing.load() == 0) finish_consumer();
+}
+
+void Recorder::finish_consumer() {
+  cuda_backend::detach();
+  stopping_.store(true);
+  consumer_signal.wake();
+  consumer_->join();
+  consumer_.reset();
+  launches_.clear();
+  counters_ = {};
+  busy_.clear();
+}
+
+std::string Recorder::statistics(int slot) {
+  const std::lock_guard control(control_mutex_);
+  const std::lock_guard work(work_mutex_);
+  step();
+  const auto& session = sessions_[static_cast<uint32_t>(slot)];
+  return session != nullptr ? statistics_json(*session) : "{}";
+}
+
+// The driver holds its own locks here, so this must not wait for a control call that may be waiting for the driver; if one
+// is under way the consumer's poll attaches half a second later.
+void Recorder::on_cuda_initialized() {
+  const std::unique_lock control(control_mutex_, std::try_to_lock);
+  if (!control) return;
+  cuda_backend::on_cuda_initialized();
+  update_collecting();
+}
+
+// Consumer ---------------------------------------------------------------------------------------------------------------
+
+void Recorder::consumer_loop() {
+  pthread_setname_np(pthread_self(), "bragg");
+  while (!stopping_.load()) {
+    consumer_signal.wait_ms(kPollMs);
+    bool flush_device = false;
+    {
+      const std::lock_guard work(work_mutex_);
+      step();
+      flush_device = now_ns() >= next_device_flush_ns_;
+    }
+    if (flush_device) {  // without the work lock: CUPTI may wait for a thread that waits for us
+      cuda_backend::poll();
+      cuda_backend::flush(false);
+      next_device_flush_ns_ = now_ns() + kDeviceFlushNs;
+    }
+    const std::lock_guard work(work_mutex_);
+    flush_due_sessions(false);
+  }
+}
+
+void Recorder::step() {
+  cuda_backend::consume([this] { drain_rings(); }, [this](const DeviceEvent& event) { take_device_event(event); });
+  for_sessions(recording_state.trace.load(), [this](Session& session) {
+    if (session.wants_flush()) session.flush(tracks_, statistics_json(session));
+  });
+}
+
+void Recorder::drain_rings() {
+  ThreadRegistry::instance().for_each([this](ThreadContext& thread) {
+    const bool exited = thread.exited.load(std::memory_order_acquire);
+    thread.ring.drain([&](const Event& event) { take_event(thread, event); });
+    if (exited) ThreadRegistry::instance().release(&thread);
+  });
+}
+
+void Recorder::take_event(ThreadContext& thread, const Event& event) {
+  const auto duration_ns = static_cast<uint64_t>(std::max<int64_t>(event.end_ns - event.start_ns, 0));
+  switch (event.kind) {
+    case EventKind::Launch:
+      ++counters_.launches;
+      launches_.insert(event.correlation, {event.shadow, event.python, event.mask, event.detail != 0});
+      return;
+    case EventKind::LaunchEnd: {
+      const FrameId api = FrameTable::instance().intern(FrameKind::GpuApi, cuda_backend::api_name(event.detail));
+      for_sessions(event.mask & recording_state.trace.load(), [&](Session& session) {
+        const NodeId node = session.options().python_context ? event.python : event.shadow;
+        session.keep({event.start_ns, duration_ns, CallingContextTree::instance().child(node, api), host_track(thread),
+                      event.correlation});
+      });
+      return;
+    }
+    case EventKind::Scope:
+      ++counters_.scopes;
+      for_sessions(event.mask, [&](Session& session) {
+        const NodeId node = session.options().python_context ? event.python : event.shadow;
+        session.count(node, MetricGroup::Host, duration_ns);
+        if (session.options().trace) session.keep({event.start_ns, duration_ns, node, host_track(thread), 0});
+      });
+      return;
+    case EventKind::Sample:
+      ++counters_.samples;
+      for_sessions(event.mask & recording_state.python.load(),
+                   [&](Session& session) { session.count(event.python, MetricGroup::Sample, duration_ns); });
+      return;
+  }
+}
+
+void Recorder::take_device_event(const DeviceEvent& event) {
+  counters_.kernels += event.kind == DeviceEventKind::Kernel;
+  counters_.copies += event.kind == DeviceEventKind::Copy;
+  counters_.sets += event.kind == DeviceEventKind::Set;
+  if (!has_interval(event)) {
+    ++counters_.bad_timestamps;
+    return;
+  }
+  note_busy(event);
+  const Launch* known = launches_.take(event.correlation);
+  counters_.unattributed += known == nullptr;
+  const Launch launch = known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.active.load())};
+  const FrameId frame = device_frame(event);
+  KernelConfig config;
+  config.fields[0] = frame;
+  std::copy(std::begin(event.launch_config), std::end(event.launch_config), &config.fields[1]);
+  const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
+  for_sessions(launch.mask, [&](Session& session) {
+    const NodeId parent = session.options().python_context ? launch.python : launch.shadow;
+    const NodeId node = CallingContextTree::instance().child(parent, frame);
+    session.count(node, MetricGroup::Device, duration_ns, event.bytes);
+    if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config);
+    if (session.options().trace)
+      session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
+  });
+}
+
+// Records come nearly in order of their start, so the union of intervals needs no sorting; what runs side by side on
+// several streams counts once.
+void Recorder::note_busy(const DeviceEvent& event) {
+  if (counters_.first_device_ns == 0 || event.start_ns < counters_.first_device_ns)
+    counters_.first_device_ns = event.start_ns;
+  counters_.last_device_ns = std::max(counters_.last_device_ns, event.end_ns);
+  DeviceBusy& busy = busy_[event.device];
+  const int64_t from_ns = std::max(event.start_ns, busy.until_ns);
+  if (event.end_ns <= from_ns) return;
+  busy.busy_ns += static_cast<uint64_t>(event.end_ns - from_ns);
+  busy.until_ns = event.end_ns;
+}
+
+FrameId Recorder::device_frame(const DeviceEvent& event) {
+  if (event.kind != DeviceEventKind::Kernel)
+    return FrameTable::instance().intern(FrameKind::Memory, operation_name(event), event.device);
+  const char* name = event.name != nullptr ? event.name : "(unnamed kernel)";
+  auto& [text, frames] = kernel_frames_[name];
+  if (text != name) {  // first sight, or the driver reused the address for another name
+    text = name;
+    frames.clear();
+  }
+  const auto [found, is_new] = frames.try_emplace(event.device, kNone);
+  if (is_new) found->second = FrameTable::instance().intern(FrameKind::Kernel, text, event.device);
+  return found->second;
+}
+
+uint32_t Recorder::host_track(ThreadContext& thread) {
+  if (thread.track == kNone) {
+    thread.track = static_cast<uint32_t>(tracks_.size());
+    const std::string name = "thread " + std::to_string(thread.system_id);
+    tracks_.push_back({TrackKind::HostThread, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
+  }
+  return thread.track;
+}
+
+uint32_t Recorder::stream_track(const DeviceEvent& event) {
+  const auto [found, is_new] = stream_tracks_.try_emplace({event.device, event.context, event.stream},
+                                                          static_cast<uint32_t>(tracks_.size()));
+  if (is_new) {
+    const std::string name = "GPU " + std::to_string(event.device) + " stream " + std::to_string(event.stream);
+    tracks_.push_back(
+        {TrackKind::GpuStream, event.device, event.context, event.stream, FrameTable::instance().intern_string(name)});
+  }
+  return found->second;
+}
+
+void Recorder::flush_due_sessions(bool all) {
+  const int64_t now = now_ns();
+  for (uint32_t slot = 0; slot < kMaxSessions; ++slot) {
+    if (sessions_[slot] == nullptr || (!all && now < next_flush_ns_[slot])) continue;
+    Session& session = *sessions_[slot];
+    session.flush(tracks_, statistics_json(session));
+    next_flush_ns_[slot] = now + int64_t{session.options().flush_interval_ms} * 1'000'000;
+  }
+}
+
+std::string Recorder::statistics_json(const Session& session) {
+  uint64_t dropped_events = 0;
+  uint64_t own_ns = 0;
+  ThreadRegistry::instance().for_each([&](const ThreadContext& thread) {
+    dropped_events += thread.dropped.load(std::memory_order_relaxed);
+    own_ns += thread.own_ns.load(std::memory_order_relaxed);
+  });
+  JsonObject statistics;
+  statistics.put("launches", counters_.launches)
+      .put("kernels", counters_.kernels)
+      .put("copies", counters_.copies)
+      .put("sets", counters_.sets)
+      .put("scopes", counters_.scopes)
+      .put("samples", counters_.samples)
+      .put("unattributed_records", counters_.unattributed)
+      .put("bad_timestamps", counters_.bad_timestamps)
+      .put("dropped_events", dropped_events)
+      .put("refused_nodes", CallingContextTree::instance().refused())
+      .put("refused_kernel_configs", session.refused_kernel_configs())
+      .put("own_ns", own_ns);
+  if (session.writer().error() != 0) statistics.put("capture_error", std::strerror(session.writer().error()));
+  JsonObject busy;
+  for (const auto& [device, device_busy] : busy_) busy.put(std::to_string(device), device_busy.busy_ns);
+  JsonObject meta;
+  meta.put("end_ns", now_ns()).raw("statistics", statistics.text()).raw("gpu_busy_ns", busy.text());
+  if (session.options().backend != BackendChoice::Cpu) meta.raw("cuda", cuda_backend::description_json());
+  if (const std::string devices = cuda_backend::devices_json(); !devices.empty()) meta.raw("devices", devices);
+  if (counters_.first_device_ns != 0)
+    meta.put("gpu_first_ns", counters_.first_device_ns).put("gpu_last_ns", counters_.last_device_ns);
+  return meta.text();
+}
+
+// Fork -------------------------------------------------------------------------------------------------------------------
+
+void Recorder::prepare_fork() {
+  control_mutex_.lock();
+  work_mutex_.lock();
+  ThreadRegistry::instance().lock_for_fork();
+  CallingContextTree::instance().lock_for_fork();
+  FrameTable::instance().lock_for_fork();
+}
+
+void Recorder::after_fork_in_parent() {
+  FrameTable::instance().unlock_after_fork();
+  CallingContextTree::instance().unlock_after_fork();
+  ThreadRegistry::instance().unlock_after_fork();
+  work_mutex_.unlock();
+  control_mutex_.unlock();
+}
+
+void Recorder::after_fork_in_child() {
+  for (auto* mask : {&recording_state.active, &recording_state.existing, &recording_state.python, &recording_state.trace})
+    mask->store(0);
+  for (auto& session : sessions_) {
+    if (session != nullptr) session->abandon();
+    session.reset();
+  }
+  (void)consumer_.release();  // that thread does not exist here
+  consumer_signal.reset();
+  cuda_backend::after_fork_in_child();
+  launches_.clear();
+  counters_ = {};
+  busy_.clear();
+  tracks_.clear();
+  stream_tracks_.clear();
+  ThreadRegistry::instance().keep_only(ThreadContext::current_if_any());
+  after_fork_in_parent();
+}
+
+}  // namespace bragg

@@ -1,0 +1,101 @@
+// The recorder of the process: sessions, the consumer thread, and the join of launches with device records.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/device_event.h"
+#include "context/event_ring.h"
+#include "context/thread_context.h"
+#include "data/correlation_map.h"
+#include "data/session.h"
+
+namespace bragg {
+
+struct StartResult {
+  int slot = -1;       // >= 0: started
+  int os_error = 0;    // errno of the capture file
+  std::string reason;  // why not, with what to do
+};
+
+// Threads: the public functions from any thread, one control call at a time (control lock). The consumer thread and control
+// calls share the consumer-side state under the work lock; application threads touch neither.
+class Recorder {
+ public:
+  static Recorder& instance();
+
+  [[nodiscard]] StartResult start(SessionOptions options);
+  void activate(int slot);
+  void deactivate(int slot, bool flush);
+  void flush(int slot);
+  void stop(int slot, const std::string& meta_json);
+  [[nodiscard]] std::string statistics(int slot);  // JSON object
+
+  void on_cuda_initialized();
+
+  // The parent's sessions stay the parent's: a forked child starts with none.
+  void prepare_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  struct Counters {
+    uint64_t launches = 0;
+    uint64_t kernels = 0;
+    uint64_t copies = 0;
+    uint64_t sets = 0;
+    uint64_t scopes = 0;
+    uint64_t samples = 0;
+    uint64_t unattributed = 0;    // device records without a known launch
+    uint64_t bad_timestamps = 0;  // device records with no or a reversed interval: counted, not timed
+    int64_t first_device_ns = 0;
+    int64_t last_device_ns = 0;
+  };
+  struct DeviceBusy {
+    int64_t until_ns = 0;
+    uint64_t busy_ns = 0;
+  };
+
+  Recorder() = default;
+  void consumer_loop();
+  void step();  // work lock held
+  void drain_rings();
+  void take_event(ThreadContext& thread, const Event& event);
+  void take_device_event(const DeviceEvent& event);
+  [[nodiscard]] FrameId device_frame(const DeviceEvent& event);
+  [[nodiscard]] uint32_t host_track(ThreadContext& thread);
+  [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
+  void note_busy(const DeviceEvent& event);
+  void flush_due_sessions(bool all);
+  void update_collecting();
+  void finish_consumer();
+  [[nodiscard]] std::string statistics_json(const Session& session);
+  template <class Visit>
+  void for_sessions(uint32_t mask, Visit&& visit);
+
+  std::mutex control_mutex_;
+  std::mutex work_mutex_;
+  std::array<std::unique_ptr<Session>, kMaxSessions> sessions_;
+  std::unique_ptr<std::thread> consumer_;
+  std::atomic<bool> stopping_{false};
+
+  // Consumer side.
+  CorrelationMap launches_;
+  Counters counters_;
+  std::vector<Track> tracks_;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;
+  std::map<uint32_t, DeviceBusy> busy_;
+  std::unordered_map<const char*, std::pair<std::string, std::map<uint32_t, FrameId>>> kernel_frames_;
+  std::array<int64_t, kMaxSessions> next_flush_ns_{};
+  int64_t next_device_flush_ns_ = 0;
+};
+
+}  // namespace bragg

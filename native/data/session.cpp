@@ -1,0 +1,192 @@
+#include "data/session.h"
+
+#include <algorithm>
+
+#include "context/calling_context_tree.h"
+
+namespace bragg {
+namespace {
+
+constexpr uint32_t kMaxKernelConfigs = 1u << 14;
+constexpr uint64_t kMinCompactBytes = 8u << 20;
+
+}  // namespace
+
+Session::Session(SessionOptions options, uint32_t slot) : options_(std::move(options)), slot_(slot) {}
+
+int Session::open() {
+  if (const int error = writer_.open(options_.part_path)) return error;
+  write_json(options_.meta_json);
+  return writer_.error();
+}
+
+size_t Session::KernelConfigHash::operator()(const KernelConfig& config) const noexcept {
+  uint64_t hash = 1;
+  for (const uint32_t field : config.fields) {
+    hash = (hash ^ field) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+void Session::count_kernel(const KernelConfig& config) {
+  const uint32_t frame = config.fields[0];
+  if (frame >= last_row_of_frame_.size()) last_row_of_frame_.resize(std::max<size_t>(frame + 1, 256), kNone);
+  uint32_t& last = last_row_of_frame_[frame];
+  if (last == kNone || kernels_[last].config != config) {
+    const auto found = kernel_rows_.find(config);
+    if (found == kernel_rows_.end()) {
+      if (kernels_.size() == kMaxKernelConfigs) {
+        ++refused_configs_;
+        return;
+      }
+      last = static_cast<uint32_t>(kernels_.size());
+      kernel_rows_.emplace(config, last);
+      kernels_.push_back({config});
+    } else {
+      last = found->second;
+    }
+  }
+  KernelRow& row = kernels_[last];
+  ++row.count;
+  if (!row.is_dirty) {
+    row.is_dirty = true;
+    dirty_kernels_.push_back(last);
+  }
+}
+
+void Session::write_json(std::string_view json) {
+  Chunk chunk(ChunkType::Meta, 1);
+  chunk.text(json);
+  writer_.write(chunk);
+}
+
+// Nodes first, then what they refer to: whatever is added meanwhile has higher ids and waits for the next flush.
+void Session::write_vocabulary(const std::vector<Track>& tracks) {
+  const auto& tree = CallingContextTree::instance();
+  auto& table = FrameTable::instance();
+  const uint32_t nodes = tree.size();
+  const uint32_t frames = table.frame_count();
+  const uint32_t strings = table.string_count();
+  if (strings > strings_written_) {
+    std::vector<std::string_view> texts;
+    for (StringId id = strings_written_; id < strings; ++id) texts.push_back(table.string(id));
+    Chunk chunk(ChunkType::Strings, strings - strings_written_);
+    chunk.number(strings_written_);
+    chunk.column_of<uint32_t>(texts, [](std::string_view text) { return text.size(); });
+    for (const std::string_view text : texts) chunk.text(text);
+    writer_.write(chunk);
+  }
+  if (frames > frames_written_) {
+    std::vector<Frame> rows;
+    for (FrameId id = frames_written_; id < frames; ++id) rows.push_back(table.frame(id));
+    Chunk chunk(ChunkType::Frames, frames - frames_written_);
+    chunk.number(frames_written_);
+    chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return static_cast<uint32_t>(frame.kind); });
+    chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return frame.name; });
+    chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return frame.file; });
+    chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return frame.line; });
+    chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return frame.device; });
+    writer_.write(chunk);
+  }
+  if (nodes > nodes_written_) {
+    std::vector<NodeId> ids(nodes - nodes_written_);
+    for (uint32_t i = 0; i < ids.size(); ++i) ids[i] = nodes_written_ + i;
+    Chunk chunk(ChunkType::Nodes, nodes - nodes_written_);
+    chunk.number(nodes_written_);
+    chunk.column_of<uint32_t>(ids, [&](NodeId id) { return tree.parent(id); });
+    chunk.column_of<uint32_t>(ids, [&](NodeId id) { return tree.frame(id); });
+    writer_.write(chunk);
+  }
+  if (tracks.size() > tracks_written_) {
+    const std::span rows(tracks.begin() + tracks_written_, tracks.end());
+    Chunk chunk(ChunkType::Tracks, static_cast<uint32_t>(rows.size()));
+    chunk.number(tracks_written_);
+    chunk.column_of<uint32_t>(rows, [](const Track& track) { return static_cast<uint32_t>(track.kind); });
+    chunk.column_of<uint32_t>(rows, [](const Track& track) { return track.device; });
+    chunk.column_of<uint32_t>(rows, [](const Track& track) { return track.context; });
+    chunk.column_of<uint32_t>(rows, [](const Track& track) { return track.stream; });
+    chunk.column_of<uint32_t>(rows, [](const Track& track) { return track.name; });
+    writer_.write(chunk);
+  }
+  strings_written_ = strings;
+  frames_written_ = frames;
+  nodes_written_ = nodes;
+  tracks_written_ = static_cast<uint32_t>(tracks.size());
+}
+
+void Session::write_metrics(const std::vector<MetricRow>& rows) {
+  if (rows.empty()) return;
+  Chunk chunk(ChunkType::Metrics, static_cast<uint32_t>(rows.size()));
+  chunk.number(metric_sequence_++);
+  chunk.column_of<uint32_t>(rows, [](const MetricRow& row) { return row.node; });
+  chunk.column_of<uint32_t>(rows, [](const MetricRow& row) { return static_cast<uint32_t>(row.group); });
+  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.count; });
+  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.total_ns; });
+  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.min_ns; });
+  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.max_ns; });
+  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.bytes; });
+  writer_.write(chunk);
+}
+
+void Session::write_slices() {
+  if (slices_.empty()) return;
+  Chunk chunk(ChunkType::Slices, static_cast<uint32_t>(slices_.size()));
+  chunk.number(0);
+  chunk.column_of<int64_t>(slices_, [](const Slice& slice) { return slice.start_ns; });
+  chunk.column_of<uint64_t>(slices_, [](const Slice& slice) { return slice.duration_ns; });
+  chunk.column_of<uint32_t>(slices_, [](const Slice& slice) { return slice.node; });
+  chunk.column_of<uint32_t>(slices_, [](const Slice& slice) { return slice.track; });
+  chunk.column_of<uint32_t>(slices_, [](const Slice& slice) { return slice.correlation; });
+  writer_.write(chunk);
+  slices_.clear();
+}
+
+void Session::write_kernels(bool all) {
+  std::vector<KernelRow> rows;
+  if (all) {
+    rows = kernels_;
+  } else {
+    for (const uint32_t row : dirty_kernels_) rows.push_back(kernels_[row]);
+  }
+  for (const uint32_t row : dirty_kernels_) kernels_[row].is_dirty = false;
+  dirty_kernels_.clear();
+  if (rows.empty()) return;
+  Chunk chunk(ChunkType::Kernels, static_cast<uint32_t>(rows.size()));
+  chunk.number(0);
+  for (size_t field = 0; field < KernelConfig::kFields; ++field)
+    chunk.column_of<uint32_t>(rows, [field](const KernelRow& row) { return row.config.fields[field]; });
+  chunk.column_of<uint64_t>(rows, [](const KernelRow& row) { return row.count; });
+  writer_.write(chunk);
+}
+
+void Session::flush(const std::vector<Track>& tracks, const std::string& statistics) {
+  write_vocabulary(tracks);
+  write_slices();
+  write_metrics(metrics_.take_changes());
+  write_kernels(false);
+  write_json(statistics);
+  if (!options_.trace && writer_.size_bytes() > compact_at_bytes_) compact(tracks, statistics);
+}
+
+// METRICS snapshots pile up; the live content is small. Trace captures are all live and never rewritten.
+void Session::compact(const std::vector<Track>& tracks, const std::string& statistics) {
+  if (!writer_.begin_rewrite()) return;
+  strings_written_ = frames_written_ = nodes_written_ = tracks_written_ = 0;
+  write_json(options_.meta_json);
+  write_vocabulary(tracks);
+  write_metrics(metrics_.rows());
+  write_kernels(true);
+  write_json(statistics);
+  writer_.commit_rewrite();
+  compact_at_bytes_ = std::max(kMinCompactBytes, writer_.size_bytes() * 4);
+}
+
+void Session::finish(const std::vector<Track>& tracks, const std::string& statistics, const std::string& meta_json) {
+  flush(tracks, statistics);
+  write_json(meta_json);
+  writer_.write(Chunk(ChunkType::End, 0));
+  writer_.close();
+}
+
+}  // namespace bragg

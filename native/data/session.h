@@ -1,0 +1,117 @@
+// One recording: its metrics, its events and its capture file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "data/capture_writer.h"
+#include "data/metric_table.h"
+
+namespace bragg {
+
+enum class BackendChoice : uint8_t { Auto, Cuda, Cpu };
+
+struct SessionOptions {
+  std::string part_path;
+  std::string meta_json = "{}";
+  std::string cupti_candidates;  // ':'-separated
+  BackendChoice backend = BackendChoice::Auto;
+  bool python_context = false;
+  bool trace = false;
+  uint32_t flush_interval_ms = 1000;
+};
+
+enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2 };
+
+struct Track {
+  TrackKind kind;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;  // system thread id of a host thread
+  uint32_t name;
+};
+
+struct Slice {
+  int64_t start_ns;
+  uint64_t duration_ns;
+  NodeId node;
+  uint32_t track;
+  uint32_t correlation;
+};
+
+// Everything that tells two launches of one kernel apart in the driver's eyes.
+struct KernelConfig {
+  static constexpr size_t kFields = 14;
+  // frame, registers, static_shared, dynamic_shared, local_per_thread, grid xyz, block xyz, cluster xyz
+  uint32_t fields[kFields] = {};
+  friend bool operator==(const KernelConfig&, const KernelConfig&) = default;
+};
+
+// Threads: one at a time; the recorder's work lock guards it.
+class Session {
+ public:
+  Session(SessionOptions options, uint32_t slot);
+  [[nodiscard]] int open();  // 0 or errno
+
+  [[nodiscard]] const SessionOptions& options() const { return options_; }
+  [[nodiscard]] uint32_t mask() const { return 1u << slot_; }
+
+  void count(NodeId node, MetricGroup group, uint64_t duration_ns, uint64_t bytes = 0) {
+    metrics_.add(node, group, duration_ns, bytes);
+  }
+  void keep(const Slice& slice) { slices_.push_back(slice); }  // trace only
+  [[nodiscard]] bool wants_flush() const { return slices_.size() >= kSlicesPerChunk; }
+  void count_kernel(const KernelConfig& config);
+
+  // Writes what is new. `statistics` is a JSON object that becomes the capture's META.
+  void flush(const std::vector<Track>& tracks, const std::string& statistics);
+  // The last flush, the caller's last META and END.
+  void finish(const std::vector<Track>& tracks, const std::string& statistics, const std::string& meta_json);
+  void abandon() { writer_.close(); }
+
+  [[nodiscard]] bool has_records() const { return !metrics_.rows().empty(); }
+  [[nodiscard]] const CaptureWriter& writer() const { return writer_; }
+  [[nodiscard]] uint64_t refused_kernel_configs() const { return refused_configs_; }
+
+ private:
+  static constexpr size_t kSlicesPerChunk = 1u << 16;  // 1.8 MB buffered at most
+
+  struct KernelRow {
+    KernelConfig config;
+    uint64_t count = 0;
+    bool is_dirty = false;
+  };
+  struct KernelConfigHash {
+    size_t operator()(const KernelConfig& config) const noexcept;
+  };
+
+  void write_vocabulary(const std::vector<Track>& tracks);
+  void write_metrics(const std::vector<MetricRow>& rows);
+  void write_slices();
+  void write_kernels(bool all);
+  void write_json(std::string_view json);
+  void compact(const std::vector<Track>& tracks, const std::string& statistics);
+
+  SessionOptions options_;
+  uint32_t slot_;
+  CaptureWriter writer_;
+  MetricTable metrics_;
+  std::vector<Slice> slices_;
+  std::vector<KernelRow> kernels_;
+  std::unordered_map<KernelConfig, uint32_t, KernelConfigHash> kernel_rows_;
+  std::vector<uint32_t> last_row_of_frame_;  // most launches repeat the configuration of the one before
+  std::vector<uint32_t> dirty_kernels_;
+  uint64_t refused_configs_ = 0;
+  uint64_t metric_sequence_ = 0;
+  uint32_t strings_written_ = 0;
+  uint32_t frames_written_ = 0;
+  uint32_t nodes_written_ = 0;
+  uint32_t tracks_written_ = 0;
+  uint64_t compact_at_bytes_ = 8u << 20;
+};
+
+}  // namespace bragg

@@ -1,0 +1,40 @@
+// Shared libraries that are found at run time, never linked.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+#include <vector>
+
+namespace bragg {
+
+class LoadedLibrary {
+ public:
+  LoadedLibrary() = default;
+
+  // Only a copy that some part of the program has mapped already.
+  [[nodiscard]] static LoadedLibrary already_mapped(const std::string& path);
+  [[nodiscard]] static LoadedLibrary open(const std::string& path);
+
+  [[nodiscard]] explicit operator bool() const { return handle_ != nullptr; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  // nullptr if the library lacks the symbol.
+  template <class Function>
+  [[nodiscard]] Function* function(const char* symbol) const {
+    return reinterpret_cast<Function*>(dlsym(handle_, symbol));
+  }
+
+ private:
+  LoadedLibrary(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+  void* handle_ = nullptr;  // never closed: CUPTI and the driver do not survive it
+  std::string path_;
+};
+
+// Paths of mapped libraries whose file name starts with `prefix`.
+[[nodiscard]] std::vector<std::string> mapped_libraries(const std::string& prefix);
+
+// Path of the library this code is in.
+[[nodiscard]] std::string own_library_path();
+
+}  // namespace bragg
