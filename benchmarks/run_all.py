@@ -54,18 +54,16 @@ def run_part(part: Part, limit_s: float, out: Path) -> dict[str, Any]:
     if part.takes_limit:
         command += ["--limit", f"{0.9 * limit_s:.0f}"]
     start = time.monotonic()
-    problem = None
-    try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit_s, check=False
-        )
-        if done.returncode != 0:
-            problem = f"exit code {done.returncode}: {done.stdout[-2000:]}"
-    except subprocess.TimeoutExpired as timeout:
-        output = timeout.stdout or b""
-        problem = f"not finished after {limit_s:.0f} s: {output[-20000:].decode(errors='replace')}"
+    log = out.with_suffix(".log")
+    with log.open("w") as talk:
+        try:
+            code = subprocess.run(command, stdout=talk, stderr=talk, timeout=limit_s, check=False).returncode
+            problem = f"exit code {code}" if code else None
+        except subprocess.TimeoutExpired:
+            problem = f"not finished after {limit_s:.0f} s"
     result = json.loads(out.read_text()) if out.exists() else {"benchmark": part.name, "rows": []}
-    return {**result, "seconds": round(time.monotonic() - start, 1), **({"error": problem} if problem else {})}
+    result["seconds"] = round(time.monotonic() - start, 1)
+    return {**result, "error": problem, "log": log.read_text()[-20_000:]} if problem else result
 
 
 def write(results: list[dict[str, Any]], machine: dict[str, Any], out: Path) -> None:
@@ -73,7 +71,7 @@ def write(results: list[dict[str, Any]], machine: dict[str, Any], out: Path) -> 
     (out / "benchmarks.json").write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
     sections = ["# Benchmark results", harness.markdown_table([machine])]
     for result in results:
-        error = [f"**{result['error'].splitlines()[0]}**"] if "error" in result else []
+        error = [f"**{result['error']}**"] if "error" in result else []
         table = [harness.markdown_table(result["rows"])] if result["rows"] else []
         sections += [f"## {result['benchmark']} ({result['seconds']} s)", *error, *table]
     (out / "benchmarks.md").write_text("\n\n".join(sections) + "\n")
