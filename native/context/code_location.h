@@ -17,10 +17,10 @@ struct CodeLocation {
 
 // Threads: any, as long as `frame.code` is alive. UTF-8; a lone surrogate (an undecodable byte of a file name) becomes
 // U+FFFD. Empty when no layout is set.
-[[nodiscard]] CodeLocation describe(const RawFrame& frame);
+[[nodiscard, gnu::visibility("default")]] CodeLocation describe(const RawFrame& frame);
 
 // The line alone.
-[[nodiscard]] int line_of(const RawFrame& frame) noexcept;
+[[nodiscard, gnu::visibility("default")]] int line_of(const RawFrame& frame) noexcept;
 
 // How a code object maps instructions to lines.
 enum class LineTableFormat {

@@ -22,11 +22,11 @@ struct RawFrame {
 
 // One thread at a time (the import of the extension module). An invalid layout switches the walk off. Earlier layouts
 // stay allocated: another thread may be walking with one.
-void set_python_layout(const PythonLayout& layout);
+[[gnu::visibility("default")]] void set_python_layout(const PythonLayout& layout);
 
 namespace detail {
 
-extern std::atomic<const PythonLayout*> python_layout;  // null: no walk
+[[gnu::visibility("default")]] extern std::atomic<const PythonLayout*> python_layout;  // null: no walk
 
 template <class T>
 [[nodiscard]] inline T read(const void* object, uint32_t offset) noexcept {
@@ -106,6 +106,7 @@ struct ExpectedFrame {
 
 // Whether the walk of this thread gives exactly these frames, innermost first: the check of a layout against what the
 // interpreter itself says, made with the GIL before the layout is trusted.
-[[nodiscard]] bool python_walk_matches(const ExpectedFrame* expected, size_t count) noexcept;
+[[nodiscard, gnu::visibility("default")]] bool python_walk_matches(const ExpectedFrame* expected,
+                                                                   size_t count) noexcept;
 
 }  // namespace bragg

@@ -1,0 +1,110 @@
+#include "intake/itt.h"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string_view>
+
+#include "context/recording_state.h"
+#include "context/thread_context.h"
+
+namespace bragg::itt {
+namespace {
+
+// The node called `name` in a list of nodes that are never removed; made if it is not there.
+// Threads: any; no lock, so that a fork never finds it taken.
+template <class Node>
+Node* find_or_add(std::atomic<Node*>& list, const char* name) noexcept {
+  Node* added = nullptr;
+  const Node* searched = nullptr;  // this node and those behind it have another name
+  Node* first = list.load(std::memory_order_acquire);
+  do {
+    for (Node* node = first; node != searched; node = node->next)
+      if (std::strcmp(node->name, name) == 0) {
+        if (added != nullptr) std::free(const_cast<char*>(added->name));
+        delete added;
+        return node;
+      }
+    searched = first;
+    if (added == nullptr) added = new Node{.name = strdup(name)};
+    added->next = first;
+  } while (!list.compare_exchange_weak(first, added, std::memory_order_acq_rel, std::memory_order_acquire));
+  return added;
+}
+
+std::atomic<Domain*> domains{nullptr};
+
+// PyTorch asks for the handle at every operator. 16,384 lists: one probe at the few thousand names of a large program.
+constinit std::array<std::atomic<StringHandle*>, 1 << 14> handles{};
+
+Domain* domain_create(const char* name) noexcept { return find_or_add(domains, name); }
+
+StringHandle* string_handle_create(const char* name) noexcept {
+  return find_or_add(handles[std::hash<std::string_view>{}(name) % handles.size()], name);
+}
+
+FrameKind task_kind(Domain& domain) noexcept {
+  std::atomic_ref kept(domain.task_kind);
+  FrameKind kind = kept.load(std::memory_order_relaxed);
+  if (kind == FrameKind::Root) {
+    const std::string_view name = domain.name;
+    kind = name == "PyTorch" || name.starts_with("dnnl") ? FrameKind::Operator : FrameKind::Scope;
+    kept.store(kind, std::memory_order_relaxed);
+  }
+  return kind;
+}
+
+FrameId frame_of(FrameKind kind, StringHandle& handle) noexcept {
+  std::atomic_ref kept(kind == FrameKind::Operator ? handle.operator_frame : handle.scope_frame);
+  FrameId frame = kept.load(std::memory_order_relaxed);
+  if (frame == 0) {
+    frame = intern_frame(kind, handle.name);
+    kept.store(frame, std::memory_order_relaxed);
+  }
+  return frame;
+}
+
+// One bit an open task of this thread, the innermost lowest: whether a session existed at its begin, so that its end
+// takes away just what it pushed. Tasks open deeper than 64 count as pushed.
+constexpr uint64_t kDeepest = uint64_t{1} << 63;
+[[gnu::tls_model("initial-exec")]] thread_local uint64_t was_pushed = ~uint64_t{0};
+
+void task_begin(Domain* domain, Id, Id, StringHandle* name) noexcept {
+  const bool pushes = recording_state.existing.load(std::memory_order_relaxed) != 0;
+  was_pushed = was_pushed << 1 | (pushes ? 1 : 0);
+  if (pushes) push_context(Source::Itt, frame_of(task_kind(*domain), *name));
+}
+
+void task_end(const Domain*) noexcept {
+  const bool pops = (was_pushed & 1) != 0;
+  was_pushed = was_pushed >> 1 | kDeepest;
+  if (pops) pop_context(Source::Itt);
+}
+
+struct Implementation {
+  std::string_view name;
+  void* function;
+};
+
+const std::array implementations{
+    Implementation{"__itt_domain_create", reinterpret_cast<void*>(domain_create)},
+    Implementation{"__itt_string_handle_create", reinterpret_cast<void*>(string_handle_create)},
+    Implementation{"__itt_task_begin", reinterpret_cast<void*>(task_begin)},
+    Implementation{"__itt_task_end", reinterpret_cast<void*>(task_end)},
+};
+
+void* implementation_of(const ApiEntry& entry) noexcept {
+  for (const auto& [name, function] : implementations)
+    if (name == entry.name) return function;
+  return entry.null_function;
+}
+
+}  // namespace
+}  // namespace bragg::itt
+
+void __itt_api_init(bragg::itt::Global* global, int) noexcept {
+  for (const auto* entry = global->api_list; entry->name != nullptr; ++entry)
+    *entry->function = bragg::itt::implementation_of(*entry);
+}

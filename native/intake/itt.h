@@ -1,0 +1,56 @@
+// The collector side of Intel's ITT API: what a statically linked ittnotify finds in the library that
+// INTEL_LIBITTNOTIFY64 names. Tasks become entries of the thread's context: PyTorch's and oneDNN's are operators,
+// others are scopes. The layouts are those of ittnotify 3 on LP64; it keeps the fields named extra1 and extra2 for
+// collectors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "context/frame_table.h"
+
+namespace bragg::itt {
+
+struct Id {  // passed by value
+  uint64_t parts[3];
+};
+
+struct Domain {
+  int32_t flags = 1;  // 0: the macros at the call sites skip the domain
+  const char* name = nullptr;
+  const void* wide_name = nullptr;
+  FrameKind task_kind = FrameKind::Root;  // extra1; root: not known yet
+  void* extra2 = nullptr;
+  Domain* next = nullptr;
+};
+static_assert(sizeof(Domain) == 48);
+
+struct StringHandle {
+  const char* name = nullptr;
+  const void* wide_name = nullptr;
+  FrameId operator_frame = 0;  // extra1; 0: never was an operator
+  uint32_t padding = 0;
+  FrameId scope_frame = 0;  // low half of extra2; 0: never was a scope
+  uint32_t extra2_high = 0;
+  StringHandle* next = nullptr;
+};
+static_assert(sizeof(StringHandle) == 40 && offsetof(StringHandle, scope_frame) == 24);
+
+struct ApiEntry {
+  const char* name;  // null: end of the list
+  void** function;
+  void* initializer;
+  void* null_function;
+  int32_t group;
+};
+static_assert(sizeof(ApiEntry) == 40);
+
+struct Global {
+  uint8_t unused[120];
+  const ApiEntry* api_list;
+};
+
+}  // namespace bragg::itt
+
+// Called once by every linked copy of ittnotify (torch, the ittapi module, ...), each with its own list of functions.
+extern "C" [[gnu::visibility("default")]] void __itt_api_init(bragg::itt::Global* global, int groups) noexcept;
