@@ -49,7 +49,8 @@ extern "C" int floor_attach(const char* cupti_path) {
   library = dlopen(cupti_path, RTLD_NOW);
   if (library == nullptr) return kNoLibrary;
   using cupti::Kind;
-  const int status = call<cupti::CuptiActivityRegisterCallbacks>("cuptiActivityRegisterCallbacks", &request_buffer, &discard_buffer);
+  const int status =
+      call<cupti::CuptiActivityRegisterCallbacks>("cuptiActivityRegisterCallbacks", &request_buffer, &discard_buffer);
   return status != 0 ? status : call<cupti::CuptiActivityEnable>("cuptiActivityEnable", Kind::ConcurrentKernel);
 }
 

@@ -31,7 +31,7 @@ def synthetic_profile(nodes: int = NODES) -> Profile:
         (FrameKind.PYTHON, f"function_{i}", f"package/module_{i % FILES}.py", rng.randrange(1, 999))
         for i in range(FUNCTIONS)
     ]
-    template = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_{}<float>, std::array<char*, 3ul>>(int)"
+    template = "void at::native::elementwise_kernel<4, at::native::CUDAFunctor_{}<float>, std::array<char*, 3ul>>(int)"
     kernels = [(FrameKind.KERNEL, template.format(i), "", 0) for i in range(KERNELS)]
     rows = [(FrameKind.ROOT, "root", "", 0), *python_frames, *kernels]
     frames = FrameTable(

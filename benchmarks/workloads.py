@@ -39,7 +39,7 @@ def synchronize() -> None:
 
 
 class DynamicNet:
-    """A polynomial of random order fitted with SGD: about 28 kernels of a microsecond a step, so the host is the limit."""
+    """A polynomial of random order fitted with SGD: some 28 tiny kernels a step, so the host is the limit."""
 
     def __init__(self, steps: int = 600) -> None:
         self.steps = steps
@@ -123,8 +123,7 @@ class Block(nn.Module):
         query, key, value = (part.view(split).transpose(1, 2) for part in self.qkv(self.norm_1(x)).chunk(3, dim=-1))
         attended = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.project(attended.transpose(1, 2).reshape(batch, length, width))
-        x = x + self.down(functional.gelu(self.up(self.norm_2(x)), approximate="tanh"))
-        return x
+        return x + self.down(functional.gelu(self.up(self.norm_2(x)), approximate="tanh"))
 
 
 class Gpt2Small(nn.Module):

@@ -1,4 +1,4 @@
-"""Prints what a reader of the continuous integration wants to see at a glance: import time, cost of a scope, longest files."""
+"""Prints what continuous integration shows at a glance: import time, cost of a scope, longest files."""
 
 from __future__ import annotations
 
