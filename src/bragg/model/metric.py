@@ -68,7 +68,8 @@ class Metric:
     @property
     def has_value(self) -> BoolArray:
         """Nodes with a value of their own: [n_nodes]."""
-        return ~np.isnan(self.own) if self.kind is MetricKind.PROPERTY else self.own != 0
+        found: BoolArray = ~np.isnan(self.own) if self.kind is MetricKind.PROPERTY else self.own != 0
+        return found
 
     def with_own(self, own: NDArray[Any]) -> Metric:
         """The same metric over other nodes."""

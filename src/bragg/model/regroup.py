@@ -31,9 +31,10 @@ class Regrouping:
         kept = [item for item in profile.findings if item.node is None or self.target[item.node] >= 0]
         node = self.target[profile.slices.node]
         used = np.union1d(self.tree.frame, profile.kernels.frame)
+        frame = np.searchsorted(used, self.tree.frame).astype(np.int32)
         return replace(
             profile,
-            tree=CallTree(self.tree.parent, np.searchsorted(used, self.tree.frame), self.tree.frames.take(used)),
+            tree=CallTree(self.tree.parent, frame, self.tree.frames.take(used)),
             kernels=profile.kernels.replace(frame=np.searchsorted(used, profile.kernels.frame)),
             metrics={name: metric.gather(self.target, len(self.tree)) for name, metric in profile.metrics.items()},
             slices=profile.slices.replace(node=node).take(node >= 0),

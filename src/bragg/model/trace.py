@@ -69,7 +69,13 @@ class SliceTable(Table):
 
     def sorted(self) -> SliceTable:
         """The same slices by track and then by start; at one start the longest (outermost) first."""
-        return self.take(np.lexsort((-self.duration_ns, self.start_ns, self.track)))
+        # Recorders write nearly in order of start, and there a stable sort takes a tenth of a lexsort.
+        by_start = np.argsort(self.start_ns, kind="stable")
+        ordered = self.take(by_start[np.argsort(self.track[by_start], kind="stable")])
+        same = (np.diff(ordered.start_ns) == 0) & (np.diff(ordered.track) == 0)
+        if (same & (np.diff(ordered.duration_ns) > 0)).any():
+            return self.take(np.lexsort((-self.duration_ns, self.start_ns, self.track)))
+        return ordered
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,15 @@ __all__ = ["FlatTable", "flat", "fold", "group_by_name", "prune", "select", "thr
 
 def with_ancestors(tree: CallTree, mask: BoolArray) -> BoolArray:
     """The marked nodes and all nodes above them: [n_nodes]."""
-    return tree.sum_up(mask.astype(np.int64)) > 0
+    marked: BoolArray = mask.copy()
+    for level in reversed(tree.levels[1:]):
+        marked[tree.parent[level[marked[level]]]] = True
+    return marked
 
 
 def with_descendants(tree: CallTree, mask: BoolArray) -> BoolArray:
     """The marked nodes and all nodes below them: [n_nodes]."""
-    marked = mask.copy()
+    marked: BoolArray = mask.copy()
     for level in tree.levels[1:]:
         marked[level] |= marked[tree.parent[level]]
     return marked

@@ -119,7 +119,7 @@ class CallTree:
         return np.split(order, np.cumsum(np.bincount(self.depth))[:-1])
 
     def sum_up(self, own: NDArray[_Number]) -> NDArray[_Number]:
-        """Sum of each node's own value and those of all its descendants: [n_nodes]."""
+        """Sum of each node's own value and those of all its descendants: [n_nodes], int64 or float64."""
         total: NDArray[_Number] = own.copy()
         for level in reversed(self.levels[1:]):
             np.add.at(total, self.parent[level], total[level])
