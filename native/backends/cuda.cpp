@@ -53,7 +53,7 @@ struct Backend {
   BufferPool buffers;
   std::atomic<uint64_t> dropped_records{0};
   std::atomic<uint64_t> unread_bytes{0};
-  std::string devices;
+  std::string devices;  // consumer side
   std::mutex contexts_mutex;
   std::vector<cuda::Context> contexts;
 };
@@ -184,7 +184,6 @@ bool attach(Backend& self) {
     cupti.unsubscribe(self.subscriber);
     return fail(self, refusal(cupti, result));
   }
-  self.devices = devices_of(CudaDriver::mapped());
   self.reason.clear();
   self.state.store(State::Attached);
   return true;
@@ -310,7 +309,13 @@ std::string description_json() {
       .text();
 }
 
-std::string devices_json() { return state() == State::Attached ? backend().devices : ""; }
+std::string devices_json() {
+  Backend& self = backend();
+  const CudaDriver driver = CudaDriver::mapped();
+  // Inside cuInit, where attachment happens, the driver does not list devices yet.
+  if (state() == State::Attached && self.devices.empty() && driver.is_initialized()) self.devices = devices_of(driver);
+  return self.devices;
+}
 
 const char* api_name(uint8_t api) { return api < kCalls ? call_at(api).name.data() : "driver call"; }
 

@@ -88,9 +88,9 @@ class Session {
   void stop(const std::string& meta) {
     const int slot = open_slot();
     if (samples_) stop_host_sampler();
+    deactivate(true);
     last_statistics_ = statistics_json();
     slot_ = -1;
-    active_ = false;
     const nb::gil_scoped_release no_gil;
     bragg_session_stop(slot, meta.c_str());
   }

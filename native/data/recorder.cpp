@@ -25,6 +25,13 @@ const char* operation_name(const DeviceEvent& event) {
   return kCopyNames[event.copy_kind < std::size(kCopyNames) ? event.copy_kind : 0];
 }
 
+KernelConfig config_of(const DeviceEvent& event, FrameId frame) {
+  KernelConfig config;
+  config.fields[0] = frame;
+  std::copy(std::begin(event.launch_config), std::end(event.launch_config), &config.fields[1]);
+  return config;
+}
+
 bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
 
 }  // namespace
@@ -51,6 +58,9 @@ StartResult Recorder::start(SessionOptions options) {
   const std::string candidates = options.cupti_candidates;
   auto session = std::make_unique<Session>(std::move(options), slot);
   if (const int error = session->open()) return {-1, error, {}};
+  const ThreadTotals totals = thread_totals();
+  session->own_ns_before = totals.own_ns;
+  session->dropped_events_before = totals.dropped_events;
   if (wants_cuda) cuda_backend::start(candidates);
 
   const SessionMask bit = session->mask();
@@ -119,8 +129,6 @@ void Recorder::finish_consumer() {
   consumer_->join();
   consumer_.reset();
   launches_.clear();
-  counters_ = {};
-  busy_.clear();
 }
 
 std::string Recorder::statistics(int slot) {
@@ -158,7 +166,7 @@ void Recorder::consumer_loop() {
       next_device_flush_ns_ = now_ns() + kDeviceFlushNs;
     }
     const std::lock_guard work(work_mutex_);
-    flush_due_sessions(false);
+    flush_due_sessions();
   }
 }
 
@@ -181,7 +189,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   const auto duration_ns = static_cast<uint64_t>(std::max<int64_t>(event.end_ns - event.start_ns, 0));
   switch (event.kind) {
     case EventKind::Launch:
-      ++counters_.launches;
+      for_sessions(event.mask, [](Session& session) { ++session.counters.launches; });
       launches_.insert(event.correlation, {event.shadow, event.python, event.mask, event.detail != 0});
       return;
     case EventKind::LaunchEnd: {
@@ -194,59 +202,45 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       return;
     }
     case EventKind::Scope:
-      ++counters_.scopes;
       for_sessions(event.mask, [&](Session& session) {
+        ++session.counters.scopes;
         const NodeId node = session.options().python_context ? event.python : event.shadow;
         session.count(node, MetricGroup::Host, duration_ns);
         if (session.options().trace) session.keep({event.start_ns, duration_ns, node, host_track(thread), 0});
       });
       return;
     case EventKind::Sample:
-      ++counters_.samples;
-      for_sessions(event.mask & recording_state.python.load(),
-                   [&](Session& session) { session.count(event.python, MetricGroup::Sample, duration_ns); });
+      for_sessions(event.mask & recording_state.python.load(), [&](Session& session) {
+        ++session.counters.samples;
+        session.count(event.python, MetricGroup::Sample, duration_ns);
+      });
       return;
   }
 }
 
 void Recorder::take_device_event(const DeviceEvent& event) {
-  counters_.kernels += event.kind == DeviceEventKind::Kernel;
-  counters_.copies += event.kind == DeviceEventKind::Copy;
-  counters_.sets += event.kind == DeviceEventKind::Set;
-  if (!has_interval(event)) {
-    ++counters_.bad_timestamps;
-    return;
-  }
-  note_busy(event);
   const Launch* known = launches_.take(event.correlation);
-  counters_.unattributed += known == nullptr;
   const Launch launch = known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.active.load())};
   const FrameId frame = device_frame(event);
-  KernelConfig config;
-  config.fields[0] = frame;
-  std::copy(std::begin(event.launch_config), std::end(event.launch_config), &config.fields[1]);
   const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
   for_sessions(launch.mask, [&](Session& session) {
+    SessionCounters& counters = session.counters;
+    counters.unattributed += known == nullptr;
+    if (!has_interval(event)) {
+      ++counters.bad_timestamps;
+      return;
+    }
     const NodeId parent = session.options().python_context ? launch.python : launch.shadow;
     const NodeId node = CallingContextTree::instance().child(parent, frame);
+    session.activity.add(event);
     session.count(node, MetricGroup::Device, duration_ns, event.bytes);
-    if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config);
     if (session.options().trace)
       session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
+    if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config_of(event, frame));
+    ++(event.kind == DeviceEventKind::Kernel ? counters.kernels
+       : event.kind == DeviceEventKind::Copy ? counters.copies
+                                             : counters.sets);
   });
-}
-
-// Records come nearly in order of their start, so the union of intervals needs no sorting; what runs side by side on
-// several streams counts once.
-void Recorder::note_busy(const DeviceEvent& event) {
-  if (counters_.first_device_ns == 0 || event.start_ns < counters_.first_device_ns)
-    counters_.first_device_ns = event.start_ns;
-  counters_.last_device_ns = std::max(counters_.last_device_ns, event.end_ns);
-  DeviceBusy& busy = busy_[event.device];
-  const int64_t from_ns = std::max(event.start_ns, busy.until_ns);
-  if (event.end_ns <= from_ns) return;
-  busy.busy_ns += static_cast<uint64_t>(event.end_ns - from_ns);
-  busy.until_ns = event.end_ns;
 }
 
 FrameId Recorder::device_frame(const DeviceEvent& event) {
@@ -283,45 +277,48 @@ uint32_t Recorder::stream_track(const DeviceEvent& event) {
   return found->second;
 }
 
-void Recorder::flush_due_sessions(bool all) {
+void Recorder::flush_due_sessions() {
   const int64_t now = now_ns();
   for (uint32_t slot = 0; slot < kMaxSessions; ++slot) {
-    if (sessions_[slot] == nullptr || (!all && now < next_flush_ns_[slot])) continue;
+    if (sessions_[slot] == nullptr || now < next_flush_ns_[slot]) continue;
     Session& session = *sessions_[slot];
     session.flush(tracks_, statistics_json(session));
     next_flush_ns_[slot] = now + int64_t{session.options().flush_interval_ms} * 1'000'000;
   }
 }
 
-std::string Recorder::statistics_json(const Session& session) {
-  uint64_t dropped_events = 0;
-  uint64_t own_ns = 0;
+Recorder::ThreadTotals Recorder::thread_totals() {
+  ThreadTotals totals;
   ThreadRegistry::instance().for_each([&](const ThreadContext& thread) {
-    dropped_events += thread.dropped.load(std::memory_order_relaxed);
-    own_ns += thread.own_ns.load(std::memory_order_relaxed);
+    totals.own_ns += thread.own_ns.load(std::memory_order_relaxed);
+    totals.dropped_events += thread.dropped.load(std::memory_order_relaxed);
   });
+  return totals;
+}
+
+std::string Recorder::statistics_json(const Session& session) {
+  const ThreadTotals totals = thread_totals();
+  const SessionCounters& counters = session.counters;
   JsonObject statistics;
-  statistics.put("launches", counters_.launches)
-      .put("kernels", counters_.kernels)
-      .put("copies", counters_.copies)
-      .put("sets", counters_.sets)
-      .put("scopes", counters_.scopes)
-      .put("samples", counters_.samples)
-      .put("unattributed_records", counters_.unattributed)
-      .put("bad_timestamps", counters_.bad_timestamps)
-      .put("dropped_events", dropped_events)
+  statistics.put("launches", counters.launches)
+      .put("kernels", counters.kernels)
+      .put("copies", counters.copies)
+      .put("sets", counters.sets)
+      .put("scopes", counters.scopes)
+      .put("samples", counters.samples)
+      .put("unattributed_records", counters.unattributed)
+      .put("bad_timestamps", counters.bad_timestamps)
+      .put("dropped_events", totals.dropped_events - session.dropped_events_before)
       .put("refused_nodes", CallingContextTree::instance().refused())
       .put("refused_kernel_configs", session.refused_kernel_configs())
-      .put("own_ns", own_ns);
+      .put("own_ns", totals.own_ns - session.own_ns_before);
   if (session.writer().error() != 0) statistics.put("capture_error", std::strerror(session.writer().error()));
-  JsonObject busy;
-  for (const auto& [device, device_busy] : busy_) busy.put(std::to_string(device), device_busy.busy_ns);
   JsonObject meta;
-  meta.put("end_ns", now_ns()).raw("statistics", statistics.text()).raw("gpu_busy_ns", busy.text());
+  meta.put("end_ns", now_ns()).raw("statistics", statistics.text()).raw("gpu_busy_ns", session.activity.busy_json());
   if (session.options().backend != BackendChoice::Cpu) meta.raw("cuda", cuda_backend::description_json());
   if (const std::string devices = cuda_backend::devices_json(); !devices.empty()) meta.raw("devices", devices);
-  if (counters_.first_device_ns != 0)
-    meta.put("gpu_first_ns", counters_.first_device_ns).put("gpu_last_ns", counters_.last_device_ns);
+  if (session.activity.first_ns() != 0)
+    meta.put("gpu_first_ns", session.activity.first_ns()).put("gpu_last_ns", session.activity.last_ns());
   return meta.text();
 }
 
@@ -354,8 +351,6 @@ void Recorder::after_fork_in_child() {
   consumer_signal.reset();
   cuda_backend::after_fork_in_child();
   launches_.clear();
-  counters_ = {};
-  busy_.clear();
   tracks_.clear();
   stream_tracks_.clear();
   ThreadRegistry::instance().keep_only(ThreadContext::current_if_any());

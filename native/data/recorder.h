@@ -47,22 +47,6 @@ class Recorder {
   void after_fork_in_child();
 
  private:
-  struct Counters {
-    uint64_t launches = 0;
-    uint64_t kernels = 0;
-    uint64_t copies = 0;
-    uint64_t sets = 0;
-    uint64_t scopes = 0;
-    uint64_t samples = 0;
-    uint64_t unattributed = 0;    // device records without a known launch
-    uint64_t bad_timestamps = 0;  // device records with no or a reversed interval: counted, not timed
-    int64_t first_device_ns = 0;
-    int64_t last_device_ns = 0;
-  };
-  struct DeviceBusy {
-    int64_t until_ns = 0;
-    uint64_t busy_ns = 0;
-  };
 
   Recorder() = default;
   void consumer_loop();
@@ -73,10 +57,14 @@ class Recorder {
   [[nodiscard]] FrameId device_frame(const DeviceEvent& event);
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
-  void note_busy(const DeviceEvent& event);
-  void flush_due_sessions(bool all);
+  void flush_due_sessions();
   void update_collecting();
   void finish_consumer();
+  struct ThreadTotals {
+    uint64_t own_ns = 0;
+    uint64_t dropped_events = 0;
+  };
+  [[nodiscard]] ThreadTotals thread_totals();
   [[nodiscard]] std::string statistics_json(const Session& session);
   template <class Visit>
   void for_sessions(uint32_t mask, Visit&& visit);
@@ -89,10 +77,8 @@ class Recorder {
 
   // Consumer side.
   CorrelationMap launches_;
-  Counters counters_;
   std::vector<Track> tracks_;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;
-  std::map<uint32_t, DeviceBusy> busy_;
   std::unordered_map<const char*, std::pair<std::string, std::map<uint32_t, FrameId>>> kernel_frames_;
   std::array<int64_t, kMaxSessions> next_flush_ns_{};
   int64_t next_device_flush_ns_ = 0;

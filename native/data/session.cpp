@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "context/calling_context_tree.h"
+#include "data/json.h"
 
 namespace bragg {
 namespace {
@@ -11,6 +12,22 @@ constexpr uint32_t kMaxKernelConfigs = 1u << 14;
 constexpr uint64_t kMinCompactBytes = 8u << 20;
 
 }  // namespace
+
+void DeviceActivity::add(const DeviceEvent& event) {
+  if (first_ns_ == 0 || event.start_ns < first_ns_) first_ns_ = event.start_ns;
+  last_ns_ = std::max(last_ns_, event.end_ns);
+  Busy& busy = busy_[event.device];
+  const int64_t from_ns = std::max(event.start_ns, busy.until_ns);
+  if (event.end_ns <= from_ns) return;
+  busy.total_ns += static_cast<uint64_t>(event.end_ns - from_ns);
+  busy.until_ns = event.end_ns;
+}
+
+std::string DeviceActivity::busy_json() const {
+  JsonObject json;
+  for (const auto& [device, busy] : busy_) json.put(std::to_string(device), busy.total_ns);
+  return json.text();
+}
 
 Session::Session(SessionOptions options, uint32_t slot) : options_(std::move(options)), slot_(slot) {}
 

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "backends/device_event.h"
 #include "data/capture_writer.h"
 #include "data/metric_table.h"
 
@@ -51,6 +52,36 @@ struct KernelConfig {
   friend bool operator==(const KernelConfig&, const KernelConfig&) = default;
 };
 
+struct SessionCounters {
+  uint64_t launches = 0;
+  uint64_t kernels = 0;
+  uint64_t copies = 0;
+  uint64_t sets = 0;
+  uint64_t scopes = 0;
+  uint64_t samples = 0;
+  uint64_t unattributed = 0;    // device records without a known launch
+  uint64_t bad_timestamps = 0;  // device records with no or a reversed interval: counted, not timed
+};
+
+// When each device worked. Records come nearly in order of their start, so the union of intervals needs no sorting; what
+// runs side by side on several streams counts once.
+class DeviceActivity {
+ public:
+  void add(const DeviceEvent& event);
+  [[nodiscard]] std::string busy_json() const;  // device -> ns
+  [[nodiscard]] int64_t first_ns() const { return first_ns_; }  // 0: nothing ran
+  [[nodiscard]] int64_t last_ns() const { return last_ns_; }
+
+ private:
+  struct Busy {
+    int64_t until_ns = 0;
+    uint64_t total_ns = 0;
+  };
+  std::map<uint32_t, Busy> busy_;
+  int64_t first_ns_ = 0;
+  int64_t last_ns_ = 0;
+};
+
 // Threads: one at a time; the recorder's work lock guards it.
 class Session {
  public:
@@ -73,9 +104,13 @@ class Session {
   void finish(const std::vector<Track>& tracks, const std::string& statistics, const std::string& meta_json);
   void abandon() { writer_.close(); }
 
-  [[nodiscard]] bool has_records() const { return !metrics_.rows().empty(); }
   [[nodiscard]] const CaptureWriter& writer() const { return writer_; }
   [[nodiscard]] uint64_t refused_kernel_configs() const { return refused_configs_; }
+
+  SessionCounters counters;
+  DeviceActivity activity;
+  uint64_t own_ns_before = 0;         // of the process, when the session started
+  uint64_t dropped_events_before = 0;  // likewise
 
  private:
   static constexpr size_t kSlicesPerChunk = 1u << 16;  // 1.8 MB buffered at most
