@@ -1,1 +1,88 @@
-"""A profiler for GPU programs."""
+"""A profiler for GPU programs: where the time goes, along the whole call path.
+
+Importing this package has no effect: every public name is looked up, and its module loaded, at first use.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # Type checkers read it as true; importing `typing` for it would take 5 ms.
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from bragg import errors
+    from bragg.formats import load
+    from bragg.model import Profile
+    from bragg.record.recorder import Recorder
+    from bragg.record.scope import enter_scope, exit_scope, scope
+    from bragg.record.session import Session
+
+__all__ = [
+    "Profile",
+    "Session",
+    "__version__",
+    "activate",
+    "deactivate",
+    "enter_scope",
+    "errors",
+    "exit_scope",
+    "load",
+    "profile",
+    "scope",
+    "start",
+    "stop",
+]
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    "Profile": "bragg.model:Profile",
+    "Session": "bragg.record.session:Session",
+    "enter_scope": "bragg.record.scope:enter_scope",
+    "errors": "bragg.errors",
+    "exit_scope": "bragg.record.scope:exit_scope",
+    "load": "bragg.formats:load",
+    "scope": "bragg.record.scope:scope",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name; it is an ordinary attribute from then on."""
+    if name in _PLACES:
+        value = _load(_PLACES[name])
+    elif name == "_recorder":
+        value = _load("bragg.record.recorder:Recorder")(_finish)
+    elif name in __all__:
+        value = getattr(__getattr__("_recorder"), name)
+    else:
+        raise AttributeError(f"module 'bragg' has no attribute {name!r}")
+    return globals().setdefault(name, value)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _load(place: str) -> Any:
+    """The object at `module:attribute`, or the module itself."""
+    import importlib
+
+    module, _, attribute = place.partition(":")
+    loaded = importlib.import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded
+
+
+def _finish(capture: Path, output: Path) -> Profile:
+    """Turn a capture into a profile: the recorder may not know the formats."""
+    from bragg import formats
+
+    return formats.finish(capture, output)
+
+
+if TYPE_CHECKING:
+    _recorder = Recorder(_finish)
+    start = _recorder.start
+    stop = _recorder.stop
+    activate = _recorder.activate
+    deactivate = _recorder.deactivate
+    profile = _recorder.profile

@@ -1,0 +1,102 @@
+"""Starts the recording of a Python process that belongs to a run; `inject/sitecustomize.py` imports it.
+
+Every Python process of a run pays for these imports: the small part of the standard library, and the native core.
+"""
+# ruff: noqa: PTH110, PTH112, PTH118
+# `pathlib` would add 10 ms to the start of every recorded process.
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+
+from bragg.record import variables
+from bragg.record.hooks.imports import when_imported
+from bragg.record.notes import guarded
+from bragg.record.recording import Recording
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType, ModuleType
+
+__all__ = ["ProcessRecording", "current", "start"]
+
+# What ends a process that does not ask for it otherwise; SIGINT raises KeyboardInterrupt, which is an ordinary exit.
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+_current: ProcessRecording | None = None
+
+
+def current() -> ProcessRecording | None:
+    """The recording that the run started in this process, if it belongs to one."""
+    return _current
+
+
+def start() -> None:
+    """Record this process until its end, if it belongs to a run that is still going on."""
+    global _current
+    directory = os.environ.get(variables.CAPTURE_DIR, "")
+    if os.path.isdir(directory):
+        _current = ProcessRecording(directory)
+
+
+class ProcessRecording:
+    """The recording of one process, stopped when it ends and started anew in its forks.
+
+    Args:
+        directory: Where the capture goes, as `<pid>.part`.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._recording: Recording | None = Recording(self._part_path(), os.environ)
+        atexit.register(guarded(self.stop))
+        os.register_at_fork(after_in_child=guarded(self._start_in_fork))
+        when_imported("multiprocessing.util", self._outlive_fork)
+        for number in _ENDING:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, self._end)
+
+    def activate(self) -> None:
+        """Record again after `deactivate`."""
+        if self._recording is not None:
+            self._recording.session.activate()
+
+    def deactivate(self) -> None:
+        """Pause, without giving anything up."""
+        if self._recording is not None:
+            self._recording.session.deactivate()
+
+    def stop(self) -> None:
+        """Complete the capture; what runs later is not recorded."""
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.stop()
+
+    def _part_path(self) -> str:
+        """`<pid>.part`; `<pid>-2.part` and so on for the programs that the process becomes by exec."""
+        path = os.path.join(self._directory, f"{os.getpid()}.part")
+        image = 1
+        while os.path.exists(path):
+            image += 1
+            path = os.path.join(self._directory, f"{os.getpid()}-{image}.part")
+        return path
+
+    def _start_in_fork(self) -> None:
+        if self._recording is not None and os.path.isdir(self._directory):
+            self._recording.restart(self._part_path())
+
+    def _outlive_fork(self, util: ModuleType) -> None:
+        """Stop at the end of forked workers, which `multiprocessing` ends without `atexit`."""
+
+        def finalize(recording: ProcessRecording) -> None:
+            util.Finalize(None, guarded(recording.stop), exitpriority=-100)
+
+        util.register_after_fork(self, finalize)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        """Stop, then end by the signal after all, so that the exit status tells it."""
+        guarded(self.stop)()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)

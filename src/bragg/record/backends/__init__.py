@@ -1,0 +1,42 @@
+"""What measures a process: one module a backend, one row here."""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bragg.record.backends.backend import Backend
+
+__all__ = ["choose_backend", "doors_of"]
+
+# In order of preference; the last one is always there.
+_ROWS = {
+    "cuda": "bragg.record.backends.cuda:Cuda",
+    "cpu": "bragg.record.backends.cpu:Cpu",
+}
+
+
+def choose_backend(name: str, environ: Mapping[str, str]) -> Backend:
+    """The backend of a row, or for `auto` the first one that can be used here.
+
+    Raises:
+        KeyError: There is no such row.
+    """
+    if name != "auto":
+        return _load(name)
+    return next(backend for backend in map(_load, _ROWS) if not backend.missing(environ))
+
+
+def doors_of(name: str) -> list[str]:
+    """Tool variables of a backend; for `auto` of all, since another machine of the run may choose another one."""
+    backends = map(_load, _ROWS if name == "auto" else [name])
+    return list(dict.fromkeys(door for backend in backends for door in backend.doors))
+
+
+def _load(name: str) -> Backend:
+    module, _, attribute = _ROWS[name].partition(":")
+    backend: Backend = getattr(importlib.import_module(module), attribute)()
+    return backend

@@ -1,0 +1,44 @@
+"""The shape of a backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bragg.record.hooks.imports import ImportWatch
+
+__all__ = ["Backend"]
+
+
+class Backend(ABC):
+    """What the Python side knows of a way to measure.
+
+    Attributes:
+        name: As the native core calls it.
+        doors: Tool variables through which the native core must come into a process.
+        sample_interval_us: Time between two samples of the host unless the user chooses it; 0: none.
+    """
+
+    name: str
+    doors: tuple[str, ...]
+    sample_interval_us: int
+
+    @abstractmethod
+    def missing(self, environ: Mapping[str, str]) -> str:
+        """Why this machine cannot be measured so; empty when it can. Initialises no device."""
+
+    def cupti_candidates(self, environ: Mapping[str, str], search_path: Sequence[str]) -> list[str]:
+        """Vendor libraries to measure with, best first.
+
+        Args:
+            environ: The environment.
+            search_path: Directories of installed Python packages.
+        """
+        return []
+
+    @abstractmethod
+    def install_hooks(self) -> list[ImportWatch]:
+        """Make frameworks report to the native core once they are imported."""

@@ -1,0 +1,30 @@
+"""Host time alone: scopes, samples of the Python call path, operators of PyTorch."""
+
+from __future__ import annotations
+
+from bragg.record import variables
+from bragg.record.backends.backend import Backend
+from bragg.record.hooks import torch
+from bragg.record.hooks.imports import ImportWatch, when_imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Cpu"]
+
+
+class Cpu(Backend):
+    """The backend where there is no GPU."""
+
+    name = "cpu"
+    doors = (variables.ITT_COLLECTOR,)
+    sample_interval_us = 1_000
+
+    def missing(self, environ: Mapping[str, str]) -> str:
+        """Nothing ever is."""
+        return ""
+
+    def install_hooks(self) -> list[ImportWatch]:
+        """Record operators of PyTorch, and inherit the context of `backward` in its worker threads."""
+        return [when_imported("torch", torch.inherit_context), when_imported("torch", torch.record_operators)]

@@ -1,0 +1,52 @@
+"""The captures of a run: which processes they are of, and whether those still run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+__all__ = ["await_stragglers", "list_captures", "pid_of"]
+
+STRAGGLER_WAIT_S = 2.0  # Workers that outlive the main process mostly notice its end within a second.
+_POLL_S = 0.02
+
+
+def pid_of(capture: Path) -> int:
+    """Process id in a capture's name: `<pid>.part` or `<pid>-<program>.part`."""
+    return int(capture.stem.partition("-")[0])
+
+
+def list_captures(directory: Path, main_pid: int = 0) -> list[Path]:
+    """The captures of a directory: the main process's first, then by process id.
+
+    Of the programs that one process became by exec, the last comes first: the others led to it.
+    """
+
+    def order(capture: Path) -> tuple[bool, int, int]:
+        pid, _, program = capture.stem.partition("-")
+        return int(pid) != main_pid, int(pid), -int(program or 1)
+
+    return sorted(directory.glob("*.part"), key=order)
+
+
+def await_stragglers(directory: Path) -> list[str]:
+    """Wait a moment for the recorded processes that still run.
+
+    Returns:
+        A note for each one that outlasts the wait.
+    """
+    deadline = time.monotonic() + STRAGGLER_WAIT_S
+    while running := {pid for pid in map(pid_of, list_captures(directory)) if _runs(pid)}:
+        if time.monotonic() > deadline:
+            return [f"process {pid} still runs; its profile ends here" for pid in sorted(running)]
+        time.sleep(_POLL_S)
+    return []
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process of this machine is neither gone nor a zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"

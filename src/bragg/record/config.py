@@ -1,0 +1,69 @@
+"""What to record and where to write it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from bragg.errors import UsageError
+from bragg.record import variables
+from bragg.record.output import check_pattern
+
+__all__ = ["BackendName", "Context", "Data", "RecordConfig"]
+
+BackendName = Literal["auto", "cuda", "cpu"]
+Context = Literal["python", "shadow"]
+Data = Literal["tree", "trace"]
+
+
+@dataclass(frozen=True)
+class RecordConfig:
+    """How a recording is made.
+
+    Attributes:
+        backend: What measures. `auto` takes the GPU where there is one and the CPU elsewhere.
+        context: What a call path holds. `python`: the Python frames too; `shadow`: scopes and operators alone.
+        data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
+        flush_interval_ms: What a killed process loses at most.
+        sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
+        output: Name of the profile. `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
+        force: Overwrite existing profiles; else the new one is numbered.
+
+    Raises:
+        UsageError: A value is out of its range.
+    """
+
+    backend: BackendName = "auto"
+    context: Context = "python"
+    data: Data = "tree"
+    flush_interval_ms: int = 1000
+    sample_interval_us: int | None = None
+    output: str = "%s.bragg"
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        _check_choice("backend", self.backend, get_args(BackendName))
+        _check_choice("context", self.context, get_args(Context))
+        _check_choice("data", self.data, get_args(Data))
+        if self.flush_interval_ms < 1:
+            raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
+        if self.sample_interval_us is not None and self.sample_interval_us < 0:
+            raise UsageError(f"the sample interval cannot be negative: {self.sample_interval_us} us")
+        check_pattern(self.output)
+
+    def variables(self) -> dict[str, str]:
+        """The environment variables that say the same to a process that records itself."""
+        values = {
+            variables.BACKEND: self.backend,
+            variables.CONTEXT: self.context,
+            variables.DATA: self.data,
+            variables.FLUSH_MS: str(self.flush_interval_ms),
+        }
+        if self.sample_interval_us is not None:
+            values[variables.SAMPLE_US] = str(self.sample_interval_us)
+        return values
+
+
+def _check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise UsageError(f"unknown {what} {value!r}", hint=f"Choose one of: {', '.join(choices)}")

@@ -1,0 +1,1 @@
+"""Hooks into frameworks: what they do, reported to the native core, from the moment they are imported."""

@@ -1,0 +1,127 @@
+"""PyTorch: operators as ITT tasks, and the context of `backward` in its worker threads.
+
+A name that some version of PyTorch lacks costs what depends on it, never the program.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from bragg.record.core import core
+from bragg.record.notes import note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+__all__ = ["inherit_context", "record_operators"]
+
+
+def inherit_context(torch: ModuleType) -> Callable[[], None] | None:
+    """Let the threads of the autograd engine inherit the context of the thread that called `backward`.
+
+    Returns:
+        What undoes it; None when this PyTorch keeps its engine elsewhere.
+    """
+    variable = torch.autograd.Variable
+    engine = getattr(variable, "_execution_engine", None)
+    if not hasattr(engine, "run_backward"):
+        note(f"PyTorch {torch.__version__} hides its autograd engine: backward passes lack the context of their caller")
+        return None
+
+    class LendingEngine(type(engine)):  # type: ignore[misc]
+        """The engine, lending the caller's context while it runs."""
+
+        def run_backward(self, *arguments: Any, **options: Any) -> Any:
+            core.lend_context()
+            try:
+                return super().run_backward(*arguments, **options)
+            finally:
+                core.return_context()
+
+    variable._execution_engine = LendingEngine()
+    return lambda: setattr(variable, "_execution_engine", engine)
+
+
+def record_operators(torch: ModuleType) -> Callable[[], None] | None:
+    """Let operators arrive as ITT tasks, from this thread and from Python threads that start later.
+
+    Returns:
+        What undoes it; None when this PyTorch has no ITT.
+    """
+    profiler = torch.autograd.profiler
+    wanted = ("emit_itt", "_enable_profiler", "_disable_profiler")
+    if not torch.profiler.itt.is_available() or not all(hasattr(profiler, name) for name in wanted):
+        note(f"PyTorch {torch.__version__} was built without ITT: its operators cannot be recorded")
+        return None
+    operators = _Operators(profiler.emit_itt)
+    originals = profiler._enable_profiler, profiler._disable_profiler, threading.Thread.run
+    profiler._enable_profiler = operators.giving_way(profiler._enable_profiler)
+    profiler._disable_profiler = operators.coming_back(profiler._disable_profiler)
+    threading.Thread.run = operators.around(threading.Thread.run)  # type: ignore[assignment,method-assign]
+    operators.enter()
+
+    def undo() -> None:
+        operators.leave()
+        profiler._enable_profiler, profiler._disable_profiler, threading.Thread.run = originals  # type: ignore[method-assign]
+
+    return undo
+
+
+class _Operators(threading.local):
+    """The ITT range of each thread. PyTorch allows one profiler a thread, and the user's own goes first."""
+
+    def __init__(self, emit_itt: Callable[[], Any]) -> None:
+        self._emit_itt = emit_itt
+        self._range: Any = None
+        self._gave_way = False
+
+    def enter(self) -> None:
+        emitting = self._emit_itt()
+        emitting.__enter__()
+        self._range = emitting
+
+    def leave(self) -> None:
+        emitting, self._range = self._range, None
+        if emitting is not None:
+            emitting.__exit__(None, None, None)
+
+    def giving_way(self, enable: Callable[..., Any]) -> Callable[..., Any]:
+        """`enable` of a profiler, which takes the thread from ours."""
+
+        def _enable_profiler(*arguments: Any, **options: Any) -> Any:
+            if self._range is None:
+                return enable(*arguments, **options)
+            self.leave()
+            try:
+                result = enable(*arguments, **options)
+            except BaseException:
+                self.enter()
+                raise
+            self._gave_way = True
+            return result
+
+        return _enable_profiler
+
+    def coming_back(self, disable: Callable[..., Any]) -> Callable[..., Any]:
+        """`disable` of a profiler, after which ours has the thread again."""
+
+        def _disable_profiler(*arguments: Any, **options: Any) -> Any:
+            result = disable(*arguments, **options)
+            if self._gave_way:
+                self._gave_way = False
+                self.enter()
+            return result
+
+        return _disable_profiler
+
+    def around(self, run: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+        """`Thread.run` with operators recorded; the thread's end ends its range."""
+
+        def run_recorded(thread: threading.Thread) -> None:
+            self.enter()
+            run(thread)
+
+        return run_recorded

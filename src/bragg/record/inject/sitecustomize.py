@@ -1,0 +1,63 @@
+"""Runs first in every Python process of a run: starts its recording, then the next `sitecustomize` of the environment.
+
+The directory of this file leads PYTHONPATH. It leaves `sys.path`, so that the program sees the path it would see alone.
+"""
+# ruff: noqa: PTH100, PTH118, PTH120
+# Before the program has imported anything, `pathlib` would add 10 ms to its start.
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(os.path.dirname(_HERE))
+
+
+def _start_recording() -> None:
+    try:
+        try:
+            import bragg  # noqa: F401
+        except ModuleNotFoundError:
+            _import_from(_PACKAGE)
+        from bragg.record import autostart
+
+        autostart.start()
+    except Exception as error:  # noqa: BLE001
+        version = ".".join(map(str, sys.version_info[:2]))
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        sys.stderr.write(f"bragg: process {os.getpid()} (Python {version}) is not recorded: {reason}\n")
+
+
+def _import_from(package: str) -> None:
+    """Import the recorder's own bragg into an interpreter that has none, and nothing else of its environment."""
+    from importlib.util import spec_from_file_location
+
+    spec = spec_from_file_location("bragg", os.path.join(package, "__init__.py"), submodule_search_locations=[package])
+    _execute(spec)
+
+
+def _run_next() -> None:
+    """Run what would have been imported as `sitecustomize` without bragg; its errors are its own."""
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is not None:
+        _execute(spec)
+
+
+def _execute(spec: Any) -> None:
+    from importlib.util import module_from_spec
+
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+
+
+sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]
+_start_recording()
+_run_next()

@@ -1,0 +1,61 @@
+"""Facts about a recorded process: what was run, where, and with which versions."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import bragg
+from bragg.record.rank import find_rank
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["at_start", "at_stop"]
+
+# What changes the speed of a program from outside. The rest of the environment stays private.
+_ENVIRONMENT = (
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_MODULE_LOADING",
+    "CUDA_VISIBLE_DEVICES",
+    "MKL_NUM_THREADS",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "TRITON_INTERPRET",
+    "XLA_FLAGS",
+)
+_FRAMEWORKS = ("torch", "triton", "jax", "numpy")
+
+
+def at_start() -> dict[str, Any]:
+    """What is known when a recording starts."""
+    rank, ranks = find_rank(os.environ) or (None, None)
+    machine = os.uname()
+    return {
+        "bragg": bragg.__version__,
+        "command": sys.orig_argv,
+        "cwd": os.getcwd(),  # noqa: PTH109 (`pathlib` would add 10 ms to the start of every recorded process)
+        "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        "executable": sys.executable,
+        "host": machine.nodename,
+        "pid": os.getpid(),
+        "platform": f"{machine.sysname} {machine.release} {machine.machine}",
+        "python": sys.version.split()[0],
+        "rank": rank,
+        "ranks": ranks,
+        "started_ns": time.time_ns(),
+    }
+
+
+def at_stop() -> dict[str, Any]:
+    """What is known when it stops: versions of the frameworks that the program did import."""
+    versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in _FRAMEWORKS}
+    return {
+        "stopped_ns": time.time_ns(),
+        "versions": {name: str(version) for name, version in versions.items() if version is not None},
+    }

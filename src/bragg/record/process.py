@@ -1,0 +1,63 @@
+"""Running the target as a child whose terminal, signals and exit status are its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bragg.errors import UsageError
+
+__all__ = ["Ended", "run_child"]
+
+_PASSED_ON = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
+_AWAITED = _PASSED_ON | {signal.SIGCHLD}
+# Python ignores these in itself; a child expects the default, as `subprocess` gives it.
+_RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A child that has ended.
+
+    Attributes:
+        pid: Its process id.
+        exit_code: Its exit status; negative: the signal that ended it.
+    """
+
+    pid: int
+    exit_code: int
+
+
+def run_child(command: Sequence[str], environ: Mapping[str, str]) -> Ended:
+    """Start a command and wait for its end, passing on the signals that this process gets meanwhile.
+
+    Raises:
+        UsageError: It cannot be started.
+    """
+    # Held from before the start: a signal in between would end this process and leave the child alone.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+    try:
+        pid = _start(command, environ, mask)
+        return Ended(pid, _wait(pid))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[int]) -> int:
+    try:
+        return os.posix_spawnp(command[0], list(command), environ, setsigmask=mask, setsigdef=_RESTORED)
+    except OSError as error:
+        raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error
+
+
+def _wait(pid: int) -> int:
+    while True:
+        arrived = signal.sigwaitinfo(_AWAITED)
+        if arrived.si_signo == signal.SIGCHLD:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended == pid:
+                return os.waitstatus_to_exitcode(status)
+        elif arrived.si_code <= 0:  # From a process; a terminal's key (SI_KERNEL, 128) has reached the child as well.
+            os.kill(pid, arrived.si_signo)

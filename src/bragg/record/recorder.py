@@ -1,0 +1,162 @@
+"""The recordings of a program that profiles itself: `bragg.start`, `bragg.stop`, `bragg.profile` and so on."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import _GeneratorContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
+
+from bragg.errors import BraggError, UsageError
+from bragg.model import Profile
+from bragg.record import autostart, variables
+from bragg.record.backends import doors_of
+from bragg.record.config import BackendName, Context, Data, RecordConfig
+from bragg.record.core import core
+from bragg.record.environment import claim_door
+from bragg.record.notes import note
+from bragg.record.output import Finisher
+from bragg.record.session import Session
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["Options", "Recorder"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Options(TypedDict, total=False):
+    """What to record; meanings and defaults are those of `RecordConfig`."""
+
+    backend: BackendName
+    context: Context
+    data: Data
+    flush_interval_ms: int
+    sample_interval_us: int | None
+    force: bool
+
+
+class Recorder:
+    """Starts and stops the sessions of this process. Several may record at once.
+
+    Args:
+        finisher: Turns a capture into a profile.
+    """
+
+    def __init__(self, finisher: Finisher) -> None:
+        self._finisher = finisher
+        self._running: list[Session] = []
+        atexit.register(self._stop_all)
+
+    def start(self, name: str = "%s.bragg", **options: Unpack[Options]) -> Session:
+        """Start a recording.
+
+        The tools' doors of CUDA and ITT are claimed in `os.environ`, so start before the GPU is first used, and before
+        PyTorch is imported when its operators on the CPU matter; `bragg run` takes care of both.
+
+        Args:
+            name: Name of the profile; the default is the program's. Tokens as in `RecordConfig.output`.
+            options: See `RecordConfig`.
+
+        Raises:
+            UsageError: An option is out of its range.
+            BackendUnavailable: The backend cannot measure here.
+            RecordingFailed: The capture cannot be written.
+        """
+        return self._start(RecordConfig(output=name, **options))
+
+    def stop(self, session: Session | None = None) -> Profile:
+        """End a recording, the youngest one unless it is given, and write its profile.
+
+        Raises:
+            UsageError: None is running.
+            NothingRecorded: Nothing was measured.
+            RecordingFailed: The profile could not be written; the capture is kept, and named.
+        """
+        session = session or self._youngest()
+        self._running = [running for running in self._running if running is not session]
+        return session.stop()
+
+    def activate(self, session: Session | None = None) -> None:
+        """Record again after `deactivate`: a session, else the youngest one, else what `bragg run` records.
+
+        Raises:
+            UsageError: None is running.
+        """
+        (session or self._youngest_or_run()).activate()
+
+    def deactivate(self, session: Session | None = None) -> None:
+        """Pause a recording, chosen as `activate` chooses it.
+
+        Raises:
+            UsageError: None is running.
+        """
+        (session or self._youngest_or_run()).deactivate()
+
+    @overload
+    def profile(self, name: _Function) -> _Function: ...
+    @overload
+    def profile(self, name: str = ..., **options: Unpack[Options]) -> _GeneratorContextManager[Session]: ...
+    def profile(self, name: str | Callable[..., Any] = "%s.bragg", **options: Unpack[Options]) -> Any:
+        """Record a `with` block, or each call of a decorated function.
+
+        Args:
+            name: As in `start`; a function decorated without arguments gives its own name.
+            options: See `RecordConfig`.
+        """
+        if callable(name):
+            return self._block(RecordConfig(output=name.__name__))(name)
+        return self._block(RecordConfig(output=name, **options))
+
+    @contextmanager
+    def _block(self, config: RecordConfig) -> Iterator[Session]:
+        session = self._start(config)
+        try:
+            yield session
+        except BaseException:
+            self._stop_quietly(session)
+            raise
+        if session.own:
+            self.stop(session)
+
+    def _start(self, config: RecordConfig) -> Session:
+        late = "torch" in sys.modules and os.environ.get(variables.ITT_COLLECTOR) != core.library_path()
+        for door in doors_of(config.backend):
+            lost = claim_door(os.environ, door, core.library_path())
+            if lost:
+                warnings.warn(lost, RuntimeWarning, stacklevel=4)
+        session = Session(config, self._finisher)
+        if late and session.backend == "cpu":
+            warnings.warn(
+                "PyTorch was imported before the recording started, so its operators are missing; use `bragg run`",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        self._running.append(session)
+        return session
+
+    def _youngest(self) -> Session:
+        running = [session for session in self._running if session.own]
+        if not running:
+            raise UsageError("no recording was started here", hint="Call bragg.start() first")
+        return running[-1]
+
+    def _youngest_or_run(self) -> Session | autostart.ProcessRecording:
+        run = autostart.current()
+        return run if run is not None and not self._running else self._youngest()
+
+    def _stop_all(self) -> None:
+        for session in reversed(self._running):
+            self._stop_quietly(session)
+
+    def _stop_quietly(self, session: Session) -> None:
+        """Stop where an exception must not hide another one."""
+        if session.own:
+            try:
+                session.stop()
+            except BraggError as error:
+                note(f"{error}. {error.hint}")

@@ -1,0 +1,97 @@
+"""One native session of this process, from its settings to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from bragg.record import metadata, variables
+from bragg.record.backends import choose_backend
+from bragg.record.core import core
+from bragg.record.notes import note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bragg.record.backends.backend import Backend
+    from bragg.record.hooks.imports import ImportWatch
+
+__all__ = ["Recording"]
+
+
+class Recording:
+    """A running native session with the hooks that feed it.
+
+    Args:
+        part_path: The capture.
+        settings: Environment variables that say what to record.
+
+    Attributes:
+        session: The native session.
+        backend: What measures.
+
+    Raises:
+        OSError: The capture cannot be created.
+        RuntimeError: The backend cannot measure here; `auto` falls back to the CPU and says so.
+    """
+
+    def __init__(self, part_path: str, settings: Mapping[str, str]) -> None:
+        self._settings = dict(settings)
+        self.backend = choose_backend(settings[variables.BACKEND], os.environ)
+        try:
+            self.session = self._start(part_path)
+        except RuntimeError as error:
+            if settings[variables.BACKEND] != "auto":
+                raise
+            note(f"the GPU is not recorded: {error}")
+            self.backend = choose_backend("cpu", os.environ)
+            self.session = self._start(part_path)
+        _HOOKS.acquire(self.backend)
+
+    def restart(self, part_path: str) -> None:
+        """In a forked child: record into a capture of its own; the inherited one is the parent's."""
+        self.session = self._start(part_path)
+
+    def stop(self) -> None:
+        """End the session and complete its capture."""
+        try:
+            self.session.stop(json.dumps(metadata.at_stop()))
+        finally:
+            _HOOKS.release(self.backend)
+
+    def _start(self, part_path: str) -> core.Session:
+        interval_us = self._settings.get(variables.SAMPLE_US)
+        return core.Session(
+            part_path,
+            backend=self.backend.name,
+            context=self._settings[variables.CONTEXT],
+            data=self._settings[variables.DATA],
+            flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
+            sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
+            meta=json.dumps(metadata.at_start()),
+            cupti_candidates=self.backend.cupti_candidates(os.environ, sys.path),
+        )
+
+
+class _SharedHooks:
+    """Hooks of each backend, installed while any session needs them."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, int] = {}
+        self._watches: dict[str, list[ImportWatch]] = {}
+
+    def acquire(self, backend: Backend) -> None:
+        self._users[backend.name] = self._users.get(backend.name, 0) + 1
+        if self._users[backend.name] == 1:
+            self._watches[backend.name] = backend.install_hooks()
+
+    def release(self, backend: Backend) -> None:
+        self._users[backend.name] -= 1
+        if self._users[backend.name] == 0:
+            for watch in reversed(self._watches.pop(backend.name)):
+                watch.remove()
+
+
+_HOOKS = _SharedHooks()

@@ -1,0 +1,139 @@
+"""Runs a program as a child process that records itself, and turns its captures into profiles."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bragg.errors import BackendUnavailable, BadFile, NothingRecorded, RecordingFailed, UsageError
+from bragg.model import Profile
+from bragg.record.backends import choose_backend
+from bragg.record.captures import await_stragglers, list_captures, pid_of
+from bragg.record.config import RecordConfig
+from bragg.record.core import core
+from bragg.record.environment import recording_environment
+from bragg.record.output import Finisher, Producer, claim, expand, finish_capture, make_capture_directory
+from bragg.record.process import run_child
+from bragg.record.target import find_target
+
+__all__ = ["FinishedRun", "RunResult", "run_target"]
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """The profiles of a run.
+
+    Attributes:
+        profiles: Path and content of each, the main process's first.
+        empty: Number of processes in which nothing was recorded; they have no profile.
+    """
+
+    profiles: list[tuple[Path, Profile]]
+    empty: int
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run that has ended.
+
+    Attributes:
+        exit_code: Exit status of the program; negative: the signal that ended it.
+        captures: One a process, the main one's first.
+        duration_s: Wall time of the program.
+        notes: One line for each thing that could not be recorded.
+        config: How it was recorded.
+        stem: Short name of the program.
+        directory: Where the captures are until `finish`.
+    """
+
+    exit_code: int
+    captures: list[Path]
+    duration_s: float
+    notes: list[str]
+    config: RecordConfig
+    stem: str
+    directory: Path
+
+    def finish(self, finisher: Finisher) -> FinishedRun:
+        """Write the profiles and remove the captures.
+
+        Raises:
+            RecordingFailed: A profile could not be written. Its capture is kept, and named; the others are finished.
+        """
+        naming = _Naming(self.config, self.stem)
+        profiles, empty, failures = [], 0, []
+        for capture in self.captures:
+            try:
+                profiles.append(finish_capture(capture, finisher, partial(naming.name, capture)))
+            except NothingRecorded:
+                empty += 1
+            except (BadFile, OSError) as error:
+                failures.append(f"{capture}: {error}")
+            except KeyboardInterrupt as error:
+                raise self._unfinished("interrupted") from error
+        if failures:
+            raise self._unfinished("; ".join(failures))
+        shutil.rmtree(self.directory, ignore_errors=True)
+        return FinishedRun(profiles, empty)
+
+    def _unfinished(self, reason: str) -> RecordingFailed:
+        kept = ", ".join(str(path) for path in list_captures(self.directory))
+        return RecordingFailed(
+            f"not every profile was written: {reason}", hint=f"The captures are kept; try: bragg recover {kept}"
+        )
+
+
+class _Naming:
+    """Gives each profile of a run a name of its own."""
+
+    def __init__(self, config: RecordConfig, stem: str) -> None:
+        self._config = config
+        self._stem = stem
+        self._ranks: set[int | None] = set()
+        self._taken: set[Path] = set()
+
+    def name(self, capture: Path, profile: Profile) -> Path:
+        rank = profile.meta.get("rank")
+        producer = Producer(self._stem, pid_of(capture), rank, profile.meta.get("host", os.uname().nodename))
+        wished = expand(self._config.output, producer, extra=rank in self._ranks)
+        self._ranks.add(rank)
+        return claim(wished, self._taken, force=self._config.force)
+
+
+def run_target(config: RecordConfig, argv: Sequence[str]) -> RunResult:
+    """Run a program to its end, recorded.
+
+    Args:
+        config: What to record and where to write it.
+        argv: The program and its arguments, as `find_target` takes them.
+
+    Raises:
+        UsageError: There is no such program.
+        BackendUnavailable: The backend was asked for by name and cannot be used.
+        RecordingFailed: No profile could be written; the program was not started.
+    """
+    target = find_target(argv)
+    _check_backend(config)
+    directory = make_capture_directory(config.output)
+    environ, notes = recording_environment(os.environ, config, directory, core.library_path())
+    started = time.monotonic()
+    try:
+        ended = run_child(target.command, environ)
+    except UsageError:
+        directory.rmdir()
+        raise
+    duration_s = time.monotonic() - started
+    notes += await_stragglers(directory)
+    captures = list_captures(directory, main_pid=ended.pid)
+    return RunResult(ended.exit_code, captures, duration_s, notes, config, target.stem, directory)
+
+
+def _check_backend(config: RecordConfig) -> None:
+    missing = choose_backend(config.backend, os.environ).missing(os.environ)
+    if missing:
+        raise BackendUnavailable(missing, hint="Run `bragg doctor`, or record the CPU with --backend cpu")

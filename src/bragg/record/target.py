@@ -1,0 +1,92 @@
+"""What the user asked to run, as the command of a child process."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bragg.errors import UsageError
+
+__all__ = ["Target", "find_target"]
+
+_PYTHON_SUFFIXES = {".py", ".pyc", ".pyz", ".pyw"}
+_PYTEST = ("pytest", "py.test")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A program to run.
+
+    Attributes:
+        command: Program and arguments.
+        stem: Short name of the program, for the profile's name.
+    """
+
+    command: tuple[str, ...]
+    stem: str
+
+
+def find_target(arguments: Sequence[str]) -> Target:
+    """Tell a script, a module, pytest and any other command apart.
+
+    Args:
+        arguments: `script.py …`, `-m module …`, `pytest …`, `command …`, or `-- command …` which is taken as it is.
+
+    Raises:
+        UsageError: There is no such target.
+    """
+    if not arguments:
+        raise UsageError("nothing to run", hint="Give a script: bragg run train.py")
+    first, *rest = arguments
+    if first == "--":
+        return _command(rest)
+    if first == "-m":
+        return _module(rest)
+    if first in _PYTEST:
+        return _module(["pytest", *rest])
+    if _is_python(Path(first)):
+        return Target((sys.executable, *arguments), Path(first).stem)
+    return _command(arguments)
+
+
+def _module(arguments: Sequence[str]) -> Target:
+    if not arguments:
+        raise UsageError("-m needs the name of a module", hint="For example: bragg run -m package.module")
+    return Target((sys.executable, "-m", *arguments), arguments[0])
+
+
+def _is_python(path: Path) -> bool:
+    """Python runs a source or archive, a directory with a main module, and any text that is not a program itself."""
+    if path.is_dir():
+        return (path / "__main__.py").is_file()
+    return path.is_file() and (path.suffix in _PYTHON_SUFFIXES or not os.access(path, os.X_OK))
+
+
+def _command(arguments: Sequence[str]) -> Target:
+    if not arguments:
+        raise UsageError("there is no command after --")
+    if shutil.which(arguments[0]) is None:
+        raise UsageError(f"cannot run {arguments[0]}: {_why_not(Path(arguments[0]))}", hint=_near_miss(arguments[0]))
+    return Target(tuple(arguments), Path(arguments[0]).stem)
+
+
+def _why_not(path: Path) -> str:
+    if path.is_dir():
+        return "it is a directory without __main__.py"
+    return "it is not executable" if path.exists() else "no such file or command"
+
+
+def _near_miss(name: str) -> str:
+    """A file beside the missing one whose name is close to it."""
+    path = Path(name)
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if entry.suffix == path.suffix]
+    except OSError:
+        return f"There is no directory {path.parent}"
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f"Did you mean {path.with_name(near[0])}?" if near else "Check the path; a module is run with -m"

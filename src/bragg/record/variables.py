@@ -1,0 +1,16 @@
+"""Environment variables that carry a recording into a process; ARCHITECTURE.md says what each one means."""
+
+from __future__ import annotations
+
+CAPTURE_DIR = "BRAGG_CAPTURE_DIR"
+BACKEND = "BRAGG_BACKEND"
+CONTEXT = "BRAGG_CONTEXT"
+DATA = "BRAGG_DATA"
+FLUSH_MS = "BRAGG_FLUSH_MS"
+SAMPLE_US = "BRAGG_SAMPLE_US"
+CUPTI_PATHS = "BRAGG_CUPTI_PATHS"
+CUPTI_DIR = "BRAGG_CUPTI_DIR"
+
+# Doors of other software through which a process loads the native core; each admits one tool.
+CUDA_INJECTION = "CUDA_INJECTION64_PATH"
+ITT_COLLECTOR = "INTEL_LIBITTNOTIFY64"
