@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/cuda.h"
 #include "context/clock.h"
 #include "data/json.h"
 #include "data/recorder.h"
@@ -103,6 +104,12 @@ void bragg_session_stop(int slot, const char* meta_json) { Recorder::instance().
 
 uint32_t bragg_session_statistics(int slot, char* json, uint32_t size) {
   const std::string text = Recorder::instance().statistics(slot);
+  copy_text(text, json, size);
+  return static_cast<uint32_t>(text.size()) + 1;
+}
+
+uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
+  const std::string text = bragg::cuda_backend::probe_json(cupti_candidates);
   copy_text(text, json, size);
   return static_cast<uint32_t>(text.size()) + 1;
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "backends/activity_walker.h"
+#include "backends/buffer_dump.h"
 #include "backends/buffer_pool.h"
 #include "context/clock.h"
 #include "context/thread_context.h"
@@ -53,7 +54,8 @@ struct Backend {
   BufferPool buffers;
   std::atomic<uint64_t> dropped_records{0};
   std::atomic<uint64_t> unread_bytes{0};
-  std::string devices;  // consumer side
+  std::string devices;         // consumer side
+  std::string dump_directory;  // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
   std::mutex contexts_mutex;
   std::vector<cuda::Context> contexts;
 };
@@ -184,6 +186,7 @@ bool attach(Backend& self) {
     cupti.unsubscribe(self.subscriber);
     return fail(self, refusal(cupti, result));
   }
+  if (const char* directory = std::getenv("BRAGG_DUMP_BUFFERS")) self.dump_directory = directory;
   self.reason.clear();
   self.state.store(State::Attached);
   return true;
@@ -284,6 +287,8 @@ void consume(const std::function<void()>& before, const std::function<void(const
   const std::vector<ActivityBuffer> completed = self.buffers.take_completed();
   before();
   for (const ActivityBuffer& buffer : completed) {
+    if (!self.dump_directory.empty())
+      dump_buffer(self.dump_directory, {buffer.data, buffer.valid_bytes}, self.cupti.version);
     const WalkResult walked =
         walk_activity(buffer.data, buffer.valid_bytes, self.cupti.version, self.cupti.next_record, take);
     self.unread_bytes.fetch_add(walked.unread_bytes, std::memory_order_relaxed);
@@ -315,6 +320,23 @@ std::string devices_json() {
   // Inside cuInit, where attachment happens, the driver does not list devices yet.
   if (state() == State::Attached && self.devices.empty() && driver.is_initialized()) self.devices = devices_of(driver);
   return self.devices;
+}
+
+std::string probe_json(const std::string& candidates) {
+  const LoadedLibrary library = LoadedLibrary::open("libcuda.so.1");
+  auto* init = library ? library.function<cuda::CuInit>("cuInit") : nullptr;
+  if (init == nullptr)
+    return JsonObject().put("state", "failed").put("reason", "libcuda.so.1 was not found: no NVIDIA driver here").text();
+  if (const auto result = init(0); result != cuda::Result::Success)
+    return JsonObject()
+        .put("state", "failed")
+        .put("reason", "cuInit failed with CUDA error " + std::to_string(static_cast<uint32_t>(result)))
+        .text();
+  start(candidates);
+  const std::string description = description_json();
+  const std::string devices = devices_of(CudaDriver::mapped());
+  detach();
+  return JsonObject().raw("cuda", description).raw("devices", devices).text();
 }
 
 const char* api_name(uint8_t api) { return api < kCalls ? call_at(api).name.data() : "driver call"; }

@@ -42,6 +42,8 @@ void consume(const std::function<void()>& before, const std::function<void(const
 [[nodiscard]] State state();
 [[nodiscard]] std::string description_json();  // for META: state, reason, library, versions, dropped records
 [[nodiscard]] std::string devices_json();      // "" before attachment
+// Initialises CUDA, subscribes and unsubscribes: what a session would find. For a process of its own.
+[[nodiscard]] std::string probe_json(const std::string& candidates);
 [[nodiscard]] const char* api_name(uint8_t api);  // of Event::detail
 
 }  // namespace bragg::cuda_backend

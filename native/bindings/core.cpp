@@ -44,6 +44,17 @@ std::string join(const std::vector<std::string>& parts) {
 
 nb::object parse_json(const std::string& json) { return nb::module_::import_("json").attr("loads")(json); }
 
+// Calls write(buffer, size), which returns the bytes it needs, until the buffer is large enough. Without the GIL.
+template <class Write>
+std::string read_text(Write&& write) {
+  const nb::gil_scoped_release no_gil;
+  std::string text(4096, '\0');
+  for (uint32_t needed = write(text.data(), static_cast<uint32_t>(text.size())); needed > text.size();
+       needed = write(text.data(), static_cast<uint32_t>(text.size())))
+    text.resize(needed + 1024);
+  return text.c_str();
+}
+
 class Session {
  public:
   Session(const std::string& part_path, const std::string& backend, const std::string& context, const std::string& data,
@@ -105,14 +116,7 @@ class Session {
     return slot_;
   }
   [[nodiscard]] std::string statistics_json() const {
-    const nb::gil_scoped_release no_gil;
-    std::string json(4096, '\0');
-    for (uint32_t needed = 1; needed > 0;) {
-      needed = bragg_session_statistics(slot_, json.data(), static_cast<uint32_t>(json.size()));
-      if (needed <= json.size()) break;
-      json.resize(needed + 1024);
-    }
-    return json.c_str();
+    return read_text([this](char* json, uint32_t size) { return bragg_session_statistics(slot_, json, size); });
   }
 
   int slot_ = -1;
@@ -142,6 +146,14 @@ NB_MODULE(_core, module) {
       .def_prop_ro("id", &Session::id)
       .def_prop_ro("active", &Session::active);
 
+  module.def(
+      "probe_cuda",
+      [](const std::vector<std::string>& cupti_candidates) {
+        const std::string candidates = join(cupti_candidates);
+        return parse_json(read_text(
+            [&](char* json, uint32_t size) { return bragg_probe_cuda(candidates.c_str(), json, size); }));
+      },
+      "cupti_candidates"_a = std::vector<std::string>{});
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });
   module.def("library_path", &bragg_library_path);
