@@ -47,17 +47,17 @@ class Bragg:
 
     def __init__(self, directory: Path, context: str, data: str = "tree") -> None:
         self.options = {"backend": "cuda" if torch.cuda.is_available() else "cpu", "context": context, "data": data}
-        self.names = (directory / f"{context}-{number}.bragg" for number in itertools.count())
+        self.names = (str(directory / f"{context}-{number}.bragg") for number in itertools.count())
         self.profile_path = Path()
 
     def attach(self) -> None:
         """A session of its own each time."""
-        self.profile_path = next(self.names)
-        self.session = bragg.start(self.profile_path, **self.options)
+        self.session = bragg.start(next(self.names), **self.options)
 
     def detach(self) -> None:
         """The last stop unsubscribes and turns the capture into a profile."""
         bragg.stop(self.session)
+        self.profile_path = self.session.path
 
 
 class Proton:

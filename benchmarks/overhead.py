@@ -30,7 +30,6 @@ CASES = [
     *((workload, "bragg_trace") for workload in ("dynamic_net", "graph_replay")),
     ("dynamic_net", "torch_cpu_cuda"),
 ]
-CASES_WITHOUT_GPU = [("dynamic_net", "bragg_shadow"), ("dynamic_net", "bragg_python")]
 
 
 def measure(workload_name: str, contender_name: str, budget_s: float) -> dict[str, Any]:
@@ -69,11 +68,11 @@ def measure(workload_name: str, contender_name: str, budget_s: float) -> dict[st
     }
 
 
-def measure_all(cases: list[tuple[str, str]], budget_s: float, limit_s: float) -> list[dict[str, Any]]:
+def measure_all(budget_s: float, limit_s: float) -> list[dict[str, Any]]:
     """All cases, each in a child; those that no time is left for are listed as such."""
     deadline = time.monotonic() + limit_s
     rows = []
-    for workload, contender in cases:
+    for workload, contender in CASES:
         left_s = deadline - time.monotonic()
         argv = [__file__, "--workload", workload, "--contender", contender, "--seconds", f"{budget_s}"]
         result = harness.in_child(argv, min(left_s, 20 * budget_s)) if left_s > 0 else {"error": "no time was left"}
@@ -94,8 +93,7 @@ def main() -> None:
     if arguments.workload:
         print(json.dumps(measure(arguments.workload, arguments.contender, arguments.seconds)))
         return
-    cases = CASES if harness.gpu_is_here() else CASES_WITHOUT_GPU
-    harness.report("overhead", measure_all(cases, arguments.seconds, arguments.limit), arguments.out)
+    harness.report("overhead", measure_all(arguments.seconds, arguments.limit), arguments.out)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ PARTS = [
     Part("agreement", 180, needs_gpu=True),
     Part("trace_size", 120, needs_gpu=True),
     Part("view_speed", 60),
-    Part("overhead", 600, takes_limit=True),
+    Part("overhead", 600, needs_gpu=True, takes_limit=True),
     Part("memory_growth", 120),
 ]
 

@@ -47,7 +47,7 @@ def recording_rows() -> list[dict[str, Any]]:
     rows = [{"scope": "bragg, not recording", "ns": ns_per_scope(bragg.scope)}]
     for context in ("shadow", "python"):
         with tempfile.TemporaryDirectory() as directory:
-            session = bragg.start(Path(directory) / "scopes.bragg", backend="cpu", context=context, data="tree")
+            session = bragg.start(f"{directory}/scopes.bragg", backend="cpu", context=context)
             try:
                 rows.append({"scope": f"bragg, recording, {context} context", "ns": ns_per_scope(bragg.scope)})
             finally:
@@ -64,7 +64,7 @@ def proton_rows() -> list[dict[str, Any]]:
     rows = [{"scope": "Proton, not recording", "ns": ns_per_scope(proton.scope)}]
     if harness.gpu_is_here():
         with tempfile.TemporaryDirectory() as directory:
-            session = proton.start(str(Path(directory) / "scopes"), backend="cupti")
+            session = proton.start(f"{directory}/scopes", backend="cupti")
             try:
                 rows.append({"scope": "Proton, recording, shadow context", "ns": ns_per_scope(proton.scope)})
             finally:

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def increment(x: Any, count: tl.constexpr) -> None:
     """Add one to each of `count` elements."""
     offsets = tl.arange(0, count)
