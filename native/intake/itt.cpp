@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "context/recording_state.h"
@@ -45,25 +46,23 @@ StringHandle* string_handle_create(const char* name) noexcept {
   return find_or_add(handles[std::hash<std::string_view>{}(name) % handles.size()], name);
 }
 
-FrameKind task_kind(Domain& domain) noexcept {
-  std::atomic_ref kept(domain.task_kind);
-  FrameKind kind = kept.load(std::memory_order_relaxed);
-  if (kind == FrameKind::Root) {
-    const std::string_view name = domain.name;
-    kind = name == "PyTorch" || name.starts_with("dnnl") ? FrameKind::Operator : FrameKind::Scope;
-    kept.store(kind, std::memory_order_relaxed);
-  }
-  return kind;
+FrameId intern_task(const Domain& domain, const StringHandle& handle) {
+  const std::string_view domain_name = domain.name;
+  if (domain_name == "PyTorch") return intern_frame(FrameKind::Operator, handle.name);
+  if (domain_name.starts_with("dnnl::"))  // dnnl::primitive::create and dnnl::primitive::execute use the same names
+    return intern_frame(FrameKind::Operator, std::string(domain_name) + "::" + handle.name);
+  return intern_frame(FrameKind::Scope, handle.name);
 }
 
-FrameId frame_of(FrameKind kind, StringHandle& handle) noexcept {
-  std::atomic_ref kept(kind == FrameKind::Operator ? handle.operator_frame : handle.scope_frame);
-  FrameId frame = kept.load(std::memory_order_relaxed);
-  if (frame == 0) {
-    frame = intern_frame(kind, handle.name);
-    kept.store(frame, std::memory_order_relaxed);
+FrameId frame_of(const Domain& domain, StringHandle& handle) {
+  std::atomic_ref frames(handle.frames);
+  TaskFrame* first = frames.load(std::memory_order_acquire);
+  for (const TaskFrame* known = first; known != nullptr; known = known->next)
+    if (known->domain == &domain) return known->frame;
+  auto* added = new TaskFrame{&domain, intern_task(domain, handle), first};
+  while (!frames.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {
   }
-  return frame;
+  return added->frame;
 }
 
 // One bit an open task of this thread, the innermost lowest: whether a session existed at its begin, so that its end
@@ -71,10 +70,10 @@ FrameId frame_of(FrameKind kind, StringHandle& handle) noexcept {
 constexpr uint64_t kDeepest = uint64_t{1} << 63;
 [[gnu::tls_model("initial-exec")]] thread_local uint64_t was_pushed = ~uint64_t{0};
 
-void task_begin(Domain* domain, Id, Id, StringHandle* name) noexcept {
+void task_begin(const Domain* domain, Id, Id, StringHandle* name) noexcept {
   const bool pushes = recording_state.existing.load(std::memory_order_relaxed) != 0;
   was_pushed = was_pushed << 1 | (pushes ? 1 : 0);
-  if (pushes) push_context(Source::Itt, frame_of(task_kind(*domain), *name));
+  if (pushes) push_context(Source::Itt, frame_of(*domain, *name));
 }
 
 void task_end(const Domain*) noexcept {

@@ -4,7 +4,6 @@
 // collectors.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "context/frame_table.h"
@@ -19,22 +18,27 @@ struct Domain {
   int32_t flags = 1;  // 0: the macros at the call sites skip the domain
   const char* name = nullptr;
   const void* wide_name = nullptr;
-  FrameKind task_kind = FrameKind::Root;  // extra1; root: not known yet
+  int32_t extra1 = 0;
   void* extra2 = nullptr;
   Domain* next = nullptr;
 };
 static_assert(sizeof(Domain) == 48);
 
+// What a string handle means as a task of one domain.
+struct TaskFrame {
+  const Domain* domain;
+  FrameId frame;
+  TaskFrame* next;
+};
+
 struct StringHandle {
   const char* name = nullptr;
   const void* wide_name = nullptr;
-  FrameId operator_frame = 0;  // extra1; 0: never was an operator
-  uint32_t padding = 0;
-  FrameId scope_frame = 0;  // low half of extra2; 0: never was a scope
-  uint32_t extra2_high = 0;
+  int32_t extra1 = 0;
+  TaskFrame* frames = nullptr;  // extra2: one for each domain that used the handle
   StringHandle* next = nullptr;
 };
-static_assert(sizeof(StringHandle) == 40 && offsetof(StringHandle, scope_frame) == 24);
+static_assert(sizeof(StringHandle) == 40);
 
 struct ApiEntry {
   const char* name;  // null: end of the list
