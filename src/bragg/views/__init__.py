@@ -1,0 +1,1 @@
+"""Showing profiles to people."""

@@ -1,0 +1,1 @@
+"""Profiles as text: pure functions from a profile to lines."""

@@ -1,0 +1,117 @@
+"""Which metrics are shown, and what they are called by users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bragg.errors import NothingRecorded, UsageError
+from bragg.model import Metric, MetricKind, Profile
+from bragg.model.table import FloatArray
+from bragg.views.terminal.units import Scale, scale_for
+
+__all__ = ["Column", "choose_names", "flat_columns", "tree_columns"]
+
+_AVERAGES = {"gpu_time_avg": ("gpu_time", "gpu_count"), "host_time_avg": ("host_time", "host_count")}
+# The first that the profile has is meant.
+_SHORT_NAMES = {
+    "time": ("gpu_time", "host_time"),
+    "count": ("gpu_count", "host_count"),
+    "calls": ("gpu_count", "host_count"),
+    "avg": ("gpu_time_avg", "host_time_avg"),
+    "min": ("gpu_time_min",),
+    "max": ("gpu_time_max",),
+    "bytes": ("gpu_bytes",),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One metric of a table or tree.
+
+    Attributes:
+        name: Of the metric.
+        unit: As stored.
+        kind: How it behaves along a call path.
+        values: float64 [n_rows]; NaN where there is none.
+        total: What shares are of; NaN when values do not add up.
+    """
+
+    name: str
+    unit: str
+    kind: MetricKind
+    values: FloatArray
+    total: float
+
+    @cached_property
+    def scale(self) -> Scale:
+        """How its values are written."""
+        return scale_for(self.unit, float(np.nanmax(self.values, initial=0.0)))
+
+    def share(self, row: int) -> float:
+        """Share of the total, 0 to 1; NaN when values do not add up."""
+        return float(self.values[row]) / self.total if self.total else 0.0
+
+
+def choose_names(profile: Profile, requested: Sequence[str], defaults: Sequence[str]) -> list[str]:
+    """The metrics to show, in order.
+
+    Args:
+        profile: What is shown.
+        requested: As the user wrote them: any case, short forms; empty for the defaults.
+        defaults: Endings (`time`, `count`, ...) for GPU metrics, or host metrics where no GPU time was recorded.
+
+    Raises:
+        UsageError: A requested metric is not there; the hint lists those that are.
+        NothingRecorded: The profile has no metric.
+    """
+    available = [*profile.metrics, *(name for name, parts in _AVERAGES.items() if set(parts) <= profile.metrics.keys())]
+    if not available:
+        raise NothingRecorded("this profile holds no metric")
+    if requested:
+        return [_resolve(name, available) for name in requested]
+    side = "gpu" if "gpu_time" in profile.metrics and profile.total("gpu_time") else "host"
+    chosen = [name for name in (f"{side}_{ending}" for ending in defaults) if name in available]
+    return chosen or available[:1]
+
+
+def tree_columns(profile: Profile, names: Sequence[str]) -> list[Column]:
+    """The columns of a tree: [n_nodes] values, with what ran below where metrics add up."""
+    inclusive = {name: profile.inclusive(name) for name in profile.metrics}
+    return [_column(name, profile.metrics, inclusive, float(inclusive[_source(name)][0])) for name in names]
+
+
+def flat_columns(metrics: Mapping[str, Metric], names: Sequence[str]) -> list[Column]:
+    """The columns of a table of own values."""
+    own = {name: metric.own for name, metric in metrics.items()}
+    return [_column(name, metrics, own, float(np.nansum(own[_source(name)]))) for name in names]
+
+
+def _column(name: str, metrics: Mapping[str, Metric], values: Mapping[str, FloatArray], total: float) -> Column:
+    if name in _AVERAGES:
+        time, count = (values[part].astype(np.float64) for part in _AVERAGES[name])
+        average = np.divide(time, count, out=np.full(len(time), np.nan), where=count > 0)
+        return Column(name, metrics[_AVERAGES[name][0]].unit, MetricKind.PROPERTY, average, np.nan)
+    metric = metrics[name]
+    column_values = values[name].astype(np.float64)
+    if metric.kind is MetricKind.PROPERTY:
+        total = np.nan
+    elif metric.kind is MetricKind.EXCLUSIVE:
+        total = float(column_values.sum())
+    return Column(name, metric.unit, metric.kind, column_values, total)
+
+
+def _source(name: str) -> str:
+    return _AVERAGES[name][0] if name in _AVERAGES else name
+
+
+def _resolve(requested: str, available: Sequence[str]) -> str:
+    wanted = requested.strip().lower()
+    by_lower_case = {name.lower(): name for name in available}
+    for candidate in (wanted, *_SHORT_NAMES.get(wanted, ())):
+        if candidate in by_lower_case:
+            return by_lower_case[candidate]
+    raise UsageError(f"this profile has no metric {requested!r}", hint=f"It has: {', '.join(available)}")

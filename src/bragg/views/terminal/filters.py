@@ -1,0 +1,84 @@
+"""Keeping or leaving out call paths by what they are called."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bragg.errors import NothingRecorded, UsageError
+from bragg.model import Profile
+from bragg.model.regroup import regroup
+from bragg.model.table import BoolArray
+from bragg.model.transform import with_ancestors, with_descendants
+from bragg.views.terminal.columns import choose_names
+from bragg.views.terminal.labels import Labels
+from bragg.views.terminal.units import share_text, value_text
+
+__all__ = ["Filtered", "filter_paths"]
+
+
+@dataclass(frozen=True, eq=False)
+class Filtered:
+    """A profile whose totals are those of what is left.
+
+    Attributes:
+        profile: The call paths that are left.
+        notes: What was left out, with its amount; one line each.
+    """
+
+    profile: Profile
+    notes: list[str] = field(default_factory=list)
+
+
+def filter_paths(profile: Profile, include: str | None, exclude: str | None) -> Filtered:
+    """Keep what runs in matching frames, then leave out what runs in others.
+
+    Args:
+        profile: What to filter.
+        include: Regular expression, searched in raw, demangled and shown names; keeps the paths to matches.
+        exclude: Likewise; leaves out matches and all below them.
+
+    Raises:
+        UsageError: An expression is malformed.
+        NothingRecorded: Nothing matches, or nothing is left.
+    """
+    notes: list[str] = []
+    metric = choose_names(profile, (), ("time",))[0]
+    before = profile.total(metric)
+    if include is not None:
+        wanted = with_descendants(profile.tree, _matches(profile, "--include", include))
+        profile = regroup(profile.tree, dropped=~with_ancestors(profile.tree, wanted), silenced=~wanted).apply(profile)
+        notes.append(f"only call paths through /{include}/: {_amount(profile, profile.total(metric), before, metric)}")
+    if exclude is not None:
+        total = profile.total(metric)
+        profile = regroup(profile.tree, dropped=_matches(profile, "--exclude", exclude)).apply(profile)
+        if len(profile.tree) == 1:
+            raise NothingRecorded(f"--exclude {exclude!r} leaves nothing to show")
+        left_out = _amount(profile, total - profile.total(metric), before, metric)
+        notes.append(f"without call paths through /{exclude}/: {left_out} left out")
+    return Filtered(profile, notes)
+
+
+def _matches(profile: Profile, option: str, pattern: str) -> BoolArray:
+    """The nodes, without the root, whose frame matches."""
+    try:
+        search = re.compile(pattern).search
+    except re.error as error:
+        raise UsageError(f"{option}: bad regular expression {pattern!r}: {error}") from error
+    labels = Labels(profile.tree.frames)
+    used = np.unique(profile.tree.frame[1:])
+    found = np.zeros(len(profile.tree.frames), np.bool_)
+    found[[frame for frame in used.tolist() if any(map(search, labels.spellings(frame)))]] = True
+    matches = found[profile.tree.frame]
+    matches[0] = False
+    if not matches.any():
+        raise NothingRecorded(f"nothing matches {option} {pattern!r}", hint="bragg view --flat lists the names")
+    return matches
+
+
+def _amount(profile: Profile, part: float, whole: float, metric: str) -> str:
+    unit = profile.metrics[metric].unit
+    share = f" ({share_text(part / whole)})" if whole else ""
+    return f"{value_text(part, unit)} of {value_text(whole, unit)} {metric}{share}"

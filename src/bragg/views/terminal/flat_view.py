@@ -1,0 +1,121 @@
+"""A profile as a table of what ran, wherever it was called from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bragg.errors import NothingRecorded
+from bragg.model import FrameKind, Profile
+from bragg.model.table import Int64Array
+from bragg.views.terminal.columns import Column, choose_names, flat_columns
+from bragg.views.terminal.filters import filter_paths
+from bragg.views.terminal.json_values import json_columns, json_frame, json_values
+from bragg.views.terminal.labels import Labels
+from bragg.views.terminal.number_table import NumberTable
+from bragg.views.terminal.style import Style
+from bragg.views.terminal.units import count_text, share_text
+from bragg.views.terminal.view_options import ViewOptions
+
+__all__ = ["FlatView", "flat_lines", "flat_notes", "flat_view"]
+
+_DEFAULT_METRICS = ("time", "count", "time_avg", "time_min", "time_max")
+_LEAST_NAME_WIDTH = 20
+
+
+@dataclass(frozen=True, eq=False)
+class FlatView:
+    """Rows of a table, to be written as text or as JSON.
+
+    Attributes:
+        frames: int64 [n_rows], frame that each row is named after.
+        columns: Own values, [n_rows]; the first has shares.
+        shown: int64, rows to show, hottest first.
+        n_hidden: Rows with a value that are not shown.
+        labels: Names of the frames.
+        notes: What filters left out, one line each.
+    """
+
+    frames: Int64Array
+    columns: list[Column]
+    shown: Int64Array
+    n_hidden: int
+    labels: Labels
+    notes: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values: rows in the order of the text."""
+        return {
+            "view": "flat",
+            "metrics": json_columns(self.columns),
+            "rows": [
+                {**json_frame(self.labels, int(self.frames[row])), **json_values(self.columns, row)}
+                for row in self.shown.tolist()
+            ],
+            "hidden_rows": self.n_hidden,
+            "notes": self.notes,
+        }
+
+
+def flat_view(profile: Profile, options: ViewOptions) -> FlatView:
+    """Add up the own values of everything of the same kind, name and file.
+
+    Raises:
+        UsageError: An unknown metric, a malformed expression.
+        NothingRecorded: Nothing matches, or what matches has no value of the metric.
+    """
+    names = choose_names(profile, options.metrics, _DEFAULT_METRICS)
+    by_name = options.sort == "name"
+    sort = names[0] if by_name or options.sort is None else choose_names(profile, [options.sort], ())[0]
+    filtered = filter_paths(profile, options.include, options.exclude)
+    frames, row_of_node = _rows(filtered.profile)
+    metrics = {name: metric.gather(row_of_node, len(frames)) for name, metric in filtered.profile.metrics.items()}
+    weight = np.nan_to_num(flat_columns(metrics, [sort])[0].values)
+    heavy = np.flatnonzero((weight > 0) & (weight >= options.threshold * weight.sum()))
+    if not len(heavy):
+        raise NothingRecorded(f"nothing to show: {sort} is zero everywhere", hint="Choose another with --metric")
+    labels = Labels(filtered.profile.tree.frames, options.full_names)
+    shown = heavy[np.argsort(-weight[heavy], kind="stable")][: options.max_lines]
+    if by_name:
+        shown = np.array(sorted(shown.tolist(), key=lambda row: labels.text(int(frames[row]))), np.int64)
+    n_hidden = int((weight > 0).sum()) - len(shown)
+    return FlatView(frames, flat_columns(metrics, names), shown, n_hidden, labels, filtered.notes)
+
+
+def flat_lines(view: FlatView, style: Style) -> list[str]:
+    """Column headers and one line for each row."""
+    numbers = NumberTable(view.columns, view.shown.tolist(), style)
+    room = None if style.width is None or view.labels.full else max(style.width - numbers.width - 2, _LEAST_NAME_WIDTH)
+    return [
+        style.bold(f"{numbers.header()}  name"),
+        *(
+            f"{numbers.text(row)}  {style.cut(view.labels.text(int(view.frames[row])), room)}"
+            for row in view.shown.tolist()
+        ),
+    ]
+
+
+def flat_notes(view: FlatView) -> list[str]:
+    """What the table does not show."""
+    if not view.n_hidden:
+        return view.notes
+    first = view.columns[0]
+    share = 1 - sum(map(first.share, view.shown.tolist()))
+    of_total = "" if math.isnan(share) else f", {share_text(max(share, 0.0))} of {first.name}"
+    return [*view.notes, f"{count_text(view.n_hidden, 'row')} not shown{of_total}; --lines 0 shows all"]
+
+
+def _rows(profile: Profile) -> tuple[Int64Array, Int64Array]:
+    """The frame that names each row, and the row of each node."""
+    frames = profile.tree.frames
+    file_matters = np.isin(frames.kind, (FrameKind.PYTHON, FrameKind.NATIVE, FrameKind.LINE)).tolist()
+    files = [file if matters else "" for file, matters in zip(frames.file, file_matters, strict=True)]
+    first: dict[tuple[int, str, str], int] = {}
+    keys = zip(frames.kind.tolist(), frames.name, files, strict=True)
+    same = [first.setdefault(key, index) for index, key in enumerate(keys)]
+    representative = np.array(same, np.int64)[profile.tree.frame]
+    rows, row_of_node = np.unique(representative, return_inverse=True)
+    return rows, row_of_node.reshape(-1)

@@ -1,0 +1,29 @@
+"""The lines above a view: what was run where, and how far the numbers can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bragg.views.terminal.run_facts import RunFacts
+from bragg.views.terminal.style import Style
+
+__all__ = ["header_lines"]
+
+
+def header_lines(meta: Mapping[str, Any], source: str, style: Style) -> list[str]:
+    """At most two lines, and one for each warning.
+
+    Args:
+        meta: `Profile.meta`.
+        source: Name of the file.
+        style: How to decorate.
+    """
+    facts = RunFacts(meta)
+    separator = " · " if style.unicode else "; "
+    run = [facts.duration_text(), facts.machine, f"backend {facts.backend}", facts.cost, facts.versions]
+    return [
+        style.cut(f"{source}: {facts.command or 'unknown command'}", style.width),
+        style.dim(style.cut(separator.join(filter(None, run)), style.width)),
+        *(style.warning(f"warning: {text}") for text in facts.warnings()),
+    ]

@@ -1,0 +1,147 @@
+"""What a profile's meta data says about its run, in words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+from bragg.views.terminal.units import bytes_text, count_text, share_text, time_text
+
+__all__ = ["RunFacts"]
+
+# Counters of the recorder that stand for something missing, and what is missing.
+_LOSSES = (
+    ("bad_timestamps", "record", "without usable timestamps"),
+    ("unattributed_records", "record", "without a call path"),
+    ("refused_nodes", "call path", "beyond the limit of the tree"),
+    ("refused_kernel_configs", "launch configuration", "beyond the limit"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RunFacts:
+    """Facts about a run; each is empty or None where the meta data does not tell.
+
+    Attributes:
+        meta: `Profile.meta`.
+    """
+
+    meta: Mapping[str, Any]
+
+    @property
+    def command(self) -> str:
+        """The command line, with the program's name instead of its path."""
+        words = [str(word) for word in self._list("command")]
+        return shlex.join([PurePath(words[0]).name, *words[1:]]) if words else ""
+
+    @property
+    def backend(self) -> str:
+        """What measured."""
+        attached = self._table("cuda").get("state") == "attached"
+        return str(self.meta.get("backend") or ("cuda" if attached else "cpu"))
+
+    @cached_property
+    def duration_ns(self) -> int | None:
+        """From the start of the recording to its end."""
+        start, end = self.meta.get("started_ns"), self.meta.get("stopped_ns") or self.meta.get("end_ns")
+        return max(end - start, 0) if isinstance(start, int) and isinstance(end, int) else None
+
+    @property
+    def overhead(self) -> float | None:
+        """Time spent in the recorder on the program's threads, as a share of the duration."""
+        own_ns = self._table("statistics").get("own_ns")
+        return own_ns / self.duration_ns if isinstance(own_ns, int) and self.duration_ns else None
+
+    @property
+    def n_dropped(self) -> int:
+        """Records that were measured and lost."""
+        return self._count("statistics", "dropped_events") + self._count("cuda", "dropped_records")
+
+    @property
+    def cost(self) -> str:
+        """Losses and overhead of the recording: `0 dropped, 1.8 % overhead`."""
+        dropped = f"{self.n_dropped:,} dropped"
+        return dropped if self.overhead is None else f"{dropped}, {share_text(self.overhead)} overhead"
+
+    @property
+    def devices(self) -> list[str]:
+        """Names of the GPUs."""
+        return [str(device.get("name")) for device in self._list("devices") if isinstance(device, Mapping)]
+
+    @property
+    def machine(self) -> str:
+        """Host and GPUs: `gpubox, 2 x NVIDIA H200`."""
+        names = dict.fromkeys(self.devices)
+        gpus = [name if self.devices.count(name) == 1 else f"{self.devices.count(name)} x {name}" for name in names]
+        return ", ".join(filter(None, [str(self.meta.get("host", "")), *gpus]))
+
+    @property
+    def versions(self) -> str:
+        """Python, frameworks, CUDA and CUPTI."""
+        found = {"python": self.meta.get("python"), **self._table("versions")}
+        cuda = self._table("cuda")
+        if isinstance(driver := cuda.get("driver_version"), int):
+            found["CUDA driver"] = f"{driver // 1000}.{driver % 1000 // 10}"
+        if isinstance(cupti := cuda.get("cupti_version"), int):
+            # Before 13.0 the version was a plain count.
+            found["CUPTI"] = f"{cupti // 10_000}.{cupti // 100 % 100}" if cupti >= 100_000 else f"API {cupti}"
+        return ", ".join(f"{name} {version}" for name, version in found.items() if version)
+
+    @property
+    def gpu_span_ns(self) -> int:
+        """From the first to the last work of any GPU; 0 when there was none."""
+        first, last = self.meta.get("gpu_first_ns"), self.meta.get("gpu_last_ns")
+        return max(last - first, 0) if isinstance(first, int) and isinstance(last, int) else 0
+
+    @property
+    def gpu_busy(self) -> dict[str, float]:
+        """By device, the share of `gpu_span_ns` in which it worked."""
+        if not self.gpu_span_ns:
+            return {}
+        return {str(device): busy_ns / self.gpu_span_ns for device, busy_ns in self._table("gpu_busy_ns").items()}
+
+    def warnings(self) -> Iterator[str]:
+        """What the reader must know before trusting the numbers; one line each."""
+        cuda = self._table("cuda")
+        if cuda.get("state") == "failed":
+            yield f"GPU work was not recorded: {cuda.get('reason', 'unknown reason')}"
+        if self.n_dropped:
+            yield f"{count_text(self.n_dropped, 'record')} dropped: times and counts are too low"
+        for counter, noun, what in _LOSSES:
+            if count := self._count("statistics", counter):
+                yield f"{count_text(count, noun)} {what}"
+        if unread := self._count("cuda", "unread_bytes"):
+            yield f"{bytes_text(unread)} of device records of an unknown kind"
+        if error := self._table("statistics").get("capture_error"):
+            yield f"the capture could not be written to its end: {error}"
+        yield from self._damage()
+
+    def _damage(self) -> Iterator[str]:
+        capture = self._table("capture")
+        if capture.get("complete") is False:
+            yield "the program was killed or is still running: what came after the last flush is missing"
+        if damaged := self._count("capture", "damaged_chunks"):
+            lost = bytes_text(self._count("capture", "bytes_lost"))
+            yield f"{count_text(damaged, 'chunk')} of the capture damaged, {lost} lost"
+        if slices := self._count("lost", "slices"):
+            yield f"{count_text(slices, 'slice')} of the timeline lost to damage of the file"
+
+    def duration_text(self) -> str:
+        """The duration with its unit; empty when unknown."""
+        return "" if self.duration_ns is None else time_text(self.duration_ns)
+
+    def _table(self, name: str) -> Mapping[str, Any]:
+        value = self.meta.get(name)
+        return value if isinstance(value, Mapping) else {}
+
+    def _list(self, name: str) -> list[Any]:
+        value = self.meta.get(name)
+        return value if isinstance(value, list) else []
+
+    def _count(self, table: str, name: str) -> int:
+        value = self._table(table).get(name)
+        return value if isinstance(value, int) else 0

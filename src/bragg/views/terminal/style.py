@@ -1,0 +1,91 @@
+"""How text is decorated: colours and drawing characters, or neither."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["PLAIN", "Style"]
+
+_BLOCKS = "▏▎▍▌▋▊▉█"
+_HOT, _WARM = 0.5, 0.1
+
+
+@dataclass(frozen=True)
+class Style:
+    """What the output can show.
+
+    Attributes:
+        colour: Terminal escape sequences are wanted.
+        unicode: Characters outside ASCII can be written.
+        width: Columns that a line may take; None for no limit.
+    """
+
+    colour: bool = False
+    unicode: bool = True
+    width: int | None = None
+
+    def dim(self, text: str) -> str:
+        """Text that the eye may skip."""
+        return self._paint(text, "2")
+
+    def bold(self, text: str) -> str:
+        """Text that the eye should find."""
+        return self._paint(text, "1")
+
+    def good(self, text: str) -> str:
+        """A state that is as it should be."""
+        return self._paint(text, "32")
+
+    def warning(self, text: str) -> str:
+        """A state that limits what can be done."""
+        return self._paint(text, "33")
+
+    def bad(self, text: str) -> str:
+        """A state that must be changed."""
+        return self._paint(text, "31")
+
+    def heat(self, text: str, share: float) -> str:
+        """Text coloured by its share of the total, 0 to 1: red from a half, yellow from a tenth."""
+        return self._paint(text, "31" if share >= _HOT else "33" if share >= _WARM else "")
+
+    def bar(self, share: float, width: int) -> str:
+        """A bar of `share` of `width` columns, padded to `width`."""
+        filled = min(max(share, 0.0), 1.0) * width
+        if not self.unicode:
+            return ("#" * round(filled)).ljust(width)
+        whole, eighths = divmod(round(filled * 8), 8)
+        return (_BLOCKS[-1] * whole + (_BLOCKS[eighths - 1] if eighths else "")).ljust(width)
+
+    def branch(self, is_last: bool) -> str:
+        """The line that leads to a row."""
+        return ("└─ " if is_last else "├─ ") if self.unicode else ("`- " if is_last else "|- ")
+
+    def stem(self, is_last: bool) -> str:
+        """The line beside the rows below a row."""
+        return "   " if is_last else "│  " if self.unicode else "|  "
+
+    @property
+    def ellipsis(self) -> str:
+        """What stands for something left out."""
+        return "…" if self.unicode else "..."
+
+    @property
+    def arrow(self) -> str:
+        """What stands between a caller and what it calls on one line."""
+        return " › " if self.unicode else " > "
+
+    def cut(self, text: str, width: int | None) -> str:
+        """The text in at most `width` columns; head and tail stay, what is cut is marked."""
+        if width is None or len(text) <= width:
+            return text
+        room = width - len(self.ellipsis)
+        if room < 2:
+            return text[: max(width, 0)]
+        head = room * 2 // 3
+        return text[:head] + self.ellipsis + text[len(text) - (room - head) :]
+
+    def _paint(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
+
+
+PLAIN = Style()

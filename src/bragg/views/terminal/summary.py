@@ -1,0 +1,99 @@
+"""The answer in a few lines: where the time went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.errors import NothingRecorded
+from bragg.model import Profile
+from bragg.views.terminal.flat_view import flat_lines, flat_view
+from bragg.views.terminal.folding import FoldedProfile, fold_libraries
+from bragg.views.terminal.labels import Labels
+from bragg.views.terminal.run_facts import RunFacts
+from bragg.views.terminal.style import Style
+from bragg.views.terminal.units import count_text, share_text, time_text
+from bragg.views.terminal.view_options import ViewOptions
+
+__all__ = ["summary_lines"]
+
+_N_KERNELS = 5
+_N_HOST_PATHS = 5
+_N_WARNINGS = 2
+# Below this the host decides how long the program takes, and its paths are shown too.
+_BUSY_GPU = 0.5
+_N_HOST_PATHS_OF_IDLE_GPU = 2
+
+
+def summary_lines(profile: Profile, style: Style) -> list[str]:
+    """What took the time, in at most 13 lines.
+
+    Args:
+        profile: A whole run.
+        style: How to decorate, and the width to keep.
+
+    Raises:
+        NothingRecorded: There is no time in the profile.
+    """
+    facts = RunFacts(profile.meta)
+    title = f"{facts.command or 'the program'} ran {facts.duration_text()}".rstrip()
+    return [
+        style.bold(style.cut(title, style.width)),
+        *_hot_spots(profile, facts, style),
+        *(style.warning(f"warning: {text}") for text in _first_warnings(facts)),
+    ]
+
+
+def _first_warnings(facts: RunFacts) -> list[str]:
+    warnings = list(facts.warnings())
+    if len(warnings) <= _N_WARNINGS:
+        return warnings
+    n_more = len(warnings) - _N_WARNINGS + 1
+    return [*warnings[: _N_WARNINGS - 1], f"{count_text(n_more, 'more warning')}: bragg info shows all"]
+
+
+def _hot_spots(profile: Profile, facts: RunFacts, style: Style) -> Iterator[str]:
+    has_host_time = _has_time(profile, "host_time")
+    if _has_time(profile, "gpu_time"):
+        busy = facts.gpu_busy
+        if busy:
+            shares = ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
+            yield f"{shares} of the {time_text(facts.gpu_span_ns)} from first to last GPU work"
+        yield from flat_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS)), style)
+        yield from _hottest_paths(profile, "gpu_time", 1, style)
+        if has_host_time and max(busy.values(), default=1.0) < _BUSY_GPU:
+            yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS_OF_IDLE_GPU, style)
+    elif has_host_time:
+        yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS, style)
+    else:
+        raise NothingRecorded("the profile holds neither GPU time nor host time")
+
+
+def _has_time(profile: Profile, metric: str) -> bool:
+    return metric in profile.metrics and profile.total(metric) > 0
+
+
+def _hottest_paths(profile: Profile, metric: str, n_paths: int, style: Style) -> Iterator[str]:
+    """The call paths with the largest own values."""
+    folded = fold_libraries(profile)
+    own, total = folded.profile.own(metric), folded.profile.total(metric)
+    hottest = np.argsort(-own, kind="stable")[:n_paths]
+    for node in hottest[own[hottest] > 0].tolist():
+        share = float(own[node]) / total
+        numbers = f"{time_text(float(own[node])):>9}  {share_text(share):>7} of {metric}  "
+        room = None if style.width is None else max(style.width - len(numbers), 20)
+        yield style.heat(numbers, share) + _path_text(folded, node, style, room)
+
+
+def _path_text(folded: FoldedProfile, node: int, style: Style, room: int | None) -> str:
+    """The callers of a node and itself; the outermost are left out where there is no room."""
+    tree = folded.profile.tree
+    labels = Labels(tree.frames)
+    path = tree.path(node)[1:] or [node]
+    names = [f"{folded.name(step, labels)} {labels.place(int(tree.frame[step]))}".rstrip() for step in path]
+    text = style.arrow.join(names)
+    while room is not None and len(text) > room and len(names) > 1:
+        names = names[1:]
+        text = style.arrow.join([style.ellipsis, *names])
+    return style.cut(text, room)

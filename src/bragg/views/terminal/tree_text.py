@@ -1,0 +1,90 @@
+"""The text of a tree view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.model import MetricKind
+from bragg.views.terminal.number_table import NumberTable
+from bragg.views.terminal.outline import OutlineRow
+from bragg.views.terminal.style import Style
+from bragg.views.terminal.tree_view import TreeView
+from bragg.views.terminal.units import count_text, share_text
+
+__all__ = ["tree_lines"]
+
+# Longer chains of callers keep their ends.
+_MAX_CHAIN = 4
+_LEAST_LABEL_WIDTH = 20
+
+
+def tree_lines(view: TreeView, style: Style) -> list[str]:
+    """Column headers, one line for each row, and what is not shown."""
+    return list(_TreeText(view, style).lines())
+
+
+class _TreeText:
+    def __init__(self, view: TreeView, style: Style) -> None:
+        self._view = view
+        self._style = style
+        self._numbers = NumberTable(view.columns, [row.nodes[0] for row, _ in view.walk()], style)
+
+    def lines(self) -> Iterator[str]:
+        yield self._style.bold(f"{self._numbers.header()}  call path")
+        yield from self._row_lines()
+        yield from map(self._style.dim, [*self._view.notes, *self._hidden_notes()])
+
+    def _row_lines(self) -> Iterator[str]:
+        """The rows, and behind the children of a row the number of those that are hidden."""
+        # A row or the text that counts hidden ones, the tree lines in front of it, those in front of what is below.
+        pending: list[tuple[OutlineRow | str, str, str]] = [(self._view.outline.root, "", "")]
+        while pending:
+            row, branch, stem = pending.pop()
+            if isinstance(row, str):
+                yield " " * self._numbers.width + self._style.dim(f"  {branch}{row}")
+                continue
+            yield f"{self._numbers.text(row.nodes[0])}  {self._style.dim(branch)}{self._label(row, len(branch))}"
+            below: list[OutlineRow | str] = [*row.children]
+            if row.children and row.n_hidden:
+                below.append(self._more(row))
+            for item in reversed(below):
+                is_last = item is below[-1]
+                pending.append((item, stem + self._style.branch(is_last), stem + self._style.stem(is_last)))
+
+    def _label(self, row: OutlineRow, indent: int) -> str:
+        """The chain of callers of a row, cut to what is left of the line."""
+        parts = [self._node_label(node) for node in row.nodes]
+        if len(parts) > _MAX_CHAIN:
+            left_out = f"{self._style.ellipsis} {count_text(len(parts) - 2, 'caller')} {self._style.ellipsis}"
+            parts = [parts[0], (left_out, ""), parts[-1]]
+        more = f"  {self._more(row)}" if row.n_hidden and not row.children else ""
+        plain = self._style.arrow.join(f"{name} {place}".rstrip() for name, place in parts)
+        width = self._style.width
+        room = (
+            None
+            if width is None or self._view.labels.full
+            else max(width - self._numbers.width - 2 - indent - len(more), _LEAST_LABEL_WIDTH)
+        )
+        if room is not None and len(plain) > room:
+            return self._style.cut(plain, room) + self._style.dim(more)
+        painted = (f"{name} {self._style.dim(place)}" if place else name for name, place in parts)
+        return self._style.arrow.join(painted) + self._style.dim(more)
+
+    def _node_label(self, node: int) -> tuple[str, str]:
+        """Name and place."""
+        labels = self._view.labels
+        return self._view.folded.name(node, labels), labels.place(int(self._view.tree.frame[node]))
+
+    def _more(self, row: OutlineRow) -> str:
+        return f"{self._style.ellipsis} {row.n_hidden:,} more"
+
+    def _hidden_notes(self) -> Iterator[str]:
+        outline, first = self._view.outline, self._view.columns[0]
+        if outline.n_hidden:
+            share = (
+                first.values[outline.hidden_tops].sum() / first.total if first.kind is MetricKind.INCLUSIVE else None
+            )
+            of_total = "" if share is None else f", {share_text(share)} of {first.name}"
+            yield f"{count_text(outline.n_hidden, 'call path')} not shown{of_total}; --lines 0 shows all"
+        if self._view.folded.n_folded.any():
+            yield "[library: frames] stands for the frames of a library; --no-fold shows them"

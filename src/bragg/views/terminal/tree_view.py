@@ -1,0 +1,121 @@
+"""A profile as a tree of call paths, hottest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bragg.errors import NothingRecorded
+from bragg.model import CallTree, FrameKind, MetricKind, Profile
+from bragg.model.table import BoolArray, FloatArray
+from bragg.views.terminal.columns import Column, choose_names, tree_columns
+from bragg.views.terminal.filters import filter_paths
+from bragg.views.terminal.folding import FoldedProfile, fold_libraries
+from bragg.views.terminal.json_values import json_columns, json_frame, json_values
+from bragg.views.terminal.labels import Labels
+from bragg.views.terminal.outline import Outline, OutlineRow, outline
+from bragg.views.terminal.view_options import ViewOptions
+
+__all__ = ["TreeView", "tree_view"]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeView:
+    """Rows of a tree, to be written as text or as JSON.
+
+    Attributes:
+        folded: What is shown.
+        columns: Metrics; the first has shares.
+        outline: The chosen rows.
+        labels: Names of the frames.
+        notes: What filters left out, one line each.
+    """
+
+    folded: FoldedProfile
+    columns: list[Column]
+    outline: Outline
+    labels: Labels
+    notes: list[str]
+
+    @property
+    def tree(self) -> CallTree:
+        """The tree that the rows are of."""
+        return self.folded.profile.tree
+
+    def walk(self) -> Iterator[tuple[OutlineRow, int | None]]:
+        """The rows from the first to the last, each with the node that it hangs below."""
+        pending: list[tuple[OutlineRow, int | None]] = [(self.outline.root, None)]
+        while pending:
+            row, parent = pending.pop()
+            yield row, parent
+            pending.extend((child, row.nodes[-1]) for child in reversed(row.children))
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values: rows in the order of the text, each with the id of its parent."""
+        return {
+            "view": "tree",
+            "metrics": json_columns(self.columns),
+            "rows": list(self._json_rows()),
+            "hidden_call_paths": self.outline.n_hidden,
+            "notes": self.notes,
+        }
+
+    def _json_rows(self) -> Iterator[dict[str, Any]]:
+        for row, parent in self.walk():
+            for above, node in zip((parent, *row.nodes), row.nodes):
+                yield {
+                    "id": node,
+                    "parent": above,
+                    **json_frame(self.labels, int(self.tree.frame[node])),
+                    "folded_frames": int(self.folded.n_folded[node]),
+                    **json_values(self.columns, node),
+                }
+
+
+def tree_view(profile: Profile, options: ViewOptions) -> TreeView:
+    """Choose what is shown of a profile.
+
+    Raises:
+        UsageError: An unknown metric, a malformed expression.
+        NothingRecorded: Nothing matches, or what matches has no value of the metric.
+    """
+    names = choose_names(profile, options.metrics, ("time", "count"))
+    by_name = options.sort == "name"
+    sort = names[0] if by_name or options.sort is None else choose_names(profile, [options.sort], ())[0]
+    filtered = filter_paths(profile, options.include, options.exclude)
+    folded = fold_libraries(filtered.profile) if options.fold else FoldedProfile.unfolded(filtered.profile)
+    tree = folded.profile.tree
+    weight = _weight(tree, tree_columns(folded.profile, [sort])[0])
+    if not weight[0]:
+        raise NothingRecorded(f"nothing to show: {sort} is zero everywhere", hint="Choose another with --metric")
+    labels = Labels(tree.frames, options.full_names)
+    rows = outline(
+        tree,
+        weight,
+        foldable=_foldable(folded, options),
+        least=options.threshold * float(weight[0]),
+        max_depth=options.max_depth,
+        max_lines=options.max_lines,
+        order=_by_name(tree, labels) if by_name else None,
+    )
+    return TreeView(folded, tree_columns(folded.profile, names), rows, labels, filtered.notes)
+
+
+def _weight(tree: CallTree, column: Column) -> FloatArray:
+    """Values that never grow downwards: of metrics that do not add up, the largest at or below each node."""
+    weight = np.nan_to_num(column.values)
+    if column.kind is not MetricKind.INCLUSIVE:
+        for level in reversed(tree.levels[1:]):
+            np.maximum.at(weight, tree.parent[level], weight[level])
+    return weight
+
+
+def _foldable(folded: FoldedProfile, options: ViewOptions) -> BoolArray:
+    return (folded.profile.tree.kind == FrameKind.PYTHON) & options.fold
+
+
+def _by_name(tree: CallTree, labels: Labels) -> Callable[[int], str]:
+    return lambda node: labels.text(int(tree.frame[node]))

@@ -1,0 +1,34 @@
+"""What a view of a profile shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["ViewOptions"]
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """What to show of a profile.
+
+    Attributes:
+        metrics: Names as users write them, the first decides what is hot; empty for the usual ones.
+        sort: Metric that decides instead, or `name`; None for the first metric.
+        include: Regular expression; only call paths through matches.
+        exclude: Regular expression; no call paths through matches.
+        threshold: Share of the total, 0 to 1, below which rows are left out.
+        max_depth: Rows below each other; None for all.
+        max_lines: Lines with numbers; None for all.
+        full_names: Whole kernel names and paths.
+        fold: Library frames together, chains of callers on one line.
+    """
+
+    metrics: tuple[str, ...] = ()
+    sort: str | None = None
+    include: str | None = None
+    exclude: str | None = None
+    threshold: float = 0.0
+    max_depth: int | None = None
+    max_lines: int | None = None
+    full_names: bool = False
+    fold: bool = True
