@@ -46,18 +46,19 @@ class Bragg:
     scope = staticmethod(bragg.scope)
 
     def __init__(self, directory: Path, context: str, data: str = "tree") -> None:
-        self.options = {"backend": "cuda" if torch.cuda.is_available() else "cpu", "context": context, "data": data}
-        self.names = (str(directory / f"{context}-{number}.bragg") for number in itertools.count())
+        backend = "cuda" if torch.cuda.is_available() else "cpu"
+        self.options: dict[str, Any] = {"backend": backend, "context": context, "data": data}
+        self.paths = (directory / f"{context}-{number}.bragg" for number in itertools.count())
         self.profile_path = Path()
 
     def attach(self) -> None:
         """A session of its own each time."""
-        self.session = bragg.start(next(self.names), **self.options)
+        self.profile_path = next(self.paths)
+        self.session = bragg.start(str(self.profile_path), **self.options)
 
     def detach(self) -> None:
         """The last stop unsubscribes and turns the capture into a profile."""
         bragg.stop(self.session)
-        self.profile_path = self.session.path
 
 
 class Proton:
