@@ -78,7 +78,11 @@ def _with_library_frames(tree: CallTree, libraries: list[str], entered: BoolArra
     names = sorted(set(filter(None, libraries)))
     n_frames, n_names = len(tree.frames), len(names)
     rows = FrameTable(
-        kind=[FrameKind.PYTHON] * n_names, name=names, file=[""] * n_names, line=[0] * n_names, device=[-1] * n_names
+        kind=np.full(n_names, FrameKind.PYTHON, np.uint8),
+        name=names,
+        file=[""] * n_names,
+        line=np.zeros(n_names, np.int32),
+        device=np.full(n_names, -1, np.int32),
     )
     row_of_name = {name: n_frames + index for index, name in enumerate(names)}
     row_of_frame = np.array([row_of_name.get(name, index) for index, name in enumerate(libraries)], np.int32)

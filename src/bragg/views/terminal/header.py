@@ -12,7 +12,7 @@ __all__ = ["header_lines"]
 
 
 def header_lines(meta: Mapping[str, Any], source: str, style: Style) -> list[str]:
-    """At most two lines, and one for each warning.
+    """At most three lines, and one for each warning.
 
     Args:
         meta: `Profile.meta`.
@@ -21,9 +21,10 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style) -> list[str
     """
     facts = RunFacts(meta)
     separator = " · " if style.unicode else "; "
-    run = [facts.duration_text(), facts.machine, f"backend {facts.backend}", facts.cost, facts.versions]
+    run = [facts.duration_text(), facts.machine, f"backend {facts.backend}", facts.cost]
     return [
         style.cut(f"{source}: {facts.command or 'unknown command'}", style.width),
         style.dim(style.cut(separator.join(filter(None, run)), style.width)),
+        *([style.dim(style.cut(facts.versions, style.width))] if facts.versions else []),
         *(style.warning(f"warning: {text}") for text in facts.warnings()),
     ]

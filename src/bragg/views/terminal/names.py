@@ -8,7 +8,7 @@ from functools import cache
 
 from bragg.views.terminal.demangle import demangle
 
-__all__ = ["shorten", "short_symbol"]
+__all__ = ["short_symbol", "shorten"]
 
 # Deeper template arguments only repeat what outer ones say.
 _MAX_NESTING = 8
@@ -53,9 +53,9 @@ def short_symbol(symbol: str) -> str:
 
 
 def shorten(name: str) -> str:
-    """A C++ kernel name reduced to what it does: `at::native::vectorized_elementwise_kernel<4, FillFunctor<int>>` is `elementwise[Fill<int>]`.
+    """A C++ kernel name reduced to what it does; names without C++ syntax come back unchanged.
 
-    Names without C++ syntax come back unchanged.
+    `at::native::vectorized_elementwise_kernel<4, FillFunctor<int>>` is `elementwise[Fill<int>]`.
     """
     if not any(mark in name for mark in ("::", "<", "(")):
         return name
@@ -119,11 +119,9 @@ def _without_signature(name: str) -> str:
     words = list(_pieces(name, " "))
     word = next((word for word in words if "(" in word.replace(_ANONYMOUS, "")), words[-1])
     parts = _split(word, "::")
-    identifier = parts[-1]
-    parameters = next(
-        (at for at, depth, letter in _depths(identifier) if letter == "(" and depth == 1), len(identifier)
-    )
-    return "::".join([*parts[:-1], identifier[:parameters] or identifier])
+    last = parts[-1]
+    parameters = next((at for at, depth, letter in _depths(last) if letter == "(" and depth == 1), len(last))
+    return "::".join([*parts[:-1], last[:parameters] or last])
 
 
 def _split(text: str, separator: str) -> list[str]:

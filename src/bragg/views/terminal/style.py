@@ -72,7 +72,7 @@ class Style:
     @property
     def arrow(self) -> str:
         """What stands between a caller and what it calls on one line."""
-        return " › " if self.unicode else " > "
+        return " → " if self.unicode else " -> "
 
     def cut(self, text: str, width: int | None) -> str:
         """The text in at most `width` columns; head and tail stay, what is cut is marked."""

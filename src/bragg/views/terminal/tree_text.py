@@ -59,16 +59,17 @@ class _TreeText:
             parts = [parts[0], (left_out, ""), parts[-1]]
         more = f"  {self._more(row)}" if row.n_hidden and not row.children else ""
         plain = self._style.arrow.join(f"{name} {place}".rstrip() for name, place in parts)
-        width = self._style.width
-        room = (
-            None
-            if width is None or self._view.labels.full
-            else max(width - self._numbers.width - 2 - indent - len(more), _LEAST_LABEL_WIDTH)
-        )
+        room = self._room(indent + len(more))
         if room is not None and len(plain) > room:
             return self._style.cut(plain, room) + self._style.dim(more)
         painted = (f"{name} {self._style.dim(place)}" if place else name for name, place in parts)
         return self._style.arrow.join(painted) + self._style.dim(more)
+
+    def _room(self, taken: int) -> int | None:
+        """Columns for a label beside the numbers and what else is on its line; None without limit."""
+        if self._style.width is None or self._view.labels.full:
+            return None
+        return max(self._style.width - self._numbers.width - 2 - taken, _LEAST_LABEL_WIDTH)
 
     def _node_label(self, node: int) -> tuple[str, str]:
         """Name and place."""
@@ -81,10 +82,8 @@ class _TreeText:
     def _hidden_notes(self) -> Iterator[str]:
         outline, first = self._view.outline, self._view.columns[0]
         if outline.n_hidden:
-            share = (
-                first.values[outline.hidden_tops].sum() / first.total if first.kind is MetricKind.INCLUSIVE else None
-            )
-            of_total = "" if share is None else f", {share_text(share)} of {first.name}"
+            share = first.values[outline.hidden_tops].sum() / first.total
+            of_total = f", {share_text(share)} of {first.name}" if first.kind is MetricKind.INCLUSIVE else ""
             yield f"{count_text(outline.n_hidden, 'call path')} not shown{of_total}; --lines 0 shows all"
         if self._view.folded.n_folded.any():
             yield "[library: frames] stands for the frames of a library; --no-fold shows them"

@@ -65,7 +65,7 @@ class TreeView:
 
     def _json_rows(self) -> Iterator[dict[str, Any]]:
         for row, parent in self.walk():
-            for above, node in zip((parent, *row.nodes), row.nodes):
+            for above, node in zip((parent, *row.nodes[:-1]), row.nodes, strict=True):
                 yield {
                     "id": node,
                     "parent": above,
@@ -114,7 +114,7 @@ def _weight(tree: CallTree, column: Column) -> FloatArray:
 
 
 def _foldable(folded: FoldedProfile, options: ViewOptions) -> BoolArray:
-    return (folded.profile.tree.kind == FrameKind.PYTHON) & options.fold
+    return np.equal(folded.profile.tree.kind, FrameKind.PYTHON) & options.fold
 
 
 def _by_name(tree: CallTree, labels: Labels) -> Callable[[int], str]:
