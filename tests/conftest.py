@@ -1,0 +1,24 @@
+"""What tests of every kind share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+
+# Machines differ in speed, so no example is ever too slow; in continuous integration the same examples run every time.
+settings.register_profile("bragg", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("bragg")
+
+
+@pytest.fixture(scope="session")
+def fakes_directory() -> Path:
+    """Where the fake libcuda and libcupti are, built with the native tests."""
+    directory = Path(os.environ.get("BRAGG_FAKES_DIR", ROOT / "build" / "native" / "fakes"))
+    if not directory.is_dir():
+        pytest.fail(f"{directory} is missing; run: make native-test")
+    return directory

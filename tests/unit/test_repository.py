@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import bragg
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "bragg"
+FRAMEWORKS_AND_TABLES = {"click", "jax", "numpy", "rich", "torch", "triton"}
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *sorted(ROOT.glob("docs/*.md"))]
+
+
+def python(program: str) -> str:
+    """Standard output of a program in an interpreter of its own."""
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+
+
+def imports(path: Path) -> set[str]:
+    """The modules a file imports, wherever in it."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def test_import_loads_neither_numpy_nor_a_framework_nor_the_core() -> None:
+    loaded = set(python("import sys, bragg; print(*sys.modules, sep='\\n')").split())
+    assert loaded & (FRAMEWORKS_AND_TABLES | {"bragg._core", "bragg.record", "bragg.formats"}) == set()
+
+
+def test_import_takes_at_most_thirty_milliseconds() -> None:
+    timed = "import time; start = time.perf_counter(); import bragg; print(time.perf_counter() - start)"
+    assert min(float(python(timed)) for _ in range(5)) <= 0.030
+
+
+def test_only_record_and_debug_import_the_core() -> None:
+    users = {path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.py") if "bragg._core" in imports(path)}
+    assert users <= {"record", "debug"}
+
+
+def test_every_public_name_exists() -> None:
+    assert [name for name in bragg.__all__ if getattr(bragg, name) is None] == []
+
+
+def test_version_is_the_same_everywhere() -> None:
+    declared = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert declared is not None
+    newest = re.search(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert bragg.__version__ == metadata.version("bragg") == declared[1] == newest[1]
+
+
+def test_package_holds_the_core_and_no_tests() -> None:
+    files = [str(path) for path in metadata.files("bragg") or []]
+    assert any(name.endswith("bragg/libbragg_core.so") for name in files)
+    assert [name for name in files if "test" in Path(name).name or "tests" in Path(name).parts] == []
+
+
+def test_core_needs_neither_python_nor_cuda() -> None:
+    core = Path(python("from bragg._core import library_path; print(library_path())").strip())
+    dynamic = subprocess.run(["readelf", "--dynamic", core], check=True, capture_output=True, text=True).stdout
+    needed = {name.split(".so")[0] for name in re.findall(r"NEEDED.*\[(.+)\]", dynamic)}
+    assert needed <= {
+        "ld-linux-x86-64",
+        "ld-linux-aarch64",
+        "libc",
+        "libdl",
+        "libgcc_s",
+        "libm",
+        "libpthread",
+        "libstdc++",
+    }
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_name_only_verbs_that_exist(document: Path) -> None:
+    from bragg.cli.main import main
+
+    mentioned = set(re.findall(r"(?:^|`|\$ )(?:python -m )?bragg ([a-z]+)", document.read_text(), re.MULTILINE))
+    assert mentioned <= set(main.commands)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_name_only_make_targets_that_exist(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z0-9-]+)", document.read_text())) <= targets
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_name_only_variables_that_are_read(document: Path) -> None:
+    sources = [*SOURCE.rglob("*.py"), *(ROOT / "native").rglob("*.cpp"), ROOT / "CMakeLists.txt", ROOT / "Makefile"]
+    read = set(re.findall(r"BRAGG_[A-Z_]+", "".join(path.read_text() for path in sources)))
+    assert set(re.findall(r"\bBRAGG_[A-Z_]+", document.read_text())) <= read
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_link_only_to_files_that_exist(document: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text())
+    assert [target for target in targets if not (document.parent / target).exists()] == []
