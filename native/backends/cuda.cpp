@@ -325,13 +325,13 @@ std::string devices_json() {
 std::string probe_json(const std::string& candidates) {
   const LoadedLibrary library = LoadedLibrary::open("libcuda.so.1");
   auto* init = library ? library.function<cuda::CuInit>("cuInit") : nullptr;
-  if (init == nullptr)
-    return JsonObject().put("state", "failed").put("reason", "libcuda.so.1 was not found: no NVIDIA driver here").text();
+  const auto failed = [](std::string_view reason) {
+    const std::string cuda = JsonObject().put("state", "failed").put("reason", reason).text();
+    return JsonObject().raw("cuda", cuda).raw("devices", "[]").text();
+  };
+  if (init == nullptr) return failed("libcuda.so.1 was not found: no NVIDIA driver here");
   if (const auto result = init(0); result != cuda::Result::Success)
-    return JsonObject()
-        .put("state", "failed")
-        .put("reason", "cuInit failed with CUDA error " + std::to_string(static_cast<uint32_t>(result)))
-        .text();
+    return failed("cuInit failed with CUDA error " + std::to_string(static_cast<uint32_t>(result)));
   start(candidates);
   const std::string description = description_json();
   const std::string devices = devices_of(CudaDriver::mapped());

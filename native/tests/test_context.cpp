@@ -1,0 +1,175 @@
+// The calling context tree, the thread stacks and the rings.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "context/calling_context_tree.h"
+#include "context/event_ring.h"
+#include "context/frame_table.h"
+#include "context/thread_context.h"
+
+namespace {
+
+using bragg::CallingContextTree;
+using bragg::Event;
+using bragg::EventKind;
+using bragg::FrameKind;
+using bragg::kRootNode;
+using bragg::NodeId;
+using bragg::Source;
+using bragg::ThreadContext;
+
+bragg::FrameId scope(const char* name) { return bragg::intern_frame(FrameKind::Scope, name); }
+
+NodeId path(std::initializer_list<const char*> names) {
+  NodeId node = kRootNode;
+  for (const char* name : names) node = CallingContextTree::instance().child(node, scope(name));
+  return node;
+}
+
+TEST(a_frame_has_one_id_however_often_it_is_interned) {
+  CHECK_EQ(scope("once"), scope("once"));
+  CHECK(scope("once") != bragg::intern_frame(FrameKind::Operator, "once"));
+  auto& table = bragg::FrameTable::instance();
+  CHECK(table.intern(FrameKind::Kernel, "k", 0) != table.intern(FrameKind::Kernel, "k", 1));
+  CHECK_EQ(table.string(table.frame(scope("once")).name), std::string_view("once"));
+}
+
+TEST(children_of_the_tree_are_stable_and_parents_precede_them) {
+  CallingContextTree tree;
+  std::vector<NodeId> nodes;
+  for (uint32_t frame = 1; frame <= 20000; ++frame) nodes.push_back(tree.child(frame % 7 == 0 ? frame / 7 : 0, frame));
+  CHECK_EQ(tree.size(), 20001);
+  for (uint32_t frame = 1; frame <= 20000; ++frame) {
+    const NodeId node = nodes[frame - 1];
+    if (tree.child(frame % 7 == 0 ? frame / 7 : 0, frame) != node) bragg::test::fail(__FILE__, __LINE__, "another node");
+    if (tree.parent(node) >= node) bragg::test::fail(__FILE__, __LINE__, "parent after child");
+  }
+  CHECK_EQ(tree.refused(), 0);
+}
+
+TEST(threads_that_add_the_same_children_get_the_same_nodes) {
+  CallingContextTree tree;
+  std::vector<std::vector<NodeId>> seen(4);
+  std::vector<std::thread> threads;
+  for (auto& nodes : seen)
+    threads.emplace_back([&] {
+      for (uint32_t frame = 1; frame <= 3000; ++frame) nodes.push_back(tree.child(frame / 2, frame));
+    });
+  for (auto& thread : threads) thread.join();
+  CHECK_EQ(tree.size(), 3001);
+  for (const auto& nodes : seen) CHECK(nodes == seen[0]);
+}
+
+TEST(a_ring_gives_events_in_order_and_refuses_when_full) {
+  auto ring = std::make_unique<bragg::Ring>();
+  Event event{};
+  for (uint32_t i = 0; i < bragg::Ring::kCapacity; ++i) {
+    event.correlation = i;
+    if (!ring->push(event)) bragg::test::fail(__FILE__, __LINE__, "refused too early");
+  }
+  CHECK(!ring->push(event));
+  uint32_t expected = 0;
+  CHECK_EQ(ring->drain([&](const Event& taken) { CHECK_EQ(taken.correlation, expected++); }), bragg::Ring::kCapacity);
+  CHECK(ring->empty());
+  CHECK(ring->push(event));
+}
+
+TEST(a_ring_loses_nothing_between_two_threads) {
+  auto ring = std::make_unique<bragg::Ring>();
+  constexpr uint32_t kEvents = 200'000;
+  std::thread producer([&] {
+    Event event{};
+    for (uint32_t i = 1; i <= kEvents; ++i) {
+      event.correlation = i;
+      while (!ring->push(event)) std::this_thread::yield();
+    }
+  });
+  uint32_t next = 1;
+  while (next <= kEvents)
+    ring->drain([&](const Event& event) {
+      if (event.correlation != next++) bragg::test::fail(__FILE__, __LINE__, "out of order");
+    });
+  producer.join();
+}
+
+// A thread of its own has an empty stack.
+template <class Body>
+void on_a_fresh_thread(Body&& body) {
+  std::thread([&] { body(ThreadContext::current()); }).join();
+}
+
+TEST(scopes_nest) {
+  on_a_fresh_thread([](ThreadContext& thread) {
+    thread.push(Source::Api, scope("outer"));
+    thread.push(Source::Api, scope("inner"));
+    CHECK_EQ(thread.here().shadow, path({"outer", "inner"}));
+    thread.pop(Source::Api);
+    CHECK_EQ(thread.here().shadow, path({"outer"}));
+    thread.pop(Source::Api);
+    CHECK_EQ(thread.here().shadow, kRootNode);
+    thread.pop(Source::Api);
+    CHECK_EQ(thread.depth(), 0);
+  });
+}
+
+TEST(a_pop_removes_the_innermost_entry_of_its_own_source) {
+  on_a_fresh_thread([](ThreadContext& thread) {
+    thread.push(Source::Api, scope("a"));
+    thread.push(Source::Nvtx, scope("n"));
+    thread.push(Source::Api, scope("b"));
+    thread.pop(Source::Nvtx);
+    CHECK_EQ(thread.depth(), 2);
+    CHECK_EQ(thread.here().shadow, path({"a", "n", "b"}));
+    thread.pop(Source::Itt);
+    CHECK_EQ(thread.depth(), 2);
+    thread.pop(Source::Api);
+    CHECK_EQ(thread.here().shadow, path({"a"}));
+    thread.pop(Source::Api);
+  });
+}
+
+TEST(deep_stacks_grow) {
+  on_a_fresh_thread([](ThreadContext& thread) {
+    for (int i = 0; i < 1000; ++i) thread.push(Source::Api, scope("again"));
+    CHECK_EQ(thread.depth(), 1000);
+    for (int i = 0; i < 1000; ++i) thread.pop(Source::Api);
+    CHECK_EQ(thread.here().shadow, kRootNode);
+  });
+}
+
+TEST(a_thread_without_context_is_in_the_lenders) {
+  on_a_fresh_thread([](ThreadContext& lender) {
+    lender.push(Source::Api, scope("backward"));
+    lender.lend();
+    on_a_fresh_thread([](ThreadContext& worker) {
+      CHECK_EQ(worker.here().shadow, path({"backward"}));
+      worker.push(Source::Itt, scope("MmBackward0"));
+      CHECK_EQ(worker.here().shadow, path({"backward", "MmBackward0"}));
+      worker.pop(Source::Itt);
+    });
+    lender.take_back();
+    lender.pop(Source::Api);
+  });
+}
+
+TEST(the_last_lender_counts_itself_in_the_one_before_which_comes_back) {
+  on_a_fresh_thread([](ThreadContext& first) {
+    first.push(Source::Api, scope("first"));
+    first.lend();
+    on_a_fresh_thread([](ThreadContext& second) {
+      second.push(Source::Api, scope("second"));
+      second.lend();
+      on_a_fresh_thread([](ThreadContext& worker) { CHECK_EQ(worker.here().shadow, path({"first", "second"})); });
+      second.take_back();
+      second.pop(Source::Api);
+    });
+    on_a_fresh_thread([](ThreadContext& worker) { CHECK_EQ(worker.here().shadow, path({"first"})); });
+    first.take_back();
+    first.pop(Source::Api);
+  });
+}
+
+}  // namespace

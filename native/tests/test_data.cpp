@@ -1,0 +1,153 @@
+// The correlation join, the metric table and the capture file.
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "data/capture_writer.h"
+#include "data/correlation_map.h"
+#include "data/json.h"
+#include "data/metric_table.h"
+#include "data/session.h"
+
+namespace {
+
+using bragg::Chunk;
+using bragg::ChunkType;
+using bragg::CorrelationMap;
+using bragg::Launch;
+using bragg::MetricGroup;
+
+std::string scratch(const char* name) {
+  return (std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name)).string();
+}
+
+std::vector<uint8_t> bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+uint32_t u32_at(const std::vector<uint8_t>& bytes, size_t at) {
+  uint32_t value = 0;
+  std::memcpy(&value, &bytes[at], sizeof value);
+  return value;
+}
+
+TEST(a_launch_is_taken_once) {
+  CorrelationMap map;
+  map.insert(7, Launch{.shadow = 3});
+  const Launch* launch = map.take(7);
+  REQUIRE(launch != nullptr);
+  CHECK_EQ(launch->shadow, 3);
+  CHECK(map.take(7) == nullptr);
+  CHECK(map.take(8) == nullptr);
+}
+
+TEST(a_launch_that_keeps_its_id_is_found_again) {
+  CorrelationMap map;
+  map.insert(7, Launch{.shadow = 3, .keeps = true});
+  for (int i = 0; i < 1000; ++i) CHECK(map.take(7) != nullptr);
+}
+
+TEST(an_id_that_comes_round_again_is_the_new_launch) {
+  CorrelationMap map;
+  map.insert(7, Launch{.shadow = 3});
+  (void)map.take(7);
+  map.insert(7, Launch{.shadow = 4});
+  const Launch* launch = map.take(7);
+  REQUIRE(launch != nullptr);
+  CHECK_EQ(launch->shadow, 4);
+}
+
+TEST(launches_without_records_age_out_and_recent_ones_stay) {
+  CorrelationMap map;
+  constexpr uint32_t kLaunches = 3'000'000;
+  for (uint32_t id = 1; id <= kLaunches; ++id) map.insert(id, Launch{.shadow = id});
+  CHECK(map.take(1) == nullptr);
+  for (uint32_t id = kLaunches - 200'000; id <= kLaunches; ++id) {
+    const Launch* launch = map.take(id);
+    if (launch == nullptr || launch->shadow != id) bragg::test::fail(__FILE__, __LINE__, "a recent launch is lost");
+  }
+}
+
+TEST(metrics_add_up_and_only_changes_are_taken) {
+  bragg::MetricTable table;
+  table.add(5, MetricGroup::Device, 100, 8);
+  table.add(5, MetricGroup::Device, 50, 8);
+  table.add(5, MetricGroup::Host, 1000);
+  CHECK_EQ(table.take_changes().size(), 2);
+  CHECK_EQ(table.take_changes().size(), 0);
+  table.add(5, MetricGroup::Device, 300);
+  const auto changes = table.take_changes();
+  REQUIRE(changes.size() == 1);
+  CHECK_EQ(changes[0].count, 3);
+  CHECK_EQ(changes[0].total_ns, 450);
+  CHECK_EQ(changes[0].min_ns, 50);
+  CHECK_EQ(changes[0].max_ns, 300);
+  CHECK_EQ(changes[0].bytes, 16);
+}
+
+TEST(the_checksum_is_zlibs) {
+  const std::string text = "123456789";
+  CHECK_EQ(bragg::crc32({reinterpret_cast<const uint8_t*>(text.data()), text.size()}), 0xCBF43926u);
+  CHECK_EQ(bragg::crc32({}), 0);
+}
+
+TEST(chunks_are_laid_out_as_documented) {
+  const std::string path = scratch("layout.part");
+  bragg::CaptureWriter writer;
+  REQUIRE(writer.open(path) == 0);
+  Chunk chunk(ChunkType::Nodes, 3);
+  chunk.number(9);
+  const std::vector<uint32_t> parents{1, 2, 3};
+  chunk.column(std::span<const uint32_t>(parents));
+  writer.write(chunk);
+  writer.close();
+  const std::vector<uint8_t> bytes = bytes_of(path);
+  REQUIRE(bytes.size() == 16 + 24 + 24);
+  CHECK_EQ(std::string(bytes.begin(), bytes.begin() + 8), "BRAGGCAP");
+  CHECK_EQ(std::string(bytes.begin() + 16, bytes.begin() + 20), "CHNK");
+  CHECK_EQ(u32_at(bytes, 20), 4);   // type
+  CHECK_EQ(u32_at(bytes, 24), 3);   // rows
+  CHECK_EQ(u32_at(bytes, 28), 24);  // payload: number, three ids, padding
+  CHECK_EQ(u32_at(bytes, 32), bragg::crc32({&bytes[40], 24}));
+  CHECK_EQ(u32_at(bytes, 36), bragg::crc32({&bytes[16], 20}));
+  CHECK_EQ(u32_at(bytes, 48), 1);
+  CHECK_EQ(u32_at(bytes, 60), 0);
+  std::filesystem::remove(path);
+}
+
+TEST(a_full_disk_leaves_whole_chunks_and_says_so) {
+  bragg::CaptureWriter writer;
+  if (writer.open("/dev/full") == 0) writer.write(Chunk(ChunkType::End, 0));
+  CHECK_EQ(writer.error(), ENOSPC);
+}
+
+TEST(a_tree_capture_is_rewritten_when_snapshots_pile_up) {
+  const std::string path = scratch("compact.part");
+  bragg::SessionOptions options;
+  options.part_path = path;
+  bragg::Session session(options, 0);
+  REQUIRE(session.open() == 0);
+  const std::vector<bragg::Track> no_tracks;
+  for (int round = 0; round < 400; ++round) {
+    for (bragg::NodeId node = 0; node < 2000; ++node) session.count(node, MetricGroup::Host, 10);
+    session.flush(no_tracks, "{}");
+  }
+  CHECK(session.writer().size_bytes() < (9u << 20));  // 400 x 96 KB were written
+  session.finish(no_tracks, "{}", "{}");
+  CHECK_EQ(session.writer().error(), 0);
+  CHECK(std::filesystem::file_size(path) < (9u << 20));
+  std::filesystem::remove(path);
+}
+
+TEST(json_text_is_escaped) {
+  CHECK_EQ(bragg::JsonObject().put("a\"b", "line\nend").put("n", 3).text(), "{\"a\\\"b\":\"line\\u000aend\",\"n\":3}");
+}
+
+}  // namespace
