@@ -77,6 +77,18 @@ class Profile:
         """An inclusive metric over the whole run."""
         return self.inclusive(name)[0].item()  # type: ignore[no-any-return]
 
+    @property
+    def main_metric(self) -> str:
+        """The metric that answers where the time went: GPU time if there is any, else host time, else samples.
+
+        Raises:
+            UsageError: None of them was recorded.
+        """
+        for name in ("gpu_time", "host_time", "samples"):
+            if name in self.metrics and self.total(name) > 0:
+                return name
+        raise UsageError("this profile holds no time", hint="Record the program again: bragg run")
+
     def check(self) -> None:
         """Check the laws between the tables.
 

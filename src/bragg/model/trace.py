@@ -102,18 +102,26 @@ class FlowTable(Table):
 
 
 def launch_flows(slices: SliceTable, tracks: TrackTable) -> FlowTable:
-    """Arrows from each launch on a host thread to the device slices with its correlation id, by target."""
-    if not len(slices):
-        return FlowTable.empty()
+    """Arrows from each launch on a host thread to the first slice that it caused on each device track, by target.
+
+    A launch of a graph causes hundreds of slices in a row; an arrow to each would hide them.
+    """
     on_host = tracks.kind[slices.track] == TrackKind.HOST_THREAD
-    correlated = slices.correlation != 0
-    launches = np.flatnonzero(on_host & correlated)
-    targets = np.flatnonzero(~on_host & correlated)
-    if not len(launches) or not len(targets):
+    launches = np.flatnonzero(on_host & (slices.correlation != 0))
+    caused = np.flatnonzero(~on_host & (slices.correlation != 0))
+    if not len(launches) or not len(caused):
         return FlowTable.empty()
+    targets = caused[_first_of_each(slices.correlation[caused], slices.track[caused])]
     launches = launches[np.argsort(slices.correlation[launches], kind="stable")]
     ids = slices.correlation[launches]
-    wanted = slices.correlation[targets]
-    place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    found = ids[place] == wanted
+    place = np.minimum(np.searchsorted(ids, slices.correlation[targets]), len(ids) - 1)
+    found = ids[place] == slices.correlation[targets]
     return FlowTable(source=launches[place[found]], target=targets[found])
+
+
+def _first_of_each(ids: Int64Array, tracks: Int32Array) -> Int64Array:
+    """Index of the first row of each pair of id and track, ascending."""
+    order = np.lexsort((ids, tracks))
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (np.diff(ids[order]) != 0) | (np.diff(tracks[order]) != 0)
+    return np.sort(order[is_first])

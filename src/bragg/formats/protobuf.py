@@ -1,0 +1,107 @@
+"""Protocol buffer messages: one at a time, or one for each row of numpy columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.model.table import BoolArray, UInt8Array
+
+__all__ = ["Messages", "message", "number", "text"]
+
+_VARINT, _FIXED64, _LENGTH = 0, 1, 2
+_MAX_VARINT_BYTES = 10
+
+
+def number(field: int, value: int) -> bytes:
+    """A varint field."""
+    return _varint(field << 3 | _VARINT) + _varint(value)
+
+
+def text(field: int, value: str) -> bytes:
+    """A string field."""
+    return message(field, value.encode())
+
+
+def message(field: int, *content: bytes) -> bytes:
+    """A field that holds a message, or bytes."""
+    joined = b"".join(content)
+    return _varint(field << 3 | _LENGTH) + _varint(len(joined)) + joined
+
+
+def _varint(value: int) -> bytes:
+    """Seven bits a byte, lowest first; all but the last byte have the top bit set."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+class Messages:
+    """Messages of the same shape, one for each row; fields are appended in order.
+
+    Bytes are kept as columns with a mask of the rows that have them, so that a field is encoded for all rows at once.
+
+    Args:
+        rows: How many messages.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._columns: list[UInt8Array] = []
+        self._present: list[BoolArray] = []
+        self._lengths = np.zeros(rows, np.int64)
+
+    def numbers(self, field: int, values: NDArray[Any], where: BoolArray | None = None) -> Messages:
+        """A varint field, in the rows of `where`."""
+        present = self._tag(field << 3 | _VARINT, where)
+        self._varints(values.astype(np.uint64), present)
+        return self
+
+    def fixed64(self, field: int, values: NDArray[Any], where: BoolArray | None = None) -> Messages:
+        """A field of eight bytes: integers or doubles, in the rows of `where`."""
+        present = self._tag(field << 3 | _FIXED64, where)
+        for column in (
+            np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, 8).T
+        ):
+            self._append(column, present)
+        return self
+
+    def messages(self, field: int, inner: Messages, where: BoolArray | None = None) -> Messages:
+        """A field that holds the message of `inner` in the same row, in the rows of `where`."""
+        present = self._tag(field << 3 | _LENGTH, where)
+        self._varints(inner._lengths.astype(np.uint64), present)
+        for column, inner_present in zip(inner._columns, inner._present, strict=True):
+            self._append(column, inner_present & present)
+        return self
+
+    def encoded(self) -> bytes:
+        """All messages one after another, without anything between them."""
+        if not self._columns:
+            return b""
+        return np.stack(self._columns, axis=1)[np.stack(self._present, axis=1)].tobytes()
+
+    def _tag(self, tag: int, where: BoolArray | None) -> BoolArray:
+        present = np.ones(self._rows, np.bool_) if where is None else where
+        for byte in _varint(tag):
+            self._append(np.full(self._rows, byte, np.uint8), present)
+        return present
+
+    def _varints(self, values: NDArray[np.uint64], present: BoolArray) -> None:
+        for _ in range(_MAX_VARINT_BYTES):
+            rest = values >> np.uint64(7)
+            more = rest != 0
+            self._append((values & np.uint64(0x7F) | more.astype(np.uint64) << np.uint64(7)).astype(np.uint8), present)
+            present = present & more
+            if not present.any():
+                return
+            values = rest
+
+    def _append(self, column: UInt8Array, present: BoolArray) -> None:
+        self._columns.append(column)
+        self._present.append(present)
+        self._lengths += present
