@@ -49,7 +49,7 @@ def bragg_totals(directory: Path) -> dict[str, int]:
     contender = Bragg(directory, "shadow")
     run_program(contender)
     profile = bragg.load(contender.profile_path)
-    kernels = profile.tree.frames.kind[profile.tree.frame] == FrameKind.KERNEL
+    kernels = profile.tree.kind == FrameKind.KERNEL
     return {name: int(profile.own(f"gpu_{name}")[kernels].sum()) for name in ("count", "time")}
 
 

@@ -53,7 +53,7 @@ def bragg_rows(directory: Path) -> list[dict[str, Any]]:
     contender = Bragg(directory, "shadow", "trace")
     finish_s = record(contender)
     profile = bragg.load(contender.profile_path)
-    kind = profile.tree.frames.kind[profile.tree.frame[profile.slices.node]]
+    kind = profile.tree.kind[profile.slices.node]
     kernels = int((kind == FrameKind.KERNEL).sum())
     if kernels < EVENTS:
         raise RuntimeError(f"{kernels} kernels were recorded, at least {EVENTS} ran")

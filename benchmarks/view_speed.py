@@ -49,7 +49,7 @@ def synthetic_profile(nodes: int = NODES) -> Profile:
         if not is_kernel:
             inner.append(node)
     tree = CallTree(parent=np.array(parent, np.int32), frame=np.array(frame, np.int32), frames=frames)
-    leaf = frames.kind[tree.frame] == FrameKind.KERNEL
+    leaf = tree.kind == FrameKind.KERNEL
     weights = np.random.default_rng(0).lognormal(10, 2, nodes).astype(np.int64)
     metrics = {
         "gpu_time": Metric("gpu_time", "ns", MetricKind.INCLUSIVE, np.where(leaf, weights, 0)),

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bragg.model import FrameKind, TrackKind
+from tests.gpu.conftest import Recorded, kernel_count, kernel_nodes, names_above
+
+pytestmark = pytest.mark.cuda
+Run = Callable[..., Recorded]
+Python = Callable[..., list[str]]
+TRAINING_SCOPES = {"setup", "forward", "backward", "update"}
+
+
+def test_training_agrees_with_torch_profiler(run: Run, python: Python) -> None:
+    profile = run("training.py", "--context", "shadow").profile
+    count, time_ns = map(int, python("training.py", "torch")[-1].split())
+    assert kernel_count(profile) == count
+    assert profile.own("gpu_time")[kernel_nodes(profile)].sum() == pytest.approx(time_ns, rel=0.02)
+
+
+def test_every_kernel_of_training_is_in_the_scope_that_caused_it(run: Run) -> None:
+    profile = run("training.py", "--context", "shadow").profile
+    assert all(TRAINING_SCOPES & set(names_above(profile, node)) for node in kernel_nodes(profile))
+
+
+def test_autograd_threads_inherit_the_scope_of_the_code_that_called_backward(run: Run) -> None:
+    profile = run("training.py", "--context", "shadow").profile
+    # Two linear layers: at least two matrix products a layer and step, less the gradient of the input.
+    assert kernel_count(profile, under="backward") >= 10 * 3
+
+
+def test_python_context_shows_the_call_path_of_a_kernel(run: Run) -> None:
+    profile = run("training.py", "--context", "python").profile
+    paths = [names_above(profile, node) for node in kernel_nodes(profile, under="forward")]
+    assert paths
+    assert all(path.index("main") < path.index("train_step") < path.index("forward") for path in paths)
+
+
+def test_triton_launches_are_counted_exactly(run: Run) -> None:
+    profile = run("triton_loop.py", "--context", "shadow").profile
+    nodes = [node for node in kernel_nodes(profile, under="loop") if profile.tree.label(node) == "increment"]
+    assert profile.own("gpu_count")[nodes].sum() == 200
+
+
+def test_graph_kernels_are_counted_under_the_scope_of_the_replay(run: Run) -> None:
+    assert kernel_count(run("graph.py", "--context", "shadow").profile, under="replay") == 50 * 20
+
+
+def test_every_stream_is_a_lane_of_its_own(run: Run) -> None:
+    profile = run("streams.py", "--data", "trace").profile
+    kernels = profile.tree.kind[profile.slices.node] == FrameKind.KERNEL
+    lanes = profile.slices.track[kernels]
+    assert {int(kind) for kind in profile.tracks.kind[lanes]} == {TrackKind.GPU_STREAM}
+    sleeping = [int((lanes == lane).sum()) for lane in set(lanes)]
+    assert sorted(sleeping)[-2:] == [40, 40]
+
+
+def test_launches_point_to_their_kernels(run: Run) -> None:
+    profile = run("streams.py", "--data", "trace").profile
+    assert len(profile.flows) >= 80
+
+
+def test_deactivated_session_records_nothing(python: Python) -> None:
+    assert python("toggling.py") == ["20"]
+
+
+def test_process_that_forks_before_cuda_gives_two_profiles(run: Run) -> None:
+    profiles = run("forking.py", "--context", "shadow").profiles
+    assert sorted(kernel_count(profile, "parent") + kernel_count(profile, "child") for profile in profiles) == [31, 31]
+
+
+def test_taken_subscriber_slot_is_named(python: Python) -> None:
+    assert "another tool holds the only CUPTI subscription" in "\n".join(python("slot_taken.py"))
+
+
+def test_killed_process_loses_nothing_that_was_flushed(run: Run) -> None:
+    assert kernel_count(run("killed.py", "--context", "shadow", expect=137).profile, under="work") == 100
+
+
+@pytest.mark.parametrize("package", ["triton/backends/nvidia/lib/cupti", "nvidia/cu13/lib"])
+def test_each_release_of_cupti_gives_the_same_counts(run: Run, package: str) -> None:
+    directory = cupti_directory(package)
+    profile = run("driver_api.py", "--context", "shadow", BRAGG_CUPTI_DIR=str(directory)).profile
+    assert kernel_count(profile, under="driver") == 25
+    memory = profile.tree.kind == FrameKind.MEMORY
+    assert profile.own("gpu_count")[memory].sum() == 15
+    assert profile.own("gpu_bytes")[memory].sum() == 15 * 4096
+
+
+def cupti_directory(package: str) -> Path:
+    """Where an installed framework keeps its CUPTI; packages that are not installed skip the test."""
+    spec = importlib.util.find_spec(package.split("/")[0])
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip(f"{package} is not installed")
+    for root in spec.submodule_search_locations:
+        directory = Path(root).parent / package
+        if directory.is_dir():
+            return directory
+    pytest.skip(f"{package} is not installed")
