@@ -90,7 +90,7 @@ def kernel_count(profile: Profile, under: str = "") -> int:
 def kernel_nodes(profile: Profile, under: str = "") -> np.ndarray:
     """Nodes of kernels: int [n]."""
     tree = profile.tree
-    kernels = np.flatnonzero(tree.frames.kind[tree.frame] == FrameKind.KERNEL)
+    kernels = np.flatnonzero(tree.kind == FrameKind.KERNEL)
     return np.array([node for node in kernels if not under or under in names_above(profile, node)], int)
 
 

@@ -23,17 +23,8 @@ def main() -> None:
     directory = parser.parse_args().directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as profiles:
-        command = [
-            sys.executable,
-            "-m",
-            "bragg",
-            "run",
-            "--backend",
-            "cuda",
-            "-o",
-            f"{profiles}/run.bragg",
-            str(PROGRAM),
-        ]
+        output = f"{profiles}/run.bragg"
+        command = [sys.executable, "-m", "bragg", "run", "--backend", "cuda", "-o", output, str(PROGRAM)]
         subprocess.run(command, check=True, env={**os.environ, "BRAGG_DUMP_BUFFERS": str(directory)})
     for path in sorted(directory.iterdir()):
         print(f"{path.name}: {path.stat().st_size} bytes")
