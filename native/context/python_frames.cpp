@@ -13,15 +13,6 @@ void set_python_layout(const PythonLayout& layout) {
   detail::python_layout.store(layout.is_valid != 0 ? &kept.emplace_back(layout) : nullptr, std::memory_order_release);
 }
 
-uint32_t walk_python_frames(RawFrame* out, uint32_t capacity, const void* stop_frame) noexcept {
-  uint32_t count = 0;
-  PythonFrameIterator frames;
-  while (count < capacity && frames.next(out[count])) {
-    if (out[count++].frame == stop_frame) break;
-  }
-  return count;
-}
-
 const void* current_python_frame() noexcept {
   RawFrame innermost{};
   PythonFrameIterator frames;

@@ -3,6 +3,7 @@
 //
 // Threads: any, each for itself. Meant for calls out of Python (driver callbacks, C functions). A signal handler may
 // use it only where the interpreter cannot be between linking and filling a frame.
+// Default visibility marks what the extension module uses too.
 #pragma once
 
 #include <atomic>
@@ -92,9 +93,6 @@ class PythonFrameIterator {
   const PythonLayout* layout_;
   const void* frame_ = nullptr;
 };
-
-// Writes up to `capacity` frames, innermost first and up to and including `stop_frame` (null: all); returns how many.
-[[nodiscard]] uint32_t walk_python_frames(RawFrame* out, uint32_t capacity, const void* stop_frame) noexcept;
 
 // Identity of the innermost frame; null on a thread without Python.
 [[nodiscard]] const void* current_python_frame() noexcept;

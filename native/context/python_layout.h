@@ -13,7 +13,7 @@ struct PythonLayout {
   uint32_t version_hex;  // PY_VERSION_HEX of the headers
   uint32_t is_valid;     // 0: this interpreter cannot be read (free-threaded)
 
-  // The thread state of the calling thread, without the GIL; null on a thread that never ran Python.
+  // The thread state of the calling thread, without the GIL; null on a thread without Python.
   void* (*thread_state)(void);
 
   // Thread state -> innermost frame. 3.11 and 3.12 go through a record on the C stack ("cframe").

@@ -163,19 +163,6 @@ TEST(the_innermost_frame_may_be_behind_a_record_on_the_c_stack) {
   CHECK_EQ(frames[0].instruction_offset, 0u);
 }
 
-TEST(a_walk_stops_at_the_capacity_and_after_the_stop_frame) {
-  const Code code;
-  std::array<IndexFrame, 5> chain{};
-  for (size_t i = 0; i < chain.size(); ++i) chain[i] = {1, i + 1 < chain.size() ? &chain[i + 1] : nullptr, &code, 0};
-  const Interpreter interpreter(index_layout(), chain.data());
-  std::array<RawFrame, 8> out{};
-  CHECK_EQ(bragg::walk_python_frames(out.data(), 8, nullptr), 5u);
-  CHECK_EQ(bragg::walk_python_frames(out.data(), 3, nullptr), 3u);
-  CHECK_EQ(bragg::walk_python_frames(out.data(), 8, &chain[1]), 2u);
-  CHECK(out[1].frame == &chain[1]);
-  CHECK_EQ(bragg::walk_python_frames(out.data(), 0, nullptr), 0u);
-}
-
 TEST(a_thread_without_python_has_no_frames) {
   const Code code;
   IndexFrame frame{1, nullptr, &code, 0};
