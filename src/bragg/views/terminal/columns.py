@@ -74,8 +74,8 @@ def choose_names(profile: Profile, requested: Sequence[str], defaults: Sequence[
     if requested:
         return [_resolve(name, available) for name in requested]
     side = "gpu" if "gpu_time" in profile.metrics and profile.total("gpu_time") else "host"
-    chosen = [name for name in (f"{side}_{ending}" for ending in defaults) if name in available]
-    return chosen or available[:1]
+    usual = [name for name in (f"{side}_{ending}" for ending in defaults) if name in available]
+    return [name for name in usual if _has_values(profile, name)] or usual[:1] or available[:1]
 
 
 def tree_columns(profile: Profile, names: Sequence[str]) -> list[Column]:
@@ -102,6 +102,10 @@ def _column(name: str, metrics: Mapping[str, Metric], values: Mapping[str, Float
     elif metric.kind is MetricKind.EXCLUSIVE:
         total = float(column_values.sum())
     return Column(name, metric.unit, metric.kind, column_values, total)
+
+
+def _has_values(profile: Profile, name: str) -> bool:
+    return all(np.nan_to_num(profile.own(part)).any() for part in _AVERAGES.get(name, (name,)))
 
 
 def _source(name: str) -> str:

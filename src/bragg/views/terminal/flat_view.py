@@ -20,7 +20,7 @@ from bragg.views.terminal.style import Style
 from bragg.views.terminal.units import count_text, share_text
 from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["FlatView", "flat_lines", "flat_notes", "flat_view"]
+__all__ = ["FlatView", "flat_lines", "flat_view", "table_lines"]
 
 _DEFAULT_METRICS = ("time", "count", "time_avg", "time_min", "time_max")
 _LEAST_NAME_WIDTH = 20
@@ -49,7 +49,6 @@ class FlatView:
     def to_json(self) -> dict[str, Any]:
         """JSON values: rows in the order of the text."""
         return {
-            "view": "flat",
             "metrics": json_columns(self.columns),
             "rows": [
                 {**json_frame(self.labels, int(self.frames[row])), **json_values(self.columns, row)}
@@ -86,6 +85,11 @@ def flat_view(profile: Profile, options: ViewOptions) -> FlatView:
 
 
 def flat_lines(view: FlatView, style: Style) -> list[str]:
+    """The table, and what it does not show."""
+    return [*table_lines(view, style), *map(style.dim, _notes(view))]
+
+
+def table_lines(view: FlatView, style: Style) -> list[str]:
     """Column headers and one line for each row."""
     numbers = NumberTable(view.columns, view.shown.tolist(), style)
     room = None if style.width is None or view.labels.full else max(style.width - numbers.width - 2, _LEAST_NAME_WIDTH)
@@ -98,8 +102,7 @@ def flat_lines(view: FlatView, style: Style) -> list[str]:
     ]
 
 
-def flat_notes(view: FlatView) -> list[str]:
-    """What the table does not show."""
+def _notes(view: FlatView) -> list[str]:
     if not view.n_hidden:
         return view.notes
     first = view.columns[0]

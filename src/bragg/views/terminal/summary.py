@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
-from bragg.views.terminal.flat_view import flat_lines, flat_view
+from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.folding import FoldedProfile, fold_libraries
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.run_facts import RunFacts
@@ -60,7 +60,7 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style) -> Iterator[str]
         if busy:
             shares = ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
             yield f"{shares} of the {time_text(facts.gpu_span_ns)} from first to last GPU work"
-        yield from flat_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS)), style)
+        yield from table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS)), style)
         yield from _hottest_paths(profile, "gpu_time", 1, style)
         if has_host_time and max(busy.values(), default=1.0) < _BUSY_GPU:
             yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS_OF_IDLE_GPU, style)

@@ -56,7 +56,6 @@ class TreeView:
     def to_json(self) -> dict[str, Any]:
         """JSON values: rows in the order of the text, each with the id of its parent."""
         return {
-            "view": "tree",
             "metrics": json_columns(self.columns),
             "rows": list(self._json_rows()),
             "hidden_call_paths": self.outline.n_hidden,

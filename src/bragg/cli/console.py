@@ -1,0 +1,58 @@
+"""Where text goes: data to stdout, talk to stderr; and what each of them can show."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+import click
+
+from bragg.views.terminal.style import Style
+
+__all__ = ["JSON_SCHEMA", "error_lines", "say", "stream_style", "write_json", "write_lines"]
+
+# Raised when a reader of the JSON would have to change.
+JSON_SCHEMA = "bragg/1"
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines of data to stdout."""
+    click.echo("\n".join(lines), color=True)
+
+
+def write_json(view: str, values: dict[str, Any]) -> None:
+    """Write one JSON object to stdout, on one line, with the name of its schema first."""
+    click.echo(json.dumps({"schema": JSON_SCHEMA, "view": view, **values}, ensure_ascii=False))
+
+
+def say(lines: Iterable[str]) -> None:
+    """Talk to the user on stderr."""
+    click.echo("\n".join(lines), err=True, color=True)
+
+
+def stream_style(stream: TextIO) -> Style:
+    """What a stream can show.
+
+    `NO_COLOR` and `FORCE_COLOR` decide over colour, else a terminal has it; `COLUMNS` decides over the width of lines,
+    else a terminal has one and a file has no limit.
+    """
+    is_terminal = stream.isatty()
+    colour = bool(os.environ.get("FORCE_COLOR")) or (is_terminal and os.environ.get("TERM") != "dumb")
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() else shutil.get_terminal_size().columns if is_terminal else None
+    return Style(
+        colour=colour and not os.environ.get("NO_COLOR"),
+        unicode=(stream.encoding or "").lower().startswith("utf"),
+        width=width or None,
+    )
+
+
+def error_lines(message: str, hint: str) -> list[str]:
+    """An error and what to do about it, one line each."""
+    style = stream_style(sys.stderr)
+    lines = [f"{style.bad('error:')} {' '.join(message.split())}"]
+    return [*lines, f"hint: {' '.join(hint.split())}"] if hint else lines

@@ -1,0 +1,64 @@
+"""`bragg export`: a profile for another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bragg.cli.console import say, write_json
+from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.errors import UsageError
+from bragg.registry import FORMATS
+
+__all__ = ["export"]
+
+_EPILOG = """\b
+Examples:
+  bragg export train.bragg -f perfetto -o train.perfetto-trace
+  bragg export train.bragg -o train.speedscope.json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@file_argument
+@click.option(
+    "-f", "--format", "format_name", metavar="FORMAT", help="hatchet, chrome, perfetto, speedscope, collapsed."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name of the new file.")
+@click.option("--force", is_flag=True, help="Overwrite OUT.")
+@click.option("--json", "as_json", is_flag=True, help="What was written, as one JSON object on stdout.")
+def export(file: Path | None, format_name: str | None, output: Path | None, force: bool, as_json: bool) -> None:
+    """Write FILE in the format of another tool.
+
+    Without FORMAT, the suffix of OUT decides; without OUT, it is FILE with the suffix of FORMAT.
+    """
+    from bragg import formats
+    from bragg.views.terminal.units import bytes_text
+
+    path = newest_profile(file)
+    name = format_name or _format_of(output)
+    target = output or path.with_suffix(FORMATS[name].suffix)
+    if target.exists() and not force:
+        raise UsageError(f"{target} exists", hint="Choose another name with -o, or overwrite it with --force")
+    formats.export(formats.load(path), name, target)
+    size_bytes = target.stat().st_size
+    if as_json:
+        write_json("export", {"file": str(target), "format": name, "size_bytes": size_bytes})
+    else:
+        say([f"Wrote {target} ({bytes_text(size_bytes)}). Next: {FORMATS[name].description}"])
+
+
+def _format_of(output: Path | None) -> str:
+    """The format whose suffix a file name has, the longest one.
+
+    Raises:
+        UsageError: There is no name, or no format with its suffix.
+    """
+    known = "Choose one with -f: " + ", ".join(name for name, format_ in FORMATS.items() if format_.write)
+    if output is None:
+        raise UsageError("neither format nor output is given", hint=known)
+    fitting = [name for name, format_ in FORMATS.items() if format_.write and output.name.endswith(format_.suffix)]
+    if not fitting:
+        raise UsageError(f"no format has the suffix of {output.name}", hint=known)
+    return max(fitting, key=lambda name: len(FORMATS[name].suffix))

@@ -1,0 +1,73 @@
+"""The command `bragg`: runs a verb and turns what goes wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Sequence
+
+import click
+
+import bragg
+from bragg.cli.console import error_lines, say
+from bragg.cli.verbs import VerbGroup
+from bragg.errors import BraggError
+
+__all__ = ["main"]
+
+_INTERNAL_ERROR = 1
+_USAGE_ERROR = 2
+_INTERRUPTED = 130
+
+
+@click.group(
+    cls=VerbGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Examples:  bragg run train.py   |   bragg view train.bragg",
+)
+@click.version_option(bragg.__version__, message="bragg %(version)s")
+@click.pass_context
+def command_line(context: click.Context) -> None:
+    """Find where the time of a GPU program goes: Python, framework, kernel."""
+    if context.invoked_subcommand is None:
+        from bragg.cli.welcome import welcome_lines
+
+        click.echo("\n".join(welcome_lines()))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line.
+
+    Args:
+        arguments: Without the program's name; None takes those of this process.
+
+    Returns:
+        The exit code; README and `bragg --help` list them.
+    """
+    try:
+        code = command_line.main(
+            None if arguments is None else list(arguments), prog_name="bragg", standalone_mode=False
+        )
+    except BraggError as error:
+        return _report(error.message, error.hint, error.exit_code)
+    except click.Abort:
+        return _INTERRUPTED
+    except click.ClickException as error:
+        return _report(error.format_message(), _usage_hint(error), _USAGE_ERROR)
+    except Exception as error:  # noqa: BLE001
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return _report(f"bragg failed: {text}", "BRAGG_LOG=debug shows where; please report it", _INTERNAL_ERROR)
+    return code if isinstance(code, int) else 0
+
+
+def _report(message: str, hint: str, exit_code: int) -> int:
+    if os.environ.get("BRAGG_LOG") == "debug":
+        traceback.print_exc()
+    say(error_lines(message, hint))
+    return exit_code
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"Try: {context.command_path} --help" if context else ""

@@ -1,0 +1,105 @@
+"""`bragg recover`: profiles of what a killed run left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bragg.cli.console import error_lines, say, write_json
+from bragg.errors import BadFile, BraggError, UsageError
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
+
+__all__ = ["recover"]
+
+_EPILOG = """\b
+Examples:
+  bragg recover .bragg-x1y2z3
+  bragg recover .bragg-x1y2z3/4711.part -o train.bragg
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name of the profile, or a directory."
+)
+@click.option("--json", "as_json", is_flag=True, help="What was written, as one JSON object on stdout.")
+def recover(source: Path, output: Path | None, as_json: bool) -> None:
+    """Turn SOURCE, a capture (.part) or a directory of captures, into profiles.
+
+    The captures stay where they are. Existing profiles are not overwritten: the new ones are numbered.
+    """
+    captures = _captures(source)
+    written, errors = [], []
+    for capture in captures:
+        try:
+            written.append(_finish(capture, _wished_name(capture, output, len(captures))))
+        except BraggError as error:
+            errors.append(error)
+    if not written:
+        raise errors[0]
+    for error in errors:
+        say(error_lines(error.message, error.hint))
+    _report(written, as_json)
+
+
+def _captures(source: Path) -> list[Path]:
+    """The captures at a path, at least one.
+
+    Raises:
+        BadFile: There is none.
+    """
+    if not source.is_dir():
+        return [source]
+    captures = sorted(source.glob("*.part"))
+    if not captures:
+        raise BadFile(
+            f"there is no .part file in {source}", hint="Captures are in the .bragg-* directory beside a profile"
+        )
+    return captures
+
+
+def _wished_name(capture: Path, output: Path | None, n_captures: int) -> Path:
+    if output is None or output.is_dir():
+        return (output or Path()) / f"recovered-{capture.stem}.bragg"
+    if n_captures > 1:
+        raise UsageError(f"there are {n_captures} captures but one output", hint="Give a directory with -o")
+    return output
+
+
+def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
+    """Write the profile of a capture under a name that is free.
+
+    Raises:
+        BadFile: The capture cannot be used, or the profile cannot be written.
+        NothingRecorded: The capture holds no measurement.
+    """
+    from bragg import formats
+    from bragg.record.output import claim
+
+    try:
+        path = claim(wished, set(), force=False)
+    except OSError as error:
+        raise BadFile(f"cannot write {wished}: {error.strerror}", hint="Choose another place with -o") from error
+    try:
+        return path, formats.finish(capture, path)
+    except BraggError:
+        path.unlink()
+        raise
+
+
+def _report(written: list[tuple[Path, Profile]], as_json: bool) -> None:
+    from bragg.views.terminal.run_facts import RunFacts
+    from bragg.views.terminal.units import bytes_text
+
+    warnings = {path: list(RunFacts(profile.meta).warnings()) for path, profile in written}
+    if as_json:
+        write_json("recover", {"profiles": [{"file": str(path), "warnings": warnings[path]} for path, _ in written]})
+        return
+    for path, _ in written:
+        lines = [f"{path}: {warning}" for warning in warnings[path]]
+        say([*lines, f"Wrote {path} ({bytes_text(path.stat().st_size)}). Next: bragg view {path}"])

@@ -1,0 +1,94 @@
+"""What `bragg run` says at the end of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bragg.model import Profile
+from bragg.views.terminal.flat_view import flat_view
+from bragg.views.terminal.run_facts import RunFacts
+from bragg.views.terminal.style import Style
+from bragg.views.terminal.summary import summary_lines
+from bragg.views.terminal.units import bytes_text, count_text
+from bragg.views.terminal.view_options import ViewOptions
+
+__all__ = ["RunReport"]
+
+_N_HOT_ROWS = 5
+_N_NOTES = 1
+
+
+@dataclass(frozen=True, eq=False)
+class RunReport:
+    """The profiles of a run, and what is worth saying of them.
+
+    Attributes:
+        exit_code: Of the target; negative: the signal that ended it.
+        duration_s: Wall time of the target.
+        profiles: Path and content of each, at least one.
+        n_empty: Processes that recorded nothing.
+        notes: What could not be recorded.
+    """
+
+    exit_code: int
+    duration_s: float
+    profiles: list[tuple[Path, Profile]]
+    n_empty: int
+    notes: list[str]
+
+    @property
+    def main(self) -> tuple[Path, Profile]:
+        """The profile that says most about the time: launchers and helpers record little."""
+        return max(self.profiles, key=lambda item: tuple(_total(item[1], name) for name in ("gpu_time", "host_time")))
+
+    def lines(self, style: Style, *, summary: bool, every_process: bool) -> list[str]:
+        """At most 15 lines, but one more for each process if every process is asked for."""
+        lines = summary_lines(self.main[1], style) if summary else []
+        notes = self.notes if every_process else self.notes[:_N_NOTES]
+        lines += [style.warning(f"note: {note}") for note in notes]
+        if every_process:
+            lines += [self._process_line(path, profile) for path, profile in self.profiles]
+        return [*lines, self._wrote_line()]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values; the hottest kernels or functions are those of the profile that says most."""
+        path, profile = self.main
+        return {
+            "exit_code": self.exit_code,
+            "duration_s": round(self.duration_s, 6),
+            "profiles": [_profile_json(path, profile) for path, profile in self.profiles],
+            "empty_processes": self.n_empty,
+            "notes": self.notes,
+            "hottest": {"file": str(path), **flat_view(profile, ViewOptions(max_lines=_N_HOT_ROWS)).to_json()},
+        }
+
+    def _wrote_line(self) -> str:
+        path, profile = self.main
+        others = f" and {count_text(len(self.profiles) - 1, 'more profile')}" if len(self.profiles) > 1 else ""
+        size = bytes_text(path.stat().st_size)
+        return f"Wrote {path} ({size}, {RunFacts(profile.meta).cost}){others}. Next: bragg view {path}"
+
+    @staticmethod
+    def _process_line(path: Path, profile: Profile) -> str:
+        facts = RunFacts(profile.meta)
+        size = bytes_text(path.stat().st_size)
+        return f"process {profile.meta.get('pid')}: {path} ({size}, {facts.cost}), backend {facts.backend}, {facts.command}"
+
+
+def _total(profile: Profile, metric: str) -> float:
+    return profile.total(metric) if metric in profile.metrics else 0.0
+
+
+def _profile_json(path: Path, profile: Profile) -> dict[str, Any]:
+    facts = RunFacts(profile.meta)
+    return {
+        "file": str(path),
+        "size_bytes": path.stat().st_size,
+        "pid": profile.meta.get("pid"),
+        "backend": facts.backend,
+        "dropped": facts.n_dropped,
+        "overhead": facts.overhead,
+        "warnings": list(facts.warnings()),
+    }
