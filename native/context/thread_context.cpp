@@ -146,15 +146,12 @@ void ThreadContext::push(Source source, FrameId frame) noexcept {
   Entry& entry = entries_[depth_];
   entry.nodes.shadow = tree.child(outer.shadow, frame);
   entry.nodes.python = entry.nodes.shadow;
-  entry.python_frame = nullptr;
-  entry.instruction = 0;
+  entry.opened_in = {};
   if (recording_state.python.load(std::memory_order_relaxed) != 0) {
     entry.nodes.python = tree.child(outer.python, frame);
-    RawFrame innermost{};
-    if (PythonFrameIterator frames; frames.next(innermost)) {
-      entry.python_frame = innermost.frame;
-      entry.instruction = innermost.instruction_offset;
-    }
+    PythonFrameIterator frames;
+    for (RawFrame& raw : entry.opened_in.frames)
+      if (!frames.next(raw)) break;
   }
   entry.mask = recording_state.active.load(std::memory_order_relaxed);
   entry.source = source;
@@ -197,19 +194,25 @@ ContextNodes ThreadContext::here() noexcept {
   return nodes;
 }
 
+bool ThreadContext::OpeningFrames::contains(const RawFrame& raw) const noexcept {
+  return std::any_of(std::begin(frames), std::end(frames),
+                     [&](const RawFrame& opener) { return opener.frame == raw.frame && opener.code == raw.code; });
+}
+
 NodeId ThreadContext::python_node(NodeId outer) noexcept {
-  const Entry* top = depth_ > 0 ? &entries_[depth_ - 1] : nullptr;
-  const void* scope_frame = top != nullptr ? top->python_frame : nullptr;
+  static constexpr OpeningFrames kNoFrames{};
+  const OpeningFrames& opened_in = depth_ > 0 ? entries_[depth_ - 1].opened_in : kNoFrames;
   std::array<RawFrame, kMaxPathFrames> frames;
   uint32_t count = 0;
   uint64_t hash = 1;
   PythonFrameIterator iterator;
   for (RawFrame raw{}; count < kMaxPathFrames && iterator.next(raw) && raw.frame != root_frame_; ++count) {
-    if (count == 0 && top != nullptr && raw.frame == scope_frame && raw.instruction_offset == top->instruction)
-      return outer;  // no Python ran since the scope was entered: an operator inside an operator
+    const RawFrame& opener = opened_in.frames[0];
+    if (count == 0 && raw.frame == opener.frame && raw.instruction_offset == opener.instruction_offset)
+      return outer;  // no Python ran since the entry was opened: an operator inside an operator
     frames[count] = raw;
     hash = mix(mix(hash, address(raw.code)), raw.instruction_offset);
-    if (raw.frame == scope_frame) {
+    if (opened_in.contains(raw)) {
       ++count;
       break;
     }

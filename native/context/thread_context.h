@@ -61,10 +61,16 @@ class ThreadContext {
   std::atomic<uint64_t> own_ns{0};
 
  private:
+  // The frames an entry was opened in, innermost first. Several, because the innermost may be a helper that has returned
+  // since, like the __enter__ of a context manager; with the code, because frame addresses are reused.
+  struct OpeningFrames {
+    static constexpr uint32_t kCount = 4;
+    RawFrame frames[kCount];
+    [[nodiscard]] bool contains(const RawFrame& raw) const noexcept;
+  };
   struct Entry {
     ContextNodes nodes;
-    const void* python_frame;
-    uint32_t instruction;
+    OpeningFrames opened_in;
     SessionMask mask;
     int64_t start_ns;
     Source source;
