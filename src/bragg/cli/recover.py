@@ -34,16 +34,17 @@ def recover(source: Path, output: Path | None, as_json: bool) -> None:
     The captures stay where they are. Existing profiles are not overwritten: the new ones are numbered.
     """
     captures = _captures(source)
-    written, errors = [], []
+    written: list[tuple[Path, Profile]] = []
+    failures: list[BraggError] = []
     for capture in captures:
         try:
             written.append(_finish(capture, _wished_name(capture, output, len(captures))))
         except BraggError as error:
-            errors.append(error)
+            failures.append(error)
     if not written:
-        raise errors[0]
-    for error in errors:
-        say(error_lines(error.message, error.hint))
+        raise failures[0]
+    for failure in failures:
+        say(error_lines(failure.message, failure.hint))
     _report(written, as_json)
 
 

@@ -68,7 +68,7 @@ class _RunCommand(click.Command):
 def run(target: tuple[str, ...], verbose: bool, no_summary: bool, as_json: bool, **choices: Any) -> int:
     """Run a program and record where its time goes.
 
-    TARGET is `script.py args…`, `-m module args…`, `pytest args…`, or `-- command args…`; what follows it belongs to it.
+    TARGET is `script.py args…`, `-m module args…`, `pytest args…`, or `-- command args…`; what follows belongs to it.
     Its child processes are recorded too, one profile each. The exit code is that of the target.
     """
     from bragg.record import RecordConfig, run_target

@@ -73,8 +73,8 @@ class RunReport:
     @staticmethod
     def _process_line(path: Path, profile: Profile) -> str:
         facts = RunFacts(profile.meta)
-        size = bytes_text(path.stat().st_size)
-        return f"process {profile.meta.get('pid')}: {path} ({size}, {facts.cost}), backend {facts.backend}, {facts.command}"
+        what = f"{bytes_text(path.stat().st_size)}, {facts.cost}, backend {facts.backend}"
+        return f"process {profile.meta.get('pid')}: {path} ({what}): {facts.command}"
 
 
 def _total(profile: Profile, metric: str) -> float:

@@ -1,0 +1,1 @@
+"""What `bragg doctor` looks at: each check is a function of the surroundings."""

@@ -1,0 +1,134 @@
+"""Checks of GPUs, their drivers, and who else wants to measure them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bragg.cli.checks.check import Check, State, Surroundings, note, ok
+from bragg.cli.machine import nvidia_driver_version, nvidia_gpu_names
+
+__all__ = ["CHECKS", "GPU_TIMES"]
+
+GPU_TIMES = "GPU times"
+_OWN_LIBRARY = "libbragg_core"
+
+
+def check_gpu(surroundings: Surroundings) -> Check:
+    """There is an NVIDIA GPU."""
+    names = nvidia_gpu_names(surroundings.root / "proc/driver/nvidia")
+    devices = [device.get("name", "") for device in surroundings.probe.get("devices", [])]
+    found = ", ".join(devices or names)
+    return ok("NVIDIA GPU", found) if found else note("NVIDIA GPU", "none", blocks=GPU_TIMES)
+
+
+def check_driver(surroundings: Surroundings) -> Check:
+    """The NVIDIA driver is loaded."""
+    release = nvidia_driver_version(surroundings.root / "proc/driver/nvidia")
+    return ok("NVIDIA driver", release) if release else note("NVIDIA driver", "not loaded", blocks=GPU_TIMES)
+
+
+def check_amd(surroundings: Surroundings) -> Check:
+    """AMD GPUs, which are not recorded yet."""
+    if not (surroundings.root / "dev/kfd").exists():
+        return ok("AMD GPU", "none")
+    return note("AMD GPU", "present, and not recorded by this version", blocks="GPU times of AMD GPUs")
+
+
+def check_cupti_library(surroundings: Surroundings) -> Check:
+    """CUPTI is installed somewhere."""
+    candidates = surroundings.probe.get("candidates", [])
+    if candidates:
+        return ok("CUPTI library", f"{candidates[0]}" + (f" and {len(candidates) - 1} more" if candidates[1:] else ""))
+    return _for_gpu(
+        surroundings, "CUPTI library", "not found", "Set BRAGG_CUPTI_DIR, or: pip install nvidia-cuda-cupti"
+    )
+
+
+def check_cupti(surroundings: Surroundings) -> Check:
+    """CUPTI accepts bragg as its subscriber, in a process of its own."""
+    cuda: Mapping[str, Any] = surroundings.probe.get("cuda", {})
+    if cuda.get("state") == "attached":
+        return ok("CUPTI", f"version {cuda.get('cupti_version')} with driver {cuda.get('driver_version')}")
+    reason = str(cuda.get("reason") or surroundings.probe.get("error") or "not tried")
+    return _for_gpu(surroundings, "CUPTI", reason, "See the checks around this one")
+
+
+def check_cuda_door(surroundings: Surroundings) -> Check:
+    """No other tool is injected into CUDA programs."""
+    return _door(surroundings, "CUDA_INJECTION64_PATH", "GPU times")
+
+
+def check_itt_door(surroundings: Surroundings) -> Check:
+    """No other tool collects ITT tasks."""
+    return _door(surroundings, "INTEL_LIBITTNOTIFY64", "PyTorch operators in call paths")
+
+
+def check_nvtx_door(surroundings: Surroundings) -> Check:
+    """No image sets CUPTI itself as the NVTX tool, which takes its only subscription."""
+    holder = surroundings.environ.get("NVTX_INJECTION64_PATH", "")
+    if "cupti" not in holder:
+        return ok("NVTX_INJECTION64_PATH", holder or "not set")
+    return Check("NVTX_INJECTION64_PATH", State.LIMITED, holder, GPU_TIMES, "Unset it: CUPTI has one subscriber")
+
+
+def check_visible_devices(surroundings: Surroundings) -> Check:
+    """CUDA_VISIBLE_DEVICES does not hide every GPU."""
+    value = surroundings.environ.get("CUDA_VISIBLE_DEVICES")
+    if value is None:
+        return ok("CUDA_VISIBLE_DEVICES", "not set: all GPUs")
+    if value.strip() in ("", "-1", "NoDevFiles"):
+        return _for_gpu(surroundings, "CUDA_VISIBLE_DEVICES", f"{value!r} hides every GPU", "Unset it")
+    return ok("CUDA_VISIBLE_DEVICES", value)
+
+
+def check_hip_devices(surroundings: Surroundings) -> Check:
+    """The two variables that choose AMD GPUs do not contradict each other."""
+    hip, rocr = (surroundings.environ.get(name) for name in ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"))
+    if hip is None or rocr is None or hip == rocr:
+        return ok("HIP_VISIBLE_DEVICES", hip or "not set")
+    found = f"{hip!r}, but ROCR_VISIBLE_DEVICES is {rocr!r}"
+    return note("HIP_VISIBLE_DEVICES", found, blocks="the GPUs that only one of them names", fix="Set one of the two")
+
+
+def check_counters(surroundings: Surroundings) -> Check:
+    """Whether the driver keeps hardware counters for administrators; kernel times do not need them."""
+    match = re.search(r"RmProfilingAdminOnly: (\d)", surroundings.read("proc/driver/nvidia/params") or "")
+    if match is None:
+        return ok("GPU counters", "no NVIDIA driver to ask")
+    if match[1] == "0":
+        return ok("GPU counters", "open to every user")
+    fix = "As administrator: options nvidia NVreg_RestrictProfilingToAdminUsers=0; or start with --cap-add SYS_ADMIN"
+    return note(
+        "GPU counters", "for administrators; kernel times work", blocks="PC sampling, hardware counters", fix=fix
+    )
+
+
+def _door(surroundings: Surroundings, variable: str, blocks: str) -> Check:
+    holder = surroundings.environ.get(variable, "")
+    if not holder or _OWN_LIBRARY in holder:
+        return ok(variable, "free" if not holder else "bragg")
+    return Check(variable, State.LIMITED, f"belongs to {holder}", blocks, "Unset it, or start without the other tool")
+
+
+def _for_gpu(surroundings: Surroundings, name: str, found: str, fix: str) -> Check:
+    """A defect where there is a GPU to measure; elsewhere it does not matter."""
+    if check_gpu(surroundings).state is State.OK:
+        return Check(name, State.LIMITED, found, GPU_TIMES, fix)
+    return note(name, found)
+
+
+CHECKS = (
+    check_gpu,
+    check_driver,
+    check_amd,
+    check_cupti_library,
+    check_cupti,
+    check_counters,
+    check_cuda_door,
+    check_itt_door,
+    check_nvtx_door,
+    check_visible_devices,
+    check_hip_devices,
+)

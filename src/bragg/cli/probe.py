@@ -1,0 +1,61 @@
+"""Tries the native core and CUPTI in a process of its own, which may crash.
+
+Printed as JSON, a line for each step that was survived: `{"core": path}`, then what CUPTI said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import ChainMap
+from typing import Any
+
+__all__ = ["ProbeProcess"]
+
+# Initialising 8 GPUs takes about 5 s; more means that the driver hangs.
+_TIMEOUT_S = 15.0
+
+
+class ProbeProcess:
+    """The child process; it works from its construction on."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "bragg.cli.probe"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def result(self, timeout_s: float = _TIMEOUT_S) -> dict[str, Any]:
+        """What the steps said, as one object; `error` says why there was no next one."""
+        try:
+            output, errors = self._process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            output, _ = self._process.communicate()
+            errors = f"no answer within {timeout_s:g} s"
+        steps = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        if self._process.returncode:
+            steps.append({"error": self._reason(errors)})
+        return dict(ChainMap(*steps))
+
+    def _reason(self, errors: str) -> str:
+        code = self._process.returncode
+        last_line = errors.strip().rpartition("\n")[2]
+        if code == -signal.SIGKILL or code > 0:
+            return last_line or f"exit code {code}"
+        return f"the process was ended by {signal.Signals(-code).name}"
+
+
+def _main() -> None:
+    from bragg.record.backends import choose_backend
+    from bragg.record.core import core
+
+    print(json.dumps({"core": core.library_path()}), flush=True)
+    candidates = choose_backend("cuda", os.environ).cupti_candidates(os.environ, sys.path)
+    print(json.dumps({"candidates": candidates}), flush=True)
+    print(json.dumps(core.probe_cuda(candidates)), flush=True)
+
+
+if __name__ == "__main__":
+    _main()
