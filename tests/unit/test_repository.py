@@ -7,14 +7,11 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import pytest
-
 import bragg
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "bragg"
 FRAMEWORKS_AND_TABLES = {"click", "jax", "numpy", "rich", "torch", "triton"}
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *sorted(ROOT.glob("docs/*.md"))]
 
 
 def python(program: str) -> str:
@@ -80,30 +77,3 @@ def test_core_needs_neither_python_nor_cuda() -> None:
         "libpthread",
         "libstdc++",
     }
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_documents_name_only_verbs_that_exist(document: Path) -> None:
-    from bragg.cli.main import main
-
-    mentioned = set(re.findall(r"(?:^|`|\$ )(?:python -m )?bragg ([a-z]+)", document.read_text(), re.MULTILINE))
-    assert mentioned <= set(main.commands)
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_documents_name_only_make_targets_that_exist(document: Path) -> None:
-    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert set(re.findall(r"`make ([a-z0-9-]+)", document.read_text())) <= targets
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_documents_name_only_variables_that_are_read(document: Path) -> None:
-    sources = [*SOURCE.rglob("*.py"), *(ROOT / "native").rglob("*.cpp"), ROOT / "CMakeLists.txt", ROOT / "Makefile"]
-    read = set(re.findall(r"BRAGG_[A-Z_]+", "".join(path.read_text() for path in sources)))
-    assert set(re.findall(r"\bBRAGG_[A-Z_]+", document.read_text())) <= read
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_documents_link_only_to_files_that_exist(document: Path) -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text())
-    assert [target for target in targets if not (document.parent / target).exists()] == []
