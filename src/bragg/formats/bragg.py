@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from bragg.errors import BadFile
 from bragg.formats.files import new_file, open_file
@@ -185,7 +185,7 @@ class _Reader:
         frames = self.table("frames", FrameTable)
         return Profile(
             meta=meta,
-            tree=CallTree(self.array("nodes/parent"), self.array("nodes/frame"), frames),
+            tree=CallTree(self.array("nodes/parent", np.int32), self.array("nodes/frame", np.int32), frames),
             metrics={item["name"]: self._metric(item) for item in header["metrics"]},
             tracks=self.table("tracks", TrackTable),
             slices=self._slices(meta) if trace else SliceTable.empty(),
@@ -199,7 +199,9 @@ class _Reader:
 
     def _metric(self, item: dict[str, Any]) -> Metric:
         kind, combine = MetricKind(item["kind"]), Combine(item["combine"])
-        return Metric(item["name"], item["unit"], kind, self.array(f"metrics/{item['name']}"), combine)
+        return Metric(
+            item["name"], item["unit"], kind, self.array(f"metrics/{item['name']}", np.int64, np.float64), combine
+        )
 
     def _slices(self, meta: dict[str, Any]) -> SliceTable:
         block_rows = self._header["slice_blocks"]
@@ -211,7 +213,7 @@ class _Reader:
 
     def _slice_block(self, number: int) -> SliceTable | None:
         try:
-            return unpack({name: self.array(f"slices/{number}/{name}") for name in SliceTable.columns()})
+            return unpack({name: self.array(f"slices/{number}/{name}", np.uint8) for name in SliceTable.columns()})
         except _DAMAGE:
             return None
 
@@ -224,20 +226,26 @@ class _Reader:
     def json(self, name: str) -> Any:
         return json.loads(self.member(f"{name}.json"))
 
-    def array(self, name: str) -> NDArray[Any]:
-        """A column, a view of the bytes read: a wrong shape cannot make memory be allocated."""
+    def _texts(self, name: str) -> list[str]:
+        texts = self.json(name)
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"{name} is no list of strings")
+        return texts
+
+    def array(self, name: str, *dtypes: DTypeLike) -> NDArray[Any]:
+        """A column of one of these types, a view of the bytes read: a wrong shape cannot make memory be allocated."""
         content = self.member(f"{name}.npy")
         file = io.BytesIO(content)
         if np.lib.format.read_magic(file) != (1, 0):
             raise ValueError(f"{name} is of an unknown npy version")
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        if dtype.hasobject:
-            raise ValueError(f"{name} holds objects")
+        if dtype not in dtypes:
+            raise ValueError(f"{name} is of type {dtype}")
         return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)
 
     def table(self, name: str, table: type[_TableT]) -> _TableT:
         columns: dict[str, Any] = {
-            column: self.json(f"{name}/{column}") if dtype is None else self.array(f"{name}/{column}")
+            column: self._texts(f"{name}/{column}") if dtype is None else self.array(f"{name}/{column}", dtype)
             for column, dtype in table.columns().items()
         }
         return table(**columns)

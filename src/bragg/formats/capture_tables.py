@@ -148,6 +148,10 @@ def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
         return bool(((part["group"] >= min(MetricGroup)) & (part["group"] <= max(MetricGroup))).all())
     if chunk_type == ChunkType.TRACKS:
         return bool(np.isin(part["kind"], (TrackKind.HOST_THREAD, TrackKind.GPU_STREAM)).all())
+    if chunk_type == ChunkType.SLICES:
+        # Both are below 2^63, so their sum cannot wrap in 64 bits.
+        ends = part["start_ns"].astype(np.uint64) + part["duration_ns"]
+        return bool(((part["start_ns"] >= 0) & (ends < 2**63)).all())
     if chunk_type == ChunkType.NODES:
         ids = np.arange(len(part["parent"]), dtype=np.int64) + first_id
         return bool(((part["parent"] < ids) | ((ids == 0) & (part["parent"] == _NONE))).all())

@@ -47,6 +47,7 @@ def _device_info(profile: Profile) -> dict[str, dict[str, dict[str, Any]]]:
     facts = {
         str(ordinal): {name: device.get(ours) for name, ours in _DEVICE_FACTS.items()}
         for ordinal, device in enumerate(devices)
+        if isinstance(device, dict)
     }
     return {_DEVICE_TYPE: facts} if facts else {}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from bragg.errors import UsageError
@@ -13,8 +14,8 @@ from bragg.model.finding import Finding
 from bragg.model.kernels import KernelTable
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.table import Table
-from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackTable, launch_flows
-from bragg.model.tree import CallTree
+from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackKind, TrackTable, launch_flows
+from bragg.model.tree import CallTree, FrameKind
 
 __all__ = ["Profile"]
 
@@ -105,7 +106,11 @@ class Profile:
             (self.kernels, "frame", len(self.tree.frames)),
         ):
             _require(_within(table, name, limit), f"every {name} of {type(table).__name__} exists")
-        _require(bool((self.slices.duration_ns >= 0).all()), "no slice ends before it starts")
+        _require(bool((self.tree.frames.kind <= max(FrameKind)).all()), "every frame is of a known kind")
+        _require(bool(np.isin(self.tracks.kind, list(TrackKind)).all()), "every track is of a known kind")
+        start_ns, duration_ns = self.slices.start_ns, self.slices.duration_ns
+        _require(bool(((start_ns >= 0) & (duration_ns >= 0)).all()), "no slice ends before it starts")
+        _require(bool((start_ns <= np.iinfo(np.int64).max - duration_ns).all()), "every slice ends within int64")
         for finding in self.findings:
             _require(finding.node is None or 0 <= finding.node < len(self.tree), "every node of a finding exists")
 
