@@ -32,6 +32,13 @@ Sampler& sampler() {
   return instance;
 }
 
+// Before 3.12 a pending call from another thread waits until the main thread takes the GIL anew: make it do so.
+void hurry_pending_calls() {
+#if PY_VERSION_HEX < 0x030C0000
+  PyGILState_Release(PyGILState_Ensure());
+#endif
+}
+
 int take_sample(void*) {
   Sampler& self = sampler();
   self.is_due.store(false);
@@ -46,7 +53,14 @@ void tick(std::chrono::microseconds interval) {
   Sampler& self = sampler();
   std::unique_lock lock(self.mutex);
   while (!self.stop_signal.wait_for(lock, interval, [&] { return self.stopping; })) {
-    if (!self.is_due.exchange(true) && Py_AddPendingCall(take_sample, nullptr) != 0) self.is_due.store(false);
+    if (self.is_due.exchange(true)) continue;
+    lock.unlock();
+    if (Py_AddPendingCall(take_sample, nullptr) == 0) {
+      hurry_pending_calls();
+    } else {
+      self.is_due.store(false);
+    }
+    lock.lock();
   }
 }
 
@@ -68,7 +82,9 @@ void stop_host_sampler() {
     self.stopping = true;
   }
   self.stop_signal.notify_all();
+  Py_BEGIN_ALLOW_THREADS;  // the sampler may be waiting for the GIL
   self.thread->join();
+  Py_END_ALLOW_THREADS;
   self.thread.reset();
 }
 
