@@ -15,7 +15,7 @@ cupti = ctypes.CDLL(next(path for path in mapped if Path(path).name.startswith("
 callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)(lambda *_: None)
 subscriber = ctypes.c_void_p()
 assert cupti.cuptiSubscribe(ctypes.byref(subscriber), callback, None) == 0
-try:
-    bragg.start("slot.bragg", backend="cuda")
-except bragg.errors.BackendUnavailable as error:
-    print(error)
+session = bragg.start("slot.bragg", backend="cuda")
+with bragg.scope("work"):
+    torch.zeros(1, device="cuda")
+print(bragg.stop(session).meta["cuda"]["reason"])
