@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bragg.cli.console import error_lines, say, stream_style, write_json
 from bragg.cli.process_end import end_like
-from bragg.errors import BackendUnavailable, BraggError, NothingRecorded
-
-if TYPE_CHECKING:
-    from bragg.cli.run_report import RunReport
-    from bragg.record import RunResult
+from bragg.errors import BraggError
 
 __all__ = ["run"]
 
@@ -25,17 +21,15 @@ Examples:
 
 
 class _RunCommand(click.Command):
-    """Takes everything from the program's name on as it is, with the `--` or `-m` in front of it."""
+    """Leaves everything from the program's name on as it is, and keeps the `--` or `-m` in front of it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)
         rest = super().parse_args(ctx, args)
         target: tuple[str, ...] = ctx.params["target"]
         before = given[: len(given) - len(target)]
-        if ctx.params.pop("module", False):
-            ctx.params["target"] = ("-m", *target)
-        elif before[-1:] == ["--"]:
-            ctx.params["target"] = ("--", *target)
+        marks = [mark for mark, is_given in (("--", before[-1:] == ["--"]), ("-m", ctx.params["module"])) if is_given]
+        ctx.params["target"] = (*marks, *target)
         return rest
 
 
@@ -65,66 +59,26 @@ class _RunCommand(click.Command):
 @click.option("--no-summary", is_flag=True, help="Do not say where the time went.")
 @click.option("--json", "as_json", is_flag=True, help="The result as one JSON object, the last line of stdout.")
 @click.argument("target", nargs=-1, type=click.UNPROCESSED)
-def run(target: tuple[str, ...], verbose: bool, no_summary: bool, as_json: bool, **choices: Any) -> int:
+def run(target: tuple[str, ...], module: bool, verbose: bool, no_summary: bool, as_json: bool, **choices: Any) -> int:
     """Run a program and record where its time goes.
 
     TARGET is `script.py args…`, `-m module args…`, `pytest args…`, or `-- command args…`; what follows belongs to it.
     Its child processes are recorded too, one profile each. The exit code is that of the target.
     """
+    from bragg.cli.run_report import RunReport
     from bragg.record import RecordConfig, run_target
 
     config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})
     result = run_target(config, target)
     try:
-        report = _finish(result)
+        report = RunReport.of(result)
         if as_json:
             write_json("run", report.to_json())
         else:
             say(report.lines(stream_style(sys.stderr), summary=not no_summary, every_process=verbose))
-        _check_backend(config.backend, report)
+        report.check_backend(config.backend)
     except BraggError as error:
         if result.exit_code == 0:
             raise
         say(error_lines(error.message, error.hint))
     return end_like(result.exit_code)
-
-
-def _finish(result: RunResult) -> RunReport:
-    """Write the profiles of a run.
-
-    Raises:
-        NothingRecorded: There is nothing to write.
-        RecordingFailed: Something could not be written.
-    """
-    from bragg import formats
-    from bragg.cli.run_report import RunReport
-
-    finished = result.finish(formats.finish)
-    if not finished.profiles:
-        raise NothingRecorded(_why_empty(finished.empty), hint=_hint_for_empty(result))
-    return RunReport(result.exit_code, result.duration_s, finished.profiles, finished.empty, result.notes)
-
-
-def _why_empty(n_processes: int) -> str:
-    if n_processes:
-        return "nothing was recorded: the program ended before it launched, entered or was seen doing anything"
-    return "nothing was recorded: no process of the program was Python or used a GPU"
-
-
-def _hint_for_empty(result: RunResult) -> str:
-    if result.exit_code < 0:
-        return "A killed program loses what came after the last flush: try --flush-interval 100"
-    return "; ".join(result.notes)
-
-
-def _check_backend(requested: str | None, report: RunReport) -> None:
-    """Check that the backend that was asked for did measure.
-
-    Raises:
-        BackendUnavailable: It failed in every process; the profiles hold the host's side.
-    """
-    cuda = [profile.meta.get("cuda", {}) for _, profile in report.profiles]
-    if requested == "cuda" and cuda and all(state.get("state") == "failed" for state in cuda):
-        raise BackendUnavailable(
-            f"GPU work was not recorded: {cuda[0].get('reason', 'unknown reason')}", hint="Run: bragg doctor"
-        )

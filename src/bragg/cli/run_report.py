@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bragg import formats
+from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.model import Profile
+from bragg.record import RunResult
 from bragg.views.terminal.flat_view import flat_view
 from bragg.views.terminal.run_facts import RunFacts
 from bragg.views.terminal.style import Style
@@ -37,6 +40,29 @@ class RunReport:
     profiles: list[tuple[Path, Profile]]
     n_empty: int
     notes: list[str]
+
+    @classmethod
+    def of(cls, result: RunResult) -> RunReport:
+        """Write the profiles of a run.
+
+        Raises:
+            NothingRecorded: There is nothing to write.
+            RecordingFailed: Something could not be written.
+        """
+        finished = result.finish(formats.finish)
+        if not finished.profiles:
+            raise NothingRecorded(_why_empty(finished.empty), hint=_hint_for_empty(result))
+        return cls(result.exit_code, result.duration_s, finished.profiles, finished.empty, result.notes)
+
+    def check_backend(self, requested: str) -> None:
+        """Check that the backend that was asked for did measure.
+
+        Raises:
+            BackendUnavailable: It failed in every process; the profiles hold the host's side.
+        """
+        failed = [facts.gpu_failure for facts in (RunFacts(profile.meta) for _, profile in self.profiles)]
+        if requested == "cuda" and all(failed):
+            raise BackendUnavailable(f"GPU work was not recorded: {failed[0]}", hint="Run: bragg doctor")
 
     @property
     def main(self) -> tuple[Path, Profile]:
@@ -75,6 +101,18 @@ class RunReport:
         facts = RunFacts(profile.meta)
         what = f"{bytes_text(path.stat().st_size)}, {facts.cost}, backend {facts.backend}"
         return f"process {profile.meta.get('pid')}: {path} ({what}): {facts.command}"
+
+
+def _why_empty(n_processes: int) -> str:
+    if n_processes:
+        return "nothing was recorded: the program ended before it launched, entered or was seen doing anything"
+    return "nothing was recorded: no process of the program was Python or used a GPU"
+
+
+def _hint_for_empty(result: RunResult) -> str:
+    if result.exit_code < 0:
+        return "A killed program loses what came after the last flush: try --flush-interval 100"
+    return "; ".join(result.notes)
 
 
 def _total(profile: Profile, metric: str) -> float:

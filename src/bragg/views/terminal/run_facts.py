@@ -68,6 +68,12 @@ class RunFacts:
         return dropped if self.overhead is None else f"{dropped}, {share_text(self.overhead)} overhead"
 
     @property
+    def gpu_failure(self) -> str:
+        """Why the GPU could not be measured; empty when it was, or was not tried."""
+        cuda = self._table("cuda")
+        return str(cuda.get("reason", "unknown reason")) if cuda.get("state") == "failed" else ""
+
+    @property
     def devices(self) -> list[str]:
         """Names of the GPUs."""
         return [str(device.get("name")) for device in self._list("devices") if isinstance(device, Mapping)]
@@ -106,9 +112,8 @@ class RunFacts:
 
     def warnings(self) -> Iterator[str]:
         """What the reader must know before trusting the numbers; one line each."""
-        cuda = self._table("cuda")
-        if cuda.get("state") == "failed":
-            yield f"GPU work was not recorded: {cuda.get('reason', 'unknown reason')}"
+        if self.gpu_failure:
+            yield f"GPU work was not recorded: {self.gpu_failure}"
         if self.n_dropped:
             yield f"{count_text(self.n_dropped, 'record')} dropped: times and counts are too low"
         for counter, noun, what in _LOSSES:

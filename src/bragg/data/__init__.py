@@ -1,0 +1,1 @@
+"""Programs and profiles that `bragg demo` shows."""
