@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
 
 from bragg.record import variables
 from bragg.record.hooks.imports import when_imported
@@ -24,6 +25,9 @@ __all__ = ["ProcessRecording", "current", "start"]
 
 # What ends a process that does not ask for it otherwise; SIGINT raises KeyboardInterrupt, which is an ordinary exit.
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+# Command lines of processes that run nothing of the program. The fork server's children do, and record themselves.
+_IDLE_PROCESSES = ("from multiprocessing.resource_tracker import", "from multiprocessing.forkserver import")
 
 _current: ProcessRecording | None = None
 
@@ -51,6 +55,8 @@ class ProcessRecording:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._recording: Recording | None = Recording(self._part_path(), os.environ)
+        if any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv):
+            self.deactivate()
         atexit.register(guarded(self.stop))
         os.register_at_fork(after_in_child=guarded(self._start_in_fork))
         when_imported("multiprocessing.util", self._outlive_fork)

@@ -71,7 +71,8 @@ def _command(arguments: Sequence[str]) -> Target:
     if not arguments:
         raise UsageError("there is no command after --")
     if shutil.which(arguments[0]) is None:
-        raise UsageError(f"cannot run {arguments[0]}: {_why_not(Path(arguments[0]))}", hint=_near_miss(arguments[0]))
+        path = Path(arguments[0])
+        raise UsageError(f"cannot run {path}: {_why_not(path)}", hint="" if path.exists() else _near_miss(path))
     return Target(tuple(arguments), Path(arguments[0]).stem)
 
 
@@ -81,9 +82,8 @@ def _why_not(path: Path) -> str:
     return "it is not executable" if path.exists() else "no such file or command"
 
 
-def _near_miss(name: str) -> str:
+def _near_miss(path: Path) -> str:
     """A file beside the missing one whose name is close to it."""
-    path = Path(name)
     try:
         names = [entry.name for entry in path.parent.iterdir() if entry.suffix == path.suffix]
     except OSError:

@@ -56,7 +56,7 @@ def record_operators(torch: ModuleType) -> Callable[[], None] | None:
     if not torch.profiler.itt.is_available() or not all(hasattr(profiler, name) for name in wanted):
         note(f"PyTorch {torch.__version__} was built without ITT: its operators cannot be recorded")
         return None
-    operators = _Operators(profiler.emit_itt)
+    operators = _Operators(profiler.emit_itt, profiler._disable_profiler)
     originals = profiler._enable_profiler, profiler._disable_profiler, threading.Thread.run
     profiler._enable_profiler = operators.giving_way(profiler._enable_profiler)
     profiler._disable_profiler = operators.coming_back(profiler._disable_profiler)
@@ -73,8 +73,9 @@ def record_operators(torch: ModuleType) -> Callable[[], None] | None:
 class _Operators(threading.local):
     """The ITT range of each thread. PyTorch allows one profiler a thread, and the user's own goes first."""
 
-    def __init__(self, emit_itt: Callable[[], Any]) -> None:
+    def __init__(self, emit_itt: Callable[[], Any], disable: Callable[[], Any]) -> None:
         self._emit_itt = emit_itt
+        self._disable = disable
         self._range: Any = None
         self._gave_way = False
 
@@ -118,10 +119,14 @@ class _Operators(threading.local):
         return _disable_profiler
 
     def around(self, run: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
-        """`Thread.run` with operators recorded; the thread's end ends its range."""
+        """`Thread.run` with operators recorded."""
 
         def run_recorded(thread: threading.Thread) -> None:
             self.enter()
-            run(thread)
+            try:
+                run(thread)
+            finally:
+                if self._range is not None:
+                    self._disable()  # Its `__exit__` would say that no thread is profiled any more.
 
         return run_recorded
