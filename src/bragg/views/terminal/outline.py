@@ -94,7 +94,7 @@ class _Builder:
         self._foldable = foldable
         self._limits = limits
         self._rows: list[OutlineRow] = []
-        self._n_lines = 0
+        self._n_lines = 1
         self._candidates: list[tuple[float, int, OutlineRow]] = []
         self.shown = np.zeros(len(tree), np.bool_)
 

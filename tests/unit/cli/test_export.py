@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bragg.registry import FORMATS
+from tests.unit.cli.conftest import Bragg
+
+
+def test_format_is_told_by_the_suffix(bragg: Bragg, profile_file: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.hatchet"
+    outcome = bragg("export", profile_file, "-o", output, "--json")
+    values = json.loads(outcome.stdout)
+    assert (values["format"], values["file"], values["size_bytes"]) == ("hatchet", str(output), output.stat().st_size)
+
+
+def test_output_is_named_after_the_profile(bragg: Bragg, profile_file: Path) -> None:
+    outcome = bragg("export", profile_file, "-f", "speedscope")
+    assert outcome.exit_code == 0
+    assert profile_file.with_suffix(FORMATS["speedscope"].suffix).exists()
+    assert outcome.stderr.startswith(f"Wrote {profile_file.with_suffix('.speedscope.json')} (")
+
+
+def test_existing_file_is_overwritten_only_by_force(bragg: Bragg, profile_file: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.collapsed"
+    output.write_text("precious")
+    assert bragg("export", profile_file, "-o", output).exit_code == 2
+    assert output.read_text() == "precious"
+    assert bragg("export", profile_file, "-o", output, "--force").exit_code == 0
+    assert output.read_text() != "precious"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["-o", "out.xyz"], "error: no format has the suffix of out.xyz"),
+        (["-f", "xyz"], "error: unknown format 'xyz'"),
+        ([], "error: neither format nor output is given"),
+        (["-f", "capture", "-o", "a.part"], "error: format 'capture' can be read but not written"),
+    ],
+)
+def test_unknown_format_is_a_usage_error(bragg: Bragg, profile_file: Path, arguments: list[str], error: str) -> None:
+    outcome = bragg("export", profile_file, *arguments)
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith(error)
+    assert "perfetto" in outcome.stderr or "can be read" in outcome.stderr
+
+
+def test_unwritable_place_is_said(bragg: Bragg, profile_file: Path) -> None:
+    outcome = bragg("export", profile_file, "-f", "collapsed", "-o", "missing/out.collapsed")
+    assert outcome.exit_code == 6
+    assert outcome.stderr.startswith("error: cannot write")

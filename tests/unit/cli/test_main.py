@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from bragg.cli import main as main_module
+from bragg.cli.main import command_line, main
+from bragg.cli.verbs import VERBS
+from tests.unit.cli.conftest import Bragg
+
+# Six times the budget of 120 ms on a quiet machine.
+HELP_LIMIT_S = 0.72
+
+
+def commands() -> dict[str, click.Command]:
+    context = click.Context(command_line)
+    found = {name: command_line.get_command(context, name) for name in VERBS}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+def test_every_verb_of_the_table_exists() -> None:
+    assert {name: command.name for name, command in commands().items()} == {name: name for name in VERBS}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_help_of_every_verb_has_two_examples(name: str, bragg: Bragg) -> None:
+    outcome = bragg(name, "--help")
+    examples = outcome.stdout.partition("Examples:")[2].strip().splitlines()
+    assert outcome.exit_code == 0
+    assert len([line for line in examples if line.strip().startswith(f"bragg {name}")]) == 2
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_has_json(name: str) -> None:
+    options = {option for parameter in commands()[name].params for option in parameter.opts}
+    assert "--json" in options
+
+
+def test_help_lists_the_verbs_without_importing_them(bragg: Bragg) -> None:
+    program = "import sys; from bragg.cli.main import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert all(f"  {name}" in done.stdout for name in VERBS)
+    assert {"numpy", "rich", "bragg.model", "bragg.formats", "bragg.record", "bragg.cli.run"} & set(done.stderr.split()) == set()
+
+
+def test_help_is_fast() -> None:
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "bragg", "--help"], check=True, capture_output=True)
+        times.append(time.perf_counter() - start)
+    assert min(times) <= HELP_LIMIT_S
+
+
+def test_bragg_alone_says_in_twelve_lines_what_to_do(bragg: Bragg) -> None:
+    outcome = bragg()
+    assert outcome.exit_code == 0
+    assert len(outcome.stdout.splitlines()) == 12
+    assert "bragg demo" in outcome.stdout
+
+
+def test_version_is_that_of_the_package(bragg: Bragg) -> None:
+    assert bragg("--version").stdout == f"bragg {import_module('bragg').__version__}\n"
+
+
+def test_unknown_verb_names_the_nearest(bragg: Bragg) -> None:
+    outcome = bragg("veiw")
+    assert outcome.exit_code == 2
+    assert outcome.stderr == "error: there is no command 'veiw'\nhint: Did you mean: bragg view\n"
+
+
+def test_unknown_option_is_a_usage_error_in_two_lines(bragg: Bragg) -> None:
+    outcome = bragg("view", "--nope")
+    assert outcome.exit_code == 2
+    assert outcome.stderr.splitlines()[0].startswith("error: No such option")
+    assert outcome.stderr.splitlines()[1] == "hint: Try: bragg view --help"
+
+
+def test_unexpected_failure_is_one_line_and_no_traceback(bragg: Bragg, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main_module.command_line, "main", broken)
+    outcome = bragg("info")
+    assert outcome.exit_code == 1
+    assert outcome.stderr.splitlines()[0] == "error: bragg failed: ZeroDivisionError: division by zero"
+    assert "Traceback" not in outcome.stderr
+
+
+def test_traceback_is_shown_when_it_is_asked_for(bragg: Bragg, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main_module.command_line, "main", broken)
+    monkeypatch.setenv("BRAGG_LOG", "debug")
+    assert "Traceback" in bragg("info").stderr
+
+
+def test_interrupt_ends_with_the_code_of_shells(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise click.Abort
+
+    monkeypatch.setattr(main_module.command_line, "main", interrupted)
+    assert main(["info"]) == 130
+
+
+def test_closed_pipe_is_not_an_error(profile_file: Path) -> None:
+    command = f"{sys.executable} -m bragg view {profile_file} | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_json_is_one_line_with_its_schema(bragg: Bragg, profile_file: Path) -> None:
+    outcome = bragg("info", profile_file, "--json")
+    assert outcome.stdout.count("\n") == 1
+    assert json.loads(outcome.stdout)["schema"] == "bragg/1"
+
+
+def test_shell_completion_is_offered() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from bragg.cli.main import main; main()"],
+        env={"_BRAGG_COMPLETE": "bash_source", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "_bragg_completion" in done.stdout
+
+
+def broken(*_: object, **__: object) -> None:
+    raise ZeroDivisionError("division by zero")

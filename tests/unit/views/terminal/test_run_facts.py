@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from bragg.views.terminal.header import header_lines
+from bragg.views.terminal.run_facts import RunFacts
+from bragg.views.terminal.style import PLAIN, Style
+
+META = {
+    "command": ["/usr/bin/python3", "train.py", "--name", "two words"],
+    "backend": "cuda",
+    "host": "gpubox",
+    "started_ns": 1_000_000_000,
+    "stopped_ns": 3_000_000_000,
+    "python": "3.11.7",
+    "versions": {"torch": "2.13.0"},
+    "devices": [{"name": "NVIDIA H200"}, {"name": "NVIDIA H200"}],
+    "cuda": {"state": "attached", "cupti_version": 130001, "driver_version": 13000, "dropped_records": 3},
+    "statistics": {"own_ns": 20_000_000, "dropped_events": 4},
+    "gpu_busy_ns": {"0": 500_000_000},
+    "gpu_first_ns": 1_500_000_000,
+    "gpu_last_ns": 2_500_000_000,
+}
+
+
+def test_header_says_what_ran_where_and_at_what_cost() -> None:
+    assert header_lines(META, "train.bragg", PLAIN) == [
+        "train.bragg: python3 train.py --name 'two words'",
+        "2.00 s · gpubox, 2 x NVIDIA H200 · backend cuda · 7 dropped, 1.0 % overhead",
+        "python 3.11.7, torch 2.13.0, CUDA driver 13.0, CUPTI 13.0",
+        "warning: 7 records dropped: times and counts are too low",
+    ]
+
+
+def test_header_fits_the_width() -> None:
+    assert max(map(len, header_lines(META, "train.bragg", Style(width=40))[:3])) <= 40
+
+
+def test_gpu_is_busy_for_a_share_of_the_time_between_its_first_and_last_work() -> None:
+    assert RunFacts(META).gpu_busy == {"0": 0.5}
+
+
+def test_nothing_is_known_of_an_empty_meta() -> None:
+    facts = RunFacts({})
+    assert (facts.command, facts.duration_ns, facts.overhead, facts.gpu_busy) == ("", None, None, {})
+    assert facts.cost == "0 dropped"
+    assert list(facts.warnings()) == []
+
+
+@pytest.mark.parametrize(
+    ("meta", "warning"),
+    [
+        ({"cuda": {"state": "failed", "reason": "no CUPTI"}}, "GPU work was not recorded: no CUPTI"),
+        ({"statistics": {"bad_timestamps": 1}}, "1 record without usable timestamps"),
+        ({"statistics": {"refused_nodes": 9}}, "9 call paths beyond the limit of the tree"),
+        ({"cuda": {"unread_bytes": 2048}}, "2.05 kB of device records of an unknown kind"),
+        ({"statistics": {"capture_error": "No space left"}}, "the capture could not be written to its end: No space left"),
+        (
+            {"capture": {"complete": False}},
+            "the program was killed or is still running: what came after the last flush is missing",
+        ),
+        ({"capture": {"damaged_chunks": 2, "bytes_lost": 64}}, "2 chunks of the capture damaged, 64 B lost"),
+        ({"lost": {"slices": 5}}, "5 slices of the timeline lost to damage of the file"),
+    ],
+)
+def test_everything_that_is_missing_is_a_warning(meta: dict[str, object], warning: str) -> None:
+    assert list(RunFacts(meta).warnings()) == [warning]
+
+
+def test_cupti_before_13_has_a_plain_version() -> None:
+    assert RunFacts({"cuda": {"cupti_version": 28}}).versions == "CUPTI API 28"
+
+
+@pytest.mark.parametrize("meta", [{"command": "python"}, {"cuda": 3}, {"devices": [3]}, {"statistics": {"own_ns": "x"}}])
+def test_meta_of_another_shape_is_not_an_error(meta: dict[str, object]) -> None:
+    assert header_lines(meta, "a.bragg", PLAIN)[0] == "a.bragg: unknown command"

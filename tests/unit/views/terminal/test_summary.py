@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bragg.errors import NothingRecorded
+from bragg.views.terminal.style import PLAIN, Style
+from bragg.views.terminal.summary import summary_lines
+from tests.support.profiles import profile_from_text
+
+META = {
+    "command": ["/usr/bin/python3", "train.py"],
+    "started_ns": 0,
+    "stopped_ns": 12_400_000_000,
+    "gpu_busy_ns": {"0": 5_000_000_000},
+    "gpu_first_ns": 0,
+    "gpu_last_ns": 8_000_000_000,
+}
+
+
+def test_summary_names_hottest_kernels_and_the_path_to_the_hottest() -> None:
+    profile = profile_from_text("root\n  train.py:40@main\n    forward\n      matmul 12ms x3\n      relu 4ms x1")
+    assert summary_lines(replace(profile, meta=META), PLAIN) == [
+        "python3 train.py ran 12.4 s",
+        "GPU 0 busy 62.5 % of the 8.00 s from first to last GPU work",
+        "gpu_time ms    share            gpu_count  gpu_time_avg ms  name",
+        "      12.00   75.0 %  ██████            3             4.00  matmul",
+        "       4.00   25.0 %  ██                1             4.00  relu",
+        "  12.0 ms   75.0 % of gpu_time  main train.py:40 → forward → matmul",
+    ]
+
+
+def test_summary_names_the_host_s_paths_where_the_gpu_waits() -> None:
+    profile = profile_from_text("root\n  load host=90ms\n  k 1us host=1ms")
+    lines = summary_lines(replace(profile, meta={**META, "gpu_busy_ns": {"0": 1_000_000_000}}), PLAIN)
+    assert lines[-2:] == ["  90.0 ms   98.9 % of host_time  load", "  1.00 ms    1.1 % of host_time  k"]
+
+
+def test_summary_of_a_host_program_names_its_hottest_paths() -> None:
+    profile = profile_from_text("root\n  a.py:1@main host=1ms\n    a.py:2@work host=9ms\n    idle")
+    assert summary_lines(profile, PLAIN) == [
+        "the program ran",
+        "  9.00 ms   90.0 % of host_time  main a.py:1 → work a.py:2",
+        "  1.00 ms   10.0 % of host_time  main a.py:1",
+    ]
+
+
+def test_outermost_callers_are_left_out_where_there_is_no_room() -> None:
+    profile = profile_from_text("root\n  a.py:1@main\n    a.py:2@work\n      kernel 9ms")
+    assert summary_lines(profile, Style(width=60))[-1] == "  9.00 ms  100.0 % of gpu_time  … → work a.py:2 → kernel"
+
+
+def test_summary_of_everything_has_at_most_thirteen_lines() -> None:
+    kernels = "".join(f"  kernel_{number} {number + 1}ms host=1ms\n" for number in range(20))
+    losses = {"bad_timestamps": 1, "unattributed_records": 1, "refused_nodes": 1, "dropped_events": 1}
+    meta = {**META, "gpu_busy_ns": {"0": 1, "1": 1}, "statistics": losses}
+    lines = summary_lines(replace(profile_from_text(f"root\n{kernels}"), meta=meta), PLAIN)
+    assert len(lines) == 13
+    assert lines[-1] == "warning: 3 more warnings: bragg info shows all"
+
+
+def test_profile_without_time_is_said() -> None:
+    with pytest.raises(NothingRecorded, match="neither GPU time nor host time"):
+        summary_lines(profile_from_text("root\n  a bytes=3"), PLAIN)
