@@ -109,13 +109,13 @@ struct ResourceData {
 static_assert(offsetof(ResourceData, descriptor) == 16 && sizeof(ResourceData) == 24);
 
 struct GraphData {
-  cuda::Graph graph;
-  cuda::Graph original_graph;
-  cuda::GraphNode node;
-  cuda::GraphNode original_node;
-  cuda::GraphNodeType node_type;
-  cuda::GraphNode dependency;
-  cuda::GraphExec graph_exec;
+  cuda::Graph graph = nullptr;
+  cuda::Graph original_graph = nullptr;
+  cuda::GraphNode node = nullptr;
+  cuda::GraphNode original_node = nullptr;
+  cuda::GraphNodeType node_type{};
+  cuda::GraphNode dependency = nullptr;
+  cuda::GraphExec graph_exec = nullptr;
 };
 static_assert(offsetof(GraphData, node) == 16 && offsetof(GraphData, node_type) == 32);
 static_assert(offsetof(GraphData, graph_exec) == 48 && sizeof(GraphData) == 56);

@@ -71,7 +71,7 @@ struct KernelRecord {
   uint32_t local_bytes_total_32;  // cut off; see local_bytes_total
   uint32_t correlation;
   int64_t grid_id;
-  const char* name;  // mangled; valid while the module is loaded
+  const char* name;  // mangled; one string for all records of the kernel
   void* reserved;
   uint64_t queued_ns;     // 0 unless latency timestamps are on
   uint64_t submitted_ns;  // likewise

@@ -1,0 +1,141 @@
+#include "cupti/sinks.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "cupti/faults.h"
+#include "cupti/tool.h"
+#include "cupti/version.h"
+#include "settings.h"
+
+namespace bragg::fake {
+namespace {
+
+thread_local bool requesting = false;
+
+bool completes_later(const RecordBytes& a, const RecordBytes& b) { return a.complete_ns > b.complete_ns; }
+
+Buffer request_buffer(Sinks& sinks) {
+  Buffer buffer;
+  cupti::BufferRequested* requested = sinks.requested.load(std::memory_order_acquire);
+  if (requested == nullptr) return buffer;
+  requesting = true;
+  requested(&buffer.data, &buffer.size_bytes, &buffer.max_records);
+  requesting = false;
+  if (buffer.data == nullptr && emulated_release().api_version < kNullBufferAllowed) {
+    std::fprintf(stderr, "fake CUPTI %s: the tool returned no buffer, which crashes CUPTI before 12.9\n",
+                 emulated_release().name);
+    std::abort();
+  }
+  if (buffer.data == nullptr) return {};
+  if (!sinks.buffers_come_zeroed.load(std::memory_order_relaxed)) std::memset(buffer.data, 0, buffer.size_bytes);
+  return buffer;
+}
+
+}  // namespace
+
+void Sink::put(const RecordBytes& record, uint64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  append_complete(now_ns);
+  if (record.complete_ns <= now_ns || state().sinks.in_launch_order.load(std::memory_order_relaxed))
+    return put_with_faults(record);
+  pending_.push_back(record);
+  std::push_heap(pending_.begin(), pending_.end(), completes_later);
+}
+
+void Sink::append_complete(uint64_t now_ns) {
+  while (!pending_.empty() && pending_.front().complete_ns <= now_ns) {
+    std::pop_heap(pending_.begin(), pending_.end(), completes_later);
+    put_with_faults(pending_.back());
+    pending_.pop_back();
+  }
+}
+
+void Sink::put_with_faults(const RecordBytes& record) {
+  if (!record_faults_on()) return append(record);
+  RecordBytes changed = record;
+  const Fate fate = apply_faults(changed);
+  if (fate == Fate::Drop) {
+    ++dropped_;
+    return;
+  }
+  if (fate == Fate::Hold) {
+    append_held();
+    held_ = std::make_unique<RecordBytes>(changed);
+    return;
+  }
+  append(changed);
+  if (fate == Fate::Duplicate) append(changed);
+  append_held();
+}
+
+void Sink::append_held() {
+  if (const auto held = std::exchange(held_, nullptr)) append(*held);
+}
+
+void Sink::append(const RecordBytes& record) {
+  if (!make_room(record.size_bytes)) {
+    ++dropped_;
+    return;
+  }
+  std::memcpy(buffer_.data + buffer_.used_bytes, record.data, record.size_bytes);
+  buffer_.used_bytes += record.size_bytes;
+  ++buffer_.records;
+  buffer_.complete_ns = std::max(buffer_.complete_ns, record.complete_ns);
+}
+
+bool Sink::make_room(size_t record_bytes) {
+  if (buffer_.has_room(record_bytes)) return true;
+  if (buffer_.used_bytes > 0) state().delivery.add(std::exchange(buffer_, {}));
+  buffer_ = request_buffer(state().sinks);
+  return buffer_.has_room(record_bytes);
+}
+
+void Sink::collect(std::vector<Buffer>& buffers, bool everything, uint64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  append_complete(everything ? UINT64_MAX : now_ns);
+  append_held();
+  if (buffer_.used_bytes > 0 && (everything || buffer_.complete_ns <= now_ns))
+    buffers.push_back(std::exchange(buffer_, {}));
+}
+
+size_t Sink::take_dropped() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(dropped_, 0);
+}
+
+Sink& Sinks::of_this_thread() {
+  thread_local Sink* mine = nullptr;
+  const bool own = per_thread.load(std::memory_order_relaxed);
+  if (own && mine != nullptr) return *mine;
+  const std::lock_guard lock(mutex_);
+  if (own || sinks_.empty()) sinks_.push_back(std::make_unique<Sink>());
+  if (!own) return *sinks_.front();
+  mine = sinks_.back().get();
+  return *mine;
+}
+
+std::vector<Buffer> Sinks::collect(bool everything) {
+  std::vector<Sink*> all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& sink : sinks_) all.push_back(sink.get());
+  }
+  std::vector<Buffer> buffers;
+  for (Sink* sink : all) sink->collect(buffers, everything, now_ns());
+  return buffers;
+}
+
+size_t Sinks::take_dropped() {
+  const std::lock_guard lock(mutex_);
+  size_t dropped = 0;
+  for (const auto& sink : sinks_) dropped += sink->take_dropped();
+  return dropped;
+}
+
+bool Sinks::is_requesting() noexcept { return requesting; }
+
+}  // namespace bragg::fake

@@ -1,0 +1,122 @@
+#include "cupti/tool.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+namespace bragg::fake {
+namespace {
+
+const Driver* find_driver() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) library = dlopen("libcuda.so.1", RTLD_NOW);
+  auto* get = library != nullptr ? reinterpret_cast<GetDriver*>(dlsym(library, "bragg_fake_driver")) : nullptr;
+  return get != nullptr ? get() : nullptr;
+}
+
+uint32_t thread_id() {
+  if (state().thread_id_type.load(std::memory_order_relaxed) == cupti::ThreadIdType::System)
+    return static_cast<uint32_t>(gettid());
+  return static_cast<uint32_t>(pthread_self());
+}
+
+void call_back(const ApiCall& call, cupti::CallbackSite site, uint64_t* correlation_data, cuda::Result* result) {
+  const cupti::Subscriber subscriber = state().subscribers.wanting(cupti::Domain::DriverApi, call.cbid);
+  if (subscriber == nullptr) return;
+  const cupti::CallbackData data{site,         call.name,        call.params,      result,          call.symbol,
+                                 call.context, call.context_uid, correlation_data, call.correlation};
+  subscriber->callback(subscriber->user_data, cupti::Domain::DriverApi, call.cbid, &data);
+}
+
+void enter(ApiCall& call) {
+  call.correlation = state().last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
+  call.start_ns = now_ns();
+  call_back(call, cupti::CallbackSite::Enter, &call.correlation_data, nullptr);
+}
+
+void exit(ApiCall& call) {
+  const uint64_t end_ns = now_ns();
+  if (state().is_enabled(cupti::Kind::Driver))
+    state().sinks.of_this_thread().put(api_record(call, end_ns, thread_id()), end_ns);
+  call_back(call, cupti::CallbackSite::Exit, &call.correlation_data, &call.result);
+  state().delivery.time_passed(end_ns);
+}
+
+void put(const RecordBytes& record) { state().sinks.of_this_thread().put(record, now_ns()); }
+
+void kernel_executed(const Execution& execution) {
+  LatencyTimes latency;
+  if (state().latency_timestamps.load(std::memory_order_relaxed)) latency = {now_ns(), now_ns()};
+  if (state().is_enabled(cupti::Kind::ConcurrentKernel))
+    put(kernel_record(execution, cupti::Kind::ConcurrentKernel, latency));
+  else if (state().is_enabled(cupti::Kind::Kernel))
+    put(kernel_record(execution, cupti::Kind::Kernel, latency));
+}
+
+void executed(const Execution& execution) {
+  if (execution.origin.graph != 0 && state().graph_level.load(std::memory_order_relaxed)) return;
+  if (execution.operation.type == cuda::GraphNodeType::Kernel)
+    kernel_executed(execution);
+  else if (execution.operation.type == cuda::GraphNodeType::Memcpy && state().is_enabled(cupti::Kind::Memcpy))
+    put(memcpy_record(execution));
+  else if (execution.operation.type == cuda::GraphNodeType::Memset && state().is_enabled(cupti::Kind::Memset))
+    put(memset_record(execution));
+}
+
+void graph_executed(const GraphRun& run) {
+  if (state().is_enabled(cupti::Kind::GraphTrace)) put(graph_trace_record(run));
+}
+
+void resource(uint32_t cbid, const cupti::ResourceData& data) {
+  const cupti::Subscriber subscriber = state().subscribers.wanting(cupti::Domain::Resource, cbid);
+  if (subscriber != nullptr) subscriber->callback(subscriber->user_data, cupti::Domain::Resource, cbid, &data);
+}
+
+constexpr Tool kTool{
+    .enter = enter,
+    .exit = exit,
+    .executed = executed,
+    .graph_executed = graph_executed,
+    .resource = resource,
+    .set_knob = [](const char* name, int64_t value) { set_knob(name, value); },
+    .set_failure = [](const char* call, uint32_t result) { set_failure(call, result); },
+};
+
+State* new_state() {
+  auto* self = new State;
+  self->sinks.per_thread.store(emulated_release().api_version >= kBuffersPerThread);
+  const int64_t completion_order = knob(Knob::CompletionOrder);
+  self->sinks.in_launch_order.store(completion_order < 0 ? emulated_release().api_version >= kRecordsInLaunchOrder
+                                                         : completion_order == 0);
+  return self;
+}
+
+}  // namespace
+
+State& state() {
+  static State& self = *new_state();  // the worker uses it until the process is gone
+  return self;
+}
+
+const Driver* driver() {
+  static const Driver* const found = find_driver();
+  return found;
+}
+
+bool attach_to_driver() { return driver()->attach(&kTool); }
+
+uint64_t now_ns() noexcept { return driver()->now_ns(); }
+
+cupti::Result obstacle(const char* entry_point, Needs needs) {
+  if (const uint32_t ordered = failure(entry_point)) return static_cast<cupti::Result>(ordered);
+  const uint32_t version = emulated_release().api_version;
+  if (driver() == nullptr) {
+    if (version >= kUselessWithoutDriver) return cupti::Result::Unknown;
+    if (needs == Needs::Nothing) return cupti::Result::Success;
+    return version >= 130000 ? cupti::Result::Unknown : cupti::Result::NotInitialized;
+  }
+  if (needs == Needs::Driver && driver()->state() == DriverState::Forked) return cupti::Result::Unknown;
+  return cupti::Result::Success;
+}
+
+}  // namespace bragg::fake

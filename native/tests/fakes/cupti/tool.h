@@ -1,0 +1,55 @@
+// The state of the fake CUPTI, and its connection to the fake driver.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "cupti/delivery.h"
+#include "cupti/sinks.h"
+#include "cupti/subscribers.h"
+#include "cupti/version.h"
+#include "link.h"
+#include "settings.h"
+
+namespace bragg::fake {
+
+struct State {
+  Subscribers subscribers;
+  Sinks sinks;
+  Delivery delivery;
+  std::atomic<uint32_t> last_correlation{0};
+  std::atomic<uint64_t> kinds{0};        // bit i: Kind i is enabled
+  std::atomic<bool> graph_level{false};  // for good, once GraphTrace was enabled
+  std::atomic<bool> latency_timestamps{false};
+  std::atomic<cupti::ThreadIdType> thread_id_type{cupti::ThreadIdType::Default};
+
+  [[nodiscard]] bool is_enabled(cupti::Kind kind) const {
+    return (kinds.load(std::memory_order_relaxed) >> static_cast<uint32_t>(kind) & 1) != 0;
+  }
+};
+
+[[nodiscard]] State& state();
+
+// Null while no fake libcuda.so.1 can be found.
+[[nodiscard]] const Driver* driver();
+// False if another copy of the fake CUPTI is attached.
+[[nodiscard]] bool attach_to_driver();
+[[nodiscard]] uint64_t now_ns() noexcept;
+
+enum class Needs { Nothing, Driver };
+
+// Why an entry point cannot do its work: a failure that was ordered, no driver, a forked process. Success: it can.
+[[nodiscard]] cupti::Result obstacle(const char* entry_point, Needs needs);
+
+// The body of an entry point.
+template <class Body>
+cupti::Result api(const char* entry_point, Needs needs, Body&& body) {
+  const cupti::Result result = obstacle(entry_point, needs);
+  return result != cupti::Result::Success ? result : body();
+}
+
+}  // namespace bragg::fake
+
+#define FAKE_CUPTI(name) BRAGG_FAKE_EXPORT bragg::cupti::Result name
+// static_assert that an entry point has the signature that bragg declares for it.
+#define FAKE_CUPTI_IS(name, type) static_assert(std::is_same_v<decltype(name), bragg::cupti::type>)

@@ -1,0 +1,197 @@
+// Devices and contexts.
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <map>
+
+#include "driver/timeline.h"
+
+namespace bragg::fake {
+namespace {
+
+constexpr uint32_t kDefaultStreamId = 7;
+
+thread_local std::vector<cuda::Context> context_stack;
+
+struct Contexts {
+  std::mutex mutex;
+  std::deque<cuda::ContextHandle> all;  // never removed: a tool may still ask for one that was destroyed
+  std::map<uint32_t, cuda::Context> primary;
+};
+
+Contexts& contexts() {
+  static Contexts& self = *new Contexts;
+  return self;
+}
+
+cuda::Context add_context(Contexts& self, uint32_t device) {
+  cuda::ContextHandle& context = self.all.emplace_back();
+  context.device = device;
+  context.id = static_cast<uint32_t>(self.all.size());
+  context.default_stream.context = &context;
+  context.default_stream.id = kDefaultStreamId;
+  return &context;
+}
+
+bool is_device(cuda::Device device) { return device >= 0 && device < knob(Knob::Devices); }
+
+// An H200, as its data sheet and driver describe it.
+int32_t attribute_of_h200(cuda::DeviceAttribute attribute) {
+  using enum cuda::DeviceAttribute;
+  switch (attribute) {
+    case ClockKhz:
+      return 1'980'000;
+    case MultiprocessorCount:
+      return 132;
+    case MemoryClockKhz:
+      return 3'201'000;
+    case MemoryBusWidthBits:
+      return 6144;
+    case L2CacheBytes:
+      return 62'914'560;
+    case MaxThreadsPerMultiprocessor:
+      return 2048;
+    case ComputeCapabilityMajor:
+      return 9;
+    case ComputeCapabilityMinor:
+      return 0;
+    case MaxSharedBytesPerMultiprocessor:
+      return 233'472;
+  }
+  return 0;
+}
+
+}  // namespace
+
+cuda::Context current_context() noexcept { return context_stack.empty() ? nullptr : context_stack.back(); }
+
+FAKE_CUDA(cuDeviceGetCount)(int32_t* count) {
+  return driver_call(call_site("cuDeviceGetCount"), [&](ApiCall&) {
+    *count = static_cast<int32_t>(knob(Knob::Devices));
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuDeviceGetCount, CuDeviceGetCount);
+
+FAKE_CUDA(cuDeviceGet)(cuda::Device* device, int32_t ordinal) {
+  return driver_call(call_site("cuDeviceGet"), [&](ApiCall&) {
+    if (!is_device(ordinal)) return cuda::Result::InvalidDevice;
+    *device = ordinal;
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuDeviceGet, CuDeviceGet);
+
+FAKE_CUDA(cuDeviceGetName)(char* name, int32_t name_size_bytes, cuda::Device device) {
+  return driver_call(call_site("cuDeviceGetName"), [&](ApiCall&) {
+    if (!is_device(device)) return cuda::Result::InvalidDevice;
+    std::snprintf(name, static_cast<size_t>(name_size_bytes), "Virtual GPU %d", device);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuDeviceGetName, CuDeviceGetName);
+
+FAKE_CUDA(cuDeviceGetAttribute)(int32_t* value, cuda::DeviceAttribute attribute, cuda::Device device) {
+  return driver_call(call_site("cuDeviceGetAttribute"), [&](ApiCall&) {
+    if (!is_device(device)) return cuda::Result::InvalidDevice;
+    *value = attribute_of_h200(attribute);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuDeviceGetAttribute, CuDeviceGetAttribute);
+
+FAKE_CUDA(cuDeviceTotalMem_v2)(size_t* size_bytes, cuda::Device device) {
+  return driver_call(call_site("cuDeviceTotalMem_v2"), [&](ApiCall&) {
+    if (!is_device(device)) return cuda::Result::InvalidDevice;
+    *size_bytes = size_t{141} << 30;
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuDeviceTotalMem_v2, CuDeviceTotalMem);
+
+FAKE_CUDA(cuDevicePrimaryCtxRetain)(cuda::Context* context, cuda::Device device) {
+  return driver_call(call_site("cuDevicePrimaryCtxRetain"), [&](ApiCall&) {
+    if (!is_device(device)) return cuda::Result::InvalidDevice;
+    std::unique_lock lock(contexts().mutex);
+    cuda::Context& primary = contexts().primary[static_cast<uint32_t>(device)];
+    const bool created = primary == nullptr;
+    if (created) primary = add_context(contexts(), static_cast<uint32_t>(device));
+    *context = primary;
+    lock.unlock();
+    if (created) notify_resource(cupti::resource::kContextCreated, *context, nullptr, nullptr);
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuDevicePrimaryCtxRelease_v2)(cuda::Device device) {
+  return driver_call(call_site("cuDevicePrimaryCtxRelease_v2"),
+                     [&](ApiCall&) { return is_device(device) ? cuda::Result::Success : cuda::Result::InvalidDevice; });
+}
+
+FAKE_CUDA(cuCtxCreate_v2)(cuda::Context* context, uint32_t, cuda::Device device) {
+  return driver_call(call_site("cuCtxCreate_v2"), [&](ApiCall&) {
+    if (!is_device(device)) return cuda::Result::InvalidDevice;
+    {
+      const std::lock_guard lock(contexts().mutex);
+      *context = add_context(contexts(), static_cast<uint32_t>(device));
+    }
+    context_stack.push_back(*context);
+    notify_resource(cupti::resource::kContextCreated, *context, nullptr, nullptr);
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuCtxDestroy_v2)(cuda::Context context) {
+  return driver_call(call_site("cuCtxDestroy_v2"), [&](ApiCall&) {
+    if (context == nullptr) return cuda::Result::InvalidContext;
+    notify_resource(cupti::resource::kContextDestroyStarting, context, nullptr, nullptr);
+    std::erase(context_stack, context);
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuCtxSetCurrent)(cuda::Context context) {
+  return driver_call(call_site("cuCtxSetCurrent"), [&](ApiCall&) {
+    if (!context_stack.empty()) context_stack.pop_back();
+    if (context != nullptr) context_stack.push_back(context);
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuCtxGetCurrent)(cuda::Context* context) {
+  return driver_call(call_site("cuCtxGetCurrent"), [&](ApiCall& call) {
+    *context = call.context;
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuCtxGetCurrent, CuCtxGetCurrent);
+
+FAKE_CUDA(cuCtxPushCurrent_v2)(cuda::Context context) {
+  return driver_call(call_site("cuCtxPushCurrent_v2"), [&](ApiCall&) {
+    if (context == nullptr) return cuda::Result::InvalidContext;
+    context_stack.push_back(context);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuCtxPushCurrent_v2, CuCtxPushCurrent);
+
+FAKE_CUDA(cuCtxPopCurrent_v2)(cuda::Context* context) {
+  return driver_call(call_site("cuCtxPopCurrent_v2"), [&](ApiCall& call) {
+    if (call.context == nullptr) return cuda::Result::InvalidContext;
+    if (context != nullptr) *context = call.context;
+    context_stack.pop_back();
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuCtxPopCurrent_v2, CuCtxPopCurrent);
+
+FAKE_CUDA(cuCtxSynchronize)() {
+  return driver_call(call_site("cuCtxSynchronize"), [](ApiCall& call) {
+    if (call.context == nullptr) return cuda::Result::InvalidContext;
+    wait_for(*call.context);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuCtxSynchronize, CuCtxSynchronize);
+
+}  // namespace bragg::fake

@@ -1,0 +1,68 @@
+// Driver callback ids of the calls of the fake driver that are no launch, copy or set.
+#pragma once
+
+#include "driver/cupti_cbids.h"
+
+namespace bragg::fake {
+
+inline constexpr cupti::DriverCall other_calls[] = {{1, "cuInit"},
+                                                    {2, "cuDriverGetVersion"},
+                                                    {3, "cuDeviceGet"},
+                                                    {4, "cuDeviceGetCount"},
+                                                    {5, "cuDeviceGetName"},
+                                                    {9, "cuDeviceGetAttribute"},
+                                                    {17, "cuCtxSynchronize"},
+                                                    {19, "cuModuleLoadData"},
+                                                    {22, "cuModuleUnload"},
+                                                    {23, "cuModuleGetFunction"},
+                                                    {38, "cuMemFreeHost"},
+                                                    {118, "cuEventCreate"},
+                                                    {119, "cuEventRecord"},
+                                                    {120, "cuEventQuery"},
+                                                    {121, "cuEventSynchronize"},
+                                                    {123, "cuEventElapsedTime"},
+                                                    {124, "cuStreamCreate"},
+                                                    {125, "cuStreamQuery"},
+                                                    {126, "cuStreamSynchronize"},
+                                                    {235, "cuCtxCreate_v2"},
+                                                    {243, "cuMemAlloc_v2"},
+                                                    {245, "cuMemFree_v2"},
+                                                    {259, "cuDeviceTotalMem_v2"},
+                                                    {294, "cuMemAllocHost_v2"},
+                                                    {295, "cuStreamWaitEvent"},
+                                                    {303, "cuCtxSetCurrent"},
+                                                    {304, "cuCtxGetCurrent"},
+                                                    {322, "cuCtxDestroy_v2"},
+                                                    {323, "cuCtxPushCurrent_v2"},
+                                                    {324, "cuCtxPopCurrent_v2"},
+                                                    {325, "cuEventDestroy_v2"},
+                                                    {326, "cuStreamDestroy_v2"},
+                                                    {373, "cuGetErrorName"},
+                                                    {386, "cuDevicePrimaryCtxRetain"},
+                                                    {497, "cuStreamEndCapture"},
+                                                    {499, "cuStreamIsCapturing"},
+                                                    {501, "cuGraphCreate"},
+                                                    {504, "cuGraphAddMemcpyNode"},
+                                                    {506, "cuGraphAddMemsetNode"},
+                                                    {516, "cuGraphExecDestroy"},
+                                                    {517, "cuGraphDestroy"},
+                                                    {526, "cuGraphAddEmptyNode"},
+                                                    {539, "cuStreamBeginCapture_v2"},
+                                                    {544, "cuDevicePrimaryCtxRelease_v2"},
+                                                    {643, "cuGraphInstantiateWithFlags"},
+                                                    {689, "cuGraphAddKernelNode_v2"}};
+
+// Where a driver call is known from: its callback id and the name CUPTI shows.
+struct CallSite {
+  uint32_t cbid;
+  const char* name;
+};
+
+[[nodiscard]] consteval CallSite call_site(const char* name) {
+  for (const cupti::DriverCall& call : other_calls) {
+    if (call.name == name) return {call.cbid, name};
+  }
+  return {cupti::cbid_of(name), name};
+}
+
+}  // namespace bragg::fake

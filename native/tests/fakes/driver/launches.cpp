@@ -1,0 +1,137 @@
+// Modules, functions and kernel launches. A module has every function it is asked for.
+#include <algorithm>
+#include <map>
+
+#include "driver/timeline.h"
+
+namespace bragg::fake {
+namespace {
+
+struct Functions {
+  std::mutex mutex;
+  std::map<std::string, cuda::FunctionHandle, std::less<>> by_name;  // never removed: records point to the names
+};
+
+cuda::Function function_named(const char* name) {
+  static Functions& functions = *new Functions;
+  const std::lock_guard lock(functions.mutex);
+  cuda::FunctionHandle& function = functions.by_name[name];
+  function.name = name;
+  return &function;
+}
+
+// As CUDA lays out the parameters of the call for callbacks.
+struct LaunchParams {
+  cuda::Function function;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t dynamic_shared_bytes;
+  cuda::Stream stream;
+  void** arguments;
+  void** extra;
+};
+
+struct LaunchAttribute {
+  uint32_t id;
+  uint32_t padding;
+  uint32_t value[16];
+};
+constexpr uint32_t kClusterDimension = 4;
+
+struct LaunchConfig {
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t dynamic_shared_bytes;
+  cuda::Stream stream;
+  LaunchAttribute* attributes;
+  uint32_t attribute_count;
+};
+
+KernelShape shape_of(const LaunchConfig& config) {
+  KernelShape shape{};
+  std::copy_n(config.grid, 3, shape.grid);
+  std::copy_n(config.block, 3, shape.block);
+  shape.dynamic_shared_bytes = config.dynamic_shared_bytes;
+  for (uint32_t i = 0; i < config.attribute_count; ++i)
+    if (config.attributes[i].id == kClusterDimension) std::copy_n(config.attributes[i].value, 3, shape.cluster);
+  return shape;
+}
+
+cuda::Result launch(const CallSite& site, cuda::Function function, const KernelShape& shape, cuda::Stream stream,
+                    const void* params) {
+  const char* name = function != nullptr ? function->name.c_str() : nullptr;
+  return driver_call(site, {name, params}, [&](ApiCall& call) {
+    if (function == nullptr) return cuda::Result::InvalidHandle;
+    return submit(call, stream, {cuda::GraphNodeType::Kernel, function, name, shape});
+  });
+}
+
+}  // namespace
+
+FAKE_CUDA(cuModuleLoadData)(cuda::Module* module, const void*) {
+  return driver_call(call_site("cuModuleLoadData"), [&](ApiCall& call) {
+    *module = new cuda::ModuleHandle;
+    notify_resource(cupti::resource::kModuleLoaded, call.context, nullptr, nullptr);
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuModuleUnload)(cuda::Module module) {
+  return driver_call(call_site("cuModuleUnload"), [&](ApiCall& call) {
+    notify_resource(cupti::resource::kModuleUnloadStarting, call.context, nullptr, nullptr);
+    delete module;
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuModuleGetFunction)(cuda::Function* function, cuda::Module, const char* name) {
+  return driver_call(call_site("cuModuleGetFunction"), [&](ApiCall&) {
+    *function = function_named(name);
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuLaunchKernel)(cuda::Function function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, uint32_t block_x,
+                          uint32_t block_y, uint32_t block_z, uint32_t dynamic_shared_bytes, cuda::Stream stream,
+                          void** arguments, void** extra) {
+  const LaunchParams params{
+      function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared_bytes, stream, arguments, extra};
+  const KernelShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {}, dynamic_shared_bytes};
+  return launch(call_site("cuLaunchKernel"), function, shape, stream, &params);
+}
+
+FAKE_CUDA(cuLaunchKernelEx)(const LaunchConfig* config, cuda::Function function, void** arguments, void** extra) {
+  struct {
+    const LaunchConfig* config;
+    cuda::Function function;
+    void** arguments;
+    void** extra;
+  } const params{config, function, arguments, extra};
+  return launch(call_site("cuLaunchKernelEx"), function, shape_of(*config), config->stream, &params);
+}
+
+FAKE_CUDA(cuLaunchCooperativeKernel)(cuda::Function function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,
+                                     uint32_t block_x, uint32_t block_y, uint32_t block_z,
+                                     uint32_t dynamic_shared_bytes, cuda::Stream stream, void** arguments) {
+  const LaunchParams params{
+      function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared_bytes, stream, arguments,
+      nullptr};
+  const KernelShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {}, dynamic_shared_bytes};
+  return launch(call_site("cuLaunchCooperativeKernel"), function, shape, stream, &params);
+}
+
+// Control of the fake: how long a kernel runs from now on.
+BRAGG_FAKE_EXPORT void bragg_fake_set_kernel_ns(const char* name, uint64_t duration_ns) {
+  function_named(name)->duration_ns.store(duration_ns, std::memory_order_relaxed);
+}
+
+// Launches a function `count` times, for callers to whom a call is slow. Returns the first result that is not Success.
+BRAGG_FAKE_EXPORT cuda::Result bragg_fake_launch_many(cuda::Function function, cuda::Stream stream, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    const cuda::Result result = cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, stream, nullptr, nullptr);
+    if (result != cuda::Result::Success) return result;
+  }
+  return cuda::Result::Success;
+}
+
+}  // namespace bragg::fake

@@ -1,0 +1,24 @@
+// Work on the virtual GPUs: operations of one stream run one after another, streams and devices overlap without limit.
+#pragma once
+
+#include "driver/driver_call.h"
+#include "driver/handles.h"
+
+namespace bragg::fake {
+
+// The stream a handle means: null and the two special handles are the context's default stream.
+[[nodiscard]] cuda::StreamHandle& resolve(cuda::Context context, cuda::Stream stream) noexcept;
+[[nodiscard]] Place place_of(const cuda::StreamHandle& stream) noexcept;
+
+// Kernels: as set, plus a fixed pattern; copies 500 ns + 20 B/ns; sets 300 ns + 100 B/ns.
+[[nodiscard]] uint64_t duration_ns(const Operation& operation) noexcept;
+// Puts work at the end of a stream's queue; the stream's mutex is held.
+[[nodiscard]] Span enqueue(cuda::StreamHandle& stream, uint64_t duration_ns) noexcept;
+
+// A launch, copy or set as the driver takes it: a graph node while the stream is being captured, else work.
+cuda::Result submit(ApiCall& call, cuda::Stream stream, const Operation& operation);
+
+void wait_for(cuda::StreamHandle& stream);
+void wait_for(cuda::ContextHandle& context);
+
+}  // namespace bragg::fake

@@ -1,0 +1,115 @@
+// What the fake driver and the fake CUPTI say to each other. The driver exports `bragg_fake_driver`; a CUPTI that is
+// used looks it up and attaches its Tool.
+#pragma once
+
+#include <cstdint>
+
+#include "driver/cuda_abi.h"
+#include "driver/cupti_abi.h"
+
+#define BRAGG_FAKE_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace bragg::fake {
+
+// One call of the driver API, from its ENTER to its EXIT.
+struct ApiCall {
+  uint32_t cbid;
+  const char* name;
+  const char* symbol;  // kernel launches: the mangled name of the kernel
+  const void* params;
+  cuda::Context context;
+  uint32_t context_uid;
+  cuda::Result result;
+  // Kept by the tool.
+  uint32_t correlation;
+  uint64_t correlation_data;
+  uint64_t start_ns;
+};
+
+struct KernelShape {
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t cluster[3];  // 0: none
+  uint32_t dynamic_shared_bytes;
+};
+
+// What a launch, copy or set does; also the payload of a graph node.
+struct Operation {
+  cuda::GraphNodeType type = cuda::GraphNodeType::Empty;
+  cuda::Function function = nullptr;  // kernels
+  const char* name = nullptr;         // kernels
+  KernelShape shape{};                // kernels
+  cupti::CopyKind copy_kind{};        // copies
+  cupti::MemoryKind source_kind{};    // copies
+  cupti::MemoryKind target_kind{};    // copies and sets
+  bool asynchronous = false;          // copies and sets
+  uint32_t value = 0;                 // sets
+  uint64_t size_bytes = 0;            // copies and sets
+};
+
+struct Place {
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+};
+
+struct Span {
+  uint64_t start_ns;
+  uint64_t end_ns;
+};
+
+// Ids of the executable graph and node an operation ran for, and of those they were made from. 0: no graph.
+struct GraphOrigin {
+  uint32_t graph = 0;
+  uint64_t node = 0;
+  uint32_t source_graph = 0;
+  uint64_t source_node = 0;
+};
+
+// An operation that has its place on the virtual GPU's timeline: it is complete once the clock has reached span.end_ns.
+struct Execution {
+  const Operation& operation;
+  uint32_t correlation;
+  Place place;
+  Span span;
+  GraphOrigin origin;
+};
+
+// A whole graph launch.
+struct GraphRun {
+  uint32_t correlation;
+  Place place;
+  Span span;
+  uint32_t graph;
+};
+
+enum class DriverState : uint32_t { NotInitialized, Ready, Forked };
+
+// Implemented by the fake CUPTI, called by the driver. Threads: any.
+struct Tool {
+  void (*enter)(ApiCall& call);
+  void (*exit)(ApiCall& call);
+  void (*executed)(const Execution& execution);
+  void (*graph_executed)(const GraphRun& run);
+  void (*resource)(uint32_t cbid, const cupti::ResourceData& data);
+  void (*set_knob)(const char* name, int64_t value);
+  void (*set_failure)(const char* call, uint32_t result);
+};
+
+// Implemented by the fake driver, called by CUPTI. Threads: any.
+struct Driver {
+  bool (*attach)(const Tool* tool);  // false: another copy of CUPTI is attached
+  DriverState (*state)();
+  uint64_t (*now_ns)();
+  bool (*clock_is_real)();
+  uint32_t (*context_device)(cuda::Context context);
+  uint32_t (*context_id)(cuda::Context context);
+  uint32_t (*stream_id)(cuda::Context context, cuda::Stream stream);
+  uint32_t (*graph_id)(cuda::Graph graph);
+  uint32_t (*graph_exec_id)(cuda::GraphExec graph_exec);
+  uint64_t (*graph_node_id)(cuda::GraphNode node);
+};
+
+using GetDriver = const Driver*();  // the symbol bragg_fake_driver
+
+}  // namespace bragg::fake

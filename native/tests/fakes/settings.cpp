@@ -1,0 +1,123 @@
+#include "settings.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+namespace bragg::fake {
+namespace {
+
+struct KnobRow {
+  const char* name;
+  int64_t initial;
+};
+constexpr KnobRow kKnobs[] = {
+    {"devices", 2},
+    {"call_ns", 800},
+    {"kernel_ns", 1000},
+    {"vary_ns", 100},
+    {"real_clock", 0},
+    {"completion_order", -1},
+    {"flush_on_caller", 0},
+    {"flush_delay_ms", 0},
+    {"late_ms", 0},
+    {"slot_taken", 0},
+    {"drop_every", 0},
+    {"duplicate_every", 0},
+    {"reorder_every", 0},
+    {"zero_correlation_every", 0},
+    {"zero_timestamps_every", 0},
+    {"unknown_end_every", 0},
+    {"end_before_start_every", 0},
+};
+constexpr size_t kKnobCount = static_cast<size_t>(Knob::kCount);
+constexpr size_t kFirstFault = static_cast<size_t>(Knob::DropEvery);
+static_assert(std::size(kKnobs) == kKnobCount);
+
+struct Settings {
+  std::array<std::atomic<int64_t>, kKnobCount> knobs{};
+  std::atomic<bool> faults{false};
+  std::atomic<bool> failures_on{false};
+  std::mutex mutex;
+  std::map<std::string, uint32_t, std::less<>> failures;
+};
+
+void store(Settings& self, size_t index, int64_t value) {
+  self.knobs[index].store(value, std::memory_order_relaxed);
+  const bool faults = std::any_of(self.knobs.begin() + kFirstFault, self.knobs.end(),
+                                  [](const auto& each) { return each.load(std::memory_order_relaxed) != 0; });
+  self.faults.store(faults, std::memory_order_relaxed);
+}
+
+void store_failure(Settings& self, std::string_view call, uint32_t result) {
+  const std::lock_guard lock(self.mutex);
+  self.failures.insert_or_assign(std::string(call), result);
+  self.failures_on.store(true, std::memory_order_release);
+}
+
+void read_failures(Settings& self, const std::string& text) {
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) {
+    const size_t equals = part.find('=');
+    if (equals != std::string::npos)
+      store_failure(self, part.substr(0, equals), static_cast<uint32_t>(std::stoul(part.substr(equals + 1))));
+  }
+}
+
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+Settings* from_environment() {
+  auto* self = new Settings;
+  for (size_t i = 0; i < kKnobCount; ++i) {
+    const std::string text = setting(upper(kKnobs[i].name).c_str(), "");
+    store(*self, i, text.empty() ? kKnobs[i].initial : std::stoll(text));
+  }
+  if (setting("CLOCK", "virtual") == "real") store(*self, static_cast<size_t>(Knob::RealClock), 1);
+  read_failures(*self, setting("FAIL", ""));
+  return self;
+}
+
+Settings& settings() {
+  static Settings& self = *from_environment();  // used until the process is gone
+  return self;
+}
+
+}  // namespace
+
+int64_t knob(Knob which) noexcept {
+  return settings().knobs[static_cast<size_t>(which)].load(std::memory_order_relaxed);
+}
+
+bool set_knob(std::string_view name, int64_t value) noexcept {
+  const auto row =
+      std::find_if(std::begin(kKnobs), std::end(kKnobs), [&](const auto& each) { return name == each.name; });
+  if (row == std::end(kKnobs)) return false;
+  store(settings(), static_cast<size_t>(row - std::begin(kKnobs)), value);
+  return true;
+}
+
+bool record_faults_on() noexcept { return settings().faults.load(std::memory_order_relaxed); }
+
+void set_failure(std::string_view call, uint32_t result) { store_failure(settings(), call, result); }
+
+uint32_t failure(std::string_view call) {
+  Settings& self = settings();
+  if (!self.failures_on.load(std::memory_order_acquire)) return 0;
+  const std::lock_guard lock(self.mutex);
+  const auto found = self.failures.find(call);
+  return found == self.failures.end() ? 0 : found->second;
+}
+
+std::string setting(const char* name, const char* fallback) {
+  const char* value = std::getenv(("BRAGG_FAKE_" + std::string(name)).c_str());
+  return value != nullptr ? value : fallback;
+}
+
+}  // namespace bragg::fake

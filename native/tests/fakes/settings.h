@@ -1,0 +1,51 @@
+// Settings of the fake driver and the fake CUPTI. Both libraries hold a copy of their own, read from the environment
+// when they are loaded: knob `kernel_ns` from BRAGG_FAKE_KERNEL_NS. bragg_fake_set on libcuda.so.1 sets both copies.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bragg::fake {
+
+enum class Knob : uint32_t {
+  // The virtual GPU.
+  Devices,    // number of devices
+  CallNs,     // virtual time one driver call takes on its thread
+  KernelNs,   // duration of a kernel that was given none
+  VaryNs,     // kernels last up to this much longer, by a fixed pattern
+  RealClock,  // 1: CLOCK_REALTIME instead of virtual time (also BRAGG_FAKE_CLOCK=real)
+  // How CUPTI works.
+  CompletionOrder,  // 1: records in order of completion; 0: in order of launch; -1: as the emulated version (from 13.0:
+                    // 0)
+  FlushOnCaller,    // 1: cuptiActivityFlushAll delivers on the calling thread instead of the worker
+  FlushDelayMs,     // how long cuptiActivityFlushAll takes
+  LateMs,           // 0: what cuptiUnsubscribe leaves undelivered waits for a flush; else it comes so much later
+  SlotTaken,        // 1: another tool, BRAGG_FAKE_SLOT_HOLDER, holds the subscription
+  // Faults in every n-th record of a kernel, copy or set; 0: never.
+  DropEvery,
+  DuplicateEvery,
+  ReorderEvery,  // swapped with the next record of its buffer
+  ZeroCorrelationEvery,
+  ZeroTimestampsEvery,
+  UnknownEndEvery,  // end 0
+  EndBeforeStartEvery,
+  kCount,
+};
+
+[[nodiscard]] int64_t knob(Knob which) noexcept;
+// False if there is no knob of that name.
+bool set_knob(std::string_view name, int64_t value) noexcept;
+// True if one of the record faults is on: the hot path asks only this.
+[[nodiscard]] bool record_faults_on() noexcept;
+
+// Calls that fail: BRAGG_FAKE_FAIL="cuptiActivityEnable=35,cuLaunchKernel=719".
+void set_failure(std::string_view call, uint32_t result);
+// 0: the call works.
+[[nodiscard]] uint32_t failure(std::string_view call);
+
+// BRAGG_FAKE_<name>, or `fallback`.
+[[nodiscard]] std::string setting(const char* name, const char* fallback);
+
+}  // namespace bragg::fake
