@@ -1,4 +1,6 @@
 """Errors a user can act on: one line that names the cause, a hint that names the fix, an exit code."""
+# ruff: noqa: N818
+# The names say what happened; all of them are errors.
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ from bragg.model import (
 )
 
 _FRAMES = FrameTable(
-    kind=np.array([FrameKind.ROOT, FrameKind.SCOPE, FrameKind.PYTHON, FrameKind.PYTHON, FrameKind.KERNEL, FrameKind.KERNEL]),
+    kind=np.array(
+        [FrameKind.ROOT, FrameKind.SCOPE, FrameKind.PYTHON, FrameKind.PYTHON, FrameKind.KERNEL, FrameKind.KERNEL]
+    ),
     name=["root", "step", "main", "main", "matmul", "matmul"],
     file=["", "", "train.py", "train.py", "", ""],
     line=np.array([0, 0, 3, 9, 0, 0]),
@@ -97,7 +99,10 @@ def frame_keys(profile: Profile) -> list[tuple[int, str, str, int, int]]:
 def call_paths(profile: Profile) -> list[tuple[Any, ...]]:
     """The frames below the root of each node."""
     keys = frame_keys(profile)
-    return [tuple(keys[profile.tree.frame[above]] for above in profile.tree.path(node)[1:]) for node in range(len(profile.tree))]
+    return [
+        tuple(keys[profile.tree.frame[above]] for above in profile.tree.path(node)[1:])
+        for node in range(len(profile.tree))
+    ]
 
 
 def content(profile: Profile) -> dict[str, Any]:

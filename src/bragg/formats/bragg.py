@@ -11,7 +11,6 @@ Readers ignore members that they do not know. A change that older readers would 
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 import zlib
@@ -27,6 +26,7 @@ from numpy.typing import DTypeLike, NDArray
 from bragg.errors import BadFile
 from bragg.formats.files import new_file, open_file
 from bragg.formats.format import Format
+from bragg.formats.npy import decode, encode
 from bragg.formats.slice_columns import pack, unpack
 from bragg.model import (
     CallTree,
@@ -51,7 +51,9 @@ MINOR_VERSION = 0
 # Level 1 packs a trace of a replayed graph into 2 bytes a slice at 60 MB/s; level 6 saves 5 % in four times the time.
 _LEVEL = 1
 _BLOCK_ROWS = 1 << 18
-# What zipfile, zlib and numpy raise on damaged input.
+# Deflate cannot shrink anything further.
+_MAX_RATIO = 1032
+# What zipfile, zlib, json and numpy raise on damaged input.
 _DAMAGE = (
     *(BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError),
     *(OverflowError, RuntimeError, TypeError, ValueError),
@@ -114,7 +116,7 @@ class _Writer:
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
 
-    def member(self, name: str, content: bytes | memoryview) -> None:
+    def member(self, name: str, content: bytes) -> None:
         info = ZipInfo(name)  # dated 1980
         info.compress_type = ZIP_DEFLATED
         info.external_attr = 0o644 << 16
@@ -124,9 +126,7 @@ class _Writer:
         self.member(f"{name}.json", json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
     def array(self, name: str, values: NDArray[Any]) -> None:
-        content = io.BytesIO()
-        np.lib.format.write_array(content, values, version=(1, 0), allow_pickle=False)
-        self.member(f"{name}.npy", content.getbuffer())
+        self.member(f"{name}.npy", encode(values))
 
     def table(self, name: str, table: Table) -> None:
         for column in table.columns():
@@ -156,7 +156,7 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     with open_file(path) as file:
         try:
             with ZipFile(file) as archive:
-                profile = _Reader(archive).profile(trace)
+                profile = _Reader(archive, path.stat().st_size).profile(trace)
                 profile.check()
         except _DAMAGE as error:
             raise BadFile(
@@ -172,8 +172,9 @@ class _Reader:
         ValueError, and the others of `_DAMAGE`: A member is missing or damaged.
     """
 
-    def __init__(self, archive: ZipFile) -> None:
+    def __init__(self, archive: ZipFile, file_bytes: int) -> None:
         self._archive = archive
+        self._file_bytes = file_bytes
         self._header = self.json("meta")
         major = self._header["version"][0]
         if major > MAJOR_VERSION:
@@ -221,6 +222,9 @@ class _Reader:
         info = self._archive.getinfo(name)
         if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise ValueError(f"{name} is compressed in an unknown way")
+        # zipfile allocates what the directory says before it reads.
+        if info.compress_size > self._file_bytes or info.file_size > _MAX_RATIO * info.compress_size:
+            raise ValueError(f"{name} is larger than it can be")
         return self._archive.read(info)
 
     def json(self, name: str) -> Any:
@@ -233,15 +237,8 @@ class _Reader:
         return texts
 
     def array(self, name: str, *dtypes: DTypeLike) -> NDArray[Any]:
-        """A column of one of these types, a view of the bytes read: a wrong shape cannot make memory be allocated."""
-        content = self.member(f"{name}.npy")
-        file = io.BytesIO(content)
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError(f"{name} is of an unknown npy version")
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        if dtype not in dtypes:
-            raise ValueError(f"{name} is of type {dtype}")
-        return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)
+        """A column of one of these types."""
+        return decode(self.member(f"{name}.npy"), dtypes)
 
     def table(self, name: str, table: type[_TableT]) -> _TableT:
         columns: dict[str, Any] = {

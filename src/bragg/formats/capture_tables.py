@@ -41,14 +41,15 @@ class IdColumns:
     firsts: list[int] = field(default_factory=list)
     end: int = 0
 
-    def add(self, first_id: int, rows: int, part: Columns, max_lost: int) -> bool:
-        """Append a chunk; False when its ids repeat, or skip more rows than can have been lost."""
-        if not self.end <= first_id <= self.end + max_lost:
-            return False
+    def fits(self, first_id: int, max_lost: int) -> bool:
+        """Whether ids may go on here: they do not repeat, nor skip more rows than can have been lost."""
+        return self.end <= first_id <= self.end + max_lost
+
+    def add(self, first_id: int, rows: int, part: Columns) -> None:
+        """Append a chunk."""
         self.parts.append(part)
         self.firsts.append(first_id)
         self.end = first_id + rows
-        return True
 
     def column(self, name: str) -> NDArray[np.int64]:
         """One column over all ids, int64; -1 stands for no reference and in lost rows."""
@@ -126,11 +127,15 @@ def _add(tables: CaptureTables, chunk: Chunk, max_lost: int) -> bool:
 def _add_rows(
     tables: CaptureTables, chunk_type: ChunkType, rows: int, first_id: int, part: Columns, max_lost: int
 ) -> bool:
+    numbered = {ChunkType.FRAMES: tables.frames, ChunkType.NODES: tables.nodes, ChunkType.TRACKS: tables.tracks}
+    table = numbered.get(chunk_type)
+    if table is not None and not table.fits(first_id, max_lost):
+        return False
     if not _is_plausible(chunk_type, first_id, part):
         return False
-    numbered = {ChunkType.FRAMES: tables.frames, ChunkType.NODES: tables.nodes, ChunkType.TRACKS: tables.tracks}
-    if chunk_type in numbered:
-        return numbered[chunk_type].add(first_id, rows, part, max_lost)
+    if table is not None:
+        table.add(first_id, rows, part)
+        return True
     listed = {ChunkType.METRICS: tables.metrics, ChunkType.KERNELS: tables.kernels, ChunkType.SLICES: tables.slices}
     listed[chunk_type].append(part)
     return True
@@ -147,7 +152,7 @@ def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
     if chunk_type == ChunkType.METRICS:
         return bool(((part["group"] >= min(MetricGroup)) & (part["group"] <= max(MetricGroup))).all())
     if chunk_type == ChunkType.TRACKS:
-        return bool(np.isin(part["kind"], (TrackKind.HOST_THREAD, TrackKind.GPU_STREAM)).all())
+        return bool(((part["kind"] == TrackKind.HOST_THREAD) | (part["kind"] == TrackKind.GPU_STREAM)).all())
     if chunk_type == ChunkType.SLICES:
         # Both are below 2^63, so their sum cannot wrap in 64 bits.
         ends = part["start_ns"].astype(np.uint64) + part["duration_ns"]

@@ -30,7 +30,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         os.fchmod(descriptor, 0o666 & ~_umask())
         with os.fdopen(descriptor, "wb") as file:
             yield file
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except OSError as error:
         raise _cannot("write", path, error) from error
     finally:
@@ -45,7 +45,7 @@ def open_file(path: Path) -> Iterator[BinaryIO]:
         BadFile: The file cannot be read.
     """
     try:
-        with open(path, "rb") as file:
+        with path.open("rb") as file:
             yield file
     except OSError as error:
         raise _cannot("read", path, error) from error

@@ -9,8 +9,6 @@ from bragg.model.tree import CallTree, FrameKind
 
 __all__ = ["own_host_time"]
 
-_MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR)
-
 
 def own_host_time(
     tree: CallTree, measured_ns: Int64Array, is_measured: BoolArray, sampled_ns: Int64Array
@@ -29,7 +27,7 @@ def own_host_time(
     own = np.zeros(len(tree), np.int64)
     below = np.zeros(len(tree), np.int64)
     measured_below = np.zeros(len(tree), np.int64)
-    is_measured_kind = np.isin(tree.kind, _MEASURED_KINDS)
+    is_measured_kind = (tree.kind == FrameKind.SCOPE) | (tree.kind == FrameKind.OPERATOR)
     for level in reversed(tree.levels):
         beyond = np.where(
             is_measured[level], measured_ns[level] - below[level], sampled_ns[level] - measured_below[level]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +49,7 @@ class Table:
             raise ValueError(f"{type(self).__name__}: columns differ in length: {lengths}")
 
     @classmethod
+    @cache
     def columns(cls) -> dict[str, np.dtype[Any] | None]:
         """Column names in order, with their dtype; None for strings."""
         return {item.name: _DTYPE_OF_ANNOTATION[item.type] for item in fields(cls)}

@@ -1,0 +1,126 @@
+"""Damaged files: thousands of them, the same in every run, each read as a valid profile or refused in one line."""
+
+from __future__ import annotations
+
+import io
+import random
+import resource
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.errors import BadFile, BraggError, NothingRecorded
+from tests.support.captures import chunk, small_capture
+
+N_FILES = 10_000
+# What reading any of the files may take beyond what the process already has.
+MEMORY_BYTES = 512 << 20
+
+Mutation = Callable[[random.Random, bytes], bytes]
+
+
+def flip_bits(choose: random.Random, content: bytes) -> bytes:
+    changed = bytearray(content)
+    for _ in range(choose.choice((1, 1, 2, 8))):
+        changed[choose.randrange(len(changed))] ^= 1 << choose.randrange(8)
+    return bytes(changed)
+
+
+def truncate(choose: random.Random, content: bytes) -> bytes:
+    return content[: choose.randrange(len(content))]
+
+
+def splice(choose: random.Random, content: bytes) -> bytes:
+    """A piece is repeated elsewhere, over what was there or between."""
+    begin, end = sorted(choose.randrange(len(content)) for _ in range(2))
+    place = choose.randrange(len(content))
+    skip = choose.choice((0, end - begin))
+    return content[:place] + content[begin:end] + content[place + skip :]
+
+
+def fill(choose: random.Random, content: bytes) -> bytes:
+    """A piece becomes one value: a hole in a file, or garbage."""
+    begin, end = sorted(choose.randrange(len(content)) for _ in range(2))
+    return content[:begin] + bytes([choose.choice((0, 255, choose.randrange(256)))]) * (end - begin) + content[end:]
+
+
+def reseal_chunk(choose: random.Random, content: bytes) -> bytes:
+    """One chunk of a capture with other content, for which its checksums are right."""
+    builder = small_capture()
+    index = choose.randrange(len(builder.chunks))
+    old = builder.chunks[index]
+    chunk_type, rows = int.from_bytes(old[4:6], "little"), int.from_bytes(old[8:12], "little")
+    payload = old[24 : 24 + int.from_bytes(old[12:16], "little")]
+    if choose.random() < 0.2:
+        rows = choose.choice((0, rows + 1, 2**32 - 1))
+    if payload:
+        payload = choose.choice((flip_bits, truncate, splice, fill))(choose, payload)
+    builder.chunks[index] = chunk(chunk_type, rows, payload)
+    return builder.content()
+
+
+def reseal_member(choose: random.Random, content: bytes) -> bytes:
+    """One member of an archive with other content, for which its checksum is right."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = choose.choice(list(members))
+    members[name] = choose.choice((flip_bits, truncate, splice, fill))(choose, members[name])
+    changed = io.BytesIO()
+    with zipfile.ZipFile(changed, "w") as archive:
+        for member, old in members.items():
+            archive.writestr(member, old)
+    return changed.getvalue()
+
+
+@pytest.fixture
+def bounded_memory() -> object:
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def outcomes(whole: bytes, mutations: tuple[Mutation, ...], path: Path) -> Counter[str]:
+    choose = random.Random(20)
+    found: Counter[str] = Counter()
+    for _ in range(N_FILES):
+        path.write_bytes(choose.choice(mutations)(choose, whole))
+        try:
+            profile = formats.load(path)
+            profile.check()
+            found["read"] += 1
+        except (BadFile, NothingRecorded) as error:
+            assert_is_one_line_with_a_hint(error)
+            found[type(error).__name__] += 1
+    return found
+
+
+def assert_is_one_line_with_a_hint(error: BraggError) -> None:
+    assert error.message
+    assert "\n" not in error.message
+    assert error.hint
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded_memory")
+def test_no_damaged_capture_is_read_wrongly(tmp_path: Path) -> None:
+    mutations = (flip_bits, truncate, splice, fill, reseal_chunk)
+    found = outcomes(small_capture().content(), mutations, tmp_path / "run.part")
+    assert found["read"] > N_FILES // 2
+    assert found["NothingRecorded"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded_memory")
+def test_no_damaged_profile_is_read_wrongly(tmp_path: Path) -> None:
+    path = tmp_path / "run.bragg"
+    formats.finish(small_capture().write(tmp_path / "small.part"), path)
+    mutations = (flip_bits, truncate, splice, fill, reseal_member)
+    found = outcomes(path.read_bytes(), mutations, path)
+    assert found["BadFile"] > N_FILES // 4
+    assert found["read"] > 0

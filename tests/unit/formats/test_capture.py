@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bragg.errors import BadFile, NothingRecorded
+from bragg.formats import capture
+from bragg.formats.chunks import ChunkType
+from bragg.model import FrameKind, Profile
+from tests.support.captures import DEVICE, HOST, NONE, SAMPLE, CaptureBuilder, chunk, small_capture, table_chunk
+from tests.support.profiles import tree_to_text
+
+
+def read(builder: CaptureBuilder, folder: Path, **options: bool) -> Profile:
+    profile = capture.read(builder.write(folder / "run.part"), **options)
+    profile.check()
+    return profile
+
+
+def test_the_tree_its_metrics_and_meta_are_read(tmp_path: Path) -> None:
+    profile = read(small_capture(), tmp_path)
+    assert tree_to_text(profile) == ("root\n  train host=900ns hostx1\n    cuLaunchKernel\n      matmul 300ns x2")
+    assert profile.meta == {
+        "pid": 42,
+        "program": "train.py",
+        "exit_code": 0,
+        "capture": {"complete": True, "damaged_chunks": 0, "bytes_lost": 0},
+    }
+    assert profile.tree.frames.device.tolist() == [-1, -1, -1, 0]
+
+
+def test_of_cumulative_rows_the_last_counts(tmp_path: Path) -> None:
+    profile = read(small_capture(), tmp_path)
+    assert profile.own("gpu_count").tolist() == [0, 0, 0, 2]
+    assert profile.own("gpu_time_min")[3] == 100
+    assert profile.own("gpu_time_max")[3] == 200
+    assert profile.kernels.count.tolist() == [2]
+    assert profile.kernels.registers.tolist() == [32]
+
+
+def test_slices_are_ordered_by_track_and_start_and_launches_point_at_kernels(tmp_path: Path) -> None:
+    profile = read(small_capture(), tmp_path)
+    assert profile.slices.start_ns.tolist() == [1000, 1100, 1200, 1300, 1600]
+    assert profile.slices.track.tolist() == [0, 0, 0, 1, 1]
+    assert profile.flows.source.tolist() == [1, 2]
+    assert profile.flows.target.tolist() == [3, 4]
+    assert [profile.tracks.label(track) for track in range(2)] == ["main", "GPU 0 stream 13"]
+    assert profile.tracks.process.tolist() == [42, 42]
+
+
+def test_the_trace_can_be_left_out(tmp_path: Path) -> None:
+    profile = read(small_capture(), tmp_path, trace=False)
+    assert len(profile.slices) == 0
+    assert profile.total("gpu_time") == 300
+
+
+def test_nodes_without_data_are_pruned_but_not_those_with_slices(tmp_path: Path) -> None:
+    builder = CaptureBuilder().strings("root", "only a slice", "nothing")
+    builder.rows(ChunkType.FRAMES, (0, 0, NONE, 0, NONE), (1, 1, NONE, 0, NONE), (1, 2, NONE, 0, NONE))
+    builder.rows(ChunkType.NODES, (NONE, 0), (0, 1), (0, 2))
+    builder.rows(ChunkType.TRACKS, (1, NONE, NONE, 7, 1)).rows(ChunkType.SLICES, (5, 3, 1, 0, 0))
+    assert tree_to_text(read(builder, tmp_path)) == "root\n  only a slice"
+
+
+def test_host_metrics_come_from_what_was_measured_and_sampled(tmp_path: Path) -> None:
+    builder = CaptureBuilder().strings("root", "step", "f", "train.py")
+    builder.rows(
+        ChunkType.FRAMES, (0, 0, NONE, 0, NONE), (FrameKind.SCOPE, 1, NONE, 0, NONE), (FrameKind.PYTHON, 2, 3, 12, NONE)
+    )
+    builder.rows(ChunkType.NODES, (NONE, 0), (0, 1), (1, 2))
+    builder.rows(ChunkType.METRICS, (1, HOST, 3, 1000, 1, 900, 0), (2, SAMPLE, 4, 400, 100, 100, 0))
+    profile = read(builder, tmp_path)
+    assert tree_to_text(profile) == "root\n  step host=600ns hostx3\n    train.py:12@f host=400ns"
+    assert profile.own("samples").tolist() == [0, 0, 4]
+    assert "gpu_time" not in profile.metrics
+
+
+def test_blocks_hold_all_slices_whatever_the_size_of_chunks(tmp_path: Path) -> None:
+    recording = capture.open_capture(small_capture().write(tmp_path / "run.part"))
+    for rows in (1, 2, 3, 100):
+        blocks = list(recording.slice_blocks(rows))
+        assert max(map(len, blocks)) <= rows + 2
+        assert np.concatenate([block.start_ns for block in blocks]).tolist() == [1000, 1100, 1300, 1200, 1600]
+
+
+def test_a_killed_process_leaves_an_incomplete_capture(tmp_path: Path) -> None:
+    builder = small_capture()
+    del builder.chunks[-2:]
+    profile = read(builder, tmp_path)
+    assert profile.meta["capture"] == {"complete": False, "damaged_chunks": 0, "bytes_lost": 0}
+    assert profile.total("gpu_time") == 300
+
+
+def test_a_torn_chunk_at_the_end_is_counted(tmp_path: Path) -> None:
+    content = small_capture().content()
+    path = tmp_path / "run.part"
+    path.write_bytes(content[:-5])
+    profile = capture.read(path)
+    assert profile.meta["capture"] == {"complete": False, "damaged_chunks": 1, "bytes_lost": 19}
+
+
+def damaged(index: int) -> CaptureBuilder:
+    """A capture with a flipped bit in the payload of one chunk."""
+    builder = small_capture()
+    content = bytearray(builder.chunks[index])
+    content[30] ^= 4
+    builder.chunks[index] = bytes(content)
+    return builder
+
+
+def index_of(chunk_type: ChunkType, which: int = 0) -> int:
+    types = [int.from_bytes(content[4:6], "little") for content in small_capture().chunks]
+    return [index for index, found in enumerate(types) if found == chunk_type][which]
+
+
+def test_reading_goes_on_after_a_damaged_chunk(tmp_path: Path) -> None:
+    profile = read(damaged(index_of(ChunkType.SLICES)), tmp_path)
+    assert profile.meta["capture"]["damaged_chunks"] == 1
+    assert profile.slices.start_ns.tolist() == [1200, 1300, 1600]
+    assert profile.total("gpu_time") == 300
+
+
+def test_time_on_lost_nodes_is_kept_under_a_node_that_says_so(tmp_path: Path) -> None:
+    profile = read(damaged(index_of(ChunkType.NODES)), tmp_path)
+    assert tree_to_text(profile) == "<lost>\n  <lost> 300ns x2 host=900ns hostx1"
+    assert len(profile.slices) == 5
+
+
+def test_names_that_were_lost_are_shown_as_lost(tmp_path: Path) -> None:
+    profile = read(damaged(index_of(ChunkType.STRINGS)), tmp_path)
+    assert set(profile.tree.frames.name) == {"<lost>"}
+    assert profile.total("gpu_time") == 300
+    assert profile.tracks.name == ["<lost>", "GPU 0 stream 13"]
+
+
+def test_slices_on_a_lost_track_get_a_track_that_says_so(tmp_path: Path) -> None:
+    profile = read(damaged(index_of(ChunkType.TRACKS, 1)), tmp_path)
+    assert profile.tracks.name == ["main", "<lost>"]
+    assert profile.slices.track.tolist() == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        table_chunk(ChunkType.NODES, {"parent": [4], "frame": [1]}, first_id=4),
+        table_chunk(ChunkType.NODES, {"parent": [0], "frame": [1]}, first_id=2**40),
+        table_chunk(ChunkType.FRAMES, {"kind": [200]}, first_id=4),
+        table_chunk(ChunkType.TRACKS, {"kind": [3]}, first_id=2),
+        table_chunk(ChunkType.METRICS, {"node": [1], "group": [4]}),
+        table_chunk(ChunkType.METRICS, {"node": [1], "group": [DEVICE], "count": np.array([2**63], np.uint64)}),
+        table_chunk(ChunkType.SLICES, {"start_ns": [2**62], "duration_ns": [2**62]}),
+        table_chunk(ChunkType.SLICES, {"start_ns": [-1]}),
+        chunk(ChunkType.SLICES, 1000, bytes(16)),
+        chunk(ChunkType.STRINGS, 1, bytes(8) + (99).to_bytes(8, "little") + b"short"),
+        chunk(ChunkType.STRINGS, 1, b""),
+        chunk(ChunkType.META, 1, b"[1]"),
+        chunk(ChunkType.META, 1, b"{"),
+        chunk(99, 0, b""),
+    ],
+    ids=str,
+)
+def test_a_chunk_that_contradicts_the_format_is_counted_as_damaged(content: bytes, tmp_path: Path) -> None:
+    builder = small_capture()
+    profile = read(builder.add(content), tmp_path)
+    assert profile.meta["capture"]["damaged_chunks"] == 1
+    assert profile.meta["capture"]["bytes_lost"] > 0 or len(content) == 24
+    assert tree_to_text(profile) == tree_to_text(read(small_capture(), tmp_path))
+
+
+def test_a_capture_without_a_measurement_is_nothing_recorded(tmp_path: Path) -> None:
+    for builder in (CaptureBuilder(), CaptureBuilder().meta(pid=3).end()):
+        with pytest.raises(NothingRecorded, match=r"run\.part holds no measurement"):
+            read(builder, tmp_path)
+
+
+def test_a_capture_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.part"
+    path.write_bytes(b"BRAGGCAP" + (2).to_bytes(4, "little") + bytes(4))
+    with pytest.raises(BadFile, match="capture version 2, this bragg reads 1") as error:
+        capture.read(path)
+    assert error.value.hint == "Update bragg"
+
+
+@pytest.mark.parametrize("content", [b"", b"BRAGGCAP", b"BRAGGCAP\1\0\0\0", b"no capture at all"])
+def test_a_file_without_the_header_of_a_capture_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "run.part"
+    path.write_bytes(content)
+    with pytest.raises(BadFile, match="is no capture"):
+        capture.read(path)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.errors import BadFile, UsageError
+from bragg.formats.files import new_file
+from tests.support.captures import small_capture
+from tests.support.profiles import profile_from_text
+
+
+def test_a_file_is_known_by_its_first_bytes_whatever_its_name(tmp_path: Path) -> None:
+    part = small_capture().write(tmp_path / "strange name")
+    assert formats.load(part).total("gpu_time") == 300
+    formats.export(formats.load(part), "bragg", tmp_path / "other")
+    assert formats.load(str(tmp_path / "other")).total("gpu_time") == 300
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"cannot read .*gone.bragg: No such file or directory"):
+        formats.load(tmp_path / "gone.bragg")
+
+
+def test_a_folder_is_no_profile(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="Is a directory"):
+        formats.load(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF", b"[{}]"])
+def test_an_unknown_file_is_refused_with_what_to_give_instead(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(BadFile, match="is no profile: unknown format") as error:
+        formats.load(path)
+    assert "Give a .bragg file" in error.value.hint
+
+
+def test_a_format_that_is_only_read_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'capture' can be read but not written"):
+        formats.export(profile_from_text("root"), "capture", tmp_path / "x")
+
+
+def test_a_missing_folder_is_said_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"cannot write .*x.bragg: No such file") as error:
+        formats.export(profile_from_text("root\n  k 1us"), "bragg", tmp_path / "gone" / "x.bragg")
+    assert error.value.hint
+
+
+@pytest.mark.parametrize("format_name", ["chrome", "perfetto"])
+def test_a_tree_without_a_timeline_is_not_written_as_an_empty_trace(format_name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no timeline") as error:
+        formats.export(profile_from_text("root\n  k 1us"), format_name, tmp_path / "trace")
+    assert error.value.hint == "Record it again with: bragg run --data trace"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("format_name", ["speedscope", "collapsed"])
+def test_a_profile_without_time_is_not_written_as_an_empty_flame_graph(format_name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no time"):
+        formats.export(profile_from_text("root"), format_name, tmp_path / "flames")
+
+
+def test_a_new_file_gets_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with new_file(tmp_path / "file") as file:
+            file.write(b"text")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_full_disk_is_an_error_of_one_line_and_leaves_no_rest(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="No space left on device"), new_file(tmp_path / "file"):
+        raise OSError(28, os.strerror(28))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import numpy as np
+
+from bragg.formats.perfetto import _Events, _outgoing
+from bragg.formats.timeline import lanes
+from bragg.model import FlowTable, SliceTable
+from tests.support.traces import trace_from_text
+
+
+def lane_texts(text: str) -> list[str]:
+    profile = trace_from_text(text)
+    return [
+        f"{lane.label(profile.tracks)}: "
+        + " ".join(profile.tree.label(int(node)) for node in profile.slices.node[lane.rows])
+        for lane in lanes(profile)
+    ]
+
+
+def test_slices_that_nest_share_a_lane() -> None:
+    assert lane_texts("""
+        thread 1
+          0-10 outer
+          2-4 inner
+          4-9 next
+          10-12 after""") == ["thread 1: outer inner next after"]
+
+
+def test_a_slice_that_overlaps_another_gets_a_lane_of_its_own() -> None:
+    assert lane_texts("""
+        stream 7
+          0-10 a
+          5-15 b
+          10-12 c
+          11-13 d""") == ["stream 7: a c", "stream 7 (2): b d"]
+
+
+def test_tracks_without_slices_have_no_lane() -> None:
+    assert lane_texts("""
+        thread 1
+        stream 7
+          0-10 a""") == ["stream 7: a"]
+
+
+def events_of(*spans: tuple[int, int]) -> list[tuple[int, str, int]]:
+    """(time, begin or end, slice) of slices given as (start, duration)."""
+    start, duration = np.array(spans, np.int64).T
+    zero = np.zeros(len(start), np.int32)
+    ordered = SliceTable(start, duration, zero, zero, zero.astype(np.int64)).sorted()
+    events = _Events(ordered.start_ns, ordered.duration_ns)
+    assert np.cumsum(events.delta_ns).tolist() == (events.time_ns - events.time_ns[0]).tolist()
+    words = np.where(events.is_end, "end", "begin")
+    return list(zip(events.time_ns.tolist(), words.tolist(), events.row.tolist(), strict=True))
+
+
+def test_an_inner_slice_begins_after_and_ends_before_the_outer_one() -> None:
+    assert events_of((0, 10), (0, 4), (8, 2)) == [
+        (0, "begin", 0),
+        (0, "begin", 1),
+        (4, "end", 1),
+        (8, "begin", 2),
+        (10, "end", 2),
+        (10, "end", 0),
+    ]
+
+
+def test_a_slice_ends_before_the_next_begins_at_the_same_time() -> None:
+    assert events_of((0, 5), (5, 5)) == [(0, "begin", 0), (5, "end", 0), (5, "begin", 1), (10, "end", 1)]
+
+
+def test_an_empty_slice_begins_and_ends_where_it_stands() -> None:
+    assert events_of((0, 5), (5, 0), (5, 3)) == [
+        (0, "begin", 0),
+        (5, "end", 0),
+        (5, "begin", 1),
+        (5, "begin", 2),
+        (5, "end", 2),
+        (8, "end", 1),
+    ]
+
+
+def test_every_arrow_that_leaves_a_slice_has_its_id() -> None:
+    arrows = _outgoing(FlowTable(np.array([2, 0, 2]), np.array([3, 4, 5])), 6)
+    assert [ids.tolist() for ids in arrows] == [[2, 0, 1, 0, 0, 0], [0, 0, 3, 0, 0, 0]]
