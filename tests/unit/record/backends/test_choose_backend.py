@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bragg.record.backends import choose_backend, cuda, doors_of
+
+GPU_DOORS = ["CUDA_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64"]
+
+
+@pytest.fixture
+def no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "_DEVICE_NODES", ())
+
+
+def test_backend_is_chosen_by_name() -> None:
+    assert [choose_backend(name, {}).name for name in ("cuda", "cpu")] == ["cuda", "cpu"]
+
+
+@pytest.mark.usefixtures("no_device")
+def test_auto_is_the_cpu_without_a_device() -> None:
+    assert choose_backend("auto", {}).name == "cpu"
+    assert choose_backend("cuda", {}).missing({}) == "there is no NVIDIA GPU: no device node of its driver"
+
+
+def test_device_without_its_driver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "_DEVICE_NODES", ("/dev/null",))
+    monkeypatch.setattr(cuda, "_DRIVER", "libcuda-that-is-not-there.so.1")
+    assert choose_backend("cuda", {}).missing({}).startswith("the NVIDIA driver cannot be loaded: ")
+
+
+def test_device_with_its_driver_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "_DEVICE_NODES", ("/dev/null",))
+    monkeypatch.setattr(cuda, "_DRIVER", "libc.so.6")
+    assert choose_backend("auto", {}).name == "cuda"
+
+
+@pytest.mark.usefixtures("no_device")
+@pytest.mark.parametrize(("folder", "counts"), [("fakes", True), ("compat", False)])
+def test_driver_on_the_library_path_stands_for_a_device(
+    folder: str, counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda, "_DRIVER", "libc.so.6")
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "libc.so.6").touch()
+    missing = choose_backend("cuda", {}).missing({"LD_LIBRARY_PATH": f"/nowhere:{tmp_path / folder}"})
+    assert (missing == "") is counts
+
+
+def test_doors_of_auto_are_those_of_every_backend() -> None:
+    assert doors_of("auto") == GPU_DOORS
+    assert doors_of("cpu") == ["INTEL_LIBITTNOTIFY64"]

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bragg.errors import UsageError
+from bragg.record import RecordConfig
+
+
+def test_variables_say_what_the_config_says() -> None:
+    config = RecordConfig(backend="cpu", context="shadow", data="trace", flush_interval_ms=50, sample_interval_us=0)
+    assert config.variables() == {
+        "BRAGG_BACKEND": "cpu",
+        "BRAGG_CONTEXT": "shadow",
+        "BRAGG_DATA": "trace",
+        "BRAGG_FLUSH_MS": "50",
+        "BRAGG_SAMPLE_US": "0",
+    }
+
+
+def test_sampling_is_left_to_the_backend_unless_chosen() -> None:
+    assert "BRAGG_SAMPLE_US" not in RecordConfig().variables()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backend": "gpu"}, "unknown backend 'gpu'"),
+        ({"context": "c++"}, "unknown context"),
+        ({"data": "both"}, "unknown data"),
+        ({"flush_interval_ms": 0}, "at least 1 ms"),
+        ({"sample_interval_us": -1}, "negative"),
+        ({"output": ""}, "empty"),
+        ({"output": "%x.bragg"}, "unknown token '%x'"),
+        ({"output": "100%"}, "unknown token '%'"),
+    ],
+)
+def test_value_out_of_range_is_a_usage_error(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        RecordConfig(**options)

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bragg.record import RecordConfig
+from bragg.record.environment import claim_door, recording_environment
+
+CAPTURES = Path("/captures")
+LIBRARY = "/lib/libbragg_core.so"
+
+
+def test_environment_switches_recording_on_and_keeps_the_rest() -> None:
+    environ, notes = recording_environment({"HOME": "/h", "PYTHONPATH": "/mine"}, RecordConfig(), CAPTURES, LIBRARY)
+    inject, mine = environ["PYTHONPATH"].split(":")
+    assert (Path(inject) / "sitecustomize.py").is_file()
+    assert (mine, environ["HOME"], environ["BRAGG_CAPTURE_DIR"]) == ("/mine", "/h", "/captures")
+    assert (environ["CUDA_INJECTION64_PATH"], environ["INTEL_LIBITTNOTIFY64"], notes) == (LIBRARY, LIBRARY, [])
+
+
+def test_outer_recording_does_not_leak_its_sampling() -> None:
+    environ, _ = recording_environment({"BRAGG_SAMPLE_US": "7"}, RecordConfig(), CAPTURES, LIBRARY)
+    assert "BRAGG_SAMPLE_US" not in environ
+
+
+def test_cpu_backend_leaves_the_gpu_alone() -> None:
+    environ, _ = recording_environment({}, RecordConfig(backend="cpu"), CAPTURES, LIBRARY)
+    assert "CUDA_INJECTION64_PATH" not in environ
+
+
+@pytest.mark.parametrize(
+    ("door", "lost"), [("CUDA_INJECTION64_PATH", "work on the GPU"), ("INTEL_LIBITTNOTIFY64", "operators of PyTorch")]
+)
+def test_other_tool_keeps_its_door_and_is_named(door: str, lost: str) -> None:
+    environ, notes = recording_environment({door: "/other.so"}, RecordConfig(), CAPTURES, LIBRARY)
+    assert environ[door] == "/other.so"
+    assert len(notes) == 1
+    assert notes[0].startswith(f"{door} belongs to /other.so: {lost}")
+
+
+def test_empty_door_is_free() -> None:
+    environ = {"CUDA_INJECTION64_PATH": ""}
+    assert claim_door(environ, "CUDA_INJECTION64_PATH", LIBRARY) == ""
+    assert environ["CUDA_INJECTION64_PATH"] == LIBRARY

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from bragg.record.metadata import at_start, at_stop
+
+SETTINGS = {"BRAGG_CONTEXT": "python", "BRAGG_DATA": "tree"}
+
+
+def test_start_tells_what_runs_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    meta = at_start("cpu", SETTINGS)
+    assert meta["command"] == sys.orig_argv
+    assert (meta["pid"], meta["cwd"], meta["host"]) == (os.getpid(), os.getcwd(), os.uname().nodename)  # noqa: PTH109
+    assert (meta["backend"], meta["context"], meta["data"]) == ("cpu", "python", "tree")
+    assert (meta["rank"], meta["ranks"]) == (1, 2)
+    assert json.loads(json.dumps(meta)) == meta
+
+
+def test_environment_holds_what_changes_speed_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    monkeypatch.setenv("API_TOKEN", "secret")
+    environment = at_start("cpu", SETTINGS)["environment"]
+    assert environment["OMP_NUM_THREADS"] == "4"
+    assert "API_TOKEN" not in environment
+
+
+def test_stop_tells_versions_of_what_was_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="9.9"))
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    versions = at_stop()["versions"]
+    assert versions["torch"] == "9.9"
+    assert "jax" not in versions
