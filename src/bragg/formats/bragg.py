@@ -123,7 +123,7 @@ class _Writer:
         self._archive.writestr(info, content)
 
     def json(self, name: str, value: Any) -> None:
-        self.member(f"{name}.json", json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+        self.member(f"{name}.json", json.dumps(value, separators=(",", ":")).encode())
 
     def array(self, name: str, values: NDArray[Any]) -> None:
         self.member(f"{name}.npy", encode(values))

