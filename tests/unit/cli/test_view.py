@@ -103,9 +103,7 @@ def test_colour_is_forced_and_forbidden_by_variables(
     assert "\x1b" not in bragg("view", profile_file).stdout
 
 
-def test_width_is_taken_from_the_environment(
-    bragg: Bragg, profile_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_width_is_taken_from_the_environment(bragg: Bragg, profile_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     assert len(bragg("view", profile_file).stdout.splitlines()[0]) == 30
 
@@ -138,14 +136,19 @@ def large_profile(n_nodes: int) -> Profile:
     is_leaf[parent[1:]] = False
     n_functions, n_kernels = 1500, 300
     frames = FrameTable(
-        kind=np.repeat([FrameKind.ROOT, FrameKind.PYTHON, FrameKind.KERNEL], [1, n_functions, n_kernels]).astype(np.uint8),
+        kind=np.repeat([FrameKind.ROOT, FrameKind.PYTHON, FrameKind.KERNEL], [1, n_functions, n_kernels]).astype(
+            np.uint8
+        ),
         name=["root", *map("function_{}".format, range(n_functions)), *map("kernel_{}".format, range(n_kernels))],
         file=["", *(f"/lib/python3.11/site-packages/pkg{i % 7}/m.py" if i % 3 else "a.py" for i in range(n_functions))]
         + [""] * n_kernels,
         line=np.arange(1 + n_functions + n_kernels, dtype=np.int32),
         device=np.repeat([-1, 0], [1 + n_functions, n_kernels]).astype(np.int32),
     )
-    functions, kernels = 1 + random.integers(0, n_functions, n_nodes), 1 + n_functions + random.integers(0, n_kernels, n_nodes)
+    functions, kernels = (
+        1 + random.integers(0, n_functions, n_nodes),
+        1 + n_functions + random.integers(0, n_kernels, n_nodes),
+    )
     frame = np.where(is_leaf, kernels, functions)
     frame[0] = 0
     tree = CallTree(parent.astype(np.int32), frame.astype(np.int32), frames)

@@ -51,6 +51,12 @@ class Column:
         """How its values are written."""
         return scale_for(self.unit, float(np.nanmax(self.values, initial=0.0)))
 
+    def text(self, row: int) -> str:
+        """A value without its unit; blank where there is none."""
+        value = float(self.values[row])
+        is_absent = value == 0 and self.kind is MetricKind.EXCLUSIVE
+        return "" if is_absent else self.scale.text(value)
+
     def share(self, row: int) -> float:
         """Share of the total, 0 to 1; NaN when values do not add up."""
         return float(self.values[row]) / self.total if self.total else 0.0

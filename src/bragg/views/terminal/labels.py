@@ -36,6 +36,8 @@ class Labels:
             return "total"
         if kind in _SYMBOL_KINDS:
             name = demangle(name) if self.full else short_symbol(name)
+        elif kind == FrameKind.PYTHON and not self.full:
+            name = name.rpartition("<locals>.")[2]
         return f"{name} @gpu{self.frames.device[frame]}" if self._shows_device(frame) else name
 
     def place(self, frame: int) -> str:

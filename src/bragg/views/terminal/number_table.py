@@ -46,7 +46,7 @@ class NumberTable:
 
     def text(self, row: int) -> str:
         """The numbers of one row."""
-        numbers = [column.scale.text(float(column.values[row])) for column in self.columns]
+        numbers = [column.text(row) for column in self.columns]
         if not self._has_shares:
             return self._join(numbers, "")
         share = self.columns[0].share(row)

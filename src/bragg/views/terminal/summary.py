@@ -21,6 +21,8 @@ __all__ = ["summary_lines"]
 _N_KERNELS = 5
 _N_HOST_PATHS = 5
 _N_WARNINGS = 2
+_WIDTH = 120  # where the output has none: whole paths would hide the rest
+_LEAST_PATH_WIDTH = 20
 # Below this the host decides how long the program takes, and its paths are shown too.
 _BUSY_GPU = 0.5
 _N_HOST_PATHS_OF_IDLE_GPU = 2
@@ -82,18 +84,18 @@ def _hottest_paths(profile: Profile, metric: str, n_paths: int, style: Style) ->
     for node in hottest[own[hottest] > 0].tolist():
         share = float(own[node]) / total
         numbers = f"{time_text(float(own[node])):>9}  {share_text(share):>7} of {metric}  "
-        room = None if style.width is None else max(style.width - len(numbers), 20)
+        room = max((style.width or _WIDTH) - len(numbers), _LEAST_PATH_WIDTH)
         yield style.heat(numbers, share) + _path_text(folded, node, style, room)
 
 
-def _path_text(folded: FoldedProfile, node: int, style: Style, room: int | None) -> str:
+def _path_text(folded: FoldedProfile, node: int, style: Style, room: int) -> str:
     """The callers of a node and itself; the outermost are left out where there is no room."""
     tree = folded.profile.tree
     labels = Labels(tree.frames)
     path = tree.path(node)[1:] or [node]
     names = [f"{folded.name(step, labels)} {labels.place(int(tree.frame[step]))}".rstrip() for step in path]
     text = style.arrow.join(names)
-    while room is not None and len(text) > room and len(names) > 1:
+    while len(text) > room and len(names) > 1:
         names = names[1:]
         text = style.arrow.join([style.ellipsis, *names])
     return style.cut(text, room)

@@ -26,7 +26,9 @@ def with_extremes(profile: Profile) -> Profile:
 @pytest.fixture
 def kernels() -> Profile:
     return with_extremes(
-        profile_from_text("root\n  forward\n    matmul 6ms x3\n    relu 1ms x1\n  backward\n    matmul 2ms x1\n    add 1ms")
+        profile_from_text(
+            "root\n  forward\n    matmul 6ms x3\n    relu 1ms x1\n  backward\n    matmul 2ms x1\n    add 1ms"
+        )
     )
 
 

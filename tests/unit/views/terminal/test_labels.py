@@ -17,6 +17,11 @@ def test_file_with_a_common_name_keeps_its_directory() -> None:
     assert labels("/home/me/net/__init__.py:3@build") == "build net/__init__.py:3"
 
 
+def test_nested_function_is_named_without_those_around_it() -> None:
+    assert labels("a.py:3@matvec.<locals>.<listcomp>.<genexpr>") == "<listcomp>.<genexpr> a.py:3"
+    assert labels("a.py:3@outer.<locals>.inner", full=True) == "outer.<locals>.inner a.py:3"
+
+
 def test_full_label_has_the_whole_path() -> None:
     assert labels("/home/me/train.py:12@step", full=True) == "step /home/me/train.py:12"
 

@@ -58,7 +58,9 @@ def test_operator_function_is_kept() -> None:
 
 
 def test_symbol_is_demangled_to_its_whole_name() -> None:
-    assert demangle(FILL_SYMBOL).startswith("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>")
+    assert demangle(FILL_SYMBOL).startswith(
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>"
+    )
 
 
 def test_symbol_that_the_runtime_cannot_read_is_reduced_to_its_qualified_name() -> None:

@@ -54,7 +54,10 @@ def test_nothing_is_known_of_an_empty_meta() -> None:
         ({"statistics": {"bad_timestamps": 1}}, "1 record without usable timestamps"),
         ({"statistics": {"refused_nodes": 9}}, "9 call paths beyond the limit of the tree"),
         ({"cuda": {"unread_bytes": 2048}}, "2.05 kB of device records of an unknown kind"),
-        ({"statistics": {"capture_error": "No space left"}}, "the capture could not be written to its end: No space left"),
+        (
+            {"statistics": {"capture_error": "No space left"}},
+            "the capture could not be written to its end: No space left",
+        ),
         (
             {"capture": {"complete": False}},
             "the program was killed or is still running: what came after the last flush is missing",
@@ -71,6 +74,8 @@ def test_cupti_before_13_has_a_plain_version() -> None:
     assert RunFacts({"cuda": {"cupti_version": 28}}).versions == "CUPTI API 28"
 
 
-@pytest.mark.parametrize("meta", [{"command": "python"}, {"cuda": 3}, {"devices": [3]}, {"statistics": {"own_ns": "x"}}])
+@pytest.mark.parametrize(
+    "meta", [{"command": "python"}, {"cuda": 3}, {"devices": [3]}, {"statistics": {"own_ns": "x"}}]
+)
 def test_meta_of_another_shape_is_not_an_error(meta: dict[str, object]) -> None:
     assert header_lines(meta, "a.bragg", PLAIN)[0] == "a.bragg: unknown command"

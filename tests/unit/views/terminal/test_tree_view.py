@@ -51,7 +51,9 @@ def training() -> Profile:
 
 
 def test_tree_shows_the_hottest_path_first(training: Profile) -> None:
-    assert text(training) == """\
+    assert (
+        text(training)
+        == """\
 gpu_time ms    share            gpu_count  call path
       16.01  100.0 %  ████████         10  total
       16.01  100.0 %  ████████         10  └─ <module> train.py:50 → main train.py:40
@@ -64,10 +66,13 @@ gpu_time ms    share            gpu_count  call path
        1.00    6.2 %  ▌                 2        ├─ k2
        0.01    0.1 %                    2        └─ k3
 [library: frames] stands for the frames of a library; --no-fold shows them"""
+    )
 
 
 def test_rows_beyond_the_limit_are_counted_where_they_would_stand(training: Profile) -> None:
-    assert text(training, max_lines=7) == """\
+    assert (
+        text(training, max_lines=7)
+        == """\
 gpu_time ms    share            gpu_count  call path
       16.01  100.0 %  ████████         10  total
       16.01  100.0 %  ████████         10  └─ <module> train.py:50 → main train.py:40
@@ -77,6 +82,7 @@ gpu_time ms    share            gpu_count  call path
                                               └─ … 1 more
 5 call paths not shown, 100.0 % of gpu_time; --lines 0 shows all
 [library: frames] stands for the frames of a library; --no-fold shows them"""
+    )
 
 
 def test_text_without_unicode_is_ascii(training: Profile) -> None:
@@ -203,12 +209,15 @@ def test_metric_that_does_not_add_up_has_no_share() -> None:
     profile = profile_from_text("root\n  forward\n    a 1us\n    b 4us")
     longest = Metric("gpu_time_max", "ns", MetricKind.PROPERTY, np.array([np.nan, np.nan, 1e3, 4e3]), Combine.MAX)
     profile = replace(profile, metrics={**profile.metrics, "gpu_time_max": longest})
-    assert text(profile, metrics=("max",)) == """\
+    assert (
+        text(profile, metrics=("max",))
+        == """\
 gpu_time_max us  call path
                  total
                  └─ forward
            4.00     ├─ b
            1.00     └─ a"""
+    )
 
 
 def test_metric_that_is_zero_everywhere_is_said(training: Profile) -> None:
@@ -241,7 +250,7 @@ def test_device_is_named_where_there_are_several() -> None:
 def test_json_rows_follow_their_parents_and_carry_raw_values(training: Profile) -> None:
     values = tree_view(training, ViewOptions()).to_json()
     ids = [row["id"] for row in values["rows"]]
-    assert [row["parent"] for row in values["rows"]][0] is None
+    assert values["rows"][0]["parent"] is None
     assert all(row["parent"] in ids[:place] for place, row in enumerate(values["rows"]) if place)
     (matmul,) = [row for row in values["rows"] if row["name"] == "matmul_kernel"]
     assert (matmul["kind"], matmul["file"]) == ("kernel", None)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bragg.cli.checks import gpu
+from bragg.cli.checks.check import State, Surroundings
+
+INFORMATION = "Model: \t\t NVIDIA H200\nIRQ:   \t\t 99\n"
+VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 07:20:31 UTC 2025\n"
+
+
+@pytest.fixture
+def gpu_machine(tmp_path: Path) -> Path:
+    """The root of a machine with a GPU."""
+    driver = tmp_path / "proc/driver/nvidia"
+    (driver / "gpus/0000:01:00.0").mkdir(parents=True)
+    (driver / "gpus/0000:01:00.0/information").write_text(INFORMATION)
+    (driver / "version").write_text(VERSION)
+    return tmp_path
+
+
+def on(root: Path, probe: dict[str, Any] | None = None, **environ: str) -> Surroundings:
+    return Surroundings(environ=environ, root=root, probe=probe or {})
+
+
+def test_gpu_and_driver_are_read_from_files(gpu_machine: Path) -> None:
+    assert gpu.check_gpu(on(gpu_machine)).found == "NVIDIA H200"
+    assert gpu.check_driver(on(gpu_machine)).found == "580.65.06"
+
+
+def test_machine_without_gpu_is_only_a_note(tmp_path: Path) -> None:
+    check = gpu.check_gpu(on(tmp_path))
+    assert (check.state, check.blocks) == (State.NOTE, "GPU times")
+
+
+def test_attached_cupti_shows_its_version(gpu_machine: Path) -> None:
+    probe = {"cuda": {"state": "attached", "cupti_version": 130001, "driver_version": 13000}}
+    assert gpu.check_cupti(on(gpu_machine, probe)).found == "version 130001 with driver 13000"
+
+
+def test_missing_cupti_matters_only_where_there_is_a_gpu(gpu_machine: Path, tmp_path: Path) -> None:
+    assert gpu.check_cupti_library(on(gpu_machine)).state is State.LIMITED
+    assert gpu.check_cupti_library(on(tmp_path / "elsewhere")).state is State.NOTE
+
+
+def test_taken_subscription_says_who_holds_it(gpu_machine: Path) -> None:
+    check = gpu.check_cupti(on(gpu_machine, {"cuda": {"state": "failed", "reason": "held by nsys"}}))
+    assert (check.state, check.found) == (State.LIMITED, "held by nsys")
+
+
+@pytest.mark.parametrize(("admin_only", "state"), [("1", State.NOTE), ("0", State.OK)])
+def test_counters_for_administrators_are_noted(gpu_machine: Path, admin_only: str, state: State) -> None:
+    (gpu_machine / "proc/driver/nvidia/params").write_text(f"ResmanDebugLevel: 4\nRmProfilingAdminOnly: {admin_only}\n")
+    assert gpu.check_counters(on(gpu_machine)).state is state
+
+
+@pytest.mark.parametrize(
+    ("check", "variable"),
+    [(gpu.check_cuda_door, "CUDA_INJECTION64_PATH"), (gpu.check_itt_door, "INTEL_LIBITTNOTIFY64")],
+)
+def test_door_that_another_tool_holds_is_a_defect(check: Any, variable: str, tmp_path: Path) -> None:
+    assert check(on(tmp_path, **{variable: "/opt/other.so"})).state is State.LIMITED
+    assert check(on(tmp_path, **{variable: "/x/libbragg_core.so"})).state is State.OK
+    assert check(on(tmp_path)).state is State.OK
+
+
+def test_cupti_as_nvtx_tool_takes_the_only_subscription(tmp_path: Path) -> None:
+    assert gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH="/c/libcupti.so.12")).state is State.LIMITED
+    assert gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH="/c/libother.so")).state is State.OK
+
+
+def test_hidden_gpus_are_a_defect(gpu_machine: Path) -> None:
+    assert gpu.check_visible_devices(on(gpu_machine, CUDA_VISIBLE_DEVICES="")).state is State.LIMITED
+    assert gpu.check_visible_devices(on(gpu_machine, CUDA_VISIBLE_DEVICES="0,1")).state is State.OK
+
+
+def test_contradicting_choices_of_amd_gpus_are_noted(tmp_path: Path) -> None:
+    both = {"HIP_VISIBLE_DEVICES": "0", "ROCR_VISIBLE_DEVICES": "1"}
+    assert gpu.check_hip_devices(on(tmp_path, **both)).state is State.NOTE
+    assert gpu.check_hip_devices(on(tmp_path, HIP_VISIBLE_DEVICES="0")).state is State.OK
+
+
+def test_amd_gpu_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kfd").touch()
+    assert gpu.check_amd(on(tmp_path)).state is State.NOTE

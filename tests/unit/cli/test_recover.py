@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from tests.support.captures import CaptureBuilder, small_capture
+from tests.unit.cli.conftest import Bragg
+
+CUT_OFF = "the program was killed or is still running: what came after the last flush is missing"
+
+
+@pytest.fixture
+def captures(tmp_path: Path) -> Path:
+    """A directory with a capture that was cut off, and an empty one."""
+    directory = tmp_path / ".bragg-left"
+    directory.mkdir()
+    whole = small_capture()
+    del whole.chunks[-1]
+    whole.write(directory / "41.part")
+    CaptureBuilder().write(directory / "42.part")
+    return directory
+
+
+def test_capture_becomes_a_profile_and_stays(bragg: Bragg, captures: Path) -> None:
+    outcome = bragg("recover", captures / "41.part", "-o", "out.bragg")
+    assert outcome.exit_code == 0
+    assert outcome.stderr.splitlines()[0] == f"out.bragg: {CUT_OFF}"
+    assert outcome.stderr.splitlines()[1].endswith("Next: bragg view out.bragg")
+    assert formats.load("out.bragg").total("gpu_time") == 300
+    assert (captures / "41.part").exists()
+
+
+def test_directory_becomes_a_profile_for_each_capture_that_holds_something(bragg: Bragg, captures: Path) -> None:
+    outcome = bragg("recover", captures, "--json")
+    values = json.loads(outcome.stdout)
+    assert outcome.exit_code == 0
+    assert values["profiles"] == [{"file": "recovered-41.bragg", "warnings": [CUT_OFF]}]
+    assert "error: " in outcome.stderr
+    assert not Path("recovered-42.bragg").exists()
+
+
+def test_existing_profile_is_not_overwritten(bragg: Bragg, captures: Path) -> None:
+    Path("out.bragg").write_text("precious")
+    assert "Wrote out-2.bragg" in bragg("recover", captures / "41.part", "-o", "out.bragg").stderr
+    assert Path("out.bragg").read_text() == "precious"
+
+
+def test_output_may_be_a_directory(bragg: Bragg, captures: Path, tmp_path: Path) -> None:
+    output = tmp_path / "profiles"
+    output.mkdir()
+    assert bragg("recover", captures, "-o", output).exit_code == 0
+    assert [path.name for path in output.iterdir()] == ["recovered-41.bragg"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "error"),
+    [
+        ([".bragg-left/42.part"], 7, "error: .bragg-left/42.part holds no measurement"),
+        ([".bragg-left", "-o", "one.bragg"], 2, "error: there are 2 captures but one output"),
+        (["."], 6, "error: there is no .part file in ."),
+        (["nowhere.part"], 6, "error: cannot read nowhere.part"),
+        ([".bragg-left/41.part", "-o", ".bragg-left/42.part/out.bragg"], 6, "error: cannot write"),
+    ],
+)
+def test_what_cannot_be_recovered_is_said(
+    bragg: Bragg, captures: Path, arguments: list[str], exit_code: int, error: str
+) -> None:
+    outcome = bragg("recover", *arguments)
+    assert outcome.exit_code == exit_code
+    assert outcome.stderr.startswith(error)
+    assert list(Path().glob("*.bragg")) == []

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bragg.cli.run_report import RunReport
+from bragg.errors import BackendUnavailable
+from bragg.model import Profile
+from bragg.views.terminal.style import PLAIN
+from tests.support.profiles import profile_from_text
+
+FAILED = {"cuda": {"state": "failed", "reason": "the slot is taken"}}
+
+
+def report(tmp_path: Path, *profiles: Profile, notes: tuple[str, ...] = ()) -> RunReport:
+    written = []
+    for number, profile in enumerate(profiles):
+        path = tmp_path / f"{number}.bragg"
+        path.write_bytes(b"x" * 1200)
+        written.append((path, profile))
+    return RunReport(0, 1.5, written, 0, list(notes))
+
+
+def test_profile_with_the_most_gpu_time_is_the_one_to_look_at(tmp_path: Path) -> None:
+    launcher = profile_from_text("root\n  wait host=9s")
+    worker = profile_from_text("root\n  k 5ms host=1ms")
+    assert report(tmp_path, launcher, worker).main[1] is worker
+
+
+def test_report_has_at_most_fifteen_lines(tmp_path: Path) -> None:
+    losses = {"bad_timestamps": 1, "unattributed_records": 1, "refused_nodes": 1}
+    busy = {"gpu_busy_ns": {"0": 1}, "gpu_first_ns": 0, "gpu_last_ns": 100}
+    text = "root\n" + "".join(f"  kernel_{number} 1ms host=1ms\n" for number in range(20))
+    profile = replace(profile_from_text(text), meta={"statistics": losses, **busy})
+    lines = report(tmp_path, profile, notes=("a", "b", "c")).lines(PLAIN, summary=True, every_process=False)
+    assert len(lines) == 15
+
+
+def test_last_line_names_file_size_and_next_command(tmp_path: Path) -> None:
+    (line,) = report(tmp_path, profile_from_text("root\n  k 1ms")).lines(PLAIN, summary=False, every_process=False)
+    path = tmp_path / "0.bragg"
+    assert line == f"Wrote {path} (1.20 kB, 0 dropped). Next: bragg view {path}"
+
+
+def test_every_process_is_listed_when_it_is_asked_for(tmp_path: Path) -> None:
+    meta = {"pid": 7, "command": ["/usr/bin/python3", "a.py"], "backend": "cpu"}
+    profile = replace(profile_from_text("root\n  k 1ms"), meta=meta)
+    lines = report(tmp_path, profile).lines(PLAIN, summary=False, every_process=True)
+    assert lines[0] == f"process 7: {tmp_path / '0.bragg'} (1.20 kB, 0 dropped, backend cpu): python3 a.py"
+
+
+def test_json_names_profiles_and_hottest_kernels(tmp_path: Path) -> None:
+    values = report(tmp_path, profile_from_text("root\n  k 1ms\n  j 2ms")).to_json()
+    assert values["profiles"][0]["size_bytes"] == 1200
+    assert [row["name"] for row in values["hottest"]["rows"]] == ["j", "k"]
+
+
+def test_backend_that_was_asked_for_and_failed_everywhere_is_an_error(tmp_path: Path) -> None:
+    profile = replace(profile_from_text("root\n  a host=1ms"), meta=FAILED)
+    with pytest.raises(BackendUnavailable, match="GPU work was not recorded: the slot is taken"):
+        report(tmp_path, profile, profile).check_backend("cuda")
+
+
+@pytest.mark.parametrize("requested", ["auto", "cpu"])
+def test_backend_that_was_not_asked_for_may_fail(tmp_path: Path, requested: str) -> None:
+    report(tmp_path, replace(profile_from_text("root\n  a host=1ms"), meta=FAILED)).check_backend(requested)
+
+
+def test_backend_that_worked_in_one_process_is_enough(tmp_path: Path) -> None:
+    failed = replace(profile_from_text("root\n  a host=1ms"), meta=FAILED)
+    report(tmp_path, failed, profile_from_text("root\n  k 1ms")).check_backend("cuda")
