@@ -35,6 +35,7 @@ def recording_environment(
         The environment, and a note for each thing that cannot be recorded because another tool holds its door.
     """
     result = {**environ, **config.variables(), variables.CAPTURE_DIR: str(captures)}
+    result[variables.CORE_DIR] = str(Path(library).parent)
     if config.sample_interval_us is None:
         result.pop(variables.SAMPLE_US, None)
     candidates = choose_backend(config.backend, environ).cupti_candidates(environ, sys.path)

@@ -49,7 +49,7 @@ class Recorder:
 
     def __init__(self, finisher: Finisher) -> None:
         self._finisher = finisher
-        self._running: list[Session] = []
+        self._sessions: list[Session] = []
         atexit.register(self._stop_all)
 
     def start(self, name: str = "%s.bragg", **options: Unpack[Options]) -> Session:
@@ -67,7 +67,7 @@ class Recorder:
             BackendUnavailable: The backend cannot measure here.
             RecordingFailed: The capture cannot be written.
         """
-        return self._start(RecordConfig(output=name, **options))
+        return self._start(RecordConfig(output=name, **options), stacklevel=3)
 
     def stop(self, session: Session | None = None) -> Profile:
         """End a recording, the youngest one unless it is given, and write its profile.
@@ -77,9 +77,7 @@ class Recorder:
             NothingRecorded: Nothing was measured.
             RecordingFailed: The profile could not be written; the capture is kept, and named.
         """
-        session = session or self._youngest()
-        self._running = [running for running in self._running if running is not session]
-        return session.stop()
+        return (session or self._youngest()).stop()
 
     def activate(self, session: Session | None = None) -> None:
         """Record again after `deactivate`: a session, else the youngest one, else what `bragg run` records.
@@ -114,48 +112,51 @@ class Recorder:
 
     @contextmanager
     def _block(self, config: RecordConfig) -> Iterator[Session]:
-        session = self._start(config)
+        session = self._start(config, stacklevel=4)
         try:
             yield session
         except BaseException:
             self._stop_quietly(session)
             raise
-        if session.own:
-            self.stop(session)
+        if session.running:
+            session.stop()
 
-    def _start(self, config: RecordConfig) -> Session:
+    def _start(self, config: RecordConfig, *, stacklevel: int) -> Session:
         late = "torch" in sys.modules and os.environ.get(variables.ITT_COLLECTOR) != core.library_path()
         for door in doors_of(config.backend):
             lost = claim_door(os.environ, door, core.library_path())
             if lost:
-                warnings.warn(lost, RuntimeWarning, stacklevel=4)
+                warnings.warn(lost, RuntimeWarning, stacklevel=stacklevel)
         session = Session(config, self._finisher)
         if late and session.backend == "cpu":
             warnings.warn(
                 "PyTorch was imported before the recording started, so its operators are missing; use `bragg run`",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
-        self._running.append(session)
+        self._sessions = [*self._running(), session]
         return session
 
+    def _running(self) -> list[Session]:
+        return [session for session in self._sessions if session.running]
+
     def _youngest(self) -> Session:
-        running = [session for session in self._running if session.own]
+        running = self._running()
         if not running:
             raise UsageError("no recording was started here", hint="Call bragg.start() first")
         return running[-1]
 
     def _youngest_or_run(self) -> Session | autostart.ProcessRecording:
         run = autostart.current()
-        return run if run is not None and not self._running else self._youngest()
+        return run if run is not None and not self._running() else self._youngest()
 
     def _stop_all(self) -> None:
-        for session in reversed(self._running):
+        for session in reversed(self._running()):
             self._stop_quietly(session)
 
     def _stop_quietly(self, session: Session) -> None:
         """Stop where an exception must not hide another one."""
-        if session.own:
+        if session.running:
             try:
                 session.stop()
             except BraggError as error:

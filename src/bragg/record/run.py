@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bragg.errors import BackendUnavailable, BadFile, NothingRecorded, RecordingFailed, UsageError
+from bragg.errors import BadFile, NothingRecorded, RecordingFailed, UsageError
 from bragg.model import Profile
-from bragg.record.backends import choose_backend
+from bragg.record.backends import require_backend
 from bragg.record.captures import await_stragglers, list_captures, pid_of
 from bragg.record.config import RecordConfig
 from bragg.record.core import core
@@ -118,7 +118,7 @@ def run_target(config: RecordConfig, argv: Sequence[str]) -> RunResult:
         RecordingFailed: No profile could be written; the program was not started.
     """
     target = find_target(argv)
-    _check_backend(config)
+    require_backend(config.backend, os.environ)
     directory = make_capture_directory(config.output)
     environ, notes = recording_environment(os.environ, config, directory, core.library_path())
     started = time.monotonic()
@@ -131,9 +131,3 @@ def run_target(config: RecordConfig, argv: Sequence[str]) -> RunResult:
     notes += await_stragglers(directory)
     captures = list_captures(directory, main_pid=ended.pid)
     return RunResult(ended.exit_code, captures, duration_s, notes, config, target.stem, directory)
-
-
-def _check_backend(config: RecordConfig) -> None:
-    missing = choose_backend(config.backend, os.environ).missing(os.environ)
-    if missing:
-        raise BackendUnavailable(missing, hint="Run `bragg doctor`, or record the CPU with --backend cpu")

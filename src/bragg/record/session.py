@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bragg.errors import BackendUnavailable, BadFile, RecordingFailed, UsageError
 from bragg.model import Profile
+from bragg.record.backends import require_backend
 from bragg.record.config import RecordConfig
 from bragg.record.output import Finisher, Producer, claim, expand, finish_capture
 from bragg.record.rank import find_rank
@@ -38,6 +39,8 @@ class Session:
         self._config = config
         self._finisher = finisher
         self._pid = os.getpid()
+        self._stopped = False
+        require_backend(config.backend, os.environ)
         self._wished = expand(config.output, self._producer()).absolute()
         try:
             self._part = claim(self._wished.with_name(f"{self._wished.name}.part"), set(), force=False)
@@ -51,12 +54,12 @@ class Session:
     @property
     def active(self) -> bool:
         """Whether it records at this moment."""
-        return self.profile is None and self.own and self._recording.session.active
+        return self.running and self._recording.session.active
 
     @property
-    def own(self) -> bool:
-        """False in a forked child, whose parent the session belongs to."""
-        return os.getpid() == self._pid
+    def running(self) -> bool:
+        """Whether it can be stopped: once, and not in a forked child, whose parent it belongs to."""
+        return not self._stopped and os.getpid() == self._pid
 
     @property
     def backend(self) -> str:
@@ -72,18 +75,18 @@ class Session:
         self._recording.session.deactivate()
 
     def stop(self) -> Profile:
-        """End the recording and write the profile; a second call returns the same profile.
+        """End the recording and write the profile.
 
         Raises:
             NothingRecorded: Nothing was measured between start and stop.
             RecordingFailed: The profile could not be written; the capture is kept, and named.
-            UsageError: The session belongs to the parent of this process.
+            UsageError: It was stopped before, or belongs to the parent of this process.
         """
-        if not self.own:
-            raise UsageError("the session belongs to the parent process", hint="Start one in the child")
-        if self.profile is None:
-            self._recording.stop()
-            self.profile = self._finish()
+        if not self.running:
+            raise UsageError("this session was stopped, or belongs to the parent process", hint="Start another one")
+        self._stopped = True
+        self._recording.stop()
+        self.profile = self._finish()
         return self.profile
 
     def _finish(self) -> Profile:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from bragg.record.backends.backend import Backend
 
-__all__ = ["choose_backend", "doors_of"]
+__all__ = ["choose_backend", "doors_of", "require_backend"]
 
 # In order of preference; the last one is always there.
 _ROWS = {
@@ -28,6 +28,21 @@ def choose_backend(name: str, environ: Mapping[str, str]) -> Backend:
     if name != "auto":
         return _load(name)
     return next(backend for backend in map(_load, _ROWS) if not backend.missing(environ))
+
+
+def require_backend(name: str, environ: Mapping[str, str]) -> Backend:
+    """As `choose_backend`, of a backend that can be used here.
+
+    Raises:
+        BackendUnavailable: It cannot.
+    """
+    from bragg.errors import BackendUnavailable
+
+    backend = choose_backend(name, environ)
+    missing = backend.missing(environ)
+    if missing:
+        raise BackendUnavailable(missing, hint="Run `bragg doctor`, or record the CPU with the backend `cpu`")
+    return backend
 
 
 def doors_of(name: str) -> list[str]:

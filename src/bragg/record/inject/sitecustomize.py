@@ -23,21 +23,24 @@ def _start_recording() -> None:
         try:
             import bragg  # noqa: F401
         except ModuleNotFoundError:
-            _import_from(_PACKAGE)
+            _import_recorder()
         from bragg.record import autostart
 
         autostart.start()
     except Exception as error:  # noqa: BLE001
+        for name in [name for name in sys.modules if name.partition(".")[0] == "bragg"]:
+            del sys.modules[name]
         version = ".".join(map(str, sys.version_info[:2]))
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = " ".join(f"{error}".split()) or type(error).__name__
         sys.stderr.write(f"bragg: process {os.getpid()} (Python {version}) is not recorded: {reason}\n")
 
 
-def _import_from(package: str) -> None:
-    """Import the recorder's own bragg into an interpreter that has none, and nothing else of its environment."""
+def _import_recorder() -> None:
+    """Import the bragg that records into an interpreter that has none, and nothing else of its environment."""
     from importlib.util import spec_from_file_location
 
-    spec = spec_from_file_location("bragg", os.path.join(package, "__init__.py"), submodule_search_locations=[package])
+    places = [_PACKAGE, os.environ["BRAGG_CORE_DIR"]]
+    spec = spec_from_file_location("bragg", os.path.join(_PACKAGE, "__init__.py"), submodule_search_locations=places)
     _execute(spec)
 
 

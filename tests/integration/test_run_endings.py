@@ -1,0 +1,74 @@
+"""However a program ends, its profile is there and its exit status is its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.runs import Recorder
+
+ENTER = "import bragg, os, signal, sys, time\nwith bragg.scope('before the end'): time.sleep(0.01)\n"
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Recorder:
+    return Recorder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("ending", "exit_code"),
+    [
+        ("sys.exit(7)", 7),
+        ("raise ValueError('boom')", 1),
+        ("raise KeyboardInterrupt", -signal.SIGINT),
+        ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)", -signal.SIGTERM),
+        ("os.kill(os.getpid(), signal.SIGHUP); time.sleep(9)", -signal.SIGHUP),
+        ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(5)); os.kill(os.getpid(), signal.SIGTERM)", 5),
+    ],
+)
+def test_profile_is_complete_and_the_exit_status_the_program_s_own(
+    recorder: Recorder, ending: str, exit_code: int
+) -> None:
+    run = recorder.program(ENTER + ending)
+    assert run.result.exit_code == exit_code
+    assert run.scopes() == [{"before the end"}]
+    assert run.main.meta["capture"]["complete"]
+    assert [path.name for path in recorder.directory.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "exit_code"), [("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL), ("os._exit(3)", 3)]
+)
+def test_sudden_end_loses_at_most_a_flush_interval(recorder: Recorder, ending: str, exit_code: int) -> None:
+    run = recorder.program(f"{ENTER}time.sleep(0.5); {ending}", flush_interval_ms=50)
+    assert run.result.exit_code == exit_code
+    assert run.scopes() == [{"before the end"}]
+    assert not run.main.meta["capture"]["complete"]
+
+
+def test_scopes_entered_at_exit_are_recorded(recorder: Recorder) -> None:
+    run = recorder.program("import atexit, bragg\n@atexit.register\ndef last():\n    with bragg.scope('last'): pass\n")
+    assert run.scopes() == [{"last"}]
+
+
+def test_ignored_signal_stays_ignored(recorder: Recorder) -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        run = recorder.program(f"{ENTER}os.kill(os.getpid(), signal.SIGTERM)")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (run.result.exit_code, run.main.meta["capture"]["complete"]) == (0, True)
+
+
+def test_existing_profile_is_not_overwritten(recorder: Recorder) -> None:
+    script = recorder.script(ENTER)
+    assert [list(recorder.run(script).profiles) for _ in range(2)] == [["program.bragg"], ["program-2.bragg"]]
+
+
+def test_rank_is_in_the_name(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "RANK", "1")
+    monkeypatch.setitem(os.environ, "WORLD_SIZE", "2")
+    assert list(recorder.program(ENTER).profiles) == ["program-r1.bragg"]

@@ -1,0 +1,127 @@
+"""Every Python process of a run is recorded, each into a profile of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from tests.support.runs import Recorder
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Recorder:
+    return Recorder(tmp_path)
+
+
+def test_forked_child_records_its_own_work_and_not_its_parent_s(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import bragg, os, sys
+        with bragg.scope("before"): pass
+        child = os.fork()
+        with bragg.scope("parent" if child else "child"): pass
+        if child:
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    assert run.result.exit_code == 0
+    assert run.scopes()[0] >= {"before", "parent"}
+    assert "child" in run.scopes()[1]
+    assert [profile.own("host_count").sum() for profile in run.profiles.values()] == [2, 1]
+    assert all(profile.meta["capture"]["complete"] for profile in run.profiles.values())
+    assert {profile.meta["pid"] for profile in run.profiles.values()} == {
+        int(path.stem.partition("-")[0]) for path in run.result.captures
+    }
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_workers_of_multiprocessing_are_recorded_to_their_end(recorder: Recorder, method: str) -> None:
+    run = recorder.program(
+        """
+        import bragg, multiprocessing, sys
+
+        def work(number):
+            with bragg.scope(f"work {number}"): pass
+
+        if __name__ == "__main__":
+            workers = [multiprocessing.get_context(sys.argv[1]).Process(target=work, args=[i]) for i in range(2)]
+            for worker in workers: worker.start()
+            for worker in workers: worker.join()
+            with bragg.scope("main"): pass
+            sys.exit(sum(worker.exitcode for worker in workers))
+        """,
+        method,
+        sample_interval_us=0,
+    )
+    assert run.result.exit_code == 0
+    assert run.scopes()[0] == {"main"}
+    assert sorted(name for scopes in run.scopes()[1:] for name in scopes if name.startswith("work")) == [
+        "work 0",
+        "work 1",
+    ]
+    assert all(profile.meta["capture"]["complete"] for profile in run.profiles.values())
+
+
+def test_terminated_workers_of_a_pool_are_recorded(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import bragg, multiprocessing
+
+        def work(number):
+            with bragg.scope("work"): return number
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                pool.map(work, range(8))
+        """,
+        sample_interval_us=0,
+    )
+    assert run.result.exit_code == 0
+    assert sum(int(profile.own("host_count").sum()) for profile in run.profiles.values()) == 8
+
+
+def test_program_that_a_process_becomes_gets_the_plain_name(recorder: Recorder) -> None:
+    after = recorder.script("import bragg\nwith bragg.scope('after'): pass\n", "after.py")
+    run = recorder.program(
+        f"""
+        import bragg, os, sys, time
+        with bragg.scope("before"): pass
+        time.sleep(0.5)
+        os.execv(sys.executable, [sys.executable, {after!r}])
+        """,
+        flush_interval_ms=50,
+    )
+    assert run.scopes() == [{"after"}, {"before"}]
+    assert next(iter(run.profiles)) == "program.bragg"
+
+
+def test_process_left_behind_is_waited_for(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import bragg, os, time
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(0.4)
+            with bragg.scope("late"): pass
+        """,
+        sample_interval_us=0,
+    )
+    assert run.scopes() == [{"late"}]
+    assert (run.empty, run.result.notes) == (1, [])
+
+
+def test_helper_processes_of_multiprocessing_make_no_profile(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import multiprocessing, time
+        if __name__ == "__main__":
+            process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=[0.1])
+            process.start()
+            process.join()
+        """
+    )
+    commands = [" ".join(profile.meta["command"]) for profile in run.profiles.values()]
+    assert not any("resource_tracker" in command for command in commands)
+    assert any("spawn_main" in command for command in commands)

@@ -1,0 +1,116 @@
+"""Operators of real PyTorch on the CPU, and its own profilers beside ours."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.support.runs import Recorder, entered
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Recorder:
+    return Recorder(tmp_path)
+
+
+def test_operators_of_a_training_step_are_recorded_under_their_scope(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import bragg, torch
+        model = torch.nn.Linear(8, 4)
+        for step in range(3):
+            with bragg.scope("step"):
+                model(torch.ones(2, 8)).sum().backward()
+        """
+    )
+    tree = run.main.tree
+    counts = run.main.own("host_count")
+    under_step = {
+        tree.label(node)
+        for node in range(len(tree))
+        if counts[node] and "step" in [tree.label(above) for above in tree.path(node)]
+    }
+    assert entered(run.main, "aten::linear") == 3
+    assert entered(run.main, "AddmmBackward0") == 3
+    assert under_step >= {"aten::linear", "AddmmBackward0", "aten::mm"}
+    assert run.main.meta["versions"]["torch"]
+
+
+def test_profilers_of_pytorch_work_and_ours_comes_back(recorder: Recorder, capfd: pytest.CaptureFixture[str]) -> None:
+    run = recorder.program(
+        """
+        import torch
+        one = torch.ones(4)
+        with torch.profiler.profile() as profile:
+            torch.sin(one)
+        print([event.name for event in profile.events() if event.name.startswith("aten::s")])
+        torch.cos(one)
+        with torch.autograd.profiler.emit_itt():
+            torch.exp(one)
+        try:
+            with torch.autograd.profiler.emit_nvtx():
+                torch.sin(one)
+        except (AssertionError, RuntimeError):
+            print("no NVTX")
+        torch.tanh(one)
+        """
+    )
+    assert capfd.readouterr().out == "['aten::sin']\nno NVTX\n"
+    counts = {name: entered(run.main, f"aten::{name}") for name in ("sin", "cos", "exp", "tanh")}
+    assert counts == {"sin": 0, "cos": 1, "exp": 1, "tanh": 1}
+
+
+def test_operators_of_other_threads_and_processes_are_recorded(
+    recorder: Recorder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = recorder.program(
+        """
+        import torch
+        from concurrent.futures import ThreadPoolExecutor
+        from torch.utils.data import DataLoader, Dataset
+
+        class Numbers(Dataset):
+            def __len__(self): return 4
+            def __getitem__(self, index): return torch.full((2,), float(index)).erf()
+
+        if __name__ == "__main__":
+            with ThreadPoolExecutor(2) as threads:
+                list(threads.map(torch.tanh, [torch.ones(2)] * 6))
+            list(DataLoader(Numbers(), num_workers=2))
+        """
+    )
+    assert entered(run.main, "aten::tanh") == 6
+    workers = list(run.profiles.values())[1:]
+    assert [entered(worker, "aten::erf") for worker in workers] == [2, 2]
+    assert capfd.readouterr().err == ""
+
+
+def test_backward_inside_backward_and_engine_callbacks_work(
+    recorder: Recorder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    recorder.program(
+        """
+        import torch
+        from torch.autograd import Variable
+
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x): return x * 2
+            @staticmethod
+            def backward(ctx, gradient):
+                with torch.enable_grad():
+                    inner = torch.ones(2, requires_grad=True)
+                    (inner * 3).sum().backward()
+                Variable._execution_engine.queue_callback(lambda: print("called back"))
+                return gradient * inner.grad
+
+        x = torch.ones(2, requires_grad=True)
+        Twice.apply(x).sum().backward()
+        print(x.grad.tolist())
+        """
+    )
+    assert capfd.readouterr().out == "called back\n[3.0, 3.0]\n"
