@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("bragg", "torch", "triton", "numpy")
+FAKES = Path(os.environ.get("BRAGG_FAKES_DIR", Path(__file__).parents[1] / "build" / "native" / "fakes"))
 
 
 @dataclass(frozen=True)

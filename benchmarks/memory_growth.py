@@ -23,14 +23,13 @@ LAUNCHES = 10_000_000
 LAUNCHES_PER_SECOND = 1_000_000
 LAUNCHES_PER_SCOPE = 1_000
 SAMPLES = 10
-FAKES = Path(os.environ.get("BRAGG_FAKES_DIR", Path(__file__).parents[1] / "build" / "native" / "fakes"))
 
 
 class FakeGpu:
     """A program's side of the fake driver: one context, one kernel."""
 
     def __init__(self) -> None:
-        self._driver = ctypes.CDLL(str(FAKES / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)
+        self._driver = ctypes.CDLL(str(harness.FAKES / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)
         context, module, self._kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         self._call("cuInit", 0)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
@@ -113,8 +112,8 @@ def main() -> None:
         return
     # Shorter than the 800 ns of a launch: a real driver lets the device fall behind by a thousand launches at most.
     os.environ["BRAGG_FAKE_KERNEL_NS"] = "500"
-    os.environ["BRAGG_CUPTI_DIR"] = str(FAKES)
-    os.environ["LD_LIBRARY_PATH"] = f"{FAKES}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    os.environ["BRAGG_CUPTI_DIR"] = str(harness.FAKES)
+    os.environ["LD_LIBRARY_PATH"] = f"{harness.FAKES}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     rows = [{"program": name, **harness.in_child([__file__, "--child", name], timeout_s=100)} for name in CHILDREN]
     harness.report("memory_growth", rows, arguments.out)
 

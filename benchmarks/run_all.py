@@ -28,23 +28,23 @@ class Part:
     Attributes:
         name: Of the script.
         limit_s: It is ended after this time.
-        needs_gpu: Left out where there is none.
+        needs: `gpu`, `fakes` (of the driver, built with the native tests), or nothing; left out where that is missing.
         takes_limit: It wants to know its limit, to leave out its last cases itself.
     """
 
     name: str
     limit_s: float
-    needs_gpu: bool = False
+    needs: str = ""
     takes_limit: bool = False
 
 
 PARTS = [
     Part("scope_cost", 60),
-    Part("agreement", 180, needs_gpu=True),
-    Part("trace_size", 120, needs_gpu=True),
+    Part("agreement", 180, needs="gpu"),
+    Part("trace_size", 120, needs="gpu"),
     Part("view_speed", 60),
-    Part("overhead", 600, needs_gpu=True, takes_limit=True),
-    Part("memory_growth", 120),
+    Part("overhead", 600, needs="gpu", takes_limit=True),
+    Part("memory_growth", 120, needs="fakes"),
 ]
 
 
@@ -86,8 +86,9 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + arguments.limit
-    gpu, machine = harness.gpu_is_here(), harness.machine()
-    parts = [part for part in PARTS if part.name in (arguments.only or [part.name]) and (gpu or not part.needs_gpu)]
+    machine = harness.machine()
+    here = {"": True, "gpu": harness.gpu_is_here(), "fakes": harness.FAKES.is_dir()}
+    parts = [part for part in PARTS if part.name in (arguments.only or [part.name]) and here[part.needs]]
     results = []
     with tempfile.TemporaryDirectory() as directory:
         for part in parts:
