@@ -14,11 +14,11 @@ from typing import Any
 
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
-from bragg.model import Profile
+from bragg.model import MetricKind, Profile
 
 __all__ = ["FORMAT", "write"]
 
-# Metrics by the names that Proton's users know.
+# Metrics by the names that Proton's users know; others keep their own.
 _NAMES = {"gpu_time": "time (ns)", "gpu_count": "count", "gpu_bytes": "bytes", "host_time": "cpu_time (ns)"}
 _DEVICE_TYPE = "CUDA"
 _DEVICE_FACTS = {
@@ -75,11 +75,15 @@ def _tree_text(profile: Profile) -> Iterator[str]:
 
 def _metric_texts(profile: Profile) -> Iterator[str]:
     """Members of each node's metrics."""
-    shown = {name: profile.own(name).tolist() for name in _NAMES if name in profile.metrics}
-    yield ",".join(f"{_json(_NAMES[name])}:{values[0]}" for name, values in shown.items())
+    shown = {
+        _json(_NAMES.get(metric.name, metric.name)): metric.own.tolist()
+        for metric in profile.metrics.values()
+        if metric.kind is MetricKind.INCLUSIVE
+    }
+    yield ",".join(f"{name}:{values[0]}" for name, values in shown.items())
     devices = profile.tree.frames.device[profile.tree.frame].tolist()
     for node in range(1, len(profile.tree)):
-        members = [f"{_json(_NAMES[name])}:{values[node]}" for name, values in shown.items() if values[node]]
+        members = [f"{name}:{values[node]}" for name, values in shown.items() if values[node]]
         if devices[node] >= 0:
             members.append(f'"device_id":"{devices[node]}","device_type":"{_DEVICE_TYPE}"')
         yield ",".join(members)

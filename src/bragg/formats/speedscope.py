@@ -23,7 +23,7 @@ from bragg.model.table import Int64Array
 __all__ = ["FORMAT", "write"]
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-_UNITS = {"ns": "nanoseconds", "B": "bytes", "1": "none"}
+_UNITS = {"ns": "nanoseconds", "B": "bytes"}
 _IDLE = -1
 
 
@@ -36,13 +36,33 @@ def write(profile: Profile, path: Path) -> None:
     """
     main = profile.metric(profile.main_metric)
     others = [item for item in profile.metrics.values() if item.kind is MetricKind.INCLUSIVE and item is not main]
+    shown = [main, *(item for item in others if item.own.any())]
+    header = {"$schema": _SCHEMA, "exporter": "bragg", "shared": {"frames": _frames(profile.tree.frames)}}
+    stacks = _Stacks(profile.tree)
     with new_file(path) as file:
-        header = {"$schema": _SCHEMA, "exporter": "bragg", "shared": {"frames": _frames(profile.tree.frames)}}
-        file.write(json.dumps(header)[:-1].encode() + b',"profiles":[')
-        file.write(_flame_graph(profile, main).encode())
-        file.writelines(f",\n{_flame_graph(profile, item)}".encode() for item in others if item.own.any())
-        file.writelines(f",\n{timeline}".encode() for timeline in _timelines(profile))
+        file.write(json.dumps(header)[:-1].encode() + b',"profiles":[\n')
+        file.write(",\n".join(_flame_graph(profile, item, stacks) for item in shown).encode())
+        file.writelines(f",\n{timeline}".encode() for timeline in _timelines(profile, stacks))
         file.write(b"]}\n")
+
+
+class _Stacks:
+    """The call path of each node as text, made at first use."""
+
+    def __init__(self, tree: CallTree) -> None:
+        self._tree = tree
+        self.text = cache(self._text)
+
+    def _text(self, node: int) -> str:
+        # The root says nothing and would be a bar over the whole width.
+        path = [] if node == _IDLE else self._tree.frame[self._tree.path(node)[1:] or [0]].tolist()
+        return json.dumps(path, separators=(",", ":"))
+
+    def sampled(self, name: str, unit: str, nodes: Int64Array, weights: NDArray[Any]) -> str:
+        """One profile of the document."""
+        header = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": weights.sum().item()}
+        samples = ",".join(map(self.text, nodes.tolist()))
+        return f'{json.dumps(header)[:-1]},"samples":[{samples}],"weights":{json.dumps(weights.tolist())}}}'
 
 
 def _frames(frames: FrameTable) -> list[dict[str, Any]]:
@@ -52,28 +72,30 @@ def _frames(frames: FrameTable) -> list[dict[str, Any]]:
     ]
 
 
-def _flame_graph(profile: Profile, metric: Metric) -> str:
+def _flame_graph(profile: Profile, metric: Metric, stacks: _Stacks) -> str:
     nodes = _heaviest_first(profile.tree, profile.inclusive(metric.name))
     nodes = nodes[metric.own[nodes] > 0]
-    return _sampled(profile.tree, metric.name, _UNITS[metric.unit], nodes, metric.own[nodes])
+    return stacks.sampled(metric.name, _UNITS.get(metric.unit, "none"), nodes, metric.own[nodes])
 
 
 def _heaviest_first(tree: CallTree, inclusive: NDArray[Any]) -> Int64Array:
     """The nodes depth first, of siblings the heaviest first."""
+    by_parent = np.lexsort((inclusive, tree.parent))[1:]
+    first = np.searchsorted(tree.parent[by_parent], np.arange(len(tree) + 1)).tolist()
+    lightest_first = by_parent.tolist()
     order: list[int] = []
     pending = [0]
     while pending:
         node = pending.pop()
         order.append(node)
-        children = tree.children(node)
-        pending.extend(children[np.argsort(inclusive[children], kind="stable")].tolist())
+        pending.extend(lightest_first[first[node] : first[node + 1]])
     return np.array(order, np.int64)
 
 
-def _timelines(profile: Profile) -> Iterator[str]:
+def _timelines(profile: Profile, stacks: _Stacks) -> Iterator[str]:
     for lane in lanes(profile):
         nodes, weights = _stretches(profile.slices.take(lane.rows))
-        yield _sampled(profile.tree, lane.label(profile.tracks), "nanoseconds", nodes, weights)
+        yield stacks.sampled(lane.label(profile.tracks), "nanoseconds", nodes, weights)
 
 
 def _stretches(slices: SliceTable) -> tuple[Int64Array, Int64Array]:
@@ -94,18 +116,6 @@ def _stretches(slices: SliceTable) -> tuple[Int64Array, Int64Array]:
     stretches = np.array(found, np.int64)
     nodes, weights = stretches[stretches[:, 1] > 0].T
     return nodes, weights
-
-
-def _sampled(tree: CallTree, name: str, unit: str, nodes: Int64Array, weights: NDArray[Any]) -> str:
-    @cache
-    def stack(node: int) -> str:
-        # The root says nothing and would be a bar over the whole width.
-        path = [] if node == _IDLE else tree.frame[tree.path(node)[1:] or [0]].tolist()
-        return json.dumps(path, separators=(",", ":"))
-
-    header = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": weights.sum().item()}
-    samples = ",".join(map(stack, nodes.tolist()))
-    return f'{json.dumps(header)[:-1]},"samples":[{samples}],"weights":{json.dumps(weights.tolist())}}}'
 
 
 FORMAT = Format(".speedscope.json", "speedscope flame graphs and timelines", write=write)
