@@ -29,9 +29,9 @@ void copy_text(const std::string& text, char* out, uint32_t size) {
 }
 
 void handle_forks_once() {
-  static const int registered = pthread_atfork([] { Recorder::instance().prepare_fork(); },
-                                               [] { Recorder::instance().after_fork_in_parent(); },
-                                               [] { Recorder::instance().after_fork_in_child(); });
+  static const int registered =
+      pthread_atfork([] { Recorder::instance().prepare_fork(); }, [] { Recorder::instance().after_fork_in_parent(); },
+                     [] { Recorder::instance().after_fork_in_child(); });
   (void)registered;
 }
 
@@ -71,7 +71,8 @@ void start_injected_session(const char* directory) {
   char reason[512] = "";
   injected_slot = bragg_session_start(&options, &os_error, reason, sizeof reason);
   if (injected_slot < 0) {
-    std::fprintf(stderr, "bragg: %s: not recording: %s\n", path.c_str(), os_error != 0 ? std::strerror(os_error) : reason);
+    std::fprintf(stderr, "bragg: %s: not recording: %s\n", path.c_str(),
+                 os_error != 0 ? std::strerror(os_error) : reason);
     return;
   }
   std::atexit(stop_injected_session);
@@ -127,11 +128,13 @@ void bragg_hide_outer_frames(void) { ThreadContext::current().set_root_frame(bra
 
 void bragg_sample(int64_t weight_ns) {
   const auto& state = bragg::recording_state;
-  const bragg::SessionMask mask = state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
+  const bragg::SessionMask mask =
+      state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
   const bragg::ContextNodes nodes = thread.here();
-  thread.record({bragg::EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, weight_ns});
+  thread.record(
+      {bragg::EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, weight_ns});
 }
 
 int bragg_has_session(void) { return bragg::recording_state.existing.load(std::memory_order_relaxed) != 0; }

@@ -15,9 +15,9 @@ struct WalkResult {
   size_t unread_bytes = 0;  // behind a record whose size is not known
 };
 
-// Calls `take` for every kernel, copy and set; skips other kinds. `next_record` is asked for strides the size table does
-// not have (newer versions); nullptr: the walk ends there and says how much was left.
-// Threads: any. Reads only [buffer, buffer + valid_bytes).
+// Calls `take` for every kernel, copy and set; skips other kinds. `next_record` is asked for strides the size table
+// does not have (newer versions); nullptr: the walk ends there and says how much was left. Threads: any. Reads only
+// [buffer, buffer + valid_bytes).
 WalkResult walk_activity(uint8_t* buffer, size_t valid_bytes, uint32_t cupti_version,
                          cupti::CuptiActivityGetNextRecord* next_record,
                          const std::function<void(const DeviceEvent&)>& take);

@@ -20,7 +20,8 @@ class BufferPool {
   // Beyond this many, a request waits for the consumer before it allocates: 32 MB are 150,000 kernels behind.
   static constexpr size_t kMaxBuffers = 32;
 
-  // Never null: CUPTI before 12.9 crashes on a null buffer. Zeroed, so that CUPTI need not clear it on the caller's time.
+  // Never null: CUPTI before 12.9 crashes on a null buffer. Zeroed, so that CUPTI need not clear it on the caller's
+  // time.
   [[nodiscard]] uint8_t* request();
   void complete(uint8_t* data, size_t valid_bytes);
   [[nodiscard]] std::vector<ActivityBuffer> take_completed();

@@ -65,7 +65,8 @@ Backend& backend() {
   return instance;
 }
 
-// Callbacks: application threads, inside driver calls. No allocation after the first call of a thread, no GIL. ------------
+// Callbacks: application threads, inside driver calls. No allocation after the first call of a thread, no GIL.
+// ------------
 
 void note_context(ThreadContext& thread, cuda::Context context) noexcept {
   if (thread.last_device_context == context) return;
@@ -81,8 +82,14 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   thread.record({EventKind::Launch, static_cast<uint8_t>(has_one_record(cbid) ? 0 : 1), static_cast<uint16_t>(mask),
                  data.correlation, nodes.shadow, nodes.python, 0, 0});
   if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
-    thread.open_launch = {EventKind::LaunchEnd, static_cast<uint8_t>(kCallOf[cbid] - 1), static_cast<uint16_t>(mask),
-                          data.correlation, nodes.shadow, nodes.python, now_ns(), 0};
+    thread.open_launch = {EventKind::LaunchEnd,
+                          static_cast<uint8_t>(kCallOf[cbid] - 1),
+                          static_cast<uint16_t>(mask),
+                          data.correlation,
+                          nodes.shadow,
+                          nodes.python,
+                          now_ns(),
+                          0};
   }
 }
 
@@ -119,7 +126,8 @@ void on_buffer_completed(cuda::Context context, uint32_t stream, uint8_t* buffer
   backend().buffers.complete(buffer, valid_bytes);
 }
 
-// Attachment -------------------------------------------------------------------------------------------------------------
+// Attachment
+// -------------------------------------------------------------------------------------------------------------
 
 // Who holds the slot, as far as CUPTI tells (13.0 and later).
 std::string slot_holder(const CuptiLibrary& cupti) {
@@ -141,7 +149,8 @@ std::string refusal(const CuptiLibrary& cupti, cupti::Result result) {
     return "another tool holds the only CUPTI subscription" + (holder.empty() ? "" : " (" + holder + ")") +
            "; stop it (Nsight, torch.profiler, another profiler) and run again";
   }
-  if (result == cupti::Result::InsufficientPrivileges || result == cupti::Result::VirtualizedDeviceInsufficientPrivileges)
+  if (result == cupti::Result::InsufficientPrivileges ||
+      result == cupti::Result::VirtualizedDeviceInsufficientPrivileges)
     return "no permission to profile: " + cupti.text(result) + "; see bragg doctor";
   return "CUPTI refused: " + cupti.text(result) + "; see bragg doctor";
 }
@@ -152,7 +161,8 @@ std::string devices_of(const CudaDriver& driver) {
     if (json.size() > 1) json += ',';
     json += JsonObject()
                 .put("name", device.name)
-                .put("arch", std::to_string(device.compute_capability_major) + std::to_string(device.compute_capability_minor))
+                .put("arch",
+                     std::to_string(device.compute_capability_major) + std::to_string(device.compute_capability_minor))
                 .put("num_sms", device.multiprocessors)
                 .put("clock_khz", device.clock_khz)
                 .put("memory_clock_khz", device.memory_clock_khz)

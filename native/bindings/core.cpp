@@ -150,8 +150,8 @@ NB_MODULE(_core, module) {
       "probe_cuda",
       [](const std::vector<std::string>& cupti_candidates) {
         const std::string candidates = join(cupti_candidates);
-        return parse_json(read_text(
-            [&](char* json, uint32_t size) { return bragg_probe_cuda(candidates.c_str(), json, size); }));
+        return parse_json(
+            read_text([&](char* json, uint32_t size) { return bragg_probe_cuda(candidates.c_str(), json, size); }));
       },
       "cupti_candidates"_a = std::vector<std::string>{});
   module.def("context_depth", &bragg_context_depth);

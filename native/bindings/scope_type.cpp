@@ -10,7 +10,8 @@
 namespace bragg {
 namespace {
 
-// Name -> frame id -------------------------------------------------------------------------------------------------------
+// Name -> frame id
+// -------------------------------------------------------------------------------------------------------
 
 // Scope names are mostly literals, so the string object itself is the key. The cache keeps its strings alive.
 class NameCache {
@@ -50,11 +51,11 @@ NameCache& name_cache() {
   return true;
 }
 
-// ScopedFunction: a function that runs inside a scope ----------------------------------------------------------------------
+// ScopedFunction: a function that runs inside a scope
+// ----------------------------------------------------------------------
 
 struct ScopedFunction {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* name;
   PyObject* function;
   PyObject* attributes;
@@ -141,11 +142,10 @@ PyType_Slot scoped_slots[] = {
     {0, nullptr},
 };
 
-PyType_Spec scoped_spec = {
-    "bragg._core.ScopedFunction", sizeof(ScopedFunction), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
-        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    scoped_slots};
+PyType_Spec scoped_spec = {"bragg._core.ScopedFunction", sizeof(ScopedFunction), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                               Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           scoped_slots};
 
 // A scope around a coroutine or generator function would end when the object is made, not when it has run.
 [[nodiscard]] bool runs_when_called(PyObject* function) {
@@ -171,7 +171,8 @@ PyObject* copy_attribute(PyObject* to, PyObject* from, const char* name) {
 }
 
 PyObject* make_scoped_function(PyObject* name, PyObject* function) {
-  if (!PyCallable_Check(function)) return PyErr_Format(PyExc_TypeError, "a scope decorates a function, not %R", function);
+  if (!PyCallable_Check(function))
+    return PyErr_Format(PyExc_TypeError, "a scope decorates a function, not %R", function);
   if (!runs_when_called(function))
     return PyErr_Format(PyExc_TypeError, "%R is a coroutine or generator function: use `with scope(%R):` in its body",
                         function, name);
@@ -192,11 +193,11 @@ PyObject* make_scoped_function(PyObject* name, PyObject* function) {
   return self;
 }
 
-// Scope ------------------------------------------------------------------------------------------------------------------
+// Scope
+// ------------------------------------------------------------------------------------------------------------------
 
 struct Scope {
-  PyObject_HEAD
-  PyObject* name;
+  PyObject_HEAD PyObject* name;
   uint64_t entered;  // one bit a nesting level: whether a session existed at its enter
 };
 
@@ -277,9 +278,7 @@ PyObject* scope_call(PyObject* self, PyObject* arguments, PyObject* keywords) {
   return make_scoped_function(reinterpret_cast<Scope*>(self)->name, PyTuple_GET_ITEM(arguments, 0));
 }
 
-PyObject* scope_repr(PyObject* self) {
-  return PyUnicode_FromFormat("scope(%R)", reinterpret_cast<Scope*>(self)->name);
-}
+PyObject* scope_repr(PyObject* self) { return PyUnicode_FromFormat("scope(%R)", reinterpret_cast<Scope*>(self)->name); }
 
 PyMethodDef scope_methods[] = {
     {"__enter__", scope_enter, METH_NOARGS, nullptr},

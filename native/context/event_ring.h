@@ -19,8 +19,8 @@ enum class EventKind : uint8_t {
 
 struct Event {
   EventKind kind;
-  uint8_t detail;          // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call
-  uint16_t mask;           // sessions that were active
+  uint8_t detail;  // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call
+  uint16_t mask;   // sessions that were active
   uint32_t correlation;
   NodeId shadow;
   NodeId python;

@@ -12,8 +12,8 @@ inline constexpr uint32_t kMaxSessions = 16;
 struct RecordingState {
   std::atomic<SessionMask> existing{0};  // started and not yet stopped
   std::atomic<SessionMask> active{0};
-  std::atomic<SessionMask> python{0};    // existing, with Python call paths
-  std::atomic<SessionMask> trace{0};     // existing, keeping every event
+  std::atomic<SessionMask> python{0};  // existing, with Python call paths
+  std::atomic<SessionMask> trace{0};   // existing, keeping every event
 };
 
 inline RecordingState recording_state;

@@ -26,8 +26,8 @@ std::vector<ThreadContext*> lenders;
 
 std::atomic<uint32_t> python_epoch{0};
 
-// A full ring: the consumer is behind. Wait for it up to 0.2 s, longer than any scheduling hiccup; then the event is dropped
-// and counted.
+// A full ring: the consumer is behind. Wait for it up to 0.2 s, longer than any scheduling hiccup; then the event is
+// dropped and counted.
 constexpr uint32_t kFullRingYields = 64;
 constexpr uint32_t kFullRingNaps = 2000;
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
@@ -180,7 +180,8 @@ ContextNodes ThreadContext::inherited() const noexcept {
   const ThreadContext* from = lender.load(std::memory_order_acquire);
   if (from == nullptr) from = last_python_thread.load(std::memory_order_acquire);
   if (from == nullptr || from == this) return {};
-  return {from->published_shadow_.load(std::memory_order_relaxed), from->published_python_.load(std::memory_order_relaxed)};
+  return {from->published_shadow_.load(std::memory_order_relaxed),
+          from->published_python_.load(std::memory_order_relaxed)};
 }
 
 ContextNodes ThreadContext::here() noexcept {

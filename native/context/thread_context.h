@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "context/calling_context_tree.h"
+#include "context/event_ring.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
-#include "context/event_ring.h"
 
 namespace bragg {
 
@@ -54,15 +54,15 @@ class ThreadContext {
   std::atomic<uint64_t> dropped{0};
   std::atomic<bool> exited{false};
   uint32_t system_id = 0;
-  uint32_t track = kNone;        // consumer only
+  uint32_t track = kNone;  // consumer only
   void* last_device_context = nullptr;
-  Event open_launch{};           // trace: the driver call this thread is in
-  uint64_t measured_calls = 0;   // every so many are timed to estimate the own overhead
+  Event open_launch{};          // trace: the driver call this thread is in
+  uint64_t measured_calls = 0;  // every so many are timed to estimate the own overhead
   std::atomic<uint64_t> own_ns{0};
 
  private:
-  // The frames an entry was opened in, innermost first. Several, because the innermost may be a helper that has returned
-  // since, like the __enter__ of a context manager; with the code, because frame addresses are reused.
+  // The frames an entry was opened in, innermost first. Several, because the innermost may be a helper that has
+  // returned since, like the __enter__ of a context manager; with the code, because frame addresses are reused.
   struct OpeningFrames {
     static constexpr uint32_t kCount = 4;
     RawFrame frames[kCount];

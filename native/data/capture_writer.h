@@ -65,8 +65,8 @@ class Chunk {
   std::vector<uint8_t> payload_;
 };
 
-// Threads: one at a time. After a failed write the file is cut back to its last whole chunk and nothing more is written;
-// `error` says why, once and for all.
+// Threads: one at a time. After a failed write the file is cut back to its last whole chunk and nothing more is
+// written; `error` says why, once and for all.
 class CaptureWriter {
  public:
   CaptureWriter() = default;

@@ -22,7 +22,8 @@ namespace bragg {
       out += c;
     }
   }
-  return out + '"';
+  out += '"';
+  return out;
 }
 
 class JsonObject {
@@ -36,7 +37,12 @@ class JsonObject {
     body_ += json;
     return *this;
   }
-  [[nodiscard]] std::string text() const { return '{' + body_ + '}'; }
+  [[nodiscard]] std::string text() const {
+    std::string json = "{";
+    json += body_;
+    json += '}';
+    return json;
+  }
 
  private:
   std::string body_;

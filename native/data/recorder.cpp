@@ -15,8 +15,8 @@
 namespace bragg {
 namespace {
 
-constexpr uint32_t kPollMs = 20;                      // idle consumer: 50 wake-ups a second
-constexpr int64_t kDeviceFlushNs = 500'000'000;       // completed records wait in CUPTI's buffers no longer than this
+constexpr uint32_t kPollMs = 20;                 // idle consumer: 50 wake-ups a second
+constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in CUPTI's buffers no longer than this
 constexpr const char* kCopyNames[] = {"copy",      "copy HtoD", "copy DtoH", "copy HtoA", "copy AtoH", "copy AtoA",
                                       "copy AtoD", "copy DtoA", "copy DtoD", "copy HtoH", "copy PtoP"};
 
@@ -47,7 +47,8 @@ void Recorder::for_sessions(uint32_t mask, Visit&& visit) {
     if ((mask & 1) != 0 && sessions_[slot] != nullptr) visit(*sessions_[slot]);
 }
 
-// Control ----------------------------------------------------------------------------------------------------------------
+// Control
+// ----------------------------------------------------------------------------------------------------------------
 
 StartResult Recorder::start(SessionOptions options) {
   const std::lock_guard control(control_mutex_);
@@ -139,8 +140,8 @@ std::string Recorder::statistics(int slot) {
   return session != nullptr ? statistics_json(*session) : "{}";
 }
 
-// The driver holds its own locks here, so this must not wait for a control call that may be waiting for the driver; if one
-// is under way the consumer's poll attaches half a second later.
+// The driver holds its own locks here, so this must not wait for a control call that may be waiting for the driver; if
+// one is under way the consumer's poll attaches half a second later.
 void Recorder::on_cuda_initialized() {
   const std::unique_lock control(control_mutex_, std::try_to_lock);
   if (!control) return;
@@ -148,7 +149,8 @@ void Recorder::on_cuda_initialized() {
   update_collecting();
 }
 
-// Consumer ---------------------------------------------------------------------------------------------------------------
+// Consumer
+// ---------------------------------------------------------------------------------------------------------------
 
 void Recorder::consumer_loop() {
   pthread_setname_np(pthread_self(), "bragg");
@@ -220,7 +222,8 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
 
 void Recorder::take_device_event(const DeviceEvent& event) {
   const Launch* known = launches_.take(event.correlation);
-  const Launch launch = known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.active.load())};
+  const Launch launch =
+      known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.active.load())};
   const FrameId frame = device_frame(event);
   const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
   for_sessions(launch.mask, [&](Session& session) {
@@ -261,14 +264,15 @@ uint32_t Recorder::host_track(ThreadContext& thread) {
   if (thread.track == kNone) {
     thread.track = static_cast<uint32_t>(tracks_.size());
     const std::string name = "thread " + std::to_string(thread.system_id);
-    tracks_.push_back({TrackKind::HostThread, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
+    tracks_.push_back(
+        {TrackKind::HostThread, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
   }
   return thread.track;
 }
 
 uint32_t Recorder::stream_track(const DeviceEvent& event) {
-  const auto [found, is_new] = stream_tracks_.try_emplace({event.device, event.context, event.stream},
-                                                          static_cast<uint32_t>(tracks_.size()));
+  const auto [found, is_new] =
+      stream_tracks_.try_emplace({event.device, event.context, event.stream}, static_cast<uint32_t>(tracks_.size()));
   if (is_new) {
     const std::string name = "GPU " + std::to_string(event.device) + " stream " + std::to_string(event.stream);
     tracks_.push_back(
@@ -322,7 +326,8 @@ std::string Recorder::statistics_json(const Session& session) {
   return meta.text();
 }
 
-// Fork -------------------------------------------------------------------------------------------------------------------
+// Fork
+// -------------------------------------------------------------------------------------------------------------------
 
 void Recorder::prepare_fork() {
   control_mutex_.lock();
@@ -341,7 +346,8 @@ void Recorder::after_fork_in_parent() {
 }
 
 void Recorder::after_fork_in_child() {
-  for (auto* mask : {&recording_state.active, &recording_state.existing, &recording_state.python, &recording_state.trace})
+  for (auto* mask :
+       {&recording_state.active, &recording_state.existing, &recording_state.python, &recording_state.trace})
     mask->store(0);
   for (auto& session : sessions_) {
     if (session != nullptr) session->abandon();

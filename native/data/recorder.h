@@ -26,8 +26,8 @@ struct StartResult {
   std::string reason;  // why not, with what to do
 };
 
-// Threads: the public functions from any thread, one control call at a time (control lock). The consumer thread and control
-// calls share the consumer-side state under the work lock; application threads touch neither.
+// Threads: the public functions from any thread, one control call at a time (control lock). The consumer thread and
+// control calls share the consumer-side state under the work lock; application threads touch neither.
 class Recorder {
  public:
   static Recorder& instance();
@@ -47,7 +47,6 @@ class Recorder {
   void after_fork_in_child();
 
  private:
-
   Recorder() = default;
   void consumer_loop();
   void step();  // work lock held

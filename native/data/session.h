@@ -63,12 +63,12 @@ struct SessionCounters {
   uint64_t bad_timestamps = 0;  // device records with no or a reversed interval: counted, not timed
 };
 
-// When each device worked. Records come nearly in order of their start, so the union of intervals needs no sorting; what
-// runs side by side on several streams counts once.
+// When each device worked. Records come nearly in order of their start, so the union of intervals needs no sorting;
+// what runs side by side on several streams counts once.
 class DeviceActivity {
  public:
   void add(const DeviceEvent& event);
-  [[nodiscard]] std::string busy_json() const;  // device -> ns
+  [[nodiscard]] std::string busy_json() const;                  // device -> ns
   [[nodiscard]] int64_t first_ns() const { return first_ns_; }  // 0: nothing ran
   [[nodiscard]] int64_t last_ns() const { return last_ns_; }
 
@@ -109,7 +109,7 @@ class Session {
 
   SessionCounters counters;
   DeviceActivity activity;
-  uint64_t own_ns_before = 0;         // of the process, when the session started
+  uint64_t own_ns_before = 0;          // of the process, when the session started
   uint64_t dropped_events_before = 0;  // likewise
 
  private:

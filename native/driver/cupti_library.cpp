@@ -37,7 +37,8 @@ bool resolve(const LoadedLibrary& library, const char* symbol, Function*& functi
 std::string CuptiLibrary::text(cupti::Result result) const {
   const char* text = nullptr;
   if (get_result_string != nullptr) get_result_string(result, &text);
-  return std::string(text != nullptr ? text : "CUPTI error") + " (" + std::to_string(static_cast<uint32_t>(result)) + ")";
+  return std::string(text != nullptr ? text : "CUPTI error") + " (" + std::to_string(static_cast<uint32_t>(result)) +
+         ")";
 }
 
 bool load_cupti(const std::string& candidates, CuptiLibrary& cupti, std::string& reason) {

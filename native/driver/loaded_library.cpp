@@ -11,7 +11,9 @@ LoadedLibrary LoadedLibrary::already_mapped(const std::string& path) {
   return {dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD), path};
 }
 
-LoadedLibrary LoadedLibrary::open(const std::string& path) { return {dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), path}; }
+LoadedLibrary LoadedLibrary::open(const std::string& path) {
+  return {dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), path};
+}
 
 std::vector<std::string> mapped_libraries(const std::string& prefix) {
   struct Search {

@@ -44,7 +44,8 @@ TEST(children_of_the_tree_are_stable_and_parents_precede_them) {
   CHECK_EQ(tree.size(), 20001);
   for (uint32_t frame = 1; frame <= 20000; ++frame) {
     const NodeId node = nodes[frame - 1];
-    if (tree.child(frame % 7 == 0 ? frame / 7 : 0, frame) != node) bragg::test::fail(__FILE__, __LINE__, "another node");
+    if (tree.child(frame % 7 == 0 ? frame / 7 : 0, frame) != node)
+      bragg::test::fail(__FILE__, __LINE__, "another node");
     if (tree.parent(node) >= node) bragg::test::fail(__FILE__, __LINE__, "parent after child");
   }
   CHECK_EQ(tree.refused(), 0);

@@ -1,0 +1,86 @@
+// Buffers as an H200 delivered them (tests/gpu/record_buffers.py), and damaged ones.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/activity_walker.h"
+#include "backends/buffer_dump.h"
+#include "check.h"
+
+namespace {
+
+using bragg::DeviceEvent;
+using bragg::DeviceEventKind;
+
+bragg::DumpedBuffer recorded() { return bragg::read_dumped_buffer(BRAGG_GOLDEN_DIR "/buffers/h200-cupti-13.0.buffer"); }
+
+std::vector<DeviceEvent> events_of(std::vector<uint8_t>& bytes, uint32_t version, bragg::WalkResult* result = nullptr) {
+  std::vector<DeviceEvent> events;
+  const bragg::WalkResult walked = bragg::walk_activity(bytes.data(), bytes.size(), version, nullptr,
+                                                        [&](const DeviceEvent& event) { events.push_back(event); });
+  if (result != nullptr) *result = walked;
+  return events;
+}
+
+TEST(recorded_buffers_of_a_gpu_are_read_to_the_end) {
+  bragg::DumpedBuffer dumped = recorded();
+  REQUIRE(dumped.cupti_version == 130001);
+  bragg::WalkResult result;
+  const std::vector<DeviceEvent> events = events_of(dumped.bytes, dumped.cupti_version, &result);
+  CHECK_EQ(result.unread_bytes, 0);
+  CHECK_EQ(result.records, events.size());
+  std::map<std::string, int> kernels;
+  std::map<int, int> kinds;
+  for (const DeviceEvent& event : events) {
+    ++kinds[static_cast<int>(event.kind)];
+    if (event.kind == DeviceEventKind::Kernel) ++kernels[event.name];
+    CHECK(event.correlation != 0 && event.start_ns > 0 && event.end_ns > event.start_ns);
+    CHECK_EQ(event.device, 0);
+  }
+  CHECK_EQ(std::count_if(kernels.begin(), kernels.end(),
+                         [](const auto& kernel) {
+                           return kernel.first.find("spin_kernel") != std::string::npos && kernel.second == 10;
+                         }),
+           1);
+  CHECK_EQ(std::count_if(kernels.begin(), kernels.end(),
+                         [](const auto& kernel) {
+                           return kernel.first.find("CUDAFunctorOnSelf_add") != std::string::npos &&
+                                  kernel.second == 40;
+                         }),
+           1);
+  CHECK_EQ(kinds[static_cast<int>(DeviceEventKind::Copy)], 3);
+  CHECK_EQ(kinds[static_cast<int>(DeviceEventKind::Set)], 0);
+}
+
+TEST(the_launch_configuration_of_a_recorded_kernel_is_read) {
+  bragg::DumpedBuffer dumped = recorded();
+  const std::vector<DeviceEvent> events = events_of(dumped.bytes, dumped.cupti_version);
+  const auto spin = std::find_if(events.begin(), events.end(), [](const DeviceEvent& event) {
+    return event.name != nullptr && std::string(event.name).find("spin_kernel") != std::string::npos;
+  });
+  REQUIRE(spin != events.end());
+  for (int axis = 4; axis < 10; ++axis) CHECK_EQ(spin->launch_config[axis], 1);  // grid and block of one thread
+  CHECK(spin->launch_config[0] >= 4 && spin->launch_config[0] <= 255);           // registers
+}
+
+TEST(a_buffer_that_is_cut_anywhere_is_read_up_to_there) {
+  bragg::DumpedBuffer dumped = recorded();
+  const size_t all = events_of(dumped.bytes, dumped.cupti_version).size();
+  for (size_t size = 0; size < dumped.bytes.size(); size += 7) {
+    std::vector<uint8_t> cut(dumped.bytes.begin(), dumped.bytes.begin() + static_cast<ptrdiff_t>(size));
+    bragg::WalkResult result;
+    const size_t read = events_of(cut, dumped.cupti_version, &result).size();
+    if (read > all || result.unread_bytes >= 248) bragg::test::fail(__FILE__, __LINE__, std::to_string(size));
+  }
+}
+
+TEST(a_record_of_an_unknown_kind_ends_the_walk_and_is_told) {
+  bragg::DumpedBuffer dumped = recorded();
+  dumped.bytes[0] = 0xEE;
+  bragg::WalkResult result;
+  CHECK_EQ(events_of(dumped.bytes, dumped.cupti_version, &result).size(), 0);
+  CHECK_EQ(result.unread_bytes, dumped.bytes.size());
+}
+
+}  // namespace
