@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-import click
-
 from bragg.views.terminal.style import Style
 
 __all__ = ["JSON_SCHEMA", "error_lines", "say", "stream_style", "write_json", "write_lines"]
@@ -21,17 +19,17 @@ JSON_SCHEMA = "bragg/1"
 
 def write_lines(lines: Iterable[str]) -> None:
     """Write lines of data to stdout."""
-    click.echo("\n".join(lines), color=True)
+    print("\n".join(lines), flush=True)
 
 
 def write_json(view: str, values: dict[str, Any]) -> None:
     """Write one JSON object to stdout, on one line, with the name of its schema first."""
-    click.echo(json.dumps({"schema": JSON_SCHEMA, "view": view, **values}, ensure_ascii=False))
+    print(json.dumps({"schema": JSON_SCHEMA, "view": view, **values}), flush=True)
 
 
 def say(lines: Iterable[str]) -> None:
     """Talk to the user on stderr."""
-    click.echo("\n".join(lines), err=True, color=True)
+    print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def stream_style(stream: TextIO) -> Style:

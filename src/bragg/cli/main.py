@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 import traceback
 from collections.abc import Sequence
 
 import click
 
 import bragg
-from bragg.cli.console import error_lines, say
+from bragg.cli.console import error_lines, say, write_lines
 from bragg.cli.verbs import VerbGroup
 from bragg.errors import BraggError
 
@@ -33,7 +35,7 @@ def command_line(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         from bragg.cli.welcome import welcome_lines
 
-        click.echo("\n".join(welcome_lines()))
+        write_lines(welcome_lines())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code; README and `bragg --help` list them.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not where another program put its own in place
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = command_line.main(
             None if arguments is None else list(arguments), prog_name="bragg", standalone_mode=False

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,11 +33,13 @@ class Outcome:
         exit_code: As the shell would see it.
         stdout: Data.
         stderr: Talk.
+        cpu_s: Processor time of a process of its own: on a busy machine the wall clock says nothing.
     """
 
     exit_code: int
     stdout: str
     stderr: str
+    cpu_s: float = 0.0
 
 
 Bragg = Callable[..., Outcome]
@@ -68,10 +71,17 @@ def bragg_process() -> Bragg:
 
     def bragg_process(*arguments: object, **options: object) -> Outcome:
         command = [sys.executable, "-m", "bragg", *map(str, arguments)]
+        before_s = children_cpu_s()
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        return Outcome(done.returncode, done.stdout, done.stderr, children_cpu_s() - before_s)
 
     return bragg_process
+
+
+def children_cpu_s() -> float:
+    """Processor time of all processes that this one waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 @pytest.fixture

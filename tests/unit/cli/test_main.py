@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from importlib import import_module
 from pathlib import Path
 
@@ -15,8 +14,8 @@ from bragg.cli.main import command_line, main
 from bragg.cli.verbs import VERBS
 from tests.unit.cli.conftest import Bragg
 
-# Six times the budget of 120 ms on a quiet machine.
-HELP_LIMIT_S = 0.72
+# 65 ms on a quiet machine, of the 120 ms that are allowed; the rest is for busy ones.
+HELP_LIMIT_S = 0.24
 
 
 def commands() -> dict[str, click.Command]:
@@ -52,13 +51,8 @@ def test_help_lists_the_verbs_without_importing_them(bragg: Bragg) -> None:
     ) == set()
 
 
-def test_help_is_fast() -> None:
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "bragg", "--help"], check=True, capture_output=True)
-        times.append(time.perf_counter() - start)
-    assert min(times) <= HELP_LIMIT_S
+def test_help_is_fast(bragg_process: Bragg) -> None:
+    assert min(bragg_process("--help").cpu_s for _ in range(3)) <= HELP_LIMIT_S
 
 
 def test_bragg_alone_says_in_twelve_lines_what_to_do(bragg: Bragg) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,11 @@ import pytest
 
 from bragg import formats
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile
+from tests.support.profiles import profile_from_text
 from tests.unit.cli.conftest import Bragg
 
 # 0.3 s on a quiet machine, of the 0.6 s that are allowed; the rest is for busy ones.
-VIEW_LIMIT_S = 1.5
+VIEW_LIMIT_S = 1.0
 
 
 def test_view_shows_header_and_tree(bragg: Bragg, profile_file: Path) -> None:
@@ -108,6 +108,12 @@ def test_width_is_taken_from_the_environment(bragg: Bragg, profile_file: Path, m
     assert len(bragg("view", profile_file).stdout.splitlines()[0]) == 30
 
 
+def test_name_that_cannot_be_encoded_is_escaped(bragg_process: Bragg, tmp_path: Path) -> None:
+    formats.export(profile_from_text("root\n  größe host=1ms"), "bragg", tmp_path / "a.bragg")
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    assert r"gr\xf6\xdfe" in bragg_process("view", "a.bragg", env=environ).stdout
+
+
 def test_output_without_unicode_is_ascii(bragg_process: Bragg, profile_file: Path) -> None:
     environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
     assert bragg_process("view", profile_file, env=environ).stdout.isascii()
@@ -116,14 +122,10 @@ def test_output_without_unicode_is_ascii(bragg_process: Bragg, profile_file: Pat
 def test_fifty_thousand_call_paths_are_shown_in_time(bragg_process: Bragg, tmp_path: Path) -> None:
     path = tmp_path / "large.bragg"
     formats.export(large_profile(50_000), "bragg", path)
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        outcome = bragg_process("view", path)
-        times.append(time.perf_counter() - start)
-        assert outcome.exit_code == 0
-        assert len(outcome.stdout.splitlines()) <= 66
-    assert min(times) <= VIEW_LIMIT_S
+    outcomes = [bragg_process("view", path) for _ in range(3)]
+    assert {outcome.exit_code for outcome in outcomes} == {0}
+    assert len(outcomes[0].stdout.splitlines()) <= 66
+    assert min(outcome.cpu_s for outcome in outcomes) <= VIEW_LIMIT_S
 
 
 def large_profile(n_nodes: int) -> Profile:

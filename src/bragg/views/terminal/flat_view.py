@@ -35,6 +35,7 @@ class FlatView:
         columns: Own values, [n_rows]; the first has shares.
         shown: int64, rows to show, hottest first.
         n_hidden: Rows with a value that are not shown.
+        is_cut: More lines would show more.
         labels: Names of the frames.
         notes: What filters left out, one line each.
     """
@@ -43,6 +44,7 @@ class FlatView:
     columns: list[Column]
     shown: Int64Array
     n_hidden: int
+    is_cut: bool
     labels: Labels
     notes: list[str]
 
@@ -80,8 +82,15 @@ def flat_view(profile: Profile, options: ViewOptions) -> FlatView:
     shown = heavy[np.argsort(-weight[heavy], kind="stable")][: options.max_lines]
     if by_name:
         shown = np.array(sorted(shown.tolist(), key=lambda row: labels.text(int(frames[row]))), np.int64)
-    n_hidden = int((weight > 0).sum()) - len(shown)
-    return FlatView(frames, flat_columns(metrics, names), shown, n_hidden, labels, filtered.notes)
+    return FlatView(
+        frames,
+        flat_columns(metrics, names),
+        shown,
+        n_hidden=int((weight > 0).sum()) - len(shown),
+        is_cut=len(shown) < len(heavy),
+        labels=labels,
+        notes=filtered.notes,
+    )
 
 
 def flat_lines(view: FlatView, style: Style) -> list[str]:
@@ -108,7 +117,8 @@ def _notes(view: FlatView) -> list[str]:
     first = view.columns[0]
     share = 1 - sum(map(first.share, view.shown.tolist()))
     of_total = "" if math.isnan(share) else f", {share_text(max(share, 0.0))} of {first.name}"
-    return [*view.notes, f"{count_text(view.n_hidden, 'row')} not shown{of_total}; --lines 0 shows all"]
+    way_out = "; --lines 0 shows all" if view.is_cut else ""
+    return [*view.notes, f"{count_text(view.n_hidden, 'row')} not shown{of_total}{way_out}"]
 
 
 def _rows(profile: Profile) -> tuple[Int64Array, Int64Array]:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from bragg.model import FrameKind, FrameTable
 from bragg.views.terminal.demangle import demangle
 from bragg.views.terminal.names import short_symbol
+from bragg.views.terminal.style import printable
 
 __all__ = ["Labels"]
 
@@ -38,11 +39,12 @@ class Labels:
             name = demangle(name) if self.full else short_symbol(name)
         elif kind == FrameKind.PYTHON and not self.full:
             name = name.rpartition("<locals>.")[2]
+        name = printable(name)
         return f"{name} @gpu{self.frames.device[frame]}" if self._shows_device(frame) else name
 
     def place(self, frame: int) -> str:
         """Where it is written, `file:line`; empty when unknown."""
-        file, line = self.frames.file[frame], int(self.frames.line[frame])
+        file, line = printable(self.frames.file[frame]), int(self.frames.line[frame])
         if not file:
             return ""
         path = PurePosixPath(file)

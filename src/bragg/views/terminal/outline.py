@@ -43,11 +43,13 @@ class Outline:
         root: The first row.
         n_hidden: Nodes with a weight that are not shown.
         hidden_tops: int64, those of them whose parent is shown.
+        is_cut: More lines would show more.
     """
 
     root: OutlineRow
     n_hidden: int
     hidden_tops: Int64Array
+    is_cut: bool
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def outline(
     root = builder.build()
     builder.sort(order or (lambda node: -weight[node]))
     hidden = ~builder.shown & (weight > 0)
-    return Outline(root, int(hidden.sum()), np.flatnonzero(hidden & builder.shown[tree.parent]))
+    return Outline(root, int(hidden.sum()), np.flatnonzero(hidden & builder.shown[tree.parent]), builder.is_cut)
 
 
 class _Builder:
@@ -101,14 +103,20 @@ class _Builder:
     def build(self) -> OutlineRow:
         root = self._add(0, depth=0)
         while self._candidates:
-            _, node, parent = heapq.heappop(self._candidates)
+            _, node, parent = self._candidates[0]
             n_lines = self._n_lines + 1 + self._change_of_count_lines(parent)
             if self._limits.max_lines is not None and n_lines > self._limits.max_lines:
                 break
+            heapq.heappop(self._candidates)
             parent.children.append(self._add(node, parent.depth + 1))
             parent.n_hidden -= 1
             self._n_lines = n_lines
         return root
+
+    @property
+    def is_cut(self) -> bool:
+        """The lines ended before the rows did."""
+        return bool(self._candidates)
 
     def sort(self, order: Callable[[int], Any]) -> None:
         for row in self._rows:

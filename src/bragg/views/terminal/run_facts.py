@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
+from bragg.views.terminal.style import printable
 from bragg.views.terminal.units import bytes_text, count_text, share_text, time_text
 
 __all__ = ["RunFacts"]
@@ -36,7 +37,7 @@ class RunFacts:
     def command(self) -> str:
         """The command line, with the program's name instead of its path."""
         words = [str(word) for word in self._list("command")]
-        return shlex.join([PurePath(words[0]).name, *words[1:]]) if words else ""
+        return printable(shlex.join([PurePath(words[0]).name, *words[1:]])) if words else ""
 
     @property
     def backend(self) -> str:

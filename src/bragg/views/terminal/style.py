@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["PLAIN", "Style"]
+__all__ = ["PLAIN", "Style", "printable"]
 
 _BLOCKS = "▏▎▍▌▋▊▉█"
 _HOT, _WARM = 0.5, 0.1
@@ -89,3 +89,10 @@ class Style:
 
 
 PLAIN = Style()
+
+
+def printable(text: str) -> str:
+    """The text with escapes for what would move the cursor or cannot be encoded."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

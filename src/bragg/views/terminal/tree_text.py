@@ -84,6 +84,7 @@ class _TreeText:
         if outline.n_hidden:
             share = first.values[outline.hidden_tops].sum() / first.total
             of_total = f", {share_text(share)} of {first.name}" if first.kind is MetricKind.INCLUSIVE else ""
-            yield f"{count_text(outline.n_hidden, 'call path')} not shown{of_total}; --lines 0 shows all"
+            way_out = "; --lines 0 shows all" if outline.is_cut else ""
+            yield f"{count_text(outline.n_hidden, 'call path')} not shown{of_total}{way_out}"
         if self._view.folded.n_folded.any():
             yield "[library: frames] stands for the frames of a library; --no-fold shows them"

@@ -36,5 +36,11 @@ def test_kernel_is_short_unless_full_names_are_wanted() -> None:
     assert labels(kernel, full=True) == "a::vectorized_elementwise_kernel<4,FillFunctor<int>>"
 
 
+def test_name_cannot_move_the_cursor() -> None:
+    frames = profile_from_text("root\n  k 1us").tree.frames
+    broken = frames.replace(name=["root", "a\x1b[2J\n\udcff"])
+    assert Labels(broken).text(1) == r"a\x1b[2J\n\udcff"
+
+
 def test_root_is_the_total() -> None:
     assert Labels(profile_from_text("root").tree.frames).text(0) == "total"

@@ -142,7 +142,7 @@ def test_depth_limits_the_levels(training: Profile) -> None:
 
 def test_threshold_leaves_out_what_is_small(training: Profile) -> None:
     assert "backward" not in text(training, threshold=0.1)
-    assert "3 call paths not shown, 6.3 % of gpu_time" in text(training, threshold=0.1)
+    assert "3 call paths not shown, 6.3 % of gpu_time\n" in text(training, threshold=0.1)
 
 
 def test_include_keeps_the_paths_to_matches_and_states_their_amount(training: Profile) -> None:
