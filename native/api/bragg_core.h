@@ -50,6 +50,9 @@ BRAGG_EXPORT int bragg_is_recording(void);
 BRAGG_EXPORT void bragg_forget_code(const void* code);
 BRAGG_EXPORT const char* bragg_library_path(void);
 
+// Device records come here again after another user of CUPTI's buffers in this process is done.
+BRAGG_EXPORT void bragg_reclaim_device_records(void);
+
 // Initialises CUDA and CUPTI and says what a session would find: a JSON object, sized as above.
 BRAGG_EXPORT uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size);
 

@@ -28,23 +28,22 @@ uint8_t* BufferPool::request() {
     {
       const std::lock_guard lock(mutex_);
       if (uint8_t* data = pop_free()) return data;
-      if (allocated_ < kMaxBuffers || yields == kRequestYields) {
-        ++allocated_;
-        break;
-      }
+      if (allocated_.size() < kMaxBuffers || yields == kRequestYields)
+        return *allocated_.insert(static_cast<uint8_t*>(std::calloc(1, kBufferBytes))).first;
     }
     consumer_signal.wake();
     sched_yield();
   }
-  return static_cast<uint8_t*>(std::calloc(1, kBufferBytes));
 }
 
-void BufferPool::complete(uint8_t* data, size_t valid_bytes) {
+bool BufferPool::complete(uint8_t* data, size_t valid_bytes) {
   {
     const std::lock_guard lock(mutex_);
+    if (!allocated_.contains(data)) return false;
     completed_.push_back({data, valid_bytes});
   }
   consumer_signal.wake();
+  return true;
 }
 
 std::vector<ActivityBuffer> BufferPool::take_completed() {
@@ -55,8 +54,8 @@ std::vector<ActivityBuffer> BufferPool::take_completed() {
 void BufferPool::recycle(const ActivityBuffer& buffer) {
   std::memset(buffer.data, 0, buffer.valid_bytes);
   const std::lock_guard lock(mutex_);
-  if (allocated_ > kMaxBuffers) {
-    --allocated_;
+  if (allocated_.size() > kMaxBuffers) {
+    allocated_.erase(buffer.data);
     std::free(buffer.data);
   } else {
     free_.push_back(buffer.data);
@@ -67,12 +66,12 @@ void BufferPool::forget_all() {
   new (&mutex_) std::mutex;
   free_.clear();
   completed_.clear();
-  allocated_ = 0;
+  allocated_.clear();
 }
 
 size_t BufferPool::allocated() const {
   const std::lock_guard lock(mutex_);
-  return allocated_;
+  return allocated_.size();
 }
 
 }  // namespace bragg

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 namespace bragg {
@@ -23,7 +24,8 @@ class BufferPool {
   // Never null: CUPTI before 12.9 crashes on a null buffer. Zeroed, so that CUPTI need not clear it on the caller's
   // time.
   [[nodiscard]] uint8_t* request();
-  void complete(uint8_t* data, size_t valid_bytes);
+  // False: not one of ours. Tools that use CUPTI in turn are handed each other's last buffers.
+  [[nodiscard]] bool complete(uint8_t* data, size_t valid_bytes);
   [[nodiscard]] std::vector<ActivityBuffer> take_completed();
   void recycle(const ActivityBuffer& buffer);
   void forget_all();  // in a forked child
@@ -36,7 +38,7 @@ class BufferPool {
   mutable std::mutex mutex_;
   std::vector<uint8_t*> free_;
   std::vector<ActivityBuffer> completed_;
-  size_t allocated_ = 0;
+  std::unordered_set<uint8_t*> allocated_;
 };
 
 }  // namespace bragg

@@ -54,8 +54,9 @@ struct Backend {
   BufferPool buffers;
   std::atomic<uint64_t> dropped_records{0};
   std::atomic<uint64_t> unread_bytes{0};
-  std::string devices;         // consumer side
-  std::string dump_directory;  // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
+  std::atomic<uint64_t> foreign_buffers{0};  // another tool's: it lost what was in them, not we
+  std::string devices;                       // consumer side
+  std::string dump_directory;                // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
   std::mutex contexts_mutex;
   std::vector<cuda::Context> contexts;
 };
@@ -123,7 +124,8 @@ void on_buffer_completed(cuda::Context context, uint32_t stream, uint8_t* buffer
   size_t dropped = 0;
   if (backend().cupti.dropped_records(context, stream, &dropped) == cupti::Result::Success)
     backend().dropped_records.fetch_add(dropped, std::memory_order_relaxed);
-  backend().buffers.complete(buffer, valid_bytes);
+  if (!backend().buffers.complete(buffer, valid_bytes))
+    backend().foreign_buffers.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Attachment
@@ -255,6 +257,15 @@ void set_collecting(bool on) {
   apply_collecting(self, on);
 }
 
+void reclaim() {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  if (self.state.load() != State::Attached || !self.collecting) return;
+  self.collecting = false;
+  (void)self.cupti.register_callbacks(on_buffer_requested, on_buffer_completed);
+  apply_collecting(self, true);
+}
+
 void flush(bool wait) {
   Backend& self = backend();
   if (self.state.load() != State::Attached) return;
@@ -320,6 +331,7 @@ std::string description_json() {
       .put("driver_version", CudaDriver::mapped().version())
       .put("dropped_records", self.dropped_records.load(std::memory_order_relaxed))
       .put("unread_bytes", self.unread_bytes.load(std::memory_order_relaxed))
+      .put("foreign_buffers", self.foreign_buffers.load(std::memory_order_relaxed))
       .put("buffers", self.buffers.allocated())
       .text();
 }

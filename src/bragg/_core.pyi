@@ -1,7 +1,7 @@
 """The native core: context stacks, sessions, backends. `bragg.record` is its only user."""
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -60,8 +60,19 @@ def lend_context() -> None:
     """Threads without a context of their own inherit this thread's, until `return_context`."""
 
 def return_context() -> None: ...
-def sample() -> None:
-    """Take one host sample of the calling thread now."""
+def reclaim_device_records() -> None:
+    """Device records come here again, after torch.profiler or another user of CUPTI's buffers in this process is done."""
 
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""
+
+# For tests and benchmarks.
+
+def _walk_available() -> bool:
+    """False: this interpreter's frames cannot be read, so contexts are those of `shadow`."""
+
+def _walk() -> list[tuple[str, str, int]]:
+    """The caller's Python frames, innermost first: qualified name, file, line."""
+
+def _line_of(code: CodeType, instruction_offset: int) -> int: ...
+def _walk_ns(repetitions: int) -> float: ...
