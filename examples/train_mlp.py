@@ -13,7 +13,7 @@ from torch import nn
 
 import bragg
 
-STEPS = 300
+STEPS = 1000
 BATCH = 256
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -43,7 +43,7 @@ def main() -> None:
             loss.backward()
         with bragg.scope("update"):
             optimizer.step()
-        if step % 100 == 99:
+        if step % 250 == 249:
             print(f"step {step + 1}: loss {loss.item():.3f}")
 
     position, label = (tensor.to(DEVICE) for tensor in spirals(10_000))
