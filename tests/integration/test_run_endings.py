@@ -63,6 +63,22 @@ def test_ignored_signal_stays_ignored(recorder: Recorder) -> None:
     assert (run.result.exit_code, run.main.meta["capture"]["complete"]) == (0, True)
 
 
+def test_threads_of_the_recorder_take_no_signal(recorder: Recorder, capfd: pytest.CaptureFixture[str]) -> None:
+    recorder.program(
+        """
+        import pathlib, signal
+        for task in pathlib.Path("/proc/self/task").iterdir():
+            status = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
+            blocked = int(status["SigBlk"], 16)
+            print(status["Name"].strip(), *(bool(blocked >> number - 1 & 1) for number in (signal.SIGINT, signal.SIGTERM)))
+        """
+    )
+    threads = dict(line.split(" ", 1) for line in capfd.readouterr().out.splitlines())
+    assert threads.pop(next(iter(threads))) == "False False"
+    assert set(threads) == {"bragg", "bragg-sampler"}
+    assert set(threads.values()) == {"True True"}
+
+
 def test_existing_profile_is_not_overwritten(recorder: Recorder) -> None:
     script = recorder.script(ENTER)
     assert [list(recorder.run(script).profiles) for _ in range(2)] == [["program.bragg"], ["program-2.bragg"]]

@@ -64,18 +64,20 @@ def test_workers_of_multiprocessing_are_recorded_to_their_end(recorder: Recorder
     assert all(profile.meta["capture"]["complete"] for profile in run.profiles.values())
 
 
-def test_terminated_workers_of_a_pool_are_recorded(recorder: Recorder) -> None:
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_terminated_workers_of_a_pool_are_recorded(recorder: Recorder, method: str) -> None:
     run = recorder.program(
         """
-        import bragg, multiprocessing
+        import bragg, multiprocessing, sys
 
         def work(number):
             with bragg.scope("work"): return number
 
         if __name__ == "__main__":
-            with multiprocessing.get_context("fork").Pool(2) as pool:
+            with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
                 pool.map(work, range(8))
         """,
+        method,
         sample_interval_us=0,
     )
     assert run.result.exit_code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 
 from bragg.record import metadata, variables
@@ -63,16 +64,22 @@ class Recording:
 
     def _start(self, part_path: str) -> core.Session:
         interval_us = self._settings.get(variables.SAMPLE_US)
-        return core.Session(
-            part_path,
-            backend=self.backend.name,
-            context=self._settings[variables.CONTEXT],
-            data=self._settings[variables.DATA],
-            flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
-            sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
-            meta=json.dumps(metadata.at_start(self.backend.name, self._settings)),
-            cupti_candidates=self.backend.cupti_candidates(os.environ, sys.path),
-        )
+        # The core's threads inherit this mask: a signal that they took would not wake the main thread, on which alone
+        # Python runs the program's handlers.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            return core.Session(
+                part_path,
+                backend=self.backend.name,
+                context=self._settings[variables.CONTEXT],
+                data=self._settings[variables.DATA],
+                flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
+                sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
+                meta=json.dumps(metadata.at_start(self.backend.name, self._settings)),
+                cupti_candidates=self.backend.cupti_candidates(os.environ, sys.path),
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class _SharedHooks:
