@@ -18,6 +18,7 @@ from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.style import Style
 from bragg.views.terminal.units import count_text, share_text
+from bragg.views.terminal.variants import first_variants
 from bragg.views.terminal.view_options import ViewOptions
 
 __all__ = ["FlatView", "flat_lines", "flat_view", "table_lines"]
@@ -72,7 +73,7 @@ def flat_view(profile: Profile, options: ViewOptions) -> FlatView:
     by_name = options.sort == "name"
     sort = names[0] if by_name or options.sort is None else choose_names(profile, [options.sort], ())[0]
     filtered = filter_paths(profile, options.include, options.exclude)
-    frames, row_of_node = _rows(filtered.profile)
+    frames, row_of_node = _rows(filtered.profile, options.full_names)
     metrics = {name: metric.gather(row_of_node, len(frames)) for name, metric in filtered.profile.metrics.items()}
     weight = np.nan_to_num(flat_columns(metrics, [sort])[0].values)
     heavy = np.flatnonzero((weight > 0) & (weight >= options.threshold * weight.sum()))
@@ -121,14 +122,15 @@ def _notes(view: FlatView) -> list[str]:
     return [*view.notes, f"{count_text(view.n_hidden, 'row')} not shown{of_total}{way_out}"]
 
 
-def _rows(profile: Profile) -> tuple[Int64Array, Int64Array]:
+def _rows(profile: Profile, full_names: bool) -> tuple[Int64Array, Int64Array]:
     """The frame that names each row, and the row of each node."""
     frames = profile.tree.frames
-    file_matters = np.isin(frames.kind, (FrameKind.PYTHON, FrameKind.NATIVE, FrameKind.LINE)).tolist()
-    files = [file if matters else "" for file, matters in zip(frames.file, file_matters, strict=True)]
+    variant = np.arange(len(frames)) if full_names else first_variants(frames)
+    is_code = np.isin(frames.kind, (FrameKind.PYTHON, FrameKind.NATIVE, FrameKind.LINE)).tolist()
     first: dict[tuple[int, str, str], int] = {}
-    keys = zip(frames.kind.tolist(), frames.name, files, strict=True)
-    same = [first.setdefault(key, index) for index, key in enumerate(keys)]
-    representative = np.array(same, np.int64)[profile.tree.frame]
-    rows, row_of_node = np.unique(representative, return_inverse=True)
+    same = []
+    for index, name_of in enumerate(variant.tolist()):
+        key = (int(frames.kind[index]), frames.name[name_of], frames.file[index] if is_code[index] else "")
+        same.append(first.setdefault(key, index))
+    rows, row_of_node = np.unique(np.array(same, np.int64)[profile.tree.frame], return_inverse=True)
     return rows, row_of_node.reshape(-1)

@@ -18,8 +18,12 @@ __all__ = ["FoldedProfile", "fold_libraries", "library_of"]
 _LIBRARY_FILE = re.compile(
     r"[/\\](?:site|dist)-packages[/\\](?P<package>[^/\\.]+)"
     r"|[/\\]lib(?:64)?[/\\]python3\.\d+[/\\](?!(?:site|dist)-packages)"
+    r"|[/\\](?P<recorder>bragg)[/\\]record[/\\]"
     r"|^<frozen "
 )
+_STANDARD = "stdlib"
+# They are part of excursions into every other library, so they name only those without another.
+_COMMON = (_STANDARD, "bragg")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,29 +46,30 @@ class FoldedProfile:
 
     @classmethod
     def unfolded(cls, profile: Profile) -> FoldedProfile:
-        """The profile as it is."""
-        return cls(profile, np.zeros(len(profile.tree), np.int64))
+        """Every frame on its own; siblings with the same frame are one node here too."""
+        merged = regroup(profile.tree).apply(profile)
+        return cls(merged, np.zeros(len(merged.tree), np.int64))
 
 
 def library_of(file: str) -> str:
     """Package that a source file belongs to, `stdlib` for Python's own; empty for the user's files."""
     match = _LIBRARY_FILE.search(file)
-    return (match["package"] or "stdlib") if match else ""
+    return (match["package"] or match["recorder"] or _STANDARD) if match else ""
 
 
 def fold_libraries(profile: Profile) -> FoldedProfile:
-    """Put together the Python frames between user code and what a library calls.
-
-    The first frame of an excursion names the library; a library that it calls on the way is part of the same excursion.
-    """
+    """Put together the Python frames between user code and what a library calls, under the name of that library."""
     tree = profile.tree
-    libraries = [
-        library_of(file) if kind == FrameKind.PYTHON else ""
-        for kind, file in zip(tree.frames.kind.tolist(), tree.frames.file, strict=True)
-    ]
-    is_library = np.array([bool(name) for name in libraries], np.bool_)[tree.frame]
+    names, library = _libraries(tree.frames)
+    is_library = library[tree.frame] >= 0
     entered = is_library & ~is_library[tree.parent]
-    regrouping = regroup(_with_library_frames(tree, libraries, entered), folded=is_library & ~entered)
+    name = _excursion_names(tree, library[tree.frame], entered)
+    named = CallTree(
+        tree.parent,
+        np.where(entered, len(tree.frames) + name, tree.frame).astype(np.int32),
+        FrameTable.concatenate([tree.frames, _library_frames(names)]),
+    )
+    regrouping = regroup(named, folded=is_library & ~entered)
     n_folded = np.bincount(regrouping.target[is_library], minlength=len(regrouping.tree))
     single = is_library & (n_folded[regrouping.target] == 1)
     frame = regrouping.tree.frame.copy()
@@ -73,18 +78,35 @@ def fold_libraries(profile: Profile) -> FoldedProfile:
     return FoldedProfile(Regrouping(renamed, regrouping.target).apply(profile), np.where(n_folded > 1, n_folded, 0))
 
 
-def _with_library_frames(tree: CallTree, libraries: list[str], entered: BoolArray) -> CallTree:
-    """The tree in which every first library frame is that of its library."""
-    names = sorted(set(filter(None, libraries)))
-    n_frames, n_names = len(tree.frames), len(names)
-    rows = FrameTable(
-        kind=np.full(n_names, FrameKind.PYTHON, np.uint8),
+def _libraries(frames: FrameTable) -> tuple[list[str], Int64Array]:
+    """Names of libraries, those of `_COMMON` first, and the one that each frame belongs to; -1: none."""
+    found = [
+        library_of(file) if kind == FrameKind.PYTHON else ""
+        for kind, file in zip(frames.kind.tolist(), frames.file, strict=True)
+    ]
+    names = list(dict.fromkeys([*_COMMON, *filter(None, found)]))
+    number = {name: index for index, name in enumerate(names)}
+    return names, np.array([number.get(name, -1) for name in found], np.int64)
+
+
+def _excursion_names(tree: CallTree, library: Int64Array, entered: BoolArray) -> Int64Array:
+    """The names of the excursions that begin at the nodes `entered`, as indices of the libraries: [n_nodes]."""
+    start = np.arange(len(tree))
+    for level in tree.levels[1:]:
+        goes_on = (library[level] >= 0) & ~entered[level]
+        start[level] = np.where(goes_on, start[tree.parent[level]], level)
+    packages = np.flatnonzero(library >= len(_COMMON))
+    first = np.full(len(tree), len(tree))
+    np.minimum.at(first, start[packages], packages)
+    name: Int64Array = np.append(library, 0)[first]  # without a package: that of Python
+    return name
+
+
+def _library_frames(names: list[str]) -> FrameTable:
+    return FrameTable(
+        kind=np.full(len(names), FrameKind.PYTHON, np.uint8),
         name=names,
-        file=[""] * n_names,
-        line=np.zeros(n_names, np.int32),
-        device=np.full(n_names, -1, np.int32),
+        file=[""] * len(names),
+        line=np.zeros(len(names), np.int32),
+        device=np.full(len(names), -1, np.int32),
     )
-    row_of_name = {name: n_frames + index for index, name in enumerate(names)}
-    row_of_frame = np.array([row_of_name.get(name, index) for index, name in enumerate(libraries)], np.int32)
-    frame = np.where(entered, row_of_frame[tree.frame], tree.frame)
-    return CallTree(tree.parent, frame, FrameTable.concatenate([tree.frames, rows]))

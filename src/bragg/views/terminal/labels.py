@@ -11,9 +11,9 @@ from bragg.views.terminal.demangle import demangle
 from bragg.views.terminal.names import short_symbol
 from bragg.views.terminal.style import printable
 
-__all__ = ["Labels"]
+__all__ = ["SYMBOL_KINDS", "Labels"]
 
-_SYMBOL_KINDS = (FrameKind.KERNEL, FrameKind.NATIVE)
+SYMBOL_KINDS = (FrameKind.KERNEL, FrameKind.NATIVE)
 # File names that say nothing without their directory.
 _COMMON_FILES = ("__init__.py", "__main__.py")
 
@@ -35,7 +35,7 @@ class Labels:
         kind, name = self.frames.kind[frame], self.frames.name[frame]
         if kind == FrameKind.ROOT:
             return "total"
-        if kind in _SYMBOL_KINDS:
+        if kind in SYMBOL_KINDS:
             name = demangle(name) if self.full else short_symbol(name)
         elif kind == FrameKind.PYTHON and not self.full:
             name = name.rpartition("<locals>.")[2]

@@ -16,7 +16,13 @@ _OPEN, _CLOSE = "<({[", ">)}]"
 _ANONYMOUS = "(anonymous namespace)"
 _CONSTANT = re.compile(r"^(\(.*\))?-?\d+[ul]*$|^(true|false|void|nullptr)\b")
 _DECORATION = re.compile(r"^(vectorized|unrolled)_|_?kernel(_impl|_cuda)?(_nocast)?$", re.IGNORECASE)
-_FUNCTOR_DECORATION = re.compile(r"^CUDAFunctor(OnSelf|OnOther)?_|_?(Math)?Functor$|_?kernel(_impl|_cuda)?$")
+_FUNCTOR_DECORATION = re.compile(
+    r"^CUDAFunctor(OnSelf|OnOther)?_|_?(Math)?Functor$|(_?cuda)?_?kernel(_?impl|_?cuda)*$", re.IGNORECASE
+)
+# Matrix products of cuBLAS: what differs between them is the type of the operands, their layout and the tile.
+_XMMA = re.compile(
+    r"^(?P<kind>sm\d+_xmma_\w+?)_(?P<type>[a-z]+\d+)(?:_?[a-z]+\d+)*_(?P<layout>[nt]{2})_\w*?tilesize(?P<tile>[\dx]+)_"
+)
 # Types that hold the interesting one as an argument.
 _WRAPPER = re.compile(
     r"^(Kernel2?|device_kernel|enable_sm\w+|GemmUniversal|ReduceOp|func_wrapper_t|(Unary|Binary|AUnary|BUnary)Functor|"
@@ -57,6 +63,8 @@ def shorten(name: str) -> str:
 
     `at::native::vectorized_elementwise_kernel<4, FillFunctor<int>>` is `elementwise[Fill<int>]`.
     """
+    if product := _XMMA.match(name):
+        return "_".join(product.group("kind", "type", "layout", "tile"))
     if not any(mark in name for mark in ("::", "<", "(")):
         return name
     function = _without_signature(name)

@@ -17,6 +17,7 @@ from bragg.views.terminal.folding import FoldedProfile, fold_libraries
 from bragg.views.terminal.json_values import json_columns, json_frame, json_values
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.outline import Outline, OutlineRow, outline
+from bragg.views.terminal.variants import with_one_variant
 from bragg.views.terminal.view_options import ViewOptions
 
 __all__ = ["TreeView", "tree_view"]
@@ -85,7 +86,8 @@ def tree_view(profile: Profile, options: ViewOptions) -> TreeView:
     by_name = options.sort == "name"
     sort = names[0] if by_name or options.sort is None else choose_names(profile, [options.sort], ())[0]
     filtered = filter_paths(profile, options.include, options.exclude)
-    folded = fold_libraries(filtered.profile) if options.fold else FoldedProfile.unfolded(filtered.profile)
+    named = filtered.profile if options.full_names else with_one_variant(filtered.profile)
+    folded = fold_libraries(named) if options.fold else FoldedProfile.unfolded(named)
     tree = folded.profile.tree
     weight = _weight(tree, tree_columns(folded.profile, [sort])[0])
     if not weight[0]:

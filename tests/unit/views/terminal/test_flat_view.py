@@ -55,6 +55,12 @@ def test_rows_can_be_sorted_by_name(kernels: Profile) -> None:
     assert names == ["add", "matmul", "relu"]
 
 
+def test_instantiations_of_a_kernel_are_one_row_unless_full_names_are_wanted() -> None:
+    profile = profile_from_text("root\n  a::fill_kernel<4,int> 1us x2\n  a::fill_kernel<8,int> 3us x1")
+    assert [row["name"] for row in flat_view(profile, ViewOptions()).to_json()["rows"]] == ["fill<int>"]
+    assert len(flat_view(profile, ViewOptions(full_names=True)).shown) == 2
+
+
 def test_functions_of_two_files_are_two_rows() -> None:
     profile = profile_from_text("root\n  a.py:1@step host=1ms\n  b.py:1@step host=2ms\n  a.py:9@step host=4ms")
     rows = flat_view(profile, ViewOptions()).to_json()["rows"]

@@ -18,6 +18,7 @@ from tests.support.random_profiles import profiles
         ("/usr/lib/python3.12/contextlib.py", "stdlib"),
         ("/opt/lib64/python3.10/json/decoder.py", "stdlib"),
         ("<frozen importlib._bootstrap>", "stdlib"),
+        ("/src/bragg/record/hooks/torch.py", "bragg"),
         ("/home/me/library/train.py", ""),
         ("<string>", ""),
         ("", ""),
@@ -34,6 +35,13 @@ def test_library_called_by_a_library_belongs_to_the_same_excursion() -> None:
     folded = fold_libraries(profile)
     assert [folded.profile.tree.label(node) for node in range(3)] == ["root", "torch", "k"]
     assert folded.n_folded.tolist() == [0, 2, 0]
+
+
+def test_excursion_is_named_after_its_first_package() -> None:
+    importing = "  <frozen importlib._bootstrap>:1@a\n    /l/site-packages/torch/__init__.py:2@b\n      k 1us"
+    running = "  /l/lib/python3.11/runpy.py:1@a\n    /l/lib/python3.11/runpy.py:2@b\n      k 1us"
+    tree = fold_libraries(profile_from_text(f"root\n{importing}\n{running}")).profile.tree
+    assert [tree.label(node) for node in tree.children(0)] == ["torch", "stdlib"]
 
 
 @given(profiles())

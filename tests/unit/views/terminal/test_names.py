@@ -39,8 +39,16 @@ SHORT_NAMES = {
         "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
     ),
     FILL_SYMBOL: "elementwise[Fill<int>]",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::GeluBackwardCUDAKernelImpl(at::TensorIteratorBase&, "
+    "at::native::GeluType)::{lambda()#2}::operator()() const::{lambda(float)#1}, std::array<char*, 3ul> >(int)": (
+        "elementwise[GeluBackward<float>]"
+    ),
+    "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_ffma_aligna4_alignc4_execute_kernel"
+    "__5x_cublas": "sm80_xmma_gemm_f32_nn_256x128x8",
+    "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_"
+    "cublas": "sm90_xmma_gemm_bf16_tn_128x128x64",
 }
-PLAIN_NAMES = ["matmul_kernel", "triton_poi_fused_add_0", "sm90_xmma_gemm_bf16f32_tn_n_tilesize128x128x64_cublas", ""]
+PLAIN_NAMES = ["matmul_kernel", "triton_poi_fused_add_0", "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", ""]
 
 
 @pytest.mark.parametrize(("name", "short"), SHORT_NAMES.items())

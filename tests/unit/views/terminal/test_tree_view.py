@@ -232,6 +232,12 @@ def test_profile_without_metrics_is_said() -> None:
         tree_view(profile_from_text("root\n  forward"), ViewOptions())
 
 
+def test_instantiations_of_a_kernel_are_one_row_unless_full_names_are_wanted() -> None:
+    profile = profile_from_text("root\n  a::fill_kernel<4,int> 1us x2\n  a::fill_kernel<8,int> 3us x1")
+    assert text(profile).splitlines()[2:] == ["       4.00  100.0 %  ████████          3  └─ fill<int>"]
+    assert labels(profile, full_names=True)[1:] == ["a::fill_kernel<8,int>", "a::fill_kernel<4,int>"]
+
+
 def test_rows_can_be_sorted_by_name(training: Profile) -> None:
     rows = labels(training, sort="name")
     assert rows.index("backward") < rows.index("forward")
