@@ -48,6 +48,8 @@ def test_slices_are_ordered_by_track_and_start_and_launches_point_at_kernels(tmp
     assert profile.flows.target.tolist() == [3, 4]
     assert [profile.tracks.label(track) for track in range(2)] == ["main", "GPU 0 stream 13"]
     assert profile.tracks.process.tolist() == [42, 42]
+    assert profile.tracks.device.tolist() == [-1, 0]
+    assert profile.tracks.context.tolist() == [0, 1]
 
 
 def test_the_trace_can_be_left_out(tmp_path: Path) -> None:
@@ -120,6 +122,26 @@ def test_reading_goes_on_after_a_damaged_chunk(tmp_path: Path) -> None:
     assert profile.meta["capture"]["damaged_chunks"] == 1
     assert profile.slices.start_ns.tolist() == [1200, 1300, 1600]
     assert profile.total("gpu_time") == 300
+
+
+def test_reading_goes_on_after_garbage_of_any_length(tmp_path: Path) -> None:
+    builder = small_capture()
+    builder.chunks.insert(index_of(ChunkType.SLICES), b"CHNK garbage")
+    profile = read(builder, tmp_path)
+    assert profile.meta["capture"] == {"complete": True, "damaged_chunks": 1, "bytes_lost": 12}
+    assert len(profile.slices) == 5
+
+
+def test_a_damaged_header_of_a_chunk_is_not_believed(tmp_path: Path) -> None:
+    builder = small_capture()
+    index = index_of(ChunkType.SLICES)
+    content = bytearray(builder.chunks[index])
+    content[4] = ChunkType.END
+    builder.chunks[index] = bytes(content)
+    del builder.chunks[-1]
+    profile = read(builder, tmp_path)
+    assert profile.meta["capture"]["damaged_chunks"] == 1
+    assert not profile.meta["capture"]["complete"]
 
 
 def test_time_on_lost_nodes_is_kept_under_a_node_that_says_so(tmp_path: Path) -> None:

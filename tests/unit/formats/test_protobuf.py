@@ -23,7 +23,7 @@ def test_columns_are_encoded_like_single_fields(value: int) -> None:
 
 def test_a_field_stands_only_in_the_rows_where_it_is_wanted() -> None:
     rows = (
-        Messages(3).numbers(1, np.array([7, 8, 300])).numbers(2, np.array([1, 2, 300]), np.array([True, False, True]))
+        Messages(3).numbers(1, np.array([7, 8, 300])).numbers(2, np.array([1, 400, 300]), np.array([True, False, True]))
     )
     assert rows.encoded() == number(1, 7) + number(2, 1) + number(1, 8) + number(1, 300) + number(2, 300)
 
