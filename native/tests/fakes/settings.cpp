@@ -1,7 +1,6 @@
 #include "settings.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <map>
@@ -38,33 +37,29 @@ constexpr size_t kKnobCount = static_cast<size_t>(Knob::kCount);
 constexpr size_t kFirstFault = static_cast<size_t>(Knob::DropEvery);
 static_assert(std::size(kKnobs) == kKnobCount);
 
-struct Settings {
-  std::array<std::atomic<int64_t>, kKnobCount> knobs{};
-  std::atomic<bool> faults{false};
-  std::atomic<bool> failures_on{false};
+struct Failures {
   std::mutex mutex;
-  std::map<std::string, uint32_t, std::less<>> failures;
+  std::map<std::string, uint32_t, std::less<>> by_call;
 };
 
-void store(Settings& self, size_t index, int64_t value) {
-  self.knobs[index].store(value, std::memory_order_relaxed);
-  const bool faults = std::any_of(self.knobs.begin() + kFirstFault, self.knobs.end(),
+Failures& failures() {
+  static Failures& self = *new Failures;  // used until the process is gone
+  return self;
+}
+
+void store(size_t index, int64_t value) {
+  knob_values[index].store(value, std::memory_order_relaxed);
+  const bool faults = std::any_of(std::begin(knob_values) + kFirstFault, std::end(knob_values),
                                   [](const auto& each) { return each.load(std::memory_order_relaxed) != 0; });
-  self.faults.store(faults, std::memory_order_relaxed);
+  record_faults_on.store(faults, std::memory_order_relaxed);
 }
 
-void store_failure(Settings& self, std::string_view call, uint32_t result) {
-  const std::lock_guard lock(self.mutex);
-  self.failures.insert_or_assign(std::string(call), result);
-  self.failures_on.store(true, std::memory_order_release);
-}
-
-void read_failures(Settings& self, const std::string& text) {
+void read_failures(const std::string& text) {
   std::istringstream stream(text);
   for (std::string part; std::getline(stream, part, ',');) {
     const size_t equals = part.find('=');
-    if (equals != std::string::npos)
-      store_failure(self, part.substr(0, equals), static_cast<uint32_t>(std::stoul(part.substr(equals + 1))));
+    if (equals == std::string::npos) continue;
+    set_failure(part.substr(0, equals), static_cast<uint32_t>(std::stoul(part.substr(equals + 1))));
   }
 }
 
@@ -73,46 +68,39 @@ std::string upper(std::string text) {
   return text;
 }
 
-Settings* from_environment() {
-  auto* self = new Settings;
+[[gnu::constructor]] void read_environment() {
   for (size_t i = 0; i < kKnobCount; ++i) {
     const std::string text = setting(upper(kKnobs[i].name).c_str(), "");
-    store(*self, i, text.empty() ? kKnobs[i].initial : std::stoll(text));
+    store(i, text.empty() ? kKnobs[i].initial : std::stoll(text));
   }
-  if (setting("CLOCK", "virtual") == "real") store(*self, static_cast<size_t>(Knob::RealClock), 1);
-  read_failures(*self, setting("FAIL", ""));
-  return self;
-}
-
-Settings& settings() {
-  static Settings& self = *from_environment();  // used until the process is gone
-  return self;
+  if (setting("CLOCK", "virtual") == "real") store(static_cast<size_t>(Knob::RealClock), 1);
+  read_failures(setting("FAIL", ""));
 }
 
 }  // namespace
 
-int64_t knob(Knob which) noexcept {
-  return settings().knobs[static_cast<size_t>(which)].load(std::memory_order_relaxed);
-}
+std::atomic<int64_t> knob_values[kKnobCount];
+std::atomic<bool> record_faults_on{false};
+std::atomic<bool> failures_on{false};
 
 bool set_knob(std::string_view name, int64_t value) noexcept {
   const auto row =
       std::find_if(std::begin(kKnobs), std::end(kKnobs), [&](const auto& each) { return name == each.name; });
   if (row == std::end(kKnobs)) return false;
-  store(settings(), static_cast<size_t>(row - std::begin(kKnobs)), value);
+  store(static_cast<size_t>(row - std::begin(kKnobs)), value);
   return true;
 }
 
-bool record_faults_on() noexcept { return settings().faults.load(std::memory_order_relaxed); }
+void set_failure(std::string_view call, uint32_t result) {
+  const std::lock_guard lock(failures().mutex);
+  failures().by_call.insert_or_assign(std::string(call), result);
+  failures_on.store(true, std::memory_order_release);
+}
 
-void set_failure(std::string_view call, uint32_t result) { store_failure(settings(), call, result); }
-
-uint32_t failure(std::string_view call) {
-  Settings& self = settings();
-  if (!self.failures_on.load(std::memory_order_acquire)) return 0;
-  const std::lock_guard lock(self.mutex);
-  const auto found = self.failures.find(call);
-  return found == self.failures.end() ? 0 : found->second;
+uint32_t ordered_failure(std::string_view call) {
+  const std::lock_guard lock(failures().mutex);
+  const auto found = failures().by_call.find(call);
+  return found == failures().by_call.end() ? 0 : found->second;
 }
 
 std::string setting(const char* name, const char* fallback) {

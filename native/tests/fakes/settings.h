@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -34,16 +35,23 @@ enum class Knob : uint32_t {
   kCount,
 };
 
-[[nodiscard]] int64_t knob(Knob which) noexcept;
+extern std::atomic<int64_t> knob_values[static_cast<size_t>(Knob::kCount)];
+
+[[nodiscard]] inline int64_t knob(Knob which) noexcept {
+  return knob_values[static_cast<size_t>(which)].load(std::memory_order_relaxed);
+}
 // False if there is no knob of that name.
 bool set_knob(std::string_view name, int64_t value) noexcept;
-// True if one of the record faults is on: the hot path asks only this.
-[[nodiscard]] bool record_faults_on() noexcept;
+extern std::atomic<bool> record_faults_on;  // one of the record faults is: the hot path asks only this
 
 // Calls that fail: BRAGG_FAKE_FAIL="cuptiActivityEnable=35,cuLaunchKernel=719".
 void set_failure(std::string_view call, uint32_t result);
+extern std::atomic<bool> failures_on;
+[[nodiscard]] uint32_t ordered_failure(std::string_view call);
 // 0: the call works.
-[[nodiscard]] uint32_t failure(std::string_view call);
+[[nodiscard]] inline uint32_t failure(std::string_view call) {
+  return failures_on.load(std::memory_order_acquire) ? ordered_failure(call) : 0;
+}
 
 // BRAGG_FAKE_<name>, or `fallback`.
 [[nodiscard]] std::string setting(const char* name, const char* fallback);

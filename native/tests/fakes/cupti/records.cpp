@@ -24,7 +24,9 @@ RecordBytes blank(cupti::Kind kind, const Span& span) {
 }
 
 template <class Record>
-void put_place(Record& record, const Place& place) {
+void put_place(RecordBytes& bytes, const Place& place) {
+  bytes.lane = uint64_t{place.context} << 32 | place.stream;
+  auto& record = bytes.as<Record>();
   record.device = place.device;
   record.context = place.context;
   record.stream = place.stream;
@@ -41,7 +43,7 @@ void put_source(RecordBytes& bytes, const GraphOrigin& origin) {
 template <class Record>
 void put_execution(RecordBytes& bytes, const Execution& execution, uint32_t channel_type) {
   auto& record = bytes.as<Record>();
-  put_place(record, execution.place);
+  put_place<Record>(bytes, execution.place);
   record.correlation = execution.correlation;
   record.graph = execution.origin.graph;
   record.graph_node = execution.origin.node;
@@ -96,7 +98,7 @@ RecordBytes memset_record(const Execution& execution) {
 RecordBytes graph_trace_record(const GraphRun& run) {
   RecordBytes bytes = blank<cupti::GraphTraceRecord>(cupti::Kind::GraphTrace, run.span);
   auto& record = bytes.as<cupti::GraphTraceRecord>();
-  put_place(record, run.place);
+  put_place<cupti::GraphTraceRecord>(bytes, run.place);
   record.correlation = run.correlation;
   record.graph = run.graph;
   return bytes;

@@ -15,6 +15,7 @@ struct RecordBytes {
   alignas(8) uint8_t data[kLongest];
   size_t size_bytes;
   uint64_t complete_ns;
+  uint64_t lane;  // its context and stream
 
   template <class Record>
   [[nodiscard]] Record& as() noexcept {

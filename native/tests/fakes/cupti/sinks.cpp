@@ -16,8 +16,6 @@ namespace {
 
 thread_local bool requesting = false;
 
-bool completes_later(const RecordBytes& a, const RecordBytes& b) { return a.complete_ns > b.complete_ns; }
-
 Buffer request_buffer(Sinks& sinks) {
   Buffer buffer;
   cupti::BufferRequested* requested = sinks.requested.load(std::memory_order_acquire);
@@ -42,20 +40,15 @@ void Sink::put(const RecordBytes& record, uint64_t now_ns) {
   append_complete(now_ns);
   if (record.complete_ns <= now_ns || state().sinks.in_launch_order.load(std::memory_order_relaxed))
     return put_with_faults(record);
-  pending_.push_back(record);
-  std::push_heap(pending_.begin(), pending_.end(), completes_later);
+  pending_.add(record);
 }
 
 void Sink::append_complete(uint64_t now_ns) {
-  while (!pending_.empty() && pending_.front().complete_ns <= now_ns) {
-    std::pop_heap(pending_.begin(), pending_.end(), completes_later);
-    put_with_faults(pending_.back());
-    pending_.pop_back();
-  }
+  pending_.take_complete(now_ns, [this](const RecordBytes& record) { put_with_faults(record); });
 }
 
 void Sink::put_with_faults(const RecordBytes& record) {
-  if (!record_faults_on()) return append(record);
+  if (!record_faults_on.load(std::memory_order_relaxed)) return append(record);
   RecordBytes changed = record;
   const Fate fate = apply_faults(changed);
   if (fate == Fate::Drop) {

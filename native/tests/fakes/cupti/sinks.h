@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cupti/delivery.h"
+#include "cupti/pending.h"
 #include "cupti/records.h"
 
 namespace bragg::fake {
@@ -29,7 +30,7 @@ class Sink {
 
   std::mutex mutex_;
   Buffer buffer_;
-  std::vector<RecordBytes> pending_;   // heap of unfinished work, where records come in order of completion
+  Pending pending_;
   std::unique_ptr<RecordBytes> held_;  // waits for the record it changes places with
   size_t dropped_ = 0;
 };

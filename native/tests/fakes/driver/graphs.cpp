@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "driver/owned.h"
 #include "driver/timeline.h"
 
 namespace bragg::fake {
@@ -107,9 +108,9 @@ struct MemsetNodeParams {
 
 }  // namespace
 
-std::unique_ptr<cuda::GraphHandle> create_graph(cuda::Context context) {
-  auto graph = new_graph(nullptr);
-  notify(cupti::resource::kGraphCreated, context, {.graph = graph.get()});
+cuda::Graph create_graph(cuda::Context context) {
+  const cuda::Graph graph = owned<cuda::GraphHandle>().add(new_graph(nullptr));
+  notify(cupti::resource::kGraphCreated, context, {.graph = graph});
   return graph;
 }
 
@@ -123,7 +124,7 @@ cuda::GraphNodeHandle& add_node(cuda::Context context, cuda::GraphHandle& graph,
 FAKE_CUDA(cuGraphCreate)(cuda::Graph* graph, uint32_t) {
   return driver_call(call_site("cuGraphCreate"), [&](ApiCall& call) {
     if (graph == nullptr) return cuda::Result::InvalidValue;
-    *graph = create_graph(call.context).release();
+    *graph = create_graph(call.context);
     return cuda::Result::Success;
   });
 }
@@ -132,8 +133,7 @@ FAKE_CUDA(cuGraphDestroy)(cuda::Graph graph) {
   return driver_call(call_site("cuGraphDestroy"), [&](ApiCall& call) {
     if (graph == nullptr) return cuda::Result::InvalidValue;
     notify(cupti::resource::kGraphDestroyStarting, call.context, {.graph = graph});
-    delete graph;
-    return cuda::Result::Success;
+    return owned<cuda::GraphHandle>().destroy(graph) ? cuda::Result::Success : cuda::Result::InvalidHandle;
   });
 }
 
@@ -191,7 +191,7 @@ FAKE_CUDA(cuGraphAddEmptyNode)(cuda::GraphNode* node, cuda::Graph graph, const c
 FAKE_CUDA(cuGraphInstantiateWithFlags)(cuda::GraphExec* exec, cuda::Graph graph, uint64_t) {
   return driver_call(call_site("cuGraphInstantiateWithFlags"), [&](ApiCall& call) {
     if (exec == nullptr || graph == nullptr) return cuda::Result::InvalidValue;
-    *exec = instantiate(call.context, *graph).release();
+    *exec = owned<cuda::GraphExecHandle>().add(instantiate(call.context, *graph));
     return cuda::Result::Success;
   });
 }
@@ -200,8 +200,7 @@ FAKE_CUDA(cuGraphExecDestroy)(cuda::GraphExec exec) {
   return driver_call(call_site("cuGraphExecDestroy"), [&](ApiCall& call) {
     if (exec == nullptr) return cuda::Result::InvalidValue;
     notify(cupti::resource::kGraphExecDestroyStarting, call.context, {.graph_exec = exec});
-    delete exec;
-    return cuda::Result::Success;
+    return owned<cuda::GraphExecHandle>().destroy(exec) ? cuda::Result::Success : cuda::Result::InvalidHandle;
   });
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "driver/owned.h"
 #include "driver/timeline.h"
 
 namespace bragg::fake {
@@ -15,9 +16,9 @@ struct Functions {
 cuda::Function function_named(const char* name) {
   static Functions& functions = *new Functions;
   const std::lock_guard lock(functions.mutex);
-  cuda::FunctionHandle& function = functions.by_name[name];
-  function.name = name;
-  return &function;
+  const auto [found, is_new] = functions.by_name.try_emplace(name);
+  if (is_new) found->second.name = name;
+  return &found->second;
 }
 
 // As CUDA lays out the parameters of the call for callbacks.
@@ -70,7 +71,7 @@ cuda::Result launch(const CallSite& site, cuda::Function function, const KernelS
 
 FAKE_CUDA(cuModuleLoadData)(cuda::Module* module, const void*) {
   return driver_call(call_site("cuModuleLoadData"), [&](ApiCall& call) {
-    *module = new cuda::ModuleHandle;
+    *module = owned<cuda::ModuleHandle>().add(std::make_unique<cuda::ModuleHandle>());
     notify_resource(cupti::resource::kModuleLoaded, call.context, nullptr, nullptr);
     return cuda::Result::Success;
   });
@@ -79,8 +80,7 @@ FAKE_CUDA(cuModuleLoadData)(cuda::Module* module, const void*) {
 FAKE_CUDA(cuModuleUnload)(cuda::Module module) {
   return driver_call(call_site("cuModuleUnload"), [&](ApiCall& call) {
     notify_resource(cupti::resource::kModuleUnloadStarting, call.context, nullptr, nullptr);
-    delete module;
-    return cuda::Result::Success;
+    return owned<cuda::ModuleHandle>().destroy(module) ? cuda::Result::Success : cuda::Result::InvalidHandle;
   });
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "driver/graphs.h"
+#include "driver/owned.h"
 #include "driver/timeline.h"
 
 namespace bragg::fake {
@@ -85,7 +86,7 @@ FAKE_CUDA(cuStreamBeginCapture_v2)(cuda::Stream stream, uint32_t) {
       const std::lock_guard lock(stream->mutex);
       if (stream->capture != nullptr) return cuda::Result::InvalidValue;
     }
-    cuda::GraphHandle* graph = create_graph(call.context).release();
+    cuda::GraphHandle* graph = create_graph(call.context);
     const std::lock_guard lock(stream->mutex);
     stream->capture = graph;
     return cuda::Result::Success;
@@ -117,15 +118,14 @@ FAKE_CUDA(cuStreamIsCapturing)(cuda::Stream stream, uint32_t* status) {
 
 FAKE_CUDA(cuEventCreate)(cuda::Event* event, uint32_t) {
   return driver_call(call_site("cuEventCreate"), [&](ApiCall&) {
-    *event = new cuda::EventHandle;
+    *event = owned<cuda::EventHandle>().add(std::make_unique<cuda::EventHandle>());
     return cuda::Result::Success;
   });
 }
 
 FAKE_CUDA(cuEventDestroy_v2)(cuda::Event event) {
   return driver_call(call_site("cuEventDestroy_v2"), [&](ApiCall&) {
-    delete event;
-    return cuda::Result::Success;
+    return owned<cuda::EventHandle>().destroy(event) ? cuda::Result::Success : cuda::Result::InvalidHandle;
   });
 }
 

@@ -1,0 +1,175 @@
+"""The fake CUDA driver from Python, for tests and for scripts that are recorded with `bragg run`.
+
+Self-contained: a script that has this directory on PYTHONPATH, and the fakes on LD_LIBRARY_PATH (`environment`), uses it as
+a program uses CUDA.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+
+NATIVE = Path(__file__).resolve().parents[2] / "native"
+
+
+class CudaError(Exception):
+    """A driver call that did not succeed.
+
+    Args:
+        call: Name of the driver function.
+        result: The CUresult.
+    """
+
+    def __init__(self, call: str, result: int) -> None:
+        super().__init__(f"{call}: {result}")
+        self.call = call
+        self.result = result
+
+
+class Copy(Enum):
+    """Direction of a copy; the value is the driver function."""
+
+    HOST_TO_DEVICE = "cuMemcpyHtoDAsync_v2"
+    DEVICE_TO_HOST = "cuMemcpyDtoHAsync_v2"
+    DEVICE_TO_DEVICE = "cuMemcpyDtoDAsync_v2"
+
+
+Handle = ctypes.c_void_p
+Size = tuple[int, int, int]
+
+
+class FakeCuda:
+    """An initialised fake driver with one device current on this thread.
+
+    Args:
+        device: Ordinal of the device.
+        directory: Where the fakes are; None takes BRAGG_FAKES_DIR, else the loader's search path.
+    """
+
+    def __init__(self, device: int = 0, directory: Path | None = None) -> None:
+        directory = directory or (Path(os.environ["BRAGG_FAKES_DIR"]) if "BRAGG_FAKES_DIR" in os.environ else None)
+        self._library = ctypes.CDLL(str(directory / "libcuda.so.1") if directory else "libcuda.so.1")
+        self._functions: dict[str, Handle] = {}
+        self.call("cuInit", ctypes.c_uint(0))
+        self.use_device(device)
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a driver function; raises CudaError unless it succeeds."""
+        result = int(getattr(self._library, name)(*arguments))
+        if result != 0:
+            raise CudaError(name, result)
+
+    def use_device(self, device: int) -> None:
+        """Make the primary context of a device current on this thread; each thread needs this."""
+        context = Handle()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device))
+        self.call("cuCtxSetCurrent", context)
+
+    def stream(self) -> Handle:
+        stream = Handle()
+        self.call("cuStreamCreate", ctypes.byref(stream), ctypes.c_uint(1))
+        return stream
+
+    def function(self, name: str) -> Handle:
+        """The kernel of that name; there is every kernel."""
+        if name not in self._functions:
+            function = Handle()
+            self.call("cuModuleGetFunction", ctypes.byref(function), None, name.encode())
+            self._functions[name] = function
+        return self._functions[name]
+
+    def launch(
+        self,
+        name: str,
+        stream: Handle | None = None,
+        *,
+        grid: Size = (1, 1, 1),
+        block: Size = (128, 1, 1),
+        dynamic_shared_bytes: int = 0,
+    ) -> None:
+        sizes = [ctypes.c_uint(size) for size in (*grid, *block, dynamic_shared_bytes)]
+        self.call("cuLaunchKernel", self.function(name), *sizes, stream, None, None)
+
+    def launch_many(self, name: str, count: int, stream: Handle | None = None) -> None:
+        """Launch one kernel `count` times, at the speed of the driver instead of Python's."""
+        self.call("bragg_fake_launch_many", self.function(name), stream, ctypes.c_uint64(count))
+
+    def copy(self, direction: Copy, size_bytes: int, stream: Handle | None = None) -> None:
+        """Copy asynchronously; nothing is moved."""
+        address = ctypes.c_void_p(0)
+        self.call(direction.value, address, address, ctypes.c_size_t(size_bytes), stream)
+
+    def set_memory(self, size_bytes: int, stream: Handle | None = None) -> None:
+        self.call("cuMemsetD8Async", ctypes.c_uint64(0), ctypes.c_ubyte(0), ctypes.c_size_t(size_bytes), stream)
+
+    @contextmanager
+    def capture(self, stream: Handle) -> Iterator[Handle]:
+        """Capture what the body does on a stream; the handle it gives is the graph once the body has ended."""
+        graph = Handle()
+        self.call("cuStreamBeginCapture_v2", stream, ctypes.c_uint(0))
+        yield graph
+        self.call("cuStreamEndCapture", stream, ctypes.byref(graph))
+
+    def instantiate(self, graph: Handle) -> Handle:
+        executable = Handle()
+        self.call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_uint64(0))
+        return executable
+
+    def launch_graph(self, executable: Handle, stream: Handle | None = None) -> None:
+        self.call("cuGraphLaunch", executable, stream)
+
+    def synchronize(self) -> None:
+        self.call("cuCtxSynchronize")
+
+    def now_ns(self) -> int:
+        """Time of the virtual GPU, in ns; CLOCK_REALTIME unless it runs ahead."""
+        now = self._library.bragg_fake_now_ns
+        now.restype = ctypes.c_uint64
+        return int(now())
+
+    def set_kernel_ns(self, name: str, duration_ns: int) -> None:
+        """Let the kernel of that name last this long from now on."""
+        self._library.bragg_fake_set_kernel_ns(name.encode(), ctypes.c_uint64(duration_ns))
+
+    def set_knob(self, name: str, value: int) -> None:
+        """Turn a knob of native/tests/fakes/settings.h, in the driver and in an attached CUPTI."""
+        setter = self._library.bragg_fake_set
+        setter.restype = ctypes.c_bool
+        if not setter(name.encode(), ctypes.c_int64(value)):
+            raise KeyError(name)
+
+    def fail(self, call: str, result: int) -> None:
+        """Let a driver or CUPTI function return this result from now on; 0 lets it work again."""
+        self._library.bragg_fake_fail(call.encode(), ctypes.c_uint(result))
+
+
+def environment(directory: Path, settings: Mapping[str, object] | None = None) -> dict[str, str]:
+    """Variables for a process that is to find the fakes.
+
+    Args:
+        directory: Where the fakes are.
+        settings: Values for BRAGG_FAKE_<key>, such as {"CUPTI_VERSION": "12.8", "DROP_EVERY": 3}.
+    """
+    inherited = os.environ.get("LD_LIBRARY_PATH")
+    path = f"{directory}:{inherited}" if inherited else str(directory)
+    fakes = {f"BRAGG_FAKE_{name}": str(value) for name, value in (settings or {}).items()}
+    return {"LD_LIBRARY_PATH": path, "BRAGG_FAKES_DIR": str(directory), **fakes}
+
+
+def build(directory: Path) -> None:
+    """Compile the fakes without CMake: libcuda.so.1, libcupti.so.12, libcupti.so.13, fake_selftest."""
+    fakes = NATIVE / "tests" / "fakes"
+    flags = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", f"-I{NATIVE}", f"-I{fakes}"]
+    compiler = os.environ.get("CXX", "g++")
+    for folder, name in (("driver", "libcuda.so.1"), ("cupti", "libcupti.so.13"), ("cupti", "libcupti.so.12")):
+        sources = [str(fakes / "settings.cpp"), *sorted(str(path) for path in (fakes / folder).glob("*.cpp"))]
+        target = ["-shared", f"-Wl,-soname,{name}", "-o", str(directory / name)]
+        subprocess.run([compiler, *flags, *sources, *target], check=True)
+    sources = sorted(str(path) for path in (fakes / "selftest").glob("*.cpp"))
+    target = ["-ldl", "-o", str(directory / "fake_selftest")]
+    subprocess.run([compiler, *flags, f"-I{fakes.parent}", *sources, *target], check=True)
