@@ -20,13 +20,22 @@ __all__ = ["main"]
 _INTERNAL_ERROR = 1
 _USAGE_ERROR = 2
 _INTERRUPTED = 130
+_EPILOG = """\b
+Examples:
+  bragg run train.py
+  bragg view train.bragg
+
+\b
+Exit codes: 0 fine, 1 bragg failed, 2 usage, 3 findings, 4 environment,
+5 limit exceeded, 6 bad file, 7 nothing recorded; run: that of the program.
+"""
 
 
 @click.group(
     cls=VerbGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Examples:  bragg run train.py   |   bragg view train.bragg",
+    epilog=_EPILOG,
 )
 @click.version_option(bragg.__version__, message="bragg %(version)s")
 @click.pass_context
@@ -45,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Without the program's name; None takes those of this process.
 
     Returns:
-        The exit code; README and `bragg --help` list them.
+        The exit code; `bragg --help` lists them.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not where another program put its own in place

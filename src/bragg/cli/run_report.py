@@ -76,6 +76,7 @@ class RunReport:
         lines += [style.warning(f"note: {note}") for note in notes]
         if every_process:
             lines += [self._process_line(path, profile) for path, profile in self.profiles]
+            lines += [f"processes that recorded nothing: {self.n_empty}"]
         return [*lines, self._wrote_line()]
 
     def to_json(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from bragg import formats
 from bragg.cli.run import run
+from bragg.record import RecordConfig
 from tests.unit.cli.conftest import Bragg
 
 BUSY = """
@@ -43,6 +45,15 @@ def script(tmp_path: Path) -> Path:
 def test_everything_from_the_program_on_belongs_to_it(arguments: list[str], target: tuple[str, ...]) -> None:
     context = run.make_context("run", arguments, resilient_parsing=False)
     assert context.params["target"] == target
+
+
+def test_defaults_in_the_help_are_those_of_a_recording() -> None:
+    said = {
+        option.name: re.search(r"\[(\S+)\]$", option.help or "") for option in run.params if hasattr(option, "help")
+    }
+    defaults = {name: match[1] for name, match in said.items() if name and match}
+    assert defaults == {name: str(getattr(RecordConfig(), name)) for name in defaults}
+    assert len(defaults) == 5
 
 
 def test_run_says_where_the_time_went_and_what_is_next(bragg_process: Bragg, script: Path) -> None:

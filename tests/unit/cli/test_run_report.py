@@ -48,6 +48,7 @@ def test_every_process_is_listed_when_it_is_asked_for(tmp_path: Path) -> None:
     meta = {"pid": 7, "command": ["/usr/bin/python3", "a.py"], "backend": "cpu"}
     profile = replace(profile_from_text("root\n  k 1ms"), meta=meta)
     lines = report(tmp_path, profile).lines(PLAIN, summary=False, every_process=True)
+    assert lines[1] == "processes that recorded nothing: 0"
     assert lines[0] == f"process 7: {tmp_path / '0.bragg'} (1.20 kB, 0 dropped, backend cpu): python3 a.py"
 
 

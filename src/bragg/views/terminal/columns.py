@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bragg.errors import NothingRecorded, UsageError
 from bragg.model import Metric, MetricKind, Profile
@@ -86,36 +88,26 @@ def choose_names(profile: Profile, requested: Sequence[str], defaults: Sequence[
 
 def tree_columns(profile: Profile, names: Sequence[str]) -> list[Column]:
     """The columns of a tree: [n_nodes] values, with what ran below where metrics add up."""
-    inclusive = {name: profile.inclusive(name) for name in profile.metrics}
-    return [_column(name, profile.metrics, inclusive, float(inclusive[_source(name)][0])) for name in names]
+    return [_column(name, profile.metrics, profile.inclusive) for name in names]
 
 
 def flat_columns(metrics: Mapping[str, Metric], names: Sequence[str]) -> list[Column]:
     """The columns of a table of own values."""
-    own = {name: metric.own for name, metric in metrics.items()}
-    return [_column(name, metrics, own, float(np.nansum(own[_source(name)]))) for name in names]
+    return [_column(name, metrics, lambda part: metrics[part].own) for name in names]
 
 
-def _column(name: str, metrics: Mapping[str, Metric], values: Mapping[str, FloatArray], total: float) -> Column:
+def _column(name: str, metrics: Mapping[str, Metric], values_of: Callable[[str], NDArray[Any]]) -> Column:
     if name in _AVERAGES:
-        time, count = (values[part].astype(np.float64) for part in _AVERAGES[name])
+        time, count = (values_of(part).astype(np.float64) for part in _AVERAGES[name])
         average = np.divide(time, count, out=np.full(len(time), np.nan), where=count > 0)
         return Column(name, metrics[_AVERAGES[name][0]].unit, MetricKind.PROPERTY, average, np.nan)
     metric = metrics[name]
-    column_values = values[name].astype(np.float64)
-    if metric.kind is MetricKind.PROPERTY:
-        total = np.nan
-    elif metric.kind is MetricKind.EXCLUSIVE:
-        total = float(column_values.sum())
-    return Column(name, metric.unit, metric.kind, column_values, total)
+    total = np.nan if metric.kind is MetricKind.PROPERTY else float(metric.own.sum())
+    return Column(name, metric.unit, metric.kind, values_of(name).astype(np.float64), total)
 
 
 def _has_values(profile: Profile, name: str) -> bool:
     return all(np.nan_to_num(profile.own(part)).any() for part in _AVERAGES.get(name, (name,)))
-
-
-def _source(name: str) -> str:
-    return _AVERAGES[name][0] if name in _AVERAGES else name
 
 
 def _resolve(requested: str, available: Sequence[str]) -> str:

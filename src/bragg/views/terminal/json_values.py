@@ -23,7 +23,7 @@ def json_frame(labels: Labels, frame: int) -> dict[str, Any]:
     frames = labels.frames
     return {
         "name": labels.name(frame),
-        "full_name": Labels(frames, full=True).name(frame),
+        "full_name": labels.full_name(frame),
         "kind": FrameKind(int(frames.kind[frame])).name.lower(),
         "file": frames.file[frame] or None,
         "line": int(frames.line[frame]) or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -32,24 +33,24 @@ class Labels:
 
     def name(self, frame: int) -> str:
         """What runs: demangled, and shortened unless full names are wanted."""
-        kind, name = self.frames.kind[frame], self.frames.name[frame]
-        if kind == FrameKind.ROOT:
-            return "total"
-        if kind in SYMBOL_KINDS:
-            name = demangle(name) if self.full else short_symbol(name)
-        elif kind == FrameKind.PYTHON and not self.full:
-            name = name.rpartition("<locals>.")[2]
-        name = printable(name)
-        return f"{name} @gpu{self.frames.device[frame]}" if self._shows_device(frame) else name
+        if self.full:
+            return self.full_name(frame)
+        name = self._name(frame, short_symbol)
+        return name.rpartition("<locals>.")[2] if self.frames.kind[frame] == FrameKind.PYTHON else name
+
+    def full_name(self, frame: int) -> str:
+        """What runs: demangled, and whole."""
+        return self._name(frame, demangle)
 
     def place(self, frame: int) -> str:
         """Where it is written, `file:line`; empty when unknown."""
         file, line = printable(self.frames.file[frame]), int(self.frames.line[frame])
         if not file:
             return ""
-        path = PurePosixPath(file)
-        short = "/".join(path.parts[-2:]) if path.name in _COMMON_FILES else path.name
-        return f"{file if self.full else short}:{line}" if line else file if self.full else short
+        if not self.full:
+            path = PurePosixPath(file)
+            file = "/".join(path.parts[-2:]) if path.name in _COMMON_FILES else path.name
+        return f"{file}:{line}" if line else file
 
     def text(self, frame: int) -> str:
         """Name and place."""
@@ -57,11 +58,14 @@ class Labels:
 
     def spellings(self, frame: int) -> tuple[str, ...]:
         """Everything that a search for this frame may be written as."""
-        name = self.frames.name[frame]
-        return name, demangle(name), Labels(self.frames).text(frame), self.frames.label(frame)
+        return self.frames.name[frame], self.full_name(frame), self.text(frame), self.frames.label(frame)
 
-    def _shows_device(self, frame: int) -> bool:
-        return bool(self.frames.device[frame] >= 0) and self._has_several_devices
+    def _name(self, frame: int, readable: Callable[[str], str]) -> str:
+        kind, name, device = self.frames.kind[frame], self.frames.name[frame], self.frames.device[frame]
+        if kind == FrameKind.ROOT:
+            return "total"
+        text = printable(readable(name) if kind in SYMBOL_KINDS else name)
+        return f"{text} @gpu{device}" if device >= 0 and self._has_several_devices else text
 
     @cached_property
     def _has_several_devices(self) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bragg.errors import NothingRecorded
 from bragg.model import Profile
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.folding import FoldedProfile, fold_libraries
@@ -34,9 +33,6 @@ def summary_lines(profile: Profile, style: Style) -> list[str]:
     Args:
         profile: A whole run.
         style: How to decorate, and the width to keep.
-
-    Raises:
-        NothingRecorded: There is no time in the profile.
     """
     facts = RunFacts(profile.meta)
     title = f"{facts.command or 'the program'} ran {facts.duration_text()}".rstrip()
@@ -69,7 +65,7 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style) -> Iterator[str]
     elif has_host_time:
         yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS, style)
     else:
-        raise NothingRecorded("the profile holds neither GPU time nor host time")
+        yield "neither GPU time nor host time was recorded"
 
 
 def _has_time(profile: Profile, metric: str) -> bool:
