@@ -38,12 +38,14 @@ class Recording:
     def slice_blocks(self, rows: int = BLOCK_ROWS) -> Iterator[SliceTable]:
         """The slices in file order, about `rows` at a time."""
         batch: list[SliceTable] = []
+        missing = rows
         for part in self._parts:
             for begin in range(0, len(part["node"]), rows):
                 batch.append(self._slices(part, slice(begin, begin + rows)))
-                if sum(map(len, batch)) >= rows:
+                missing -= len(batch[-1])
+                if missing <= 0:
                     yield SliceTable.concatenate(batch)
-                    batch = []
+                    batch, missing = [], rows
         if batch:
             yield SliceTable.concatenate(batch)
 

@@ -72,9 +72,10 @@ def tracks_of(tables: CaptureTables) -> TrackTable:
             np.append(column, -1) for column in (kind, device, context, stream, name)
         )
     process = tables.meta.get("pid")
+    has_process = isinstance(process, int) and 0 < process < 2**31
     return TrackTable(
         kind=np.where(kind < 0, TrackKind.HOST_THREAD, kind),
-        process=np.full(len(kind), process if isinstance(process, int) else 1),
+        process=np.full(len(kind), process if has_process else 1, np.int32),
         device=device.astype(np.int32),
         context=np.maximum(context, 0),
         stream=np.maximum(stream, 0),

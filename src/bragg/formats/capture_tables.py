@@ -17,6 +17,7 @@ __all__ = ["CaptureTables", "Columns", "MetricGroup", "collect", "last_rows"]
 
 Columns = dict[str, NDArray[Any]]
 _NONE = 0xFFFFFFFF
+_ROWS_AT_ONCE = 1 << 20
 
 
 class MetricGroup(IntEnum):
@@ -85,23 +86,33 @@ class CaptureTables:
 
 
 def last_rows(parts: list[Columns], chunk_type: ChunkType, key: tuple[str, ...]) -> Columns:
-    """The rows of cumulative chunks, of rows with equal keys only the last one; ordered by key."""
-    layout = LAYOUTS[chunk_type]
-    rows = {
-        name: np.concatenate([np.empty(0, dtype), *(part[name] for part in parts)]) for name, dtype in layout.items()
-    }
+    """The rows of cumulative chunks, of rows with equal keys only the last one; by first appearance of their keys."""
+    kept = [{name: np.empty(0, dtype) for name, dtype in LAYOUTS[chunk_type].items()}]
+    new_rows = 0
+    for part in parts:
+        kept.append(part)
+        new_rows += len(part[key[0]])
+        # A long trace repeats its rows at every flush: they may not pile up in memory.
+        if new_rows >= _ROWS_AT_ONCE:
+            kept, new_rows = [_last_of(kept, key)], 0
+    return _last_of(kept, key)
+
+
+def _last_of(parts: list[Columns], key: tuple[str, ...]) -> Columns:
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     keys = np.stack([rows[name] for name in key], axis=1)
-    _, from_end = np.unique(keys[::-1], axis=0, return_index=True)
-    return {name: values[len(values) - 1 - from_end] for name, values in rows.items()}
+    # Keys as bytes of one length: a dictionary of them takes a tenth of sorting rows of several columns.
+    texts = keys.view(f"S{keys.itemsize * len(key)}").reshape(-1).tolist()
+    last = np.array(list(dict(zip(texts, range(len(texts)), strict=True)).values()), np.int64)
+    return {name: values[last] for name, values in rows.items()}
 
 
 def collect(scan: Scan) -> CaptureTables:
     """The tables of a scanned capture; chunks that contradict the format are counted as damaged in `scan`."""
     tables = CaptureTables()
-    # A row takes at least four bytes, so a gap between ids cannot be longer than what was lost.
-    max_lost = scan.bytes_lost // 4
     for chunk in scan.chunks:
-        if not _add(tables, chunk, max_lost):
+        # A row takes at least four bytes, so a gap between ids cannot be longer than what was lost.
+        if not _add(tables, chunk, max_lost=scan.bytes_lost // 4):
             scan.damaged_chunks += 1
             scan.bytes_lost += len(chunk.payload)
     return tables

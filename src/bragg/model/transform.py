@@ -14,7 +14,18 @@ from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray, Int32Array
 from bragg.model.tree import CallTree, FrameTable
 
-__all__ = ["FlatTable", "flat", "fold", "group_by_name", "prune", "select", "threshold", "with_ancestors"]
+__all__ = [
+    "FlatTable",
+    "flat",
+    "fold",
+    "group_by_name",
+    "has_data",
+    "prune",
+    "select",
+    "threshold",
+    "with_ancestors",
+    "with_descendants",
+]
 
 
 def with_ancestors(tree: CallTree, mask: BoolArray) -> BoolArray:

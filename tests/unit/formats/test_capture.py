@@ -40,6 +40,19 @@ def test_of_cumulative_rows_the_last_counts(tmp_path: Path) -> None:
     assert profile.kernels.registers.tolist() == [32]
 
 
+def test_of_more_cumulative_rows_than_are_kept_at_once_the_last_count_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bragg.formats.capture_tables._ROWS_AT_ONCE", 2)
+    builder = small_capture()
+    for count in range(3, 9):
+        builder.rows(ChunkType.METRICS, (3, DEVICE, count, count * 100, 90, 200, 0))
+    builder.rows(ChunkType.METRICS, (1, DEVICE, 1, 7, 7, 7, 0))
+    profile = read(builder, tmp_path)
+    assert profile.own("gpu_count").tolist() == [0, 1, 0, 8]
+    assert profile.own("gpu_time").tolist() == [0, 7, 0, 800]
+
+
 def test_slices_are_ordered_by_track_and_start_and_launches_point_at_kernels(tmp_path: Path) -> None:
     profile = read(small_capture(), tmp_path)
     assert profile.slices.start_ns.tolist() == [1000, 1100, 1200, 1300, 1600]
@@ -142,6 +155,18 @@ def test_a_damaged_header_of_a_chunk_is_not_believed(tmp_path: Path) -> None:
     profile = read(builder, tmp_path)
     assert profile.meta["capture"]["damaged_chunks"] == 1
     assert not profile.meta["capture"]["complete"]
+
+
+def test_ids_go_on_after_a_chunk_that_contradicts_the_format(tmp_path: Path) -> None:
+    builder = small_capture()
+    frames = {"kind": [200, 1], "name": [1, 1], "file": [NONE, NONE], "device": [NONE, NONE]}
+    builder.add(table_chunk(ChunkType.FRAMES, frames, first_id=4))
+    builder.add(table_chunk(ChunkType.FRAMES, {**frames, "kind": [1, 1]}, first_id=6))
+    builder.add(table_chunk(ChunkType.NODES, {"parent": [0], "frame": [6]}, first_id=4))
+    builder.rows(ChunkType.METRICS, (4, DEVICE, 1, 5, 5, 5, 0))
+    profile = read(builder, tmp_path)
+    assert tree_to_text(profile).splitlines()[-1] == "  train 5ns"
+    assert "<lost>" not in profile.tree.frames.name
 
 
 def test_time_on_lost_nodes_is_kept_under_a_node_that_says_so(tmp_path: Path) -> None:
