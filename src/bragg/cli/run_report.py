@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bragg import formats
 from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.model import Profile
-from bragg.record import RunResult
 from bragg.views.terminal.flat_view import flat_view
 from bragg.views.terminal.run_facts import RunFacts
 from bragg.views.terminal.style import Style
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.terminal.units import bytes_text, count_text
 from bragg.views.terminal.view_options import ViewOptions
+
+if TYPE_CHECKING:
+    from bragg.record import RunResult
 
 __all__ = ["RunReport"]
 
