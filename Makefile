@@ -10,6 +10,8 @@ VENV_312 ?= .venv-3.12
 PYTHONS ?= 3.11 3.12 3.13 3.10 3.14
 # What the integration tests run PyTorch with; empty leaves those tests out: make test TORCH=
 TORCH ?= torch==2.13.0
+# Likewise the programs that exports are opened with: llnl-hatchet, Perfetto, speedscope, Chromium.
+VIEWERS ?= yes
 JOBS ?= $(shell nproc)
 INSTALL ?= -e '.[dev]'
 OUT ?= build/benchmarks
@@ -17,6 +19,7 @@ OUT ?= build/benchmarks
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export BRAGG_CONSUMERS_DIR ?= $(CURDIR)/build/consumers
 export BRAGG_FAKES_DIR ?= $(CURDIR)/build/native/fakes
 
 NATIVE_SOURCES := $(shell find native -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name CMakeLists.txt)
@@ -77,11 +80,13 @@ asan: $(VENV)/.tools  ## the same under AddressSanitizer and UndefinedBehaviorSa
 	$(call native-build,asan,address)
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 build/asan/bragg_native_tests
 
-$(VENV)/.torch: $(VENV)/.installed
+# What is large and not everyone's: PyTorch, and the programs that open exports.
+$(VENV)/.extras: pyproject.toml tools/install_viewers.sh | $(VENV)/.installed
 	if [ -n "$(TORCH)" ]; then pip install -q $(TORCH); fi
+	if [ -n "$(VIEWERS)" ]; then pip install -q --no-build-isolation -e '.[viewers]' && tools/install_viewers.sh $(BRAGG_CONSUMERS_DIR); fi
 	touch $@
 
-python-test: $(VENV)/.torch  ## Python tests, with PyTorch
+python-test: $(VENV)/.extras  ## Python tests, with PyTorch and the programs that open exports
 	@test -d $(BRAGG_FAKES_DIR) || $(MAKE) native-test
 	pytest
 
