@@ -6,18 +6,25 @@ import os
 
 import bragg
 from bragg.cli.machine import nvidia_driver_version, nvidia_gpu_names
-from bragg.record.backends import choose_backend
+from bragg.errors import BackendUnavailable
 
 __all__ = ["welcome_lines"]
+
+_HOST = "Python call paths, scopes, PyTorch operators"
+_MEASURED = {
+    "cuda": f"GPU kernels and copies, {_HOST}",
+    "cpu": _HOST,
+    "": "nothing, bragg doctor says why; profiles can be viewed",
+}
 
 
 def welcome_lines() -> list[str]:
     """What bragg is, what this machine is, what to do next: twelve lines."""
-    has_gpu = choose_backend("auto", os.environ).name != "cpu"
+    backend = _backend()
     return [
         f"bragg {bragg.__version__}: finds where the time of a GPU program goes, along the whole call path",
-        f"this machine: {_gpu_text() if has_gpu else 'no GPU that bragg can measure'}",
-        f"measured here: {'GPU kernels and copies, ' if has_gpu else ''}Python call paths, scopes, PyTorch operators",
+        f"this machine: {_gpu_text() if backend == 'cuda' else 'no GPU that bragg can measure'}",
+        f"measured here: {_MEASURED[backend]}",
         "",
         "  bragg demo               record and show a small program",
         "  bragg run train.py       record your own; also: -m module, pytest, -- any command",
@@ -28,6 +35,16 @@ def welcome_lines() -> list[str]:
         "",
         "All options: bragg COMMAND --help. Viewing needs no GPU.",
     ]
+
+
+def _backend() -> str:
+    """What would measure here; empty where the native core is missing."""
+    try:
+        from bragg.record.backends import choose_backend
+
+        return choose_backend("auto", os.environ).name
+    except BackendUnavailable:
+        return ""
 
 
 def _gpu_text() -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -116,7 +117,7 @@ def test_json_is_one_line_with_its_schema(bragg: Bragg, profile_file: Path) -> N
 def test_shell_completion_is_offered() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from bragg.cli.main import main; main()"],
-        env={"_BRAGG_COMPLETE": "bash_source", "PATH": "/usr/bin:/bin"},
+        env={**os.environ, "_BRAGG_COMPLETE": "bash_source"},
         capture_output=True,
         text=True,
         check=True,
