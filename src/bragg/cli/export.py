@@ -46,7 +46,7 @@ def export(file: Path | None, format_name: str | None, output: Path | None, forc
     if as_json:
         write_json("export", {"file": str(target), "format": name, "size_bytes": size_bytes})
     else:
-        say([f"Wrote {target} ({bytes_text(size_bytes)}). Next: {FORMATS[name].description}"])
+        say([f"Wrote {target} ({bytes_text(size_bytes)}): {FORMATS[name].description}"])
 
 
 def _format_of(output: Path | None) -> str:

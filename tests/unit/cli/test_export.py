@@ -21,6 +21,7 @@ def test_output_is_named_after_the_profile(bragg: Bragg, profile_file: Path) -> 
     assert outcome.exit_code == 0
     assert profile_file.with_suffix(FORMATS["speedscope"].suffix).exists()
     assert outcome.stderr.startswith(f"Wrote {profile_file.with_suffix('.speedscope.json')} (")
+    assert outcome.stderr.endswith(f"): {FORMATS['speedscope'].description}\n")
 
 
 def test_existing_file_is_overwritten_only_by_force(bragg: Bragg, profile_file: Path, tmp_path: Path) -> None:
