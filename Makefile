@@ -86,7 +86,7 @@ $(VENV)/.extras: pyproject.toml tools/install_viewers.sh | $(VENV)/.installed
 	if [ -n "$(VIEWERS)" ]; then pip install -q --no-build-isolation -e '.[viewers]' && tools/install_viewers.sh $(BRAGG_CONSUMERS_DIR); fi
 	touch $@
 
-python-test: $(VENV)/.extras  ## Python tests, with PyTorch and the programs that open exports
+python-test: $(VENV)/.installed $(VENV)/.extras  ## Python tests, with PyTorch and the programs that open exports
 	@test -d $(BRAGG_FAKES_DIR) || $(MAKE) native-test
 	pytest
 
