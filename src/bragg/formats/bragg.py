@@ -48,7 +48,7 @@ __all__ = ["FORMAT", "read", "write"]
 
 MAJOR_VERSION = 1
 MINOR_VERSION = 0
-# Level 1 packs a trace of a replayed graph into 2 bytes a slice at 60 MB/s; level 6 saves 5 % in four times the time.
+# 510,000 kernels of a replayed graph: 0.18 s and 1.95 bytes each; level 6 takes 0.38 s for 1.75 bytes.
 _LEVEL = 1
 _BLOCK_ROWS = 1 << 18
 # Deflate cannot shrink anything further.
@@ -74,7 +74,7 @@ def write(profile: Profile, path: Path, *, slices: Iterable[SliceTable] | None =
         BadFile: The file cannot be written.
     """
     blocks = _blocks_of(profile.slices) if slices is None else slices
-    with new_file(path) as file, ZipFile(file, "w", ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+    with new_file(path) as file, ZipFile(file, "w") as archive:
         writer = _Writer(archive)
         writer.table("frames", profile.tree.frames)
         writer.array("nodes/parent", profile.tree.parent)
@@ -120,7 +120,7 @@ class _Writer:
         info = ZipInfo(name)  # dated 1980
         info.compress_type = ZIP_DEFLATED
         info.external_attr = 0o644 << 16
-        self._archive.writestr(info, content)
+        self._archive.writestr(info, content, compresslevel=_LEVEL)
 
     def json(self, name: str, value: Any) -> None:
         self.member(f"{name}.json", json.dumps(value, separators=(",", ":")).encode())
