@@ -29,7 +29,8 @@ QUEUES_WORK = re.compile(
     r"cu(Launch|LaunchGrid(Async)?|Launch(Cooperative)?Kernel.*|GraphLaunch(_ptsz)?|Memcpy.*|Memset.*)"
 )
 DECLARATION = re.compile(
-    r"inline constexpr \w+ (k\w+)|using (\w+) =\s+(?:Result|void)\(|  (\w+) = \d+|  [^/]*?[ *](\w+)(?:\[\d\])?;"
+    r"inline constexpr \w+ (k\w+)|using (\w+) =\s+(?:Result|void)\("  # constants, function types
+    r"|  (\w+) = \d+|  [^/]*?[ *](\w+)(?:\[\d\]|\{\}| = nullptr)?;"  # enumerators, fields
 )
 
 
@@ -102,7 +103,13 @@ def _download(requirement: str, into: Path) -> None:
 def _probe(includes: list[Path], work: Path) -> Comparison:
     (work / "vendor_names.h").write_text(_vendor_names(includes[0]))
     program = work / "probe"
-    flags = ["-std=c++20", f"-I{work}", f"-I{NATIVE}", *(f"-isystem{path}" for path in includes)]
+    flags = [
+        "-std=c++20",
+        f"-I{work}",
+        f"-I{NATIVE}",
+        f"-I{NATIVE / 'tests' / 'fakes'}",
+        *(f"-isystem{path}" for path in includes),
+    ]
     subprocess.run([os.environ.get("CXX", "g++"), *flags, str(PROBE / "probe.cpp"), "-o", str(program)], check=True)
     rows = [line.split() for line in subprocess.check_output([str(program)], text=True).splitlines()]
     return Comparison(
@@ -153,8 +160,14 @@ def test_record_sizes_equal_the_vendors_or_are_not_claimed(comparison: Compariso
     assert sizes == {name: (theirs if claims else 0, theirs) for name, (_, theirs) in sizes.items()}
 
 
+def test_fake_driver_uses_the_vendors_callback_ids(comparison: Comparison) -> None:
+    named = {name: our_name for name, (table, our_name) in comparison.calls.items() if table == "fake"}
+    assert named == {name: name for name in named}
+    assert len(named) == len(re.findall(r'\{\d+, "cu', (NATIVE / "tests/fakes/driver/driver_cbids.h").read_text()))
+
+
 def test_tables_hold_exactly_the_calls_that_queue_work(comparison: Comparison) -> None:
-    ours = {name: our_name for name, (table, our_name) in comparison.calls.items() if table != "none"}
+    ours = {name: our_name for name, (table, our_name) in comparison.calls.items() if table in ("launch", "memory")}
     assert ours == {name: name for name in comparison.calls if QUEUES_WORK.fullmatch(name)}
     launches = {name for name, (table, _) in comparison.calls.items() if table == "launch"}
     assert launches == {name for name in ours if "Launch" in name}

@@ -1,20 +1,17 @@
 """The fake CUDA driver from Python, for tests and for scripts that are recorded with `bragg run`.
 
-Self-contained: a script that has this directory on PYTHONPATH, and the fakes on LD_LIBRARY_PATH (`environment`), uses it as
-a program uses CUDA.
+Self-contained: a script that has this directory on PYTHONPATH and the fakes on LD_LIBRARY_PATH (`environment`) uses it
+as a program uses CUDA.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-
-NATIVE = Path(__file__).resolve().parents[2] / "native"
 
 
 class CudaError(Exception):
@@ -159,17 +156,3 @@ def environment(directory: Path, settings: Mapping[str, object] | None = None) -
     path = f"{directory}:{inherited}" if inherited else str(directory)
     fakes = {f"BRAGG_FAKE_{name}": str(value) for name, value in (settings or {}).items()}
     return {"LD_LIBRARY_PATH": path, "BRAGG_FAKES_DIR": str(directory), **fakes}
-
-
-def build(directory: Path) -> None:
-    """Compile the fakes without CMake: libcuda.so.1, libcupti.so.12, libcupti.so.13, fake_selftest."""
-    fakes = NATIVE / "tests" / "fakes"
-    flags = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", f"-I{NATIVE}", f"-I{fakes}"]
-    compiler = os.environ.get("CXX", "g++")
-    for folder, name in (("driver", "libcuda.so.1"), ("cupti", "libcupti.so.13"), ("cupti", "libcupti.so.12")):
-        sources = [str(fakes / "settings.cpp"), *sorted(str(path) for path in (fakes / folder).glob("*.cpp"))]
-        target = ["-shared", f"-Wl,-soname,{name}", "-o", str(directory / name)]
-        subprocess.run([compiler, *flags, *sources, *target], check=True)
-    sources = sorted(str(path) for path in (fakes / "selftest").glob("*.cpp"))
-    target = ["-ldl", "-o", str(directory / "fake_selftest")]
-    subprocess.run([compiler, *flags, f"-I{fakes.parent}", *sources, *target], check=True)

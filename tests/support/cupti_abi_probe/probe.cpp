@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "driver/driver_cbids.h"
 #include "vendor_names.h"
 
 namespace {
@@ -357,6 +358,9 @@ void print_callbacks() {
 
 void print_cbids() {
   const auto describe = [](uint32_t cbid) {
+    for (const ours::DriverCall& call : bragg::fake::other_calls) {
+      if (call.cbid == cbid) return "fake " + std::string(call.name);
+    }
     const char* table = ours::is_launch(cbid) ? "launch " : ours::is_memory(cbid) ? "memory " : "none -";
     return table + std::string(ours::driver_call_name(cbid));
   };

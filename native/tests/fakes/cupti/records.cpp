@@ -10,6 +10,7 @@ namespace bragg::fake {
 namespace {
 
 constexpr uint32_t kRegistersPerThread = 32, kComputeChannel = 1, kCopyChannel = 2;
+constexpr size_t kCopyCount = 88;  // where 12.8 appended the number of copies to a copy's record
 
 template <class Record>
 RecordBytes blank(cupti::Kind kind, const Span& span) {
@@ -59,7 +60,6 @@ RecordBytes kernel_record(const Execution& execution, cupti::Kind kind, const La
   put_execution<cupti::KernelRecord>(bytes, execution, kComputeChannel);
   auto& record = bytes.as<cupti::KernelRecord>();
   const KernelShape& shape = execution.operation.shape;
-  record.completed_ns = execution.span.end_ns;
   record.registers_per_thread = kRegistersPerThread;
   std::copy_n(shape.grid, 3, record.grid);
   std::copy_n(shape.block, 3, record.block);
@@ -74,7 +74,9 @@ RecordBytes kernel_record(const Execution& execution, cupti::Kind kind, const La
 
 RecordBytes memcpy_record(const Execution& execution) {
   RecordBytes bytes = blank<cupti::MemcpyRecord>(cupti::Kind::Memcpy, execution.span);
-  put_execution<cupti::MemcpyRecord>(bytes, execution, kCopyChannel);
+  const bool in_device = execution.operation.copy_kind == cupti::CopyKind::DeviceToDevice;
+  put_execution<cupti::MemcpyRecord>(bytes, execution, in_device ? kComputeChannel : kCopyChannel);
+  bytes.data[kCopyCount] = emulated_release().api_version >= 26 ? 1 : 0;
   auto& record = bytes.as<cupti::MemcpyRecord>();
   record.copy_kind = execution.operation.copy_kind;
   record.source_kind = execution.operation.source_kind;

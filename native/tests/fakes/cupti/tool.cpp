@@ -28,7 +28,15 @@ void call_back(const ApiCall& call, cupti::CallbackSite site, uint64_t* correlat
   subscriber->callback(subscriber->user_data, cupti::Domain::DriverApi, call.cbid, &data);
 }
 
+// Seen on an H200: only calls that are called back or recorded use up a correlation id.
+bool is_followed(uint32_t cbid) {
+  if (state().is_enabled(cupti::Kind::Driver) || state().subscribers.wanting(cupti::Domain::DriverApi, cbid) != nullptr)
+    return true;
+  return state().kinds.load(std::memory_order_relaxed) != 0 && (cupti::is_launch(cbid) || cupti::is_memory(cbid));
+}
+
 void enter(ApiCall& call) {
+  if (!is_followed(call.cbid)) return;
   call.correlation = state().last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
   call.start_ns = now_ns();
   call_back(call, cupti::CallbackSite::Enter, &call.correlation_data, nullptr);

@@ -24,7 +24,7 @@ std::unique_ptr<cuda::GraphHandle> new_graph(cuda::GraphHandle* original) {
 
 cuda::GraphNodeHandle& append(cuda::GraphHandle& graph, const Operation& operation, cuda::GraphNodeHandle* original) {
   const std::lock_guard lock(graph.mutex);
-  const uint64_t id = uint64_t{graph.id} << 32 | (graph.nodes.size() + 1);
+  const uint64_t id = uint64_t{graph.id} << 32 | graph.nodes.size();
   return *graph.nodes.emplace_back(new cuda::GraphNodeHandle{&graph, id, operation, original});
 }
 

@@ -71,11 +71,11 @@ SCENARIO_FOR(nodes_of_a_graph_launch_share_its_correlation_id, "12.4", "13.0", "
   CHECK_EQ(records[1].size_bytes, 4096);
   CHECK_EQ(records[2].name, "third");
   const uint32_t graph_id = ask<cupti::CuptiGetGraphId>("cuptiGetGraphId", graph, uint32_t{0});
-  for (const SeenRecord& record : records) {
-    CHECK_EQ(record.correlation, records[0].correlation);
-    CHECK_EQ(record.graph, exec_id);
-    CHECK_EQ(record.graph_node >> 32, exec_id);
-    CHECK_EQ(original_of[record.graph_node] >> 32, graph_id);
+  for (size_t i = 0; i < records.size(); ++i) {
+    CHECK_EQ(records[i].correlation, records[0].correlation);
+    CHECK_EQ(records[i].graph, exec_id);
+    CHECK_EQ(records[i].graph_node, uint64_t{exec_id} << 32 | i);
+    CHECK_EQ(original_of[records[i].graph_node], uint64_t{graph_id} << 32 | i);
   }
   CHECK(records[1].start_ns >= records[0].end_ns && records[2].start_ns >= records[1].end_ns);
 }

@@ -122,6 +122,21 @@ SCENARIO(callbacks_come_only_for_enabled_ids) {
   CHECK_EQ(enable(1, 807), cupti::Result::InvalidParameter);  // 13.0 knows 806 and fewer
 }
 
+SCENARIO(only_calls_that_are_followed_use_up_correlation_ids) {
+  const Program program;
+  const Profiler profiler;
+  cupti::Subscriber subscriber = nullptr;
+  CHECK_EQ(subscribe(profiler, &subscriber), Profiler::kOk);
+  CHECK_EQ(profiler.call<cupti::CuptiEnableCallback>("cuptiEnableCallback", 1u, subscriber, cupti::Domain::DriverApi,
+                                                     cupti::cbid_of("cuLaunchKernel")),
+           Profiler::kOk);
+  for (int i = 0; i < 3; ++i) {
+    program.launch(program.function("k"));
+    program.synchronize();
+  }
+  CHECK_EQ(Profiler::callbacks().back().correlation, 3);
+}
+
 SCENARIO_FOR(symbols_appear_with_the_release_that_brought_them, "12.4", "13.0", "13.3") {
   const Profiler profiler;
   const std::string release = getenv("BRAGG_FAKE_CUPTI_VERSION");
