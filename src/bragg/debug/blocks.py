@@ -1,0 +1,211 @@
+"""Block pointers and tensor descriptors: windows into a tensor that know its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bragg.debug import atomics, memory
+from bragg.debug.affine import Affine
+from bragg.debug.arithmetic import as_tensor
+from bragg.debug.casts import cast
+from bragg.debug.dtypes import DTYPES, DType, PointerType
+from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.shapes import expand_dims, reshape
+from bragg.debug.values import OPERATORS, Pointer, Tensor, TypeOfBlock
+
+__all__ = ["BlockPointer", "Descriptor", "make_block_pointer", "make_descriptor"]
+
+_INT64 = DTYPES["int64"]
+
+
+def _steps(count: int) -> Tensor:
+    affine = Affine(np.zeros(1, np.int64), (1,), (count,))
+    return Tensor(None, _INT64, affine, (0, count - 1))
+
+
+def _wide(values: Sequence[Any]) -> tuple[Tensor, ...]:
+    return tuple(cast(as_tensor(value), _INT64) for value in values)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A window of a tensor.
+
+    Attributes:
+        base: Pointer to the tensor's first element.
+        extents: Of the tensor, one for each axis.
+        strides: In elements.
+        offsets: Of the window's first element.
+        block_shape: Of the window.
+    """
+
+    base: Pointer
+    extents: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    offsets: tuple[Any, ...]
+    block_shape: tuple[int, ...]
+
+    is_kernel_value: ClassVar[bool] = True
+
+    def index(self, axis: int) -> Tensor:
+        """Positions along one axis of the tensor, shaped to broadcast over the window."""
+        steps = OPERATORS["add"](self.offsets[axis], _steps(self.block_shape[axis]))
+        for other in range(len(self.block_shape)):
+            if other != axis:
+                steps = expand_dims(steps, other)
+        return steps  # type: ignore[no-any-return]
+
+    def pointers(self) -> Pointer:
+        """Of all elements of the window."""
+        total: Any = None
+        for axis, stride in enumerate(self.strides):
+            part = OPERATORS["mul"](self.index(axis), stride)
+            total = part if total is None else OPERATORS["add"](total, part)
+        moved: Pointer = OPERATORS["add"](self.base, total)
+        return moved
+
+    def inside(self, axes: Sequence[int]) -> Any:
+        """Mask of the elements inside of the tensor along some axes; None: no axis."""
+        mask: Any = None
+        for axis in axes:
+            index = self.index(axis)
+            test = OPERATORS["and"](OPERATORS["ge"](index, 0), OPERATORS["lt"](index, self.extents[axis]))
+            mask = test if mask is None else OPERATORS["and"](mask, test)
+        return mask
+
+
+@dataclass(frozen=True)
+class BlockPointer(_Window):
+    """What `tl.make_block_ptr` gives."""
+
+    @property
+    def type(self) -> TypeOfBlock:
+        """Pointer to a block."""
+        return TypeOfBlock(PointerType(self.base.element), self.block_shape)
+
+    @property
+    def dtype(self) -> PointerType:
+        """Pointer to the element type."""
+        return PointerType(self.base.element)
+
+    def advanced(self, amounts: Sequence[Any]) -> BlockPointer:
+        """The window moved along each axis."""
+        moved = tuple(OPERATORS["add"](old, by) for old, by in zip(self.offsets, _wide(amounts), strict=True))
+        return replace(self, offsets=moved)
+
+    def load(self, boundary_check: Sequence[int], padding: str) -> Tensor:
+        """Read the window; lanes outside along the checked axes hold the padding."""
+        mask = self.inside(boundary_check)
+        filler = {"": None if mask is None else 0.0, "zero": 0.0, "nan": float("nan")}.get(padding, padding)
+        if isinstance(filler, str):
+            raise KernelFault(f"unknown padding {padding!r}", hint="Choose zero or nan")
+        if filler == 0.0 and self.base.element.is_int():
+            filler = 0
+        return memory.load(self.pointers(), mask, filler)
+
+    def store(self, value: Any, boundary_check: Sequence[int]) -> None:
+        """Write the window, but for lanes outside along the checked axes."""
+        memory.store(self.pointers(), value, self.inside(boundary_check))
+
+
+def make_block_pointer(
+    base: Any, shape: Sequence[Any], strides: Sequence[Any], offsets: Sequence[Any], block_shape: Sequence[int]
+) -> BlockPointer:
+    """A window into the tensor that starts at a pointer."""
+    if not isinstance(base, Pointer) or base.shape:
+        raise KernelFault("tl.make_block_ptr needs one pointer, not a block")
+    sizes = {len(shape), len(strides), len(offsets), len(block_shape)}
+    if len(sizes) != 1:
+        raise KernelFault("shape, strides, offsets and block_shape of a block pointer differ in length")
+    return BlockPointer(base, _wide(shape), _wide(strides), _wide(offsets), tuple(int(n) for n in block_shape))
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A tensor descriptor, made on the host or in the kernel; accesses outside read the padding and write nothing.
+
+    Attributes:
+        base: Pointer to the first element.
+        extents: Of the tensor.
+        element_strides: In elements.
+        block_shape: Of the blocks that are read and written.
+        padding: `zero` or `nan`.
+    """
+
+    base: Pointer
+    extents: tuple[Any, ...]
+    element_strides: tuple[Any, ...]
+    block_shape: tuple[int, ...]
+    padding: str = "zero"
+
+    is_kernel_value: ClassVar[bool] = True
+
+    @property
+    def dtype(self) -> DType:
+        """Of the elements."""
+        return self.base.element
+
+    @property
+    def type(self) -> TypeOfBlock:
+        """Of the blocks."""
+        return TypeOfBlock(self.base.element, self.block_shape)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Of the tensor."""
+        return self.extents
+
+    @property
+    def strides(self) -> tuple[Any, ...]:
+        """In elements."""
+        return self.element_strides
+
+    def _window(self, offsets: Any) -> _Window:
+        if len(offsets) != len(self.block_shape):
+            raise KernelFault(f"a descriptor of {len(self.block_shape)} axes was given {len(offsets)} offsets")
+        return _Window(self.base, self.extents, self.element_strides, _wide(offsets), self.block_shape)
+
+    def load(self, offsets: Any) -> Tensor:
+        """Read the block at offsets."""
+        window = self._window(offsets)
+        nan = float("nan") if self.padding == "nan" else 0
+        return memory.load(window.pointers(), window.inside(range(len(self.block_shape))), nan)
+
+    def store(self, offsets: Any, value: Any) -> None:
+        """Write the block at offsets."""
+        window = self._window(offsets)
+        value = reshape(as_tensor(value), self.block_shape)
+        memory.store(window.pointers(), value, window.inside(range(len(self.block_shape))))
+
+    def _atomic(self, operation: str, offsets: Any, value: Any) -> None:
+        window = self._window(offsets)
+        mask = window.inside(range(len(self.block_shape)))
+        atomics.read_modify_write(operation, window.pointers(), value, mask, "relaxed")
+
+    def __getattr__(self, name: str) -> Any:
+        operation = name.removeprefix("atomic_")
+        if name.startswith("atomic_") and operation in atomics.ATOMICS:
+            return lambda offsets, value: self._atomic(operation, offsets, value)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Unsupported(f"{name} of a tensor descriptor is not supported", hint="Use load, store or atomic_add")
+
+
+def make_descriptor(
+    base: Any, shape: Sequence[Any], strides: Sequence[Any], block_shape: Sequence[int], padding: str = "zero"
+) -> Descriptor:
+    """A descriptor of the tensor that starts at a pointer.
+
+    Raises:
+        KernelFault: The last axis is not contiguous.
+    """
+    if not isinstance(base, Pointer) or base.shape:
+        raise KernelFault("a tensor descriptor needs one pointer, not a block")
+    widened = _wide(strides)
+    if widened[-1].known_bounds() != (1, 1):
+        raise KernelFault("the last stride of a tensor descriptor must be 1")
+    return Descriptor(base, _wide(shape), widened, tuple(int(n) for n in block_shape), padding)

@@ -1,0 +1,125 @@
+"""Conversions between types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.dtypes import DTYPES, DType, PointerType
+from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.rounding import decode, encode, round_to, truncate_to
+from bragg.debug.values import Pointer, Tensor
+
+__all__ = ["bitcast", "cast"]
+
+Array = npt.NDArray[Any]
+
+
+def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
+    """Convert values to a type.
+
+    Args:
+        x: Tensor or pointer.
+        dtype: The type to convert to.
+        rounding: `rtne` or `rtz`, for floats that become narrower; None is `rtne`.
+
+    Raises:
+        KernelFault: Triton has no such conversion.
+    """
+    if isinstance(x, Pointer):
+        return _cast_pointer(x, dtype)
+    source = x.dtype
+    if source is dtype:
+        return x
+    if isinstance(dtype, PointerType):
+        raise Unsupported("integers cannot be made into pointers", hint="Pass the tensors themselves to the kernel")
+    if rounding not in (None, "rtne", "rtz"):
+        raise KernelFault(f"unknown rounding {rounding!r}", hint="Choose rtne or rtz")
+    if source.is_int() and dtype.is_int() and dtype.bits > 1:
+        return _cast_integer(x, dtype)
+    return Tensor(_converted(x.data, source, dtype, rounding), dtype, taint=x.taint)
+
+
+def _cast_pointer(x: Pointer, dtype: Any) -> Any:
+    if isinstance(dtype, PointerType):
+        if dtype.element_ty is x.element:
+            return x
+        if dtype.element_ty.size_bytes != x.element.size_bytes:
+            raise Unsupported(
+                f"a pointer to {x.element} cannot become one to {dtype.element_ty}: their sizes differ",
+                hint="View the tensor with the other type before the launch",
+            )
+        return Pointer(x.buffer, x.offset, dtype.element_ty)
+    if dtype is DTYPES["int64"]:
+        size = x.element.size_bytes
+        return Tensor(x.offset.data * size + x.buffer.address, dtype, taint=x.offset.taint)
+    raise KernelFault(f"a pointer cannot be converted to {dtype}", hint="Convert it to tl.int64")
+
+
+def _cast_integer(x: Tensor, dtype: DType) -> Tensor:
+    """To a wider or narrower integer; bits that do not fit are dropped."""
+    low, high = dtype.limits
+    bounds = x.bounds
+    if x.affine is not None and bounds is None:
+        bounds = x.affine.bounds()
+    if bounds is not None and low <= bounds[0] and bounds[1] <= high:
+        if x.affine is not None:
+            return Tensor(None, dtype, x.affine, bounds, x.taint)
+        return Tensor(x.data.astype(dtype.carrier), dtype, None, bounds, x.taint)
+    return Tensor(x.data.astype(dtype.carrier), dtype, taint=x.taint)
+
+
+def _converted(data: Array, source: DType, dtype: DType, rounding: str | None) -> Array:
+    if dtype.name == "int1":
+        result: Array = data != 0
+        return result
+    if dtype.is_int():
+        return _integers_of(data, dtype)
+    if source.is_int() and dtype.is_narrow:
+        data = data.astype(np.float64 if source.bits < 64 else np.float32)
+        return round_to(data, dtype)
+    if dtype.name == "fp64":
+        return data.astype(np.float64)
+    if not dtype.is_narrow:
+        return data.astype(np.float32)
+    if rounding == "rtz":
+        if dtype.bits == 8:
+            raise Unsupported(f"rounding toward zero to {dtype} is not supported", hint="Use the default rounding")
+        return truncate_to(data, dtype)
+    if source.is_narrow and source.bits == 8 and dtype.bits == 16:
+        return data  # Every float of 8 bits is one of 16 bits.
+    return round_to(data, dtype)
+
+
+def _integers_of(data: Array, dtype: DType) -> Array:
+    """Floats to integers: toward zero, to the nearest limit where they do not fit, NaN to 0.
+
+    Source: PTX ISA, cvt: "cvt.rzi" to integers clamps; a NaN gives 0. Types of 8 bits are converted through 16 bits and
+    cut, because PTX has no conversion to them.
+    """
+    through = DTYPES[dtype.name.replace("8", "16")] if dtype.bits == 8 else dtype
+    low, high = through.limits
+    wide = data.astype(np.float64)
+    inside = np.where(np.isnan(wide) | (wide <= low) | (wide >= high), 0.0, wide)
+    result = inside.astype(through.carrier)
+    result = np.where(wide >= high, np.array(high, through.carrier), result)
+    result = np.where(wide <= low, np.array(low, through.carrier), result)
+    return result.astype(dtype.carrier)
+
+
+def bitcast(x: Tensor, dtype: Any) -> Any:
+    """The same bits as values of another type.
+
+    Raises:
+        KernelFault: The types differ in size.
+    """
+    if isinstance(x, Pointer) or isinstance(dtype, PointerType):
+        return cast(x, dtype)
+    if x.dtype is dtype:
+        return x
+    if x.dtype.bits != dtype.bits:
+        raise KernelFault(f"{x.dtype} has {x.dtype.bits} bits and {dtype} has {dtype.bits}: a bitcast keeps the bits")
+    bits = np.ascontiguousarray(encode(x.data, x.dtype))
+    return Tensor(decode(bits.view(dtype.storage), dtype), dtype, taint=x.taint)

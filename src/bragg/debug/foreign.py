@@ -1,0 +1,142 @@
+"""What names of a kernel mean inside of the engine: Triton's objects are replaced by the engine's."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable
+from enum import Enum
+from types import ModuleType
+from typing import Any
+
+from bragg.debug.dtypes import DType, PointerType, dtype_named
+from bragg.debug.faults import Unsupported
+from bragg.debug.language import FUNCTIONS
+from bragg.debug.loops import KernelRange
+from bragg.debug.mathematics import LIBDEVICE_FUNCTIONS
+
+__all__ = ["BUILTINS", "Namespace", "is_jitted", "language_function", "translated"]
+
+BUILTINS: dict[str, Any] = {
+    "range": KernelRange,
+    "min": FUNCTIONS["builtin_min"],
+    "max": FUNCTIONS["builtin_max"],
+    "abs": FUNCTIONS["abs"],
+    "print": FUNCTIONS["device_print"],
+}
+
+
+class Namespace:
+    """A module of Triton, or one of the author's that kernels use."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._is_libdevice = module.__name__.endswith("libdevice")
+        self._is_triton = module.__name__.split(".")[0] == "triton"
+        self._found: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._found:
+            self._found[name] = self._translate(name)
+        return self._found[name]
+
+    def _translate(self, name: str) -> Any:
+        if self._is_libdevice:
+            if name in LIBDEVICE_FUNCTIONS:
+                return LIBDEVICE_FUNCTIONS[name]
+            raise Unsupported(f"libdevice.{name} is not supported", hint="Compute it with functions of triton.language")
+        if self._is_triton and name in FUNCTIONS:
+            return FUNCTIONS[name]
+        if self._module.__name__ == "triton.language.math" and name in LIBDEVICE_FUNCTIONS:
+            return LIBDEVICE_FUNCTIONS[name]
+        return translated(getattr(self._module, name), f"{self._module.__name__}.{name}")
+
+
+def language_function(name: str) -> Any:
+    """A function of triton.language by its name.
+
+    Raises:
+        Unsupported: The engine does not have it.
+    """
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    module = sys.modules.get("triton.language")
+    if module is None or not hasattr(module, name):
+        raise Unsupported(f"triton.language.{name} is not supported", hint="See docs/debugging.md for what is")
+    return translated(getattr(module, name), f"triton.language.{name}")
+
+
+def is_jitted(value: Any) -> bool:
+    """A function decorated with @triton.jit."""
+    kind = type(value)
+    return kind.__module__.startswith("triton.runtime") and kind.__name__ in ("JITFunction", "InterpretedFunction")
+
+
+_TRANSLATED: dict[int, tuple[Any, Any]] = {}
+
+
+def translated(value: Any, name: str = "") -> Any:
+    """The engine's object for one that kernels refer to.
+
+    Args:
+        value: What the name means outside of the engine.
+        name: For messages.
+
+    Raises:
+        Unsupported: A function or class of Triton that the engine does not have.
+    """
+    if value is None or isinstance(value, bool | int | float | str | Enum):
+        return value
+    if isinstance(value, ModuleType):
+        return _held(value, Namespace)
+    if is_jitted(value):
+        from bragg.debug.program import NestedFunction
+
+        return _held(value, NestedFunction)
+    if type(value) is tuple or type(value) is list:
+        return type(value)(translated(part, name) for part in value)
+    module = type(value).__module__
+    if module.startswith(("triton.language", "triton.runtime")):
+        return _translated_object(value, name)
+    own = getattr(value, "__module__", None) or ""
+    if own.startswith("triton.language") and hasattr(value, "__name__"):
+        return _translated_function(value, name)
+    replacement = BUILTINS.get(getattr(value, "__name__", ""))
+    if replacement is not None and value is getattr(builtins, value.__name__, None):
+        return replacement
+    return value
+
+
+def _held(value: Any, make: Callable[[Any], Any]) -> Any:
+    """The replacement of an object, made once; the object is kept so that its identity stays taken."""
+    if id(value) not in _TRANSLATED:
+        _TRANSLATED[id(value)] = (value, make(value))
+    return _TRANSLATED[id(value)][1]
+
+
+def _translated_object(value: Any, name: str) -> Any:
+    kind = type(value).__name__
+    if kind == "constexpr":
+        return translated(value.value, name)
+    if kind == "dtype":
+        try:
+            return dtype_named(value.name)
+        except KeyError:
+            raise Unsupported(f"the type {value.name} is not supported", hint="Use another float of 8 bits") from None
+    if kind == "pointer_type":
+        return PointerType(translated(value.element_ty))
+    if kind == "ConstexprFunction":
+        return lambda *arguments, **named: translated(value.fn(*arguments, **named))
+    raise Unsupported(f"{name or value!r} ({kind}) is not supported in a kernel", hint="See docs/debugging.md")
+
+
+def _translated_function(value: Any, name: str) -> Any:
+    own = value.__name__
+    if "libdevice" in value.__module__:
+        if own in LIBDEVICE_FUNCTIONS:
+            return LIBDEVICE_FUNCTIONS[own]
+    elif own in FUNCTIONS:
+        return FUNCTIONS[own]
+    elif own == "sort" or isinstance(value, DType):
+        return value
+    raise Unsupported(f"{name or own} is not supported", hint="See docs/debugging.md for what is")

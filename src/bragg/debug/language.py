@@ -1,0 +1,387 @@
+"""`triton.language` as kernels see it inside of the engine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bragg.debug import arithmetic, atomics, blocks, memory, reductions, shapes
+from bragg.debug.affine import Affine
+from bragg.debug.arithmetic import as_tensor, constant_mask
+from bragg.debug.casts import bitcast, cast
+from bragg.debug.dtypes import DTYPES, DType, PointerType
+from bragg.debug.faults import KernelFault
+from bragg.debug.loops import KernelRange, StaticRange
+from bragg.debug.mathematics import LANGUAGE_FUNCTIONS, unsigned_high_product
+from bragg.debug.matmul import dot
+from bragg.debug.promotion import is_number
+from bragg.debug.shapes import broadcast_pair, broadcast_to, flat_shape
+from bragg.debug.state import machine
+from bragg.debug.values import METHODS, OPERATORS, Pointer, Tensor, scalar, uniform_value
+
+__all__ = ["FUNCTIONS", "asserted"]
+
+# Most elements of a block: TRITON_MAX_TENSOR_NUMEL of triton.language.
+_MOST_ELEMENTS = 1 << 20
+
+
+def program_id(axis: int) -> Tensor:
+    """Number of the program along an axis of the grid."""
+    now = machine()
+    data = now.program_ids(_grid_axis(axis))
+    if (data == data[0]).all():
+        data = data[:1]
+    return Tensor(data, DTYPES["int32"], bounds=(int(data.min()), int(data.max())))
+
+
+def num_programs(axis: int) -> Tensor:
+    """Programs along an axis of the grid."""
+    return scalar(machine().grid[_grid_axis(axis)], DTYPES["int32"])
+
+
+def _grid_axis(axis: int) -> int:
+    if axis not in (0, 1, 2):
+        raise KernelFault(f"a grid has the axes 0, 1 and 2, not {axis}")
+    return axis
+
+
+def arange(start: Any, end: Any) -> Tensor:
+    """The numbers from start to end, which are constants a power of two apart."""
+    if not (isinstance(start, int) and isinstance(end, int)):
+        raise KernelFault("the limits of tl.arange must be constants", hint="Annotate them: name: tl.constexpr")
+    count = end - start
+    if count <= 0 or count & (count - 1):
+        raise KernelFault(f"tl.arange({start}, {end}) has {count} elements; Triton needs a power of two")
+    affine = Affine(np.full(1, start, np.int64), (1,), (_checked((count,))[0],))
+    return Tensor(None, DTYPES["int32"], affine, (start, end - 1))
+
+
+def _checked(shape: tuple[int, ...]) -> tuple[int, ...]:
+    size = 1
+    for extent in shape:
+        if extent <= 0 or extent & (extent - 1):
+            raise KernelFault(f"a block of shape {list(shape)}: Triton needs powers of two")
+        size *= extent
+    if size > _MOST_ELEMENTS:
+        raise KernelFault(f"a block of {size} elements; Triton allows {_MOST_ELEMENTS}")
+    return shape
+
+
+def full(shape: Any, value: Any, dtype: DType) -> Tensor:
+    """A block of one value."""
+    one = cast(as_tensor(value), dtype) if not is_number(value) else scalar(value, dtype)
+    if dtype.is_narrow and is_number(value):
+        one = cast(scalar(float(value), DTYPES["fp32"]), dtype)
+    filled: Tensor = broadcast_to(one, _checked(flat_shape((shape,))))
+    return filled
+
+
+def _cast(x: Any, dtype: Any, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> Any:
+    value = x if isinstance(x, Pointer) else as_tensor(x)
+    if bitcast and isinstance(value, Tensor):
+        return _bitcast(value, dtype)
+    return cast(value, dtype, fp_downcast_rounding)
+
+
+_bitcast = bitcast
+
+
+def _load(
+    pointer: Any, mask: Any = None, other: Any = None, boundary_check: Any = (), padding_option: str = "", **_hints: Any
+) -> Any:
+    if isinstance(pointer, blocks.BlockPointer):
+        if mask is not None or other is not None:
+            raise KernelFault("a block pointer takes boundary_check and padding_option, not mask and other")
+        return pointer.load(_axes(boundary_check), padding_option)
+    return memory.load(pointer, mask, other)
+
+
+def _store(pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (), **_hints: Any) -> None:
+    if isinstance(pointer, blocks.BlockPointer):
+        pointer.store(value, _axes(boundary_check))
+    else:
+        memory.store(pointer, value, mask)
+
+
+def _axes(boundary_check: Any) -> Sequence[int]:
+    return boundary_check if isinstance(boundary_check, Sequence) else (boundary_check,)
+
+
+def _atomic(operation: str) -> Callable[..., Tensor]:
+    def apply(pointer: Any, val: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> Tensor:
+        del scope
+        return atomics.read_modify_write(operation, pointer, val, mask, sem)
+
+    return apply
+
+
+def _atomic_cas(pointer: Any, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Tensor:
+    del scope
+    return atomics.compare_and_swap(pointer, cmp, val, sem)
+
+
+def _dot(
+    input: Any,
+    other: Any,
+    acc: Any = None,
+    input_precision: str | None = None,
+    allow_tf32: bool | None = None,
+    max_num_imprecise_acc: Any = None,
+    out_dtype: Any = None,
+) -> Tensor:
+    del max_num_imprecise_acc
+    if input_precision is None and allow_tf32:
+        input_precision = "tf32"
+    return dot(input, other, acc, input_precision=input_precision, out_dtype=out_dtype)
+
+
+def _propagates(choice: Any) -> bool:
+    return getattr(choice, "name", "NONE") == "ALL"
+
+
+def _maximum(x: Any, y: Any, propagate_nan: Any = None) -> Tensor:
+    return arithmetic.greatest(x, y, _propagates(propagate_nan))
+
+
+def _minimum(x: Any, y: Any, propagate_nan: Any = None) -> Tensor:
+    return arithmetic.least(x, y, _propagates(propagate_nan))
+
+
+def _clamp(x: Any, min: Any, max: Any, propagate_nan: Any = None) -> Tensor:
+    nan = _propagates(propagate_nan)
+    return arithmetic.least(arithmetic.greatest(x, min, nan), max, nan)
+
+
+def cdiv(x: Any, div: Any) -> Any:
+    """`x / div`, rounded up."""
+    return (x + (div - 1)) // div
+
+
+def _reshape(x: Any, *shape: Any, can_reorder: bool = False) -> Any:
+    del can_reorder
+    return shapes.reshape(as_tensor(x) if is_number(x) else x, flat_shape(shape))
+
+
+def _trans(x: Any, *dims: Any) -> Any:
+    if not dims:
+        if len(x.shape) < 2:
+            raise KernelFault("tl.trans needs a block of at least two axes")
+        dims = (*range(len(x.shape) - 2), len(x.shape) - 1, len(x.shape) - 2)
+    return shapes.permute(x, flat_shape(dims))
+
+
+def _expand_dims(x: Any, axis: Any) -> Any:
+    value = as_tensor(x) if is_number(x) else x
+    for one in sorted(axis) if isinstance(axis, Sequence) else (axis,):
+        value = shapes.expand_dims(value, one)
+    return value
+
+
+def _with_indices(x: Tensor, axis: int | None, combine: Any, keep_dims: bool = False) -> Any:
+    """A reduction of pairs of element and position."""
+    if axis is None:
+        x, place = shapes.reshape(x, (x.numel,)), 0
+    else:
+        place = axis % len(x.shape)
+    index = arange(0, x.shape[place])
+    for other in range(len(x.shape)):
+        if other != place:
+            index = shapes.expand_dims(index, other)
+    return reductions.reduce((x, broadcast_to(index, x.shape)), place, combine, keep_dims)
+
+
+def _promoted(x: Tensor) -> Tensor:
+    promoted: Tensor = cast(x, DTYPES["fp32"]) if x.dtype.name == "bf16" else x
+    return promoted
+
+
+def _hint(name: str) -> Callable[[Any, Any], Any]:
+    def apply(x: Any, values: Any) -> Any:
+        for listener in machine().listeners.hint:
+            listener(name, x, values)
+        return x
+
+    return apply
+
+
+def asserted(condition: Any, message: Any = "", mask: Any = None) -> None:
+    """Raise a fault when the condition fails for a program.
+
+    Raises:
+        KernelFault: It fails; the message names a program.
+    """
+    test = (
+        cast(as_tensor(condition), DTYPES["int1"]) if not is_number(condition) else constant_mask((), bool(condition))
+    )
+    fails = ~test.data
+    if mask is not None:
+        test, lanes = broadcast_pair(test, as_tensor(mask))
+        fails = ~test.data & lanes.data
+    if fails.any():
+        row = int(np.flatnonzero(fails.reshape(len(fails), -1).any(axis=1))[0])
+        now = machine()
+        place = tuple(int(now.program_ids(axis)[row]) for axis in range(3))
+        raise KernelFault(f"assertion failed in program {place}: {message}")
+
+
+def _device_print(prefix: Any, *values: Any, hex: bool = False, **_options: Any) -> None:
+    """Print the values of each active program."""
+    now = machine()
+    ids = [now.program_ids(axis) for axis in range(3)]
+    label = prefix if isinstance(prefix, str) else ""
+    shown = values if isinstance(prefix, str) else (prefix, *values)
+    for row in range(len(now.rows)):
+        parts = [_text(value, row, hex) for value in shown]
+        place = ", ".join(str(int(axis[row])) for axis in ids)
+        sys.stdout.write(f"pid ({place}) {label.strip()} {' '.join(parts)}".rstrip() + "\n")
+
+
+def _text(value: Any, row: int, as_hex: bool) -> str:
+    if isinstance(value, Pointer):
+        value = value.offset
+    if not isinstance(value, Tensor):
+        return hex(value) if as_hex and isinstance(value, int) else str(value)
+    data = value.data[row if value.programs > 1 else 0]
+    formatter: Any = {"int": hex} if as_hex else None
+    return np.array2string(data, threshold=1 << 20, formatter=formatter) if data.ndim else str(data.item())
+
+
+def _static_assert(condition: Any, message: str = "") -> None:
+    if isinstance(condition, Tensor):
+        raise KernelFault("tl.static_assert needs a constant", hint="Use tl.device_assert")
+    if not condition:
+        raise KernelFault(f"static assertion failed: {message}")
+
+
+def _static_print(*values: Any, sep: str = " ", end: str = "\n", **_options: Any) -> None:
+    sys.stdout.write(sep.join(str(value) for value in values) + end)
+
+
+def _builtin_extreme(function: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(*values: Any, **options: Any) -> Any:
+        if all(is_number(value) for value in values) or len(values) == 1:
+            return plain(*values)
+        result = values[0]
+        for value in values[1:]:
+            result = function(result, value, **options)
+        return result
+
+    return apply
+
+
+class _ConstantType(type):
+    """`tl.constexpr`: constants are plain Python values in the engine."""
+
+    def __call__(cls, value: Any) -> Any:
+        return uniform_value(value) if isinstance(value, int) else value
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return not isinstance(value, Tensor | Pointer)
+
+
+class Constant(metaclass=_ConstantType):
+    """`tl.constexpr`."""
+
+
+def _numbers_too(name: str) -> Callable[..., Any]:
+    return lambda x, y, sanitize_overflow=True: OPERATORS[name](as_tensor(x), y)
+
+
+FUNCTIONS: dict[str, Any] = {
+    **DTYPES,
+    **{f"float{bits}": DTYPES[f"fp{bits}"] for bits in (16, 32, 64)},
+    "bfloat16": DTYPES["bf16"],
+    **{f"float8{name[3:]}": dtype for name, dtype in DTYPES.items() if name.startswith("fp8")},
+    "pi32_t": PointerType(DTYPES["int32"]),
+    "pointer_type": PointerType,
+    "const": Constant,
+    "constexpr": Constant,
+    "tensor": Tensor,
+    "range": KernelRange,
+    "static_range": StaticRange,
+    "condition": lambda test, **_options: test,
+    "program_id": program_id,
+    "num_programs": num_programs,
+    "arange": arange,
+    "full": full,
+    "cast": _cast,
+    "to_tensor": as_tensor,
+    "load": _load,
+    "store": _store,
+    **{f"atomic_{operation}": _atomic(operation) for operation in atomics.ATOMICS},
+    "atomic_cas": _atomic_cas,
+    "dot": _dot,
+    "where": arithmetic.select,
+    "add": _numbers_too("add"),
+    "sub": _numbers_too("sub"),
+    "mul": _numbers_too("mul"),
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "clamp": _clamp,
+    "cdiv": cdiv,
+    "abs": arithmetic.abs_,
+    "fma": arithmetic.fused,
+    "fdiv": lambda x, y, ieee_rounding=False: OPERATORS["truediv"](x, y),
+    "umulhi": unsigned_high_product,
+    **LANGUAGE_FUNCTIONS,
+    "broadcast": lambda a, b: broadcast_pair(as_tensor(a), as_tensor(b)),
+    "broadcast_to": lambda x, *shape: broadcast_to(as_tensor(x) if is_number(x) else x, flat_shape(shape)),
+    "expand_dims": _expand_dims,
+    "unsqueeze": _expand_dims,
+    "squeeze": lambda x, dim: shapes.reshape(x, (*x.shape[: dim % len(x.shape)], *x.shape[dim % len(x.shape) + 1 :])),
+    "reshape": _reshape,
+    "view": _reshape,
+    "trans": _trans,
+    "permute": _trans,
+    "join": lambda a, b: shapes.join(as_tensor(a), as_tensor(b)),
+    "split": shapes.split,
+    "cat": lambda a, b, can_reorder=False, **_options: shapes.cat(a, b),
+    "item": lambda x: shapes.reshape(x, ()),
+    "reduce": reductions.reduce,
+    "associative_scan": reductions.scan,
+    "_reduce_with_indices": _with_indices,
+    "_promote_bfloat16_to_float32": _promoted,
+    "histogram": reductions.histogram,
+    "gather": reductions.gather,
+    "make_block_ptr": lambda base, shape, strides, offsets, block_shape, order: blocks.make_block_pointer(
+        base, shape, strides, offsets, block_shape
+    ),
+    "advance": lambda base, offsets: base.advanced(offsets),
+    "make_tensor_descriptor": lambda base, shape, strides, block_shape, padding_option="zero": blocks.make_descriptor(
+        base, shape, strides, block_shape, padding_option
+    ),
+    "load_tensor_descriptor": lambda desc, offsets: desc.load(offsets),
+    "store_tensor_descriptor": lambda desc, offsets, value: desc.store(offsets, value),
+    "debug_barrier": lambda: None,
+    "multiple_of": _hint("multiple_of"),
+    "max_contiguous": _hint("max_contiguous"),
+    "max_constancy": _hint("max_constancy"),
+    "assume": lambda condition: _hint("assume")(condition, True),
+    "static_print": _static_print,
+    "static_assert": _static_assert,
+    "device_print": _device_print,
+    "device_assert": asserted,
+    "builtin_max": _builtin_extreme(_maximum, max),
+    "builtin_min": _builtin_extreme(_minimum, min),
+}
+FUNCTIONS["_experimental_make_tensor_descriptor"] = FUNCTIONS["make_tensor_descriptor"]
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """What `x.name(...)` calls: the function of the language with `x` first."""
+    if name == "to":
+        return _cast
+    if name == "logical_and":
+        return OPERATORS["and"]
+    if name == "logical_or":
+        return OPERATORS["or"]
+    from bragg.debug.foreign import language_function
+
+    found: Callable[..., Any] = language_function(name)
+    return found
+
+
+METHODS.append(_method)

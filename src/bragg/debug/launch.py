@@ -1,0 +1,218 @@
+"""Executes one launch of a kernel: batch after batch of its programs."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bragg.debug import flow
+from bragg.debug.arguments import Arguments, bound
+from bragg.debug.faults import KernelFault
+from bragg.debug.foreign import is_jitted, translated
+from bragg.debug.program import NestedFunction, Program, python_function
+from bragg.debug.state import Listeners, Machine, use
+from bragg.debug.storage import Buffer
+from bragg.errors import BraggError, UsageError
+
+__all__ = ["Launch", "execute"]
+
+# Elements of all blocks of a batch: 64k to 256k keep them in the second-level cache.
+_BATCH_ELEMENTS = 1 << 17
+_FIRST_BATCH = 4
+_MOST_PROGRAMS = 1 << 16
+
+
+@dataclass
+class Launch:
+    """One launch.
+
+    Attributes:
+        kernel: Name of the kernel.
+        program: Its source.
+        grid: Programs along the three axes.
+        arguments: What the host passed, by parameter.
+        buffers: The tensors among them.
+        only: The one program to execute; None: all.
+    """
+
+    kernel: str
+    program: Program
+    grid: tuple[int, int, int]
+    arguments: dict[str, Any]
+    buffers: list[Buffer] = field(default_factory=list)
+    only: tuple[int, int, int] | None = None
+
+    @property
+    def programs(self) -> int:
+        """Of the whole grid."""
+        x, y, z = self.grid
+        return x * y * z
+
+
+Observer = Callable[[Launch], Listeners]
+
+
+def execute(
+    kernel: Any,
+    grid: Any,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    observe: Observer | None = None,
+    only: tuple[int, int, int] | None = None,
+) -> Launch:
+    """Execute a launch.
+
+    Args:
+        kernel: A @triton.jit function, also inside of autotune and heuristics.
+        grid: As Triton takes it.
+        arguments: By position.
+        named: By name, with options of the compiler.
+        observe: Gives who is told of what the kernel does.
+        only: Program to execute instead of all.
+
+    Raises:
+        KernelFault: The kernel does what a GPU cannot compile or survive.
+        UsageError: The launch does not fit the kernel.
+    """
+    jitted, named = _resolved(kernel, arguments, dict(named))
+    function = python_function(jitted)
+    program = Program.of(function)
+    given = bound(inspect.signature(function), arguments, named, function.__name__)
+    launch = Launch(function.__name__, program, _grid(grid, given), given, only=only)
+    converter = Arguments()
+    constants = _constants(jitted)
+    values = {
+        name: translated(value, name) if name in constants else converter.convert(name, value)
+        for name, value in given.items()
+    }
+    launch.buffers = converter.buffers
+    listeners = observe(launch) if observe else Listeners()
+    NestedFunction.now += 1
+    try:
+        _run(launch, program.executable(), values, listeners)
+    finally:
+        converter.copy_back()
+    return launch
+
+
+def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The jitted function inside of autotune and heuristics, and the arguments that they add."""
+    while not is_jitted(kernel):
+        name = type(kernel).__name__
+        if name == "Heuristics":
+            for parameter, heuristic in kernel.values.items():
+                named[parameter] = heuristic({**dict(zip(kernel.arg_names, arguments, strict=False)), **named})
+        elif name == "Autotuner":
+            named.update(_tuned(kernel, arguments, named))
+        else:
+            raise UsageError(f"{kernel!r} is no Triton kernel", hint="Decorate it with @triton.jit")
+        kernel = kernel.fn
+    return kernel, named
+
+
+def _tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """The first configuration: results must not depend on which one is chosen."""
+    tuner.nargs = dict(zip(tuner.arg_names, arguments, strict=False))
+    configs = tuner.configs
+    if tuner.early_config_prune:
+        configs = tuner.early_config_prune(configs, tuner.nargs, **named) or configs
+    config = tuner.best_config = configs[0]
+    everything = {**tuner.nargs, **named, **config.all_kwargs()}
+    if len(tuner.configs) > 1:
+        tuner.pre_hook(everything, reset_only=True)
+    if config.pre_hook is not None:
+        config.pre_hook(everything)
+    chosen: dict[str, Any] = config.all_kwargs()
+    return chosen
+
+
+def _constants(jitted: Any) -> set[str]:
+    """Parameters that are annotated tl.constexpr."""
+    function = python_function(jitted)
+    annotations = getattr(function, "__annotations__", {})
+    return {
+        name
+        for name, annotation in annotations.items()
+        if "constexpr" in (annotation if isinstance(annotation, str) else getattr(annotation, "__name__", ""))
+    }
+
+
+def _grid(grid: Any, given: dict[str, Any]) -> tuple[int, int, int]:
+    if callable(grid):
+        grid = grid(given)
+    extents = list(grid) if isinstance(grid, Sequence) else [grid]
+    if not 1 <= len(extents) <= 3:
+        raise UsageError(f"a grid has one to three axes, not {len(extents)}")
+    padded = [int(extent) for extent in (*extents, 1, 1)[:3]]
+    if min(padded) < 0:
+        raise UsageError(f"a grid of {tuple(padded)} programs")
+    return padded[0], padded[1], padded[2]
+
+
+def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any], listeners: Listeners) -> None:
+    if launch.only is None:
+        numbers = np.arange(launch.programs, dtype=np.int64)
+    else:
+        numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
+    start, size = 0, _FIRST_BATCH
+    while start < len(numbers):
+        machine = Machine(launch.grid, numbers[start : start + size], listeners)
+        _run_batch(launch, machine, executable, values)
+        start += size
+        size = min(max(_BATCH_ELEMENTS // machine.largest_block, 1), _MOST_PROGRAMS)
+
+
+def _linear(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
+    if any(not 0 <= number < extent for number, extent in zip(program, grid, strict=True)):
+        raise UsageError(f"the grid {grid} has no program {program}")
+    return program[0] + grid[0] * (program[1] + grid[1] * program[2])
+
+
+def _run_batch(launch: Launch, machine: Machine, executable: Callable[..., Any], values: dict[str, Any]) -> None:
+    before = use(machine)
+    try:
+        with np.errstate(all="ignore"):
+            executable(**values)
+    except BraggError as error:
+        place = _kernel_place(error)
+        if place and isinstance(error, KernelFault) and not error.line:
+            error.line = place[1]
+            error.message = f"{place[0]}:{place[1]}: {error.message}"
+            error.args = (error.message,)
+        raise error.with_traceback(_without_engine(error.__traceback__)) from None
+    except Exception as error:  # noqa: BLE001 - the kernel is the author's code
+        raise error.with_traceback(_without_engine(error.__traceback__)) from None
+    finally:
+        use(before)
+
+
+def _is_kernel(frame: types.FrameType) -> bool:
+    return frame.f_globals.get("_bragg") is flow
+
+
+def _kernel_place(error: BaseException) -> tuple[str, int] | None:
+    """File and line of the innermost kernel frame that is the author's."""
+    place, trace = None, error.__traceback__
+    while trace:
+        if _is_kernel(trace.tb_frame) and "triton/language/" not in trace.tb_frame.f_code.co_filename:
+            place = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+    return place
+
+
+def _without_engine(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback that leads from the launch to the kernel's line, without the engine's own frames."""
+    kept = []
+    while trace:
+        if _is_kernel(trace.tb_frame):
+            kept.append(trace)
+        trace = trace.tb_next
+    rest: types.TracebackType | None = None
+    for one in reversed(kept):
+        rest = types.TracebackType(rest, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return rest

@@ -1,0 +1,227 @@
+"""Loads and stores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.access import Access
+from bragg.debug.affine import Affine
+from bragg.debug.arithmetic import affine_of, as_tensor
+from bragg.debug.casts import cast
+from bragg.debug.dtypes import DType
+from bragg.debug.faults import KernelFault
+from bragg.debug.shapes import broadcast_to
+from bragg.debug.state import machine
+from bragg.debug.values import UNDEFINED, Pointer, Tensor, lift_array
+
+__all__ = ["checked_mask", "load", "report_taint", "store"]
+
+Array = npt.NDArray[Any]
+
+
+def load(pointer: Any, mask: Any = None, other: Any = None) -> Tensor:
+    """Read a block.
+
+    Args:
+        pointer: Block of pointers.
+        mask: Lanes to read; None: all.
+        other: Value of the lanes that are not read; None leaves them undefined.
+    """
+    where = _pointer(pointer)
+    shape = where.shape
+    machine().largest_block = max(machine().largest_block, where.numel)
+    test = _mask(mask, where)
+    if test is not None and test.shape != shape:
+        shape = np.broadcast_shapes(shape, test.shape)
+        where = broadcast_to(where, shape)
+    report_taint("load", where.offset, test)
+    is_on = None if test is None else checked_constant(test)
+    lanes = None if test is None or is_on else test.data
+    if is_on is False:
+        data: Array = np.zeros((1, *shape), where.element.carrier)
+    else:
+        reachable = checked_mask("load", where, lanes)
+        data = _read(where, reachable)
+        lanes = lanes if lanes is None or reachable is lanes or other is None else reachable
+    return _filled(data, where.element, shape, lanes if is_on is not False else test, other)
+
+
+def checked_constant(test: Tensor) -> bool | None:
+    """True or False for a mask known to be constant; None for any other."""
+    if test.bounds is not None and test.bounds[0] == test.bounds[1]:
+        return bool(test.bounds[0])
+    return None
+
+
+def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other: Any) -> Tensor:
+    """Loaded data with the value, or the taint, of masked lanes."""
+    if mask is None:
+        return Tensor(data, dtype)
+    lanes = mask.data if isinstance(mask, Tensor) else mask
+    lanes = lift_array(lanes, len(shape) + 1)
+    if other is None:
+        if lanes.all():
+            return Tensor(data, dtype)
+        return Tensor(data, dtype, taint=(~lanes).view(np.uint8) * np.uint8(UNDEFINED))
+    filler = broadcast_to(cast(as_tensor(other), dtype), shape)
+    if filler.programs == 1 and filler.taint is None and not filler.data.any() and not np.signbit(filler.data).any():
+        return Tensor(data, dtype)  # Lanes that were not read hold zero.
+    rank = len(shape) + 1
+    taint = None
+    if filler.taint is not None:
+        taint = np.where(lanes, np.uint8(0), lift_array(filler.taint, rank))
+    return Tensor(np.where(lanes, data, filler.data), dtype, taint=taint)
+
+
+def store(pointer: Any, value: Any, mask: Any = None) -> None:
+    """Write a block; where lanes of one statement write the same element, the last program wins."""
+    where = _pointer(pointer)
+    if not where.buffer.writable:
+        raise KernelFault(
+            f"{where.buffer.name} is read-only", hint="Pass an array that may be written, such as NumPy's"
+        )
+    machine().largest_block = max(machine().largest_block, where.numel)
+    machine().writes += 1
+    test = _mask(mask, where)
+    content = cast(as_tensor(value), where.element)
+    shape = np.broadcast_shapes(where.shape, content.shape, () if test is None else test.shape)
+    where, content = broadcast_to(where, shape), broadcast_to(content, shape)
+    test = None if test is None else broadcast_to(test, shape)
+    report_taint("store", where.offset, test)
+    is_on = None if test is None else checked_constant(test)
+    if is_on is False:
+        return
+    lanes = None if test is None or is_on else test.data
+    if content.taint is not None:
+        used = content.taint if lanes is None else content.taint * lift_array(lanes, content.taint.ndim)
+        _tell("store", used)
+    _write(where, content, checked_mask("store", where, lanes))
+
+
+def _pointer(pointer: Any) -> Pointer:
+    if not isinstance(pointer, Pointer):
+        raise KernelFault(f"memory is accessed through pointers, not {pointer!r}", hint="Pass a tensor to the kernel")
+    return pointer
+
+
+def _mask(mask: Any, pointer: Pointer) -> Tensor | None:
+    if mask is None:
+        return None
+    test = as_tensor(mask)
+    if test.dtype.bits != 1:
+        raise KernelFault(f"a mask holds booleans, not {test.dtype}", hint="Compare it: mask != 0")
+    if test.shape and not pointer.shape:
+        raise KernelFault("a single pointer was given a block as its mask", hint="Use a block of pointers")
+    return test
+
+
+def report_taint(use: str, *operands: Tensor | None) -> None:
+    """Tell of addresses and masks that were computed from undefined elements."""
+    for operand in operands:
+        if operand is not None and operand.taint is not None:
+            _tell(use, operand.taint)
+
+
+def _tell(use: str, taint: Array) -> None:
+    if (taint & UNDEFINED).any():
+        for listener in machine().listeners.tainted:
+            listener(use, taint, UNDEFINED)
+
+
+def checked_mask(kind: str, where: Pointer, mask: Array | None, order: str = "") -> Array | None:
+    """The mask without the lanes that are outside of the tensor, after everyone has been told of the access.
+
+    Raises:
+        KernelFault: A lane is outside, and nobody listens.
+    """
+    now = machine()
+    access = Access(kind, where.buffer, where.offset, mask, where.element, order)
+    if not where.buffer.has_inside(_bounds(where.offset)):
+        offsets = where.offset.data
+        outside = where.buffer.outside(offsets)
+        if mask is not None:
+            outside = outside & lift_array(mask, outside.ndim)
+        if outside.any():
+            _tell_outside(access, outside)
+            inside = ~outside
+            mask = inside if mask is None else inside & lift_array(mask, outside.ndim)
+            access = Access(kind, where.buffer, where.offset, mask, where.element, order)
+    for listener in now.listeners.access:
+        listener(access)
+    return mask
+
+
+def _bounds(offset: Tensor) -> tuple[int, int]:
+    """Exact for a closed form, else what is known or found."""
+    if offset.affine is not None:
+        return offset.affine.bounds()
+    return offset.known_bounds()
+
+
+def _tell_outside(access: Access, outside: Array) -> None:
+    listeners = machine().listeners.out_of_bounds
+    if not listeners:
+        lane = np.flatnonzero(outside)[0]
+        offset = int(np.broadcast_to(access.offset.data, outside.shape).reshape(-1)[lane])
+        raise KernelFault(
+            f"out-of-bounds {access.kind} of {access.buffer.name}{list(access.buffer.shape)}: element offset {offset}",
+            hint="bragg check tells which programs and lanes",
+        )
+    for listener in listeners:
+        listener(access, outside)
+
+
+def _prefix(mask: Array, shape: tuple[int, ...]) -> int | None:
+    """How many lanes a mask leaves on when it is the same for all programs and leaves on the first ones; else None."""
+    if len(shape) != 1 or mask.shape != (1, *shape):
+        return None
+    count = int(np.count_nonzero(mask))
+    return count if mask[0, :count].all() else None
+
+
+def _read(where: Pointer, mask: Array | None) -> Array:
+    """Values of the lanes that are on, 0 in the others."""
+    buffer, block, shape = where.buffer, affine_of(where.offset), where.shape
+    if block is not None and min(block.strides, default=0) >= 0:
+        if mask is None:
+            return buffer.read_affine(block, where.element)
+        count = _prefix(mask, shape)
+        if count:
+            data = np.zeros((len(block.base), *shape), where.element.carrier)
+            data[:, :count] = buffer.read_affine(Affine(block.base, block.strides, (count,)), where.element)
+            return data
+    offsets = where.offset.data
+    if mask is None:
+        return buffer.read(offsets, where.element)
+    mask = lift_array(mask, offsets.ndim)
+    if not mask.any():
+        return np.zeros((1, *shape), where.element.carrier)
+    data = buffer.read(np.where(mask, offsets, buffer.low), where.element)
+    return np.where(mask, data, data.dtype.type(0))
+
+
+def _write(where: Pointer, content: Tensor, mask: Array | None) -> None:
+    buffer, block, shape = where.buffer, affine_of(where.offset), where.shape
+    programs = len(machine().rows)
+    if block is not None and min(block.strides, default=0) >= 0:
+        data = content.data
+        if len(block.base) == 1 and len(data) > 1:
+            data = data[-1:] if mask is None else data  # All write one place: the last program wins.
+        if mask is None and buffer.write_affine(block, data, where.element):
+            return
+        count = None if mask is None else _prefix(mask, shape)
+        if count and len(data) <= len(block.base):
+            part = Affine(block.base, block.strides, (count,))
+            if buffer.write_affine(part, data[:, :count], where.element):
+                return
+    full = (programs, *shape)
+    offsets = np.broadcast_to(where.offset.data, full)
+    values = np.broadcast_to(content.data, full)
+    if mask is None:
+        buffer.write(offsets, values, where.element)
+        return
+    lanes = np.broadcast_to(lift_array(mask, len(full)), full)
+    buffer.write(offsets[lanes], values[lanes], where.element)

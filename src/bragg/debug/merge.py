@@ -1,0 +1,137 @@
+"""Values of some of the programs: taking them out, and putting them together again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.affine import Affine
+from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.promotion import is_number
+from bragg.debug.values import Operators, Pointer, Tensor, lift_array, scalar
+
+__all__ = ["UNSET", "Unset", "merged", "narrowed"]
+
+Array = npt.NDArray[Any]
+Parts = Sequence[tuple[Array, Any]]
+
+
+class Unset(Operators):
+    """The value of a name that has none yet, or not on every way that leads here."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<not assigned on every way>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise KernelFault("a name is used that is not assigned on every way here", hint="Assign it before the `if`")
+
+
+UNSET = Unset()
+
+
+def narrowed(value: Any, positions: Array) -> Any:
+    """A value for some of the active programs."""
+    if isinstance(value, Tensor | Pointer):
+        return value.rows(positions)
+    if type(value) is tuple:
+        return tuple(narrowed(part, positions) for part in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and hasattr(value, "is_kernel_value"):
+        fields = {field.name: narrowed(getattr(value, field.name), positions) for field in dataclasses.fields(value)}
+        return type(value)(**fields)
+    return value
+
+
+def merged(parts: Parts, count: int) -> Any:
+    """One value from those of groups of programs.
+
+    Args:
+        parts: Positions of each group among the programs that meet, ascending, and its value.
+        count: Programs that meet.
+
+    Raises:
+        KernelFault: The values differ in type or shape.
+        Unsupported: Pointers into different tensors.
+    """
+    values = [value for _, value in parts]
+    first = values[0]
+    if all(value is first for value in values) and not _is_per_program(first):
+        return first
+    if any(value is UNSET for value in values):
+        return UNSET
+    if any(isinstance(value, Tensor) or is_number(value) for value in values):
+        if all(is_number(value) and value == first and type(value) is type(first) for value in values):
+            return first
+        tensors = [(rows, scalar(value) if is_number(value) else value) for rows, value in parts]
+        return _merged_tensors(tensors, count)
+    if isinstance(first, Pointer):
+        if any(not isinstance(value, Pointer) or value.buffer is not first.buffer for value in values):
+            raise Unsupported(
+                "a name holds pointers into different tensors in different programs",
+                hint="Load on both ways and choose between the values",
+            )
+        return first.moved(_merged_tensors([(rows, value.offset) for rows, value in parts], count))
+    if type(first) is tuple:
+        return tuple(merged([(rows, value[k]) for rows, value in parts], count) for k in range(len(first)))
+    if hasattr(first, "is_kernel_value"):
+        names = [field.name for field in dataclasses.fields(first)]
+        return type(first)(**{n: merged([(rows, getattr(v, n)) for rows, v in parts], count) for n in names})
+    if all(value == first for value in values):
+        return first
+    raise KernelFault(f"a name holds {first!r} in some programs and {values[-1]!r} in others")
+
+
+def _is_per_program(value: Any) -> bool:
+    return isinstance(value, Tensor | Pointer) and value.programs > 1
+
+
+def _merged_tensors(parts: Sequence[tuple[Array, Tensor]], count: int) -> Tensor:
+    first = parts[0][1]
+    for _, value in parts:
+        if not isinstance(value, Tensor) or value.dtype is not first.dtype or value.shape != first.shape:
+            described = " and ".join(sorted({f"{v.dtype}{list(v.shape)}" for _, v in parts if isinstance(v, Tensor)}))
+            raise KernelFault(
+                f"a name has different types on the ways that meet here ({described}): Triton does not compile that",
+                hint="Convert the values to one type",
+            )
+    taint = _merged_taint(parts, count)
+    known = [value.bounds for _, value in parts]
+    bounds = None
+    if all(bound is not None for bound in known):
+        bounds = (min(bound[0] for bound in known if bound), max(bound[1] for bound in known if bound))
+    affine = _merged_affine(parts, count)
+    if affine is not None:
+        return Tensor(None, first.dtype, affine, bounds, taint)
+    data = np.empty((count, *first.shape), first.dtype.carrier)
+    for rows, value in parts:
+        data[rows] = value.data
+    return Tensor(data, first.dtype, None, bounds, taint)
+
+
+def _merged_affine(parts: Sequence[tuple[Array, Tensor]], count: int) -> Affine | None:
+    first = parts[0][1].affine
+    if first is None:
+        return None
+    base = np.empty(count, np.int64)
+    for rows, value in parts:
+        if value.affine is None or value.affine.strides != first.strides:
+            return None
+        base[rows] = value.affine.base
+    return Affine(base, first.strides, first.shape)
+
+
+def _merged_taint(parts: Sequence[tuple[Array, Tensor]], count: int) -> Array | None:
+    if all(value.taint is None for _, value in parts):
+        return None
+    taint = np.zeros((count, *parts[0][1].shape), np.uint8)
+    for rows, value in parts:
+        if value.taint is not None:
+            taint[rows] = lift_array(value.taint, taint.ndim)
+    return taint

@@ -1,0 +1,98 @@
+"""What the engine is doing right now: the programs of the batch and who listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.faults import KernelFault
+
+if TYPE_CHECKING:
+    from bragg.debug.access import Access
+
+__all__ = ["Listeners", "Machine", "machine", "use"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass
+class Listeners:
+    """Who is told of what a kernel does; empty lists cost nothing.
+
+    Attributes:
+        access: Of every load, store and atomic, before it happens.
+        out_of_bounds: Of lanes outside their tensor; (access, lanes outside).
+        tainted: Of a use of elements that must not be used; (use, taint, bit).
+        division: Of integer divisions; (divisor, lanes).
+        result: Of every floating result of an operation; (inputs, result).
+        hint: Of multiple_of and the like; (name, value, promised).
+        block_logic: Of `and` and `or` on blocks.
+        synchronised: Of an atomic with acquire or release; (access).
+    """
+
+    access: list[Callable[[Access], None]] = field(default_factory=list)
+    out_of_bounds: list[Callable[[Access, Array], None]] = field(default_factory=list)
+    tainted: list[Callable[[str, Array, int], None]] = field(default_factory=list)
+    division: list[Callable[[Any], None]] = field(default_factory=list)
+    result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
+    hint: list[Callable[[str, Any, Any], None]] = field(default_factory=list)
+    differs: list[Callable[[str, str], None]] = field(default_factory=list)
+
+
+class Machine:
+    """One batch of programs at a point of the kernel.
+
+    Attributes:
+        grid: Programs along the three axes.
+        linear: int64 [batch]: number of each program of the batch, axis 0 fastest.
+        rows: intp [active]: positions in the batch that execute the current statement, ascending.
+        listeners: Who is told.
+        largest_block: Most elements of a block that was loaded or stored; sizes the next batch.
+    """
+
+    def __init__(self, grid: tuple[int, int, int], linear: Array, listeners: Listeners) -> None:
+        self.grid = grid
+        self.linear = linear
+        self.rows: Array = np.arange(len(linear))
+        self.listeners = listeners
+        self.largest_block = 1
+        self.turn: Callable[[], None] | None = None
+        self.writes = 0
+        self.print_limit = 0
+
+    @property
+    def active_programs(self) -> Array:
+        """int64 [active]: linear numbers of the programs that execute the current statement."""
+        return self.linear if len(self.rows) == len(self.linear) else self.linear[self.rows]
+
+    def program_ids(self, axis: int) -> Array:
+        """int32 [active]."""
+        x, y, _ = self.grid
+        linear = self.active_programs
+        numbers = (linear % x, linear // x % y, linear // (x * y))[axis]
+        return numbers.astype(np.int32)
+
+
+_machine: Machine | None = None
+
+
+def machine() -> Machine:
+    """The machine that executes the current kernel.
+
+    Raises:
+        KernelFault: No kernel is being executed.
+    """
+    if _machine is None:
+        raise KernelFault("a function of triton.language was called outside of a kernel")
+    return _machine
+
+
+def use(new: Machine | None) -> Machine | None:
+    """Make a machine the current one; returns the one before."""
+    global _machine
+    before, _machine = _machine, new
+    return before

@@ -1,0 +1,333 @@
+"""Values of kernels: tensors and pointers of all programs of a batch at once.
+
+Axis 0 of every array counts programs; a size of 1 there means that all programs agree. The other axes are the block's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.affine import Affine
+from bragg.debug.dtypes import DTYPES, DType, PointerType
+from bragg.debug.faults import KernelFault
+
+if TYPE_CHECKING:
+    from bragg.debug.storage import Buffer
+
+__all__ = [
+    "OVERFLOWN",
+    "UNDEFINED",
+    "Bounds",
+    "Operators",
+    "Pointer",
+    "Tensor",
+    "TypeOfBlock",
+    "full_range",
+    "merged_taint",
+    "scalar",
+    "uniform_value",
+]
+
+Array = npt.NDArray[Any]
+Bounds = tuple[int, int] | None
+
+# Bits of a taint: why an element must not be used.
+UNDEFINED = 1
+OVERFLOWN = 2
+
+# Filled in by `bragg.debug.arithmetic` and `bragg.debug.language`, which need the classes below.
+OPERATORS: dict[str, Callable[..., Any]] = {}
+METHODS: list[Callable[[str], Any]] = []
+
+
+class Operators:
+    """Python's operators, with the meaning that Triton gives them."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> NoReturn:
+        raise KernelFault(
+            "a value that is known only when the kernel runs was used where Triton needs one at compile time",
+            hint="Make it a tl.constexpr, or use & | ~ and tl.where",
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        raise KernelFault("a tensor cannot be iterated over in a kernel", hint="Use tl.split or a reduction")
+
+    def __index__(self) -> NoReturn:
+        raise KernelFault(
+            "Triton needs a constant here, and got a value that is known only when the kernel runs",
+            hint="Annotate it: name: tl.constexpr = ...",
+        )
+
+
+def _operator(name: str, swapped: bool) -> Callable[..., Any]:
+    if swapped:
+        return lambda self, other: OPERATORS[name](other, self)
+    return lambda self, *other: OPERATORS[name](self, *other)
+
+
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift")
+for _name in _BINARY:
+    setattr(Operators, f"__{_name}__", _operator(_name, swapped=False))
+    setattr(Operators, f"__r{_name}__", _operator(_name, swapped=True))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "pos", "getitem"):
+    setattr(Operators, f"__{_name}__", _operator(_name, swapped=False))
+
+
+@dataclass(frozen=True)
+class TypeOfBlock:
+    """What `x.type` gives: element type and shape."""
+
+    scalar: DType | PointerType
+    shape: tuple[int, ...]
+
+    @property
+    def element_ty(self) -> Any:
+        """The type of one element; for a pointer to one value, of what it points to."""
+        is_one_pointer = isinstance(self.scalar, PointerType) and not self.shape
+        return self.scalar.element_ty if is_one_pointer else self.scalar
+
+    def is_block(self) -> bool:
+        """More than a single value."""
+        return bool(self.shape)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.scalar, name)
+
+
+class Shape(tuple[int, ...]):
+    """A shape as kernels see it: it also joins with lists."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Shape:
+        return Shape((*self, *other))
+
+    def __radd__(self, other: Any) -> Shape:
+        return Shape((*other, *self))
+
+    def __getitem__(self, key: Any) -> Any:
+        part = tuple.__getitem__(self, key)
+        return Shape(part) if isinstance(key, slice) else part
+
+
+class Tensor(Operators):
+    """Numbers of one type.
+
+    Args:
+        data: [programs or 1, *block]; None when `affine` says it all.
+        dtype: Type of the elements; `data` has its carrier.
+        affine: The closed form of an integer block, where it is known.
+        bounds: Least and greatest element of integers and booleans, not necessarily reached; None: unknown.
+        taint: uint8, broadcasts to `data`: bits of elements that must not be used; None: no such element.
+    """
+
+    __slots__ = ("_data", "affine", "bounds", "dtype", "taint")
+
+    def __init__(
+        self,
+        data: Array | None,
+        dtype: DType,
+        affine: Affine | None = None,
+        bounds: Bounds = None,
+        taint: Array | None = None,
+    ) -> None:
+        self._data = data
+        self.dtype = dtype
+        self.affine = affine
+        self.bounds = bounds
+        self.taint = taint
+
+    @property
+    def data(self) -> Array:
+        """All elements: [programs or 1, *block]."""
+        if self._data is None:
+            assert self.affine is not None
+            self._data = self.affine.array(self.dtype.carrier)
+        return self._data
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the block; empty for a single value."""
+        return Shape(self._data.shape[1:] if self._data is not None else self.affine.shape)  # type: ignore[union-attr]
+
+    @property
+    def programs(self) -> int:
+        """Size of axis 0."""
+        return self._data.shape[0] if self._data is not None else len(self.affine.base)  # type: ignore[union-attr]
+
+    @property
+    def type(self) -> TypeOfBlock:
+        """Element type and shape."""
+        return TypeOfBlock(self.dtype, self.shape)
+
+    @property
+    def numel(self) -> int:
+        """Elements of the block."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def known_bounds(self) -> tuple[int, int]:
+        """Least and greatest element of an integer tensor, looked up if need be."""
+        if self.bounds is None:
+            data = self.data
+            self.bounds = (int(data.min()), int(data.max())) if data.size else (0, 0)
+        return self.bounds
+
+    def rows(self, positions: Array) -> Tensor:
+        """The same values for some of the programs."""
+        if self.programs == 1:
+            return self
+        taint = self.taint
+        if taint is not None and len(taint) > 1:
+            taint = taint[positions]
+        if self._data is None and self.affine is not None:
+            return Tensor(None, self.dtype, self.affine.rows(positions), self.bounds, taint)
+        affine = self.affine.rows(positions) if self.affine is not None else None
+        return Tensor(self.data[positions], self.dtype, affine, self.bounds, taint)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        method = METHODS[0](name)
+        return lambda *args, **kwargs: method(self, *args, **kwargs)
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802
+        """The transposed block."""
+        transposed: Tensor = METHODS[0]("trans")(self)
+        return transposed
+
+    def __repr__(self) -> str:
+        data = self.data[0] if self.programs == 1 else self.data
+        per_program = "" if self.programs == 1 else f", {self.programs} programs"
+        return f"{self.dtype}{list(self.shape)}{per_program}: {np.array2string(data, threshold=64, precision=6)}"
+
+
+class Pointer(Operators):
+    """Addresses of elements: a buffer and offsets in it, so an address always knows the tensor it belongs to.
+
+    Args:
+        buffer: The tensor pointed into.
+        offset: int64 elements from its first one.
+        element: Type that is read and written.
+    """
+
+    __slots__ = ("buffer", "element", "offset")
+
+    def __init__(self, buffer: Buffer, offset: Tensor, element: DType) -> None:
+        self.buffer = buffer
+        self.offset = offset
+        self.element = element
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the block of pointers."""
+        return self.offset.shape
+
+    @property
+    def programs(self) -> int:
+        """Size of axis 0."""
+        return self.offset.programs
+
+    @property
+    def dtype(self) -> PointerType:
+        """Pointer to the element type."""
+        return PointerType(self.element)
+
+    @property
+    def type(self) -> TypeOfBlock:
+        """Element type and shape."""
+        return TypeOfBlock(self.dtype, self.shape)
+
+    @property
+    def numel(self) -> int:
+        """Pointers in the block."""
+        return self.offset.numel
+
+    def moved(self, offset: Tensor) -> Pointer:
+        """A pointer into the same tensor."""
+        return Pointer(self.buffer, offset, self.element)
+
+    def rows(self, positions: Array) -> Pointer:
+        """The same pointers for some of the programs."""
+        return self.moved(self.offset.rows(positions))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        method = METHODS[0](name)
+        return lambda *args, **kwargs: method(self, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"pointer into {self.buffer.name} at {self.offset!r}"
+
+
+def scalar(value: bool | float, dtype: DType | None = None) -> Tensor:
+    """A single value that all programs share, of the type Triton gives to such a constant.
+
+    Raises:
+        KernelFault: No integer type holds the number.
+    """
+    if dtype is None:
+        dtype = _type_of_constant(value)
+    data = np.full(1, value, dtype.carrier)
+    if not dtype.is_int():
+        return Tensor(data, dtype)
+    number = int(value)
+    affine = Affine(np.full(1, number, np.int64), (), ()) if number < 2**63 and dtype.bits > 1 else None
+    return Tensor(data, dtype, affine, (number, number))
+
+
+def _type_of_constant(value: bool | float) -> DType:
+    if isinstance(value, bool | np.bool_):
+        return DTYPES["int1"]
+    if isinstance(value, float):
+        size = abs(value)
+        is_float32 = size in (0, float("inf")) or size != size or 2**-126 <= size <= (2 - 2**-23) * 2**127
+        return DTYPES["fp32" if is_float32 else "fp64"]
+    for name, low, high in (("int32", -(2**31), 2**31), ("uint32", 2**31, 2**32), ("int64", -(2**63), 2**63)):
+        if low <= value < high:
+            return DTYPES[name]
+    if 2**63 <= value < 2**64:
+        return DTYPES["uint64"]
+    raise KernelFault(f"no integer type of Triton holds {value}")
+
+
+def full_range(dtype: DType) -> tuple[int, int]:
+    """Bounds that every value of an integer type keeps."""
+    return dtype.limits
+
+
+def merged_taint(*operands: Any) -> Array | None:
+    """The taint of a result: that of all its operands."""
+    taint = None
+    for operand in operands:
+        other = operand.taint if isinstance(operand, Tensor) else None
+        if other is None:
+            continue
+        if taint is None:
+            taint = other
+        else:
+            rank = max(taint.ndim, other.ndim)
+            taint = lift_array(taint, rank) | lift_array(other, rank)
+    return taint
+
+
+def lift_array(data: Array, rank: int) -> Array:
+    """Put axes of one element between the programs and the block until the array has `rank` axes."""
+    missing = rank - data.ndim
+    return data.reshape(data.shape[0], *[1] * missing, *data.shape[1:]) if missing > 0 else data
+
+
+def uniform_value(value: Any) -> Any:
+    """The Python number of a single value that all programs share; anything else as it is."""
+    if isinstance(value, Tensor) and value.programs == 1 and not value.shape:
+        return value.data[0].item()
+    return value
