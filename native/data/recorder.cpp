@@ -217,13 +217,24 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         session.count(event.python, MetricGroup::Sample, duration_ns);
       });
       return;
+    case EventKind::Mark:
+    case EventKind::Range:
+      for_sessions(event.mask, [&](Session& session) {
+        ++session.counters.markers;
+        const NodeId node = session.options().python_context ? event.python : event.shadow;
+        session.count(node, MetricGroup::Marker, duration_ns);
+        if (!session.options().trace) return;
+        const uint32_t track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
+        session.keep({event.start_ns, duration_ns, node, track, 0});
+      });
+      return;
   }
 }
 
 void Recorder::take_device_event(const DeviceEvent& event) {
   const Launch* known = launches_.take(event.correlation);
   const Launch launch =
-      known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.active.load())};
+      known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.existing.load())};
   const FrameId frame = device_frame(event);
   const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
   for_sessions(launch.mask, [&](Session& session) {
@@ -270,6 +281,15 @@ uint32_t Recorder::host_track(ThreadContext& thread) {
   return thread.track;
 }
 
+// Of the whole process: a reader spreads ranges that overlap over several lanes.
+uint32_t Recorder::range_track() {
+  if (range_track_ == kNone) {
+    range_track_ = static_cast<uint32_t>(tracks_.size());
+    tracks_.push_back({TrackKind::Ranges, kNone, kNone, 0, FrameTable::instance().intern_string("ranges")});
+  }
+  return range_track_;
+}
+
 uint32_t Recorder::stream_track(const DeviceEvent& event) {
   const auto [found, is_new] =
       stream_tracks_.try_emplace({event.device, event.context, event.stream}, static_cast<uint32_t>(tracks_.size()));
@@ -310,6 +330,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("sets", counters.sets)
       .put("scopes", counters.scopes)
       .put("samples", counters.samples)
+      .put("markers", counters.markers)
       .put("unattributed_records", counters.unattributed)
       .put("bad_timestamps", counters.bad_timestamps)
       .put("dropped_events", totals.dropped_events - session.dropped_events_before)
@@ -358,6 +379,7 @@ void Recorder::after_fork_in_child() {
   cuda_backend::after_fork_in_child();
   launches_.clear();
   tracks_.clear();
+  range_track_ = kNone;
   stream_tracks_.clear();
   ThreadRegistry::instance().keep_only(ThreadContext::current_if_any());
   after_fork_in_parent();

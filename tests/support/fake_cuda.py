@@ -155,4 +155,5 @@ def environment(directory: Path, settings: Mapping[str, object] | None = None) -
     inherited = os.environ.get("LD_LIBRARY_PATH")
     path = f"{directory}:{inherited}" if inherited else str(directory)
     fakes = {f"BRAGG_FAKE_{name}": str(value) for name, value in (settings or {}).items()}
-    return {"LD_LIBRARY_PATH": path, "BRAGG_FAKES_DIR": str(directory), **fakes}
+    found = {"LD_LIBRARY_PATH": path, "BRAGG_CUPTI_DIR": str(directory), "BRAGG_FAKES_DIR": str(directory)}
+    return {**found, **fakes}

@@ -11,7 +11,11 @@ namespace {
 
 constexpr uint32_t kDefaultStreamId = 7;
 
-thread_local std::vector<cuda::Context> context_stack;
+// Never destroyed: a tool may come at process exit, after the main thread's destructors.
+std::vector<cuda::Context>& context_stack() {
+  thread_local auto* stack = new std::vector<cuda::Context>;
+  return *stack;
+}
 
 struct Contexts {
   std::mutex mutex;
@@ -63,7 +67,7 @@ int32_t attribute_of_h200(cuda::DeviceAttribute attribute) {
 
 }  // namespace
 
-cuda::Context current_context() noexcept { return context_stack.empty() ? nullptr : context_stack.back(); }
+cuda::Context current_context() noexcept { return context_stack().empty() ? nullptr : context_stack().back(); }
 
 FAKE_CUDA(cuDeviceGetCount)(int32_t* count) {
   return driver_call(call_site("cuDeviceGetCount"), [&](ApiCall&) {
@@ -135,7 +139,7 @@ FAKE_CUDA(cuCtxCreate_v2)(cuda::Context* context, uint32_t, cuda::Device device)
       const std::lock_guard lock(contexts().mutex);
       *context = add_context(contexts(), static_cast<uint32_t>(device));
     }
-    context_stack.push_back(*context);
+    context_stack().push_back(*context);
     notify_resource(cupti::resource::kContextCreated, *context, nullptr, nullptr);
     return cuda::Result::Success;
   });
@@ -145,15 +149,15 @@ FAKE_CUDA(cuCtxDestroy_v2)(cuda::Context context) {
   return driver_call(call_site("cuCtxDestroy_v2"), [&](ApiCall&) {
     if (context == nullptr) return cuda::Result::InvalidContext;
     notify_resource(cupti::resource::kContextDestroyStarting, context, nullptr, nullptr);
-    std::erase(context_stack, context);
+    std::erase(context_stack(), context);
     return cuda::Result::Success;
   });
 }
 
 FAKE_CUDA(cuCtxSetCurrent)(cuda::Context context) {
   return driver_call(call_site("cuCtxSetCurrent"), [&](ApiCall&) {
-    if (!context_stack.empty()) context_stack.pop_back();
-    if (context != nullptr) context_stack.push_back(context);
+    if (!context_stack().empty()) context_stack().pop_back();
+    if (context != nullptr) context_stack().push_back(context);
     return cuda::Result::Success;
   });
 }
@@ -169,7 +173,7 @@ FAKE_CUDA_IS(cuCtxGetCurrent, CuCtxGetCurrent);
 FAKE_CUDA(cuCtxPushCurrent_v2)(cuda::Context context) {
   return driver_call(call_site("cuCtxPushCurrent_v2"), [&](ApiCall&) {
     if (context == nullptr) return cuda::Result::InvalidContext;
-    context_stack.push_back(context);
+    context_stack().push_back(context);
     return cuda::Result::Success;
   });
 }
@@ -179,7 +183,7 @@ FAKE_CUDA(cuCtxPopCurrent_v2)(cuda::Context* context) {
   return driver_call(call_site("cuCtxPopCurrent_v2"), [&](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
     if (context != nullptr) *context = call.context;
-    context_stack.pop_back();
+    context_stack().pop_back();
     return cuda::Result::Success;
   });
 }

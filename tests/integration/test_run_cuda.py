@@ -1,0 +1,328 @@
+"""GPU programs, recorded through the fake driver and the fake CUPTI: the core's own path from dlopen to the profile."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+from bragg import load
+from bragg.model import FrameKind, Profile, TrackKind
+from tests.support import fake_cuda
+
+SUPPORT = Path(fake_cuda.__file__).parent
+START = """
+import bragg
+from fake_cuda import Copy, FakeCuda
+gpu = FakeCuda()
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What `bragg run` left: its exit code and talk, and the profiles, the main process's first."""
+
+    exit_code: int
+    talk: str
+    profiles: list[Profile]
+
+    @property
+    def main(self) -> Profile:
+        return self.profiles[0]
+
+
+Record = Callable[..., Run]
+
+
+@pytest.fixture
+def record(tmp_path: Path, fakes_directory: Path) -> Record:
+    """Runs a program under `bragg run`, by default Python with `gpu`, a fake device.
+
+    Keyword arguments in capitals are settings of the fakes, the others options of `bragg run`.
+    """
+
+    def run(body: str, start: str = START, command: list[str] | None = None, **options: object) -> Run:
+        script = tmp_path / "program.py"
+        script.write_text(start + dedent(body))
+        settings = {name: value for name, value in options.items() if name.isupper()}
+        wishes = {"backend": "cuda", "context": "shadow", "output": tmp_path / "out.bragg"}
+        wishes |= {name: value for name, value in options.items() if not name.isupper()}
+        flags = [f"--{name.replace('_', '-')}={value}" for name, value in wishes.items()]
+        environ = {**os.environ, **fake_cuda.environment(fakes_directory, settings), "PYTHONPATH": str(SUPPORT)}
+        argv = [sys.executable, "-m", "bragg", "run", *flags, *(command or [str(script)])]
+        done = subprocess.run(argv, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        paths = sorted(tmp_path.glob("out*.bragg"), key=lambda path: (len(path.name), path.name))
+        return Run(done.returncode, done.stderr, [load(path) for path in paths])
+
+    return run
+
+
+def kernels(profile: Profile) -> dict[str, int]:
+    """Launches by path of names, below the root."""
+    tree, counts = profile.tree, profile.own("gpu_count")
+    nodes = np.flatnonzero((tree.kind == FrameKind.KERNEL) | (tree.kind == FrameKind.MEMORY))
+    names = {node: "/".join(tree.frames.name[tree.frame[step]] for step in tree.path(node)[1:]) for node in nodes}
+    return {name: sum(int(counts[node]) for node in nodes if names[node] == name) for name in names.values()}
+
+
+def statistics(run: Run) -> dict[str, int]:
+    return {str(name): int(value) for name, value in run.main.meta["statistics"].items()}
+
+
+def test_kernels_copies_and_sets_are_counted_under_their_scopes(record: Record) -> None:
+    run = record(
+        """
+        with bragg.scope("forward"):
+            for _ in range(30): gpu.launch("matmul")
+            with bragg.scope("load"):
+                for _ in range(5): gpu.copy(Copy.HOST_TO_DEVICE, 4096)
+        for _ in range(7): gpu.set_memory(64)
+        gpu.synchronize()
+        """
+    )
+    assert kernels(run.main) == {"forward/matmul": 30, "forward/load/copy HtoD": 5, "set": 7}
+    assert run.main.inclusive("gpu_bytes")[0] == 5 * 4096 + 7 * 64
+    assert run.main.meta["cuda"]["state"] == "attached"
+    assert statistics(run)["unattributed_records"] == 0
+
+
+def test_times_are_those_of_the_device(record: Record) -> None:
+    run = record(
+        """
+        gpu.set_kernel_ns("long", 5_000_000)
+        for _ in range(3): gpu.launch("long")
+        gpu.synchronize()
+        """,
+        VARY_NS=0,
+    )
+    node = int(np.argmax(run.main.tree.kind == FrameKind.KERNEL))
+    assert run.main.own("gpu_time")[node] == 15_000_000
+    assert run.main.own("gpu_time_min")[node] == run.main.own("gpu_time_max")[node] == 5_000_000
+    assert run.main.meta["gpu_busy_ns"] == {"0": 15_000_000}
+
+
+@pytest.mark.parametrize("version", ["12.4", "12.6", "12.8", "12.9", "13.0", "13.1", "13.3", "13.5"])
+def test_every_release_of_cupti_is_read(record: Record, version: str) -> None:
+    run = record(
+        """
+        for _ in range(10_000): gpu.launch("k", grid=(7, 2, 1), block=(64, 1, 1))
+        gpu.copy(Copy.DEVICE_TO_HOST, 10)
+        gpu.synchronize()
+        """,
+        CUPTI_VERSION=version,
+    )
+    assert kernels(run.main) == {"k": 10_000, "copy DtoH": 1}
+    assert run.main.meta["cuda"]["unread_bytes"] == 0
+    configurations = run.main.kernels
+    assert (configurations.grid_x[0], configurations.grid_y[0], configurations.block_x[0]) == (7, 2, 64)
+
+
+def test_python_call_paths_lead_to_kernels(record: Record) -> None:
+    run = record(
+        """
+        def layer():
+            gpu.launch("matmul")
+        def model():
+            with bragg.scope("block"):
+                for _ in range(4): layer()
+        model()
+        gpu.synchronize()
+        """,
+        context="python",
+    )
+    path = "<module>/model/block/model/layer/FakeCuda.launch/FakeCuda.call/matmul"
+    assert kernels(run.main) == {path if sys.version_info >= (3, 11) else path.replace("FakeCuda.", ""): 4}
+
+
+def test_a_trace_has_a_lane_for_every_stream_and_device_and_flows_from_launch_to_kernel(record: Record) -> None:
+    run = record(
+        """
+        for device in (0, 1):
+            gpu.use_device(device)
+            for stream in (gpu.stream(), gpu.stream()):
+                for _ in range(6): gpu.launch("k", stream)
+            gpu.synchronize()
+        """,
+        data="trace",
+        DEVICES=2,
+    )
+    profile = run.main
+    on_gpu = profile.tracks.kind[profile.slices.track] == TrackKind.GPU_STREAM
+    lanes, counts = np.unique(profile.slices.track[on_gpu], return_counts=True)
+    assert counts.tolist() == [6, 6, 6, 6]
+    assert sorted(profile.tracks.device[lanes].tolist()) == [0, 0, 1, 1]
+    assert len(profile.flows) == 24
+    kernel = profile.tree.kind == FrameKind.KERNEL
+    assert profile.own("gpu_count")[kernel].tolist() == [12, 12]
+    assert profile.tree.frames.device[profile.tree.frame[kernel]].tolist() == [0, 1]
+
+
+def test_graph_replays_are_counted_under_the_scope_of_the_launch(record: Record) -> None:
+    run = record(
+        """
+        stream = gpu.stream()
+        with bragg.scope("capture"), gpu.capture(stream) as graph:
+            for _ in range(20): gpu.launch("node", stream)
+        executable = gpu.instantiate(graph)
+        with bragg.scope("replay"):
+            for _ in range(50): gpu.launch_graph(executable, stream)
+        gpu.synchronize()
+        """
+    )
+    assert kernels(run.main) == {"replay/node": 1000}
+
+
+def test_threads_launch_at_once(record: Record) -> None:
+    run = record(
+        """
+        import threading
+        def work(number):
+            gpu.use_device(0)
+            stream = gpu.stream()
+            with bragg.scope(f"thread {number}"):
+                for _ in range(2000): gpu.launch("k", stream)
+        threads = [threading.Thread(target=work, args=[i]) for i in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        gpu.synchronize()
+        """
+    )
+    assert kernels(run.main) == {f"thread {number}/k": 2000 for number in range(4)}
+    assert statistics(run)["dropped_events"] == 0
+
+
+def test_a_process_that_forks_before_cuda_is_recorded_on_both_sides(record: Record) -> None:
+    run = record(
+        """
+        import os, sys
+        child = os.fork()
+        gpu = FakeCuda()
+        with bragg.scope("parent" if child else "child"):
+            for _ in range(9): gpu.launch("k")
+        gpu.synchronize()
+        if child: sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        start="import bragg\nfrom fake_cuda import FakeCuda\n",
+    )
+    assert run.exit_code == 0
+    assert sorted(path for profile in run.profiles for path in kernels(profile)) == ["child/k", "parent/k"]
+
+
+def test_a_killed_process_loses_nothing_that_was_flushed(record: Record) -> None:
+    run = record(
+        """
+        import os, signal, time
+        with bragg.scope("work"):
+            for _ in range(500): gpu.launch("k")
+            gpu.synchronize()
+        time.sleep(1.5)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        flush_interval=100,
+    )
+    assert run.exit_code == -signal.SIGKILL
+    assert kernels(run.main) == {"work/k": 500}
+    assert not run.main.meta["capture"]["complete"]
+
+
+def test_a_program_without_python_is_recorded(tmp_path: Path, record: Record, fakes_directory: Path) -> None:
+    source = tmp_path / "program.c"
+    source.write_text(
+        """
+        #include <stddef.h>
+        int cuInit(unsigned); int cuDevicePrimaryCtxRetain(void**, int); int cuCtxSetCurrent(void*);
+        int cuModuleGetFunction(void**, void*, const char*); int cuCtxSynchronize(void);
+        int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+        int main(void) {
+          void *context, *kernel;
+          if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 9;
+          cuModuleGetFunction(&kernel, NULL, "native");
+          for (int i = 0; i < 12; ++i) cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+          return cuCtxSynchronize() ? 9 : 5;
+        }
+        """
+    )
+    library = fakes_directory / "libcuda.so.1"
+    subprocess.run(["cc", "-o", tmp_path / "program", source, library], check=True)
+    run = record("", command=["--", str(tmp_path / "program")])
+    assert run.exit_code == 5
+    assert kernels(run.main) == {"native": 12}
+
+
+def test_several_sessions_record_what_ran_while_they_were_active(record: Record, tmp_path: Path) -> None:
+    record(
+        """
+        a = bragg.start("a.bragg", backend="cuda", context="shadow")
+        gpu.launch("both")
+        b = bragg.start("b.bragg", backend="cuda", context="shadow")
+        gpu.launch("both")
+        a.deactivate()
+        gpu.launch("only b")
+        a.activate()
+        gpu.launch("both")
+        bragg.stop(b)
+        gpu.launch("only a")
+        bragg.stop(a)
+        """
+    )
+    assert kernels(load(tmp_path / "a.bragg")) == {"both": 3, "only a": 1}
+    assert kernels(load(tmp_path / "b.bragg")) == {"both": 2, "only b": 1}
+
+
+LAUNCHES = """
+for _ in range(3000): gpu.launch("k")
+gpu.synchronize()
+"""
+
+
+def test_dropped_records_are_counted_and_told(record: Record) -> None:
+    run = record(LAUNCHES, DROP_EVERY=10)
+    assert kernels(run.main)["k"] == 2700
+    assert run.main.meta["cuda"]["dropped_records"] == 300
+
+
+@pytest.mark.parametrize("fault", ["ZERO_TIMESTAMPS_EVERY", "UNKNOWN_END_EVERY", "END_BEFORE_START_EVERY"])
+def test_records_without_an_interval_are_counted_and_not_timed(record: Record, fault: str) -> None:
+    run = record(LAUNCHES, **{fault: 10})
+    assert kernels(run.main)["k"] == 2700
+    assert statistics(run)["bad_timestamps"] == 300
+
+
+def test_records_without_a_launch_are_kept_at_the_root(record: Record) -> None:
+    run = record('with bragg.scope("s"):' + LAUNCHES.replace("\n", "\n    "), ZERO_CORRELATION_EVERY=10)
+    assert kernels(run.main) == {"s/k": 2700, "k": 300}
+    assert statistics(run)["unattributed_records"] == 300
+
+
+def test_records_in_any_order_are_joined(record: Record) -> None:
+    run = record('with bragg.scope("s"):' + LAUNCHES.replace("\n", "\n    "), REORDER_EVERY=3)
+    assert kernels(run.main) == {"s/k": 3000}
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"SLOT_TAKEN": 1, "SLOT_HOLDER": "other-profiler"}, r"another tool holds .* \(other-profiler\)"),
+        ({"FAIL": "cuptiSubscribe=35"}, "no permission to profile"),
+        ({"FAIL": "cuptiActivityEnable=999"}, "CUPTI refused"),
+        ({"FAIL": "cuptiGetVersion=999"}, "999"),
+    ],
+)
+def test_a_backend_that_cannot_attach_says_why_and_scopes_are_recorded(
+    record: Record, settings: dict[str, object], reason: str
+) -> None:
+    run = record('with bragg.scope("s"): gpu.launch("k")', **settings)
+    assert run.exit_code == 4
+    assert run.main.meta["cuda"]["state"] == "failed"
+    assert re.search(reason, run.main.meta["cuda"]["reason"])
+    assert re.search(f"bragg: no GPU times: .*{reason}", run.talk)
+    assert "s" in run.main.tree.frames.name
