@@ -15,6 +15,8 @@ enum class EventKind : uint8_t {
   LaunchEnd,  // its return; trace only
   Scope,      // a scope or operator that ended: [start_ns, end_ns)
   Sample,     // a host sample: end_ns - start_ns is its weight
+  Mark,       // a moment on this thread
+  Range,      // [start_ns, end_ns) of the process: it may have started on another thread, and overlaps what it likes
 };
 
 struct Event {

@@ -47,6 +47,11 @@ FrameId FrameTable::intern_python(std::string_view name, std::string_view file, 
   return intern_locked({FrameKind::Python, intern_string_locked(name), intern_string_locked(file), line, kNone});
 }
 
+void FrameTable::describe(FrameId frame, std::string_view key, std::string_view value) {
+  const std::lock_guard lock(mutex_);
+  attributes_.push_back({frame, intern_string_locked(key), intern_string_locked(value)});
+}
+
 uint32_t FrameTable::string_count() {
   const std::lock_guard lock(mutex_);
   return static_cast<uint32_t>(strings_.size());
@@ -57,9 +62,19 @@ uint32_t FrameTable::frame_count() {
   return static_cast<uint32_t>(frames_.size());
 }
 
+uint32_t FrameTable::attribute_count() {
+  const std::lock_guard lock(mutex_);
+  return static_cast<uint32_t>(attributes_.size());
+}
+
 Frame FrameTable::frame(FrameId id) {
   const std::lock_guard lock(mutex_);
   return frames_[id];
+}
+
+FrameAttribute FrameTable::attribute(uint32_t index) {
+  const std::lock_guard lock(mutex_);
+  return attributes_[index];
 }
 
 std::string_view FrameTable::string(StringId id) {

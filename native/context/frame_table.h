@@ -38,6 +38,13 @@ struct Frame {
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
+// What is known of a frame beside what it is.
+struct FrameAttribute {
+  FrameId frame;
+  StringId key;
+  StringId value;
+};
+
 struct FrameHash {
   size_t operator()(const Frame& frame) const noexcept;
 };
@@ -51,9 +58,13 @@ class FrameTable {
   [[nodiscard]] FrameId intern(FrameKind kind, std::string_view name, uint32_t device = kNone);
   [[nodiscard]] FrameId intern_python(std::string_view name, std::string_view file, uint32_t line);
 
+  void describe(FrameId frame, std::string_view key, std::string_view value);
+
   [[nodiscard]] uint32_t string_count();
   [[nodiscard]] uint32_t frame_count();
+  [[nodiscard]] uint32_t attribute_count();
   [[nodiscard]] Frame frame(FrameId id);
+  [[nodiscard]] FrameAttribute attribute(uint32_t index);
   [[nodiscard]] std::string_view string(StringId id);  // stays valid: strings are never removed
 
   void lock_for_fork() { mutex_.lock(); }
@@ -68,6 +79,7 @@ class FrameTable {
   std::deque<std::string> strings_;
   std::unordered_map<std::string_view, StringId> string_ids_;
   std::deque<Frame> frames_;
+  std::deque<FrameAttribute> attributes_;
   std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
 };
 

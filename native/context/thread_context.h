@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "context/calling_context_tree.h"
+#include "context/clock.h"
 #include "context/event_ring.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
 
 namespace bragg {
 
-// Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source.
-enum class Source : uint8_t { Api, Itt, Nvtx };
+// Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source. Numbers from Nvtx on are
+// its domains, whose ranges interleave too.
+enum class Source : uint32_t { Api, Itt, Nvtx };
 
 // An event belongs to two nodes: one for sessions without and one for sessions with Python call paths.
 struct ContextNodes {
@@ -57,8 +59,17 @@ class ThreadContext {
   uint32_t track = kNone;  // consumer only
   void* last_device_context = nullptr;
   Event open_launch{};          // trace: the driver call this thread is in
-  uint64_t measured_calls = 0;  // every so many are timed to estimate the own overhead
-  std::atomic<uint64_t> own_ns{0};
+  std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
+
+  // Runs `work`, timing one call in 64; the others pay an increment.
+  template <class Work>
+  void measured(Work&& work) noexcept {
+    constexpr uint32_t kMeasureEvery = 64;
+    if (++measured_calls_ % kMeasureEvery != 0) return work();
+    const int64_t start_ns = now_ns();
+    work();
+    own_ns.fetch_add(static_cast<uint64_t>(now_ns() - start_ns) * kMeasureEvery, std::memory_order_relaxed);
+  }
 
  private:
   // The frames an entry was opened in, innermost first. Several, because the innermost may be a helper that has
@@ -66,7 +77,7 @@ class ThreadContext {
   struct OpeningFrames {
     static constexpr uint32_t kCount = 4;
     RawFrame frames[kCount];
-    [[nodiscard]] bool contains(const RawFrame& raw) const noexcept;
+    [[nodiscard]] const RawFrame* find(const RawFrame& raw) const noexcept;  // the same frame, wherever it is by now
   };
   struct Entry {
     ContextNodes nodes;
@@ -79,7 +90,7 @@ class ThreadContext {
     uint64_t hash = 0;
     NodeId node = kNone;
   };
-  static constexpr uint32_t kMaxPathFrames = 256;
+  static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
 
   [[nodiscard]] ContextNodes inherited() const noexcept;
@@ -88,6 +99,7 @@ class ThreadContext {
   void publish(ContextNodes nodes) noexcept;
   void grow() noexcept;
 
+  uint32_t measured_calls_ = 0;
   std::unique_ptr<Entry[]> entries_;
   uint32_t capacity_ = 0;
   uint32_t depth_ = 0;

@@ -20,6 +20,7 @@ enum class ChunkType : uint16_t {
   Slices = 7,
   Kernels = 8,
   End = 9,
+  Attributes = 10,
 };
 
 [[nodiscard]] uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before = 0) noexcept;

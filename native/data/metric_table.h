@@ -12,7 +12,7 @@
 namespace bragg {
 
 // The numbers are part of the capture format (ARCHITECTURE.md).
-enum class MetricGroup : uint32_t { Device = 1, Host = 2, Sample = 3 };
+enum class MetricGroup : uint32_t { Device = 1, Host = 2, Sample = 3, Marker = 4 };
 
 struct MetricRow {
   NodeId node = 0;
@@ -63,7 +63,7 @@ class MetricTable {
   [[nodiscard]] const std::vector<MetricRow>& rows() const { return rows_; }
 
  private:
-  std::array<std::vector<uint32_t>, 3> index_;  // node -> row
+  std::array<std::vector<uint32_t>, 4> index_;  // node -> row
   std::vector<MetricRow> rows_;
   std::vector<bool> is_dirty_;
   std::vector<uint32_t> dirty_;

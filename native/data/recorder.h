@@ -55,6 +55,7 @@ class Recorder {
   void take_device_event(const DeviceEvent& event);
   [[nodiscard]] FrameId device_frame(const DeviceEvent& event);
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);
+  [[nodiscard]] uint32_t range_track();
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
   void flush_due_sessions();
   void update_collecting();
@@ -77,6 +78,7 @@ class Recorder {
   // Consumer side.
   CorrelationMap launches_;
   std::vector<Track> tracks_;
+  uint32_t range_track_ = kNone;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;
   std::unordered_map<const char*, std::pair<std::string, std::map<uint32_t, FrameId>>> kernel_frames_;
   std::array<int64_t, kMaxSessions> next_flush_ns_{};

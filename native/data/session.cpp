@@ -78,10 +78,11 @@ void Session::write_json(std::string_view json) {
   writer_.write(chunk);
 }
 
-// Nodes first, then what they refer to: whatever is added meanwhile has higher ids and waits for the next flush.
+// What refers first, then what it refers to: whatever is added meanwhile has higher ids and waits for the next flush.
 void Session::write_vocabulary(const std::vector<Track>& tracks) {
   const auto& tree = CallingContextTree::instance();
   auto& table = FrameTable::instance();
+  const uint32_t attributes = table.attribute_count();
   const uint32_t nodes = tree.size();
   const uint32_t frames = table.frame_count();
   const uint32_t strings = table.string_count();
@@ -126,10 +127,21 @@ void Session::write_vocabulary(const std::vector<Track>& tracks) {
     chunk.column_of<uint32_t>(rows, [](const Track& track) { return track.name; });
     writer_.write(chunk);
   }
+  if (attributes > attributes_written_) {
+    std::vector<FrameAttribute> rows;
+    for (uint32_t i = attributes_written_; i < attributes; ++i) rows.push_back(table.attribute(i));
+    Chunk chunk(ChunkType::Attributes, attributes - attributes_written_);
+    chunk.number(0);
+    chunk.column_of<uint32_t>(rows, [](const FrameAttribute& row) { return row.frame; });
+    chunk.column_of<uint32_t>(rows, [](const FrameAttribute& row) { return row.key; });
+    chunk.column_of<uint32_t>(rows, [](const FrameAttribute& row) { return row.value; });
+    writer_.write(chunk);
+  }
   strings_written_ = strings;
   frames_written_ = frames;
   nodes_written_ = nodes;
   tracks_written_ = static_cast<uint32_t>(tracks.size());
+  attributes_written_ = attributes;
 }
 
 void Session::write_metrics(const std::vector<MetricRow>& rows) {
@@ -189,7 +201,7 @@ void Session::flush(const std::vector<Track>& tracks, const std::string& statist
 // METRICS snapshots pile up; the live content is small. Trace captures are all live and never rewritten.
 void Session::compact(const std::vector<Track>& tracks, const std::string& statistics) {
   if (!writer_.begin_rewrite()) return;
-  strings_written_ = frames_written_ = nodes_written_ = tracks_written_ = 0;
+  strings_written_ = frames_written_ = nodes_written_ = tracks_written_ = attributes_written_ = 0;
   write_json(options_.meta_json);
   write_vocabulary(tracks);
   write_metrics(metrics_.rows());

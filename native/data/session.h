@@ -26,7 +26,7 @@ struct SessionOptions {
   uint32_t flush_interval_ms = 1000;
 };
 
-enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2 };
+enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2, Ranges = 4 };  // 3: counters, made by readers
 
 struct Track {
   TrackKind kind;
@@ -59,6 +59,7 @@ struct SessionCounters {
   uint64_t sets = 0;
   uint64_t scopes = 0;
   uint64_t samples = 0;
+  uint64_t markers = 0;  // marks and ranges of the process
   uint64_t unattributed = 0;    // device records without a known launch
   uint64_t bad_timestamps = 0;  // device records with no or a reversed interval: counted, not timed
 };
@@ -146,6 +147,7 @@ class Session {
   uint32_t frames_written_ = 0;
   uint32_t nodes_written_ = 0;
   uint32_t tracks_written_ = 0;
+  uint32_t attributes_written_ = 0;
   uint64_t compact_at_bytes_ = 8u << 20;
 };
 

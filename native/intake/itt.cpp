@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -10,29 +9,17 @@
 
 #include "context/recording_state.h"
 #include "context/thread_context.h"
+#include "intake/growing_list.h"
 
 namespace bragg::itt {
 namespace {
 
-// The node called `name` in a list of nodes that are never removed; made if it is not there.
-// Threads: any; no lock, so that a fork never finds it taken.
+// The node called `name`. Threads: any.
 template <class Node>
-Node* find_or_add(std::atomic<Node*>& list, const char* name) noexcept {
-  Node* added = nullptr;
-  const Node* searched = nullptr;  // this node and those behind it have another name
-  Node* first = list.load(std::memory_order_acquire);
-  do {
-    for (Node* node = first; node != searched; node = node->next)
-      if (std::strcmp(node->name, name) == 0) {
-        if (added != nullptr) std::free(const_cast<char*>(added->name));
-        delete added;
-        return node;
-      }
-    searched = first;
-    if (added == nullptr) added = new Node{.name = strdup(name)};
-    added->next = first;
-  } while (!list.compare_exchange_weak(first, added, std::memory_order_acq_rel, std::memory_order_acquire));
-  return added;
+Node* named(std::atomic<Node*>& list, const char* name) noexcept {
+  return find_or_add(
+      list, [name](const Node& node) { return std::strcmp(node.name, name) == 0; },
+      [name] { return NamedNode<Node>(new Node{.name = strdup(name)}); });
 }
 
 std::atomic<Domain*> domains{nullptr};
@@ -40,10 +27,10 @@ std::atomic<Domain*> domains{nullptr};
 // PyTorch asks for the handle at every operator. 16,384 lists: one probe at the few thousand names of a large program.
 constinit std::array<std::atomic<StringHandle*>, 1 << 14> handles{};
 
-Domain* domain_create(const char* name) noexcept { return find_or_add(domains, name); }
+Domain* domain_create(const char* name) noexcept { return named(domains, name); }
 
 StringHandle* string_handle_create(const char* name) noexcept {
-  return find_or_add(handles[std::hash<std::string_view>{}(name) % handles.size()], name);
+  return named(handles[std::hash<std::string_view>{}(name) % handles.size()], name);
 }
 
 FrameId intern_task(const Domain& domain, const StringHandle& handle) {

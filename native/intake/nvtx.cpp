@@ -1,0 +1,259 @@
+#include "intake/nvtx.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "context/clock.h"
+#include "context/recording_state.h"
+#include "context/thread_context.h"
+#include "intake/nvtx_names.h"
+
+namespace bragg::nvtx {
+namespace {
+
+// Pushed ranges
+// -----------------------------------------------------------------------------------------------------------
+
+// The open pushed ranges of this thread in one domain: they nest within their domain only.
+struct Nesting {
+  const Domain* domain;
+  Nesting* next;
+  int32_t depth = 0;
+  // One bit a range, the innermost lowest: whether a session existed when it was pushed, so that its pop takes away
+  // just what that pushed. Ranges open deeper than 64 count as pushed.
+  uint64_t was_pushed = ~uint64_t{0};
+};
+constexpr uint64_t kDeepest = uint64_t{1} << 63;
+constexpr int kError = -1;
+
+// initial-exec: 8 bytes of the static TLS reserve, as in the thread's context.
+[[gnu::tls_model("initial-exec")]] thread_local Nesting* nestings = nullptr;
+
+void free_nestings(void*) {
+  while (nestings != nullptr) delete std::exchange(nestings, nestings->next);
+}
+
+Nesting& add_nesting(const Domain& domain) noexcept {
+  static const pthread_key_t exit_key = [] {
+    pthread_key_t key{};
+    pthread_key_create(&key, free_nestings);
+    return key;
+  }();
+  nestings = new Nesting{.domain = &domain, .next = nestings};
+  pthread_setspecific(exit_key, nestings);
+  return *nestings;
+}
+
+Nesting& nesting_in(const Domain& domain) noexcept {
+  for (Nesting* nesting = nestings; nesting != nullptr; nesting = nesting->next)
+    if (nesting->domain == &domain) return *nesting;
+  return add_nesting(domain);
+}
+
+Source source_of(const Domain& domain) noexcept {
+  return static_cast<Source>(static_cast<uint32_t>(Source::Nvtx) + domain.index);
+}
+
+// The depth of the range, from 0.
+int push(const Domain& domain, const EventAttributes& attributes) noexcept {
+  Nesting& nesting = nesting_in(domain);
+  const bool pushes = recording_state.existing.load(std::memory_order_relaxed) != 0;
+  nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
+  if (pushes) push_context(source_of(domain), pushed_frame(domain, attributes));
+  return nesting.depth++;
+}
+
+int pop(const Domain& domain) noexcept {
+  Nesting& nesting = nesting_in(domain);
+  if (nesting.depth == 0) return kError;
+  const bool pops = (nesting.was_pushed & 1) != 0;
+  nesting.was_pushed = nesting.was_pushed >> 1 | kDeepest;
+  if (pops) pop_context(source_of(domain));
+  return --nesting.depth;
+}
+
+// Marks and started ranges
+// ------------------------------------------------------------------------------------------------
+
+// Where a marker stands, and which sessions it belongs to.
+Event marker_here(EventKind kind, SessionMask mask, FrameId frame) noexcept {
+  auto& tree = CallingContextTree::instance();
+  ContextNodes nodes = ThreadContext::current().here();
+  nodes.python =
+      recording_state.python.load(std::memory_order_relaxed) != 0 ? tree.child(nodes.python, frame) : kRootNode;
+  nodes.shadow = tree.child(nodes.shadow, frame);
+  return {kind, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, now_ns(), 0};
+}
+
+void mark(const Domain& domain, const EventAttributes& attributes) noexcept {
+  const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
+  if (mask == 0) return;
+  Event event = marker_here(EventKind::Mark, mask, marker_frame(domain, attributes));
+  event.end_ns = event.start_ns;
+  ThreadContext::current().record(event);
+}
+
+// Started ranges that have not ended. Threads: any; a range may end on another thread than it started on.
+class OpenRanges {
+ public:
+  // 0: every place that was tried is taken by a range that is still open.
+  [[nodiscard]] uint64_t add(const Event& event) noexcept {
+    for (int tries = 0; tries < kTries; ++tries) {
+      const uint64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
+      Place& place = places_[id % places_.size()];
+      uint64_t expected = kFree;
+      if (!place.id.compare_exchange_strong(expected, kBusy, std::memory_order_acquire, std::memory_order_relaxed))
+        continue;
+      place.event = event;
+      place.id.store(id, std::memory_order_release);
+      return id;
+    }
+    return 0;
+  }
+
+  // False: there is no such range, or it has ended.
+  [[nodiscard]] bool take(uint64_t id, Event& event) noexcept {
+    Place& place = places_[id % places_.size()];
+    if (id <= kBusy ||
+        !place.id.compare_exchange_strong(id, kBusy, std::memory_order_acquire, std::memory_order_relaxed))
+      return false;
+    event = place.event;
+    place.id.store(kFree, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  static constexpr uint64_t kFree = 0, kBusy = 1;
+  // Ids pass over places of ranges that stay open. A program that never ends its ranges fills them.
+  static constexpr int kTries = 64;
+  struct Place {
+    std::atomic<uint64_t> id{kFree};
+    Event event{};
+  };
+  std::atomic<uint64_t> next_id_{kBusy + 1};
+  std::array<Place, 1 << 14> places_{};
+};
+constinit OpenRanges open_ranges;
+
+uint64_t start(const Domain& domain, const EventAttributes& attributes) noexcept {
+  const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
+  if (mask == 0) return 0;
+  const uint64_t id = open_ranges.add(marker_here(EventKind::Range, mask, marker_frame(domain, attributes)));
+  if (id == 0) ThreadContext::current().dropped.fetch_add(1, std::memory_order_relaxed);
+  return id;
+}
+
+void end(uint64_t id) noexcept {
+  Event event{};
+  if (!open_ranges.take(id, event)) return;
+  event.mask &= recording_state.active.load(std::memory_order_relaxed);
+  event.end_ns = now_ns();
+  if (event.mask != 0) ThreadContext::current().record(event);
+}
+
+// Installation
+// ------------------------------------------------------------------------------------------------------------
+
+const EventAttributes& or_none(const EventAttributes* attributes) noexcept {
+  static constexpr EventAttributes none{};
+  return attributes != nullptr ? *attributes : none;
+}
+EventAttributes ascii(const char* text) noexcept { return {.message_type = MessageType::Ascii, .message = text}; }
+EventAttributes unicode(const wchar_t* text) noexcept {
+  return {.message_type = MessageType::Unicode, .message = text};
+}
+std::string_view or_empty(const char* text) noexcept { return text != nullptr ? text : std::string_view(); }
+
+using Attributes = const EventAttributes*;
+using Ascii = const char*;
+using Wide = const wchar_t*;
+using Id = uint64_t;
+
+// A function and its place in its module's array; a place left alone is a call without effect.
+struct Implementation {
+  uint32_t place;
+  Function function;
+
+  template <class Signature>
+  Implementation(uint32_t at, Signature* implemented) : place(at), function(reinterpret_cast<Function>(implemented)) {}
+};
+
+const std::array kCore{
+    Implementation(
+        1, +[](Attributes what) noexcept { mark(default_domain, or_none(what)); }),
+    Implementation(
+        2, +[](Ascii what) noexcept { mark(default_domain, ascii(what)); }),
+    Implementation(
+        3, +[](Wide what) noexcept { mark(default_domain, unicode(what)); }),
+    Implementation(
+        4, +[](Attributes what) noexcept { return start(default_domain, or_none(what)); }),
+    Implementation(
+        5, +[](Ascii what) noexcept { return start(default_domain, ascii(what)); }),
+    Implementation(
+        6, +[](Wide what) noexcept { return start(default_domain, unicode(what)); }),
+    Implementation(
+        7, +[](Id range) noexcept { end(range); }),
+    Implementation(
+        8, +[](Attributes what) noexcept { return push(default_domain, or_none(what)); }),
+    Implementation(
+        9, +[](Ascii what) noexcept { return push(default_domain, ascii(what)); }),
+    Implementation(
+        10, +[](Wide what) noexcept { return push(default_domain, unicode(what)); }),
+    Implementation(
+        11, +[]() noexcept { return pop(default_domain); }),
+    Implementation(
+        12, +[](uint32_t id, Ascii name) noexcept { name_category(default_domain, id, or_empty(name)); }),
+    Implementation(
+        13, +[](uint32_t id, Wide name) noexcept { name_category(default_domain, id, utf8(name)); }),
+};
+
+const std::array kCore2{
+    Implementation(
+        1, +[](Domain* in, Attributes what) noexcept { mark(or_default(in), or_none(what)); }),
+    Implementation(
+        2, +[](Domain* in, Attributes what) noexcept { return start(or_default(in), or_none(what)); }),
+    Implementation(
+        3, +[](Domain*, Id range) noexcept { end(range); }),
+    Implementation(
+        4, +[](Domain* in, Attributes what) noexcept { return push(or_default(in), or_none(what)); }),
+    Implementation(
+        5, +[](Domain* in) noexcept { return pop(or_default(in)); }),
+    Implementation(
+        8, +[](Domain* in, uint32_t id, Ascii name) noexcept { name_category(or_default(in), id, or_empty(name)); }),
+    Implementation(
+        9, +[](Domain* in, uint32_t id, Wide name) noexcept { name_category(or_default(in), id, utf8(name)); }),
+    Implementation(
+        10, +[](Domain* in, Ascii text) noexcept { return register_string(or_default(in), or_empty(text)); }),
+    Implementation(
+        11, +[](Domain* in, Wide text) noexcept { return register_string(or_default(in), utf8(text)); }),
+    Implementation(
+        12, +[](Ascii name) noexcept { return domain_create(or_empty(name)); }),
+    Implementation(
+        13, +[](Wide name) noexcept { return domain_create(utf8(name)); }),
+};
+
+void install(const Callbacks& callbacks, Module module, std::span<const Implementation> implementations) {
+  Function** places = nullptr;
+  uint32_t count = 0;
+  if (callbacks.module_functions(module, &places, &count) == 0) return;
+  for (const auto& [place, function] : implementations)
+    if (place < count) *places[place] = function;
+}
+
+}  // namespace
+}  // namespace bragg::nvtx
+
+int InitializeInjectionNvtx2(bragg::nvtx::GetTable get) noexcept {
+  using namespace bragg::nvtx;
+  if (const auto* version = static_cast<const Version*>(get(Table::Version))) version->set_injection_version(3);
+  const auto* callbacks = static_cast<const Callbacks*>(get(Table::Callbacks));
+  if (callbacks == nullptr) return 0;
+  install(*callbacks, Module::Core, kCore);
+  install(*callbacks, Module::Core2, kCore2);
+  return 1;
+}

@@ -1,0 +1,58 @@
+// The receiving side of NVTX: what every copy of NVTX in a process finds in the library that NVTX_INJECTION64_PATH
+// names. The layouts are those of NVTX 3 on LP64.
+//
+// Pushed ranges are entries of the thread's context. Marks and started ranges need not nest, so they are markers below
+// the context that they were made in. A name is `message` in the default domain and `domain: message` in others. Colour
+// and category describe the name, once; a payload is not read: its type is garbage when it follows a schema.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bragg::nvtx {
+
+struct Domain;   // of our making; NVTX hands the pointer back
+struct Message;  // likewise: a registered string
+
+enum class ColorType : int32_t { Unknown = 0, Argb = 1 };
+enum class MessageType : int32_t { Unknown = 0, Ascii = 1, Unicode = 2, Registered = 3 };
+
+struct EventAttributes {
+  uint16_t version = 2;
+  uint16_t size_bytes = 48;
+  uint32_t category = 0;  // 0: none
+  ColorType color_type = ColorType::Unknown;
+  uint32_t color = 0;
+  int32_t payload_type = 0;
+  int32_t reserved = 0;
+  uint64_t payload = 0;
+  MessageType message_type = MessageType::Unknown;
+  const void* message = nullptr;
+};
+static_assert(sizeof(EventAttributes) == 48 && offsetof(EventAttributes, message) == 40);
+
+enum class Table : uint32_t { Callbacks = 1, Version = 3 };
+using GetTable = const void* (*)(Table);
+
+enum class Module : int32_t { Core = 1, Core2 = 5 };
+using Function = void (*)();
+
+struct Callbacks {
+  size_t size_bytes = sizeof(Callbacks);
+  // Points `functions` to a module's array of places for functions; 0: there is no such module.
+  int (*module_functions)(Module module, Function*** functions, uint32_t* count) = nullptr;
+};
+
+struct Version {
+  size_t size_bytes = sizeof(Version);
+  uint32_t version = 3;
+  uint32_t reserved = 0;
+  void (*set_injection_version)(uint32_t version) = nullptr;
+};
+
+}  // namespace bragg::nvtx
+
+// Called by every copy (the nvtx module, torch, NCCL, XLA, ...) at its first use, each with its own places for
+// functions. Returns 1: the copy calls us from now on. There is no InitializeInjectionNvtxExtension: a tool that has
+// one and declines a payload schema gets no ranges at all from the nvtx module.
+extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(bragg::nvtx::GetTable get) noexcept;
