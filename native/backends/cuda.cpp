@@ -22,7 +22,6 @@ namespace {
 
 constexpr cupti::Kind kKinds[] = {cupti::Kind::ConcurrentKernel, cupti::Kind::Memcpy, cupti::Kind::PeerMemcpy,
                                   cupti::Kind::Memset};
-constexpr uint64_t kMeasureEvery = 64;  // callbacks between two that are timed
 
 // Driver call id -> 1 + index of its name; 0: a call that puts no work on the device.
 constexpr size_t kLaunchCalls = std::size(cupti::launch_calls);
@@ -108,10 +107,7 @@ void on_driver_call(void*, cupti::Domain domain, uint32_t cbid, const void* argu
   const auto& data = *static_cast<const cupti::CallbackData*>(argument);
   ThreadContext& thread = ThreadContext::current();
   if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
-  if (++thread.measured_calls % kMeasureEvery != 0) return note_launch(thread, data, cbid, mask);
-  const int64_t start_ns = now_ns();
-  note_launch(thread, data, cbid, mask);
-  thread.own_ns.fetch_add(static_cast<uint64_t>(now_ns() - start_ns) * kMeasureEvery, std::memory_order_relaxed);
+  thread.measured([&] { note_launch(thread, data, cbid, mask); });
 }
 
 void on_buffer_requested(uint8_t** buffer, size_t* size_bytes, size_t* max_records) {

@@ -195,9 +195,11 @@ ContextNodes ThreadContext::here() noexcept {
   return nodes;
 }
 
-bool ThreadContext::OpeningFrames::contains(const RawFrame& raw) const noexcept {
-  return std::any_of(std::begin(frames), std::end(frames),
-                     [&](const RawFrame& opener) { return opener.frame == raw.frame && opener.code == raw.code; });
+const RawFrame* ThreadContext::OpeningFrames::find(const RawFrame& raw) const noexcept {
+  const auto* found = std::find_if(std::begin(frames), std::end(frames), [&](const RawFrame& opener) {
+    return opener.frame == raw.frame && opener.code == raw.code;
+  });
+  return found != std::end(frames) ? found : nullptr;
 }
 
 NodeId ThreadContext::python_node(NodeId outer) noexcept {
@@ -208,17 +210,17 @@ NodeId ThreadContext::python_node(NodeId outer) noexcept {
   uint64_t hash = 1;
   PythonFrameIterator iterator;
   for (RawFrame raw{}; count < kMaxPathFrames && iterator.next(raw) && raw.frame != root_frame_; ++count) {
-    const RawFrame& opener = opened_in.frames[0];
-    if (count == 0 && raw.frame == opener.frame && raw.instruction_offset == opener.instruction_offset)
-      return outer;  // no Python ran since the entry was opened: an operator inside an operator
+    const RawFrame* opener = opened_in.find(raw);
+    // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
+    if (opener != nullptr && opener->instruction_offset == raw.instruction_offset) break;
     frames[count] = raw;
     hash = mix(mix(hash, address(raw.code)), raw.instruction_offset);
-    if (opened_in.contains(raw)) {
+    if (opener != nullptr) {
       ++count;
       break;
     }
   }
-  if (count == 0) return outer;  // no Python here
+  if (count == 0) return outer;  // no Python since
   if (last_python_thread.load(std::memory_order_relaxed) != this)
     last_python_thread.store(this, std::memory_order_relaxed);
   hash = mix(hash, outer) | 1;
@@ -254,10 +256,14 @@ void ThreadContext::take_back() noexcept {
   lender.store(lenders.empty() ? nullptr : lenders.back(), std::memory_order_release);
 }
 
-void push_context(Source source, FrameId frame) noexcept { ThreadContext::current().push(source, frame); }
+void push_context(Source source, FrameId frame) noexcept {
+  ThreadContext& context = ThreadContext::current();
+  context.measured([&] { context.push(source, frame); });
+}
 
 void pop_context(Source source) noexcept {
-  if (ThreadContext* context = ThreadContext::current_if_any()) context->pop(source);
+  ThreadContext* context = ThreadContext::current_if_any();
+  if (context != nullptr) context->measured([&] { context->pop(source); });
 }
 
 ThreadRegistry& ThreadRegistry::instance() {

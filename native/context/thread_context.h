@@ -58,7 +58,7 @@ class ThreadContext {
   uint32_t system_id = 0;
   uint32_t track = kNone;  // consumer only
   void* last_device_context = nullptr;
-  Event open_launch{};          // trace: the driver call this thread is in
+  Event open_launch{};              // trace: the driver call this thread is in
   std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
 
   // Runs `work`, timing one call in 64; the others pay an increment.
