@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.errors import UsageError
 
-__all__ = ["FORMATS", "Registry"]
+__all__ = ["CHECKERS", "FORMATS", "Registry"]
 
 
 class Registry(Mapping[str, Any]):
@@ -52,5 +52,19 @@ FORMATS = Registry(
         "perfetto": "bragg.formats.perfetto:FORMAT",
         "speedscope": "bragg.formats.speedscope:FORMAT",
         "collapsed": "bragg.formats.collapsed:FORMAT",
+    },
+)
+
+# Each object is a `bragg.debug.checkers.Checker`.
+CHECKERS = Registry(
+    "checker",
+    {
+        "out-of-bounds": "bragg.debug.checkers.bounds:BOUNDS",
+        "data-race": "bragg.debug.checkers.races:RACES",
+        "uninitialised-read": "bragg.debug.checkers.uninitialised:UNINITIALISED",
+        "broken-promise": "bragg.debug.checkers.promises:PROMISES",
+        "integer-overflow": "bragg.debug.checkers.overflow:OVERFLOW",
+        "division-by-zero": "bragg.debug.checkers.division:DIVISION",
+        "portability": "bragg.debug.checkers.portability:PORTABILITY",
     },
 )

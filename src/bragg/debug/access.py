@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bragg.debug.affine import Affine
+from bragg.debug.arithmetic import affine_of
 from bragg.debug.dtypes import DType
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor, lift_array
@@ -16,7 +18,7 @@ from bragg.debug.values import Tensor, lift_array
 if TYPE_CHECKING:
     from bragg.debug.storage import Buffer
 
-__all__ = ["Access"]
+__all__ = ["Access", "prefix"]
 
 Array = npt.NDArray[Any]
 
@@ -31,7 +33,8 @@ class Access:
         offset: int64 elements.
         mask: bool, [programs or 1, *block]; None: every lane.
         dtype: Of what is read or written.
-        order: `relaxed`, `acquire`, `release`, `acq_rel`; empty for loads and stores.
+        order: `relaxed`, `acquire`, `release`, `acq_rel`; empty for loads and stores that are not volatile.
+        value: What a store writes; None for other kinds.
     """
 
     kind: str
@@ -40,6 +43,19 @@ class Access:
     mask: Array | None
     dtype: DType
     order: str = ""
+    value: Tensor | None = None
+
+    @cached_property
+    def closed(self) -> Affine | None:
+        """The lanes that take part in closed form, one base for each active program; None: they have none."""
+        block = affine_of(self.offset)
+        if block is None:
+            return None
+        base = np.broadcast_to(block.base, self.shape[0])
+        if self.mask is None:
+            return Affine(base, block.strides, block.shape)
+        count = prefix(self.mask, block.shape)
+        return Affine(base, block.strides, (count,)) if count else None
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -78,3 +94,11 @@ class Access:
         lanes = int(np.prod(self.shape[1:], dtype=np.int64))
         chosen = np.arange(int(np.prod(self.shape, dtype=np.int64))) if self._chosen is None else self._chosen
         return chosen % max(lanes, 1)
+
+
+def prefix(mask: Array, shape: tuple[int, ...]) -> int | None:
+    """How many lanes a mask leaves on when it is the same for all programs and leaves on the first ones; else None."""
+    if len(shape) != 1 or mask.shape != (1, *shape):
+        return None
+    count = int(np.count_nonzero(mask))
+    return count if mask[0, :count].all() else None

@@ -126,7 +126,42 @@ def _buffer(
 
 # Arguments of a launch that tune the compiler and do not reach the kernel.
 _OPTIONS = frozenset(
-    ["num_warps", "num_stages", "num_ctas", "num_buffers_warp_spec", "num_consumer_groups", "reg_dec_producer", "reg_inc_consumer", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_cluster", "launch_pdl", "debug", "sanitize_overflow", "arch", "warmup", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "allow_flush_denorm", "max_num_imprecise_acc_default", "extern_libs", "instrumentation_mode", "backend_name", "supported_fp8_dtypes", "default_dot_input_precision", "ir_override", "cluster_dims", "minRegAutoWS", "maxRegAutoWS", "pingpongAutoWS", "schedule_hint", "ptx_options", "noinline"]
+    [
+        "num_warps",
+        "num_stages",
+        "num_ctas",
+        "num_buffers_warp_spec",
+        "num_consumer_groups",
+        "reg_dec_producer",
+        "reg_inc_consumer",
+        "maxnreg",
+        "enable_fp_fusion",
+        "launch_cooperative_grid",
+        "launch_cluster",
+        "launch_pdl",
+        "debug",
+        "sanitize_overflow",
+        "arch",
+        "warmup",
+        "waves_per_eu",
+        "matrix_instr_nonkdim",
+        "kpack",
+        "allow_flush_denorm",
+        "max_num_imprecise_acc_default",
+        "extern_libs",
+        "instrumentation_mode",
+        "backend_name",
+        "supported_fp8_dtypes",
+        "default_dot_input_precision",
+        "ir_override",
+        "cluster_dims",
+        "minRegAutoWS",
+        "maxRegAutoWS",
+        "pingpongAutoWS",
+        "schedule_hint",
+        "ptx_options",
+        "noinline",
+    ]
 )
 
 

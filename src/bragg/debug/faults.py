@@ -11,12 +11,22 @@ class KernelFault(BraggError):  # noqa: N818
     """The kernel does what a GPU cannot compile or survive.
 
     Attributes:
-        line: Line of the kernel's file; 0 when unknown.
+        reason: What is wrong, without the place.
+        kernel: Name of the kernel; empty until the place is known, as the others are.
+        file: Of the line.
+        line: That was executed; 0 when unknown.
     """
 
-    def __init__(self, message: str, *, hint: str = "", line: int = 0) -> None:
+    def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
-        self.line = line
+        self.reason = message
+        self.kernel, self.file, self.line = "", "", 0
+
+    def place(self, kernel: str, file: str, line: int) -> None:
+        """Say where it happened."""
+        self.kernel, self.file, self.line = kernel, file, line
+        self.message = f"{file}:{line}: {self.reason}"
+        self.args = (self.message,)
 
 
 class Unsupported(UsageError):  # noqa: N818

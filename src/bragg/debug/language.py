@@ -90,13 +90,19 @@ _bitcast = bitcast
 
 
 def _load(
-    pointer: Any, mask: Any = None, other: Any = None, boundary_check: Any = (), padding_option: str = "", **_hints: Any
+    pointer: Any,
+    mask: Any = None,
+    other: Any = None,
+    boundary_check: Any = (),
+    padding_option: str = "",
+    volatile: bool = False,
+    **_hints: Any,
 ) -> Any:
     if isinstance(pointer, blocks.BlockPointer):
         if mask is not None or other is not None:
             raise KernelFault("a block pointer takes boundary_check and padding_option, not mask and other")
         return pointer.load(_axes(boundary_check), padding_option)
-    return memory.load(pointer, mask, other)
+    return memory.load(pointer, mask, other, volatile)
 
 
 def _store(pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (), **_hints: Any) -> None:

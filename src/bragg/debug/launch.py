@@ -181,9 +181,7 @@ def _run_batch(launch: Launch, machine: Machine, executable: Callable[..., Any],
     except BraggError as error:
         place = _kernel_place(error)
         if place and isinstance(error, KernelFault) and not error.line:
-            error.line = place[1]
-            error.message = f"{place[0]}:{place[1]}: {error.message}"
-            error.args = (error.message,)
+            error.place(launch.kernel, *place)
         raise error.with_traceback(_without_engine(error.__traceback__)) from None
     except Exception as error:  # noqa: BLE001 - the kernel is the author's code
         raise error.with_traceback(_without_engine(error.__traceback__)) from None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.access import Access
+from bragg.debug.access import Access, prefix
 from bragg.debug.affine import Affine
 from bragg.debug.arithmetic import affine_of, as_tensor
 from bragg.debug.casts import cast
@@ -22,13 +22,14 @@ __all__ = ["checked_mask", "load", "report_taint", "store"]
 Array = npt.NDArray[Any]
 
 
-def load(pointer: Any, mask: Any = None, other: Any = None) -> Tensor:
+def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = False) -> Tensor:
     """Read a block.
 
     Args:
         pointer: Block of pointers.
         mask: Lanes to read; None: all.
         other: Value of the lanes that are not read; None leaves them undefined.
+        volatile: Other programs may write there at the same time.
     """
     where = _pointer(pointer)
     shape = where.shape
@@ -43,7 +44,7 @@ def load(pointer: Any, mask: Any = None, other: Any = None) -> Tensor:
     if is_on is False:
         data: Array = np.zeros((1, *shape), where.element.carrier)
     else:
-        reachable = checked_mask("load", where, lanes)
+        reachable = checked_mask("load", where, lanes, "relaxed" if volatile else "")
         data = _read(where, reachable)
         lanes = lanes if lanes is None or reachable is lanes or other is None else reachable
     return _filled(data, where.element, shape, lanes if is_on is not False else test, other)
@@ -98,7 +99,7 @@ def store(pointer: Any, value: Any, mask: Any = None) -> None:
     if content.taint is not None:
         used = content.taint if lanes is None else content.taint * lift_array(lanes, content.taint.ndim)
         _tell("store", used)
-    _write(where, content, checked_mask("store", where, lanes))
+    _write(where, content, checked_mask("store", where, lanes, value=content))
 
 
 def _pointer(pointer: Any) -> Pointer:
@@ -131,14 +132,16 @@ def _tell(use: str, taint: Array) -> None:
             listener(use, taint, UNDEFINED)
 
 
-def checked_mask(kind: str, where: Pointer, mask: Array | None, order: str = "") -> Array | None:
+def checked_mask(
+    kind: str, where: Pointer, mask: Array | None, order: str = "", value: Tensor | None = None
+) -> Array | None:
     """The mask without the lanes that are outside of the tensor, after everyone has been told of the access.
 
     Raises:
         KernelFault: A lane is outside, and nobody listens.
     """
     now = machine()
-    access = Access(kind, where.buffer, where.offset, mask, where.element, order)
+    access = Access(kind, where.buffer, where.offset, mask, where.element, order, value)
     if not where.buffer.has_inside(_bounds(where.offset)):
         offsets = where.offset.data
         outside = where.buffer.outside(offsets)
@@ -148,7 +151,7 @@ def checked_mask(kind: str, where: Pointer, mask: Array | None, order: str = "")
             _tell_outside(access, outside)
             inside = ~outside
             mask = inside if mask is None else inside & lift_array(mask, outside.ndim)
-            access = Access(kind, where.buffer, where.offset, mask, where.element, order)
+            access = Access(kind, where.buffer, where.offset, mask, where.element, order, value)
     for listener in now.listeners.access:
         listener(access)
     return mask
@@ -174,21 +177,13 @@ def _tell_outside(access: Access, outside: Array) -> None:
         listener(access, outside)
 
 
-def _prefix(mask: Array, shape: tuple[int, ...]) -> int | None:
-    """How many lanes a mask leaves on when it is the same for all programs and leaves on the first ones; else None."""
-    if len(shape) != 1 or mask.shape != (1, *shape):
-        return None
-    count = int(np.count_nonzero(mask))
-    return count if mask[0, :count].all() else None
-
-
 def _read(where: Pointer, mask: Array | None) -> Array:
     """Values of the lanes that are on, 0 in the others."""
     buffer, block, shape = where.buffer, affine_of(where.offset), where.shape
     if block is not None and min(block.strides, default=0) >= 0:
         if mask is None:
             return buffer.read_affine(block, where.element)
-        count = _prefix(mask, shape)
+        count = prefix(mask, shape)
         if count:
             data = np.zeros((len(block.base), *shape), where.element.carrier)
             data[:, :count] = buffer.read_affine(Affine(block.base, block.strides, (count,)), where.element)
@@ -212,7 +207,7 @@ def _write(where: Pointer, content: Tensor, mask: Array | None) -> None:
             data = data[-1:] if mask is None else data  # All write one place: the last program wins.
         if mask is None and buffer.write_affine(block, data, where.element):
             return
-        count = None if mask is None else _prefix(mask, shape)
+        count = None if mask is None else prefix(mask, shape)
         if count and len(data) <= len(block.base):
             part = Affine(block.base, block.strides, (count,))
             if buffer.write_affine(part, data[:, :count], where.element):

@@ -7,12 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bragg.debug.launch import Observer, execute
+from bragg.debug.launch import execute
 from bragg.errors import UsageError
 
-__all__ = ["InterpretedKernel", "redirected"]
+__all__ = ["InterpretedKernel", "redirected", "run_plainly"]
 
 Runner = Callable[..., Any]
+
+
+def run_plainly(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Execute a launch that nobody watches."""
+    execute(kernel, grid, arguments, named)
+
+
+# Runners of the blocks that are entered now, the innermost last.
+_RUNNERS: list[Runner] = []
 
 
 class InterpretedKernel:
@@ -20,27 +29,17 @@ class InterpretedKernel:
 
     Args:
         kernel: The decorated function.
-        run: Executes a launch: (kernel, grid, arguments, named).
     """
 
-    def __init__(self, kernel: Any, run: Runner) -> None:
+    def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
-        self._run = run
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*arguments: Any, **named: Any) -> None:
-            self._run(self.kernel, grid, arguments, named)
+            run = _RUNNERS[-1] if _RUNNERS else run_plainly
+            run(self.kernel, grid, arguments, named)
 
         return launch
-
-
-def plain_runner(observe: Observer | None = None) -> Runner:
-    """A runner that executes launches."""
-
-    def run(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        execute(kernel, grid, arguments, named, observe)
-
-    return run
 
 
 @contextmanager
@@ -59,9 +58,11 @@ def redirected(run: Runner) -> Iterator[None]:
 
     for kind in classes:
         kind.run = redirect
+    _RUNNERS.append(run)
     try:
         yield
     finally:
+        _RUNNERS.remove(run)
         for kind, method in before:
             if method is None:
                 del kind.run

@@ -1,0 +1,118 @@
+"""What a checker is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.access import Access
+from bragg.debug.findings import KernelFinding, Report, TensorFacts, Witness, access_text, program_ids
+from bragg.debug.launch import Launch
+from bragg.debug.program import kernel_line
+from bragg.debug.state import Listeners, machine
+from bragg.debug.storage import Buffer
+from bragg.model import Severity
+
+__all__ = ["Checker", "Recorder"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Takes what one checker finds in one launch.
+
+    Attributes:
+        rule: Name of the checker.
+        launch: The launch.
+        report: Where findings go.
+    """
+
+    rule: str
+    launch: Launch
+    report: Report
+
+    def at_access(
+        self,
+        access: Access,
+        programs: Array,
+        lanes: Array,
+        offsets: Array,
+        message: str,
+        hint: str,
+        severity: Severity = Severity.ERROR,
+        other: dict[str, Any] | None = None,
+    ) -> None:
+        """Lanes of a memory access show something.
+
+        Args:
+            access: The access.
+            programs: int64 [lanes]: linear number of each lane's program.
+            lanes: int64 [lanes]: position of each lane in its block.
+            offsets: int64 [lanes]: element offset of each lane.
+            message: What is wrong.
+            hint: What to do about it.
+            severity: How much it matters.
+            other: The other side of a conflict.
+        """
+        file, line = kernel_line()
+        key = (self.rule, self.launch.kernel, file, line, access.buffer.name, message)
+        address, mask = access_text(file, line, access.kind)
+        offset = int(offsets[0])
+        finding = self._finding(file, line, message, hint, severity)
+        finding.tensor = TensorFacts.of(access.buffer)
+        finding.address, finding.mask, finding.other = address, mask, other
+        finding.witness = Witness(
+            program_ids(int(programs[0]), self.launch.grid), int(lanes[0]), offset, _index(access.buffer, offset)
+        )
+        self.report.add(finding, key, np.unique(programs).tolist(), len(programs))
+
+    def at_line(self, message: str, hint: str, severity: Severity, where: Array | None = None) -> None:
+        """An operation shows something.
+
+        Args:
+            message: What is wrong.
+            hint: What to do about it.
+            severity: How much it matters.
+            where: bool, [active programs or 1, *block]: the lanes that show it; None: all programs.
+        """
+        file, line = kernel_line()
+        active = machine().active_programs
+        if where is None or len(where) == 1:
+            programs, lanes = active, len(active) if where is None else int(where.sum()) * len(active)
+        else:
+            rows = where.reshape(len(where), -1)
+            programs, lanes = active[rows.any(axis=1)], int(rows.sum())
+        finding = self._finding(file, line, message, hint, severity)
+        if len(programs):
+            finding.witness = Witness(program_ids(int(programs[0]), self.launch.grid))
+        key = (self.rule, self.launch.kernel, file, line, message)
+        self.report.add(finding, key, programs.tolist(), lanes)
+
+    def _finding(self, file: str, line: int, message: str, hint: str, severity: Severity) -> KernelFinding:
+        return KernelFinding(self.rule, severity, self.launch.kernel, file, line, message, hint, grid=self.launch.grid)
+
+
+def _index(buffer: Buffer, offset: int) -> tuple[int, ...] | None:
+    return buffer.index(offset) if len(buffer.shape) > 1 else None
+
+
+@dataclass(frozen=True)
+class Checker:
+    """A plug-in that watches launches.
+
+    Attributes:
+        name: Of the rule, as findings and options spell it.
+        summary: What it finds, one line.
+        is_default: On unless chosen otherwise.
+        watch: Gives the listeners of one launch.
+    """
+
+    name: str
+    summary: str
+    is_default: bool
+    watch: Callable[[Recorder], Listeners]

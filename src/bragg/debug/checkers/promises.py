@@ -1,0 +1,93 @@
+"""Promises to the compiler that do not hold: multiple_of, max_contiguous, max_constancy, assume; addresses astray."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.access import Access
+from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.state import Listeners
+from bragg.debug.values import Pointer, Tensor
+from bragg.model import Severity
+
+__all__ = ["PROMISES"]
+
+Array = npt.NDArray[Any]
+
+
+def _watch(record: Recorder) -> Listeners:
+    astray = {id(buffer) for buffer in record.launch.buffers if buffer.address % buffer.dtype.size_bytes}
+
+    def check(name: str, value: Any, promised: Any) -> None:
+        broken = _broken(name, value, promised)
+        if broken is not None and broken.any():
+            what = "tl.assume" if name == "assume" else f"tl.{name}({promised})"
+            record.at_line(
+                f"{what} does not hold: the compiler may vectorise accesses that are not aligned or contiguous",
+                "Remove the promise, or make it hold",
+                Severity.ERROR,
+                broken,
+            )
+
+    def look(access: Access) -> None:
+        if id(access.buffer) in astray:
+            record.at_access(
+                access,
+                access.programs,
+                access.lane_numbers,
+                access.offsets,
+                f"{access.kind} of {access.buffer.name}, whose address is no multiple of its elements' size",
+                "Pass a tensor whose memory is aligned",
+            )
+
+    return Listeners(hint=[check], access=[look] if astray else [])
+
+
+def _broken(name: str, value: Any, promised: Any) -> Array | None:
+    """bool, [programs or 1, *block]: elements that break a promise; None: nothing to compare."""
+    if name == "assume":
+        return ~value.data if isinstance(value, Tensor) else np.array([not value])
+    data = _numbers(value)
+    if data is None:
+        return None
+    unit = value.element.size_bytes if isinstance(value, Pointer) else 1
+    factors = promised if isinstance(promised, Sequence) else [promised]
+    if data.ndim == 1:
+        return data % int(factors[0]) != 0 if name == "multiple_of" else None
+    broken = np.zeros(data.shape, bool)
+    for axis, factor in enumerate(factors[: data.ndim - 1], start=1):
+        broken |= _broken_along(name, data, axis, int(factor), unit)
+    return broken
+
+
+def _broken_along(name: str, data: Array, axis: int, factor: int, unit: int) -> Array:
+    """Elements that break a promise along one axis.
+
+    `multiple_of` speaks of the first element of each run of contiguous values, `max_contiguous` of the length of such
+    runs, `max_constancy` of the length of runs of equal values. Neighbours are `unit` apart: 1, or an element's bytes.
+    """
+    step = np.diff(data, axis=axis)
+    first = np.take(data, [0], axis=axis)
+    if name == "multiple_of":
+        starts = np.concatenate([np.ones(first.shape, bool), step != unit], axis=axis)
+        result: Array = starts & (data % factor != 0)
+        return result
+    wanted = unit if name == "max_contiguous" else 0
+    places = np.arange(1, data.shape[axis]).reshape([-1 if k == axis else 1 for k in range(data.ndim)])
+    wrong = (step != wanted) & (places % factor != 0)
+    return np.concatenate([np.zeros(first.shape, bool), wrong], axis=axis)
+
+
+def _numbers(value: Any) -> Array | None:
+    if isinstance(value, Pointer):
+        return value.offset.data * value.element.size_bytes + value.buffer.address
+    if isinstance(value, Tensor) and value.dtype.is_int():
+        return value.data
+    return None
+
+
+PROMISES = Checker("broken-promise", "multiple_of and the like that do not hold; misaligned tensors", True, _watch)

@@ -1,0 +1,291 @@
+"""Programs that access one element at the same time, at least one of them writing."""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import as_strided
+
+from bragg.debug.access import Access
+from bragg.debug.affine import Affine
+from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.findings import program_ids
+from bragg.debug.program import kernel_line
+from bragg.debug.rounding import encode
+from bragg.debug.shadow import NOBODY, SEVERAL, Cells, Synchronisation, regions
+from bragg.debug.state import Listeners, machine
+from bragg.debug.values import Tensor
+
+__all__ = ["RACES"]
+
+Array = npt.NDArray[Any]
+
+_HINT = "Let each element belong to one program, or use tl.atomic_add and the like"
+
+
+@dataclass
+class _Read:
+    """A load of memory that nobody has written yet; looked at when somebody does."""
+
+    closed: Affine | None
+    offsets: Array | None
+    programs: Array
+    size: int
+    address: int
+    step: int
+    place: int
+
+
+class _Detector:
+    def __init__(self, record: Recorder) -> None:
+        self._record = record
+        self._step = 0
+        self._places: list[tuple[str, int]] = []
+        self._sync = Synchronisation()
+        self._spans = regions(record.launch.buffers)
+        self._starts = np.array([start for start, _, _ in self._spans], np.int64)
+        self._cells: dict[int, Cells] = {}
+        self._reads: dict[int, list[_Read]] = {}
+
+    def see(self, access: Access) -> None:
+        self._step += 1
+        place = self._place()
+        buffer = access.buffer
+        if not len(buffer.flat):
+            return
+        region = int(np.searchsorted(self._starts, buffer.address + buffer.low * buffer.dtype.size_bytes, "right")) - 1
+        if access.kind == "load" and region not in self._cells and not access.order:
+            self._reads.setdefault(region, []).append(self._kept(access, place))
+            return
+        cells = self._cells_of(region)
+        if access.kind == "atomic":
+            addresses = access.offsets * access.dtype.size_bytes + buffer.address
+            self._sync.note(self._step, addresses, access.programs, access.order)
+        if access.kind != "atomic" and self._see_apart(cells, access, place):
+            return
+        self._see_lanes(cells, access, place)
+
+    def _place(self) -> int:
+        place = kernel_line()
+        if not self._places or self._places[-1] != place:
+            if place in self._places:
+                return self._places.index(place)
+            self._places.append(place)
+        return len(self._places) - 1
+
+    def _kept(self, access: Access, place: int) -> _Read:
+        closed = access.closed
+        programs = machine().active_programs if closed is not None else access.programs
+        offsets = None if closed is not None else access.offsets
+        size = access.dtype.size_bytes
+        return _Read(closed, offsets, programs, size, access.buffer.address, self._step, place)
+
+    def _cells_of(self, region: int) -> Cells:
+        if region not in self._cells:
+            cells = self._cells[region] = Cells(*self._spans[region])
+            for read in self._reads.pop(region, []):
+                self._mark_read(cells, read)
+        return self._cells[region]
+
+    def _mark_read(self, cells: Cells, read: _Read) -> None:
+        view = _view(cells, read.closed, read.address, read.size)
+        if view is not None and read.closed is not None:
+            _mark_view(cells, view, _column(read.programs, read.closed), read.step, read.place)
+            return
+        if read.closed is not None:
+            offsets = read.closed.array(np.dtype(np.int64))
+            programs = np.broadcast_to(_column(read.programs, read.closed), offsets.shape)
+        else:
+            assert read.offsets is not None
+            offsets, programs = read.offsets, read.programs
+        index, who, _ = _granules(cells, read.address, read.size, offsets.ravel(), programs.ravel())
+        _mark_lanes(cells, index, who, read.step, read.place)
+
+    def _see_apart(self, cells: Cells, access: Access, place: int) -> bool:
+        """The quick way for blocks in which no two lanes meet and nobody was before; False: it does not apply."""
+        closed = access.closed
+        view = _view(cells, closed, access.buffer.address, access.dtype.size_bytes)
+        if closed is None or view is None:
+            return False
+        writer = view(cells.writer)
+        if (writer != NOBODY).any():
+            return False
+        programs = _column(machine().active_programs, closed)
+        if access.kind == "load":
+            _mark_view(cells, view, programs, self._step, place)
+            return True
+        reader = view(cells.reader)
+        if ((reader != NOBODY) & (reader != programs)).any():
+            return False
+        writer[...] = programs
+        view(cells.write_step)[...] = self._step
+        view(cells.write_place)[...] = place
+        reader[...] = NOBODY
+        return True
+
+    def _see_lanes(self, cells: Cells, access: Access, place: int) -> None:
+        lanes = np.arange(len(access.offsets))
+        size = access.dtype.size_bytes
+        index, who, lanes = _granules(cells, access.buffer.address, size, access.offsets, access.programs, lanes)
+        is_plain = access.kind != "atomic" and not access.order
+        writer = cells.writer[index]
+        clash = (writer != NOBODY) & (writer != who)
+        if not is_plain:
+            clash &= ~cells.is_atomic[index]
+        if access.kind == "store":
+            clash &= ~self._is_same_value(access, lanes)
+        self._tell(access, clash, lanes, writer, cells.write_step[index], cells.write_place[index], "write")
+        if access.kind == "load":
+            _mark_lanes(cells, index, who, self._step, place)
+            return
+        reader = cells.reader[index]
+        clash = (reader != NOBODY) & (reader != who) & (reader != SEVERAL)
+        shared = reader == SEVERAL
+        self._tell(access, clash | shared, lanes, reader, cells.read_step[index], cells.read_place[index], "read")
+        self._write(cells, access, index, who, lanes, place, is_plain)
+
+    def _write(
+        self, cells: Cells, access: Access, index: Array, who: Array, lanes: Array, place: int, is_plain: bool
+    ) -> None:
+        cells.writer[index] = who
+        if is_plain:
+            lost = cells.writer[index] != who
+            if lost.any():
+                winner = np.empty(len(cells.writer), np.intp)
+                winner[index] = np.arange(len(index))
+                rival = winner[index]
+                lost &= ~_writes_equal(access, lanes, lanes[rival])
+                step = np.full(len(index), self._step)
+                self._tell(access, lost, lanes, cells.writer[index], step, np.full(len(index), place), "write")
+        cells.write_step[index] = self._step
+        cells.write_place[index] = place
+        cells.is_atomic[index] = not is_plain
+        cells.reader[index] = NOBODY
+
+    def _is_same_value(self, access: Access, lanes: Array) -> Array:
+        """Lanes that write what is there already: harmless."""
+        assert access.value is not None
+        there = access.buffer.read(access.offsets[lanes], access.dtype)
+        new = _lane_values(access, access.value)[lanes]
+        return encode(there, access.dtype) == encode(new, access.dtype)  # type: ignore[no-any-return]
+
+    def _tell(
+        self, access: Access, clash: Array, lanes: Array, other: Array, steps: Array, places: Array, what: str
+    ) -> None:
+        if not clash.any():
+            return
+        chosen = np.flatnonzero(clash)
+        programs = access.programs[lanes[chosen]]
+        pairs = np.stack([programs, other[chosen], steps[chosen]], axis=1)
+        distinct, which = np.unique(pairs, axis=0, return_inverse=True)
+        is_race = np.array([a == SEVERAL or not self._sync.orders(a, step, p) for p, a, step in distinct.tolist()])
+        chosen = chosen[is_race[which.ravel()]]
+        if not len(chosen):
+            return
+        place, rival = self._places[int(places[chosen[0]])], int(other[chosen[0]])
+        own, mine = lanes[chosen], access.programs[lanes[chosen]]
+        verb = {"load": "reads", "store": "writes", "atomic": "atomically changes"}[access.kind]
+        self._record.at_access(
+            access,
+            mine,
+            access.lane_numbers[own],
+            access.offsets[own],
+            f"data race on {access.buffer.name}: one program {verb} an element that another one {what}s, in no order",
+            _HINT,
+            other={
+                "program": "several" if rival == SEVERAL else list(program_ids(rival, self._record.launch.grid)),
+                "file": place[0],
+                "line": place[1],
+                "code": linecache.getline(*place).strip(),
+            },
+        )
+
+
+def _column(programs: Array, closed: Affine) -> Array:
+    """Programs shaped to broadcast over a block."""
+    return programs.astype(np.int32).reshape(-1, *[1] * len(closed.shape))
+
+
+def _view(cells: Cells, closed: Affine | None, address: int, size: int) -> Any:
+    """A function that gives the part of a shadow array that a block covers; None: lanes of the block may meet."""
+    if closed is None or size != cells.granule or (address - cells.address) % size:
+        return None
+    order = sorted((s, n) for s, n in zip(closed.strides, closed.shape, strict=True) if n > 1)
+    steps = np.diff(closed.base)
+    step = int(steps[0]) if len(steps) else 0
+    if len(steps) and (steps != step).any():
+        return None
+    reach = 0
+    for stride, extent in order:
+        if stride <= reach:
+            return None
+        reach += stride * (extent - 1)
+    if len(steps) and step <= reach:
+        return None
+    start = int(closed.base[0]) + (address - cells.address) // size
+
+    def part(array: Array) -> Array:
+        item = array.itemsize
+        strides = (step * item, *(stride * item for stride in closed.strides))
+        return as_strided(array[start:], (len(closed.base), *closed.shape), strides)
+
+    return part
+
+
+def _granules(
+    cells: Cells, address: int, size: int, offsets: Array, programs: Array, *more: Array
+) -> tuple[Array, ...]:
+    """Cells of elements, and what belongs to each element, repeated for elements of several cells."""
+    index = (offsets * size + (address - cells.address)) // cells.granule
+    width = size // cells.granule
+    if width == 1:
+        return index, programs, *(more or (offsets,))
+    spread = (index[:, None] + np.arange(width)).ravel()
+    return spread, *(np.repeat(array, width) for array in (programs, *(more or (offsets,))))
+
+
+def _mark_view(cells: Cells, view: Any, programs: Array, step: int, place: int) -> None:
+    reader = view(cells.reader)
+    if (reader == NOBODY).all():
+        reader[...] = programs
+    else:
+        reader[...] = np.where((reader == NOBODY) | (reader == programs), programs, SEVERAL)
+    view(cells.read_step)[...] = step
+    view(cells.read_place)[...] = place
+
+
+def _mark_lanes(cells: Cells, index: Array, programs: Array, step: int, place: int) -> None:
+    before = cells.reader[index]
+    mark = np.where((before == NOBODY) | (before == programs), programs, SEVERAL)
+    cells.reader[index] = mark
+    lost = (cells.reader[index] != mark) & (mark != SEVERAL)
+    cells.reader[index[lost | (mark == SEVERAL)]] = SEVERAL
+    cells.read_step[index] = step
+    cells.read_place[index] = place
+
+
+def _lane_values(access: Access, value: Tensor) -> Array:
+    """Values of the lanes that take part."""
+    whole = np.broadcast_to(value.data, access.shape)
+    if access.mask is None:
+        return whole.reshape(-1)
+    mask = access.mask.reshape(len(access.mask), *[1] * (len(access.shape) - access.mask.ndim), *access.mask.shape[1:])
+    result: Array = whole[np.broadcast_to(mask, access.shape)]
+    return result
+
+
+def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:
+    assert access.value is not None
+    values = encode(_lane_values(access, access.value), access.dtype)
+    return values[lanes] == values[rivals]  # type: ignore[no-any-return]
+
+
+def _watch(record: Recorder) -> Listeners:
+    return Listeners(access=[_Detector(record).see])
+
+
+RACES = Checker("data-race", "programs that access one element at the same time, one of them writing", True, _watch)

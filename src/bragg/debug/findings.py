@@ -1,0 +1,251 @@
+"""What the checkers found: one entry for each place, tensor and kind, with the first witness and counts."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.storage import Buffer
+from bragg.model import Finding, Severity
+
+__all__ = ["KernelFinding", "Report", "TensorFacts", "Witness", "access_text"]
+
+Array = npt.NDArray[Any]
+
+_SHOWN_PROGRAMS = 5
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """A tensor argument: name of the parameter, type, shape, strides in elements."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def of(cls, buffer: Buffer) -> TensorFacts:
+        """The facts of a buffer."""
+        shape, strides = tuple(map(int, buffer.shape)), tuple(map(int, buffer.strides))
+        return cls(buffer.name, buffer.dtype.name, shape, strides)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.dtype}{list(self.shape)}, strides {list(self.strides)})"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The first lane that shows it.
+
+    Attributes:
+        program: Ids along the three axes of the grid.
+        lane: Flat position in the block.
+        offset: Of the element, from the tensor's first one; None when no element is involved.
+        index: The same as an index of the tensor.
+    """
+
+    program: tuple[int, int, int]
+    lane: int = 0
+    offset: int | None = None
+    index: tuple[int, ...] | None = None
+
+
+@dataclass
+class KernelFinding:
+    """One thing that is wrong with a kernel.
+
+    Attributes:
+        rule: Name of the checker.
+        severity: How much it matters.
+        kernel: Name of the kernel.
+        file: Where the line is.
+        line: The line.
+        code: Its text.
+        message: What is wrong.
+        hint: What to do about it.
+        tensor: The tensor involved, if one is.
+        address: Expression of the address, from the source.
+        mask: Expression of the mask; empty: none.
+        witness: The first lane that shows it.
+        grid: Programs along the three axes.
+        programs: Linear numbers of the programs that show it.
+        lanes: Lanes that show it, over all of them.
+        other: The other side of a conflict: `file`, `line`, `code`, `program`.
+    """
+
+    rule: str
+    severity: Severity
+    kernel: str
+    file: str
+    line: int
+    message: str
+    hint: str = ""
+    code: str = ""
+    tensor: TensorFacts | None = None
+    address: str = ""
+    mask: str = ""
+    witness: Witness | None = None
+    grid: tuple[int, int, int] = (1, 1, 1)
+    programs: set[int] = field(default_factory=set)
+    lanes: int = 0
+    other: dict[str, Any] | None = None
+
+    def to_finding(self) -> Finding:
+        """The finding as profiles hold it."""
+        return Finding(self.rule, self.severity, f"{self.kernel} ({self.file}:{self.line}): {self.message}", self.hint)
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as JSON values."""
+        shown = asdict(self)
+        shown["severity"] = self.severity.name.lower()
+        shown["programs"] = {"count": len(self.programs), "first": sorted(self.programs)[:100]}
+        return shown
+
+    def lines(self) -> list[str]:
+        """The finding as text."""
+        lines = [f"{self.severity.name.lower()}: {self.rule} in {self.kernel} ({self.file}:{self.line})"]
+        if self.code:
+            lines.append(f"    {self.code}")
+        lines.append(f"  {self.message}")
+        if self.programs:
+            lines.append(f"  where: {self._where()}")
+        if self.tensor:
+            lines.append(f"  tensor: {self.tensor}")
+        if self.address:
+            lines.append(f"  address: {self.address}; mask: {self.mask or 'none'}")
+        if self.other:
+            lines.append(f"  other side: {_other(self.other)}")
+        if self.hint:
+            lines.append(f"  fix: {self.hint}")
+        return lines
+
+    def _where(self) -> str:
+        total = self.grid[0] * self.grid[1] * self.grid[2]
+        numbers = sorted(self.programs)
+        shown = ", ".join(_program_text(number, self.grid) for number in numbers[:_SHOWN_PROGRAMS])
+        more = " …" if len(numbers) > _SHOWN_PROGRAMS else ""
+        text = f"programs {shown}{more} ({len(numbers)} of {total}), {self.lanes} lanes"
+        if self.witness and self.witness.offset is not None:
+            at = "" if self.witness.index is None else f" = index {list(self.witness.index)}"
+            text += (
+                f"; first: program {self.witness.program}, lane {self.witness.lane}, offset {self.witness.offset}{at}"
+            )
+        return text
+
+
+def _other(other: dict[str, Any]) -> str:
+    return f"program {other['program']} at {other['file']}:{other['line']}: {other['code']}"
+
+
+def program_ids(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Ids along the three axes of a linear number."""
+    x, y, _ = grid
+    return number % x, number // x % y, number // (x * y)
+
+
+def _program_text(number: int, grid: tuple[int, int, int]) -> str:
+    ids = program_ids(number, grid)
+    return str(ids[0]) if grid[1] == grid[2] == 1 else str(ids)
+
+
+class Report:
+    """The findings of a session, grouped."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Any, ...], KernelFinding] = {}
+        self.launches = 0
+        self.programs = 0
+
+    @property
+    def findings(self) -> list[KernelFinding]:
+        """The gravest first, else in the order in which they were found."""
+        return sorted(self._found.values(), key=lambda finding: -finding.severity)
+
+    def __iter__(self) -> Iterator[KernelFinding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, finding: KernelFinding, key: tuple[Any, ...], programs: Iterable[int], lanes: int) -> None:
+        """Add lanes to the finding of a place, which is made at its first lane."""
+        known = self._found.get(key)
+        if known is None:
+            finding.code = linecache.getline(finding.file, finding.line).strip()
+            known = self._found[key] = finding
+        known.programs.update(programs)
+        known.lanes += lanes
+
+    def has(self, key: tuple[Any, ...]) -> bool:
+        """A place was found before."""
+        return key in self._found
+
+    def lines(self) -> list[str]:
+        """All findings as text, and a summary."""
+        blocks = [[*finding.lines(), ""] for finding in self.findings]
+        return [*(line for block in blocks for line in block), self.summary()]
+
+    def summary(self) -> str:
+        """One line."""
+        counts = {severity: sum(f.severity is severity for f in self.findings) for severity in reversed(Severity)}
+        found = ", ".join(f"{count} {severity.name.lower()}s" for severity, count in counts.items() if count)
+        return f"{found or 'no findings'} in {self.launches} launches of {self.programs} programs"
+
+    def to_json(self) -> dict[str, Any]:
+        """All findings as JSON values."""
+        return {
+            "launches": self.launches,
+            "programs": self.programs,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+@lru_cache(maxsize=64)
+def _calls(file: str) -> list[ast.Call]:
+    """Memory accesses in a file; empty when its text cannot be read."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return []
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_access(node)]
+
+
+def _is_access(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in ("load", "store") or name.startswith("atomic_")
+
+
+def access_text(file: str, line: int, kind: str) -> tuple[str, str]:
+    """Expressions of address and mask of the access at a line; empty where the source does not tell.
+
+    Args:
+        file: The file.
+        line: The line.
+        kind: `load`, `store` or `atomic`.
+    """
+    found = [
+        call
+        for call in _calls(file)
+        if call.lineno <= line <= (call.end_lineno or call.lineno) and kind in ast.unparse(call.func)
+    ]
+    if len(found) != 1:
+        return "", ""
+    call = found[0]
+    position = {"load": 1, "store": 2, "atomic": 2}[kind]
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    pointer = call.args[0] if call.args else named.get("pointer")
+    mask = named.get("mask") or (call.args[position] if len(call.args) > position else None)
+    return ("" if pointer is None else ast.unparse(pointer)), ("" if mask is None else ast.unparse(mask))
+
+
+def lane_programs(programs: Array) -> tuple[list[int], int]:
+    """Distinct programs of lanes, and how many lanes there are."""
+    return np.unique(programs).tolist(), len(programs)

@@ -1,0 +1,85 @@
+"""A session of checks: every launch inside of it is executed and watched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any
+
+from bragg.debug.checkers import Checker, Recorder
+from bragg.debug.emptiness import marked_allocations
+from bragg.debug.faults import KernelFault
+from bragg.debug.findings import KernelFinding, Report
+from bragg.debug.launch import Launch, execute
+from bragg.debug.state import Listeners
+from bragg.debug.switch import redirected
+from bragg.model import Severity
+from bragg.registry import CHECKERS
+
+__all__ = ["CheckedSession", "checking", "chosen_checkers"]
+
+
+def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: Sequence[str] = ()) -> list[Checker]:
+    """The checkers to use.
+
+    Args:
+        only: These alone; empty: those that are on by default.
+        add: These too.
+        without: Not these.
+
+    Raises:
+        UsageError: A name is not that of a checker.
+    """
+    for name in (*add, *without):
+        CHECKERS[name]
+    chosen: list[Checker] = [CHECKERS[name] for name in only] if only else []
+    if not only:
+        chosen = [checker for checker in CHECKERS.values() if checker.is_default or checker.name in add]
+    return [checker for checker in chosen if checker.name not in without]
+
+
+class CheckedSession:
+    """Watches launches and collects what the checkers find.
+
+    Args:
+        checkers: Who watches.
+        only: Program to execute instead of the whole grid.
+    """
+
+    def __init__(self, checkers: Sequence[Checker], only: tuple[int, int, int] | None = None) -> None:
+        self.report = Report()
+        self._checkers = checkers
+        self._only = only
+
+    def run(self, kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Execute a launch; a fault of the kernel is a finding too, and raised."""
+        try:
+            execute(kernel, grid, arguments, named, self._observe, self._only)
+        except KernelFault as fault:
+            finding = KernelFinding(
+                "kernel-fault", Severity.ERROR, fault.kernel, fault.file, fault.line, fault.reason, fault.hint
+            )
+            self.report.add(finding, (fault.kernel, fault.file, fault.line, fault.reason), (), 0)
+            raise
+
+    def _observe(self, launch: Launch) -> Listeners:
+        self.report.launches += 1
+        self.report.programs += 1 if launch.only else launch.programs
+        together = Listeners()
+        for checker in self._checkers:
+            listeners = checker.watch(Recorder(checker.name, launch, self.report))
+            for field in fields(Listeners):
+                getattr(together, field.name).extend(getattr(listeners, field.name))
+        return together
+
+
+@contextmanager
+def checking(session: CheckedSession) -> Iterator[Report]:
+    """Send all launches to a session.
+
+    Raises:
+        UsageError: Triton is not installed.
+    """
+    with redirected(session.run), marked_allocations():
+        yield session.report
