@@ -59,7 +59,7 @@ struct SessionCounters {
   uint64_t sets = 0;
   uint64_t scopes = 0;
   uint64_t samples = 0;
-  uint64_t markers = 0;  // marks and ranges of the process
+  uint64_t markers = 0;         // marks and ranges of the process
   uint64_t unattributed = 0;    // device records without a known launch
   uint64_t bad_timestamps = 0;  // device records with no or a reversed interval: counted, not timed
 };

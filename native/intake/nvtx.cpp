@@ -16,8 +16,7 @@
 namespace bragg::nvtx {
 namespace {
 
-// Pushed ranges
-// -----------------------------------------------------------------------------------------------------------
+// Pushed ranges -------------------------------------------------------------------------------------------------------
 
 // The open pushed ranges of this thread in one domain: they nest within their domain only.
 struct Nesting {
@@ -77,8 +76,7 @@ int pop(const Domain& domain) noexcept {
   return --nesting.depth;
 }
 
-// Marks and started ranges
-// ------------------------------------------------------------------------------------------------
+// Marks and started ranges --------------------------------------------------------------------------------------------
 
 // Where a marker stands, and which sessions it belongs to.
 Event marker_here(EventKind kind, SessionMask mask, FrameId frame) noexcept {
@@ -156,8 +154,7 @@ void end(uint64_t id) noexcept {
   if (event.mask != 0) ThreadContext::current().record(event);
 }
 
-// Installation
-// ------------------------------------------------------------------------------------------------------------
+// Installation --------------------------------------------------------------------------------------------------------
 
 const EventAttributes& or_none(const EventAttributes* attributes) noexcept {
   static constexpr EventAttributes none{};
@@ -183,58 +180,34 @@ struct Implementation {
   Implementation(uint32_t at, Signature* implemented) : place(at), function(reinterpret_cast<Function>(implemented)) {}
 };
 
-const std::array kCore{
-    Implementation(
-        1, +[](Attributes what) noexcept { mark(default_domain, or_none(what)); }),
-    Implementation(
-        2, +[](Ascii what) noexcept { mark(default_domain, ascii(what)); }),
-    Implementation(
-        3, +[](Wide what) noexcept { mark(default_domain, unicode(what)); }),
-    Implementation(
-        4, +[](Attributes what) noexcept { return start(default_domain, or_none(what)); }),
-    Implementation(
-        5, +[](Ascii what) noexcept { return start(default_domain, ascii(what)); }),
-    Implementation(
-        6, +[](Wide what) noexcept { return start(default_domain, unicode(what)); }),
-    Implementation(
-        7, +[](Id range) noexcept { end(range); }),
-    Implementation(
-        8, +[](Attributes what) noexcept { return push(default_domain, or_none(what)); }),
-    Implementation(
-        9, +[](Ascii what) noexcept { return push(default_domain, ascii(what)); }),
-    Implementation(
-        10, +[](Wide what) noexcept { return push(default_domain, unicode(what)); }),
-    Implementation(
-        11, +[]() noexcept { return pop(default_domain); }),
-    Implementation(
-        12, +[](uint32_t id, Ascii name) noexcept { name_category(default_domain, id, or_empty(name)); }),
-    Implementation(
-        13, +[](uint32_t id, Wide name) noexcept { name_category(default_domain, id, utf8(name)); }),
+const Implementation kCore[] = {
+    {1, +[](Attributes what) noexcept { mark(default_domain, or_none(what)); }},
+    {2, +[](Ascii what) noexcept { mark(default_domain, ascii(what)); }},
+    {3, +[](Wide what) noexcept { mark(default_domain, unicode(what)); }},
+    {4, +[](Attributes what) noexcept { return start(default_domain, or_none(what)); }},
+    {5, +[](Ascii what) noexcept { return start(default_domain, ascii(what)); }},
+    {6, +[](Wide what) noexcept { return start(default_domain, unicode(what)); }},
+    {7, +[](Id range) noexcept { end(range); }},
+    {8, +[](Attributes what) noexcept { return push(default_domain, or_none(what)); }},
+    {9, +[](Ascii what) noexcept { return push(default_domain, ascii(what)); }},
+    {10, +[](Wide what) noexcept { return push(default_domain, unicode(what)); }},
+    {11, +[]() noexcept { return pop(default_domain); }},
+    {12, +[](uint32_t id, Ascii name) noexcept { name_category(default_domain, id, or_empty(name)); }},
+    {13, +[](uint32_t id, Wide name) noexcept { name_category(default_domain, id, utf8(name)); }},
 };
 
-const std::array kCore2{
-    Implementation(
-        1, +[](Domain* in, Attributes what) noexcept { mark(or_default(in), or_none(what)); }),
-    Implementation(
-        2, +[](Domain* in, Attributes what) noexcept { return start(or_default(in), or_none(what)); }),
-    Implementation(
-        3, +[](Domain*, Id range) noexcept { end(range); }),
-    Implementation(
-        4, +[](Domain* in, Attributes what) noexcept { return push(or_default(in), or_none(what)); }),
-    Implementation(
-        5, +[](Domain* in) noexcept { return pop(or_default(in)); }),
-    Implementation(
-        8, +[](Domain* in, uint32_t id, Ascii name) noexcept { name_category(or_default(in), id, or_empty(name)); }),
-    Implementation(
-        9, +[](Domain* in, uint32_t id, Wide name) noexcept { name_category(or_default(in), id, utf8(name)); }),
-    Implementation(
-        10, +[](Domain* in, Ascii text) noexcept { return register_string(or_default(in), or_empty(text)); }),
-    Implementation(
-        11, +[](Domain* in, Wide text) noexcept { return register_string(or_default(in), utf8(text)); }),
-    Implementation(
-        12, +[](Ascii name) noexcept { return domain_create(or_empty(name)); }),
-    Implementation(
-        13, +[](Wide name) noexcept { return domain_create(utf8(name)); }),
+const Implementation kCore2[] = {
+    {1, +[](Domain* in, Attributes what) noexcept { mark(or_default(in), or_none(what)); }},
+    {2, +[](Domain* in, Attributes what) noexcept { return start(or_default(in), or_none(what)); }},
+    {3, +[](Domain*, Id range) noexcept { end(range); }},
+    {4, +[](Domain* in, Attributes what) noexcept { return push(or_default(in), or_none(what)); }},
+    {5, +[](Domain* in) noexcept { return pop(or_default(in)); }},
+    {8, +[](Domain* in, uint32_t id, Ascii name) noexcept { name_category(or_default(in), id, or_empty(name)); }},
+    {9, +[](Domain* in, uint32_t id, Wide name) noexcept { name_category(or_default(in), id, utf8(name)); }},
+    {10, +[](Domain* in, Ascii text) noexcept { return register_string(or_default(in), or_empty(text)); }},
+    {11, +[](Domain* in, Wide text) noexcept { return register_string(or_default(in), utf8(text)); }},
+    {12, +[](Ascii name) noexcept { return domain_create(or_empty(name)); }},
+    {13, +[](Wide name) noexcept { return domain_create(utf8(name)); }},
 };
 
 void install(const Callbacks& callbacks, Module module, std::span<const Implementation> implementations) {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bragg.errors import NothingRecorded
-from bragg.formats.capture_profile import kernels_of, metrics_of, resolve, tracks_of, tree_of
+from bragg.formats.capture_profile import attributes_of, kernels_of, metrics_of, resolve, tracks_of, tree_of
 from bragg.formats.capture_tables import CaptureTables, Columns, collect
 from bragg.formats.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.format import Format
@@ -78,8 +78,9 @@ def open_capture(path: Path) -> Recording:
     scanned = scan(path)
     tables = collect(scanned)
     tree = tree_of(tables)
+    attributes = attributes_of(tables, tree.frames)
     profile = Profile(
-        meta={**tables.meta, "capture": _damage(tables, scanned)},
+        meta={**tables.meta, "capture": _damage(tables, scanned), **({"attributes": attributes} if attributes else {})},
         tree=tree,
         metrics=metrics_of(tables, tree),
         tracks=tracks_of(tables),

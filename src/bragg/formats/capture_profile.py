@@ -27,7 +27,7 @@ from bragg.model import (
 from bragg.model.host_time import own_host_time
 from bragg.model.table import Int32Array, Int64Array
 
-__all__ = ["kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
+__all__ = ["attributes_of", "kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
 
 LOST = "<lost>"
 
@@ -90,6 +90,19 @@ def kernels_of(tables: CaptureTables, tree: CallTree) -> KernelTable:
     return KernelTable(**{**rows, "frame": resolve(rows["frame"], len(tree.frames))})
 
 
+def attributes_of(tables: CaptureTables, frames: FrameTable) -> dict[str, dict[str, str]]:
+    """What is known of frames beside their names: label -> key -> value. Of several values the first one stays."""
+    found: dict[str, dict[str, str]] = {}
+    for part in tables.attributes:
+        rows = zip(
+            resolve(part["frame"], len(frames)).tolist(), part["key"].tolist(), part["value"].tolist(), strict=True
+        )
+        for frame, key, value in rows:
+            if key in tables.strings and value in tables.strings:
+                found.setdefault(frames.label(frame), {}).setdefault(tables.strings[key], tables.strings[value])
+    return found
+
+
 def metrics_of(tables: CaptureTables, tree: CallTree) -> dict[str, Metric]:
     """The metrics of the groups that have rows; the table of them stands in ARCHITECTURE.md."""
     rows = last_rows(tables.metrics, ChunkType.METRICS, ("node", "group"))
@@ -100,6 +113,7 @@ def metrics_of(tables: CaptureTables, tree: CallTree) -> dict[str, Metric]:
     }
     found = _device_metrics(groups[MetricGroup.DEVICE], len(tree))
     found += _host_metrics(groups[MetricGroup.HOST], groups[MetricGroup.SAMPLE], tree)
+    found += _marker_metrics(groups[MetricGroup.MARKER], len(tree))
     return {metric.name: metric for metric in found}
 
 
@@ -132,6 +146,16 @@ def _host_metrics(measured: Columns, sampled: Columns, tree: CallTree) -> list[M
     if len(sampled["node"]):
         found.append(Metric("samples", "1", MetricKind.INCLUSIVE, _sum(sampled, "count", len(tree))))
     return found
+
+
+def _marker_metrics(rows: Columns, n_nodes: int) -> list[Metric]:
+    """Ranges of the process overlap each other and what threads do, so their times must not be added to it."""
+    if not len(rows["node"]):
+        return []
+    return [
+        Metric("marker_time", "ns", MetricKind.EXCLUSIVE, _sum(rows, "total_ns", n_nodes)),
+        Metric("marker_count", "1", MetricKind.EXCLUSIVE, _sum(rows, "count", n_nodes)),
+    ]
 
 
 def _sum(rows: Columns, column: str, n_nodes: int) -> Int64Array:

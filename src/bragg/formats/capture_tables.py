@@ -26,6 +26,7 @@ class MetricGroup(IntEnum):
     DEVICE = 1
     HOST = 2
     SAMPLE = 3
+    MARKER = 4
 
 
 @dataclass
@@ -71,6 +72,7 @@ class CaptureTables:
         metrics: Rows of METRICS in file order; for one node and group the last counts.
         kernels: Rows of KERNELS in file order; for one configuration the last counts.
         slices: Columns of each SLICES chunk, views into the file.
+        attributes: Columns of each ATTRIBUTES chunk.
         is_complete: The session was stopped and everything was written.
     """
 
@@ -82,6 +84,7 @@ class CaptureTables:
     metrics: list[Columns] = field(default_factory=list)
     kernels: list[Columns] = field(default_factory=list)
     slices: list[Columns] = field(default_factory=list)
+    attributes: list[Columns] = field(default_factory=list)
     is_complete: bool = False
 
 
@@ -147,7 +150,12 @@ def _add_rows(
     if table is not None:
         table.add(first_id, rows, part)
         return True
-    listed = {ChunkType.METRICS: tables.metrics, ChunkType.KERNELS: tables.kernels, ChunkType.SLICES: tables.slices}
+    listed = {
+        ChunkType.METRICS: tables.metrics,
+        ChunkType.KERNELS: tables.kernels,
+        ChunkType.SLICES: tables.slices,
+        ChunkType.ATTRIBUTES: tables.attributes,
+    }
     listed[chunk_type].append(part)
     return True
 
@@ -163,7 +171,8 @@ def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
     if chunk_type == ChunkType.METRICS:
         return bool(((part["group"] >= min(MetricGroup)) & (part["group"] <= max(MetricGroup))).all())
     if chunk_type == ChunkType.TRACKS:
-        return bool(((part["kind"] == TrackKind.HOST_THREAD) | (part["kind"] == TrackKind.GPU_STREAM)).all())
+        recorded = (TrackKind.HOST_THREAD, TrackKind.GPU_STREAM, TrackKind.RANGES)
+        return bool(np.isin(part["kind"], recorded).all())
     if chunk_type == ChunkType.SLICES:
         # Both are below 2^63, so their sum cannot wrap in 64 bits.
         ends = part["start_ns"].astype(np.uint64) + part["duration_ns"]

@@ -44,6 +44,7 @@ class ChunkType(IntEnum):
     SLICES = 7
     KERNELS = 8
     END = 9
+    ATTRIBUTES = 10
 
 
 _U32, _U64, _I64 = np.dtype("<u4"), np.dtype("<u8"), np.dtype("<i8")
@@ -51,7 +52,7 @@ _KERNEL_COLUMNS = (
     *("frame", "registers", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes_per_thread"),
     *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "cluster_x", "cluster_y", "cluster_z"),
 )
-# Each of these chunks begins with a u64: the id of its first row, or a sequence number.
+# Each of these chunks begins with a u64: the id of its first row, a sequence number, or 0.
 LAYOUTS: dict[ChunkType, dict[str, np.dtype[Any]]] = {
     ChunkType.FRAMES: {"kind": _U32, "name": _U32, "file": _U32, "line": _U32, "device": _U32},
     ChunkType.NODES: {"parent": _U32, "frame": _U32},
@@ -62,6 +63,7 @@ LAYOUTS: dict[ChunkType, dict[str, np.dtype[Any]]] = {
     ChunkType.TRACKS: {"kind": _U32, "device": _U32, "context": _U32, "stream": _U32, "name": _U32},
     ChunkType.SLICES: {"start_ns": _I64, "duration_ns": _U64, "node": _U32, "track": _U32, "correlation": _U32},
     ChunkType.KERNELS: {**dict.fromkeys(_KERNEL_COLUMNS, _U32), "count": _U64},
+    ChunkType.ATTRIBUTES: {"frame": _U32, "key": _U32, "value": _U32},
 }
 
 

@@ -18,6 +18,7 @@ class TrackKind(IntEnum):
     HOST_THREAD = 1
     GPU_STREAM = 2
     COUNTER = 3
+    RANGES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class TrackTable(Table):
         process: Id of the process that was recorded.
         device: Device ordinal; -1 for host threads.
         context: Device context id; 0 for host threads.
-        stream: Stream id; the system's thread id for host threads.
+        stream: Stream id; the system's thread id for host threads; 0 for ranges of the process.
         name: Name that the program gave; for a counter its name and unit. May be empty.
     """
 
@@ -44,6 +45,8 @@ class TrackTable(Table):
         """How a track is shown."""
         if self.name[track]:
             return self.name[track]
+        if self.kind[track] == TrackKind.RANGES:
+            return "ranges"
         if self.kind[track] == TrackKind.GPU_STREAM:
             return f"GPU {self.device[track]} stream {self.stream[track]}"
         return f"thread {self.stream[track]}"

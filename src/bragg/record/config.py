@@ -26,6 +26,7 @@ class RecordConfig:
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
+        nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
         output: Name of the profile. `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles; else the new one is numbered.
 
@@ -38,6 +39,7 @@ class RecordConfig:
     data: Data = "tree"
     flush_interval_ms: int = 1000
     sample_interval_us: int | None = None
+    nvtx: bool | None = None
     output: str = "%s.bragg"
     force: bool = False
 
@@ -61,6 +63,8 @@ class RecordConfig:
         }
         if self.sample_interval_us is not None:
             values[variables.SAMPLE_US] = str(self.sample_interval_us)
+        if self.nvtx is not None:
+            values[variables.NVTX] = str(int(self.nvtx))
         return values
 
 

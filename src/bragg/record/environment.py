@@ -7,17 +7,21 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
+from bragg.errors import UsageError
 from bragg.record import variables
 from bragg.record.backends import choose_backend, doors_of
 from bragg.record.config import RecordConfig
 
-__all__ = ["claim_door", "recording_environment"]
+__all__ = ["claim_doors", "recording_environment"]
 
 _INJECT_DIRECTORY = Path(__file__).parent / "inject"
 _LOST = {
     variables.CUDA_INJECTION: "work on the GPU",
     variables.ITT_COLLECTOR: "operators of PyTorch on the CPU",
+    variables.NVTX_INJECTION: "NVTX ranges",
 }
+_ON = ("1", "true", "yes", "on", "y")  # As Triton reads its own switches.
+_OFF = ("0", "false", "no", "off", "n")
 
 
 def recording_environment(
@@ -41,16 +45,37 @@ def recording_environment(
     candidates = choose_backend(config.backend, environ).cupti_candidates(environ, sys.path)
     result[variables.CUPTI_PATHS] = os.pathsep.join(candidates)
     result["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_INJECT_DIRECTORY), environ.get("PYTHONPATH", "")]))
-    notes = [claim_door(result, door, library) for door in doors_of(config.backend)]
-    return result, [note for note in notes if note]
+    return result, claim_doors(result, config, library)
 
 
-def claim_door(environ: MutableMapping[str, str], door: str, library: str) -> str:
-    """Point a tool variable at the native core unless another tool holds it.
+def claim_doors(environ: MutableMapping[str, str], config: RecordConfig, library: str) -> list[str]:
+    """Point the tool variables of a recording at the native core, except those that other tools hold.
 
     Returns:
-        What is lost to the other tool; empty when the variable is ours.
+        What is lost, for each that another tool holds.
+
+    Raises:
+        UsageError: `BRAGG_NVTX` is neither on nor off.
     """
+    doors = doors_of(config.backend)
+    if not _wants_nvtx(environ, config):
+        doors.remove(variables.NVTX_INJECTION)
+        if environ.get(variables.NVTX_INJECTION) == library:  # from a recording around this one
+            del environ[variables.NVTX_INJECTION]
+    return [lost for lost in (_claim(environ, door, library) for door in doors) if lost]
+
+
+def _wants_nvtx(environ: Mapping[str, str], config: RecordConfig) -> bool:
+    if config.nvtx is not None:
+        return config.nvtx
+    own = environ.get(variables.NVTX, "").lower()
+    if own and own not in (*_ON, *_OFF):
+        raise UsageError(f"{variables.NVTX}={own} is neither on nor off", hint=f"Set {variables.NVTX}=0 or 1")
+    return (own or environ.get(variables.TRITON_NVTX, "").lower() or "1") in _ON
+
+
+def _claim(environ: MutableMapping[str, str], door: str, library: str) -> str:
+    """What is lost to the tool that holds a variable; empty when it is ours now."""
     holder = environ.get(door) or library
     environ[door] = holder
     return "" if holder == library else f"{door} belongs to {holder}: {_LOST[door]} cannot be recorded"

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 from bragg.errors import BraggError, UsageError
 from bragg.model import Profile
 from bragg.record import autostart, variables
-from bragg.record.backends import doors_of
 from bragg.record.config import BackendName, Context, Data, RecordConfig
 from bragg.record.core import core
-from bragg.record.environment import claim_door
+from bragg.record.environment import claim_doors
 from bragg.record.notes import note
 from bragg.record.output import Finisher
 from bragg.record.session import Session
@@ -37,6 +36,7 @@ class Options(TypedDict, total=False):
     data: Data
     flush_interval_ms: int
     sample_interval_us: int | None
+    nvtx: bool | None
     force: bool
 
 
@@ -55,8 +55,9 @@ class Recorder:
     def start(self, name: str = "%s.bragg", **options: Unpack[Options]) -> Session:
         """Start a recording.
 
-        The tools' doors of CUDA and ITT are claimed in `os.environ`, so start before the GPU is first used, and before
-        PyTorch is imported when its operators on the CPU matter; `bragg run` takes care of both.
+        The doors of CUDA, ITT and NVTX are claimed in `os.environ`, so start before the GPU is first used, before
+        the first NVTX range, and before PyTorch is imported when its operators on the CPU matter; `bragg run` takes
+        care of all.
 
         Args:
             name: Name of the profile; the default is the program's. Tokens as in `RecordConfig.output`.
@@ -123,10 +124,8 @@ class Recorder:
 
     def _start(self, config: RecordConfig, *, stacklevel: int) -> Session:
         late = "torch" in sys.modules and os.environ.get(variables.ITT_COLLECTOR) != core.library_path()
-        for door in doors_of(config.backend):
-            lost = claim_door(os.environ, door, core.library_path())
-            if lost:
-                warnings.warn(lost, RuntimeWarning, stacklevel=stacklevel)
+        for lost in claim_doors(os.environ, config, core.library_path()):
+            warnings.warn(lost, RuntimeWarning, stacklevel=stacklevel)
         session = Session(config, self._finisher)
         if late and session.backend == "cpu":
             warnings.warn(

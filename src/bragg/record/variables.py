@@ -11,7 +11,12 @@ SAMPLE_US = "BRAGG_SAMPLE_US"
 CORE_DIR = "BRAGG_CORE_DIR"
 CUPTI_PATHS = "BRAGG_CUPTI_PATHS"
 CUPTI_DIR = "BRAGG_CUPTI_DIR"
+NVTX = "BRAGG_NVTX"
 
 # Doors of other software through which a process loads the native core; each admits one tool.
 CUDA_INJECTION = "CUDA_INJECTION64_PATH"
 ITT_COLLECTOR = "INTEL_LIBITTNOTIFY64"
+NVTX_INJECTION = "NVTX_INJECTION64_PATH"
+
+# Triton's own switch for the ranges of its profiler.
+TRITON_NVTX = "TRITON_ENABLE_NVTX"

@@ -9,7 +9,7 @@ from bragg.errors import BadFile, NothingRecorded
 from bragg.formats import capture
 from bragg.formats.chunks import ChunkType
 from bragg.model import FrameKind, Profile
-from tests.support.captures import DEVICE, HOST, NONE, SAMPLE, CaptureBuilder, chunk, small_capture, table_chunk
+from tests.support.captures import DEVICE, HOST, MARKER, NONE, SAMPLE, CaptureBuilder, chunk, small_capture, table_chunk
 from tests.support.profiles import tree_to_text
 
 
@@ -90,6 +90,26 @@ def test_host_metrics_come_from_what_was_measured_and_sampled(tmp_path: Path) ->
     assert tree_to_text(profile) == "root\n  step host=600ns hostx3\n    train.py:12@f host=400ns"
     assert profile.own("samples").tolist() == [0, 0, 4]
     assert "gpu_time" not in profile.metrics
+
+
+def test_marker_times_are_no_host_time(tmp_path: Path) -> None:
+    builder = CaptureBuilder().strings("root", "step", "request", "color", "#76b900", "ranges")
+    builder.rows(
+        ChunkType.FRAMES,
+        (0, 0, NONE, 0, NONE),
+        (FrameKind.SCOPE, 1, NONE, 0, NONE),
+        (FrameKind.MARKER, 2, NONE, 0, NONE),
+    )
+    builder.rows(ChunkType.NODES, (NONE, 0), (0, 1), (1, 2))
+    builder.rows(ChunkType.METRICS, (1, HOST, 1, 1000, 1000, 1000, 0), (2, MARKER, 2, 5000, 1000, 4000, 0))
+    builder.rows(ChunkType.TRACKS, (4, NONE, NONE, 0, 5)).rows(ChunkType.SLICES, (10, 4000, 2, 0, 0))
+    builder.rows(ChunkType.ATTRIBUTES, (2, 3, 4), (2, 3, 1), (2, 99, 4))
+    profile = read(builder, tmp_path)
+    assert profile.inclusive("host_time").tolist() == [1000, 1000, 0]
+    assert profile.own("marker_time").tolist() == [0, 0, 5000]
+    assert profile.own("marker_count").tolist() == [0, 0, 2]
+    assert profile.tracks.label(0) == "ranges"
+    assert profile.meta["attributes"] == {"request": {"color": "#76b900"}}
 
 
 def test_blocks_hold_all_slices_whatever_the_size_of_chunks(tmp_path: Path) -> None:
@@ -195,7 +215,7 @@ def test_slices_on_a_lost_track_get_a_track_that_says_so(tmp_path: Path) -> None
         table_chunk(ChunkType.NODES, {"parent": [0], "frame": [1]}, first_id=2**40),
         table_chunk(ChunkType.FRAMES, {"kind": [200]}, first_id=4),
         table_chunk(ChunkType.TRACKS, {"kind": [3]}, first_id=2),
-        table_chunk(ChunkType.METRICS, {"node": [1], "group": [4]}),
+        table_chunk(ChunkType.METRICS, {"node": [1], "group": [5]}),
         table_chunk(ChunkType.METRICS, {"node": [1], "group": [DEVICE], "count": np.array([2**63], np.uint64)}),
         table_chunk(ChunkType.SLICES, {"start_ns": [2**62], "duration_ns": [2**62]}),
         table_chunk(ChunkType.SLICES, {"start_ns": [-1]}),

@@ -23,6 +23,11 @@ def test_sampling_is_left_to_the_backend_unless_chosen() -> None:
     assert "BRAGG_SAMPLE_US" not in RecordConfig().variables()
 
 
+def test_nvtx_is_left_to_the_environment_unless_chosen() -> None:
+    assert "BRAGG_NVTX" not in RecordConfig().variables()
+    assert [RecordConfig(nvtx=choice).variables()["BRAGG_NVTX"] for choice in (False, True)] == ["0", "1"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from bragg.errors import UsageError
 from bragg.record import RecordConfig
-from bragg.record.environment import claim_door, recording_environment
+from bragg.record.environment import claim_doors, recording_environment
 
 CAPTURES = Path("/captures")
 LIBRARY = "/lib/libbragg_core.so"
@@ -30,7 +31,12 @@ def test_cpu_backend_leaves_the_gpu_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("door", "lost"), [("CUDA_INJECTION64_PATH", "work on the GPU"), ("INTEL_LIBITTNOTIFY64", "operators of PyTorch")]
+    ("door", "lost"),
+    [
+        ("CUDA_INJECTION64_PATH", "work on the GPU"),
+        ("INTEL_LIBITTNOTIFY64", "operators of PyTorch"),
+        ("NVTX_INJECTION64_PATH", "NVTX ranges"),
+    ],
 )
 def test_other_tool_keeps_its_door_and_is_named(door: str, lost: str) -> None:
     environ, notes = recording_environment({door: "/other.so"}, RecordConfig(), CAPTURES, LIBRARY)
@@ -41,5 +47,36 @@ def test_other_tool_keeps_its_door_and_is_named(door: str, lost: str) -> None:
 
 def test_empty_door_is_free() -> None:
     environ = {"CUDA_INJECTION64_PATH": ""}
-    assert claim_door(environ, "CUDA_INJECTION64_PATH", LIBRARY) == ""
+    assert claim_doors(environ, RecordConfig(), LIBRARY) == []
     assert environ["CUDA_INJECTION64_PATH"] == LIBRARY
+
+
+@pytest.mark.parametrize(
+    ("environ", "nvtx", "wanted"),
+    [
+        ({}, None, True),
+        ({"TRITON_ENABLE_NVTX": "0"}, None, False),
+        ({"TRITON_ENABLE_NVTX": "False"}, None, False),
+        ({"TRITON_ENABLE_NVTX": "on"}, None, True),
+        ({"BRAGG_NVTX": "off"}, None, False),
+        ({"BRAGG_NVTX": "1", "TRITON_ENABLE_NVTX": "0"}, None, True),
+        ({"TRITON_ENABLE_NVTX": "0"}, True, True),
+        ({}, False, False),
+        ({"NVTX_INJECTION64_PATH": LIBRARY}, False, False),
+    ],
+)
+def test_nvtx_is_on_unless_it_is_switched_off(environ: dict[str, str], nvtx: bool | None, wanted: bool) -> None:
+    result, notes = recording_environment(environ, RecordConfig(nvtx=nvtx), CAPTURES, LIBRARY)
+    assert (result.get("NVTX_INJECTION64_PATH") == LIBRARY, notes) == (wanted, [])
+
+
+def test_nvtx_that_is_switched_off_leaves_the_other_tool_its_door() -> None:
+    environ, notes = recording_environment(
+        {"NVTX_INJECTION64_PATH": "/other.so"}, RecordConfig(nvtx=False), CAPTURES, LIBRARY
+    )
+    assert (environ["NVTX_INJECTION64_PATH"], notes) == ("/other.so", [])
+
+
+def test_switch_that_is_neither_on_nor_off_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="BRAGG_NVTX=maybe is neither on nor off"):
+        claim_doors({"BRAGG_NVTX": "maybe"}, RecordConfig(), LIBRARY)

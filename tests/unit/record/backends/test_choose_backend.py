@@ -6,7 +6,8 @@ import pytest
 
 from bragg.record.backends import choose_backend, cuda, doors_of
 
-GPU_DOORS = ["CUDA_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64"]
+CPU_DOORS = ["INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH"]
+GPU_DOORS = ["CUDA_INJECTION64_PATH", *CPU_DOORS]
 
 
 @pytest.fixture
@@ -50,4 +51,4 @@ def test_driver_on_the_library_path_stands_for_a_device(
 
 def test_doors_of_auto_are_those_of_every_backend() -> None:
     assert doors_of("auto") == GPU_DOORS
-    assert doors_of("cpu") == ["INTEL_LIBITTNOTIFY64"]
+    assert doors_of("cpu") == CPU_DOORS
