@@ -1,0 +1,256 @@
+"""Ranges and marks of the `nvtx` package, recorded in processes of their own; no GPU needed."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from bragg.formats import capture
+from bragg.model import FrameKind, Profile, TrackKind
+from bragg.record import RecordConfig
+from bragg.record.core import core
+from bragg.record.environment import recording_environment
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("nvtx") is None, reason="nvtx is not installed")
+
+
+def run(tmp_path: Path, program: str, config: RecordConfig, environ: dict[str, str]) -> None:
+    recorded, _ = recording_environment({**os.environ, **environ}, config, tmp_path, core.library_path())
+    subprocess.run([sys.executable, "-c", dedent(program)], check=True, timeout=120, env=recorded)
+
+
+def record(tmp_path: Path, program: str, *, data: str = "tree", context: str = "shadow", **environ: str) -> Profile:
+    """The profile of a program that runs in the environment of a recording."""
+    config = RecordConfig(backend="cpu", context=context, data=data, sample_interval_us=0)  # type: ignore[arg-type]
+    run(tmp_path, program, config, environ)
+    (part,) = tmp_path.glob("*.part")
+    profile = capture.read(part)
+    profile.check()
+    assert profile.meta["capture"]["complete"]
+    assert profile.meta["statistics"]["dropped_events"] == 0
+    return profile
+
+
+def counted(profile: Profile, metric: str) -> Counter[tuple[str, ...]]:
+    """How often each path was seen, where it was."""
+    tree = profile.tree
+    counts = profile.own(metric).tolist()
+    return Counter(
+        {
+            tuple(tree.label(above) for above in tree.path(node)[1:]): count
+            for node, count in enumerate(counts)
+            if count > 0
+        }
+    )
+
+
+def kinds(profile: Profile) -> dict[str, FrameKind]:
+    return {profile.tree.label(node): FrameKind(profile.tree.kind[node]) for node in range(1, len(profile.tree))}
+
+
+def test_ranges_of_all_domains_nest_with_scopes(tmp_path: Path) -> None:
+    profile = record(
+        tmp_path,
+        """
+        import bragg, nvtx
+
+        @nvtx.annotate("decorated", domain="library")
+        def decorated():
+            with bragg.scope("innermost"):
+                pass
+
+        for _ in range(3):
+            with bragg.scope("epoch"), nvtx.annotate("step"):
+                nvtx.push_range("load", domain="io")
+                decorated()
+                nvtx.pop_range(domain="io")
+        """,
+    )
+    load = ("epoch", "step", "io: load")
+    decorated = (*load, "library: decorated")
+    expected = {("epoch",): 3, ("epoch", "step"): 3, load: 3, decorated: 3, (*decorated, "innermost"): 3}
+    assert counted(profile, "host_count") == expected
+    assert set(kinds(profile).values()) == {FrameKind.SCOPE}
+
+
+def test_interleaved_domains_end_their_own_ranges(tmp_path: Path) -> None:
+    profile = record(
+        tmp_path,
+        """
+        import bragg, nvtx, time
+        nvtx.push_range("a", domain="one")
+        nvtx.push_range("b", domain="two")
+        nvtx.pop_range(domain="one")
+        time.sleep(0.05)
+        nvtx.pop_range(domain="two")
+        """,
+        data="trace",
+    )
+    length = {
+        profile.tree.label(node): duration
+        for node, duration in zip(profile.slices.node.tolist(), profile.slices.duration_ns.tolist(), strict=True)
+    }
+    assert length["two: b"] > 50e6 > length["one: a"]
+
+
+def test_registered_strings_are_frames_of_their_text(tmp_path: Path) -> None:
+    profile = record(
+        tmp_path,
+        """
+        import nvtx
+        domain = nvtx.get_domain("fast")
+        attributes = domain.get_event_attributes(message="registered", color="red", category="compute", payload=1)
+        for payload in range(1000):
+            attributes.payload = payload
+            domain.push_range(attributes)
+            domain.pop_range()
+        """,
+    )
+    assert counted(profile, "host_count") == {("fast: registered",): 1000}
+    assert profile.meta["attributes"] == {"fast: registered": {"color": "#ff0000", "category": "compute"}}
+
+
+def test_payloads_of_every_kind_make_no_frames(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    profile = record(
+        tmp_path,
+        """
+        import numpy, nvtx
+        for payload in (1, -1, 2.5, numpy.arange(3), numpy.float32(1)):
+            with nvtx.annotate("work", payload=payload):
+                pass
+        """,
+    )
+    assert counted(profile, "host_count") == {("work",): 5}
+
+
+@pytest.mark.parametrize("message", ["Grüße 你好 😀", "a\tb\n", "with: colon", "x" * 5000])
+def test_messages_keep_their_text(message: str, tmp_path: Path) -> None:
+    profile = record(tmp_path, f"import nvtx\nnvtx.push_range({message!r})\nnvtx.pop_range()")
+    assert counted(profile, "host_count") == {(message,): 1}
+
+
+def test_started_ranges_and_marks_are_markers(tmp_path: Path) -> None:
+    profile = record(
+        tmp_path,
+        """
+        import bragg, nvtx, threading, time
+        with bragg.scope("serve"):
+            nvtx.mark("accepted")
+            first = nvtx.start_range("request", domain="http")
+            second = nvtx.start_range("request", domain="http")
+        time.sleep(0.05)
+        nvtx.end_range(first)
+        thread = threading.Thread(target=nvtx.end_range, args=(second,))
+        thread.start()
+        thread.join()
+        nvtx.end_range(second)
+        """,
+        data="trace",
+    )
+    request = ("serve", "http: request")
+    assert counted(profile, "marker_count") == {("serve", "accepted"): 1, request: 2}
+    assert kinds(profile)["accepted"] == kinds(profile)["http: request"] == FrameKind.MARKER
+    assert profile.own("marker_time").sum() > 2 * 50e6
+    assert profile.total("host_time") < 50e6
+    tracks = profile.tracks.kind[profile.slices.track].tolist()
+    shown = Counter(zip(map(profile.tree.label, profile.slices.node.tolist()), tracks, strict=True))
+    assert shown == {
+        ("serve", TrackKind.HOST_THREAD): 1,
+        ("accepted", TrackKind.HOST_THREAD): 1,
+        ("http: request", TrackKind.RANGES): 2,
+    }
+
+
+def test_every_thread_has_ranges_of_its_own(tmp_path: Path) -> None:
+    profile = record(
+        tmp_path,
+        """
+        import bragg, nvtx, threading
+
+        def work():
+            for i in range(500):
+                with nvtx.annotate("outer"), bragg.scope("scope"), nvtx.annotate("inner", domain="deep"):
+                    nvtx.end_range(nvtx.start_range("flight"))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        """,
+    )
+    inner = ("outer", "scope", "deep: inner")
+    assert counted(profile, "host_count") == {("outer",): 2000, ("outer", "scope"): 2000, inner: 2000}
+    assert counted(profile, "marker_count") == {(*inner, "flight"): 2000}
+
+
+def test_ranges_stand_below_the_python_line_that_pushed_them(tmp_path: Path) -> None:
+    profile = record(
+        tmp_path,
+        """
+        import nvtx
+
+        def step():
+            nvtx.push_range("range")
+            nvtx.pop_range()
+
+        step()
+        """,
+        context="python",
+    )
+    tree = profile.tree
+    node = next(node for node in range(len(tree)) if tree.label(node) == "range")
+    names = [tree.frames.name[tree.frame[above]] for above in tree.path(node)[1:]]
+    assert names == ["<module>", "step", "push_range", "range"]
+
+
+def test_ranges_that_torch_numbers_are_one_operator(tmp_path: Path) -> None:
+    profile = record(
+        tmp_path,
+        """
+        import nvtx
+        for i in range(100):
+            nvtx.push_range(f"aten::mm, seq = {i}, op_id = {2 * i}, sizes = [[{i}, 4]]")
+            nvtx.pop_range()
+        """,
+    )
+    assert counted(profile, "host_count") == {("aten::mm",): 100}
+    assert kinds(profile) == {"aten::mm": FrameKind.OPERATOR}
+
+
+@pytest.mark.parametrize("switch", [{"TRITON_ENABLE_NVTX": "0"}, {"BRAGG_NVTX": "0"}])
+def test_nvtx_that_is_switched_off_is_not_recorded(switch: dict[str, str], tmp_path: Path) -> None:
+    profile = record(
+        tmp_path,
+        """
+        import bragg, nvtx
+        with nvtx.annotate("range"), bragg.scope("scope"):
+            nvtx.mark("mark")
+        """,
+        **switch,
+    )
+    assert counted(profile, "host_count") == {("scope",): 1}
+    assert "marker_count" not in profile.metrics
+
+
+def test_forked_child_records_its_own_ranges(tmp_path: Path) -> None:
+    program = """
+        import nvtx, os
+        with nvtx.annotate("parent"):
+            pass
+        child = os.fork()
+        if child == 0:
+            with nvtx.annotate("child"):
+                pass
+            raise SystemExit
+        assert os.waitpid(child, 0)[1] == 0
+        """
+    run(tmp_path, program, RecordConfig(backend="cpu", context="shadow", sample_interval_us=0), {})
+    found = [counted(capture.read(part), "host_count") for part in tmp_path.glob("*.part")]
+    assert sorted(found, key=str) == [{("child",): 1}, {("parent",): 1}]
