@@ -66,10 +66,10 @@ def check_itt_door(surroundings: Surroundings) -> Check:
 
 
 def check_nvtx_door(surroundings: Surroundings) -> Check:
-    """No image sets CUPTI itself as the NVTX tool, which takes its only subscription."""
+    """No other tool takes NVTX ranges; CUPTI itself, which some images set, takes its only subscription with them."""
     holder = surroundings.environ.get("NVTX_INJECTION64_PATH", "")
     if "cupti" not in holder:
-        return ok("NVTX_INJECTION64_PATH", holder or "not set")
+        return _door(surroundings, "NVTX_INJECTION64_PATH", "NVTX ranges")
     return Check("NVTX_INJECTION64_PATH", State.LIMITED, holder, GPU_TIMES, "Unset it: CUPTI has one subscriber")
 
 

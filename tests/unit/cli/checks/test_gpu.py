@@ -68,8 +68,12 @@ def test_door_that_another_tool_holds_is_a_defect(check: Any, variable: str, tmp
 
 
 def test_cupti_as_nvtx_tool_takes_the_only_subscription(tmp_path: Path) -> None:
-    assert gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH="/c/libcupti.so.12")).state is State.LIMITED
-    assert gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH="/c/libother.so")).state is State.OK
+    cupti = gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH="/c/libcupti.so.12"))
+    other = gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH="/c/libother.so"))
+    assert (cupti.state, cupti.blocks) == (State.LIMITED, "GPU times")
+    assert (other.state, other.blocks) == (State.LIMITED, "NVTX ranges")
+    for free in ("", "/c/libbragg_core.so"):
+        assert gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH=free)).state is State.OK
 
 
 def test_hidden_gpus_are_a_defect(gpu_machine: Path) -> None:
