@@ -2,7 +2,7 @@
 
 Every Python process of a run pays for these imports: the small part of the standard library, and the native core.
 """
-# ruff: noqa: PTH110, PTH112, PTH118
+# ruff: noqa: PTH110, PTH118
 # `pathlib` would add 10 ms to the start of every recorded process.
 
 from __future__ import annotations
@@ -41,8 +41,12 @@ def start() -> None:
     """Record this process until its end, if it belongs to a run that is still going on."""
     global _current
     directory = os.environ.get(variables.CAPTURE_DIR, "")
-    if os.path.isdir(directory):
+    if not directory:
+        return
+    try:
         _current = ProcessRecording(directory)
+    except FileNotFoundError:  # The directory is gone: this process has outlived its run.
+        return
 
 
 class ProcessRecording:
@@ -55,6 +59,8 @@ class ProcessRecording:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._recording: Recording | None = Recording(self._part_path(), os.environ)
+        self._stopping = False
+        self._ending_signal: int | None = None
         if any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv):
             self.deactivate()
         atexit.register(guarded(self.stop))
@@ -76,9 +82,17 @@ class ProcessRecording:
 
     def stop(self) -> None:
         """Complete the capture; what runs later is not recorded."""
-        recording, self._recording = self._recording, None
-        if recording is not None:
-            recording.stop()
+        if self._stopping:
+            return
+        self._stopping = True
+        try:
+            if self._recording is not None:
+                self._recording.stop()
+        finally:
+            self._recording = None
+            self._stopping = False
+            if self._ending_signal is not None:
+                _end_by(self._ending_signal)
 
     def _part_path(self) -> str:
         """`<pid>.part`; `<pid>-2.part` and so on for the programs that the process becomes by exec."""
@@ -90,8 +104,13 @@ class ProcessRecording:
         return path
 
     def _start_in_fork(self) -> None:
-        if self._recording is not None and os.path.isdir(self._directory):
-            self._recording.restart(self._part_path())
+        self._stopping = False
+        self._ending_signal = None
+        try:
+            if self._recording is not None:
+                self._recording.restart(self._part_path())
+        except FileNotFoundError:  # As in `start`.
+            self._recording = None
 
     def _outlive_fork(self, util: ModuleType) -> None:
         """Stop at the end of forked workers, which `multiprocessing` ends without `atexit`."""
@@ -102,7 +121,14 @@ class ProcessRecording:
         util.register_after_fork(self, finalize)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        """Stop, then end by the signal after all, so that the exit status tells it."""
-        guarded(self.stop)()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        """Stop, then end by the signal after all; a stop that is under way is not cut short."""
+        self._ending_signal = number
+        if not self._stopping:
+            guarded(self.stop)()
+            _end_by(number)
+
+
+def _end_by(number: int) -> None:
+    """End as if the signal had not been caught, so that the exit status tells it."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
