@@ -276,10 +276,10 @@ class While(_Repetition):
             values = self._start(values)
         else:
             self._check_types(values)
+            turn = machine().turn
+            if turn is not None and len(machine().rows):
+                turn()
         self.values = values
-        turn = machine().turn
-        if turn is not None:
-            turn()
         return len(machine().rows) > 0
 
     def goes_on(self, test: Any) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from bragg.debug.arguments import Arguments, bound
 from bragg.debug.faults import KernelFault
 from bragg.debug.foreign import is_jitted, translated
 from bragg.debug.program import NestedFunction, Program, python_function
+from bragg.debug.scheduler import run_in_turns, waits
 from bragg.debug.state import Listeners, Machine, use
 from bragg.debug.storage import Buffer
 from bragg.errors import BraggError, UsageError
@@ -159,6 +161,10 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
         numbers = np.arange(launch.programs, dtype=np.int64)
     else:
         numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
+    if waits(launch.program.function):
+        with _author_errors(launch):
+            run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel)
+        return
     start, size = 0, _FIRST_BATCH
     while start < len(numbers):
         machine = Machine(launch.grid, numbers[start : start + size], listeners)
@@ -176,8 +182,17 @@ def _linear(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
 def _run_batch(launch: Launch, machine: Machine, executable: Callable[..., Any], values: dict[str, Any]) -> None:
     before = use(machine)
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), _author_errors(launch):
             executable(**values)
+    finally:
+        use(before)
+
+
+@contextmanager
+def _author_errors(launch: Launch) -> Iterator[None]:
+    """Errors inside of a kernel show the author's lines alone, and faults know their place."""
+    try:
+        yield
     except BraggError as error:
         place = _kernel_place(error)
         if place and isinstance(error, KernelFault) and not error.line:
@@ -185,8 +200,6 @@ def _run_batch(launch: Launch, machine: Machine, executable: Callable[..., Any],
         raise error.with_traceback(_without_engine(error.__traceback__)) from None
     except Exception as error:  # noqa: BLE001 - the kernel is the author's code
         raise error.with_traceback(_without_engine(error.__traceback__)) from None
-    finally:
-        use(before)
 
 
 def _is_kernel(frame: types.FrameType) -> bool:

@@ -53,6 +53,7 @@ def rewrite(function: ast.FunctionDef, filename: str) -> ast.FunctionDef:
     Raises:
         Unsupported: A construct that Triton kernels do not have, or the engine does not know.
     """
+    function.decorator_list = []
     _Checker(function, filename).check()
     return _Rewriter(function, filename).result()
 
@@ -104,7 +105,6 @@ class _Rewriter(ast.NodeTransformer):
         for node in end:
             _place(node, function.body[-1])
         function.body = [*start, *body, *end]
-        function.decorator_list = []
         function.returns = None
         for argument in ast.walk(function.args):
             if isinstance(argument, ast.arg):

@@ -65,7 +65,8 @@ class _Detector:
         if access.kind == "atomic":
             addresses = access.offsets * access.dtype.size_bytes + buffer.address
             self._sync.note(self._step, addresses, access.programs, access.order)
-        if access.kind != "atomic" and self._see_apart(cells, access, place):
+        is_plain = access.kind != "atomic" and not access.order
+        if is_plain and self._see_apart(cells, access, place):
             return
         self._see_lanes(cells, access, place)
 
@@ -140,7 +141,8 @@ class _Detector:
             clash &= ~self._is_same_value(access, lanes)
         self._tell(access, clash, lanes, writer, cells.write_step[index], cells.write_place[index], "write")
         if access.kind == "load":
-            _mark_lanes(cells, index, who, self._step, place)
+            if is_plain:
+                _mark_lanes(cells, index, who, self._step, place)
             return
         reader = cells.reader[index]
         clash = (reader != NOBODY) & (reader != who) & (reader != SEVERAL)

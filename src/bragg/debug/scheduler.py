@@ -1,0 +1,189 @@
+"""Kernels whose programs wait for each other: one program at a time, each on a thread of its own, taking turns.
+
+A program gives its turn away at every further trip of a `while`. Programs are started in order, and another one only
+when all that were started wait: so a kernel that a GPU can finish with any number of resident programs finishes here.
+"""
+
+from __future__ import annotations
+
+import ast
+import threading
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from bragg.debug.faults import KernelFault
+from bragg.debug.foreign import is_jitted
+from bragg.debug.program import Program, kernel_line, python_function
+from bragg.debug.state import Listeners, Machine, use
+
+__all__ = ["run_in_turns", "waits"]
+
+# Threads at a time: as many programs as a GPU of 132 processors holds at once with 16 on each, rounded down.
+_MOST_RESIDENT = 2048
+
+
+def waits(function: FunctionType) -> bool:
+    """A function, or one that it calls, has a `while` that watches memory."""
+    return any(_has_waiting_loop(Program.of(one)) for one in _reached(function, set()))
+
+
+def _has_waiting_loop(program: Program) -> bool:
+    loops = [node for node in ast.walk(program.parsed()) if isinstance(node, ast.While)]
+    return any(_watches(call, call in list(ast.walk(loop.test))) for loop in loops for call in _calls(loop))
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (child for child in ast.walk(node) if isinstance(child, ast.Call))
+
+
+def _watches(call: ast.Call, is_in_test: bool) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    is_volatile = any(keyword.arg == "volatile" for keyword in call.keywords)
+    return name.startswith("atomic_") or (name == "load" and (is_in_test or is_volatile))
+
+
+def _reached(function: FunctionType, seen: set[int]) -> Iterator[FunctionType]:
+    """The function and the @triton.jit functions it calls; Triton's own never wait."""
+    if id(function) in seen or function.__module__.startswith("triton."):
+        return
+    seen.add(id(function))
+    yield function
+    for call in _calls(Program.of(function).parsed()):
+        target = _called(call.func, function)
+        if is_jitted(target):
+            yield from _reached(python_function(target), seen)
+
+
+def _called(expression: ast.expr, function: FunctionType) -> Any:
+    if isinstance(expression, ast.Name):
+        return function.__globals__.get(expression.id)
+    if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name):
+        module = function.__globals__.get(expression.value.id)
+        return getattr(module, expression.attr, None) if isinstance(module, ModuleType) else None
+    return None
+
+
+class _Turns:
+    """One program on its thread; it runs only between `resume` and its next wait."""
+
+    def __init__(self, machine: Machine, run: Callable[[], Any]) -> None:
+        self.machine = machine
+        self.error: BaseException | None = None
+        self.is_done = False
+        self.waits_at = ("", 0)
+        self._run = run
+        self._may_run, self._has_stopped = threading.Semaphore(0), threading.Semaphore(0)
+        self._is_cancelled = False
+        machine.turn = self._give_away
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def resume(self) -> None:
+        """Run until the program waits or ends."""
+        use(self.machine)
+        self._may_run.release()
+        self._has_stopped.acquire()
+
+    def cancel(self) -> None:
+        """End the thread of a program that waits."""
+        if not self.is_done:
+            self._is_cancelled = True
+            self.resume()
+        self._thread.join()
+
+    def _give_away(self) -> None:
+        self.waits_at = kernel_line()
+        self._has_stopped.release()
+        self._may_run.acquire()
+        if self._is_cancelled:
+            raise _Cancelled
+
+    def _work(self) -> None:
+        self._may_run.acquire()
+        try:
+            with np.errstate(all="ignore"):
+                if not self._is_cancelled:
+                    self._run()
+        except _Cancelled:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised again on the thread that launched
+            self.error = error
+        self.is_done = True
+        self._has_stopped.release()
+
+
+class _Cancelled(BaseException):
+    """Unwinds a program that will never go on."""
+
+
+def run_in_turns(
+    grid: tuple[int, int, int], numbers: Any, listeners: Listeners, run: Callable[[], Any], kernel: str
+) -> None:
+    """Execute programs that may wait for each other.
+
+    Args:
+        grid: Programs along the three axes.
+        numbers: int64: linear numbers of the programs to execute.
+        listeners: Who is told.
+        run: Executes the program of the current machine.
+        kernel: Name of the kernel.
+
+    Raises:
+        KernelFault: All programs wait, and none changes memory any more.
+    """
+    waiting: list[_Turns] = []
+    to_start = iter(numbers)
+    try:
+        _take_turns(waiting, to_start, lambda number: _Turns(Machine(grid, np.array([number]), listeners), run), kernel)
+    finally:
+        for one in waiting:
+            one.cancel()
+        use(None)
+
+
+def _take_turns(
+    waiting: list[_Turns], to_start: Iterator[int], start: Callable[[int], _Turns], kernel: str
+) -> None:
+    idle_rounds = 0
+    while True:
+        made_progress = False
+        for one in list(waiting):
+            before = one.machine.writes
+            _resume(one, waiting)
+            made_progress |= one.is_done or one.machine.writes != before
+        if made_progress:
+            idle_rounds = 0
+            continue
+        number = next(to_start, None) if len(waiting) < _MOST_RESIDENT else None
+        if number is not None:
+            waiting.append(start(number))
+            _resume(waiting[-1], waiting)
+            idle_rounds = 0
+        elif not waiting:
+            return
+        elif idle_rounds > 1:
+            raise _deadlock(waiting, kernel)
+        else:
+            idle_rounds += 1
+
+
+def _resume(one: _Turns, waiting: list[_Turns]) -> None:
+    one.resume()
+    if one.is_done:
+        waiting.remove(one)
+    if one.error is not None:
+        raise one.error
+
+
+def _deadlock(waiting: list[_Turns], kernel: str) -> KernelFault:
+    first = waiting[0]
+    place = tuple(int(first.machine.program_ids(axis)[0]) for axis in range(3))
+    fault = KernelFault(
+        f"deadlock: {len(waiting)} programs wait for each other, among them {place}",
+        hint="Release every lock that is taken, and let no program wait for a later one",
+    )
+    fault.place(kernel, *first.waits_at)
+    return fault

@@ -1,0 +1,122 @@
+"""Every planted bug is found by the rule it was planted for, at its line; see also test_debug_kernels for false alarms."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import bragg.debug
+from bragg.debug.faults import KernelFault
+from bragg.debug.findings import Report
+from bragg.errors import UsageError
+from bragg.model import Severity
+
+pytest.importorskip("triton")
+
+from tests.support import triton_kernels as kernels  # noqa: E402
+from tests.support.faulty_kernels import CASES  # noqa: E402
+
+
+def findings_of(name: str) -> Report:
+    _, launch = CASES[name]
+    with bragg.debug.check() as report:
+        try:
+            launch()
+        except KernelFault as fault:
+            assert fault.line > 0
+    return report
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_planted_bug_is_found(name: str) -> None:
+    rule, _ = CASES[name]
+    report = findings_of(name)
+    found = [finding for finding in report if finding.rule == rule]
+    assert found, report.lines()
+    assert {finding.kernel for finding in found} == {name}
+    assert all(finding.file.endswith("faulty_kernels.py") and finding.code for finding in found)
+
+
+def test_finding_names_tensor_programs_lane_index_mask_and_fix() -> None:
+    (finding,) = (f for f in findings_of("mask_one_too_far") if f.rule == "out-of-bounds")
+    assert finding.tensor is not None
+    assert (finding.tensor.name, finding.tensor.shape) == ("x", (1000,))
+    assert finding.witness is not None
+    assert (finding.witness.program, finding.witness.lane, finding.witness.offset) == ((3, 0, 0), 232, 1000)
+    assert (finding.programs, finding.lanes, finding.grid) == ({3}, 1, (4, 1, 1))
+    assert (finding.address, finding.mask) == ("x + offsets", "offsets <= n")
+    assert "offsets <= n lets these lanes through" in finding.hint
+
+
+def test_finding_of_a_matrix_gives_the_index_along_each_axis() -> None:
+    first = next(f for f in findings_of("rows_and_columns_with_one_wrong_stride") if f.rule == "out-of-bounds")
+    assert first.witness is not None
+    assert first.witness.index == divmod(first.witness.offset or 0, 32)
+
+
+def test_race_shows_both_sides() -> None:
+    (finding,) = (f for f in findings_of("shift_in_place") if f.rule == "data-race")
+    assert finding.code == "tl.store(x + offsets, values)"
+    assert finding.other is not None
+    assert finding.other["code"].startswith("values = tl.load(x + offsets + 1")
+    assert finding.other["line"] == finding.line - 1
+
+
+def test_programs_are_grouped_into_one_finding() -> None:
+    (finding,) = (f for f in findings_of("not_contiguous") if f.rule == "broken-promise")
+    assert len(finding.programs) == 4
+    assert "(4 of 4)" in "\n".join(finding.lines())
+
+
+def test_report_is_json_and_findings_are_those_of_profiles() -> None:
+    report = findings_of("sum_without_atomic")
+    values = json.loads(json.dumps(report.to_json()))
+    assert values["launches"] == 1
+    assert values["findings"][0]["rule"] == "data-race"
+    assert values["findings"][0]["tensor"]["name"] == "total"
+    finding = report.findings[0].to_finding()
+    assert finding.severity is Severity.ERROR
+    assert "data race on total" in finding.message
+
+
+def test_checkers_can_be_chosen() -> None:
+    x = np.ones(1000, "f4")
+    kernel = CASES["no_mask_at_the_end"][1]
+    with bragg.debug.check(without=["out-of-bounds"]), pytest.raises(KernelFault, match="out-of-bounds store of x"):
+        kernel()
+    with bragg.debug.check(only=["data-race"]) as report:
+        kernels.add[(4,)](x, x, x, 1000, BLOCK=256)
+    assert len(report) == 0
+    with pytest.raises(UsageError, match="unknown checker 'bounds'"):
+        bragg.debug.check(only=["bounds"])
+
+
+def test_two_views_of_one_storage_race() -> None:
+    x = np.ones(1025, "f4")
+    with bragg.debug.check() as report:
+        kernels.add[(4,)](x[1:], x[1:], x[:-1], 1024, BLOCK=256)
+    assert [finding.rule for finding in report] == ["data-race"]
+
+
+def test_in_place_is_no_race() -> None:
+    x = np.ones(1024, "f4")
+    with bragg.debug.check() as report:
+        kernels.add[(4,)](x, x, x, 1024, BLOCK=256)
+    assert len(report) == 0
+
+
+def test_memory_written_by_the_host_after_empty_is_known() -> None:
+    out = np.zeros(1024, "f4")
+    with bragg.debug.check() as report:
+        x = np.empty(1024, "f4")
+        x[:] = 1
+        kernels.add[(4,)](x, x, out, 1024, BLOCK=256)
+    assert len(report) == 0
+
+
+def test_without_checks_an_access_outside_is_an_exception_at_its_line() -> None:
+    with pytest.raises(KernelFault, match=r"faulty_kernels.py:\d+: out-of-bounds store of x\[1000\]"):
+        with bragg.debug.interpret():
+            CASES["no_mask_at_the_end"][1]()
