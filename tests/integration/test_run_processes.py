@@ -15,7 +15,9 @@ def recorder(tmp_path: Path) -> Recorder:
     return Recorder(tmp_path)
 
 
-def test_forked_child_records_its_own_work_and_not_its_parent_s(recorder: Recorder) -> None:
+def test_forked_child_records_its_own_work_and_not_its_parent_s(
+    recorder: Recorder, capfd: pytest.CaptureFixture[str]
+) -> None:
     run = recorder.program(
         """
         import bragg, os, sys
@@ -26,7 +28,7 @@ def test_forked_child_records_its_own_work_and_not_its_parent_s(recorder: Record
             sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """
     )
-    assert run.result.exit_code == 0
+    assert (run.result.exit_code, capfd.readouterr().err) == (0, "")
     assert run.scopes()[0] >= {"before", "parent"}
     assert "child" in run.scopes()[1]
     assert [profile.own("host_count").sum() for profile in run.profiles.values()] == [2, 1]

@@ -198,7 +198,8 @@ def test_killed_program_leaves_a_capture_that_can_be_read(here: Path) -> None:
 def test_forked_child_leaves_its_parent_s_session_alone(here: Path) -> None:
     done = python(
         """
-        import bragg, os, sys
+        import bragg, os, sys, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # Of a fork beside threads.
         with bragg.profile("parent", backend="cpu"):
             child = os.fork()
             with bragg.scope("parent" if child else "child"): pass

@@ -11,6 +11,7 @@ import atexit
 import os
 import signal
 import sys
+import warnings
 
 from bragg.record import variables
 from bragg.record.hooks.imports import when_imported
@@ -63,6 +64,8 @@ class ProcessRecording:
         self._ending_signal: int | None = None
         if any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv):
             self.deactivate()
+        # Since 3.12 Python warns of forks beside threads; those of the recorder are not the program's.
+        warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
         atexit.register(guarded(self.stop))
         os.register_at_fork(after_in_child=guarded(self._start_in_fork))
         when_imported("multiprocessing.util", self._outlive_fork)

@@ -120,9 +120,9 @@ def run_target(config: RecordConfig, argv: Sequence[str]) -> RunResult:
     target = find_target(argv)
     require_backend(config.backend, os.environ)
     directory = make_capture_directory(config.output)
-    environ, notes = recording_environment(os.environ, config, directory, core.library_path())
     started = time.monotonic()
     try:
+        environ, notes = recording_environment(os.environ, config, directory, core.library_path())
         ended = run_child(target.command, environ)
     except UsageError:
         directory.rmdir()
