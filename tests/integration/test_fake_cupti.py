@@ -110,6 +110,21 @@ def test_injection_library_is_called_once_inside_init(run: Run, tmp_path: Path) 
     assert run(program, CUDA_INJECTION64_PATH=str(library)).split() == ["injected", "ready"]
 
 
+def test_launches_come_from_threads_without_python(run: Run) -> None:
+    printed = run(
+        """
+        from fake_cuda import FakeCuda
+        cuda = FakeCuda()
+        cuda.set_kernel_ns("k", 1_000_000)
+        before_ns = cuda.now_ns()
+        cuda.launch_on_native_thread("k", 20)
+        cuda.synchronize()
+        print(20 <= (cuda.now_ns() - before_ns) / 1e6 < 20.1)
+        """
+    )
+    assert printed == "True"
+
+
 def test_a_launch_is_cheap_enough_for_millions(run: Run) -> None:
     printed = run(
         """

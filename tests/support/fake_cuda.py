@@ -96,6 +96,10 @@ class FakeCuda:
         """Launch one kernel `count` times, at the speed of the driver instead of Python's."""
         self.call("bragg_fake_launch_many", self.function(name), stream, ctypes.c_uint64(count))
 
+    def launch_on_native_thread(self, name: str, count: int, stream: Handle | None = None) -> None:
+        """Launch one kernel `count` times on a thread that has no Python, and wait for the thread."""
+        self.call("bragg_fake_launch_on_thread", self.function(name), stream, ctypes.c_uint64(count))
+
     def copy(self, direction: Copy, size_bytes: int, stream: Handle | None = None) -> None:
         """Copy asynchronously; nothing is moved."""
         address = ctypes.c_void_p(0)

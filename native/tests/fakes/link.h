@@ -13,17 +13,17 @@ namespace bragg::fake {
 
 // One call of the driver API, from its ENTER to its EXIT.
 struct ApiCall {
-  uint32_t cbid;
-  const char* name;
-  const char* symbol;  // kernel launches: the mangled name of the kernel
-  const void* params;
-  cuda::Context context;
-  uint32_t context_uid;
-  cuda::Result result;
+  uint32_t cbid = 0;
+  const char* name = nullptr;
+  const char* symbol = nullptr;  // kernel launches: the mangled name of the kernel
+  const void* params = nullptr;
+  cuda::Context context = nullptr;
+  uint32_t context_uid = 0;
+  cuda::Result result{};
   // Kept by the tool.
-  uint32_t correlation;
-  uint64_t correlation_data;
-  uint64_t start_ns;
+  uint32_t correlation = 0;
+  uint64_t correlation_data = 0;
+  uint64_t start_ns = 0;
 };
 
 struct KernelShape {

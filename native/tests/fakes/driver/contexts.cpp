@@ -11,11 +11,27 @@ namespace {
 
 constexpr uint32_t kDefaultStreamId = 7;
 
-// Never destroyed: a tool may come at process exit, after the main thread's destructors.
-std::vector<cuda::Context>& context_stack() {
-  thread_local auto* stack = new std::vector<cuda::Context>;
-  return *stack;
-}
+// The contexts of one thread, the current one last. It has no destructor: a tool may come at process exit, after those
+// of the main thread have run.
+class ContextStack {
+ public:
+  [[nodiscard]] cuda::Context current() const { return depth_ == 0 ? nullptr : contexts_[depth_ - 1]; }
+  [[nodiscard]] bool push(cuda::Context context) {
+    if (depth_ == kDepth) return false;
+    contexts_[depth_++] = context;
+    return true;
+  }
+  void pop() { depth_ -= depth_ > 0 ? 1 : 0; }
+  void remove(cuda::Context context) {
+    depth_ = static_cast<size_t>(std::remove(contexts_, contexts_ + depth_, context) - contexts_);
+  }
+
+ private:
+  static constexpr size_t kDepth = 64;
+  cuda::Context contexts_[kDepth];
+  size_t depth_;
+};
+constinit thread_local ContextStack context_stack{};
 
 struct Contexts {
   std::mutex mutex;
@@ -67,7 +83,7 @@ int32_t attribute_of_h200(cuda::DeviceAttribute attribute) {
 
 }  // namespace
 
-cuda::Context current_context() noexcept { return context_stack().empty() ? nullptr : context_stack().back(); }
+cuda::Context current_context() noexcept { return context_stack.current(); }
 
 FAKE_CUDA(cuDeviceGetCount)(int32_t* count) {
   return driver_call(call_site("cuDeviceGetCount"), [&](ApiCall&) {
@@ -139,7 +155,7 @@ FAKE_CUDA(cuCtxCreate_v2)(cuda::Context* context, uint32_t, cuda::Device device)
       const std::lock_guard lock(contexts().mutex);
       *context = add_context(contexts(), static_cast<uint32_t>(device));
     }
-    context_stack().push_back(*context);
+    if (!context_stack.push(*context)) return cuda::Result::OutOfMemory;
     notify_resource(cupti::resource::kContextCreated, *context, nullptr, nullptr);
     return cuda::Result::Success;
   });
@@ -149,16 +165,15 @@ FAKE_CUDA(cuCtxDestroy_v2)(cuda::Context context) {
   return driver_call(call_site("cuCtxDestroy_v2"), [&](ApiCall&) {
     if (context == nullptr) return cuda::Result::InvalidContext;
     notify_resource(cupti::resource::kContextDestroyStarting, context, nullptr, nullptr);
-    std::erase(context_stack(), context);
+    context_stack.remove(context);
     return cuda::Result::Success;
   });
 }
 
 FAKE_CUDA(cuCtxSetCurrent)(cuda::Context context) {
   return driver_call(call_site("cuCtxSetCurrent"), [&](ApiCall&) {
-    if (!context_stack().empty()) context_stack().pop_back();
-    if (context != nullptr) context_stack().push_back(context);
-    return cuda::Result::Success;
+    context_stack.pop();
+    return context == nullptr || context_stack.push(context) ? cuda::Result::Success : cuda::Result::OutOfMemory;
   });
 }
 
@@ -173,8 +188,7 @@ FAKE_CUDA_IS(cuCtxGetCurrent, CuCtxGetCurrent);
 FAKE_CUDA(cuCtxPushCurrent_v2)(cuda::Context context) {
   return driver_call(call_site("cuCtxPushCurrent_v2"), [&](ApiCall&) {
     if (context == nullptr) return cuda::Result::InvalidContext;
-    context_stack().push_back(context);
-    return cuda::Result::Success;
+    return context_stack.push(context) ? cuda::Result::Success : cuda::Result::OutOfMemory;
   });
 }
 FAKE_CUDA_IS(cuCtxPushCurrent_v2, CuCtxPushCurrent);
@@ -183,7 +197,7 @@ FAKE_CUDA(cuCtxPopCurrent_v2)(cuda::Context* context) {
   return driver_call(call_site("cuCtxPopCurrent_v2"), [&](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
     if (context != nullptr) *context = call.context;
-    context_stack().pop_back();
+    context_stack.pop();
     return cuda::Result::Success;
   });
 }

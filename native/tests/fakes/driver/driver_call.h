@@ -32,17 +32,9 @@ struct CallDetails {
 template <class Body>
 cuda::Result driver_call(const CallSite& site, const CallDetails& details, Body&& body) {
   if (driver_state.load(std::memory_order_acquire) != DriverState::Ready) return cuda::Result::NotInitialized;
-  const cuda::Context context = current_context();
-  ApiCall call{site.cbid,
-               site.name,
-               details.symbol,
-               details.params,
-               context,
-               context != nullptr ? context->id : 0,
-               {},
-               /*correlation=*/0,
-               {},
-               {}};
+  ApiCall call{.cbid = site.cbid, .name = site.name, .symbol = details.symbol, .params = details.params};
+  call.context = current_context();
+  call.context_uid = call.context != nullptr ? call.context->id : 0;
   const Tool* tool = attached_tool.load(std::memory_order_acquire);
   if (tool != nullptr) tool->enter(call);
   clock::pass_call();

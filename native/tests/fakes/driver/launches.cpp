@@ -1,6 +1,7 @@
 // Modules, functions and kernel launches. A module has every function it is asked for.
 #include <algorithm>
 #include <map>
+#include <thread>
 
 #include "driver/owned.h"
 #include "driver/timeline.h"
@@ -69,6 +70,8 @@ cuda::Result launch(const CallSite& site, cuda::Function function, const KernelS
 
 }  // namespace
 
+FAKE_CUDA(cuCtxSetCurrent)(cuda::Context context);
+
 FAKE_CUDA(cuModuleLoadData)(cuda::Module* module, const void*) {
   return driver_call(call_site("cuModuleLoadData"), [&](ApiCall& call) {
     *module = owned<cuda::ModuleHandle>().add(std::make_unique<cuda::ModuleHandle>());
@@ -132,6 +135,17 @@ BRAGG_FAKE_EXPORT cuda::Result bragg_fake_launch_many(cuda::Function function, c
     if (result != cuda::Result::Success) return result;
   }
   return cuda::Result::Success;
+}
+
+// The same on a thread of its own, which no interpreter knows, in the caller's context; returns when it has ended.
+BRAGG_FAKE_EXPORT cuda::Result bragg_fake_launch_on_thread(cuda::Function function, cuda::Stream stream,
+                                                           uint64_t count) {
+  cuda::Result result{};
+  std::thread([&, context = current_context()] {
+    result = cuCtxSetCurrent(context);
+    if (result == cuda::Result::Success) result = bragg_fake_launch_many(function, stream, count);
+  }).join();
+  return result;
 }
 
 }  // namespace bragg::fake

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "selftest/profiler.h"
 #include "selftest/program.h"
 #include "selftest/scenario.h"
 
@@ -63,6 +64,20 @@ SCENARIO(child_of_an_initialised_process_gets_errors) {
   waitpid(child, &status, 0);
   CHECK_EQ(status, 0);
   program.synchronize();
+}
+
+SCENARIO(cupti_in_a_forked_child_gives_errors) {
+  const Program program;
+  const Profiler profiler;
+  CHECK_EQ(profiler.call<cupti::CuptiActivityEnable>("cuptiActivityEnable", cupti::Kind::Memcpy), Profiler::kOk);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto flush = profiler.call<cupti::CuptiActivityFlushAll>("cuptiActivityFlushAll", 0u);
+    _exit(flush == cupti::Result::Unknown ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK_EQ(status, 0);
 }
 
 SCENARIO(child_forked_before_cuInit_may_initialise) {
