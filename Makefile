@@ -14,6 +14,8 @@ TORCH ?= torch==2.13.0
 VIEWERS ?= yes
 JOBS ?= $(shell nproc)
 INSTALL ?= -e '.[dev]'
+# A test that waits for ever says where.
+PYTEST := pytest --timeout=300
 OUT ?= build/benchmarks
 
 BIN := $(CURDIR)/$(VENV)/bin
@@ -88,12 +90,12 @@ $(VENV)/.extras: pyproject.toml tools/install_viewers.sh | $(VENV)/.installed
 
 python-test: $(VENV)/.installed $(VENV)/.extras  ## Python tests, with PyTorch and the programs that open exports
 	@test -d $(BRAGG_FAKES_DIR) || $(MAKE) native-test
-	pytest
+	$(PYTEST)
 
 python-test-312:  ## Python tests on Python 3.12, on the package as users install it
 	@if tools/find_python.sh 3.12 >/dev/null; then \
 	  $(MAKE) --no-print-directory $(VENV_312)/.installed VENV=$(VENV_312) PYTHONS=3.12 INSTALL='.[test]'; \
-	  $(VENV_312)/bin/pytest; \
+	  $(VENV_312)/bin/$(PYTEST); \
 	else \
 	  echo "Python 3.12 was not found: its tests are left out"; \
 	fi
