@@ -1,8 +1,9 @@
-"""Every planted bug is found by the rule it was planted for, at its line; see also test_debug_kernels for false alarms."""
+"""Every planted bug is found by the rule it was planted for; test_debug_kernels looks for false alarms."""
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -15,17 +16,14 @@ from bragg.model import Severity
 
 pytest.importorskip("triton")
 
-from tests.support import triton_kernels as kernels  # noqa: E402
-from tests.support.faulty_kernels import CASES  # noqa: E402
+from tests.support import triton_kernels as kernels
+from tests.support.faulty_kernels import CASES
 
 
 def findings_of(name: str) -> Report:
     _, launch = CASES[name]
-    with bragg.debug.check() as report:
-        try:
-            launch()
-        except KernelFault as fault:
-            assert fault.line > 0
+    with bragg.debug.check() as report, suppress(KernelFault):
+        launch()
     return report
 
 
@@ -36,7 +34,7 @@ def test_planted_bug_is_found(name: str) -> None:
     found = [finding for finding in report if finding.rule == rule]
     assert found, report.lines()
     assert {finding.kernel for finding in found} == {name}
-    assert all(finding.file.endswith("faulty_kernels.py") and finding.code for finding in found)
+    assert all(finding.file.endswith("faulty_kernels.py") and finding.line and finding.code for finding in found)
 
 
 def test_finding_names_tensor_programs_lane_index_mask_and_fix() -> None:
@@ -117,6 +115,6 @@ def test_memory_written_by_the_host_after_empty_is_known() -> None:
 
 
 def test_without_checks_an_access_outside_is_an_exception_at_its_line() -> None:
-    with pytest.raises(KernelFault, match=r"faulty_kernels.py:\d+: out-of-bounds store of x\[1000\]"):
-        with bragg.debug.interpret():
-            CASES["no_mask_at_the_end"][1]()
+    place = r"faulty_kernels.py:\d+: out-of-bounds store of x\[1000\]"
+    with bragg.debug.interpret(), pytest.raises(KernelFault, match=place):
+        CASES["no_mask_at_the_end"][1]()

@@ -104,9 +104,9 @@ def test_programs_that_wait_for_later_ones_are_scheduled_fairly() -> None:
 
 
 def test_a_lock_that_nobody_releases_is_a_deadlock_not_a_hang() -> None:
-    with pytest.raises(KernelFault, match="deadlock: 32 programs wait"), bragg.debug.interpret():
-        ones = np.ones(4, "i4")
-        kernels.locked_sum[(32,)](np.zeros((32, 64), "f4"), np.zeros((4, 64), "f4"), ones, ones, GROUPS=4, BLOCK=64)
+    x, out, taken = np.zeros((32, 64), "f4"), np.zeros((4, 64), "f4"), np.ones(4, "i4")
+    with bragg.debug.interpret(), pytest.raises(KernelFault, match="deadlock: 32 programs wait"):
+        kernels.locked_sum[(32,)](x, out, taken, taken, GROUPS=4, BLOCK=64)
 
 
 def test_the_last_program_reads_what_the_others_released(random: np.random.Generator) -> None:

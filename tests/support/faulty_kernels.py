@@ -1,5 +1,7 @@
 """Triton kernels with one planted bug each: name of the function, rule that must find it, how to launch it."""
 
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
+
 from __future__ import annotations
 
 from collections.abc import Callable

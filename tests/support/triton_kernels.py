@@ -1,5 +1,7 @@
 """Triton kernels that are correct, for tests of the debugger."""
 
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
+
 from __future__ import annotations
 
 import triton
@@ -35,7 +37,7 @@ def matmul(a, b, c, M, N, K, am, ak, bk, bn, cm, cn, BM: tl.constexpr, BN: tl.co
     a_tile = a + offs_m[:, None] * am + offs_k[None, :] * ak
     b_tile = b + offs_k[:, None] * bk + offs_n[None, :] * bn
     total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, tl.cdiv(K, BK)):
+    for k in range(tl.cdiv(K, BK)):
         left = tl.load(a_tile, mask=offs_k[None, :] < K - k * BK, other=0.0)
         right = tl.load(b_tile, mask=offs_k[:, None] < K - k * BK, other=0.0)
         total = tl.dot(left, right, total)

@@ -33,6 +33,7 @@ VERBS = {
     "info": Verb("bragg.cli.info:info", "show what a profile holds and how it was recorded"),
     "recover": Verb("bragg.cli.recover:recover", "make profiles of what a killed run left behind"),
     "check": Verb("bragg.cli.check:check", "find what is wrong with Triton kernels, without a GPU"),
+    "debug": Verb("bragg.cli.debug:debug", "step through Triton kernels, without a GPU"),
     "doctor": Verb("bragg.cli.doctor:doctor", "check what can be recorded on this machine, and why not more"),
     "demo": Verb("bragg.cli.demo:demo", "record and show a small program"),
 }

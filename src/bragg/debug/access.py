@@ -95,6 +95,15 @@ class Access:
         chosen = np.arange(int(np.prod(self.shape, dtype=np.int64))) if self._chosen is None else self._chosen
         return chosen % max(lanes, 1)
 
+    def lane_values(self) -> Array:
+        """What a store writes: one value for each lane that takes part."""
+        assert self.value is not None
+        whole = np.broadcast_to(self.value.data, self.shape)
+        if self.mask is None:
+            return whole.reshape(-1)
+        result: Array = whole[np.broadcast_to(lift_array(self.mask, len(self.shape)), self.shape)]
+        return result
+
 
 def prefix(mask: Array, shape: tuple[int, ...]) -> int | None:
     """How many lanes a mask leaves on when it is the same for all programs and leaves on the first ones; else None."""

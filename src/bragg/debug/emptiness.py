@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bragg.debug.imports import on_import
 from bragg.debug.storage import Buffer
 
 __all__ = ["has_unwritten", "marked_allocations", "unwritten"]
@@ -89,15 +90,14 @@ def _replaced(owner: Any, name: str, mark: Callable[[Any], Any]) -> Iterator[Non
 
 @contextmanager
 def marked_allocations() -> Iterator[None]:
-    """Fill what NumPy's and, if it was imported, PyTorch's `empty` functions give with the pattern."""
-    import sys
-
-    torch = sys.modules.get("torch")
+    """Fill what the `empty` functions of NumPy and PyTorch give with the pattern."""
     with ExitStack() as stack:
+
+        def mark_torch(torch: Any) -> None:
+            for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
+                stack.enter_context(_replaced(owner, name, _mark_tensor))
+
         for name in ("empty", "empty_like"):
             stack.enter_context(_replaced(np, name, _mark_array))
-            if torch is not None:
-                stack.enter_context(_replaced(torch, name, _mark_tensor))
-        if torch is not None:
-            stack.enter_context(_replaced(torch.Tensor, "new_empty", _mark_tensor))
-        yield
+        with on_import("torch", mark_torch):
+            yield

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from bragg.debug.storage import Buffer
 from bragg.model import Finding, Severity
 
-__all__ = ["KernelFinding", "Report", "TensorFacts", "Witness", "access_text"]
-
-Array = npt.NDArray[Any]
+__all__ = ["KernelFinding", "Report", "TensorFacts", "Witness", "access_text", "program_ids"]
 
 _SHOWN_PROGRAMS = 5
 
@@ -157,9 +152,14 @@ def _program_text(number: int, grid: tuple[int, int, int]) -> str:
 
 
 class Report:
-    """The findings of a session, grouped."""
+    """The findings of a session, grouped.
 
-    def __init__(self) -> None:
+    Args:
+        tell: Is told of each new finding, while the kernel is at its line.
+    """
+
+    def __init__(self, tell: Callable[[KernelFinding], None] | None = None) -> None:
+        self._tell = tell
         self._found: dict[tuple[Any, ...], KernelFinding] = {}
         self.launches = 0
         self.programs = 0
@@ -181,12 +181,11 @@ class Report:
         if known is None:
             finding.code = linecache.getline(finding.file, finding.line).strip()
             known = self._found[key] = finding
+        is_new = known.lanes == 0
         known.programs.update(programs)
         known.lanes += lanes
-
-    def has(self, key: tuple[Any, ...]) -> bool:
-        """A place was found before."""
-        return key in self._found
+        if is_new and self._tell is not None:
+            self._tell(known)
 
     def lines(self) -> list[str]:
         """All findings as text, and a summary."""
@@ -244,8 +243,3 @@ def access_text(file: str, line: int, kind: str) -> tuple[str, str]:
     pointer = call.args[0] if call.args else named.get("pointer")
     mask = named.get("mask") or (call.args[position] if len(call.args) > position else None)
     return ("" if pointer is None else ast.unparse(pointer)), ("" if mask is None else ast.unparse(mask))
-
-
-def lane_programs(programs: Array) -> tuple[list[int], int]:
-    """Distinct programs of lanes, and how many lanes there are."""
-    return np.unique(programs).tolist(), len(programs)

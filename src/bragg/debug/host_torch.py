@@ -7,9 +7,8 @@ from typing import Any
 __all__ = ["use_cpu_for_cuda"]
 
 
-def use_cpu_for_cuda() -> None:
+def use_cpu_for_cuda(torch: Any) -> None:
     """Redirect devices for the rest of the process; does nothing where there is a GPU."""
-    import torch
     from torch.overrides import TorchFunctionMode
 
     if torch.cuda.is_available():

@@ -144,9 +144,7 @@ def run_in_turns(
         use(None)
 
 
-def _take_turns(
-    waiting: list[_Turns], to_start: Iterator[int], start: Callable[[int], _Turns], kernel: str
-) -> None:
+def _take_turns(waiting: list[_Turns], to_start: Iterator[int], start: Callable[[int], _Turns], kernel: str) -> None:
     idle_rounds = 0
     while True:
         made_progress = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
@@ -45,10 +45,16 @@ class CheckedSession:
     Args:
         checkers: Who watches.
         only: Program to execute instead of the whole grid.
+        tell: Is told of each new finding at once, while the kernel is at its line.
     """
 
-    def __init__(self, checkers: Sequence[Checker], only: tuple[int, int, int] | None = None) -> None:
-        self.report = Report()
+    def __init__(
+        self,
+        checkers: Sequence[Checker],
+        only: tuple[int, int, int] | None = None,
+        tell: Callable[[KernelFinding], None] | None = None,
+    ) -> None:
+        self.report = Report(tell)
         self._checkers = checkers
         self._only = only
 

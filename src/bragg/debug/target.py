@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bragg.debug.host_torch import use_cpu_for_cuda
+from bragg.debug.imports import on_import
 from bragg.errors import BraggError, UsageError
 
-__all__ = ["prepare_host", "run_program"]
+__all__ = ["host_without_gpu", "run_program"]
 
 
 def run_program(arguments: Sequence[str], *, is_module: bool = False) -> int:
@@ -86,6 +88,9 @@ def _print_traceback(error: BaseException) -> None:
     print("".join([*lines, *traceback.format_exception_only(type(error), error)]), end="", file=sys.stderr)
 
 
+_GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+
+
 class HostDriver:
     """What scripts ask Triton's driver where there is no GPU: tensors live on the CPU."""
 
@@ -122,18 +127,21 @@ class HostDriver:
         return once
 
 
-def prepare_host() -> None:
+@contextmanager
+def host_without_gpu() -> Iterator[None]:
     """Let scripts that are written for a GPU run where there is none.
 
     Triton's driver answers for the CPU, and PyTorch puts tensors there that are asked for on `cuda`.
+
+    Raises:
+        UsageError: Triton is not installed.
     """
-    if importlib.util.find_spec("torch") is not None:
-        from bragg.debug.host_torch import use_cpu_for_cuda
-
-        use_cpu_for_cuda()
-    from triton.runtime import driver
-
     try:
-        driver.active.get_current_device()
-    except (RuntimeError, AttributeError, ImportError):
+        from triton.runtime import driver
+    except ImportError as error:
+        raise UsageError("Triton is not installed", hint="pip install triton") from error
+    # Triton's own search for a GPU imports PyTorch: seconds.
+    if not any(Path(device).exists() for device in _GPU_DEVICES):
         driver.set_active(HostDriver())
+    with on_import("torch", use_cpu_for_cuda):
+        yield

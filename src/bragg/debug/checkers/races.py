@@ -18,7 +18,6 @@ from bragg.debug.program import kernel_line
 from bragg.debug.rounding import encode
 from bragg.debug.shadow import NOBODY, SEVERAL, Cells, Synchronisation, regions
 from bragg.debug.state import Listeners, machine
-from bragg.debug.values import Tensor
 
 __all__ = ["RACES"]
 
@@ -170,9 +169,8 @@ class _Detector:
 
     def _is_same_value(self, access: Access, lanes: Array) -> Array:
         """Lanes that write what is there already: harmless."""
-        assert access.value is not None
         there = access.buffer.read(access.offsets[lanes], access.dtype)
-        new = _lane_values(access, access.value)[lanes]
+        new = access.lane_values()[lanes]
         return encode(there, access.dtype) == encode(new, access.dtype)  # type: ignore[no-any-return]
 
     def _tell(
@@ -270,19 +268,8 @@ def _mark_lanes(cells: Cells, index: Array, programs: Array, step: int, place: i
     cells.read_place[index] = place
 
 
-def _lane_values(access: Access, value: Tensor) -> Array:
-    """Values of the lanes that take part."""
-    whole = np.broadcast_to(value.data, access.shape)
-    if access.mask is None:
-        return whole.reshape(-1)
-    mask = access.mask.reshape(len(access.mask), *[1] * (len(access.shape) - access.mask.ndim), *access.mask.shape[1:])
-    result: Array = whole[np.broadcast_to(mask, access.shape)]
-    return result
-
-
 def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:
-    assert access.value is not None
-    values = encode(_lane_values(access, access.value), access.dtype)
+    values = encode(access.lane_values(), access.dtype)
     return values[lanes] == values[rivals]  # type: ignore[no-any-return]
 
 

@@ -1,0 +1,58 @@
+"""What `bragg check` and `bragg debug` share: a program whose kernel launches go to a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bragg.cli.console import write_json, write_lines
+from bragg.errors import BraggError
+
+if TYPE_CHECKING:
+    from bragg.debug.session import CheckedSession
+
+__all__ = ["parse_program", "run_checked"]
+
+_FINDINGS = 3
+
+
+def parse_program(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
+    """`6,5,0` as ids along the axes of the grid; axes that are left out are 0."""
+    if value is None:
+        return None
+    parts = value.split(",")
+    if len(parts) > 3 or not all(part.strip().isdecimal() for part in parts):
+        raise click.BadParameter("one to three numbers: 6,5,0")
+    ids = [int(part) for part in parts]
+    return tuple((*ids, 0, 0)[:3])
+
+
+def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: bool, as_json: bool = False) -> int:
+    """Run a program and write what was found.
+
+    Returns:
+        3 when there are findings, else the program's own exit code.
+
+    Raises:
+        BraggError: The program cannot be run, or has a kernel that the engine does not know how to execute.
+    """
+    from bragg.debug.faults import KernelFault
+    from bragg.debug.session import checking
+    from bragg.debug.target import host_without_gpu, run_program
+
+    code, error = 0, None
+    with host_without_gpu(), checking(session):
+        try:
+            code = run_program(target, is_module=module)
+        except KernelFault:
+            code = _FINDINGS
+        except BraggError as raised:
+            error = raised
+    if as_json:
+        write_json("check", session.report.to_json())
+    elif error is None or len(session.report):
+        write_lines(session.report.lines())
+    if error is not None:
+        raise error
+    return _FINDINGS if len(session.report) else code

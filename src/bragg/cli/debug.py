@@ -1,0 +1,41 @@
+"""`bragg debug`: step through the Triton kernels of a program."""
+
+from __future__ import annotations
+
+import click
+
+from bragg.cli.checked_run import parse_program, run_checked
+
+__all__ = ["debug"]
+
+_EPILOG = """\b
+Examples:
+  bragg debug train.py                        stops at breakpoint() in a kernel, all programs at once
+  bragg debug --program 6,5 train.py          one program of each grid
+  bragg debug --break-on out-of-bounds train.py
+  bragg debug --watch 'out[3,5]' train.py     who writes this element, and when
+"""
+
+
+@click.command(epilog=_EPILOG, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]")
+@click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute this program of each grid alone.")
+@click.option("--break-on", multiple=True, metavar="CHECKER", help="Stop where this checker finds something.")
+@click.option("--watch", multiple=True, metavar="NAME[I,J]", help="Say who writes this element of a tensor.")
+@click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
+@click.argument("target", nargs=-1, type=click.UNPROCESSED)
+def debug(
+    target: tuple[str, ...],
+    program: tuple[int, int, int] | None,
+    break_on: tuple[str, ...],
+    watch: tuple[str, ...],
+    module: bool,
+) -> int:
+    """Run a program, execute its Triton kernels without a GPU, and stop in them.
+
+    `breakpoint()` and `pdb.set_trace()` in a kernel stop with the values of all programs, or of the chosen one.
+    """
+    from bragg.debug.session import CheckedSession, chosen_checkers
+    from bragg.debug.stops import stop_on, watcher
+
+    checkers = [*chosen_checkers(), *(watcher(text) for text in watch)]
+    return run_checked(CheckedSession(checkers, program, stop_on(break_on)), target, module=module)

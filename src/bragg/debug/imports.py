@@ -1,0 +1,54 @@
+"""Acts on a module when the program imports it, so that nobody waits for an import that is not needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+__all__ = ["on_import"]
+
+Action = Callable[[ModuleType], None]
+
+
+class _Finder(MetaPathFinder):
+    """Finds one module as ever, and acts after it was executed."""
+
+    def __init__(self, name: str, action: Action) -> None:
+        self._name, self._action = name, action
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The module's own spec, with an action after its execution."""
+        if name != self._name:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return spec
+        loader: Any = spec.loader
+        execute = loader.exec_module
+
+        def execute_and_act(module: ModuleType) -> None:
+            execute(module)
+            self._action(module)
+
+        loader.exec_module = execute_and_act
+        return spec
+
+
+@contextmanager
+def on_import(name: str, action: Action) -> Iterator[None]:
+    """Act on a module: now if it is there, else when it is imported inside of the block."""
+    if name in sys.modules:
+        action(sys.modules[name])
+        yield
+        return
+    finder = _Finder(name, action)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)

@@ -1,0 +1,125 @@
+"""`bragg check` and `bragg debug` on real scripts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton")
+
+SCRIPT = """
+import sys
+import numpy as np
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + offsets, mask=offsets < n, other=0.0)
+    if tl.sum(values, 0) > 100:
+        STOP
+        values = values * 2
+    tl.store(out + offsets, values, mask=offsets < n + EXTRA)
+
+x, out = np.arange(30, dtype="f4"), np.zeros(30, "f4")
+scale[(4,)](x, out, 30, BLOCK=8)
+assert out[29] == 58.0, out
+print("arguments", sys.argv[1:])
+END
+"""
+
+
+def write(directory: Path, *, extra: int = 0, stop: str = "pass", end: str = "") -> Path:
+    script = directory / "script.py"
+    script.write_text(SCRIPT.replace("EXTRA", str(extra)).replace("STOP", stop).replace("END", end))
+    return script
+
+
+def bragg(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bragg", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, input=text, check=False)
+
+
+def test_a_correct_script_runs_to_its_end(tmp_path: Path) -> None:
+    result = bragg("check", write(tmp_path), "--a", "b")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == ["arguments ['--a', 'b']", "no findings in 1 launches of 4 programs"]
+
+
+def test_findings_give_exit_code_3_and_text(tmp_path: Path) -> None:
+    result = bragg("check", write(tmp_path, extra=1))
+    assert result.returncode == 3
+    assert f"error: out-of-bounds in scale ({tmp_path}/script.py:14)" in result.stdout
+    assert "program (3, 0, 0), lane 6, offset 30" in result.stdout
+
+
+def test_json_is_one_object_on_the_last_line(tmp_path: Path) -> None:
+    result = bragg("check", "--json", write(tmp_path, extra=1))
+    report = json.loads(result.stdout.splitlines()[-1])
+    assert (report["schema"], report["view"]) == ("bragg/1", "check")
+    (finding,) = report["findings"]
+    assert (finding["rule"], finding["line"], finding["mask"]) == ("out-of-bounds", 14, "offsets < n + 1")
+
+
+def test_exit_code_and_traceback_are_the_scripts_own(tmp_path: Path) -> None:
+    assert bragg("check", write(tmp_path, end="sys.exit(7)")).returncode == 7
+    result = bragg("check", write(tmp_path, end="1 / 0"))
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
+    assert "bragg/" not in result.stderr
+
+
+def test_a_kernels_own_exception_shows_the_kernels_line_alone(tmp_path: Path) -> None:
+    result = bragg("check", write(tmp_path, stop="values.missing_function()"))
+    assert result.returncode == 2
+    assert "error: triton.language.missing_function is not supported" in result.stderr
+    result = bragg("check", write(tmp_path, stop="values[0] = 'text'"))
+    assert result.returncode == 1
+    assert "values[0] = 'text'" in result.stderr
+    assert "bragg/debug" not in result.stderr
+
+
+def test_what_the_engine_does_not_execute_is_named_with_its_line(tmp_path: Path) -> None:
+    result = bragg("check", write(tmp_path, stop="del values"))
+    assert result.returncode == 2
+    assert f"{tmp_path}/script.py:12: `del` in a kernel is not supported" in result.stderr
+
+
+def test_one_program_of_the_grid_can_be_executed_alone(tmp_path: Path) -> None:
+    result = bragg("check", "--program", "3", write(tmp_path))
+    assert "in 1 launches of 1 programs" in result.stdout
+    assert bragg("check", "--program", "9", write(tmp_path)).returncode == 2
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["check", "missing.py"], ["check", "-m", "missing_module"]])
+def test_a_missing_program_is_a_usage_error(arguments: list[str]) -> None:
+    result = bragg(*arguments)
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_breakpoint_stops_in_the_kernel_with_the_values_of_all_programs(tmp_path: Path) -> None:
+    result = bragg("debug", write(tmp_path, stop="breakpoint()"), text="p values\np offsets.shape\nc\n")
+    assert f"> {tmp_path}/script.py(13)scale()" in result.stdout
+    assert "fp32[8], 2 programs: [[16. 17." in result.stdout
+    assert "(8,)" in result.stdout
+
+
+def test_debugger_opens_where_a_checker_finds_something(tmp_path: Path) -> None:
+    result = bragg("debug", "--break-on", "out-of-bounds", write(tmp_path, extra=1), text="p n\nc\n")
+    assert result.returncode == 3
+    assert "int32[]: 30" in result.stdout
+    assert bragg("debug", "--break-on", "bounds", write(tmp_path)).returncode == 2
+
+
+def test_watch_says_who_writes_an_element(tmp_path: Path) -> None:
+    result = bragg("debug", "--watch", "out[29]", write(tmp_path))
+    assert f"watch: out[29] = 58.0 by program (3, 0, 0) at {tmp_path}/script.py:14: tl.store(" in result.stdout
+    assert bragg("debug", "--watch", "out[30]", write(tmp_path)).returncode == 2
+    assert bragg("debug", "--watch", "out", write(tmp_path)).returncode == 2
