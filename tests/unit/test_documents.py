@@ -32,6 +32,10 @@ def test_verbs_exist(document: Path) -> None:
     assert found(r"(?:^|`|\$ )(?:python -m )?bragg ([a-z]+)", document) <= set(VERBS)
 
 
+def test_readme_lists_every_verb() -> None:
+    assert found(r"^\| `bragg ([a-z]+)`", ROOT / "README.md") == set(VERBS)
+
+
 @every_document
 def test_make_targets_exist(document: Path) -> None:
     assert found(r"(?:^|`)make ([a-z0-9-]+)", document) <= found(r"^([a-z0-9-]+):", ROOT / "Makefile")
