@@ -52,9 +52,12 @@ void Recorder::for_sessions(uint32_t mask, Visit&& visit) {
 
 StartResult Recorder::start(SessionOptions options) {
   const std::lock_guard control(control_mutex_);
-  uint32_t slot = 0;
-  while (slot < kMaxSessions && sessions_[slot] != nullptr) ++slot;
-  if (slot == kMaxSessions) return {-1, 0, "16 sessions are already open; stop one first"};
+  uint32_t slot = next_slot_;
+  while (sessions_[slot] != nullptr) {
+    slot = (slot + 1) % kMaxSessions;
+    if (slot == next_slot_) return {-1, 0, "16 sessions are already open; stop one first"};
+  }
+  next_slot_ = (slot + 1) % kMaxSessions;
   const bool wants_cuda = options.backend != BackendChoice::Cpu;
   const std::string candidates = options.cupti_candidates;
   auto session = std::make_unique<Session>(std::move(options), slot);
@@ -69,6 +72,7 @@ StartResult Recorder::start(SessionOptions options) {
   const bool trace = session->options().trace;
   {
     const std::lock_guard work(work_mutex_);
+    step();  // what is left of earlier sessions is not this one's
     sessions_[slot] = std::move(session);
     next_flush_ns_[slot] = now_ns();
   }

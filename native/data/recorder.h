@@ -72,6 +72,7 @@ class Recorder {
   std::mutex control_mutex_;
   std::mutex work_mutex_;
   std::array<std::unique_ptr<Session>, kMaxSessions> sessions_;
+  uint32_t next_slot_ = 0;  // slots go round, so that a late event of a stopped session meets no new one
   std::unique_ptr<std::thread> consumer_;
   std::atomic<bool> stopping_{false};
 

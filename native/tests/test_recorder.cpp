@@ -1,0 +1,214 @@
+// The recorder on the fake driver and the fake CUPTI: launching threads, driver callbacks, the consumer and control
+// calls at the same time. Meant for ThreadSanitizer and AddressSanitizer as much as for the counts.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/bragg_core.h"
+#include "check.h"
+#include "driver/cuda_abi.h"
+
+namespace {
+
+namespace cuda = bragg::cuda;
+
+class Device {
+ public:
+  Device() : library_(dlopen(BRAGG_FAKES_DIR "/libcuda.so.1", RTLD_NOW)) { must("cuInit", 0u); }
+
+  void use() const {  // on every thread
+    cuda::Context context = nullptr;
+    must("cuDevicePrimaryCtxRetain", &context, 0);
+    must("cuCtxSetCurrent", context);
+  }
+  [[nodiscard]] cuda::Stream stream() const {
+    cuda::Stream stream = nullptr;
+    must("cuStreamCreate", &stream, 1u);
+    return stream;
+  }
+  [[nodiscard]] cuda::Function kernel(const char* name) const {
+    cuda::Function function = nullptr;
+    must("cuModuleGetFunction", &function, cuda::Module{}, name);
+    return function;
+  }
+  void launch(cuda::Function kernel, cuda::Stream stream) const {
+    must("cuLaunchKernel", kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, static_cast<void**>(nullptr),
+         static_cast<void**>(nullptr));
+  }
+
+ private:
+  template <class... Args>
+  void must(const char* symbol, Args... args) const {
+    auto* function = reinterpret_cast<cuda::Result (*)(Args...)>(dlsym(library_, symbol));
+    if (function == nullptr || function(args...) != cuda::Result::Success) std::abort();
+  }
+  void* library_;
+};
+
+const Device& device() {
+  static const Device instance;
+  return instance;
+}
+
+class Recording {
+ public:
+  explicit Recording(const char* name, bool trace = false)
+      : path_((std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name + ".part")).string()) {
+    (void)device();
+    bragg_session_options options{};
+    options.part_path = path_.c_str();
+    options.meta_json = "{}";
+    options.cupti_candidates = BRAGG_FAKES_DIR "/libcupti.so.13";
+    options.backend = BRAGG_CUDA;
+    options.trace = trace;
+    options.flush_interval_ms = 20;
+    int os_error = 0;
+    char reason[256] = "";
+    slot_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
+    if (slot_ < 0) bragg::test::fail(__FILE__, __LINE__, reason);
+  }
+  ~Recording() {
+    if (slot_ >= 0) bragg_session_stop(slot_, "{}");
+    std::filesystem::remove(path_);
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  void activate() const { bragg_session_activate(slot_); }
+  void deactivate() const { bragg_session_deactivate(slot_, 0); }
+  void flush() const { bragg_session_flush(slot_); }
+
+  [[nodiscard]] uint64_t count(const char* statistic) const {
+    std::string json(8192, '\0');
+    (void)bragg_session_statistics(slot_, json.data(), static_cast<uint32_t>(json.size()));
+    const size_t at = json.find("\"" + std::string(statistic) + "\":");
+    return at == std::string::npos ? ~0ull : std::strtoull(json.c_str() + json.find(':', at) + 1, nullptr, 10);
+  }
+
+ private:
+  std::string path_;
+  int slot_ = -1;
+};
+
+// Launches in a scope, `launches` times or until told to stop.
+void launch_in_scope(const char* name, uint32_t launches, const std::atomic<bool>& stop) {
+  device().use();
+  const cuda::Stream stream = device().stream();
+  const cuda::Function kernel = device().kernel("k");
+  const std::string text = name;
+  const uint32_t frame = bragg_scope_frame(text.data(), static_cast<uint32_t>(text.size()));
+  for (uint32_t i = 0; i < launches && !stop.load(std::memory_order_relaxed); ++i) {
+    bragg_scope_enter(frame);
+    device().launch(kernel, stream);
+    bragg_scope_exit();
+  }
+}
+
+constexpr uint32_t kThreads = 4;
+constexpr uint32_t kLaunches = 5000;
+
+TEST(every_launch_of_every_thread_is_joined_with_its_kernel) {
+  const Recording recording("threads");
+  const std::atomic<bool> never{false};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i) threads.emplace_back(launch_in_scope, "work", kLaunches, std::cref(never));
+  for (auto& thread : threads) thread.join();
+  recording.flush();
+  CHECK_EQ(recording.count("launches"), kThreads * kLaunches);
+  CHECK_EQ(recording.count("kernels"), kThreads * kLaunches);
+  CHECK_EQ(recording.count("scopes"), kThreads * kLaunches);
+  CHECK_EQ(recording.count("unattributed_records"), 0);
+  CHECK_EQ(recording.count("dropped_events"), 0);
+  CHECK_EQ(recording.count("dropped_records"), 0);
+}
+
+TEST(a_trace_keeps_up_with_threads_that_launch_at_once) {
+  const Recording recording("trace", true);
+  const std::atomic<bool> never{false};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i) threads.emplace_back(launch_in_scope, "work", kLaunches, std::cref(never));
+  for (auto& thread : threads) thread.join();
+  recording.flush();
+  CHECK_EQ(recording.count("kernels"), kThreads * kLaunches);
+  CHECK_EQ(recording.count("dropped_events"), 0);
+}
+
+TEST(sessions_come_and_go_while_threads_launch) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < 2; ++i) threads.emplace_back(launch_in_scope, "work", ~0u, std::cref(stop));
+  for (int round = 0; round < 10; ++round) {
+    const Recording outer("outer");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const Recording inner("inner", true);
+    outer.deactivate();
+    (void)inner.count("kernels");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    outer.activate();
+    inner.flush();
+    CHECK_EQ(inner.count("dropped_records"), 0);
+  }
+  stop.store(true);
+  for (auto& thread : threads) thread.join();
+}
+
+TEST(a_session_counts_what_ran_while_it_was_active) {
+  const Recording recording("active");
+  const std::atomic<bool> never{false};
+  launch_in_scope("on", 100, never);
+  recording.deactivate();
+  launch_in_scope("off", 100, never);
+  recording.activate();
+  launch_in_scope("on", 50, never);
+  recording.flush();
+  CHECK_EQ(recording.count("launches"), 150);
+  CHECK_EQ(recording.count("kernels"), 150);
+  CHECK_EQ(recording.count("scopes"), 150);
+}
+
+TEST(threads_that_end_leave_their_events) {
+  const Recording recording("ending");
+  const std::atomic<bool> never{false};
+  for (int i = 0; i < 50; ++i) std::thread(launch_in_scope, "short", 20u, std::cref(never)).join();
+  recording.flush();
+  CHECK_EQ(recording.count("kernels"), 1000);
+  CHECK_EQ(recording.count("scopes"), 1000);
+}
+
+TEST(a_seventeenth_session_is_refused_with_a_reason) {
+  std::vector<std::unique_ptr<Recording>> recordings;
+  for (int i = 0; i < 16; ++i) recordings.push_back(std::make_unique<Recording>(("many" + std::to_string(i)).c_str()));
+  bragg_session_options options{};
+  const std::string path = (std::filesystem::temp_directory_path() / (std::to_string(getpid()) + "x.part")).string();
+  options.part_path = path.c_str();
+  options.meta_json = "{}";
+  options.cupti_candidates = "";
+  int os_error = 0;
+  char reason[256] = "";
+  CHECK_EQ(bragg_session_start(&options, &os_error, reason, sizeof reason), -1);
+  CHECK(std::string(reason).find("16 sessions") != std::string::npos);
+}
+
+TEST(a_capture_that_cannot_be_created_is_told_by_its_errno) {
+  bragg_session_options options{};
+  options.part_path = "/nonexistent-directory/x.part";
+  options.meta_json = "{}";
+  options.cupti_candidates = "";
+  options.backend = BRAGG_CPU;
+  int os_error = 0;
+  char reason[256] = "";
+  CHECK_EQ(bragg_session_start(&options, &os_error, reason, sizeof reason), -1);
+  CHECK_EQ(os_error, ENOENT);
+}
+
+}  // namespace
