@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import sys
 from collections.abc import Callable
 from enum import Enum
 from types import ModuleType
 from typing import Any
 
-from bragg.debug.dtypes import DType, PointerType, dtype_named
+from bragg.debug.dtypes import PointerType, dtype_named
 from bragg.debug.faults import Unsupported
 from bragg.debug.language import FUNCTIONS
 from bragg.debug.loops import KernelRange
@@ -137,6 +138,20 @@ def _translated_function(value: Any, name: str) -> Any:
             return LIBDEVICE_FUNCTIONS[own]
     elif own in FUNCTIONS:
         return FUNCTIONS[own]
-    elif own == "sort" or isinstance(value, DType):
-        return value
+    elif inspect.isfunction(value) and not hasattr(value, "__triton_builtin__"):
+        return _compile_time_function(value)
     raise Unsupported(f"{name or own} is not supported", hint="See docs/debugging.md for what is")
+
+
+def _compile_time_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of Triton that computes with types and constants, called as Triton calls it: with constants wrapped."""
+    constexpr = sys.modules["triton.language"].constexpr
+
+    def wrapped(value: Any) -> Any:
+        return constexpr(value) if isinstance(value, int | float) else value
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        given = {name: wrapped(value) for name, value in named.items()}
+        return translated(function(*map(wrapped, arguments), **given))
+
+    return call
