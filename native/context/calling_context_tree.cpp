@@ -26,6 +26,10 @@ CallingContextTree::CallingContextTree() {
   size_.store(1, std::memory_order_release);
 }
 
+CallingContextTree::~CallingContextTree() {
+  for (const auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
+}
+
 NodeId CallingContextTree::find(const Table& table, uint64_t key) noexcept {
   for (uint32_t i = hash_of(key);; ++i) {
     const Slot& slot = table.slots[i & table.mask];

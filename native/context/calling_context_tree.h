@@ -22,6 +22,7 @@ class CallingContextTree {
   static CallingContextTree& instance();
 
   CallingContextTree();
+  ~CallingContextTree();
   CallingContextTree(const CallingContextTree&) = delete;
   CallingContextTree& operator=(const CallingContextTree&) = delete;
 

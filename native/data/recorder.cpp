@@ -195,7 +195,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   const auto duration_ns = static_cast<uint64_t>(std::max<int64_t>(event.end_ns - event.start_ns, 0));
   switch (event.kind) {
     case EventKind::Launch:
-      for_sessions(event.mask, [](Session& session) { ++session.counters.launches; });
+      for_sessions(event.mask, [&](Session& session) { session.note_launch(event.correlation); });
       launches_.insert(event.correlation, {event.shadow, event.python, event.mask, event.detail != 0});
       return;
     case EventKind::LaunchEnd: {
@@ -243,7 +243,10 @@ void Recorder::take_device_event(const DeviceEvent& event) {
   const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
   for_sessions(launch.mask, [&](Session& session) {
     SessionCounters& counters = session.counters;
-    counters.unattributed += known == nullptr;
+    if (known == nullptr) {
+      if (session.is_older(event)) return;
+      ++counters.unattributed;
+    }
     if (!has_interval(event)) {
       ++counters.bad_timestamps;
       return;

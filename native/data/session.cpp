@@ -72,6 +72,16 @@ void Session::count_kernel(const KernelConfig& config) {
   }
 }
 
+void Session::note_launch(uint32_t correlation) {
+  if (counters.launches++ == 0) first_correlation_ = correlation;
+}
+
+bool Session::is_older(const DeviceEvent& event) const {
+  if (event.correlation == 0) return false;
+  if (first_correlation_ == 0) return event.start_ns < started_ns_;
+  return static_cast<int32_t>(event.correlation - first_correlation_) < 0;  // the ids wrap around
+}
+
 void Session::write_json(std::string_view json) {
   Chunk chunk(ChunkType::Meta, 1);
   chunk.text(json);

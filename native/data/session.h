@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/device_event.h"
+#include "context/clock.h"
 #include "data/capture_writer.h"
 #include "data/metric_table.h"
 
@@ -98,6 +99,9 @@ class Session {
   void keep(const Slice& slice) { slices_.push_back(slice); }  // trace only
   [[nodiscard]] bool wants_flush() const { return slices_.size() >= kSlicesPerChunk; }
   void count_kernel(const KernelConfig& config);
+  void note_launch(uint32_t correlation);
+  // Whether a device record that no launch is known for was launched before this session: ids are handed out in order.
+  [[nodiscard]] bool is_older(const DeviceEvent& event) const;
 
   // Writes what is new. `statistics` is a JSON object that becomes the capture's META.
   void flush(const std::vector<Track>& tracks, const std::string& statistics);
@@ -141,6 +145,8 @@ class Session {
   std::unordered_map<KernelConfig, uint32_t, KernelConfigHash> kernel_rows_;
   std::vector<uint32_t> last_row_of_frame_;  // most launches repeat the configuration of the one before
   std::vector<uint32_t> dirty_kernels_;
+  int64_t started_ns_ = now_ns();
+  uint32_t first_correlation_ = 0;  // 0: no launch yet
   uint64_t refused_configs_ = 0;
   uint64_t metric_sequence_ = 0;
   uint32_t strings_written_ = 0;
