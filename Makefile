@@ -28,7 +28,7 @@ NATIVE_SOURCES := $(shell find native -name '*.cpp' -o -name '*.h' -o -name '*.c
 FORMATTED = $(filter %.cpp %.h %.c,$(NATIVE_SOURCES)) $(wildcard benchmarks/*.cpp)
 PYTHON_TREES := src tests benchmarks tools
 
-.PHONY: help build demo test lint format types layers native-test tsan asan python-test python-test-312 bench clean fresh
+.PHONY: help build demo test lint format types layers fakes native-test tsan asan python-test python-test-312 bench clean fresh
 
 help:  ## list the tasks
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -70,8 +70,10 @@ cmake -S . -B build/$(1) -G Ninja -DBRAGG_BUILD_PYTHON=OFF -DBRAGG_BUILD_TESTS=O
 ninja -C build/$(1) -j $(JOBS) --quiet
 endef
 
-native-test: $(VENV)/.tools  ## C++ unit tests, against the fake drivers
+fakes: $(VENV)/.tools
 	$(call native-build,native,)
+
+native-test: fakes  ## C++ unit tests, against the fake drivers
 	build/native/bragg_native_tests
 
 tsan: $(VENV)/.tools  ## the same under ThreadSanitizer
@@ -88,11 +90,10 @@ $(VENV)/.extras: pyproject.toml tools/install_viewers.sh | $(VENV)/.installed
 	if [ -n "$(VIEWERS)" ]; then pip install -q --no-build-isolation -e '.[viewers]' && tools/install_viewers.sh $(BRAGG_CONSUMERS_DIR); fi
 	touch $@
 
-python-test: $(VENV)/.installed $(VENV)/.extras  ## Python tests, with PyTorch and the programs that open exports
-	@test -d $(BRAGG_FAKES_DIR) || $(MAKE) native-test
+python-test: fakes $(VENV)/.installed $(VENV)/.extras  ## Python tests, with PyTorch and the programs that open exports
 	$(PYTEST)
 
-python-test-312:  ## Python tests on Python 3.12, on the package as users install it
+python-test-312: fakes  ## Python tests on Python 3.12, on the package as users install it
 	@if tools/find_python.sh 3.12 >/dev/null; then \
 	  $(MAKE) --no-print-directory $(VENV_312)/.installed VENV=$(VENV_312) PYTHONS=3.12 INSTALL='.[test]'; \
 	  $(VENV_312)/bin/$(PYTEST); \
