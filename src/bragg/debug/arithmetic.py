@@ -64,9 +64,10 @@ def finished(data: Array, dtype: DType, *operands: Any) -> Tensor:
 
 def elementwise(function: Callable[..., Array], dtype: DType, *operands: Tensor) -> Tensor:
     """A result computed lane by lane from operands of one type."""
-    rank = max(operand.data.ndim for operand in operands)
+    arrays = [operand.data for operand in operands]
+    rank = max([array.ndim for array in arrays])
     try:
-        data = function(*(lift_array(operand.data, rank) for operand in operands))
+        data = function(*[lift_array(array, rank) for array in arrays])
     except ValueError:
         shapes = " and ".join(str(list(operand.shape)) for operand in operands)
         raise KernelFault(f"blocks of shapes {shapes} do not fit together") from None

@@ -144,7 +144,7 @@ def _translated_function(value: Any, name: str) -> Any:
 
 
 def _compile_time_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of Triton that computes with types and constants, called as Triton calls it: with constants wrapped."""
+    """A function of Triton that computes with types and constants; as in Triton, its constants are wrapped."""
     constexpr = sys.modules["triton.language"].constexpr
 
     def wrapped(value: Any) -> Any:

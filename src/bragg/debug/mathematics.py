@@ -57,7 +57,8 @@ def erf(x: Array) -> Array:
         total += current * factor
         before, current = current, -2 * near * current - 2 * k * before
         factor = factor * step / (k + 2)
-    return np.copysign(np.where(np.isnan(x), np.nan, values[index] + slope * total), x).astype(x.dtype)
+    result: Array = np.copysign(np.where(np.isnan(x), np.nan, values[index] + slope * total), x).astype(x.dtype)
+    return result
 
 
 def _each(function: Callable[..., float]) -> Callable[..., Array]:

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
@@ -88,7 +89,7 @@ class Program:
     def executable(self) -> Callable[..., Any]:
         """The rewritten function, with the meaning its global names have now."""
         names: dict[str, Any] = {_MARK: flow, "__builtins__": {**_builtins(), **BUILTINS}}
-        outer = dict(inspect.getclosurevars(self.function).nonlocals)
+        outer = _closed_over(self.function)
         for name in self._names:
             if name in outer:
                 names[name] = translated(outer[name], name)
@@ -102,6 +103,15 @@ class Program:
 
 
 _PROGRAMS: weakref.WeakKeyDictionary[CodeType, Program] = weakref.WeakKeyDictionary()
+
+
+def _closed_over(function: FunctionType) -> dict[str, Any]:
+    """Names of enclosing functions and their values; those that have none yet are left out."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # An empty cell.
+            found[name] = cell.cell_contents
+    return found
 
 
 def _builtins() -> dict[str, Any]:

@@ -10,6 +10,7 @@ from bragg.debug.faults import KernelFault
 
 __all__ = ["common_type", "type_with_number"]
 
+_NUMBERS = (int, float)  # A tuple: a third of the time of a union.
 _RANK = {
     "int1": 1,
     "uint8": 8,
@@ -85,4 +86,4 @@ def type_with_number(tensor: DType, number: bool | float, constant: DType, divis
 
 def is_number(value: Any) -> bool:
     """A Python number, which is a constant to Triton."""
-    return isinstance(value, bool | int | float)
+    return isinstance(value, _NUMBERS)

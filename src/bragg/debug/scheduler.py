@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import threading
 from collections.abc import Callable, Iterator
-from types import FunctionType, ModuleType
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,12 +29,23 @@ _MOST_RESIDENT = 2048
 
 def waits(function: FunctionType) -> bool:
     """A function, or one that it calls, has a `while` that watches memory."""
-    return any(_has_waiting_loop(Program.of(one)) for one in _reached(function, set()))
+    return any(_shape_of(one.__code__, one).has_waiting_loop for one in _reached(function, set()))
 
 
-def _has_waiting_loop(program: Program) -> bool:
-    loops = [node for node in ast.walk(program.parsed()) if isinstance(node, ast.While)]
-    return any(_watches(call, call in list(ast.walk(loop.test))) for loop in loops for call in _calls(loop))
+@dataclass(frozen=True)
+class _Shape:
+    """What matters of a function's text: whether it waits, and what it calls."""
+
+    has_waiting_loop: bool
+    called: tuple[ast.expr, ...]
+
+
+@lru_cache(maxsize=1024)
+def _shape_of(_code: CodeType, function: FunctionType) -> _Shape:
+    tree = Program.of(function).parsed()
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
+    is_waiting = any(_watches(call, call in list(ast.walk(loop.test))) for loop in loops for call in _calls(loop))
+    return _Shape(is_waiting, tuple(call.func for call in _calls(tree)))
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
@@ -51,8 +64,8 @@ def _reached(function: FunctionType, seen: set[int]) -> Iterator[FunctionType]:
         return
     seen.add(id(function))
     yield function
-    for call in _calls(Program.of(function).parsed()):
-        target = _called(call.func, function)
+    for expression in _shape_of(function.__code__, function).called:
+        target = _called(expression, function)
         if is_jitted(target):
             yield from _reached(python_function(target), seen)
 
