@@ -28,15 +28,17 @@ void Delivery::add(const Buffer& buffer) {
   const std::lock_guard lock(mutex_);
   waiting_.push_back(buffer);
   next_ns_.store(std::min(next_ns_.load(std::memory_order_relaxed), buffer.complete_ns), std::memory_order_relaxed);
-  start_worker();
+  rouse_worker();
 }
 
 void Delivery::flush(const std::vector<Buffer>& buffers, bool everything) {
   std::unique_lock lock(mutex_);
   const uint64_t now_ns = fake::now_ns();
   waiting_.insert(waiting_.end(), buffers.begin(), buffers.end());
+  uint64_t last_batch = batches_begun_;
   for (Buffer& buffer : waiting_) {
     if (!everything && buffer.complete_ns > now_ns) continue;
+    last_batch = batches_begun_ + 1;  // the worker takes all complete buffers at once
     if (buffer.complete_ns > now_ns) forget_ends_after(now_ns, buffer.data, buffer.used_bytes);
     buffer.complete_ns = 0;
   }
@@ -45,14 +47,8 @@ void Delivery::flush(const std::vector<Buffer>& buffers, bool everything) {
     lock.unlock();
     return deliver(complete);
   }
-  start_worker();
-  woken_.notify_one();
-  idle_.wait(lock, [this] { return is_idle(); });
-}
-
-bool Delivery::is_idle() const {
-  return !delivers_ &&
-         std::none_of(waiting_.begin(), waiting_.end(), [](const auto& each) { return each.complete_ns == 0; });
+  rouse_worker();
+  delivered_.wait(lock, [&] { return batches_done_ >= last_batch; });
 }
 
 void Delivery::wake() noexcept {
@@ -61,7 +57,7 @@ void Delivery::wake() noexcept {
   woken_.notify_one();
 }
 
-void Delivery::start_worker() {
+void Delivery::rouse_worker() {
   if (worker_runs_) return woken_.notify_one();
   worker_runs_ = true;
   std::thread([this] { work(); }).detach();
@@ -73,15 +69,15 @@ void Delivery::work() {
   for (;;) {
     const std::vector<Buffer> complete = take_complete();
     if (complete.empty()) {
-      idle_.notify_all();
       sleep(lock);
       continue;
     }
-    delivers_ = true;
+    ++batches_begun_;
     lock.unlock();
     deliver(complete);
     lock.lock();
-    delivers_ = false;
+    ++batches_done_;
+    delivered_.notify_all();
   }
 }
 

@@ -45,21 +45,21 @@ class Delivery {
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
   void wake() noexcept;
-  void start_worker();
+  void rouse_worker();
   [[noreturn]] void work();
   void sleep(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] std::vector<Buffer> take_complete();
   void deliver(const std::vector<Buffer>& buffers);
-  [[nodiscard]] bool is_idle() const;
 
   std::mutex mutex_;
   std::condition_variable woken_;
-  std::condition_variable idle_;
+  std::condition_variable delivered_;
   std::vector<Buffer> waiting_;
   std::atomic<uint64_t> next_ns_{kNever};  // when the first waiting buffer is complete
   std::atomic<cupti::BufferCompleted*> completed_{nullptr};
   uint32_t period_ms_ = 0;
-  bool delivers_ = false;
+  uint64_t batches_begun_ = 0;  // what the worker took to deliver
+  uint64_t batches_done_ = 0;
   bool worker_runs_ = false;
 };
 

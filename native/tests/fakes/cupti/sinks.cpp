@@ -82,7 +82,7 @@ void Sink::append(const RecordBytes& record) {
 
 bool Sink::make_room(size_t record_bytes) {
   if (buffer_.has_room(record_bytes)) return true;
-  if (buffer_.used_bytes > 0) state().delivery.add(std::exchange(buffer_, {}));
+  if (buffer_.data != nullptr) state().delivery.add(std::exchange(buffer_, {}));  // also one that is too small
   buffer_ = request_buffer(state().sinks);
   return buffer_.has_room(record_bytes);
 }

@@ -162,6 +162,19 @@ SCENARIO_FOR(records_without_a_buffer_are_dropped_and_counted, "12.9", "13.0") {
   CHECK_EQ(profiler.dropped(), 0);  // counted since the last time
 }
 
+SCENARIO(buffers_that_are_too_small_go_back_empty) {
+  const Program program;
+  Profiler profiler;
+  Profiler::set_policy({.size_bytes = kKernelBytes - 8});
+  profiler.start({cupti::Kind::ConcurrentKernel});
+  for (int i = 0; i < 3; ++i) program.launch(program.function("k"));
+  program.synchronize();
+  profiler.flush();
+  CHECK(Profiler::records().empty());
+  CHECK_EQ(profiler.dropped(), 3);
+  CHECK_EQ(Profiler::delivering_threads().size(), 2);  // the third waits for the next record
+}
+
 SCENARIO(null_buffer_crashes_before_12_9, {"CUPTI_VERSION", "12.8"}, {"COMPLETION_ORDER", "0"}) {
   const pid_t child = fork();
   if (child == 0) {
