@@ -82,7 +82,7 @@ class RunResult:
         return FinishedRun(profiles, empty)
 
     def _unfinished(self, reason: str) -> RecordingFailed:
-        kept = ", ".join(str(path) for path in list_captures(self.directory))
+        kept = " ".join(str(path) for path in list_captures(self.directory))
         return RecordingFailed(
             f"not every profile was written: {reason}", hint=f"The captures are kept; try: bragg recover {kept}"
         )
