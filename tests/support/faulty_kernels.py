@@ -183,6 +183,13 @@ def sums_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
     tl.store(out + tl.program_id(0), tl.sum(tl.load(x + offsets, mask=offsets < n), 0))
 
 
+@bug("uninitialised-read", floats(1000), floats(1), 1000, B=256)
+@triton.jit
+def adds_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
+    offsets = tl.program_id(0) * B + tl.arange(0, B)
+    tl.atomic_add(out, tl.sum(tl.load(x + offsets, mask=offsets < n), 0))
+
+
 @bug("uninitialised-read", floats(30, 32), floats(32, 16), floats(32, 16), grid=(1,))
 @triton.jit
 def multiplies_rows_that_were_not_loaded(a, b, out):

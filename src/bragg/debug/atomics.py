@@ -12,7 +12,7 @@ from bragg.debug.arithmetic import as_tensor
 from bragg.debug.casts import cast
 from bragg.debug.dtypes import DType
 from bragg.debug.faults import KernelFault
-from bragg.debug.memory import checked_mask, report_taint
+from bragg.debug.memory import checked_mask, report_stored_taint, report_taint
 from bragg.debug.rounding import round_to
 from bragg.debug.shapes import broadcast_to
 from bragg.debug.state import machine
@@ -43,6 +43,7 @@ def read_modify_write(operation: str, pointer: Any, value: Any, mask: Any = None
     content = broadcast_to(cast(as_tensor(value), where.element), shape)
     if operation in ("and", "or", "xor") and where.element.is_floating():
         raise KernelFault(f"atomic_{operation} takes integers, not {where.element}")
+    report_stored_taint(content, lanes)
     lanes = checked_mask("atomic", where, lanes, sem or "acq_rel")
     return _apply(where, shape, lanes, ATOMICS[operation], content)
 
@@ -52,6 +53,8 @@ def compare_and_swap(pointer: Any, expected: Any, value: Any, sem: str | None = 
     where, _, shape = _target(pointer, None, sem)
     old = broadcast_to(cast(as_tensor(expected), where.element), shape)
     new = broadcast_to(cast(as_tensor(value), where.element), shape)
+    report_stored_taint(old, None)
+    report_stored_taint(new, None)
     lanes = checked_mask("atomic", where, None, sem or "acq_rel")
     return _apply(where, shape, lanes, None, old, new)
 

@@ -17,7 +17,7 @@ from bragg.debug.shapes import broadcast_to
 from bragg.debug.state import machine
 from bragg.debug.values import UNDEFINED, Pointer, Tensor, lift_array
 
-__all__ = ["checked_mask", "load", "report_taint", "store"]
+__all__ = ["checked_mask", "load", "report_stored_taint", "report_taint", "store"]
 
 Array = npt.NDArray[Any]
 
@@ -96,9 +96,7 @@ def store(pointer: Any, value: Any, mask: Any = None) -> None:
     if is_on is False:
         return
     lanes = None if test is None or is_on else test.data
-    if content.taint is not None:
-        used = content.taint if lanes is None else content.taint * lift_array(lanes, content.taint.ndim)
-        _tell("store", used)
+    report_stored_taint(content, lanes)
     _write(where, content, checked_mask("store", where, lanes, value=content))
 
 
@@ -124,6 +122,17 @@ def report_taint(use: str, *operands: Tensor | None) -> None:
     for operand in operands:
         if operand is not None and operand.taint is not None:
             _tell(use, operand.taint)
+
+
+def report_stored_taint(content: Tensor, lanes: Array | None) -> None:
+    """Tell of undefined elements in lanes that are written; `lanes` is their mask, None: all."""
+    if content.taint is None:
+        return
+    if lanes is None:
+        _tell("store", content.taint)
+        return
+    rank = max(content.taint.ndim, lanes.ndim)
+    _tell("store", lift_array(content.taint, rank) * lift_array(lanes, rank))
 
 
 def _tell(use: str, taint: Array) -> None:
