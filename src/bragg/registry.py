@@ -66,5 +66,8 @@ CHECKERS = Registry(
         "integer-overflow": "bragg.debug.checkers.overflow:OVERFLOW",
         "division-by-zero": "bragg.debug.checkers.division:DIVISION",
         "portability": "bragg.debug.checkers.portability:PORTABILITY",
+        "nan-origin": "bragg.debug.checkers.nan_origin:NAN_ORIGIN",
+        "uncoalesced": "bragg.debug.checkers.coalescing:COALESCING",
+        "atomic-order": "bragg.debug.checkers.atomic_order:ATOMIC_ORDER",
     },
 )

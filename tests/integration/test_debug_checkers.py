@@ -13,6 +13,7 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.findings import Report
 from bragg.errors import UsageError
 from bragg.model import Severity
+from bragg.registry import CHECKERS
 
 pytest.importorskip("triton")
 
@@ -21,8 +22,9 @@ from tests.support.faulty_kernels import CASES
 
 
 def findings_of(name: str) -> Report:
-    _, launch = CASES[name]
-    with bragg.debug.check() as report, suppress(KernelFault):
+    rule, launch = CASES[name]
+    off = [checker.name for checker in CHECKERS.values() if not checker.is_default]
+    with bragg.debug.check(add=[rule] if rule in off else []) as report, suppress(KernelFault):
         launch()
     return report
 
@@ -89,6 +91,14 @@ def test_checkers_can_be_chosen() -> None:
     assert len(report) == 0
     with pytest.raises(UsageError, match="unknown checker 'bounds'"):
         bragg.debug.check(only=["bounds"])
+
+
+def test_correct_kernels_are_clean_under_the_checkers_that_are_off() -> None:
+    x, out = np.random.default_rng(0).standard_normal((8, 781)).astype("f4"), np.zeros((8, 781), "f4")
+    with bragg.debug.check(add=["nan-origin", "uncoalesced", "atomic-order"]) as report:
+        kernels.softmax[(8,)](out, x, 781, 781, BLOCK=1024)
+        kernels.add[(25,)](x, x, out, x.size, BLOCK=256)
+    assert len(report) == 0, report.lines()
 
 
 def test_two_views_of_one_storage_race() -> None:

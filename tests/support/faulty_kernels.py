@@ -308,3 +308,31 @@ def range_that_is_no_constant(x, n):
 @triton.jit
 def block_of_48(x):
     tl.load(x + tl.arange(0, 48))
+
+
+@bug("nan-origin", floats(64), grid=(1,))
+@triton.jit
+def infinity_minus_itself(x):
+    i = tl.arange(0, 64)
+    values = tl.exp(tl.load(x + i) * 100)
+    tl.store(x + i, values - values)
+
+
+@bug("nan-origin", floats(64), grid=(1,))
+@triton.jit
+def square_root_of_a_negative_number(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.sqrt(tl.load(x + i) - 2))
+
+
+@bug("uncoalesced", floats(64, 64), grid=(1,))
+@triton.jit
+def reads_down_a_column(x):
+    rows = tl.arange(0, 64)
+    tl.store(x + rows * 64, tl.load(x + rows * 64) * 2)
+
+
+@bug("atomic-order", floats(1))
+@triton.jit
+def sum_by_float_atomics(total):
+    tl.atomic_add(total, 0.1)
