@@ -109,7 +109,8 @@ uint32_t bragg_session_statistics(int slot, char* json, uint32_t size) {
   return static_cast<uint32_t>(text.size()) + 1;
 }
 
-void bragg_reclaim_device_records(void) { bragg::cuda_backend::reclaim(); }
+void bragg_yield_device_records(void) { bragg::cuda_backend::yield_records(); }
+void bragg_reclaim_device_records(void) { bragg::cuda_backend::reclaim_records(); }
 
 uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
   const std::string text = bragg::cuda_backend::probe_json(cupti_candidates);

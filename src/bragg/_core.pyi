@@ -60,8 +60,10 @@ def lend_context() -> None:
     """Threads without a context of their own inherit this thread's, until `return_context`."""
 
 def return_context() -> None: ...
-def reclaim_device_records() -> None:
-    """Device records come here again, after torch.profiler or another user of CUPTI's buffers in this process is done."""
+def yield_device_records() -> None:
+    """Leave CUPTI's buffers to another user in this process, such as torch.profiler, until `reclaim_device_records`."""
+
+def reclaim_device_records() -> None: ...
 
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""

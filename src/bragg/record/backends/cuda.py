@@ -64,8 +64,8 @@ class Cuda(Backend):
         return list(dict.fromkeys([*_libraries(chosen), *found, *inherited]))
 
     def install_hooks(self) -> list[ImportWatch]:
-        """Inherit the context of `backward` in the worker threads of PyTorch, which launch its kernels."""
-        return [when_imported("torch", torch.inherit_context)]
+        """Inherit the context of `backward` in the worker threads of PyTorch, which launch its kernels; share CUPTI."""
+        return [when_imported("torch", torch.inherit_context), when_imported("torch", torch.share_device_records)]
 
 
 def _driver_on_library_path(environ: Mapping[str, str]) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["inherit_context", "record_operators"]
+__all__ = ["inherit_context", "record_operators", "share_device_records"]
 
 
 def inherit_context(torch: ModuleType) -> Callable[[], None] | None:
@@ -66,6 +66,39 @@ def record_operators(torch: ModuleType) -> Callable[[], None] | None:
     def undo() -> None:
         operators.leave()
         profiler._enable_profiler, profiler._disable_profiler, threading.Thread.run = originals  # type: ignore[method-assign]
+
+    return undo
+
+
+def share_device_records(torch: ModuleType) -> Callable[[], None] | None:
+    """Leave the GPU's records to `torch.profiler` while it runs, and take them back afterwards.
+
+    CUPTI has one set of buffers in a process: whoever comes last gets everything, and switches it off when it ends.
+
+    Returns:
+        What undoes it; None when this PyTorch profiles otherwise.
+    """
+    profiler = torch.autograd.profiler
+    if not hasattr(profiler, "_enable_profiler") or not hasattr(profiler, "_disable_profiler"):
+        note(f"PyTorch {torch.__version__} hides its profiler: what it profiles, and all after it, is not recorded")
+        return None
+    enable, disable = profiler._enable_profiler, profiler._disable_profiler
+
+    def _enable_profiler(*arguments: Any, **options: Any) -> Any:
+        note("torch.profiler has the GPU's records while it runs; bragg goes on after it")
+        core.yield_device_records()
+        return enable(*arguments, **options)
+
+    def _disable_profiler(*arguments: Any, **options: Any) -> Any:
+        try:
+            return disable(*arguments, **options)
+        finally:
+            core.reclaim_device_records()
+
+    profiler._enable_profiler, profiler._disable_profiler = _enable_profiler, _disable_profiler
+
+    def undo() -> None:
+        profiler._enable_profiler, profiler._disable_profiler = enable, disable
 
     return undo
 
