@@ -102,6 +102,7 @@ void bragg_session_activate(int slot) { Recorder::instance().activate(slot); }
 void bragg_session_deactivate(int slot, int flush) { Recorder::instance().deactivate(slot, flush != 0); }
 void bragg_session_flush(int slot) { Recorder::instance().flush(slot); }
 void bragg_session_stop(int slot, const char* meta_json) { Recorder::instance().stop(slot, meta_json); }
+int bragg_finish_on_signal(int number) { return Recorder::finish_on_signal(number); }
 
 uint32_t bragg_session_statistics(int slot, char* json, uint32_t size) {
   const std::string text = Recorder::instance().statistics(slot);

@@ -28,6 +28,8 @@ BRAGG_EXPORT void bragg_session_activate(int slot);
 BRAGG_EXPORT void bragg_session_deactivate(int slot, int flush);
 BRAGG_EXPORT void bragg_session_flush(int slot);
 BRAGG_EXPORT void bragg_session_stop(int slot, const char* meta_json);
+// Finish all sessions before this signal ends the process. Not zero: it will; zero: the program handles or ignores it.
+BRAGG_EXPORT int bragg_finish_on_signal(int number);
 // Writes a JSON object of at most `size` bytes with its NUL; returns the bytes it needs.
 BRAGG_EXPORT uint32_t bragg_session_statistics(int slot, char* json, uint32_t size);
 

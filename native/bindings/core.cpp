@@ -156,6 +156,7 @@ NB_MODULE(_core, module) {
       "cupti_candidates"_a = std::vector<std::string>{});
   module.def("yield_device_records", &bragg_yield_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
+  module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });
   module.def("library_path", &bragg_library_path);

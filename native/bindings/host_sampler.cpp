@@ -32,9 +32,9 @@ Sampler& sampler() {
   return instance;
 }
 
-// Before 3.12 a pending call from another thread waits until the main thread takes the GIL anew: make it do so.
+// Before 3.13 a pending call from another thread waits until the main thread takes the GIL anew: make it do so.
 void hurry_pending_calls() {
-#if PY_VERSION_HEX < 0x030C0000
+#if PY_VERSION_HEX < 0x030D0000
   PyGILState_Release(PyGILState_Ensure());
 #endif
 }

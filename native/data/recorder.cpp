@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "backends/cuda.h"
 #include "context/clock.h"
@@ -15,7 +17,9 @@
 namespace bragg {
 namespace {
 
-constexpr uint32_t kPollMs = 20;                 // idle consumer: 50 wake-ups a second
+constexpr uint32_t kPollMs = 20;  // idle consumer: 50 wake-ups a second
+constexpr long kEndingPollNs = 10'000'000;
+constexpr int kEndingPolls = 300;                // 3 s
 constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in CUPTI's buffers no longer than this
 constexpr const char* kCopyNames[] = {"copy",      "copy HtoD", "copy DtoH", "copy HtoA", "copy AtoH", "copy AtoA",
                                       "copy AtoD", "copy DtoA", "copy DtoD", "copy HtoH", "copy PtoP"};
@@ -31,6 +35,27 @@ KernelConfig config_of(const DeviceEvent& event, FrameId frame) {
   std::copy(std::begin(event.launch_config), std::end(event.launch_config), &config.fields[1]);
   return config;
 }
+
+// A signal that interrupted a control call could not be finished: the consumer would wait for the locks of this thread.
+class ControlLock {
+ public:
+  explicit ControlLock(std::mutex& mutex) : mutex_(mutex) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+    mutex_.lock();
+  }
+  ~ControlLock() {
+    mutex_.unlock();
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  ControlLock(const ControlLock&) = delete;
+  ControlLock& operator=(const ControlLock&) = delete;
+
+ private:
+  std::mutex& mutex_;
+  sigset_t before_{};
+};
 
 bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
 
@@ -51,7 +76,7 @@ void Recorder::for_sessions(uint32_t mask, Visit&& visit) {
 // ----------------------------------------------------------------------------------------------------------------
 
 StartResult Recorder::start(SessionOptions options) {
-  const std::lock_guard control(control_mutex_);
+  const ControlLock control(control_mutex_);
   uint32_t slot = next_slot_;
   while (sessions_[slot] != nullptr) {
     slot = (slot + 1) % kMaxSessions;
@@ -89,13 +114,13 @@ StartResult Recorder::start(SessionOptions options) {
 }
 
 void Recorder::activate(int slot) {
-  const std::lock_guard control(control_mutex_);
+  const ControlLock control(control_mutex_);
   recording_state.active.fetch_or(1u << slot);
   update_collecting();
 }
 
 void Recorder::deactivate(int slot, bool flush) {
-  const std::lock_guard control(control_mutex_);
+  const ControlLock control(control_mutex_);
   recording_state.active.fetch_and(~(1u << slot));
   if (flush) cuda_backend::flush(true);
   update_collecting();
@@ -104,7 +129,7 @@ void Recorder::deactivate(int slot, bool flush) {
 void Recorder::update_collecting() { cuda_backend::set_collecting(recording_state.active.load() != 0); }
 
 void Recorder::flush(int slot) {
-  const std::lock_guard control(control_mutex_);
+  const ControlLock control(control_mutex_);
   cuda_backend::flush(true);
   const std::lock_guard work(work_mutex_);
   step();
@@ -112,7 +137,7 @@ void Recorder::flush(int slot) {
 }
 
 void Recorder::stop(int slot, const std::string& meta_json) {
-  const std::lock_guard control(control_mutex_);
+  const ControlLock control(control_mutex_);
   const SessionMask bit = 1u << slot;
   recording_state.active.fetch_and(~bit);
   cuda_backend::flush(true);
@@ -137,7 +162,7 @@ void Recorder::finish_consumer() {
 }
 
 std::string Recorder::statistics(int slot) {
-  const std::lock_guard control(control_mutex_);
+  const ControlLock control(control_mutex_);
   const std::lock_guard work(work_mutex_);
   step();
   const auto& session = sessions_[static_cast<uint32_t>(slot)];
@@ -160,6 +185,7 @@ void Recorder::consumer_loop() {
   pthread_setname_np(pthread_self(), "bragg");
   while (!stopping_.load()) {
     consumer_signal.wait_ms(kPollMs);
+    if (const int number = ending_signal_.load()) finish_and_end_by(number);
     bool flush_device = false;
     {
       const std::lock_guard work(work_mutex_);
@@ -174,6 +200,51 @@ void Recorder::consumer_loop() {
     const std::lock_guard work(work_mutex_);
     flush_due_sessions();
   }
+  if (const int number = ending_signal_.load()) finish_and_end_by(number);
+}
+
+// Ending by a signal
+// ----------------------------------------------------------------------------------------------------
+
+bool Recorder::finish_on_signal(int number) {
+  struct sigaction current{};
+  if (sigaction(number, nullptr, &current) != 0 || current.sa_handler != SIG_DFL) return false;
+  struct sigaction ours{};
+  ours.sa_handler = on_ending_signal;
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  return sigaction(number, &ours, nullptr) == 0;
+}
+
+// The thread that was interrupted goes no further, as without us. It may hold a lock that the consumer needs
+// (malloc's), so it waits for its end no longer than it takes to write a large capture.
+void Recorder::on_ending_signal(int number) {
+  if (recording_state.existing.load() != 0) {
+    instance().ending_signal_.store(number);
+    consumer_signal.wake();
+    for (int poll = 0; poll < kEndingPolls && recording_state.existing.load() != 0; ++poll) {
+      const timespec pause{.tv_sec = 0, .tv_nsec = kEndingPollNs};
+      nanosleep(&pause, nullptr);
+    }
+  }
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+void Recorder::finish_and_end_by(int number) {
+  cuda_backend::flush(false);
+  {
+    const std::lock_guard work(work_mutex_);
+    step();
+    for_sessions(recording_state.existing.load(),
+                 [this](Session& session) { session.finish(tracks_, statistics_json(session), "{}"); });
+  }
+  signal(number, SIG_DFL);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, number);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  raise(number);
+  std::abort();  // not reached: the default of the signals that we take is to end the process
 }
 
 void Recorder::step() {
@@ -383,6 +454,7 @@ void Recorder::after_fork_in_child() {
   }
   (void)consumer_.release();  // that thread does not exist here
   consumer_signal.reset();
+  ending_signal_.store(0);
   cuda_backend::after_fork_in_child();
   launches_.clear();
   tracks_.clear();

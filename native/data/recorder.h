@@ -41,6 +41,9 @@ class Recorder {
 
   void on_cuda_initialized();
 
+  // Finishes all sessions when the signal would end the process, unless the program handles it; then it ends by it.
+  static bool finish_on_signal(int number);
+
   // The parent's sessions stay the parent's: a forked child starts with none.
   void prepare_fork();
   void after_fork_in_parent();
@@ -49,6 +52,8 @@ class Recorder {
  private:
   Recorder() = default;
   void consumer_loop();
+  static void on_ending_signal(int number);
+  [[noreturn]] void finish_and_end_by(int number);
   void step();  // work lock held
   void drain_rings();
   void take_event(ThreadContext& thread, const Event& event);
@@ -75,6 +80,7 @@ class Recorder {
   uint32_t next_slot_ = 0;  // slots go round, so that a late event of a stopped session meets no new one
   std::unique_ptr<std::thread> consumer_;
   std::atomic<bool> stopping_{false};
+  std::atomic<int> ending_signal_{0};
 
   // Consumer side.
   CorrelationMap launches_;

@@ -65,8 +65,9 @@ struct SessionCounters {
   uint64_t bad_timestamps = 0;  // device records with no or a reversed interval: counted, not timed
 };
 
-// When each device worked. Records come nearly in order of their start, so the union of intervals needs no sorting;
-// what runs side by side on several streams counts once.
+// When each device worked: the union of the intervals, so what runs side by side on several streams counts once.
+// Records come in buffers of one thread each, seconds out of order, so intervals wait until all that began before them
+// has come.
 class DeviceActivity {
  public:
   void add(const DeviceEvent& event);
@@ -75,11 +76,17 @@ class DeviceActivity {
   [[nodiscard]] int64_t last_ns() const { return last_ns_; }
 
  private:
-  struct Busy {
-    int64_t until_ns = 0;
-    uint64_t total_ns = 0;
+  struct Interval {
+    int64_t start_ns;
+    int64_t end_ns;
   };
-  std::map<uint32_t, Busy> busy_;
+  struct Device {
+    std::vector<Interval> waiting;
+    int64_t until_ns = 0;
+    uint64_t busy_ns = 0;
+    void settle(int64_t before_ns);  // takes the waiting intervals that started before
+  };
+  std::map<uint32_t, Device> devices_;
   int64_t first_ns_ = 0;
   int64_t last_ns_ = 0;
 };

@@ -146,6 +146,24 @@ TEST(a_tree_capture_is_rewritten_when_snapshots_pile_up) {
   std::filesystem::remove(path);
 }
 
+TEST(busy_time_is_the_union_of_intervals_in_whatever_order_they_come) {
+  bragg::DeviceActivity activity;
+  const auto add = [&](int64_t start_ns, int64_t end_ns) {
+    bragg::DeviceEvent event;
+    event.start_ns = start_ns;
+    event.end_ns = end_ns;
+    activity.add(event);
+  };
+  constexpr int64_t kKernels = 200'000;  // of 600 ns every 1000 ns: those of one thread after those of the other
+  for (int64_t i = 0; i < kKernels; i += 2) add(1000 * i + 1, 1000 * i + 601);
+  for (int64_t i = 1; i < kKernels; i += 2) add(1000 * i + 1, 1000 * i + 601);
+  CHECK_EQ(activity.busy_json(), "{\"0\":" + std::to_string(600 * kKernels) + "}");
+  add(1, 1000 * kKernels);  // another stream was busy all the time
+  CHECK_EQ(activity.busy_json(), "{\"0\":" + std::to_string(1000 * kKernels - 1) + "}");
+  CHECK_EQ(activity.first_ns(), 1);
+  CHECK_EQ(activity.last_ns(), 1000 * kKernels);
+}
+
 TEST(json_text_is_escaped) {
   CHECK_EQ(bragg::JsonObject().put("a\"b", "line\nend").put("n", 3).text(), "{\"a\\\"b\":\"line\\u000aend\",\"n\":3}");
 }

@@ -51,6 +51,12 @@ class Session:
 def enter_scope(name: str) -> int: ...
 def exit_scope() -> None: ...
 def context_depth() -> int: ...
+def finish_on_signal(number: int) -> bool:
+    """Finish all sessions when a signal ends the process; False when the program handles or ignores the signal.
+
+    It works while the main thread is blocked, and Python still sees the default handler.
+    """
+
 def recording() -> bool: ...
 def library_path() -> str: ...
 def set_root_frame() -> None:
@@ -64,7 +70,6 @@ def yield_device_records() -> None:
     """Leave CUPTI's buffers to another user in this process, such as torch.profiler, until `reclaim_device_records`."""
 
 def reclaim_device_records() -> None: ...
-
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""
 

@@ -49,6 +49,35 @@ def test_sudden_end_loses_at_most_a_flush_interval(recorder: Recorder, ending: s
     assert not run.main.meta["capture"]["complete"]
 
 
+def test_signal_ends_a_program_whose_main_thread_is_blocked_for_good(recorder: Recorder) -> None:
+    run = recorder.program(
+        ENTER
+        + """
+import ctypes, threading
+threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGTERM]).start()
+mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
+lock(mutex), lock(mutex)
+"""
+    )
+    assert run.result.exit_code == -signal.SIGTERM
+    assert (run.scopes(), run.main.meta["capture"]["complete"]) == ([{"before the end"}], True)
+
+
+def test_program_sees_the_default_handler_and_may_replace_it(recorder: Recorder) -> None:
+    run = recorder.program(
+        ENTER
+        + """
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+signal.signal(signal.SIGTERM, lambda *_: None)
+os.kill(os.getpid(), signal.SIGTERM)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(9)
+"""
+    )
+    assert run.result.exit_code == -signal.SIGTERM
+
+
 def test_scopes_entered_at_exit_are_recorded(recorder: Recorder) -> None:
     run = recorder.program("import atexit, bragg\n@atexit.register\ndef last():\n    with bragg.scope('last'): pass\n")
     assert run.scopes() == [{"last"}]

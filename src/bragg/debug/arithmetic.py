@@ -222,7 +222,7 @@ def mod(a: Any, b: Any) -> Tensor:
     if not (is_number(a) and is_number(b)):
         x, y, dtype = pair(a, b, division=True)
         if dtype.is_floating():
-            return elementwise(np.fmod, dtype, x, y)
+            return elementwise(_float_remainder, dtype, x, y)
     x, y, dtype = _integers(a, b, "%")
     (low, high), (least_divisor, most_divisor) = x.known_bounds(), y.known_bounds()
     if low >= 0 and high < least_divisor and (len(x.shape) >= len(y.shape)) and not y.shape:
@@ -234,6 +234,14 @@ def mod(a: Any, b: Any) -> Tensor:
     return elementwise(
         lambda i, j: np.where(j == 0, i, np.fmod(i, np.where(j == 0, 1, j))).astype(i.dtype), dtype, x, y
     )
+
+
+def _float_remainder(x: Array, y: Array) -> Array:
+    """`x - trunc(x / y) * y` with one rounding at the end, as the compiler expands it; x where y is infinite."""
+    quotient = np.trunc(x / y)
+    is_single = x.dtype == np.float32
+    remainder = _fused_float32(-quotient, y, x) if is_single else x - quotient * y
+    return np.where(np.isinf(y), x, remainder).astype(x.dtype)
 
 
 def _bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], Tensor]:
@@ -375,22 +383,38 @@ def _selected_taint(mask: Array, test: Tensor, x: Tensor, y: Tensor, rank: int) 
     return np.where(mask, lift_array(a, rank), lift_array(b, rank)) | lift_array(c, rank)
 
 
-def _extreme(a: Any, b: Any, number: Callable[..., Array], nan: Callable[..., Array], propagate_nan: bool) -> Tensor:
+def _extreme(
+    a: Any,
+    b: Any,
+    number: Callable[..., Array],
+    nan: Callable[..., Array],
+    propagate_nan: bool,
+    zero: Callable[..., Array],
+) -> Tensor:
+    """The greater or the lesser; `zero` decides between the two zeros."""
     x, y, dtype = pair(a, b)
     if dtype.name == "bf16":
         dtype = DTYPES["fp32"]
         x, y = cast(x, dtype), cast(y, dtype)
-    return elementwise(nan if propagate_nan or dtype.is_int() else number, dtype, x, y)
+    function = nan if propagate_nan or dtype.is_int() else number
+
+    def choose(left: Array, right: Array) -> Array:
+        chosen = function(left, right)
+        if chosen.dtype.kind == "f" and not chosen.all():
+            return np.where((left == 0) & (right == 0), zero(left, right), chosen)
+        return chosen
+
+    return elementwise(choose, dtype, x, y)
 
 
 def greatest(a: Any, b: Any, propagate_nan: bool = False) -> Tensor:
     """`tl.maximum`: the number where one operand is NaN, unless NaN is to propagate."""
-    return _extreme(a, b, np.fmax, np.maximum, propagate_nan)
+    return _extreme(a, b, np.fmax, np.maximum, propagate_nan, np.add)
 
 
 def least(a: Any, b: Any, propagate_nan: bool = False) -> Tensor:
     """`tl.minimum`: the number where one operand is NaN, unless NaN is to propagate."""
-    return _extreme(a, b, np.fmin, np.minimum, propagate_nan)
+    return _extreme(a, b, np.fmin, np.minimum, propagate_nan, lambda x, y: -(-x - y))
 
 
 def fused(a: Any, b: Any, c: Any) -> Tensor:

@@ -84,6 +84,12 @@ def _rsqrt(x: Array) -> Array:
     return (1 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
 
 
+def _exp2(x: Array) -> Array:
+    """Results below the normal numbers are flushed to 0, as ex2.approx.ftz does."""
+    result: Array = np.exp2(x)
+    return np.where(result < np.finfo(np.float32).tiny, x.dtype.type(0), result) if x.dtype == np.float32 else result
+
+
 def _through_float64(function: Callable[..., Array]) -> Callable[..., Array]:
     """Correctly rounded in all but a few cases of 2^29."""
     return lambda *arrays: function(*(array.astype(np.float64) for array in arrays)).astype(arrays[0].dtype)
@@ -91,7 +97,7 @@ def _through_float64(function: Callable[..., Array]) -> Callable[..., Array]:
 
 _STRICT: dict[str, Callable[..., Array]] = {
     "exp": np.exp,
-    "exp2": np.exp2,
+    "exp2": _exp2,
     "log": np.log,
     "log2": np.log2,
     "cos": np.cos,

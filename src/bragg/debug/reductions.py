@@ -79,7 +79,7 @@ def _reduce_known(inputs: list[Tensor], axis: int, combine: Combine) -> list[Ten
         data = first.data
         if first.dtype.bits == 1 and name == "_sum_combine":
             return None
-        reduced = _KNOWN[name].reduce(data, axis=axis + 1, dtype=data.dtype)
+        reduced = _reduced(_KNOWN[name], data, axis + 1)
         result = finished(reduced, first.dtype, first if first.taint is None else ())
         result.taint = taint[0]
         return [result]
@@ -91,6 +91,23 @@ def _reduce_known(inputs: list[Tensor], axis: int, combine: Combine) -> list[Ten
             taken = [(np.take_along_axis(data, place, axis + 1).squeeze(axis + 1), dtype) for data, dtype in pairs]
             return [Tensor(data, dtype, taint=taint[0]) for data, dtype in taken]
     return None
+
+
+def _reduced(function: np.ufunc, data: Array, axis: int) -> Array:
+    """A reduction; maxima and minima leave NaN out.
+
+    NumPy's fmax takes a signalling NaN for a number and loses what came before it, hence the way around it.
+    """
+    if function not in (np.fmax, np.fmin) or data.dtype.kind != "f":
+        return np.asarray(function.reduce(data, axis=axis, dtype=data.dtype))
+    plain = np.maximum if function is np.fmax else np.minimum
+    reduced: Array = plain.reduce(data, axis=axis)
+    if not np.isnan(reduced).any():
+        return reduced
+    is_nan = np.isnan(data)
+    nothing = data.dtype.type(-np.inf if function is np.fmax else np.inf)
+    without = plain.reduce(np.where(is_nan, nothing, data), axis=axis)
+    return np.where(is_nan.all(axis=axis), data.dtype.type(np.nan), without)
 
 
 def _reduced_taint(x: Tensor, axis: int) -> Array | None:

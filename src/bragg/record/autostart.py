@@ -14,13 +14,14 @@ import sys
 import warnings
 
 from bragg.record import variables
+from bragg.record.core import core
 from bragg.record.hooks.imports import when_imported
 from bragg.record.notes import guarded
 from bragg.record.recording import Recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType, ModuleType
+    from types import ModuleType
 
 __all__ = ["ProcessRecording", "current", "start"]
 
@@ -60,8 +61,6 @@ class ProcessRecording:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._recording: Recording | None = Recording(self._part_path(), os.environ)
-        self._stopping = False
-        self._ending_signal: int | None = None
         if any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv):
             self.deactivate()
         # Since 3.12 Python warns of forks beside threads; those of the recorder are not the program's.
@@ -70,8 +69,7 @@ class ProcessRecording:
         os.register_at_fork(after_in_child=guarded(self._start_in_fork))
         when_imported("multiprocessing.util", self._outlive_fork)
         for number in _ENDING:
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, self._end)
+            core.finish_on_signal(number)
 
     def activate(self) -> None:
         """Record again after `deactivate`."""
@@ -85,17 +83,9 @@ class ProcessRecording:
 
     def stop(self) -> None:
         """Complete the capture; what runs later is not recorded."""
-        if self._stopping:
-            return
-        self._stopping = True
-        try:
-            if self._recording is not None:
-                self._recording.stop()
-        finally:
-            self._recording = None
-            self._stopping = False
-            if self._ending_signal is not None:
-                _end_by(self._ending_signal)
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.stop()
 
     def _part_path(self) -> str:
         """`<pid>.part`; `<pid>-2.part` and so on for the programs that the process becomes by exec."""
@@ -107,8 +97,6 @@ class ProcessRecording:
         return path
 
     def _start_in_fork(self) -> None:
-        self._stopping = False
-        self._ending_signal = None
         try:
             if self._recording is not None:
                 self._recording.restart(self._part_path())
@@ -122,16 +110,3 @@ class ProcessRecording:
             util.Finalize(None, guarded(recording.stop), exitpriority=-100)
 
         util.register_after_fork(self, finalize)
-
-    def _end(self, number: int, frame: FrameType | None) -> None:
-        """Stop, then end by the signal after all; a stop that is under way is not cut short."""
-        self._ending_signal = number
-        if not self._stopping:
-            guarded(self.stop)()
-            _end_by(number)
-
-
-def _end_by(number: int) -> None:
-    """End as if the signal had not been caught, so that the exit status tells it."""
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)

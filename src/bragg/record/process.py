@@ -13,6 +13,7 @@ __all__ = ["Ended", "run_child"]
 
 _PASSED_ON = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
 _AWAITED = _PASSED_ON | {signal.SIGCHLD}
+_LOOK_EVERY_S = 0.2
 # Python ignores these in itself; a child expects the default, as `subprocess` gives it.
 _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -54,10 +55,11 @@ def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[int]) -
 
 def _wait(pid: int) -> int:
     while True:
-        arrived = signal.sigwaitinfo(_AWAITED)
-        if arrived.si_signo == signal.SIGCHLD:
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended == pid:
-                return os.waitstatus_to_exitcode(status)
-        elif arrived.si_code <= 0:  # From a process; a terminal's key (SI_KERNEL, 128) has reached the child as well.
+        # With a limit: a library's thread that blocks no signals may take SIGCHLD away.
+        arrived = signal.sigtimedwait(_AWAITED, _LOOK_EVERY_S)
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended == pid:
+            return os.waitstatus_to_exitcode(status)
+        # From a process; a terminal's key (SI_KERNEL, 128) has reached the child as well.
+        if arrived is not None and arrived.si_signo != signal.SIGCHLD and arrived.si_code <= 0:
             os.kill(pid, arrived.si_signo)

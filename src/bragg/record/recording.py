@@ -62,6 +62,13 @@ class Recording:
         finally:
             _HOOKS.release(self.backend)
 
+    def _context(self) -> str:
+        """The wished context, as far as this interpreter lets its frames be read."""
+        if self._settings[variables.CONTEXT] == "python" and not core._walk_available():
+            note("Python call paths cannot be read in this interpreter: recording with --context shadow")
+            return "shadow"
+        return self._settings[variables.CONTEXT]
+
     def _start(self, part_path: str) -> core.Session:
         interval_us = self._settings.get(variables.SAMPLE_US)
         # The core's threads inherit this mask: a signal that they took would not wake the main thread, on which alone
