@@ -79,10 +79,12 @@ native-test: fakes  ## C++ unit tests, against the fake drivers
 tsan: $(VENV)/.tools  ## the same under ThreadSanitizer
 	$(call native-build,tsan,thread)
 	TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 build/tsan/bragg_native_tests
+	build/tsan/fakes/fake_selftest
 
 asan: $(VENV)/.tools  ## the same under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(call native-build,asan,address)
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 build/asan/bragg_native_tests
+	build/asan/fakes/fake_selftest
 
 # What is large and not everyone's: PyTorch, and the programs that open exports.
 $(VENV)/.extras: pyproject.toml tools/install_viewers.sh | $(VENV)/.installed
