@@ -23,8 +23,8 @@ from bragg.errors import BraggError, UsageError
 
 __all__ = ["Launch", "execute"]
 
-# Elements of all blocks of a batch: 64k to 256k keep them in the second-level cache.
-_BATCH_ELEMENTS = 1 << 17
+# Elements of all blocks of a batch: more leave the second-level cache, fewer pay Python more often.
+_BATCH_ELEMENTS = 1 << 18
 _FIRST_BATCH = 4
 _MOST_PROGRAMS = 1 << 16
 
