@@ -110,7 +110,7 @@ uint32_t bragg_session_statistics(int slot, char* json, uint32_t size) {
   return static_cast<uint32_t>(text.size()) + 1;
 }
 
-void bragg_yield_device_records(void) { bragg::cuda_backend::yield_records(); }
+void bragg_flush_device_records(void) { bragg::cuda_backend::flush(true); }
 void bragg_reclaim_device_records(void) { bragg::cuda_backend::reclaim_records(); }
 
 uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {

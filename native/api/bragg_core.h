@@ -52,8 +52,8 @@ BRAGG_EXPORT int bragg_is_recording(void);
 BRAGG_EXPORT void bragg_forget_code(const void* code);
 BRAGG_EXPORT const char* bragg_library_path(void);
 
-// Around another user of CUPTI's buffers in this process: the records of what runs in between are its.
-BRAGG_EXPORT void bragg_yield_device_records(void);
+// Around another user of CUPTI's buffers in this process: bring what is complete, and be the user of the buffers again.
+BRAGG_EXPORT void bragg_flush_device_records(void);
 BRAGG_EXPORT void bragg_reclaim_device_records(void);
 
 // Initialises CUDA and CUPTI and says what a session would find: a JSON object, sized as above.

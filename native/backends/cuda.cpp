@@ -253,17 +253,13 @@ void set_collecting(bool on) {
   apply_collecting(self, on);
 }
 
-void yield_records() {
-  flush(true);
-  set_collecting(false);
-}
-
 void reclaim_records() {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
-  if (self.state.load() != State::Attached || self.collecting) return;
+  if (self.state.load() != State::Attached || !self.collecting) return;
   (void)self.cupti.register_callbacks(on_buffer_requested, on_buffer_completed);
-  apply_collecting(self, recording());
+  self.collecting = false;
+  apply_collecting(self, true);
 }
 
 void flush(bool wait) {

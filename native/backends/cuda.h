@@ -28,9 +28,8 @@ void on_cuda_initialized();
 void poll();
 // Records are produced or not; cheap, keeps the subscription.
 void set_collecting(bool on);
-// Activity buffers belong to whoever registered last. Around another user of them in this process (torch.profiler): what
-// ran before comes here, what runs in between goes there, and afterwards records come here again.
-void yield_records();
+// Activity buffers belong to whoever registered last. After another user of them in this process (torch.profiler) is
+// done, this makes records come here again.
 void reclaim_records();
 // Brings completed records here. `wait` first waits for all launched work of the known contexts.
 void flush(bool wait);

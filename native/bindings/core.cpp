@@ -154,7 +154,7 @@ NB_MODULE(_core, module) {
             read_text([&](char* json, uint32_t size) { return bragg_probe_cuda(candidates.c_str(), json, size); }));
       },
       "cupti_candidates"_a = std::vector<std::string>{});
-  module.def("yield_device_records", &bragg_yield_device_records, nb::call_guard<nb::gil_scoped_release>());
+  module.def("flush_device_records", &bragg_flush_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);
   module.def("context_depth", &bragg_context_depth);

@@ -52,7 +52,6 @@ class CorrelationMap {
     std::vector<Slot> slots;
     uint32_t used = 0;
 
-    // Ids are handed out one after another, so the id itself is the hash.
     void insert(uint32_t correlation, const Launch& launch) {
       if (used * 2 >= slots.size()) grow();
       Slot& slot = slots[probe(correlation)];
@@ -67,7 +66,9 @@ class CorrelationMap {
       return &slot.launch;
     }
     [[nodiscard]] size_t probe(uint32_t correlation) const {
-      size_t i = correlation & (slots.size() - 1);
+      // Ids come one after another: an odd factor spreads them without collisions, and the search for one that is not
+      // here soon meets a gap.
+      size_t i = (correlation * 0x9E3779B1u) & (slots.size() - 1);
       while (slots[i].correlation != 0 && slots[i].correlation != correlation) i = (i + 1) & (slots.size() - 1);
       return i;
     }

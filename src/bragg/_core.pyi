@@ -66,10 +66,12 @@ def lend_context() -> None:
     """Threads without a context of their own inherit this thread's, until `return_context`."""
 
 def return_context() -> None: ...
-def yield_device_records() -> None:
-    """Leave CUPTI's buffers to another user in this process, such as torch.profiler, until `reclaim_device_records`."""
+def flush_device_records() -> None:
+    """Wait for the GPU and bring what is complete, before another user of CUPTI's buffers comes."""
 
-def reclaim_device_records() -> None: ...
+def reclaim_device_records() -> None:
+    """Be the user of CUPTI's buffers again, after another one (torch.profiler) in this process is done."""
+
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""
 

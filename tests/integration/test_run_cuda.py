@@ -241,7 +241,8 @@ def test_a_program_without_python_is_recorded(tmp_path: Path, record: Record, fa
         #include <stddef.h>
         int cuInit(unsigned); int cuDevicePrimaryCtxRetain(void**, int); int cuCtxSetCurrent(void*);
         int cuModuleGetFunction(void**, void*, const char*); int cuCtxSynchronize(void);
-        int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+        typedef unsigned u;
+        int cuLaunchKernel(void*, u, u, u, u, u, u, u, void*, void**, void**);
         int main(void) {
           void *context, *kernel;
           if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 9;

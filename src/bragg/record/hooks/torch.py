@@ -71,9 +71,10 @@ def record_operators(torch: ModuleType) -> Callable[[], None] | None:
 
 
 def share_device_records(torch: ModuleType) -> Callable[[], None] | None:
-    """Leave the GPU's records to `torch.profiler` while it runs, and take them back afterwards.
+    """Go on recording the GPU after `torch.profiler` has run.
 
-    CUPTI has one set of buffers in a process: whoever comes last gets everything, and switches it off when it ends.
+    CUPTI has one subscription and one set of buffers in a process. A PyTorch that wants the subscription gets no GPU
+    times while bragg records; one that does without takes the buffers, and switches everything off when it ends.
 
     Returns:
         What undoes it; None when this PyTorch profiles otherwise.
@@ -85,8 +86,8 @@ def share_device_records(torch: ModuleType) -> Callable[[], None] | None:
     enable, disable = profiler._enable_profiler, profiler._disable_profiler
 
     def _enable_profiler(*arguments: Any, **options: Any) -> Any:
-        note("torch.profiler has the GPU's records while it runs; bragg goes on after it")
-        core.yield_device_records()
+        note("torch.profiler and bragg share one CUPTI: GPU times of what runs now go to one of them")
+        core.flush_device_records()
         return enable(*arguments, **options)
 
     def _disable_profiler(*arguments: Any, **options: Any) -> Any:
