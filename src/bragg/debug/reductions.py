@@ -107,7 +107,8 @@ def _reduced(function: np.ufunc, data: Array, axis: int) -> Array:
     is_nan = np.isnan(data)
     nothing = data.dtype.type(-np.inf if function is np.fmax else np.inf)
     without = plain.reduce(np.where(is_nan, nothing, data), axis=axis)
-    return np.where(is_nan.all(axis=axis), data.dtype.type(np.nan), without)
+    result: Array = np.where(is_nan.all(axis=axis), data.dtype.type(np.nan), without)
+    return result
 
 
 def _reduced_taint(x: Tensor, axis: int) -> Array | None:
