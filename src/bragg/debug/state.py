@@ -30,8 +30,7 @@ class Listeners:
         division: Of integer divisions; (divisor, lanes).
         result: Of every floating result of an operation; (inputs, result).
         hint: Of multiple_of and the like; (name, value, promised).
-        block_logic: Of `and` and `or` on blocks.
-        synchronised: Of an atomic with acquire or release; (access).
+        differs: Of code that a GPU treats differently; (message, hint).
     """
 
     access: list[Callable[[Access], None]] = field(default_factory=list)
@@ -52,6 +51,8 @@ class Machine:
         rows: intp [active]: positions in the batch that execute the current statement, ascending.
         listeners: Who is told.
         largest_block: Most elements of a block that was loaded or stored; sizes the next batch.
+        turn: Gives the turn to another program; None when programs do not wait for each other.
+        writes: How often memory was changed; tells whether programs that wait make progress.
     """
 
     def __init__(self, grid: tuple[int, int, int], linear: Array, listeners: Listeners) -> None:
@@ -62,7 +63,6 @@ class Machine:
         self.largest_block = 1
         self.turn: Callable[[], None] | None = None
         self.writes = 0
-        self.print_limit = 0
 
     @property
     def active_programs(self) -> Array:

@@ -27,7 +27,6 @@ __all__ = [
     "Pointer",
     "Tensor",
     "TypeOfBlock",
-    "full_range",
     "merged_taint",
     "scalar",
     "uniform_value",
@@ -298,11 +297,6 @@ def _type_of_constant(value: bool | float) -> DType:
     if 2**63 <= value < 2**64:
         return DTYPES["uint64"]
     raise KernelFault(f"no integer type of Triton holds {value}")
-
-
-def full_range(dtype: DType) -> tuple[int, int]:
-    """Bounds that every value of an integer type keeps."""
-    return dtype.limits
 
 
 def merged_taint(*operands: Any) -> Array | None:
