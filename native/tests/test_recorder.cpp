@@ -91,7 +91,7 @@ class Recording {
   [[nodiscard]] uint64_t count(const char* statistic) const {
     std::string json(8192, '\0');
     (void)bragg_session_statistics(slot_, json.data(), static_cast<uint32_t>(json.size()));
-    const size_t at = json.find("\"" + std::string(statistic) + "\":");
+    const size_t at = json.find(std::string("\"").append(statistic).append("\":"));
     return at == std::string::npos ? ~0ull : std::strtoull(json.c_str() + json.find(':', at) + 1, nullptr, 10);
   }
 

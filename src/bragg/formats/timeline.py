@@ -40,7 +40,9 @@ def require_slices(profile: Profile) -> None:
         UsageError: The profile has no slices.
     """
     if not len(profile.slices):
-        raise UsageError("this profile has no timeline", hint="Record it again with: bragg run --data trace")
+        recorded = profile.meta.get("data") == "trace"
+        hint = "No scope, operator or GPU work ran" if recorded else "Record it again with: bragg run --data trace"
+        raise UsageError("this profile has no timeline", hint=hint)
 
 
 def lanes(profile: Profile) -> Iterator[Lane]:
