@@ -10,10 +10,8 @@ __all__ = ["debug"]
 
 _EPILOG = """\b
 Examples:
-  bragg debug train.py                        stops at breakpoint() in a kernel, all programs at once
-  bragg debug --program 6,5 train.py          one program of each grid
-  bragg debug --break-on out-of-bounds train.py
-  bragg debug --watch 'out[3,5]' train.py     who writes this element, and when
+  bragg debug train.py                       stops at breakpoint() in a kernel, all programs at once
+  bragg debug --watch 'out[3,5]' train.py    who writes this element, and when
 """
 
 
