@@ -128,7 +128,6 @@ void bragg_scope_exit(void) { bragg::pop_context(bragg::Source::Api); }
 uint32_t bragg_context_depth(void) { return ThreadContext::current().depth(); }
 void bragg_lend_context(void) { ThreadContext::current().lend(); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
-void bragg_hide_outer_frames(void) { ThreadContext::current().set_root_frame(bragg::current_python_frame()); }
 
 void bragg_sample(int64_t weight_ns) {
   const auto& state = bragg::recording_state;

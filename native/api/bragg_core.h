@@ -39,8 +39,6 @@ BRAGG_EXPORT void bragg_scope_exit(void);
 BRAGG_EXPORT uint32_t bragg_context_depth(void);
 BRAGG_EXPORT void bragg_lend_context(void);
 BRAGG_EXPORT void bragg_return_context(void);
-// Hides this thread's Python frames from its current one outwards.
-BRAGG_EXPORT void bragg_hide_outer_frames(void);
 // One host sample of this thread that stands for `weight_ns`.
 BRAGG_EXPORT void bragg_sample(int64_t weight_ns);
 

@@ -104,7 +104,6 @@ ThreadContext* ThreadContext::current_if_any() noexcept { return tls_context; }
 void ThreadContext::reset(uint32_t new_system_id) noexcept {
   system_id = new_system_id;
   depth_ = 0;
-  root_frame_ = nullptr;
   track = kNone;
   last_device_context = nullptr;
   publish({});
@@ -209,7 +208,7 @@ NodeId ThreadContext::python_node(NodeId outer) noexcept {
   uint32_t count = 0;
   uint64_t hash = 1;
   PythonFrameIterator iterator;
-  for (RawFrame raw{}; count < kMaxPathFrames && iterator.next(raw) && raw.frame != root_frame_; ++count) {
+  for (RawFrame raw{}; count < kMaxPathFrames && iterator.next(raw); ++count) {
     const RawFrame* opener = opened_in.find(raw);
     // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
     if (opener != nullptr && opener->instruction_offset == raw.instruction_offset) break;

@@ -44,9 +44,6 @@ class ThreadContext {
   void lend() noexcept;
   void take_back() noexcept;
 
-  // Python frames from this one outwards are hidden; nullptr shows all.
-  void set_root_frame(const void* frame) noexcept { root_frame_ = frame; }
-
   void record(const Event& event) noexcept;
   [[nodiscard]] uint32_t depth() const noexcept { return depth_; }
 
@@ -104,7 +101,6 @@ class ThreadContext {
   uint32_t capacity_ = 0;
   uint32_t depth_ = 0;
   uint32_t cache_epoch_ = 0;
-  const void* root_frame_ = nullptr;
   std::array<PathCache, kPathCacheSize> path_cache_;
   std::atomic<NodeId> published_shadow_{kRootNode};
   std::atomic<NodeId> published_python_{kRootNode};

@@ -59,9 +59,6 @@ def finish_on_signal(number: int) -> bool:
 
 def recording() -> bool: ...
 def library_path() -> str: ...
-def set_root_frame() -> None:
-    """Hide the Python frames from the caller outwards on this thread."""
-
 def lend_context() -> None:
     """Threads without a context of their own inherit this thread's, until `return_context`."""
 
