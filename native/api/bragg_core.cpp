@@ -9,9 +9,11 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/cuda.h"
 #include "context/clock.h"
+#include "context/kernel_names.h"
 #include "data/json.h"
 #include "data/recorder.h"
 #include "driver/loaded_library.h"
@@ -125,6 +127,11 @@ uint32_t bragg_scope_frame(const char* name, uint32_t size) {
 
 void bragg_scope_enter(uint32_t frame) { bragg::push_context(bragg::Source::Api, frame); }
 void bragg_scope_exit(void) { bragg::pop_context(bragg::Source::Api); }
+uint32_t bragg_state_frame(const char* name, uint32_t size) {
+  return bragg::intern_frame(bragg::FrameKind::State, {name, size});
+}
+void bragg_state_enter(uint32_t frame) { bragg::push_context(bragg::Source::State, frame); }
+void bragg_state_exit(void) { bragg::pop_context(bragg::Source::State); }
 uint32_t bragg_context_depth(void) { return ThreadContext::current().depth(); }
 void bragg_lend_context(void) { ThreadContext::current().lend(); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
@@ -138,6 +145,34 @@ void bragg_sample(int64_t weight_ns) {
   const bragg::ContextNodes nodes = thread.here();
   thread.record(
       {bragg::EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, weight_ns});
+}
+
+uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float) {
+  return bragg::MetricNames::instance().intern(name, unit, static_cast<bragg::MetricKind>(kind), is_float != 0);
+}
+
+void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length) {
+  if (!bragg::recording()) return;
+  ThreadContext& thread = ThreadContext::current();
+  thread.record_value(thread.here(), metric, bits, index, length);
+}
+
+void bragg_name_kernel(const void* function, const char* name, const char* symbol, const char* const* attributes,
+                       uint32_t attribute_count) {
+  if (name == nullptr) return bragg::KernelNames::instance().forget(function);
+  std::vector<bragg::KernelNames::Attribute> pairs;
+  for (uint32_t i = 0; i < attribute_count; ++i) pairs.push_back({attributes[2 * i], attributes[2 * i + 1]});
+  bragg::KernelNames::instance().set(function, name, symbol, std::move(pairs));
+}
+
+void bragg_expect_launch(const void* function, const char* name, const uint32_t* metrics, const uint64_t* bits,
+                         uint32_t count) {
+  if (!bragg::recording()) return;
+  bragg::ExpectedLaunch& expected = ThreadContext::current().expected_launch;
+  expected.function = function;
+  expected.name = name != nullptr ? bragg::FrameTable::instance().intern_string(name) : bragg::kNone;
+  expected.values.clear();
+  for (uint32_t i = 0; i < count; ++i) expected.values.push_back({metrics[i], bits[i]});
 }
 
 int bragg_has_session(void) { return bragg::recording_state.existing.load(std::memory_order_relaxed) != 0; }

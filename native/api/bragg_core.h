@@ -36,11 +36,29 @@ BRAGG_EXPORT uint32_t bragg_session_statistics(int slot, char* json, uint32_t si
 BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
 BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_scope_exit(void);
+BRAGG_EXPORT uint32_t bragg_state_frame(const char* name, uint32_t size);
+BRAGG_EXPORT void bragg_state_enter(uint32_t frame);
+BRAGG_EXPORT void bragg_state_exit(void);
 BRAGG_EXPORT uint32_t bragg_context_depth(void);
 BRAGG_EXPORT void bragg_lend_context(void);
 BRAGG_EXPORT void bragg_return_context(void);
 // One host sample of this thread that stands for `weight_ns`.
 BRAGG_EXPORT void bragg_sample(int64_t weight_ns);
+
+enum bragg_metric_kind { BRAGG_INCLUSIVE = 0, BRAGG_EXCLUSIVE = 1, BRAGG_PROPERTY = 2 };
+
+// The id of a metric, or 0xFFFFFFFF: the name has another unit, kind (enum bragg_metric_kind) or type already.
+BRAGG_EXPORT uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float);
+// One value at this thread's context. `bits`: of an int64 or a double. `length` 0: a scalar, else element `index`.
+BRAGG_EXPORT void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length);
+
+// Launches of a CUfunction are shown as `name` from now on, if its symbol is `symbol` or that is empty. `attributes`:
+// 2 * `attribute_count` texts, each a key and its value. `name` nullptr: forget it.
+BRAGG_EXPORT void bragg_name_kernel(const void* function, const char* name, const char* symbol,
+                                    const char* const* attributes, uint32_t attribute_count);
+// This thread's next launch is of `function`: shown as `name` unless that is nullptr, with values for its node.
+BRAGG_EXPORT void bragg_expect_launch(const void* function, const char* name, const uint32_t* metrics,
+                                      const uint64_t* bits, uint32_t count);
 
 // Not zero while a session exists / records.
 BRAGG_EXPORT int bragg_has_session(void);

@@ -12,6 +12,7 @@
 #include "backends/buffer_dump.h"
 #include "backends/buffer_pool.h"
 #include "context/clock.h"
+#include "context/kernel_names.h"
 #include "context/thread_context.h"
 #include "data/json.h"
 #include "driver/cuda_driver.h"
@@ -37,9 +38,7 @@ constexpr auto kCallOf = [] {
 }();
 
 // Calls with exactly one device record; the others (graphs, copies, several devices) may have more.
-constexpr bool has_one_record(uint32_t cbid) {
-  return cupti::is_launch(cbid) && cbid != 480 && cbid != 514 && cbid != 515;
-}
+constexpr bool has_one_record(uint32_t cbid) { return cupti::function_offset(cbid) != cupti::kNoFunction; }
 
 struct Backend {
   std::mutex mutex;  // guards attachment; never held while application threads can call back
@@ -71,16 +70,43 @@ Backend& backend() {
 void note_context(ThreadContext& thread, cuda::Context context) noexcept {
   if (thread.last_device_context == context) return;
   thread.last_device_context = context;
+  thread.last_device = CudaDriver::mapped().current_device();
   const std::lock_guard lock(backend().contexts_mutex);
   auto& contexts = backend().contexts;
   if (std::find(contexts.begin(), contexts.end(), context) == contexts.end()) contexts.push_back(context);
 }
 
+const void* launched_function(const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  const size_t offset = cupti::function_offset(cbid);
+  if (offset == cupti::kNoFunction) return nullptr;
+  return *reinterpret_cast<const void* const*>(static_cast<const char*>(data.function_params) + offset);
+}
+
+// What the framework said of this launch: the kernel's name, and values for its node.
+StringId meet_expectation(ThreadContext& thread, const void* function, ContextNodes nodes) noexcept {
+  ExpectedLaunch& expected = thread.expected_launch;
+  const bool is_expected = function != nullptr && expected.function == function;
+  StringId name = is_expected ? expected.name : kNone;
+  if (name == kNone) name = KernelNames::instance().find(function);
+  if (!is_expected) return name;
+  expected.function = nullptr;
+  if (expected.values.empty()) return name;
+  if (name != kNone) {
+    auto& frames = FrameTable::instance();
+    const FrameId kernel = frames.intern(FrameKind::Kernel, frames.string(name), thread.last_device);
+    auto& tree = CallingContextTree::instance();
+    nodes = {tree.child(nodes.shadow, kernel), tree.child(nodes.python, kernel)};
+  }
+  for (const ExpectedLaunch::Value& value : expected.values) thread.record_value(nodes, value.metric, value.bits);
+  return name;
+}
+
 void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
   note_context(thread, data.context);
   const ContextNodes nodes = thread.here();
+  const StringId name = meet_expectation(thread, launched_function(data, cbid), nodes);
   thread.record({EventKind::Launch, static_cast<uint8_t>(has_one_record(cbid) ? 0 : 1), static_cast<uint16_t>(mask),
-                 data.correlation, nodes.shadow, nodes.python, 0, 0});
+                 data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, 0});
   if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
     thread.open_launch = {EventKind::LaunchEnd,
                           static_cast<uint8_t>(kCallOf[cbid] - 1),

@@ -12,6 +12,7 @@
 #include "api/bragg_core.h"
 #include "bindings/code_watcher.h"
 #include "bindings/host_sampler.h"
+#include "bindings/metrics_binding.h"
 #include "bindings/python_frames_binding.h"
 #include "bindings/scope_type.h"
 
@@ -130,6 +131,7 @@ class Session {
 NB_MODULE(_core, module) {
   if (!add_scope_type(module.ptr())) throw nb::python_error();
   bind_python_frames(module);
+  bind_metrics(module);
   watch_code_objects();
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 

@@ -51,12 +51,38 @@ NameCache& name_cache() {
   return true;
 }
 
+// Metric values of a scope, at its node. -1: a Python exception is set.
+[[nodiscard]] int record_metrics(PyObject* metrics) {
+  if (bragg_is_recording() == 0) return 0;
+  static PyObject* record = nullptr;
+  if (record == nullptr) {
+    PyObject* module = PyImport_ImportModule("bragg.record.metric_values");
+    if (module == nullptr) return -1;
+    record = PyObject_GetAttrString(module, "record_metrics");
+    Py_DECREF(module);
+    if (record == nullptr) return -1;
+  }
+  PyObject* result = PyObject_CallOneArg(record, metrics);
+  Py_XDECREF(result);
+  return result != nullptr ? 0 : -1;
+}
+
+// Opens a scope and records its metrics, if it has any. `entered`: a session exists. -1: an exception is set, and the
+// scope is not open.
+[[nodiscard]] int enter_with_metrics(PyObject* name, PyObject* metrics, bool& entered) {
+  entered = enter(name);
+  if (!entered || metrics == nullptr || record_metrics(metrics) == 0) return 0;
+  bragg_scope_exit();
+  return -1;
+}
+
 // ScopedFunction: a function that runs inside a scope
 // ----------------------------------------------------------------------
 
 struct ScopedFunction {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* name;
+  PyObject* metrics;
   PyObject* function;
   PyObject* attributes;
   PyObject* weak_references;
@@ -66,7 +92,8 @@ PyTypeObject* scoped_function_type = nullptr;
 
 PyObject* scoped_call(PyObject* self, PyObject* const* arguments, size_t count, PyObject* keywords) {
   auto* scoped = reinterpret_cast<ScopedFunction*>(self);
-  const bool entered = enter(scoped->name);
+  bool entered = false;
+  if (enter_with_metrics(scoped->name, scoped->metrics, entered) != 0) return nullptr;
   PyObject* result = PyObject_Vectorcall(scoped->function, arguments, count, keywords);
   if (entered) bragg_scope_exit();
   return result;
@@ -93,6 +120,7 @@ PyObject* scoped_repr(PyObject* self) {
 int scoped_traverse(PyObject* self, visitproc visit, void* arg) {
   auto* scoped = reinterpret_cast<ScopedFunction*>(self);
   Py_VISIT(scoped->name);
+  Py_VISIT(scoped->metrics);
   Py_VISIT(scoped->function);
   Py_VISIT(scoped->attributes);
   Py_VISIT(Py_TYPE(self));
@@ -102,6 +130,7 @@ int scoped_traverse(PyObject* self, visitproc visit, void* arg) {
 int scoped_clear(PyObject* self) {
   auto* scoped = reinterpret_cast<ScopedFunction*>(self);
   Py_CLEAR(scoped->name);
+  Py_CLEAR(scoped->metrics);
   Py_CLEAR(scoped->function);
   Py_CLEAR(scoped->attributes);
   return 0;
@@ -170,7 +199,7 @@ PyObject* copy_attribute(PyObject* to, PyObject* from, const char* name) {
   return failed == 0 ? to : nullptr;
 }
 
-PyObject* make_scoped_function(PyObject* name, PyObject* function) {
+PyObject* make_scoped_function(PyObject* name, PyObject* metrics, PyObject* function) {
   if (!PyCallable_Check(function))
     return PyErr_Format(PyExc_TypeError, "a scope decorates a function, not %R", function);
   if (!runs_when_called(function))
@@ -180,6 +209,7 @@ PyObject* make_scoped_function(PyObject* name, PyObject* function) {
   if (scoped == nullptr) return nullptr;
   scoped->vectorcall = scoped_call;
   scoped->name = Py_NewRef(name);
+  scoped->metrics = Py_XNewRef(metrics);
   scoped->function = Py_NewRef(function);
   scoped->attributes = nullptr;
   scoped->weak_references = nullptr;
@@ -198,7 +228,8 @@ PyObject* make_scoped_function(PyObject* name, PyObject* function) {
 
 struct Scope {
   PyObject_HEAD PyObject* name;
-  uint64_t entered;  // one bit a nesting level: whether a session existed at its enter
+  PyObject* metrics;  // a mapping of names to values; nullptr: none
+  uint64_t entered;   // one bit a nesting level: whether a session existed at its enter
 };
 
 constexpr size_t kMaxFreeScopes = 64;
@@ -206,8 +237,11 @@ std::array<Scope*, kMaxFreeScopes> free_scopes;  // GIL
 size_t free_scope_count = 0;
 PyTypeObject* scope_type = nullptr;
 
-PyObject* make_scope(PyTypeObject* type, PyObject* name) {
+PyObject* make_scope(PyTypeObject* type, PyObject* name, PyObject* metrics) {
   if (!PyUnicode_Check(name)) return PyErr_Format(PyExc_TypeError, "a scope's name is a string, not %R", name);
+  if (metrics == Py_None) metrics = nullptr;
+  if (metrics != nullptr && !PyMapping_Check(metrics))
+    return PyErr_Format(PyExc_TypeError, "a scope's metrics are a mapping of names to values, not %R", metrics);
   Scope* scope;
   if (free_scope_count > 0 && type == scope_type) {
     scope = free_scopes[--free_scope_count];
@@ -217,31 +251,45 @@ PyObject* make_scope(PyTypeObject* type, PyObject* name) {
     if (scope == nullptr) return nullptr;
   }
   scope->name = Py_NewRef(name);
+  scope->metrics = Py_XNewRef(metrics);
   scope->entered = 0;
   return reinterpret_cast<PyObject*>(scope);
 }
 
 PyObject* scope_vectorcall(PyObject* type, PyObject* const* arguments, size_t flags, PyObject* keywords) {
+  constexpr Py_ssize_t kParameters = 2;
+  constexpr const char* kNames[kParameters] = {"name", "metrics"};
   const Py_ssize_t positional = PyVectorcall_NARGS(flags);
-  const bool by_keyword = positional == 0 && keywords != nullptr && PyTuple_GET_SIZE(keywords) == 1 &&
-                          PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "name") == 0;
-  if (!by_keyword && (positional != 1 || (keywords != nullptr && PyTuple_GET_SIZE(keywords) != 0))) {
-    PyErr_SetString(PyExc_TypeError, "scope(name) takes one argument, the name");
-    return nullptr;
+  const Py_ssize_t named = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
+  PyObject* given[kParameters] = {nullptr, nullptr};
+  bool is_valid = positional <= kParameters;
+  for (Py_ssize_t i = 0; is_valid && i < positional; ++i) given[i] = arguments[i];
+  for (Py_ssize_t i = 0; is_valid && i < named; ++i) {
+    Py_ssize_t parameter = 0;
+    while (parameter < kParameters &&
+           PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), kNames[parameter]) != 0)
+      ++parameter;
+    is_valid = parameter < kParameters && given[parameter] == nullptr;
+    if (is_valid) given[parameter] = arguments[positional + i];
   }
-  return make_scope(reinterpret_cast<PyTypeObject*>(type), arguments[0]);
+  if (is_valid && given[0] != nullptr) return make_scope(reinterpret_cast<PyTypeObject*>(type), given[0], given[1]);
+  PyErr_SetString(PyExc_TypeError, "scope(name, metrics=None) takes a name and a mapping of metrics");
+  return nullptr;
 }
 
 PyObject* scope_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   PyObject* name = nullptr;
-  static const char* const names[] = {"name", nullptr};
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "U:scope", const_cast<char**>(names), &name)) return nullptr;
-  return make_scope(type, name);
+  PyObject* metrics = nullptr;
+  static const char* const names[] = {"name", "metrics", nullptr};
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "U|O:scope", const_cast<char**>(names), &name, &metrics))
+    return nullptr;
+  return make_scope(type, name, metrics);
 }
 
 void scope_dealloc(PyObject* self) {
   auto* scope = reinterpret_cast<Scope*>(self);
   Py_CLEAR(scope->name);
+  Py_CLEAR(scope->metrics);
   PyTypeObject* type = Py_TYPE(self);
   if (type == scope_type && free_scope_count < kMaxFreeScopes) {
     free_scopes[free_scope_count++] = scope;
@@ -253,7 +301,9 @@ void scope_dealloc(PyObject* self) {
 
 PyObject* scope_enter(PyObject* self, PyObject*) {
   auto* scope = reinterpret_cast<Scope*>(self);
-  scope->entered = scope->entered << 1 | (enter(scope->name) ? 1 : 0);
+  bool entered = false;
+  if (enter_with_metrics(scope->name, scope->metrics, entered) != 0) return nullptr;
+  scope->entered = scope->entered << 1 | (entered ? 1 : 0);
   return Py_NewRef(self);
 }
 
@@ -269,13 +319,15 @@ PyObject* scope_decorate(PyObject* self, PyObject* const* arguments, size_t flag
     PyErr_SetString(PyExc_TypeError, "a scope is called with the function it decorates");
     return nullptr;
   }
-  return make_scoped_function(reinterpret_cast<Scope*>(self)->name, arguments[0]);
+  auto* scope = reinterpret_cast<Scope*>(self);
+  return make_scoped_function(scope->name, scope->metrics, arguments[0]);
 }
 
 PyObject* scope_call(PyObject* self, PyObject* arguments, PyObject* keywords) {
   if (PyTuple_GET_SIZE(arguments) != 1 || (keywords != nullptr && PyDict_GET_SIZE(keywords) != 0))
     return scope_decorate(self, nullptr, 0, nullptr);
-  return make_scoped_function(reinterpret_cast<Scope*>(self)->name, PyTuple_GET_ITEM(arguments, 0));
+  PyObject* const function = PyTuple_GET_ITEM(arguments, 0);
+  return scope_decorate(self, &function, 1, nullptr);
 }
 
 PyObject* scope_repr(PyObject* self) { return PyUnicode_FromFormat("scope(%R)", reinterpret_cast<Scope*>(self)->name); }
@@ -292,7 +344,9 @@ PyMemberDef scope_members[] = {
 };
 
 constexpr const char* kScopeDoc =
-    "scope(name)\n--\n\nA named region of the program: context manager and decorator, reusable and re-entrant.";
+    "scope(name, metrics=None)\n--\n\n"
+    "A named region of the program: context manager and decorator, reusable and re-entrant. Each time it is entered, "
+    "`metrics` ({name: value}) are added to it.";
 
 PyType_Slot scope_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(scope_new)},

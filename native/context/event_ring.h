@@ -17,17 +17,18 @@ enum class EventKind : uint8_t {
   Sample,     // a host sample: end_ns - start_ns is its weight
   Mark,       // a moment on this thread
   Range,      // [start_ns, end_ns) of the process: it may have started on another thread, and overlaps what it likes
+  Value,      // of a metric of the program
 };
 
 struct Event {
   EventKind kind;
-  uint8_t detail;  // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call
-  uint16_t mask;   // sessions that were active
-  uint32_t correlation;
+  uint8_t detail;        // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call
+  uint16_t mask;         // sessions that were active
+  uint32_t correlation;  // Value: the metric
   NodeId shadow;
   NodeId python;
-  int64_t start_ns;
-  int64_t end_ns;
+  int64_t start_ns;  // Launch: 1 + the kernel's name, 0 if it goes by its symbol; Value: the bits of the value
+  int64_t end_ns;    // Value: element of a vector << 32 | its length, which is 0 for a scalar
 };
 static_assert(sizeof(Event) == 32);
 static_assert(kMaxSessions <= 16);

@@ -106,6 +106,7 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   depth_ = 0;
   track = kNone;
   last_device_context = nullptr;
+  expected_launch.function = nullptr;
   publish({});
   exited.store(false, std::memory_order_release);
 }
@@ -124,6 +125,14 @@ void ThreadContext::record(const Event& event) noexcept {
     }
   }
   if (ring.reached_half()) consumer_signal.wake();
+}
+
+void ThreadContext::record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index,
+                                 uint32_t length) noexcept {
+  const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
+  if (mask == 0) return;
+  record({EventKind::Value, 0, static_cast<uint16_t>(mask), metric, nodes.shadow, nodes.python,
+          static_cast<int64_t>(bits), static_cast<int64_t>(uint64_t{index} << 32 | length)});
 }
 
 void ThreadContext::publish(ContextNodes nodes) noexcept {
@@ -170,7 +179,7 @@ void ThreadContext::pop(Source source) noexcept {
   --depth_;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
   const SessionMask mask = entry.mask & recording_state.active.load(std::memory_order_relaxed);
-  if (mask == 0) return;
+  if (mask == 0 || source == Source::State) return;
   record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
           now_ns()});
 }

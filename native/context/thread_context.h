@@ -10,6 +10,7 @@
 #include "context/calling_context_tree.h"
 #include "context/clock.h"
 #include "context/event_ring.h"
+#include "context/metric_names.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
 
@@ -17,12 +18,23 @@ namespace bragg {
 
 // Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source. Numbers from Nvtx on are
 // its domains, whose ranges interleave too.
-enum class Source : uint32_t { Api, Itt, Nvtx };
+enum class Source : uint32_t { Api, Itt, State, Nvtx };
 
 // An event belongs to two nodes: one for sessions without and one for sessions with Python call paths.
 struct ContextNodes {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
+};
+
+// What is known of a launch before the driver sees it: it comes from the framework that makes it, on the same thread.
+struct ExpectedLaunch {
+  struct Value {
+    MetricId metric;
+    uint64_t bits;
+  };
+  const void* function = nullptr;  // the driver's handle; nullptr: none is expected
+  StringId name = kNone;
+  std::vector<Value> values;  // for the kernel's node
 };
 
 // Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, the counters and `exited`.
@@ -45,6 +57,9 @@ class ThreadContext {
   void take_back() noexcept;
 
   void record(const Event& event) noexcept;
+  // Element `index` of `length` values; 0 of 0 is a scalar.
+  void record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index = 0,
+                    uint32_t length = 0) noexcept;
   [[nodiscard]] uint32_t depth() const noexcept { return depth_; }
 
   void reset(uint32_t system_id) noexcept;  // a recycled context starts over for a new thread
@@ -55,6 +70,8 @@ class ThreadContext {
   uint32_t system_id = 0;
   uint32_t track = kNone;  // consumer only
   void* last_device_context = nullptr;
+  uint32_t last_device = kNone;
+  ExpectedLaunch expected_launch;
   Event open_launch{};              // trace: the driver call this thread is in
   std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
 

@@ -21,6 +21,9 @@ enum class ChunkType : uint16_t {
   Kernels = 8,
   End = 9,
   Attributes = 10,
+  MetricNames = 11,
+  Values = 12,
+  Durations = 13,
 };
 
 [[nodiscard]] uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before = 0) noexcept;

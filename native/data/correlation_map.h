@@ -11,6 +11,7 @@ namespace bragg {
 struct Launch {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
+  StringId name = kNone;  // of the kernel, unless it goes by its symbol
   uint16_t mask = 0;
   bool keeps = false;  // more records with this id may come: graphs, copies
 };

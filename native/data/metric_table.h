@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "context/calling_context_tree.h"
+#include "data/changing_rows.h"
 
 namespace bragg {
 
@@ -30,43 +31,21 @@ class MetricTable {
   void add(NodeId node, MetricGroup group, uint64_t duration_ns, uint64_t bytes = 0) {
     std::vector<uint32_t>& index = index_[static_cast<size_t>(group) - 1];
     if (node >= index.size()) index.resize(std::max<size_t>(node + 1, index.size() * 2), kNone);
-    if (index[node] == kNone) {
-      index[node] = static_cast<uint32_t>(rows_.size());
-      rows_.push_back({node, group});
-      is_dirty_.push_back(false);
-    }
-    const uint32_t slot = index[node];
-    MetricRow& row = rows_[slot];
+    if (index[node] == kNone) index[node] = rows_.append({node, group});
+    MetricRow& row = rows_.change(index[node]);
     ++row.count;
     row.total_ns += duration_ns;
     row.min_ns = std::min(row.min_ns, duration_ns);
     row.max_ns = std::max(row.max_ns, duration_ns);
     row.bytes += bytes;
-    if (!is_dirty_[slot]) {
-      is_dirty_[slot] = true;
-      dirty_.push_back(slot);
-    }
   }
 
-  // The rows that changed since the last call.
-  [[nodiscard]] std::vector<MetricRow> take_changes() {
-    std::vector<MetricRow> changes;
-    changes.reserve(dirty_.size());
-    for (const uint32_t slot : dirty_) {
-      changes.push_back(rows_[slot]);
-      is_dirty_[slot] = false;
-    }
-    dirty_.clear();
-    return changes;
-  }
-
-  [[nodiscard]] const std::vector<MetricRow>& rows() const { return rows_; }
+  [[nodiscard]] std::vector<MetricRow> take_changes() { return rows_.take_changes(); }
+  [[nodiscard]] const std::vector<MetricRow>& rows() const { return rows_.all(); }
 
  private:
   std::array<std::vector<uint32_t>, 4> index_;  // node -> row
-  std::vector<MetricRow> rows_;
-  std::vector<bool> is_dirty_;
-  std::vector<uint32_t> dirty_;
+  ChangingRows<MetricRow> rows_;
 };
 
 }  // namespace bragg

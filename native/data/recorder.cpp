@@ -12,6 +12,7 @@
 #include "backends/cuda.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
+#include "context/kernel_names.h"
 #include "data/json.h"
 
 namespace bragg {
@@ -267,21 +268,21 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   switch (event.kind) {
     case EventKind::Launch:
       for_sessions(event.mask, [&](Session& session) { session.note_launch(event.correlation); });
-      launches_.insert(event.correlation, {event.shadow, event.python, event.mask, event.detail != 0});
+      launches_.insert(event.correlation, {event.shadow, event.python, static_cast<StringId>(event.start_ns - 1),
+                                           event.mask, event.detail != 0});
       return;
     case EventKind::LaunchEnd: {
       const FrameId api = FrameTable::instance().intern(FrameKind::GpuApi, cuda_backend::api_name(event.detail));
       for_sessions(event.mask & recording_state.trace.load(), [&](Session& session) {
-        const NodeId node = session.options().python_context ? event.python : event.shadow;
-        session.keep({event.start_ns, duration_ns, CallingContextTree::instance().child(node, api), host_track(thread),
-                      event.correlation});
+        session.keep({event.start_ns, duration_ns, CallingContextTree::instance().child(session.node_of(event), api),
+                      host_track(thread), event.correlation});
       });
       return;
     }
     case EventKind::Scope:
       for_sessions(event.mask, [&](Session& session) {
         ++session.counters.scopes;
-        const NodeId node = session.options().python_context ? event.python : event.shadow;
+        const NodeId node = session.node_of(event);
         session.count(node, MetricGroup::Host, duration_ns);
         if (session.options().trace) session.keep({event.start_ns, duration_ns, node, host_track(thread), 0});
       });
@@ -292,11 +293,20 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         session.count(event.python, MetricGroup::Sample, duration_ns);
       });
       return;
+    case EventKind::Value: {
+      const auto element = static_cast<uint64_t>(event.end_ns);
+      for_sessions(event.mask, [&](Session& session) {
+        session.add_value({session.node_of(event), event.correlation, static_cast<uint32_t>(element >> 32),
+                           static_cast<uint32_t>(element)},
+                          static_cast<uint64_t>(event.start_ns));
+      });
+      return;
+    }
     case EventKind::Mark:
     case EventKind::Range:
       for_sessions(event.mask, [&](Session& session) {
         ++session.counters.markers;
-        const NodeId node = session.options().python_context ? event.python : event.shadow;
+        const NodeId node = session.node_of(event);
         session.count(node, MetricGroup::Marker, duration_ns);
         if (!session.options().trace) return;
         const uint32_t track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
@@ -310,7 +320,7 @@ void Recorder::take_device_event(const DeviceEvent& event) {
   const Launch* known = launches_.take(event.correlation);
   const Launch launch =
       known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.existing.load())};
-  const FrameId frame = device_frame(event);
+  const FrameId frame = device_frame(event, launch.name);
   const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
   for_sessions(launch.mask, [&](Session& session) {
     SessionCounters& counters = session.counters;
@@ -322,20 +332,23 @@ void Recorder::take_device_event(const DeviceEvent& event) {
       ++counters.bad_timestamps;
       return;
     }
-    const NodeId parent = session.options().python_context ? launch.python : launch.shadow;
+    const NodeId parent = session.node_of(launch);
     const NodeId node = CallingContextTree::instance().child(parent, frame);
     session.activity.add(event);
     session.count(node, MetricGroup::Device, duration_ns, event.bytes);
     if (session.options().trace)
       session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
-    if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config_of(event, frame));
+    if (event.kind == DeviceEventKind::Kernel) {
+      session.count_kernel(config_of(event, frame));
+      session.count_duration(frame, event);
+    }
     ++(event.kind == DeviceEventKind::Kernel ? counters.kernels
        : event.kind == DeviceEventKind::Copy ? counters.copies
                                              : counters.sets);
   });
 }
 
-FrameId Recorder::device_frame(const DeviceEvent& event) {
+FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
   if (event.kind != DeviceEventKind::Kernel)
     return FrameTable::instance().intern(FrameKind::Memory, operation_name(event), event.device);
   const char* name = event.name != nullptr ? event.name : "(unnamed kernel)";
@@ -344,8 +357,13 @@ FrameId Recorder::device_frame(const DeviceEvent& event) {
     text = name;
     frames.clear();
   }
-  const auto [found, is_new] = frames.try_emplace(event.device, kNone);
-  if (is_new) found->second = FrameTable::instance().intern(FrameKind::Kernel, text, event.device);
+  const auto [found, is_new] = frames.try_emplace({event.device, wanted}, kNone);
+  if (is_new) {
+    auto& table = FrameTable::instance();
+    const bool fits = wanted != kNone && KernelNames::instance().fits(wanted, text);
+    found->second = table.intern(FrameKind::Kernel, fits ? table.string(wanted) : text, event.device);
+    if (fits) KernelNames::instance().describe(found->second, wanted);
+  }
   return found->second;
 }
 
@@ -433,11 +451,15 @@ void Recorder::prepare_fork() {
   work_mutex_.lock();
   ThreadRegistry::instance().lock_for_fork();
   CallingContextTree::instance().lock_for_fork();
+  KernelNames::instance().lock_for_fork();
+  MetricNames::instance().lock_for_fork();
   FrameTable::instance().lock_for_fork();
 }
 
 void Recorder::after_fork_in_parent() {
   FrameTable::instance().unlock_after_fork();
+  MetricNames::instance().unlock_after_fork();
+  KernelNames::instance().unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();
   ThreadRegistry::instance().unlock_after_fork();
   work_mutex_.unlock();

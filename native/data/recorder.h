@@ -58,7 +58,7 @@ class Recorder {
   void drain_rings();
   void take_event(ThreadContext& thread, const Event& event);
   void take_device_event(const DeviceEvent& event);
-  [[nodiscard]] FrameId device_frame(const DeviceEvent& event);
+  [[nodiscard]] FrameId device_frame(const DeviceEvent& event, StringId wanted);
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);
   [[nodiscard]] uint32_t range_track();
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
@@ -87,7 +87,8 @@ class Recorder {
   std::vector<Track> tracks_;
   uint32_t range_track_ = kNone;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;
-  std::unordered_map<const char*, std::pair<std::string, std::map<uint32_t, FrameId>>> kernel_frames_;
+  using DeviceAndName = std::pair<uint32_t, StringId>;
+  std::unordered_map<const char*, std::pair<std::string, std::map<DeviceAndName, FrameId>>> kernel_frames_;
   std::array<int64_t, kMaxSessions> next_flush_ns_{};
   int64_t next_device_flush_ns_ = 0;
 };

@@ -113,6 +113,8 @@ void Session::write_json(std::string_view json) {
 void Session::write_vocabulary(const std::vector<Track>& tracks) {
   const auto& tree = CallingContextTree::instance();
   auto& table = FrameTable::instance();
+  auto& metrics = MetricNames::instance();
+  const uint32_t metric_names = metrics.size();
   const uint32_t attributes = table.attribute_count();
   const uint32_t nodes = tree.size();
   const uint32_t frames = table.frame_count();
@@ -168,11 +170,23 @@ void Session::write_vocabulary(const std::vector<Track>& tracks) {
     chunk.column_of<uint32_t>(rows, [](const FrameAttribute& row) { return row.value; });
     writer_.write(chunk);
   }
+  if (metric_names > metric_names_written_) {
+    std::vector<MetricName> rows;
+    for (MetricId id = metric_names_written_; id < metric_names; ++id) rows.push_back(metrics.at(id));
+    Chunk chunk(ChunkType::MetricNames, metric_names - metric_names_written_);
+    chunk.number(metric_names_written_);
+    chunk.column_of<uint32_t>(rows, [](const MetricName& row) { return row.name; });
+    chunk.column_of<uint32_t>(rows, [](const MetricName& row) { return row.unit; });
+    chunk.column_of<uint32_t>(rows, [](const MetricName& row) { return static_cast<uint32_t>(row.kind); });
+    chunk.column_of<uint32_t>(rows, [](const MetricName& row) { return row.is_float ? 1u : 0u; });
+    writer_.write(chunk);
+  }
   strings_written_ = strings;
   frames_written_ = frames;
   nodes_written_ = nodes;
   tracks_written_ = static_cast<uint32_t>(tracks.size());
   attributes_written_ = attributes;
+  metric_names_written_ = metric_names;
 }
 
 void Session::write_metrics(const std::vector<MetricRow>& rows) {
@@ -186,6 +200,30 @@ void Session::write_metrics(const std::vector<MetricRow>& rows) {
   chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.min_ns; });
   chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.max_ns; });
   chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.bytes; });
+  writer_.write(chunk);
+}
+
+void Session::write_values(const std::vector<ValueRow>& rows) {
+  if (rows.empty()) return;
+  Chunk chunk(ChunkType::Values, static_cast<uint32_t>(rows.size()));
+  chunk.number(0);
+  chunk.column_of<uint32_t>(rows, [](const ValueRow& row) { return row.key.node; });
+  chunk.column_of<uint32_t>(rows, [](const ValueRow& row) { return row.key.metric; });
+  chunk.column_of<uint32_t>(rows, [](const ValueRow& row) { return row.key.index; });
+  chunk.column_of<uint32_t>(rows, [](const ValueRow& row) { return row.key.length; });
+  chunk.column_of<uint64_t>(rows, [](const ValueRow& row) { return row.count; });
+  chunk.column_of<uint64_t>(rows, [](const ValueRow& row) { return row.bits; });
+  writer_.write(chunk);
+}
+
+void Session::write_durations(const std::vector<DurationRow>& rows) {
+  if (rows.empty()) return;
+  Chunk chunk(ChunkType::Durations, static_cast<uint32_t>(rows.size()));
+  chunk.number(0);
+  chunk.column_of<uint32_t>(rows, [](const DurationRow& row) { return row.frame; });
+  chunk.column_of<uint32_t>(rows, [](const DurationRow& row) { return row.bucket; });
+  chunk.column_of<uint64_t>(rows, [](const DurationRow& row) { return row.count; });
+  chunk.column_of<int64_t>(rows, [](const DurationRow& row) { return row.first_ns; });
   writer_.write(chunk);
 }
 
@@ -224,6 +262,8 @@ void Session::flush(const std::vector<Track>& tracks, const std::string& statist
   write_vocabulary(tracks);
   write_slices();
   write_metrics(metrics_.take_changes());
+  write_values(values_.take_changes());
+  write_durations(durations_.take_changes());
   write_kernels(false);
   write_json(statistics);
   if (!options_.trace && writer_.size_bytes() > compact_at_bytes_) compact(tracks, statistics);
@@ -232,10 +272,13 @@ void Session::flush(const std::vector<Track>& tracks, const std::string& statist
 // METRICS snapshots pile up; the live content is small. Trace captures are all live and never rewritten.
 void Session::compact(const std::vector<Track>& tracks, const std::string& statistics) {
   if (!writer_.begin_rewrite()) return;
-  strings_written_ = frames_written_ = nodes_written_ = tracks_written_ = attributes_written_ = 0;
+  strings_written_ = frames_written_ = nodes_written_ = tracks_written_ = attributes_written_ = metric_names_written_ =
+      0;
   write_json(options_.meta_json);
   write_vocabulary(tracks);
   write_metrics(metrics_.rows());
+  write_values(values_.rows());
+  write_durations(durations_.rows());
   write_kernels(true);
   write_json(statistics);
   writer_.commit_rewrite();

@@ -11,7 +11,9 @@
 #include "backends/device_event.h"
 #include "context/clock.h"
 #include "data/capture_writer.h"
+#include "data/durations.h"
 #include "data/metric_table.h"
+#include "data/value_table.h"
 
 namespace bragg {
 
@@ -100,9 +102,19 @@ class Session {
   [[nodiscard]] const SessionOptions& options() const { return options_; }
   [[nodiscard]] uint32_t mask() const { return 1u << slot_; }
 
+  // The node of an event or launch, in the contexts that this session records.
+  template <class Event>
+  [[nodiscard]] NodeId node_of(const Event& event) const {
+    return options_.python_context ? event.python : event.shadow;
+  }
+
   void count(NodeId node, MetricGroup group, uint64_t duration_ns, uint64_t bytes = 0) {
     metrics_.add(node, group, duration_ns, bytes);
   }
+  void count_duration(FrameId kernel, const DeviceEvent& event) {
+    durations_.add(kernel, static_cast<uint64_t>(event.end_ns - event.start_ns), event.start_ns);
+  }
+  void add_value(const ValueKey& key, uint64_t bits, uint64_t count = 1) { values_.add(key, bits, count); }
   void keep(const Slice& slice) { slices_.push_back(slice); }  // trace only
   [[nodiscard]] bool wants_flush() const { return slices_.size() >= kSlicesPerChunk; }
   void count_kernel(const KernelConfig& config);
@@ -138,6 +150,8 @@ class Session {
 
   void write_vocabulary(const std::vector<Track>& tracks);
   void write_metrics(const std::vector<MetricRow>& rows);
+  void write_values(const std::vector<ValueRow>& rows);
+  void write_durations(const std::vector<DurationRow>& rows);
   void write_slices();
   void write_kernels(bool all);
   void write_json(std::string_view json);
@@ -147,6 +161,8 @@ class Session {
   uint32_t slot_;
   CaptureWriter writer_;
   MetricTable metrics_;
+  ValueTable values_;
+  Durations durations_;
   std::vector<Slice> slices_;
   std::vector<KernelRow> kernels_;
   std::unordered_map<KernelConfig, uint32_t, KernelConfigHash> kernel_rows_;
@@ -161,6 +177,7 @@ class Session {
   uint32_t nodes_written_ = 0;
   uint32_t tracks_written_ = 0;
   uint32_t attributes_written_ = 0;
+  uint32_t metric_names_written_ = 0;
   uint64_t compact_at_bytes_ = 8u << 20;
 };
 

@@ -72,6 +72,7 @@ using CuDeviceGetName = Result(char* name, int32_t name_size_bytes, Device devic
 using CuDeviceGetAttribute = Result(int32_t* value, DeviceAttribute attribute, Device device);
 using CuDeviceTotalMem = Result(size_t* size_bytes, Device device);  // cuDeviceTotalMem_v2
 using CuCtxGetCurrent = Result(Context* context);
+using CuCtxGetDevice = Result(Device* device);
 using CuCtxPushCurrent = Result(Context context);  // cuCtxPushCurrent_v2
 using CuCtxPopCurrent = Result(Context* context);  // cuCtxPopCurrent_v2
 using CuCtxSynchronize = Result();

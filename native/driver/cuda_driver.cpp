@@ -48,6 +48,12 @@ std::vector<CudaDevice> CudaDriver::devices() const {
   return devices;
 }
 
+uint32_t CudaDriver::current_device() const {
+  cuda::Device device{};
+  auto* get = library_.function<cuda::CuCtxGetDevice>("cuCtxGetDevice");
+  return get != nullptr && get(&device) == cuda::Result::Success ? static_cast<uint32_t>(device) : UINT32_MAX;
+}
+
 void CudaDriver::synchronize(cuda::Context context) const {
   auto* push = library_.function<cuda::CuCtxPushCurrent>("cuCtxPushCurrent_v2");
   auto* pop = library_.function<cuda::CuCtxPopCurrent>("cuCtxPopCurrent_v2");

@@ -157,6 +157,15 @@ static_assert(std::ranges::is_sorted(launch_cbids) && std::ranges::is_sorted(mem
   return std::ranges::binary_search(memory_cbids, cbid);
 }
 
+// Where a launch's parameters name the kernel: the offset of the function handle, kNoFunction when there is none.
+inline constexpr size_t kNoFunction = SIZE_MAX;
+[[nodiscard]] constexpr size_t function_offset(uint32_t cbid) noexcept {
+  constexpr uint32_t kAfterConfiguration[] = {652, 653};     // cuLaunchKernelEx(config, function, ...)
+  constexpr uint32_t kOfSeveralKernels[] = {480, 514, 515};  // several devices, graphs
+  if (!is_launch(cbid) || std::ranges::count(kOfSeveralKernels, cbid) != 0) return kNoFunction;
+  return std::ranges::count(kAfterConfiguration, cbid) != 0 ? sizeof(void*) : 0;
+}
+
 // "" when the id is in neither table.
 [[nodiscard]] constexpr std::string_view driver_call_name(uint32_t cbid) noexcept {
   for (const DriverCall& call : launch_calls) {

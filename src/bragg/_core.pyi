@@ -1,16 +1,19 @@
 """The native core: context stacks, sessions, backends. `bragg.record` is its only user."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, TracebackType
 from typing import Any, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 class Scope:
-    """A named region: context manager and decorator. Reusable and re-entrant."""
+    """A named region: context manager and decorator. Reusable and re-entrant.
+
+    Each time it is entered, `metrics` are added to it; see `bragg.record.metric_values.record_metrics`.
+    """
 
     name: str
-    def __init__(self, name: str) -> None: ...
+    def __init__(self, name: str, metrics: Mapping[str, Any] | None = None) -> None: ...
     def __enter__(self) -> Scope: ...
     def __exit__(
         self,
@@ -50,7 +53,35 @@ class Session:
 
 def enter_scope(name: str) -> int: ...
 def exit_scope() -> None: ...
+def enter_state(name: str) -> None:
+    """Like `enter_scope`, for a frame of kind state: a label of what happens below it, without a time of its own."""
+
+def exit_state() -> None: ...
 def context_depth() -> int: ...
+def metric(name: str, kind: str = "inclusive", unit: str = "", is_float: bool = True) -> int:
+    """The id of a metric of the program: its kind is inclusive, exclusive or property.
+
+    Raises:
+        ValueError: The name has another type, kind or unit already.
+    """
+
+def add_value(metric: int, value: float) -> None:
+    """Add to a metric at this thread's context. Nothing happens while nothing records."""
+
+def add_vector(metric: int, values: Sequence[float]) -> None: ...
+def name_kernel(function: int, name: str | None, symbol: str = "", attributes: Sequence[tuple[str, str]] = ()) -> None:
+    """From now on launches of a kernel are shown as `name`.
+
+    Args:
+        function: The driver's handle, a `CUfunction`.
+        name: None forgets what it was called.
+        symbol: The kernel's own name, which guards against a handle that was reused; empty is any.
+        attributes: Keys and values that describe the kernel.
+    """
+
+def expect_launch(function: int, name: str | None, values: Sequence[tuple[int, float]] = ()) -> None:
+    """Say of this thread's next launch of `function` what it is called and which metric values its node gets."""
+
 def finish_on_signal(number: int) -> bool:
     """Finish all sessions when a signal ends the process; False when the program handles or ignores the signal.
 

@@ -1,7 +1,7 @@
 """The `.bragg` file: a zip archive of `meta.json` and numpy columns.
 
     meta.json               version, meta of the run, metrics, findings, names of sources, rows of each slice block
-    frames/*  nodes/*  tracks/*  counters/*  kernels/*      a `.npy` for each column; strings as a `.json` list
+    frames/*  nodes/*  tracks/*  counters/*  kernels/*  durations/*   a `.npy` for each column, strings as `.json`
     metrics/<name>.npy      own values
     slices/<block>/*.npy    uint8 [itemsize, rows]: the bytes of each value, lowest first, see `slice_columns`
     sources/<number>.txt    UTF-8
@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
@@ -32,6 +33,7 @@ from bragg.model import (
     CallTree,
     Combine,
     CounterTable,
+    DurationTable,
     Finding,
     FrameTable,
     KernelTable,
@@ -47,7 +49,7 @@ from bragg.model.table import Table
 __all__ = ["FORMAT", "read", "write"]
 
 MAJOR_VERSION = 1
-MINOR_VERSION = 0
+MINOR_VERSION = 1
 # 510,000 kernels of a replayed graph: 0.18 s and 1.95 bytes each; level 6 takes 0.38 s for 1.75 bytes.
 _LEVEL = 1
 _BLOCK_ROWS = 1 << 18
@@ -80,14 +82,20 @@ def write(profile: Profile, path: Path, *, slices: Iterable[SliceTable] | None =
         writer.array("nodes/parent", profile.tree.parent)
         writer.array("nodes/frame", profile.tree.frame)
         for metric in profile.metrics.values():
-            writer.array(f"metrics/{metric.name}", metric.own)
+            writer.array(_metric_member(metric.name), metric.own)
         writer.table("tracks", profile.tracks)
         writer.table("counters", profile.counters)
         writer.table("kernels", profile.kernels)
+        writer.table("durations", profile.durations)
         for number, text in enumerate(profile.sources.values()):
             writer.member(f"sources/{number}.txt", text.encode())
         block_rows = [writer.slices(number, block) for number, block in enumerate(blocks)]
         writer.json("meta", _header(profile, block_rows))
+
+
+def _metric_member(name: str) -> str:
+    """Programs name metrics as they like; members are also files of whoever unpacks the archive."""
+    return f"metrics/{quote(name, safe=' ()[]')}"
 
 
 def _blocks_of(slices: SliceTable) -> Iterator[SliceTable]:
@@ -176,9 +184,11 @@ class _Reader:
         self._archive = archive
         self._file_bytes = file_bytes
         self._header = self.json("meta")
-        major = self._header["version"][0]
-        if major > MAJOR_VERSION:
-            raise BadFile(f"the file has version {major}, this bragg reads up to {MAJOR_VERSION}", hint="Update bragg")
+        self.version = tuple(self._header["version"])
+        if self.version[0] > MAJOR_VERSION:
+            raise BadFile(
+                f"the file has version {self.version[0]}, this bragg reads up to {MAJOR_VERSION}", hint="Update bragg"
+            )
 
     def profile(self, trace: bool) -> Profile:
         header = self._header
@@ -192,6 +202,7 @@ class _Reader:
             slices=self._slices(meta) if trace else SliceTable.empty(),
             counters=self.table("counters", CounterTable),
             kernels=self.table("kernels", KernelTable),
+            durations=self.table("durations", DurationTable) if self.version >= (1, 1) else DurationTable.empty(),
             findings=[Finding(**{**item, "severity": Severity(item["severity"])}) for item in header["findings"]],
             sources={
                 name: self.member(f"sources/{number}.txt").decode() for number, name in enumerate(header["sources"])
@@ -200,9 +211,8 @@ class _Reader:
 
     def _metric(self, item: dict[str, Any]) -> Metric:
         kind, combine = MetricKind(item["kind"]), Combine(item["combine"])
-        return Metric(
-            item["name"], item["unit"], kind, self.array(f"metrics/{item['name']}", np.int64, np.float64), combine
-        )
+        own = self.array(_metric_member(item["name"]), np.int64, np.float64)
+        return Metric(item["name"], item["unit"], kind, own, combine)
 
     def _slices(self, meta: dict[str, Any]) -> SliceTable:
         block_rows = self._header["slice_blocks"]

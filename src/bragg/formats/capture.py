@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from bragg.errors import NothingRecorded
-from bragg.formats.capture_profile import attributes_of, kernels_of, metrics_of, resolve, tracks_of, tree_of
+from bragg.formats.capture_profile import (
+    attributes_of,
+    durations_of,
+    kernels_of,
+    metrics_of,
+    resolve,
+    tracks_of,
+    tree_of,
+)
 from bragg.formats.capture_tables import CaptureTables, Columns, collect
+from bragg.formats.capture_values import values_of
 from bragg.formats.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.format import Format
 from bragg.model import Profile, SliceTable
@@ -82,9 +91,10 @@ def open_capture(path: Path) -> Recording:
     profile = Profile(
         meta={**tables.meta, "capture": _damage(tables, scanned), **({"attributes": attributes} if attributes else {})},
         tree=tree,
-        metrics=metrics_of(tables, tree),
+        metrics={**values_of(tables, tree), **metrics_of(tables, tree)},
         tracks=tracks_of(tables),
         kernels=kernels_of(tables, tree),
+        durations=durations_of(tables, tree),
     )
     useful = has_data(profile)
     for part in tables.slices:

@@ -16,6 +16,7 @@ from bragg.formats.chunks import ChunkType
 from bragg.model import (
     CallTree,
     Combine,
+    DurationTable,
     FrameKind,
     FrameTable,
     KernelTable,
@@ -27,7 +28,7 @@ from bragg.model import (
 from bragg.model.host_time import own_host_time
 from bragg.model.table import Int32Array, Int64Array
 
-__all__ = ["attributes_of", "kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
+__all__ = ["attributes_of", "durations_of", "kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
 
 LOST = "<lost>"
 
@@ -88,6 +89,12 @@ def kernels_of(tables: CaptureTables, tree: CallTree) -> KernelTable:
     columns = [name for name in KernelTable.columns() if name != "count"]
     rows = last_rows(tables.kernels, ChunkType.KERNELS, tuple(columns))
     return KernelTable(**{**rows, "frame": resolve(rows["frame"], len(tree.frames))})
+
+
+def durations_of(tables: CaptureTables, tree: CallTree) -> DurationTable:
+    """The histograms of kernel durations."""
+    rows = last_rows(tables.durations, ChunkType.DURATIONS, ("frame", "bucket"))
+    return DurationTable(**{**rows, "frame": resolve(rows["frame"], len(tree.frames))})
 
 
 def attributes_of(tables: CaptureTables, frames: FrameTable) -> dict[str, dict[str, str]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bragg.formats.chunks import LAYOUTS, Chunk, ChunkType, Scan, columns, strings
 from bragg.model import FrameKind, TrackKind
+from bragg.model.durations import MAX_BUCKET
 
 __all__ = ["CaptureTables", "Columns", "MetricGroup", "collect", "last_rows"]
 
@@ -73,6 +74,8 @@ class CaptureTables:
         kernels: Rows of KERNELS in file order; for one configuration the last counts.
         slices: Columns of each SLICES chunk, views into the file.
         attributes: Columns of each ATTRIBUTES chunk.
+        values: Rows of VALUES in file order; for one node, metric and element the last counts.
+        durations: Rows of DURATIONS in file order; for one frame and bucket the last counts.
         is_complete: The session was stopped and everything was written.
     """
 
@@ -85,6 +88,9 @@ class CaptureTables:
     kernels: list[Columns] = field(default_factory=list)
     slices: list[Columns] = field(default_factory=list)
     attributes: list[Columns] = field(default_factory=list)
+    metric_names: IdColumns = field(default_factory=IdColumns)
+    values: list[Columns] = field(default_factory=list)
+    durations: list[Columns] = field(default_factory=list)
     is_complete: bool = False
 
 
@@ -141,7 +147,12 @@ def _add(tables: CaptureTables, chunk: Chunk, max_lost: int) -> bool:
 def _add_rows(
     tables: CaptureTables, chunk_type: ChunkType, rows: int, first_id: int, part: Columns, max_lost: int
 ) -> bool:
-    numbered = {ChunkType.FRAMES: tables.frames, ChunkType.NODES: tables.nodes, ChunkType.TRACKS: tables.tracks}
+    numbered = {
+        ChunkType.FRAMES: tables.frames,
+        ChunkType.NODES: tables.nodes,
+        ChunkType.TRACKS: tables.tracks,
+        ChunkType.METRIC_NAMES: tables.metric_names,
+    }
     table = numbered.get(chunk_type)
     if table is not None and not table.fits(first_id, max_lost):
         return False
@@ -155,6 +166,8 @@ def _add_rows(
         ChunkType.KERNELS: tables.kernels,
         ChunkType.SLICES: tables.slices,
         ChunkType.ATTRIBUTES: tables.attributes,
+        ChunkType.VALUES: tables.values,
+        ChunkType.DURATIONS: tables.durations,
     }
     listed[chunk_type].append(part)
     return True
@@ -177,6 +190,12 @@ def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
         # Both are below 2^63, so their sum cannot wrap in 64 bits.
         ends = part["start_ns"].astype(np.uint64) + part["duration_ns"]
         return bool(((part["start_ns"] >= 0) & (ends < 2**63)).all())
+    if chunk_type == ChunkType.METRIC_NAMES:
+        return bool((part["kind"] <= 2).all())
+    if chunk_type == ChunkType.VALUES:
+        return bool(((part["index"] < part["length"]) | (part["index"] == 0)).all())
+    if chunk_type == ChunkType.DURATIONS:
+        return bool(((part["bucket"] <= MAX_BUCKET) & (part["first_ns"] >= 0)).all())
     if chunk_type == ChunkType.NODES:
         ids = np.arange(len(part["parent"]), dtype=np.int64) + first_id
         return bool(((part["parent"] < ids) | ((ids == 0) & (part["parent"] == _NONE))).all())

@@ -45,6 +45,9 @@ class ChunkType(IntEnum):
     KERNELS = 8
     END = 9
     ATTRIBUTES = 10
+    METRIC_NAMES = 11
+    VALUES = 12
+    DURATIONS = 13
 
 
 _U32, _U64, _I64 = np.dtype("<u4"), np.dtype("<u8"), np.dtype("<i8")
@@ -64,6 +67,9 @@ LAYOUTS: dict[ChunkType, dict[str, np.dtype[Any]]] = {
     ChunkType.SLICES: {"start_ns": _I64, "duration_ns": _U64, "node": _U32, "track": _U32, "correlation": _U32},
     ChunkType.KERNELS: {**dict.fromkeys(_KERNEL_COLUMNS, _U32), "count": _U64},
     ChunkType.ATTRIBUTES: {"frame": _U32, "key": _U32, "value": _U32},
+    ChunkType.METRIC_NAMES: {"name": _U32, "unit": _U32, "kind": _U32, "is_float": _U32},
+    ChunkType.VALUES: {**dict.fromkeys(("node", "metric", "index", "length"), _U32), "count": _U64, "bits": _I64},
+    ChunkType.DURATIONS: {"frame": _U32, "bucket": _U32, "count": _U64, "first_ns": _I64},
 }
 
 

@@ -1,5 +1,6 @@
 """The data model: profiles as numpy columns, without I/O and without clocks."""
 
+from bragg.model.durations import DurationTable
 from bragg.model.finding import Finding, Severity
 from bragg.model.kernels import KernelTable
 from bragg.model.metric import Combine, Metric, MetricKind
@@ -11,6 +12,7 @@ __all__ = [
     "CallTree",
     "Combine",
     "CounterTable",
+    "DurationTable",
     "Finding",
     "FlowTable",
     "FrameKind",

@@ -53,6 +53,9 @@ def _merge_two(one: Profile, other: Profile) -> Profile:
         kernels=one.kernels.concatenate(
             [one.kernels, other.kernels.replace(frame=frame_of_other[other.kernels.frame])]
         ).combined(),
+        durations=one.durations.concatenate(
+            [one.durations, other.durations.replace(frame=frame_of_other[other.durations.frame])]
+        ).combined(),
         findings=one.findings + [replace(f, node=None if f.node is None else f.node + n_one) for f in other.findings],
         sources={**other.sources, **one.sources},
     )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.errors import UsageError
+from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.finding import Finding
 from bragg.model.kernels import KernelTable
 from bragg.model.metric import Metric, MetricKind
@@ -32,6 +33,7 @@ class Profile:
         slices: What ran on them, ordered by track and start.
         counters: Values over time.
         kernels: Launch configurations.
+        durations: How long the launches of each kernel took, as histograms.
         findings: What analyses found.
         sources: Text of source files, by the name that frames carry.
     """
@@ -43,6 +45,7 @@ class Profile:
     slices: SliceTable = field(default_factory=SliceTable.empty)
     counters: CounterTable = field(default_factory=CounterTable.empty)
     kernels: KernelTable = field(default_factory=KernelTable.empty)
+    durations: DurationTable = field(default_factory=DurationTable.empty)
     findings: list[Finding] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
 
@@ -104,6 +107,8 @@ class Profile:
             (self.slices, "track", len(self.tracks)),
             (self.counters, "track", len(self.tracks)),
             (self.kernels, "frame", len(self.tree.frames)),
+            (self.durations, "frame", len(self.tree.frames)),
+            (self.durations, "bucket", MAX_BUCKET + 1),
         ):
             _require(_within(table, name, limit), f"every {name} of {type(table).__name__} exists")
         _require(bool((self.tree.frames.kind <= max(FrameKind)).all()), "every frame is of a known kind")

@@ -105,8 +105,9 @@ def group_by_name(profile: Profile) -> Profile:
     tree = profile.tree
     representative = _first_of_same_name(tree.frames)
     kernels = profile.kernels.replace(frame=representative[profile.kernels.frame]).combined()
+    durations = profile.durations.replace(frame=representative[profile.durations.frame]).combined()
     renamed = CallTree(tree.parent, representative[tree.frame], tree.frames)
-    return regroup(renamed).apply(replace(profile, tree=renamed, kernels=kernels))
+    return regroup(renamed).apply(replace(profile, tree=renamed, kernels=kernels, durations=durations))
 
 
 @dataclass(frozen=True, eq=False)

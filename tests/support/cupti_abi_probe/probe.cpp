@@ -55,6 +55,7 @@ void print_cuda() {
   CUDA_SIGNATURE(CuDeviceGetAttribute, cuDeviceGetAttribute);
   CUDA_SIGNATURE(CuDeviceTotalMem, cuDeviceTotalMem);
   CUDA_SIGNATURE(CuCtxGetCurrent, cuCtxGetCurrent);
+  CUDA_SIGNATURE(CuCtxGetDevice, cuCtxGetDevice);
   CUDA_SIGNATURE(CuCtxPushCurrent, cuCtxPushCurrent);
   CUDA_SIGNATURE(CuCtxPopCurrent, cuCtxPopCurrent);
   CUDA_SIGNATURE(CuCtxSynchronize, cuCtxSynchronize);

@@ -54,7 +54,7 @@ def test_everything_is_read_back(profile: Profile, tmp_path: Path) -> None:
     assert found.findings == written.findings
     assert found.sources == written.sources
     assert found.counters.value.tolist() == [0.5]
-    for table in ("tracks", "slices", "kernels"):
+    for table in ("tracks", "slices", "kernels", "durations"):
         one, other = getattr(found, table), getattr(written, table)
         for name in one.columns():
             assert list(getattr(one, name)) == list(getattr(other, name)), (table, name)
@@ -69,7 +69,7 @@ def test_anyone_can_open_it_with_numpy(profile: Profile, tmp_path: Path) -> None
     with np.load(path) as archive:
         assert archive["metrics/gpu_time"].tolist() == [0, 0, 0, 300]
         assert archive["nodes/parent"].tolist() == [-1, 0, 1, 2]
-    assert header_of(path)["version"] == [1, 0]
+    assert header_of(path)["version"] == [1, 1]
 
 
 def test_equal_profiles_give_equal_bytes(profile: Profile, tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+// Rows of a cumulative table, and which of them changed since they were last written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bragg {
+
+// Threads: consumer only.
+template <class Row>
+class ChangingRows {
+ public:
+  [[nodiscard]] uint32_t append(const Row& row) {
+    rows_.push_back(row);
+    is_changed_.push_back(false);
+    return static_cast<uint32_t>(rows_.size() - 1);
+  }
+
+  // The row, which is about to change.
+  [[nodiscard]] Row& change(uint32_t index) {
+    if (!is_changed_[index]) {
+      is_changed_[index] = true;
+      changed_.push_back(index);
+    }
+    return rows_[index];
+  }
+
+  [[nodiscard]] const Row& operator[](uint32_t index) const { return rows_[index]; }
+  [[nodiscard]] const std::vector<Row>& all() const { return rows_; }
+
+  [[nodiscard]] std::vector<Row> take_changes() {
+    std::vector<Row> changes;
+    changes.reserve(changed_.size());
+    for (const uint32_t index : changed_) {
+      changes.push_back(rows_[index]);
+      is_changed_[index] = false;
+    }
+    changed_.clear();
+    return changes;
+  }
+
+ private:
+  std::vector<Row> rows_;
+  std::vector<bool> is_changed_;
+  std::vector<uint32_t> changed_;
+};
+
+}  // namespace bragg

@@ -1,0 +1,47 @@
+"""The metrics that a program recorded itself, from the tables of a capture."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bragg.formats.capture_profile import resolve
+from bragg.formats.capture_tables import CaptureTables, Columns, last_rows
+from bragg.formats.chunks import ChunkType
+from bragg.model import CallTree, Combine, Metric, MetricKind
+
+__all__ = ["values_of"]
+
+_KINDS = (MetricKind.INCLUSIVE, MetricKind.EXCLUSIVE, MetricKind.PROPERTY)
+
+
+def values_of(tables: CaptureTables, tree: CallTree) -> dict[str, Metric]:
+    """The metrics by name; a vector is one metric for each element, `name[index]`."""
+    rows = last_rows(tables.values, ChunkType.VALUES, ("node", "metric", "index", "length"))
+    rows["node"] = resolve(rows["node"], len(tree))
+    name, unit, kind, is_float = (tables.metric_names.column(each) for each in ("name", "unit", "kind", "is_float"))
+    elements = np.stack([rows["metric"], rows["index"], rows["length"] > 0], axis=1).astype(np.int64)
+    found: dict[str, Metric] = {}
+    for metric, index, is_vector in np.unique(elements, axis=0).tolist():
+        if metric >= len(name) or kind[metric] < 0:  # its name was lost: nobody can say what these numbers are
+            continue
+        label = tables.strings.get(int(name[metric]), f"<lost {metric}>") + (f"[{index}]" if is_vector else "")
+        own = _own(
+            {column: values[(elements == (metric, index, is_vector)).all(axis=1)] for column, values in rows.items()},
+            _KINDS[kind[metric]],
+            bool(is_float[metric]),
+            len(tree),
+        )
+        combine = Combine.MAX if kind[metric] == _KINDS.index(MetricKind.PROPERTY) else Combine.SUM
+        found[label] = Metric(label, tables.strings.get(int(unit[metric]), ""), _KINDS[kind[metric]], own, combine)
+    return found
+
+
+def _own(rows: Columns, kind: MetricKind, is_float: bool, n_nodes: int) -> np.ndarray:
+    values = rows["bits"].view(np.float64) if is_float else rows["bits"]
+    if kind is MetricKind.PROPERTY:
+        own = np.full(n_nodes, np.nan)
+        own[rows["node"]] = values
+        return own
+    own = np.zeros(n_nodes, np.float64 if is_float else np.int64)
+    np.add.at(own, rows["node"], values)
+    return own
