@@ -154,7 +154,7 @@ uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float
 void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length) {
   if (!bragg::recording()) return;
   ThreadContext& thread = ThreadContext::current();
-  thread.record_value(thread.here(), metric, bits, index, length);
+  thread.record_value(thread.innermost_entry(), metric, bits, index, length);
 }
 
 void bragg_name_kernel(const void* function, const char* name, const char* symbol, const char* const* attributes,
