@@ -58,8 +58,9 @@ def own_work(profile: Profile) -> Work:
     `flops` is the sum over all widths: what exceeds the given widths counts as 16 bits.
     """
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
-    rest = _own(profile, "flops") - np.sum(list(by_width.values()), axis=0)
-    by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.maximum(rest, 0)
+    total = _own(profile, "flops")
+    rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
+    by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.where(total > 0, rest, total)
     return Work(by_width, _own(profile, "bytes"))
 
 
