@@ -12,6 +12,7 @@
 #include "api/bragg_core.h"
 #include "bindings/code_watcher.h"
 #include "bindings/host_sampler.h"
+#include "bindings/launch_hook.h"
 #include "bindings/metrics_binding.h"
 #include "bindings/python_frames_binding.h"
 #include "bindings/scope_type.h"
@@ -129,7 +130,7 @@ class Session {
 }  // namespace
 
 NB_MODULE(_core, module) {
-  if (!add_scope_type(module.ptr())) throw nb::python_error();
+  if (!add_scope_type(module.ptr()) || !add_launch_hook_type(module.ptr())) throw nb::python_error();
   bind_python_frames(module);
   bind_metrics(module);
   watch_code_objects();

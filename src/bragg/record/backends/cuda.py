@@ -9,7 +9,7 @@ import re
 
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
-from bragg.record.hooks import torch
+from bragg.record.hooks import torch, triton
 from bragg.record.hooks.imports import ImportWatch, when_imported
 
 TYPE_CHECKING = False
@@ -64,8 +64,12 @@ class Cuda(Backend):
         return list(dict.fromkeys([*_libraries(chosen), *found, *inherited]))
 
     def install_hooks(self) -> list[ImportWatch]:
-        """Inherit the context of `backward` in the worker threads of PyTorch, which launch its kernels; share CUPTI."""
-        return [when_imported("torch", torch.inherit_context), when_imported("torch", torch.share_device_records)]
+        """Inherit the context of `backward` in PyTorch's threads, which launch kernels; share CUPTI; name kernels."""
+        return [
+            when_imported("torch", torch.inherit_context),
+            when_imported("torch", torch.share_device_records),
+            triton.name_triton_kernels(),
+        ]
 
 
 def _driver_on_library_path(environ: Mapping[str, str]) -> bool:
