@@ -8,7 +8,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -80,6 +82,7 @@ class Recording {
   ~Recording() {
     if (slot_ >= 0) bragg_session_stop(slot_, "{}");
     std::filesystem::remove(path_);
+    for (const std::string& path : ended_) std::filesystem::remove(path);
   }
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -87,6 +90,14 @@ class Recording {
   void activate() const { bragg_session_activate(slot_); }
   void deactivate() const { bragg_session_deactivate(slot_, 0); }
   void flush() const { bragg_session_flush(slot_); }
+  void advance() {
+    ended_.push_back(path_ + std::to_string(ended_.size()));
+    std::filesystem::rename(path_, ended_.back());  // the writer keeps the file, under any name
+    int os_error = 0;
+    char reason[256] = "";
+    slot_ = bragg_session_advance(slot_, path_.c_str(), "{}", "{}", &os_error, reason, sizeof reason);
+    if (slot_ < 0) bragg::test::fail(__FILE__, __LINE__, reason);
+  }
 
   [[nodiscard]] uint64_t count(const char* statistic) const {
     std::string json(8192, '\0');
@@ -94,8 +105,20 @@ class Recording {
     const size_t at = json.find(std::string("\"").append(statistic).append("\":"));
     return at == std::string::npos ? ~0ull : std::strtoull(json.c_str() + json.find(':', at) + 1, nullptr, 10);
   }
+  // Of the phases that have ended, as their captures say.
+  [[nodiscard]] uint64_t count_of_ended(const std::string& statistic) const {
+    uint64_t sum = 0;
+    for (const std::string& path : ended_) {
+      std::ifstream file(path, std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+      const size_t at = bytes.rfind("\"" + statistic + "\":");
+      if (at != std::string::npos) sum += std::strtoull(bytes.c_str() + bytes.find(':', at) + 1, nullptr, 10);
+    }
+    return sum;
+  }
 
  private:
+  std::vector<std::string> ended_;
   std::string path_;
   int slot_ = -1;
 };
@@ -141,6 +164,23 @@ TEST(a_trace_keeps_up_with_threads_that_launch_at_once) {
   recording.flush();
   CHECK_EQ(recording.count("kernels"), kThreads * kLaunches);
   CHECK_EQ(recording.count("dropped_events"), 0);
+}
+
+TEST(phases_have_every_launch_once_while_threads_launch) {
+  Recording recording("phases");
+  const Recording other("beside");
+  const std::atomic<bool> never{false};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i) threads.emplace_back(launch_in_scope, "work", kLaunches, std::cref(never));
+  for (int phase = 0; phase < 100; ++phase) recording.advance();
+  for (auto& thread : threads) thread.join();
+  recording.flush();
+  for (const char* statistic : {"launches", "kernels", "scopes"}) {
+    CHECK_EQ(recording.count_of_ended(statistic) + recording.count(statistic), kThreads * kLaunches);
+    CHECK_EQ(other.count(statistic), kThreads * kLaunches);
+  }
+  CHECK_EQ(recording.count_of_ended("unattributed_records") + recording.count("unattributed_records"), 0);
+  CHECK_EQ(other.count("unattributed_records"), 0);
 }
 
 TEST(sessions_come_and_go_while_threads_launch) {
