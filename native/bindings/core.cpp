@@ -143,6 +143,8 @@ class Session {
 }  // namespace
 
 NB_MODULE(_core, module) {
+  // What keeps a program's globals alive at its end keeps its sessions too, and Triton 3.9 does: no news for its user.
+  nb::set_leak_warnings(false);
   if (!add_scope_type(module.ptr()) || !add_launch_hook_type(module.ptr())) throw nb::python_error();
   bind_python_frames(module);
   bind_metrics(module);

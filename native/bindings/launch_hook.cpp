@@ -30,13 +30,14 @@ class Reference {
 
 struct LaunchHook {
   PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* convert;  // (key, value) -> (metric id, number), or None: not a metric
-  PyObject* report;   // (function, error): a launch_metadata function failed
-  PyObject* then;     // what is called next, or nullptr
-  PyObject* calls;    // the list of what `then` calls, or nullptr: unknown
-  PyObject* wanted;   // name -> bool, or nullptr: every kernel
-  PyObject* chosen;   // results of `wanted`, by name
-  PyObject* metrics;  // metric ids, by key
+  PyObject* convert;   // (key, value) -> (metric id, number), or None: not a metric
+  PyObject* report;    // (function, error): a launch_metadata function failed
+  PyObject* then;      // what is called next, or nullptr
+  PyObject* calls;     // the list of what `then` calls, or nullptr: unknown
+  PyObject* wanted;    // name -> bool, or nullptr: every kernel
+  PyObject* chosen;    // results of `wanted`, by name
+  PyObject* floats;    // ids of metrics of fractional numbers, by key
+  PyObject* integers;  // and of whole ones
 };
 
 PyTypeObject* launch_hook_type = nullptr;
@@ -113,6 +114,9 @@ struct Values {
     } catch (nanobind::python_error& error) {
       error.restore();
       return false;
+    } catch (const std::exception& error) {
+      PyErr_SetString(PyExc_ValueError, error.what());
+      return false;
     }
     metrics.push_back(id);
     return true;
@@ -120,8 +124,12 @@ struct Values {
 };
 
 bool take_value(LaunchHook* hook, PyObject* key, PyObject* value, Values& values) {
-  if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) {
-    if (PyObject* metric = PyDict_GetItemWithError(hook->metrics, key)) return values.add(metric, value);
+  const bool is_whole = PyLong_CheckExact(value);
+  if (is_whole || PyFloat_CheckExact(value)) {
+    PyObject* metric = PyDict_GetItemWithError(hook->floats, key);
+    if (metric == nullptr && is_whole && PyErr_Occurred() == nullptr)
+      metric = PyDict_GetItemWithError(hook->integers, key);
+    if (metric != nullptr) return values.add(metric, value);
     if (PyErr_Occurred() != nullptr) return false;
   }
   const Reference converted(PyObject_CallFunctionObjArgs(hook->convert, key, value, nullptr));
@@ -129,7 +137,8 @@ bool take_value(LaunchHook* hook, PyObject* key, PyObject* value, Values& values
   if (converted.get() == Py_None) return true;
   PyObject *metric = nullptr, *number = nullptr;
   if (!PyArg_ParseTuple(converted.get(), "OO", &metric, &number)) return false;
-  return PyDict_SetItem(hook->metrics, key, metric) == 0 && values.add(metric, number);
+  PyObject* const known = PyFloat_Check(number) ? hook->floats : hook->integers;
+  return PyDict_SetItem(known, key, metric) == 0 && values.add(metric, number);
 }
 
 bool is_reserved(PyObject* key) {
@@ -138,23 +147,25 @@ bool is_reserved(PyObject* key) {
   return false;
 }
 
-// False: raised.
-bool expect(LaunchHook* hook, PyObject* data, PyObject* kernel) {
+// False: raised what ends the program. A value that cannot be taken does not keep the others from being.
+bool expect(LaunchHook* hook, PyObject* data, PyObject* kernel, PyObject* function_asked) {
   PyObject* function = PyDict_GetItem(data, text_function);
   PyObject* name = PyDict_GetItem(data, text_name);
   if (function == nullptr || !PyLong_Check(function) || name == nullptr || !PyUnicode_Check(name)) return true;
   const bool is_renamed = name != kernel && PyUnicode_Compare(name, kernel) != 0;
-  if (const int wanted = is_renamed ? is_wanted(hook, name) : 1; wanted != 1) return wanted == 0;
+  if (const int wanted = is_renamed ? is_wanted(hook, name) : 1; wanted != 1)
+    return wanted == 0 || report_failure(hook, function_asked);
   Values values;
   PyObject *key = nullptr, *value = nullptr;
   for (Py_ssize_t position = 0; PyDict_Next(data, &position, &key, &value);)
-    if (!is_reserved(key) && !take_value(hook, key, value, values)) return false;
+    if (!is_reserved(key) && !take_value(hook, key, value, values) && !report_failure(hook, function_asked))
+      return false;
   const char* shown = is_renamed ? PyUnicode_AsUTF8(name) : nullptr;
-  if (is_renamed && shown == nullptr) return false;
+  if (is_renamed && shown == nullptr) return report_failure(hook, function_asked);
   if (is_renamed || !values.metrics.empty())
     bragg_expect_launch(PyLong_AsVoidPtr(function), shown, values.metrics.data(), values.bits.data(),
                         static_cast<uint32_t>(values.metrics.size()));
-  return PyErr_Occurred() == nullptr;
+  return true;
 }
 
 // What Triton says of a launch, taken over. False: raised what ends the program.
@@ -178,7 +189,7 @@ bool take(LaunchHook* hook, PyObject* metadata) {
   const int wanted = is_wanted(hook, kernel);
   if (wanted == 0) return true;
   const Reference answer(wanted < 0 ? nullptr : is_pending ? ask(metadata, kernel) : Py_NewRef(data.get()));
-  return (answer && expect(hook, answer.get(), kernel)) || report_failure(hook, function);
+  return answer ? expect(hook, answer.get(), kernel, function) : report_failure(hook, function);
 }
 
 PyObject* launch_hook_call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* keywords) {
@@ -209,8 +220,10 @@ PyObject* launch_hook_new(PyTypeObject* type, PyObject* arguments, PyObject* key
   if (hook->calls != nullptr && !PyList_Check(hook->calls)) Py_CLEAR(hook->calls);
   hook->wanted = nullptr;
   hook->chosen = PyDict_New();
-  hook->metrics = PyDict_New();
-  if (hook->chosen != nullptr && hook->metrics != nullptr) return reinterpret_cast<PyObject*>(hook);
+  hook->floats = PyDict_New();
+  hook->integers = PyDict_New();
+  if (hook->chosen != nullptr && hook->floats != nullptr && hook->integers != nullptr)
+    return reinterpret_cast<PyObject*>(hook);
   Py_DECREF(hook);
   return nullptr;
 }
@@ -225,7 +238,7 @@ PyObject* launch_hook_choose(PyObject* self, PyObject* wanted) {
 int launch_hook_traverse(PyObject* self, visitproc visit, void* arg) {
   auto* hook = reinterpret_cast<LaunchHook*>(self);
   for (PyObject* owned : {hook->convert, hook->report, hook->then, hook->calls, hook->wanted, hook->chosen,
-                          hook->metrics, reinterpret_cast<PyObject*>(Py_TYPE(self))})
+                          hook->floats, hook->integers, reinterpret_cast<PyObject*>(Py_TYPE(self))})
     Py_VISIT(owned);
   return 0;
 }
@@ -233,7 +246,7 @@ int launch_hook_traverse(PyObject* self, visitproc visit, void* arg) {
 int launch_hook_clear(PyObject* self) {
   auto* hook = reinterpret_cast<LaunchHook*>(self);
   for (PyObject** owned : {&hook->convert, &hook->report, &hook->then, &hook->calls, &hook->wanted, &hook->chosen,
-                           &hook->metrics})
+                           &hook->floats, &hook->integers})
     Py_CLEAR(*owned);
   return 0;
 }
@@ -275,8 +288,12 @@ PyType_Spec launch_hook_spec = {"bragg._core.LaunchHook", sizeof(LaunchHook), 0,
 }  // namespace
 
 bool add_launch_hook_type(PyObject* module) {
-  for (auto& [text, value] : {std::pair{&text_name, "name"}, {&text_function, "function"}, {&text_stream, "stream"},
-                              {&text_data, "data"}, {&text_extras, "extras"}, {&text_get, "get"}})
+  for (auto& [text, value] : {std::pair{&text_name, "name"},
+                              {&text_function, "function"},
+                              {&text_stream, "stream"},
+                              {&text_data, "data"},
+                              {&text_extras, "extras"},
+                              {&text_get, "get"}})
     if ((*text = PyUnicode_InternFromString(value)) == nullptr) return false;
   launch_hook_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&launch_hook_spec));
   return launch_hook_type != nullptr &&

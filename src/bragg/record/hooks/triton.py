@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import sys
 from functools import cache
 
 from bragg.record.core import core
-from bragg.record.hooks.imports import ImportWatch, when_imported
 from bragg.record.notes import guarded, note
 
 TYPE_CHECKING = False
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.specialization import Path, Specialization
 
-__all__ = ["give_name", "name_triton_kernels", "specialization_of", "types_by_path"]
+__all__ = ["give_name", "name_kernels", "specialization_of", "types_by_path"]
 
 # Triton sets it right after it has loaded a kernel, and no launch reads it.
 _SET_WHEN_LOADED = "n_max_threads"
@@ -27,25 +25,24 @@ _SET_WHEN_LOADED = "n_max_threads"
 _owners: dict[str, str] = {}
 
 
-def name_triton_kernels() -> ImportWatch:
+def name_kernels(triton: ModuleType) -> Callable[[], None] | None:
     """Name each kernel when it is loaded, and at once those that are.
 
     Triton's own hook for this (`knobs.runtime.kernel_load_end_hook`) is not used: it is not in Triton 3.4, and says
     neither the constants of a kernel nor the types of its arguments.
+
+    Returns:
+        What undoes it; None when this Triton loads its kernels otherwise.
     """
-    was_imported = "triton" in sys.modules
-
-    def name_triton_kernels(triton: ModuleType) -> Callable[[], None] | None:
-        kernel_class = triton.compiler.CompiledKernel
-        if _SET_WHEN_LOADED not in kernel_class._init_handles.__code__.co_names:
-            note(f"Triton {triton.__version__} loads kernels otherwise: they are called what their functions are")
-            return None
-        setattr(kernel_class, _SET_WHEN_LOADED, _Loaded())
-        for kernel in _loaded_kernels(kernel_class) if was_imported else ():
-            _kernel_was_loaded(kernel)
-        return lambda: delattr(kernel_class, _SET_WHEN_LOADED)
-
-    return when_imported("triton", name_triton_kernels)
+    kernel_class = triton.compiler.CompiledKernel
+    if _SET_WHEN_LOADED not in kernel_class._init_handles.__code__.co_names:
+        note(f"Triton {triton.__version__} loads kernels otherwise: they are called what their functions are")
+        return None
+    setattr(kernel_class, _SET_WHEN_LOADED, _Loaded())
+    is_new = getattr(triton.__spec__, "_initializing", False)
+    for kernel in () if is_new else _loaded_kernels(kernel_class):
+        _kernel_was_loaded(kernel)
+    return lambda: delattr(kernel_class, _SET_WHEN_LOADED)
 
 
 def give_name(kernel: Any, specialization: Specialization, attributes: Sequence[tuple[str, str]] = ()) -> None:
@@ -105,7 +102,7 @@ class _Loaded:
 def _loaded_kernels(kernel_class: type) -> list[Any]:
     # No isinstance: it would run the code of proxies.
     kernels: list[Any] = [thing for thing in gc.get_objects() if type(thing) is kernel_class]
-    return [kernel for kernel in kernels if kernel.function is not None]
+    return sorted((kernel for kernel in kernels if kernel.function is not None), key=lambda kernel: str(kernel.hash))
 
 
 @guarded
