@@ -18,6 +18,8 @@ __all__ = [
     "Devices",
     "Work",
     "devices_of",
+    "has_flops",
+    "has_work",
     "own_work",
     "roof_parts_s",
     "why_no_roof",
@@ -62,6 +64,16 @@ def own_work(profile: Profile) -> Work:
     rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
     by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.where(total > 0, rest, total)
     return Work(by_width, _own(profile, "bytes"))
+
+
+def has_flops(profile: Profile) -> bool:
+    """Whether flops of any kind were recorded."""
+    return any(f"flops{width}" in profile.metrics for width in ("", *WIDTHS))
+
+
+def has_work(profile: Profile) -> bool:
+    """Whether flops or bytes were recorded."""
+    return has_flops(profile) or "bytes" in profile.metrics
 
 
 def _own(profile: Profile, name: str) -> FloatArray:
@@ -143,9 +155,9 @@ def with_roof_time(profile: Profile) -> Profile:
 
     `roof_time` is the time that the work of a node takes at least: the longer of arithmetic at the peak of its width
     and of memory traffic at full bandwidth. Kernels run one after another, so a parent's is the sum of its children's.
-    `no_roof` counts nodes with flops or bytes whose device has no known peak.
+    `no_roof` counts nodes with flops or bytes whose device has no known peak. Without flops and bytes nothing is added.
     """
-    if ROOF_TIME in profile.metrics:
+    if ROOF_TIME in profile.metrics or not has_work(profile):
         return profile
     work, devices = own_work(profile), devices_of(profile)
     seconds = np.maximum(*roof_parts_s(work, devices))

@@ -91,7 +91,7 @@ def roofline_svg(chart: Roofline, title: str) -> str:
 
 
 def _axes(roofs: Sequence[Roof], points: Sequence[RooflinePoint], widths: Sequence[int]) -> tuple[_Axis, _Axis]:
-    """Axes that hold all points and the places where roofs meet."""
+    """Axes that hold all points and the places where roofs meet, with room for slopes and levels beside them."""
     peaks = [roof.flops_per_s[width] for roof in roofs for width in widths if width in roof.flops_per_s]
     ridges = [
         roof.flops_per_s[width] / roof.bytes_per_s
@@ -102,7 +102,7 @@ def _axes(roofs: Sequence[Roof], points: Sequence[RooflinePoint], widths: Sequen
     intensities = [point.intensity for point in points if point.intensity]
     rates = [point.flops_per_s for point in points if point.flops_per_s]
     return (
-        _axis([*intensities, *ridges, *(4 * ridge for ridge in ridges)] or [1.0], _LEFT, _NAMES - 12),
+        _axis([*intensities, *(ridge * room for ridge in ridges for room in (1 / 6, 4))] or [1.0], _LEFT, _NAMES - 12),
         _axis([*rates, *peaks, *([] if rates else [peak / 1e4 for peak in peaks])] or [1e9], _HEIGHT - _BOTTOM, _TOP),
     )
 

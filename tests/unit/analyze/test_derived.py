@@ -192,7 +192,7 @@ def test_shares_of_an_exclusive_metric_are_of_its_sum() -> None:
 )
 def test_what_cannot_be_computed_is_a_usage_error(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as raised:
-        evaluate(profile_from_text("root\n  k 1ms"), name)
+        evaluate(with_roof_time(profile_from_text("root\n  k 1ms")), name)
     assert raised.value.hint
 
 
