@@ -259,7 +259,10 @@ def _union_ns(run: Int64Array, start_ns: Int64Array, duration_ns: Int64Array, n_
 
 
 def _require_all_records(meta: Mapping[str, Any]) -> None:
-    lost = meta["statistics"]["dropped_events"] + meta["cuda"]["dropped_records"]
+    cuda = meta.get("cuda", {})
+    if cuda.get("state") == "failed":  # CUDA came up after the recording had started.
+        raise BackendUnavailable(f"the GPU cannot be recorded: {cuda.get('reason')}", hint="Run `bragg doctor`")
+    lost = meta["statistics"]["dropped_events"] + cuda.get("dropped_records", 0)
     if lost:
         raise RecordingFailed(f"{lost} records of kernels were lost", hint="Measure fewer runs: lower rep")
 
