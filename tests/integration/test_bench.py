@@ -140,10 +140,11 @@ def test_summaries_are_those_that_were_asked_for(run: Run) -> None:
     assert len(several) == 3
 
 
-def test_benches_inside_a_recording_do_not_disturb_it(run: Run) -> None:
+def test_benches_of_a_rank_inside_a_recording_do_not_disturb_it(run: Run) -> None:
     time_ms, kernels = run(
         """
         import os, tempfile
+        os.environ.update(RANK="1", WORLD_SIZE="2")
         with tempfile.TemporaryDirectory() as directory:
             session = bragg.start(f"{directory}/outer.bragg", backend="cuda", context="shadow")
             with bragg.scope("step"):

@@ -52,7 +52,7 @@ def _roof_line(roof: Roof, chart: Roofline) -> str:
 def _point_line(point: RooflinePoint, chart: Roofline) -> str:
     intensity = "n/a" if point.intensity is None else f"{point.intensity:{',.0f' if point.intensity >= 1e4 else '.4g'}}"
     reached = _reached(point)
-    util = "n/a" if point.util is None else f"{point.util:.1%}".replace("%", " %")
+    util = "n/a" if point.util is None else share_text(point.util)
     why = f"  ({point.absent})" if point.absent else ""
     share = share_text(point.time_ns / chart.time_ns) if chart.time_ns else "n/a"
     return (
