@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "backends/cuda.h"
+#include "backends/device_values.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/kernel_names.h"
@@ -57,6 +58,17 @@ class ControlLock {
   std::mutex& mutex_;
   sigset_t before_{};
 };
+
+// A kernel of ours is no work of the program, also as a node of a graph.
+bool is_own(const DeviceEvent& event) {
+  return event.kind == DeviceEventKind::Kernel && event.name != nullptr &&
+         std::strcmp(event.name, value_kernel::kName) == 0;
+}
+
+void wait_for_devices() {
+  cuda_backend::flush(true);
+  device_values::wait();
+}
 
 bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
 
@@ -123,7 +135,7 @@ void Recorder::activate(int slot) {
 void Recorder::deactivate(int slot, bool flush) {
   const ControlLock control(control_mutex_);
   recording_state.active.fetch_and(~(1u << slot));
-  if (flush) cuda_backend::flush(true);
+  if (flush) wait_for_devices();
   update_collecting();
 }
 
@@ -131,7 +143,7 @@ void Recorder::update_collecting() { cuda_backend::set_collecting(recording_stat
 
 void Recorder::flush(int slot) {
   const ControlLock control(control_mutex_);
-  cuda_backend::flush(true);
+  wait_for_devices();
   const std::lock_guard work(work_mutex_);
   step();
   for_sessions(1u << slot, [this](Session& session) { session.flush(tracks_, statistics_json(session)); });
@@ -141,7 +153,7 @@ void Recorder::stop(int slot, const std::string& meta_json) {
   const ControlLock control(control_mutex_);
   const SessionMask bit = 1u << slot;
   recording_state.active.fetch_and(~bit);
-  cuda_backend::flush(true);
+  wait_for_devices();
   update_collecting();
   {
     const std::lock_guard work(work_mutex_);
@@ -249,7 +261,10 @@ void Recorder::finish_and_end_by(int number) {
 }
 
 void Recorder::step() {
+  // Taken before the rings are drained: the launches of the graphs that read them are in the rings by then.
+  const std::vector<ArrivedValue> arrived = device_values::take_arrived();
   cuda_backend::consume([this] { drain_rings(); }, [this](const DeviceEvent& event) { take_device_event(event); });
+  for (const ArrivedValue& value : arrived) take_arrived_value(value);
   for_sessions(recording_state.trace.load(), [this](Session& session) {
     if (session.wants_flush()) session.flush(tracks_, statistics_json(session));
   });
@@ -270,6 +285,9 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       for_sessions(event.mask, [&](Session& session) { session.note_launch(event.correlation); });
       launches_.insert(event.correlation, {event.shadow, event.python, static_cast<StringId>(event.start_ns - 1),
                                            event.mask, event.detail != 0});
+      return;
+    case EventKind::OwnLaunch:
+      launches_.insert(event.correlation, {.mask = event.mask});
       return;
     case EventKind::LaunchEnd: {
       const FrameId api = FrameTable::instance().intern(FrameKind::GpuApi, cuda_backend::api_name(event.detail));
@@ -316,12 +334,27 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   }
 }
 
+void Recorder::take_arrived_value(const ArrivedValue& value) {
+  const ValueTarget& target = value.target;
+  for_sessions(target.mask, [&](Session& session) {
+    session.counters.unordered_values += value.is_unordered ? value.count : 0;
+    session.add_value({session.node_of(target), target.metric, value.index, target.length}, value.bits, value.count);
+  });
+}
+
 void Recorder::take_device_event(const DeviceEvent& event) {
   const Launch* known = launches_.take(event.correlation);
   const Launch launch =
       known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.existing.load())};
-  const FrameId frame = device_frame(event, launch.name);
   const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
+  if (is_own(event)) {
+    for_sessions(launch.mask, [&](Session& session) {
+      ++session.counters.metric_kernels;
+      session.counters.metric_kernels_ns += has_interval(event) ? duration_ns : 0;
+    });
+    return;
+  }
+  const FrameId frame = device_frame(event, launch.name);
   for_sessions(launch.mask, [&](Session& session) {
     SessionCounters& counters = session.counters;
     if (known == nullptr) {
@@ -427,6 +460,9 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("scopes", counters.scopes)
       .put("samples", counters.samples)
       .put("markers", counters.markers)
+      .put("metric_kernels", counters.metric_kernels)
+      .put("metric_kernels_ns", counters.metric_kernels_ns)
+      .put("unordered_values", counters.unordered_values)
       .put("unattributed_records", counters.unattributed)
       .put("bad_timestamps", counters.bad_timestamps)
       .put("dropped_events", totals.dropped_events - session.dropped_events_before)
@@ -451,6 +487,7 @@ void Recorder::prepare_fork() {
   work_mutex_.lock();
   ThreadRegistry::instance().lock_for_fork();
   CallingContextTree::instance().lock_for_fork();
+  device_values::lock_for_fork();
   KernelNames::instance().lock_for_fork();
   MetricNames::instance().lock_for_fork();
   FrameTable::instance().lock_for_fork();
@@ -460,6 +497,7 @@ void Recorder::after_fork_in_parent() {
   FrameTable::instance().unlock_after_fork();
   MetricNames::instance().unlock_after_fork();
   KernelNames::instance().unlock_after_fork();
+  device_values::unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();
   ThreadRegistry::instance().unlock_after_fork();
   work_mutex_.unlock();
@@ -478,6 +516,7 @@ void Recorder::after_fork_in_child() {
   consumer_signal.reset();
   ending_signal_.store(0);
   cuda_backend::after_fork_in_child();
+  device_values::after_fork_in_child();
   launches_.clear();
   tracks_.clear();
   range_track_ = kNone;

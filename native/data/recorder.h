@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/device_event.h"
+#include "backends/value_slots.h"
 #include "context/event_ring.h"
 #include "context/thread_context.h"
 #include "data/correlation_map.h"
@@ -57,6 +58,7 @@ class Recorder {
   void step();  // work lock held
   void drain_rings();
   void take_event(ThreadContext& thread, const Event& event);
+  void take_arrived_value(const ArrivedValue& value);
   void take_device_event(const DeviceEvent& event);
   [[nodiscard]] FrameId device_frame(const DeviceEvent& event, StringId wanted);
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);

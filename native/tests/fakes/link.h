@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backends/value_kernel.h"
 #include "driver/cuda_abi.h"
 #include "driver/cupti_abi.h"
 
@@ -45,6 +46,7 @@ struct Operation {
   bool asynchronous = false;          // copies and sets
   uint32_t value = 0;                 // sets
   uint64_t size_bytes = 0;            // copies and sets
+  value_kernel::Parameters reading{};  // the kernel of bragg's own
 };
 
 struct Place {
