@@ -145,9 +145,11 @@ void bragg_sample(int64_t weight_ns) {
       state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
-  const bragg::ContextNodes nodes = thread.here();
-  thread.record(
-      {bragg::EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, weight_ns});
+  thread.measured([&] {
+    const bragg::ContextNodes nodes = thread.here();
+    thread.record(
+        {bragg::EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, weight_ns});
+  });
 }
 
 uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float) {
@@ -157,7 +159,7 @@ uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float
 void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length) {
   if (!bragg::recording()) return;
   ThreadContext& thread = ThreadContext::current();
-  thread.record_value(thread.here(), metric, bits, index, length);
+  thread.measured([&] { thread.record_value(thread.innermost_entry(), metric, bits, index, length); });
 }
 
 int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride, void* stream,

@@ -49,7 +49,8 @@ enum bragg_metric_kind { BRAGG_INCLUSIVE = 0, BRAGG_EXCLUSIVE = 1, BRAGG_PROPERT
 
 // The id of a metric, or 0xFFFFFFFF: the name has another unit, kind (enum bragg_metric_kind) or type already.
 BRAGG_EXPORT uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float);
-// One value at this thread's context. `bits`: of an int64 or a double. `length` 0: a scalar, else element `index`.
+// One value at this thread's innermost open scope, operator or state, else where it is. `bits`: of an int64 or a
+// double. `length` 0: a scalar, else element `index`.
 BRAGG_EXPORT void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length);
 
 // In the order in which the GPU side knows them.

@@ -52,6 +52,9 @@ class ThreadContext {
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
 
+  // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
+  [[nodiscard]] ContextNodes innermost_entry() noexcept { return depth_ > 0 ? entries_[depth_ - 1].nodes : here(); }
+
   // Until `take_back`, threads without a context of their own are in this thread's.
   void lend() noexcept;
   void take_back() noexcept;

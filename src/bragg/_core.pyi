@@ -66,7 +66,10 @@ def metric(name: str, kind: str = "inclusive", unit: str = "", is_float: bool = 
     """
 
 def add_value(metric: int, value: float) -> None:
-    """Add to a metric at this thread's context. Nothing happens while nothing records."""
+    """Add to a metric at this thread's innermost open scope, operator or state, else at where it is.
+
+    Nothing happens while nothing records.
+    """
 
 def add_vector(metric: int, values: Sequence[float]) -> None: ...
 def add_device_value(metric: int, pointer: int, dtype: str, length: int, stride: int, stream: int) -> None:

@@ -1,0 +1,1 @@
+"""What a profile says about a program: derived metrics, rooflines, comparisons."""

@@ -1,0 +1,217 @@
+"""Metrics that are computed from recorded ones: utilisation, rates, averages, shares.
+
+All are ratios of sums: numerator and denominator are added up along call paths first. So they can be computed after
+nodes were folded, grouped or filtered, provided that `with_roof_time` saw the profile before, while its kernels still
+had devices of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.analyze.specs import WIDTHS
+from bragg.analyze.work import NO_ROOF, ROOF_TIME, own_work, why_no_roof, with_roof_time
+from bragg.errors import UsageError
+from bragg.model import Metric, MetricKind, Profile
+from bragg.model.table import BoolArray, FloatArray
+
+__all__ = ["Derived", "evaluate", "is_derived", "list_available", "with_roof_time"]
+
+_NS_OF_UNIT = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
+_SIZE_OF_PREFIX = {"": 1.0, "g": 1e9, "t": 1e12}
+# Names that users of other profilers know, where the profile has no metric of that very name.
+_OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time"}
+_NO_TIME = "no GPU time here or below"
+_NO_WORK = "no flops or bytes here or below"
+_NO_PEAK = "a device below has no known peak"
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """A computed metric over all nodes of a tree.
+
+    Attributes:
+        name: As asked for, in lower case.
+        unit: Of the values; empty for a plain ratio.
+        kind: Inclusive when values of siblings add up to their parent's, else a property.
+        values: float64 [n_nodes], with what ran below; NaN where there is none.
+        reasons: Why values are missing, one line each.
+        reason: int64 [n_nodes], row of `reasons`; -1 where there is a value.
+    """
+
+    name: str
+    unit: str
+    kind: MetricKind
+    values: FloatArray
+    reasons: tuple[str, ...]
+    reason: NDArray[np.int64]
+
+    def why_absent(self, node: int) -> str:
+        """Why a node has no value; empty when it has one."""
+        row = int(self.reason[node])
+        return self.reasons[row] if row >= 0 else ""
+
+
+def is_derived(name: str) -> bool:
+    """Whether a name is one that `evaluate` knows; its ingredients may be missing."""
+    return any(re.fullmatch(pattern, name.strip().lower()) for pattern in _RULES)
+
+
+def evaluate(profile: Profile, name: str) -> Derived:
+    """Compute a metric at every node.
+
+    `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
+    `{,avg_}{,cpu_}time/{s,ms,us,ns}` and `<metric>/%`. Names are read in any case.
+
+    Raises:
+        UsageError: There is no such metric, or the profile lacks what it is computed from.
+    """
+    wanted = name.strip().lower()
+    for pattern, rule in _RULES.items():
+        match = re.fullmatch(pattern, wanted)
+        if match:
+            return rule(profile, wanted, *match.groups())
+    raise UsageError(f"there is no derived metric {name!r}", hint=_hint(profile))
+
+
+def list_available(profile: Profile) -> list[str]:
+    """Names of the metrics that the profile has the ingredients of."""
+    names: list[str] = []
+    if "gpu_time" in profile.metrics:
+        amounts = ["flop"] * _has_flops(profile)
+        amounts += [f"flop{width}" for width in WIDTHS if f"flops{width}" in profile.metrics]
+        amounts += ["byte"] * ("bytes" in profile.metrics)
+        names += ["util"] * _has_work(profile)
+        names += ["intensity"] * (_has_flops(profile) and "bytes" in profile.metrics)
+        names += [f"{prefix}{amount}/s" for amount in amounts for prefix in _SIZE_OF_PREFIX]
+    for time in filter(lambda time: _name_of(profile, time), ("time", "cpu_time")):
+        averages = ["avg_"] if _count_of(profile, time) else []
+        names += [f"{average}{time}/{unit}" for average in ("", *averages) for unit in _NS_OF_UNIT]
+    return names + [f"{item}/%" for item, metric in profile.metrics.items() if metric.kind is not MetricKind.PROPERTY]
+
+
+def _util(profile: Profile, name: str) -> Derived:
+    _require(profile, name, "gpu_time")
+    if ROOF_TIME not in profile.metrics and not _has_work(profile):
+        raise UsageError(
+            "util needs flops or bytes, which this profile has not",
+            hint="Give them to kernels by launch_metadata of triton.jit, or to scopes by bragg.scope(name, metrics)",
+        )
+    profile = with_roof_time(profile)
+    time_ns, roof_ns = profile.inclusive("gpu_time"), profile.inclusive(ROOF_TIME)
+    unknown = profile.inclusive(NO_ROOF) > 0
+    why_unknown = why_no_roof(profile) if unknown.any() else ""
+    checks = [(time_ns == 0, _NO_TIME), (unknown, why_unknown or _NO_PEAK), (roof_ns == 0, _NO_WORK)]
+    return _ratio(name, "", MetricKind.PROPERTY, roof_ns, time_ns, checks)
+
+
+def _intensity(profile: Profile, name: str) -> Derived:
+    _require(profile, name, "bytes")
+    flops = profile.tree.sum_up(own_work(profile).all_flops)
+    size = profile.tree.sum_up(own_work(profile).bytes)
+    checks = [(flops == 0, "no flops here or below"), (size == 0, "no bytes here or below")]
+    return _ratio(name, "flop/B", MetricKind.PROPERTY, flops, size, checks)
+
+
+def _rate(profile: Profile, name: str, prefix: str, amount: str) -> Derived:
+    metric = amount.replace("flop", "flops").replace("byte", "bytes")
+    if metric != "flops" or not _has_flops(profile):
+        _require(profile, name, metric)
+    _require(profile, name, "gpu_time")
+    work = own_work(profile)
+    own = {"flops": work.all_flops, "bytes": work.bytes}.get(metric)
+    total = profile.tree.sum_up(work.flops[int(amount[4:])] if own is None else own)
+    time_ns = profile.inclusive("gpu_time")
+    unit = f"{prefix.upper()}{'B' if metric == 'bytes' else 'flop'}/s"
+    checks = [(time_ns == 0, _NO_TIME), (total == 0, f"no {metric} here or below")]
+    return _ratio(name, unit, MetricKind.PROPERTY, total * 1e9 / _SIZE_OF_PREFIX[prefix], time_ns, checks)
+
+
+def _time(profile: Profile, name: str, average: str | None, cpu: str | None, unit: str) -> Derived:
+    metric = _required_metric(profile, name, f"{cpu or ''}time")
+    time = profile.inclusive(metric.name) / _NS_OF_UNIT[unit]
+    if not average:
+        side = "GPU" if metric.name == "gpu_time" else "CPU"
+        return _ratio(name, unit, metric.kind, time, np.ones(len(time)), [(time == 0, f"no {side} time here or below")])
+    count_name = _count_of(profile, f"{cpu or ''}time")
+    if not count_name:
+        raise UsageError(f"{name} needs a count, which this profile has not", hint=_hint(profile))
+    count = profile.inclusive(count_name)
+    return _ratio(name, unit, MetricKind.PROPERTY, time, count, [(count == 0, "nothing was counted here")])
+
+
+def _share(profile: Profile, name: str, base: str) -> Derived:
+    metric = _required_metric(profile, name, base)
+    if metric.kind is MetricKind.PROPERTY:
+        raise UsageError(f"{base} does not add up, so it has no shares", hint=_hint(profile))
+    total = np.full(len(metric.own), float(metric.own.sum()))
+    values = profile.inclusive(metric.name)
+    return _ratio(name, "%", metric.kind, values * 100.0, total, [(total == 0, f"{base} is zero everywhere")])
+
+
+_RULES: dict[str, Callable[..., Derived]] = {
+    "util": _util,
+    "intensity": _intensity,
+    rf"([gt]?)(flop(?:{'|'.join(map(str, WIDTHS))})?|byte)/s": _rate,
+    r"(avg_)?(cpu_)?time/(s|ms|us|ns)": _time,
+    r"(.+)/%": _share,
+}
+
+
+def _ratio(
+    name: str,
+    unit: str,
+    kind: MetricKind,
+    numerator: NDArray[Any],
+    denominator: NDArray[Any],
+    checks: Sequence[tuple[BoolArray, str]],
+) -> Derived:
+    """A quotient without the nodes that fail a check; of several, the first one that fails names the reason."""
+    reason = np.full(len(numerator), -1, np.int64)
+    for row in reversed(range(len(checks))):
+        reason[checks[row][0]] = row
+    values = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=values, where=reason < 0)
+    return Derived(name, unit, kind, values, tuple(text for _, text in checks), reason)
+
+
+def _required_metric(profile: Profile, name: str, part: str) -> Metric:
+    found = _name_of(profile, part)
+    if not found:
+        raise UsageError(f"{name} needs {part}, which this profile has not", hint=_hint(profile))
+    return profile.metrics[found]
+
+
+def _require(profile: Profile, name: str, part: str) -> None:
+    _required_metric(profile, name, part)
+
+
+def _name_of(profile: Profile, name: str) -> str | None:
+    """The profile's metric that is meant; None when it has none."""
+    by_lower_case = {known.lower(): known for known in profile.metrics}
+    return by_lower_case.get(name) or by_lower_case.get(_OTHER_NAMES.get(name, ""))
+
+
+def _count_of(profile: Profile, time: str) -> str | None:
+    """What a time is divided by: scopes entered for host time, else kernels."""
+    preferred = ("host_count", "gpu_count") if time == "cpu_time" else ("gpu_count",)
+    return next((name for name in preferred if name in profile.metrics), None)
+
+
+def _has_flops(profile: Profile) -> bool:
+    return any(f"flops{width}" in profile.metrics for width in ("", *WIDTHS))
+
+
+def _has_work(profile: Profile) -> bool:
+    return _has_flops(profile) or "bytes" in profile.metrics
+
+
+def _hint(profile: Profile) -> str:
+    names = list_available(profile)
+    return f"This profile has: {', '.join(names)}" if names else "This profile has nothing to compute metrics from"

@@ -1,0 +1,86 @@
+"""Where kernels stand below the roofs of their devices.
+
+With the arithmetic intensity I = flops / bytes, a kernel can reach min(peak flops, I * peak bytes): below the intensity
+of the device itself its roof is memory, above it is arithmetic. Its utilisation is what it reached of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.work import Devices, Work, devices_of, own_work, roof_parts_s
+from bragg.errors import UsageError
+from bragg.model import FrameKind, Profile
+from bragg.model.roofline import Roof, Roofline, RooflinePoint
+from bragg.model.table import FloatArray, Int64Array
+
+__all__ = ["roofline"]
+
+
+def roofline(profile: Profile) -> Roofline:
+    """The points and roofs of a profile: one point for each kernel or scope that has flops or bytes of its own.
+
+    Raises:
+        UsageError: The profile has no GPU time, or nothing in it has flops or bytes.
+    """
+    profile.metric("gpu_time")
+    work, devices = own_work(profile), devices_of(profile)
+    nodes = np.flatnonzero((work.all_flops != 0) | (work.bytes != 0))
+    if not len(nodes):
+        raise UsageError(
+            "nothing in this profile has flops or bytes",
+            hint="Give them to kernels by launch_metadata of triton.jit, or to scopes by bragg.scope(name, metrics)",
+        )
+    points = sorted(_points(profile, work, devices, nodes), key=lambda point: -point.time_ns)
+    return Roofline(
+        roofs=tuple(
+            Roof(peak.device, peak.bytes_per_s, dict(peak.flops_per_s), peak.source, peak.missing)
+            for peak in devices.peaks
+        ),
+        points=tuple(points),
+        time_ns=float(profile.total("gpu_time")),
+        widths=tuple(sorted(width for width, flops in work.flops.items() if flops.any())),
+    )
+
+
+def _points(profile: Profile, work: Work, devices: Devices, nodes: Int64Array) -> Iterator[RooflinePoint]:
+    """One point for each name and device."""
+    tree = profile.tree
+    time_ns = np.where(tree.kind == FrameKind.KERNEL, profile.own("gpu_time"), profile.inclusive("gpu_time"))
+    compute_s, memory_s = roof_parts_s(work, devices)
+    groups: dict[tuple[str, int], list[int]] = {}
+    for node in nodes.tolist():
+        groups.setdefault((tree.frames.name[tree.frame[node]], int(devices.of_node[node])), []).append(node)
+    for (name, row), members in groups.items():
+        compute_ns, memory_ns = _sum_ns(compute_s[members]), _sum_ns(memory_s[members])
+        time, flops, size = (float(column[members].sum()) for column in (time_ns, work.all_flops, work.bytes))
+        yield RooflinePoint(
+            name=name,
+            roof=row if row >= 0 else None,
+            time_ns=time,
+            flops=flops,
+            bytes=size,
+            compute_ns=compute_ns,
+            memory_ns=memory_ns,
+            absent=_absent(time, flops, size, devices, row),
+        )
+
+
+def _sum_ns(seconds: FloatArray) -> float | None:
+    total = float(seconds.sum())
+    return None if np.isnan(total) else total * 1e9
+
+
+def _absent(time_ns: float, flops: float, size: float, devices: Devices, row: int) -> str:
+    """Why a point has no place in a chart of flop/s over flop/byte."""
+    if time_ns <= 0:
+        return "no GPU time"
+    if flops <= 0:
+        return "no flops"
+    if size <= 0:
+        return "no bytes"
+    if row < 0:
+        return "its device is unknown" if row == -1 else "it ran on devices with different peaks"
+    return devices.peaks[row].missing

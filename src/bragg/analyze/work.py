@@ -1,0 +1,171 @@
+"""What the kernels of a profile had to do: flops and bytes by node, and the time that the hardware needs for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bragg.analyze.specs import WIDTHS, Peak, find
+from bragg.model import Metric, MetricKind, Profile
+from bragg.model.table import BoolArray, FloatArray, Int64Array
+
+__all__ = [
+    "NO_ROOF",
+    "ROOF_TIME",
+    "Devices",
+    "Work",
+    "devices_of",
+    "own_work",
+    "roof_parts_s",
+    "why_no_roof",
+    "with_roof_time",
+]
+
+ROOF_TIME = "roof_time"
+NO_ROOF = "no_roof"
+
+# Flops of which only the sum is known are held against the roof of the numbers that most kernels multiply.
+_USUAL_WIDTH = 16
+_SEVERAL = "its kernels ran on devices with different peaks; give flops and bytes to the kernels"
+_NOWHERE = "no kernel below says which device it is about"
+_NEGATIVE = "flops or bytes are negative: they overflowed where they were counted"
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Own flops and bytes of each node.
+
+    Attributes:
+        flops: By width in bits, float64 [n_nodes].
+        bytes: float64 [n_nodes].
+    """
+
+    flops: Mapping[int, FloatArray]
+    bytes: FloatArray
+
+    @property
+    def all_flops(self) -> FloatArray:
+        """Of all widths: [n_nodes]."""
+        return np.sum(list(self.flops.values()), axis=0)  # type: ignore[no-any-return]
+
+
+def own_work(profile: Profile) -> Work:
+    """The metrics `flops`, `flops4` to `flops64` and `bytes`; one that is missing is zero.
+
+    `flops` is the sum over all widths: what exceeds the given widths counts as 16 bits.
+    """
+    by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
+    total = _own(profile, "flops")
+    rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
+    by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.where(total > 0, rest, total)
+    return Work(by_width, _own(profile, "bytes"))
+
+
+def _own(profile: Profile, name: str) -> FloatArray:
+    metric = profile.metrics.get(name)
+    if metric is None or metric.kind is MetricKind.PROPERTY:
+        return np.zeros(len(profile.tree))
+    return metric.own.astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Devices:
+    """Which peak holds at which node.
+
+    Attributes:
+        peaks: Of the devices that kernels ran on, each once.
+        of_node: int64 [n_nodes], row of `peaks`; -1 where no kernel at or below tells, -2 where kernels disagree.
+    """
+
+    peaks: list[Peak]
+    of_node: Int64Array
+
+
+def devices_of(profile: Profile) -> Devices:
+    """The device of each kernel; elsewhere that of all kernels below."""
+    tree = profile.tree
+    ordinal = tree.frames.device[tree.frame]
+    row_of_key: dict[tuple[object, ...], int] = {}
+    peaks: list[Peak] = []
+    own = np.full(len(tree), -1, np.int64)
+    for device in np.unique(ordinal[ordinal >= 0]).tolist():
+        peak = _recorded_peak(profile.meta, device)
+        row = row_of_key.setdefault(peak.key(), len(peaks))
+        peaks += [peak] if row == len(peaks) else []
+        own[ordinal == device] = row
+    if len(peaks) == 1:
+        return Devices(peaks, np.zeros(len(tree), np.int64))
+    return Devices(peaks, np.where(own >= 0, own, _common_below(profile, own)))
+
+
+def _common_below(profile: Profile, own: Int64Array) -> Int64Array:
+    least = np.where(own < 0, np.iinfo(np.int64).max, own)
+    most = own.copy()
+    for level in reversed(profile.tree.levels[1:]):
+        np.minimum.at(least, profile.tree.parent[level], least[level])
+        np.maximum.at(most, profile.tree.parent[level], most[level])
+    return np.where(most < 0, -1, np.where(least == most, most, -2))
+
+
+def _recorded_peak(meta: Mapping[str, Any], ordinal: int) -> Peak:
+    """The peak of a device of the run, or of all merged runs if they agree."""
+    recordings = [meta] if "devices" in meta else meta.get("merged", [])
+    lists = [recording.get("devices", []) for recording in recordings]
+    peaks = [find(devices[ordinal]) for devices in lists if ordinal < len(devices)]
+    label = f"device {ordinal}"
+    if not peaks:
+        return Peak(label, {}, None, "", f"{label} was not recorded")
+    if len({peak.key() for peak in peaks}) > 1:
+        return Peak(label, {}, None, "", f"{label} was not the same one in all recordings")
+    return peaks[0]
+
+
+def roof_parts_s(work: Work, devices: Devices) -> tuple[FloatArray, FloatArray]:
+    """Time that arithmetic and memory need at least, each alone: float64 [n_nodes], s; NaN where no peak is known."""
+    compute = np.where(work.all_flops > 0, np.nan, 0.0)
+    memory = np.where(work.bytes > 0, np.nan, 0.0)
+    for row, peak in enumerate(devices.peaks):
+        here = devices.of_node == row
+        if peak.flops_per_s:
+            compute[here] = np.sum([work.flops[width][here] / peak.flops_per_s[width] for width in WIDTHS], axis=0)
+        if peak.bytes_per_s:
+            memory[here] = work.bytes[here] / peak.bytes_per_s
+    negative = _is_negative(work)
+    compute[negative] = memory[negative] = np.nan
+    return compute, memory
+
+
+def with_roof_time(profile: Profile) -> Profile:
+    """The profile with the metrics `roof_time` and `no_roof`, which add up along call paths as times do.
+
+    `roof_time` is the time that the work of a node takes at least: the longer of arithmetic at the peak of its width
+    and of memory traffic at full bandwidth. Kernels run one after another, so a parent's is the sum of its children's.
+    `no_roof` counts nodes with flops or bytes whose device has no known peak.
+    """
+    if ROOF_TIME in profile.metrics:
+        return profile
+    work, devices = own_work(profile), devices_of(profile)
+    seconds = np.maximum(*roof_parts_s(work, devices))
+    added = {
+        ROOF_TIME: Metric(ROOF_TIME, "ns", MetricKind.INCLUSIVE, np.nan_to_num(seconds) * 1e9),
+        NO_ROOF: Metric(NO_ROOF, "1", MetricKind.INCLUSIVE, np.isnan(seconds).astype(np.int64)),
+    }
+    return replace(profile, metrics={**profile.metrics, **added})
+
+
+def why_no_roof(profile: Profile) -> str:
+    """Why some work has no roof, one line; empty when all has one."""
+    work, devices = own_work(profile), devices_of(profile)
+    has_work = (work.all_flops > 0) | (work.bytes > 0)
+    reasons = [peak.missing for peak in devices.peaks if peak.missing]
+    for row, reason in ((-2, _SEVERAL), (-1, _NOWHERE)):
+        reasons += [reason] if (has_work & (devices.of_node == row)).any() else []
+    return "; ".join([*reasons, *([_NEGATIVE] if _is_negative(work).any() else [])])
+
+
+def _is_negative(work: Work) -> BoolArray:
+    negative: BoolArray = np.min([*work.flops.values(), work.bytes], axis=0) < 0
+    return negative
