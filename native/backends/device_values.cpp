@@ -140,7 +140,7 @@ std::string add_here(ThreadContext& thread, MetricId metric, const Array& array,
   if (const auto result = cuda.stream_is_capturing(stream, &capture); result != cuda::Result::Success)
     return cuda.failure("cuStreamIsCapturing", result);
   const bool is_captured = capture == cuda::CaptureStatus::Active;
-  const ContextNodes nodes = thread.here();
+  const ContextNodes nodes = thread.innermost_entry();
   const MetricName name = MetricNames::instance().at(metric);
   const ValueTarget target{.shadow = nodes.shadow,
                            .python = nodes.python,
