@@ -111,9 +111,14 @@ ValueSlots* slots_of(const CudaFunctions& cuda, uint64_t id, std::string& reason
 std::string launch(const CudaFunctions& cuda, const ValueSlots& slots, const SlotPlace& place, const Array& array,
                    bool is_float, cuda::Stream stream) {
   const uint32_t count = std::max(array.length, 1u);
-  value_kernel::Parameters parameters{
-      array.address, slots.log(), place.totals, array.stride * kSizeBytes[static_cast<size_t>(array.dtype)],
-      place.slot,    count,       static_cast<uint32_t>(array.dtype), is_float ? 1u : 0u};
+  value_kernel::Parameters parameters{array.address,
+                                      slots.log(),
+                                      place.totals,
+                                      array.stride * kSizeBytes[static_cast<size_t>(array.dtype)],
+                                      place.slot,
+                                      count,
+                                      static_cast<uint32_t>(array.dtype),
+                                      is_float ? 1u : 0u};
   void* arguments[] = {&parameters.source, &parameters.log,    &parameters.totals, &parameters.stride_bytes,
                        &parameters.slot,   &parameters.length, &parameters.dtype,  &parameters.is_float};
   const uint32_t threads = std::min((count + kWarp - 1) / kWarp * kWarp, value_kernel::kMaxThreads);

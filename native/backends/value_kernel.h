@@ -23,9 +23,9 @@ struct Total {
   uint64_t last;  // bits
 };
 
-// A ring of one CUDA context, written by the kernel in the order of `reserved` and read by the consumer. What is written
-// by both sides is naturally aligned and 8 bytes large: such accesses are atomic across PCIe. Read-modify-writes are not,
-// so there are none.
+// A ring of one CUDA context, written by the kernel in the order of `reserved` and read by the consumer. What is
+// written by both sides is naturally aligned and 8 bytes large: such accesses are atomic across PCIe.
+// Read-modify-writes are not, so there are none.
 struct Log {
   static constexpr uint64_t kCapacity = 1u << 16;  // 20 ms, an idle consumer's nap, at 3 values a microsecond
   uint64_t read;                                   // entries that may be written again; written by the consumer

@@ -39,8 +39,8 @@ struct ArrivedValue {
   bool is_unordered = false;  // the consumer was behind: it is not known which came before which
 };
 
-// Page-locked memory that the GPU can write. It is the process's own and never freed: kernels in graphs may write at any
-// time, and it stays readable when its CUDA context is gone. A forked child does not have it.
+// Page-locked memory that the GPU can write. It is the process's own and never freed: kernels in graphs may write at
+// any time, and it stays readable when its CUDA context is gone. A forked child does not have it.
 struct PinnedMemory {
   void* host = nullptr;
   uint64_t device = 0;
@@ -112,8 +112,8 @@ class ValueSlots {
   std::unordered_map<ValueTarget, uint32_t, TargetHash> slot_of_target_;
 
   // Consumer.
-  uint64_t next_ = 0;        // entry of the log
-  uint64_t overflowed_ = 0;  // as of the last look at the totals
+  uint64_t next_ = 0;                          // entry of the log
+  uint64_t overflowed_ = 0;                    // as of the last look at the totals
   std::unordered_map<uint32_t, Taken> taken_;  // of totals, by slot
 };
 

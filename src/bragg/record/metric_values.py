@@ -12,7 +12,11 @@ from bragg.record.core import core
 
 __all__ = ["MetricLabel", "parse_label", "record_metrics"]
 
-_LABEL = re.compile(r"\s*(?P<name>.*?)\s*(?:\((?P<unit>[^()]*)\))?\s*(?:\((?P<kind>inc|exc|pty)\))?\s*")
+_LABEL = re.compile(
+    r"\s*(?P<name>.*?)\s*"
+    r"(?:\((?P<unit>(?!(?:inc|exc|pty)\))[^()]*)\))?\s*"
+    r"(?:\((?P<kind>inc|exc|pty)\))?\s*"
+)
 _KINDS = {None: "inclusive", "inc": "inclusive", "exc": "exclusive", "pty": "property"}
 
 # What the core calls the dtypes of PyTorch, and those of the CUDA array interface without their byte order.
@@ -151,7 +155,7 @@ def _record(label: str, value: Any) -> None:
     """Add what is no plain float or int."""
     if hasattr(value, "data_ptr"):
         _record_tensor(label, value)
-    elif hasattr(value, "__cuda_array_interface__") and not _is_of(value, "jax"):
+    elif not _is_of(value, "jax") and hasattr(value, "__cuda_array_interface__"):
         _record_device_array(label, _array_of_interface(label, value))
     elif hasattr(value, "ndim") and hasattr(value, "tolist"):
         _check_dimensions(label, value.ndim)
@@ -162,9 +166,14 @@ def _record(label: str, value: Any) -> None:
 
 def _record_plain(label: str, value: Any) -> None:
     """Add a number or a sequence of numbers in the memory of Python."""
-    if not isinstance(value, Sequence) or isinstance(value, (str, bytes, bytearray)):
-        return _add_number(label, _number(label, value))
-    numbers = [_number(label, each) for each in value]
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
+        _add_vector(label, value)
+    else:
+        _add_number(label, _number(label, value))
+
+
+def _add_vector(label: str, values: Sequence[Any]) -> None:
+    numbers = [_number(label, each) for each in values]
     if not numbers:
         return
     metric = _id_of(label, is_float=any(isinstance(number, float) for number in numbers))
@@ -216,10 +225,11 @@ def _record_tensor(label: str, tensor: Any) -> None:
     _check_dimensions(label, tensor.dim())
     try:
         if tensor.is_cuda:
-            return _record_device_array(label, _array_of_tensor(label, tensor))
-        if tensor.device.type != "cpu":
-            raise UsageError(f"metric {label!r} cannot be read from a tensor on {tensor.device}", hint="Copy it to the CPU")
-        return _record_plain(label, tensor.tolist())
+            _record_device_array(label, _array_of_tensor(label, tensor))
+        elif tensor.device.type == "cpu":
+            _record_plain(label, tensor.tolist())
+        else:
+            raise UsageError(f"metric {label!r} cannot be read on {tensor.device}", hint="Copy it to the CPU first")
     except (RuntimeError, NotImplementedError) as error:  # sparse, fake and the like
         raise UsageError(f"metric {label!r}: {_first_line(error)}") from error
 

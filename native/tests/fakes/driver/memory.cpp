@@ -60,8 +60,8 @@ FAKE_CUDA(cuMemAlloc_v2)(cuda::DevicePointer* pointer, size_t size_bytes) {
   return driver_call(call_site("cuMemAlloc_v2"), [&](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
     if (size_bytes == 0) return cuda::Result::InvalidValue;
-    void* memory = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return cuda::Result::OutOfMemory;
     *pointer = reinterpret_cast<cuda::DevicePointer>(memory);
     const std::lock_guard lock(allocations().mutex);
