@@ -103,6 +103,14 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
   return result.slot;
 }
 
+int bragg_session_advance(int slot, const char* part_path, const char* meta_json, const char* end_meta_json,
+                          int* os_error, char* reason, uint32_t reason_size) {
+  const bragg::StartResult result = Recorder::instance().advance(slot, part_path, meta_json, end_meta_json);
+  *os_error = result.os_error;
+  copy_text(result.reason, reason, reason_size);
+  return result.slot;
+}
+
 void bragg_session_activate(int slot) { Recorder::instance().activate(slot); }
 void bragg_session_deactivate(int slot, int flush) { Recorder::instance().deactivate(slot, flush != 0); }
 void bragg_session_flush(int slot) { Recorder::instance().flush(slot); }

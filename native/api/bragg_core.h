@@ -27,6 +27,10 @@ BRAGG_EXPORT int bragg_session_start(const struct bragg_session_options* options
 BRAGG_EXPORT void bragg_session_activate(int slot);
 BRAGG_EXPORT void bragg_session_deactivate(int slot, int flush);
 BRAGG_EXPORT void bragg_session_flush(int slot);
+// The next phase, in a capture of its own; `end_meta_json` describes the end of the one before, which completes its
+// capture as soon as the records of its launches have come. Returns the session's new slot, or as the start does.
+BRAGG_EXPORT int bragg_session_advance(int slot, const char* part_path, const char* meta_json,
+                                       const char* end_meta_json, int* os_error, char* reason, uint32_t reason_size);
 BRAGG_EXPORT void bragg_session_stop(int slot, const char* meta_json);
 // Finish all sessions before this signal ends the process. Not zero: it will; zero: the program handles or ignores it.
 BRAGG_EXPORT int bragg_finish_on_signal(int number);

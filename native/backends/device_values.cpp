@@ -149,7 +149,7 @@ std::string add_here(ThreadContext& thread, MetricId metric, const Array& array,
   const MetricName name = MetricNames::instance().at(metric);
   const ValueTarget target{.shadow = nodes.shadow,
                            .python = nodes.python,
-                           .mask = recording_state.active.load(std::memory_order_relaxed),
+                           .mask = static_cast<uint16_t>(recording_state.active.load(std::memory_order_relaxed)),
                            .metric = metric,
                            .length = array.length,
                            .is_float = name.is_float,

@@ -21,7 +21,7 @@ namespace bragg {
 struct ValueTarget {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
-  SessionMask mask = 0;
+  uint16_t mask = 0;  // sessions that were active
   MetricId metric = 0;
   uint32_t length = 0;  // 0: a scalar
   bool is_float = true;

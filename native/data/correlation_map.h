@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "context/calling_context_tree.h"
+#include "context/recording_state.h"
 
 namespace bragg {
 
@@ -12,8 +13,9 @@ struct Launch {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
   StringId name = kNone;  // of the kernel, unless it goes by its symbol
-  uint16_t mask = 0;
-  bool keeps = false;  // more records with this id may come: graphs, copies
+  SessionMask mask = 0;   // slots, and above them their lines
+  bool keeps = false;     // more records with this id may come: graphs, copies
+  uint32_t records = 0;   // that came
 };
 
 // Threads: consumer only. Two generations bound the memory: launches that never have a record (stream capture, failed
@@ -64,6 +66,7 @@ class CorrelationMap {
       Slot& slot = slots[probe(correlation)];
       if (slot.correlation == 0 || slot.taken) return nullptr;
       slot.taken = !slot.launch.keeps;
+      ++slot.launch.records;
       return &slot.launch;
     }
     [[nodiscard]] size_t probe(uint32_t correlation) const {

@@ -79,6 +79,7 @@ class Recording {
   ~Recording() {
     if (slot_ >= 0) bragg_session_stop(slot_, "{}");
     std::filesystem::remove(path_);
+    for (const std::string& path : ended_) std::filesystem::remove(path);
   }
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -86,6 +87,14 @@ class Recording {
   void activate() const { bragg_session_activate(slot_); }
   void deactivate() const { bragg_session_deactivate(slot_, 0); }
   void flush() const { bragg_session_flush(slot_); }
+  void advance() {
+    ended_.push_back(path_ + std::to_string(ended_.size()));
+    std::filesystem::rename(path_, ended_.back());  // the writer keeps the file, under any name
+    int os_error = 0;
+    char reason[256] = "";
+    slot_ = bragg_session_advance(slot_, path_.c_str(), "{}", "{}", &os_error, reason, sizeof reason);
+    if (slot_ < 0) fail(__FILE__, __LINE__, reason);
+  }
 
   struct Value {
     uint64_t count = 0;
@@ -127,8 +136,20 @@ class Recording {
     const size_t at = json.find(std::string("\"").append(statistic).append("\":"));
     return at == std::string::npos ? ~0ull : std::strtoull(json.c_str() + json.find(':', at) + 1, nullptr, 10);
   }
+  // Of the phases that have ended, as their captures say.
+  [[nodiscard]] uint64_t count_of_ended(const std::string& statistic) const {
+    uint64_t sum = 0;
+    for (const std::string& path : ended_) {
+      std::ifstream file(path, std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+      const size_t at = bytes.rfind("\"" + statistic + "\":");
+      if (at != std::string::npos) sum += std::strtoull(bytes.c_str() + bytes.find(':', at) + 1, nullptr, 10);
+    }
+    return sum;
+  }
 
  private:
+  std::vector<std::string> ended_;
   std::string path_;
   int slot_ = -1;
 };

@@ -65,6 +65,23 @@ TEST(a_trace_keeps_up_with_threads_that_launch_at_once) {
   CHECK_EQ(recording.count("dropped_events"), 0);
 }
 
+TEST(phases_have_every_launch_once_while_threads_launch) {
+  Recording recording("phases");
+  const Recording other("beside");
+  const std::atomic<bool> never{false};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i) threads.emplace_back(launch_in_scope, "work", kLaunches, std::cref(never));
+  for (int phase = 0; phase < 100; ++phase) recording.advance();
+  for (auto& thread : threads) thread.join();
+  recording.flush();
+  for (const char* statistic : {"launches", "kernels", "scopes"}) {
+    CHECK_EQ(recording.count_of_ended(statistic) + recording.count(statistic), kThreads * kLaunches);
+    CHECK_EQ(other.count(statistic), kThreads * kLaunches);
+  }
+  CHECK_EQ(recording.count_of_ended("unattributed_records") + recording.count("unattributed_records"), 0);
+  CHECK_EQ(other.count("unattributed_records"), 0);
+}
+
 TEST(sessions_come_and_go_while_threads_launch) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;

@@ -48,6 +48,13 @@ class Session:
     def activate(self) -> None: ...
     def deactivate(self, flush: bool = True) -> None: ...
     def flush(self) -> None: ...
+    def advance(self, part_path: str, *, meta: str, end_meta: str) -> None:
+        """Record the next phase, into a capture of its own.
+
+        A kernel belongs to the phase it was launched in: the capture before ends when their records have come.
+        At most 15 wait for theirs; one more advance waits for the first of them.
+        """
+
     def stop(self, meta: str = "{}") -> None: ...
     def statistics(self) -> dict[str, Any]: ...
 
@@ -102,6 +109,31 @@ def name_kernel(function: int, name: str | None, symbol: str = "", attributes: S
 
 def expect_launch(function: int, name: str | None, values: Sequence[tuple[int, float]] = ()) -> None:
     """Say of this thread's next launch of `function` what it is called and which metric values its node gets."""
+
+class LaunchHook:
+    """What Triton calls before each launch. Of a launch that has metadata it takes the name and the numbers.
+
+    The functions that give the metadata run in the state `__proton_launch_metadata:<kernel>`.
+    """
+
+    def __init__(
+        self,
+        convert: Callable[[Any, Any], tuple[int, float] | None],
+        report: Callable[[Any, BaseException], object],
+        then: Callable[[Any], object] | None = None,
+    ) -> None:
+        """Make a hook.
+
+        Args:
+            convert: Metric and number of a key and its value; None: it is no metric.
+            report: Called with a function that gives metadata and what it raised.
+            then: The hook to call next. If it has a list `calls`, it is not called while that is empty.
+        """
+
+    def choose(self, wanted: Callable[[str], bool] | None, /) -> None:
+        """Ask only kernels whose name is wanted; None: all. The answers are kept."""
+
+    def __call__(self, metadata: Any, /) -> None: ...
 
 def finish_on_signal(number: int) -> bool:
     """Finish all sessions when a signal ends the process; False when the program handles or ignores the signal.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from json.decoder import scanstring
+from json.decoder import JSONDecoder
 from typing import Any
 
 __all__ = ["loads"]
 
 _TOKEN = re.compile(r'[ \t\n\r]*([][{},:"]|[^][{},:"\s]+|$)')
-_ENDS = {list: "]", dict: "}"}
+_DECODER = JSONDecoder()
 
 
 def loads(content: bytes) -> Any:
@@ -40,7 +40,7 @@ class _Reader:
             token = self._token()
             if token in ("[", "{"):
                 open_values.append([] if token == "[" else {})
-                if not self._is_next(_ENDS[type(open_values[-1])]):
+                if not self._is_next(_end(open_values[-1])):
                     if token == "{":
                         keys.append(self._key())
                     continue
@@ -53,7 +53,7 @@ class _Reader:
                     if isinstance(open_values[-1], dict):
                         keys.append(self._key())
                     break
-                self._expect(_ENDS[type(open_values[-1])])
+                self._expect(_end(open_values[-1]))
                 value = open_values.pop()
             else:
                 self._expect("")
@@ -76,8 +76,8 @@ class _Reader:
         return self._rest_of_text() if token == '"' else json.loads(token)
 
     def _rest_of_text(self) -> str:
-        text, self._at = scanstring(self._text, self._at, True)
-        return text
+        text, self._at = _DECODER.raw_decode(self._text, self._at - 1)
+        return str(text)
 
     def _is_next(self, wanted: str) -> bool:
         before = self._at
@@ -97,3 +97,7 @@ class _Reader:
             raise ValueError(f"a strange blank at character {self._at}")
         self._at = match.end()
         return match[1]
+
+
+def _end(container: Any) -> str:
+    return "}" if isinstance(container, dict) else "]"

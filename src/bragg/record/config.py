@@ -29,6 +29,7 @@ class RecordConfig:
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
         output: Name of the profile. `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles; else the new one is numbered.
+        as_proton: Let `import triton.profiler` give `bragg.proton` in the processes of a run.
 
     Raises:
         UsageError: A value is out of its range.
@@ -42,6 +43,7 @@ class RecordConfig:
     nvtx: bool | None = None
     output: str = "%s.bragg"
     force: bool = False
+    as_proton: bool = False
 
     def __post_init__(self) -> None:
         _check_choice("backend", self.backend, get_args(BackendName))
@@ -65,6 +67,8 @@ class RecordConfig:
             values[variables.SAMPLE_US] = str(self.sample_interval_us)
         if self.nvtx is not None:
             values[variables.NVTX] = str(int(self.nvtx))
+        if self.as_proton:
+            values[variables.AS_PROTON] = "1"
         return values
 
 

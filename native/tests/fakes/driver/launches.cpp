@@ -12,13 +12,13 @@ namespace {
 
 struct Functions {
   std::mutex mutex;
-  std::map<std::string, cuda::FunctionHandle, std::less<>> by_name;  // never removed: records point to the names
+  std::map<std::pair<cuda::Module, std::string>, cuda::FunctionHandle> by_name;  // never removed: records name them
 };
 
-cuda::Function function_named(const char* name) {
+cuda::Function function_named(cuda::Module module, const char* name) {
   static Functions& functions = *new Functions;
   const std::lock_guard lock(functions.mutex);
-  const auto [found, is_new] = functions.by_name.try_emplace(name);
+  const auto [found, is_new] = functions.by_name.try_emplace({module, name});
   if (is_new) found->second.name = name;
   return &found->second;
 }
@@ -93,9 +93,9 @@ FAKE_CUDA(cuModuleUnload)(cuda::Module module) {
   });
 }
 
-FAKE_CUDA(cuModuleGetFunction)(cuda::Function* function, cuda::Module, const char* name) {
+FAKE_CUDA(cuModuleGetFunction)(cuda::Function* function, cuda::Module module, const char* name) {
   return driver_call(call_site("cuModuleGetFunction"), [&](ApiCall&) {
-    *function = function_named(name);
+    *function = function_named(module, name);
     return cuda::Result::Success;
   });
 }
@@ -133,7 +133,7 @@ FAKE_CUDA(cuLaunchCooperativeKernel)(cuda::Function function, uint32_t grid_x, u
 
 // Control of the fake: how long a kernel runs from now on.
 BRAGG_FAKE_EXPORT void bragg_fake_set_kernel_ns(const char* name, uint64_t duration_ns) {
-  function_named(name)->duration_ns.store(duration_ns, std::memory_order_relaxed);
+  function_named(nullptr, name)->duration_ns.store(duration_ns, std::memory_order_relaxed);
 }
 
 // Launches a function `count` times, for callers to whom a call is slow. Returns the first result that is not Success.
