@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/cuda.h"
+#include "backends/device_values.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
 #include "data/json.h"
@@ -22,6 +23,8 @@ using bragg::Recorder;
 using bragg::ThreadContext;
 
 namespace {
+
+static_assert(BRAGG_BOOL == static_cast<int>(bragg::value_kernel::Dtype::Bool));
 
 void copy_text(const std::string& text, char* out, uint32_t size) {
   if (size == 0) return;
@@ -165,6 +168,14 @@ void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t le
   if (!bragg::recording()) return;
   ThreadContext& thread = ThreadContext::current();
   thread.measured([&] { thread.record_value(thread.innermost_entry(), metric, bits, index, length); });
+}
+
+int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride, void* stream,
+                           char* reason, uint32_t reason_size) {
+  const bragg::device_values::Array array{address, static_cast<bragg::value_kernel::Dtype>(dtype), length, stride};
+  const std::string refusal = bragg::device_values::add(metric, array, static_cast<bragg::cuda::Stream>(stream));
+  copy_text(refusal, reason, reason_size);
+  return refusal.empty() ? 0 : -1;
 }
 
 void bragg_name_kernel(const void* function, const char* name, const char* symbol, const char* const* attributes,

@@ -57,6 +57,26 @@ BRAGG_EXPORT uint32_t bragg_metric(const char* name, const char* unit, int kind,
 // double. `length` 0: a scalar, else element `index`.
 BRAGG_EXPORT void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length);
 
+// In the order in which the GPU side knows them.
+enum bragg_dtype {
+  BRAGG_F16,
+  BRAGG_BF16,
+  BRAGG_F32,
+  BRAGG_F64,
+  BRAGG_I8,
+  BRAGG_I16,
+  BRAGG_I32,
+  BRAGG_I64,
+  BRAGG_U8,
+  BRAGG_BOOL
+};
+
+// Numbers in GPU memory, at this thread's context: read by a kernel that is put on `stream` (a CUstream). It waits for
+// nothing, and the memory may be freed in the order of the stream. `length` as above; `stride` in elements. 0, or -1 and
+// the NUL-terminated `reason`.
+BRAGG_EXPORT int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride,
+                                        void* stream, char* reason, uint32_t reason_size);
+
 // Launches of a CUfunction are shown as `name` from now on, if its symbol is `symbol` or that is empty. `attributes`:
 // 2 * `attribute_count` texts, each a key and its value. `name` nullptr: forget it.
 BRAGG_EXPORT void bragg_name_kernel(const void* function, const char* name, const char* symbol,

@@ -119,6 +119,11 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   }
 }
 
+void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, SessionMask mask) noexcept {
+  note_context(thread, data.context);
+  thread.record({EventKind::OwnLaunch, 0, static_cast<uint16_t>(mask), data.correlation, kRootNode, kRootNode, 0, 0});
+}
+
 void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
   if (thread.open_launch.correlation != correlation) return;
   thread.open_launch.end_ns = now_ns();
@@ -133,6 +138,7 @@ void on_driver_call(void*, cupti::Domain domain, uint32_t cbid, const void* argu
   const auto& data = *static_cast<const cupti::CallbackData*>(argument);
   ThreadContext& thread = ThreadContext::current();
   if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
+  if (thread.launches_own_kernel) return note_own_launch(thread, data, mask);
   thread.measured([&] { note_launch(thread, data, cbid, mask); });
 }
 

@@ -13,6 +13,7 @@ namespace bragg {
 enum class EventKind : uint8_t {
   Launch,     // a driver call that will have device records with this correlation id
   LaunchEnd,  // its return; trace only
+  OwnLaunch,  // a Launch of a kernel of ours
   Scope,      // a scope or operator that ended: [start_ns, end_ns)
   Sample,     // a host sample: end_ns - start_ns is its weight
   Mark,       // a moment on this thread

@@ -75,6 +75,7 @@ class ThreadContext {
   void* last_device_context = nullptr;
   uint32_t last_device = kNone;
   ExpectedLaunch expected_launch;
+  bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
   Event open_launch{};              // trace: the driver call this thread is in
   std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "backends/cuda.h"
+#include "backends/device_values.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/kernel_names.h"
@@ -61,6 +62,17 @@ class ControlLock {
   std::mutex& mutex_;
   sigset_t before_{};
 };
+
+// A kernel of ours is no work of the program, also as a node of a graph.
+bool is_own(const DeviceEvent& event) {
+  return event.kind == DeviceEventKind::Kernel && event.name != nullptr &&
+         std::strcmp(event.name, value_kernel::kName) == 0;
+}
+
+void wait_for_devices() {
+  cuda_backend::flush(true);
+  device_values::wait();
+}
 
 // What of an event is a session's: a scope may have begun in an earlier phase.
 struct Span {
@@ -203,7 +215,7 @@ void Recorder::deactivate(int slot, bool flush) {
   const ControlLock control(control_mutex_);
   recording_state.active.fetch_and(~sessions_[static_cast<uint32_t>(slot)]->mask());
   if (flush) {
-    cuda_backend::flush(true);
+    wait_for_devices();
     const std::lock_guard work(work_mutex_);
     bring_all();
   }
@@ -214,7 +226,7 @@ void Recorder::update_collecting() { cuda_backend::set_collecting(recording_stat
 
 void Recorder::flush(int slot) {
   const ControlLock control(control_mutex_);
-  cuda_backend::flush(true);
+  wait_for_devices();
   const std::lock_guard work(work_mutex_);
   bring_all();
   for_sessions(1u << slot, [this](Session& session) { session.flush(tracks_, statistics_json(session)); });
@@ -224,7 +236,7 @@ void Recorder::stop(int slot, const std::string& meta_json) {
   const ControlLock control(control_mutex_);
   Session& session = *sessions_[static_cast<uint32_t>(slot)];
   recording_state.active.fetch_and(~session.mask());
-  cuda_backend::flush(true);
+  wait_for_devices();
   update_collecting();
   {
     const std::lock_guard work(work_mutex_);
@@ -348,7 +360,13 @@ void Recorder::finish_and_end_by(int number) {
 }
 
 void Recorder::step() {
-  cuda_backend::consume([this] { drain_rings(); }, [this](const DeviceEvent& event) { take_device_event(event); });
+  std::vector<ArrivedValue> arrived;
+  const auto before_records = [&] {
+    arrived = device_values::take_arrived();  // so that the launches of the graphs that read them are in the rings
+    drain_rings();
+  };
+  cuda_backend::consume(before_records, [this](const DeviceEvent& event) { take_device_event(event); });
+  for (const ArrivedValue& value : arrived) take_arrived_value(value);
   for_sessions(recording_state.trace.load(), [this](Session& session) {
     if (session.wants_flush()) session.flush(tracks_, statistics_json(session));
   });
@@ -374,9 +392,11 @@ void Recorder::drain_rings() {
 void Recorder::take_event(ThreadContext& thread, const Event& event) {
   const auto duration_ns = static_cast<uint64_t>(std::max<int64_t>(event.end_ns - event.start_ns, 0));
   switch (event.kind) {
-    case EventKind::Launch: {
+    case EventKind::Launch:
+    case EventKind::OwnLaunch: {
       Launch launch{event.shadow, event.python, static_cast<StringId>(event.start_ns - 1), 0, event.detail != 0};
       for_sessions(event.mask, [&](Session& session) {
+        session.counters.launches += event.kind == EventKind::Launch;
         session.note_launch(event.correlation, launch.keeps);
         launch.mask |= session.mask();
       });
@@ -432,6 +452,14 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   }
 }
 
+void Recorder::take_arrived_value(const ArrivedValue& value) {
+  const ValueTarget& target = value.target;
+  for_sessions(target.mask, [&](Session& session) {
+    session.counters.unordered_values += value.is_unordered ? value.count : 0;
+    session.add_value({session.node_of(target), target.metric, value.index, target.length}, value.bits, value.count);
+  });
+}
+
 void Recorder::take_device_event(const DeviceEvent& event) {
   const Launch* launch = launches_.take(event.correlation);
   if (launch == nullptr) {
@@ -464,8 +492,13 @@ void Recorder::take_record(Session& session, const Launch& launch, const DeviceE
     ++counters.bad_timestamps;
     return;
   }
-  const FrameId frame = device_frame(event, launch.name);
   const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
+  if (is_own(event)) {
+    ++counters.metric_kernels;
+    counters.metric_kernels_ns += duration_ns;
+    return;
+  }
+  const FrameId frame = device_frame(event, launch.name);
   const NodeId node = CallingContextTree::instance().child(session.node_of(launch), frame);
   session.activity.add(event);
   session.count(node, MetricGroup::Device, duration_ns, event.bytes);
@@ -559,6 +592,9 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("scopes", counters.scopes)
       .put("samples", counters.samples)
       .put("markers", counters.markers)
+      .put("metric_kernels", counters.metric_kernels)
+      .put("metric_kernels_ns", counters.metric_kernels_ns)
+      .put("unordered_values", counters.unordered_values)
       .put("unattributed_records", counters.unattributed)
       .put("late_records", counters.late)
       .put("bad_timestamps", counters.bad_timestamps)
@@ -586,6 +622,7 @@ void Recorder::prepare_fork() {
   work_mutex_.lock();
   ThreadRegistry::instance().lock_for_fork();
   CallingContextTree::instance().lock_for_fork();
+  device_values::lock_for_fork();
   KernelNames::instance().lock_for_fork();
   MetricNames::instance().lock_for_fork();
   FrameTable::instance().lock_for_fork();
@@ -595,6 +632,7 @@ void Recorder::after_fork_in_parent() {
   FrameTable::instance().unlock_after_fork();
   MetricNames::instance().unlock_after_fork();
   KernelNames::instance().unlock_after_fork();
+  device_values::unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();
   ThreadRegistry::instance().unlock_after_fork();
   work_mutex_.unlock();
@@ -614,6 +652,7 @@ void Recorder::after_fork_in_child() {
   consumer_signal.reset();
   ending_signal_.store(0);
   cuda_backend::after_fork_in_child();
+  device_values::after_fork_in_child();
   launches_.clear();
   tracks_.clear();
   range_track_ = kNone;

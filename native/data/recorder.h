@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/device_event.h"
+#include "backends/value_slots.h"
 #include "context/event_ring.h"
 #include "context/thread_context.h"
 #include "data/correlation_map.h"
@@ -62,6 +63,7 @@ class Recorder {
   void end_drained_phases();
   void drain_rings();
   void take_event(ThreadContext& thread, const Event& event);
+  void take_arrived_value(const ArrivedValue& value);
   void take_device_event(const DeviceEvent& event);
   void take_record(Session& session, const Launch& launch, const DeviceEvent& event);
   [[nodiscard]] FrameId device_frame(const DeviceEvent& event, StringId wanted);

@@ -101,7 +101,6 @@ void Session::count_kernel(const KernelConfig& config) {
 }
 
 void Session::note_launch(uint32_t correlation, bool keeps) {
-  ++counters.launches;
   ++pending_launches_;
   has_open_ended_ |= keeps;
   for (uint32_t* first : {&first_correlation_, &origin_correlation_})

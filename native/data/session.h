@@ -65,6 +65,9 @@ struct SessionCounters {
   uint64_t sets = 0;
   uint64_t scopes = 0;
   uint64_t samples = 0;
+  uint64_t metric_kernels = 0;  // kernels of ours that read metric values on the GPU
+  uint64_t metric_kernels_ns = 0;
+  uint64_t unordered_values = 0;  // read by them so fast that only their sum came
   uint64_t markers = 0;         // marks and ranges of the process
   uint64_t unattributed = 0;    // device records without a known launch
   uint64_t late = 0;            // device records of an earlier phase that had ended

@@ -79,6 +79,24 @@ def add_value(metric: int, value: float) -> None:
     """
 
 def add_vector(metric: int, values: Sequence[float]) -> None: ...
+def add_device_value(metric: int, pointer: int, dtype: str, length: int, stride: int, stream: int) -> None:
+    """Add numbers in GPU memory to a metric at this thread's context.
+
+    They are read on the GPU, when `stream` gets there, and counted later: nothing waits for the stream or the device.
+    Memory that is freed in the order of the stream, as caching allocators do, may be freed as soon as this returns. While
+    the stream is being captured into a graph, the numbers are read again, and counted, at each replay.
+
+    Args:
+        dtype: f16, bf16, f32, f64, i8, i16, i32, i64, u8 or bool.
+        length: Of a vector; 0 is a scalar.
+        stride: Between elements, in elements.
+        stream: A `CUstream` of the memory's device; 0 is the default stream.
+
+    Raises:
+        ValueError: The dtype is unknown.
+        RuntimeError: The reason why it cannot be read.
+    """
+
 def name_kernel(function: int, name: str | None, symbol: str = "", attributes: Sequence[tuple[str, str]] = ()) -> None:
     """From now on launches of a kernel are shown as `name`.
 

@@ -5,6 +5,7 @@
 
 #include "driver/owned.h"
 #include "driver/timeline.h"
+#include "driver/value_kernel.h"
 
 namespace bragg::fake {
 namespace {
@@ -59,6 +60,8 @@ cuda::Result launch(ApiCall& call, cuda::GraphExecHandle& exec, cuda::StreamHand
     const std::lock_guard queue(stream.mutex);
     for (const auto& node : exec.graph->nodes) spans.push_back(enqueue(stream, duration_ns(node->operation)));
   }
+  for (const auto& node : exec.graph->nodes)
+    if (is_value_kernel(node->operation)) read_values(node->operation.reading);
   if (tool == nullptr || spans.empty()) return cuda::Result::Success;
   for (size_t i = 0; i < spans.size(); ++i) {
     const cuda::GraphNodeHandle& node = *exec.graph->nodes[i];

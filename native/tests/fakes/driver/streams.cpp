@@ -1,6 +1,7 @@
 // Streams, their capture into graphs, and events.
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "driver/graphs.h"
 #include "driver/owned.h"
@@ -79,6 +80,23 @@ FAKE_CUDA(cuStreamWaitEvent)(cuda::Stream stream, cuda::Event event, uint32_t) {
   });
 }
 
+FAKE_CUDA(cuStreamGetCtx)(cuda::Stream stream, cuda::Context* context) {
+  return driver_call(call_site("cuStreamGetCtx"), [&](ApiCall& call) {
+    if (call.context == nullptr) return cuda::Result::InvalidContext;
+    *context = resolve(call.context, stream).context;
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuStreamGetCtx, CuStreamGetCtx);
+
+FAKE_CUDA(cuThreadExchangeStreamCaptureMode)(cuda::CaptureMode* mode) {
+  return driver_call(call_site("cuThreadExchangeStreamCaptureMode"), [&](ApiCall&) {
+    std::swap(*mode, capture_mode);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuThreadExchangeStreamCaptureMode, CuThreadExchangeStreamCaptureMode);
+
 FAKE_CUDA(cuStreamBeginCapture_v2)(cuda::Stream stream, uint32_t) {
   return driver_call(call_site("cuStreamBeginCapture_v2"), [&](ApiCall& call) {
     if (stream == nullptr) return cuda::Result::StreamCaptureUnsupported;  // the default stream cannot be captured
@@ -89,6 +107,7 @@ FAKE_CUDA(cuStreamBeginCapture_v2)(cuda::Stream stream, uint32_t) {
     cuda::GraphHandle* graph = create_graph(call.context);
     const std::lock_guard lock(stream->mutex);
     stream->capture = graph;
+    ++open_captures;
     return cuda::Result::Success;
   });
 }
@@ -102,19 +121,21 @@ FAKE_CUDA(cuStreamEndCapture)(cuda::Stream stream, cuda::Graph* graph) {
       *graph = stream->capture;
     }
     end_capture(*stream->context, *graph);
+    --open_captures;
     return cuda::Result::Success;
   });
 }
 
-FAKE_CUDA(cuStreamIsCapturing)(cuda::Stream stream, uint32_t* status) {
+FAKE_CUDA(cuStreamIsCapturing)(cuda::Stream stream, cuda::CaptureStatus* status) {
   return driver_call(call_site("cuStreamIsCapturing"), [&](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
     cuda::StreamHandle& queried = resolve(call.context, stream);
     const std::lock_guard lock(queried.mutex);
-    *status = queried.capture != nullptr ? 1 : 0;
+    *status = queried.capture != nullptr ? cuda::CaptureStatus::Active : cuda::CaptureStatus::None;
     return cuda::Result::Success;
   });
 }
+FAKE_CUDA_IS(cuStreamIsCapturing, CuStreamIsCapturing);
 
 FAKE_CUDA(cuEventCreate)(cuda::Event* event, uint32_t) {
   return driver_call(call_site("cuEventCreate"), [&](ApiCall&) {
