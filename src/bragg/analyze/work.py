@@ -33,7 +33,7 @@ NO_ROOF = "no_roof"
 _USUAL_WIDTH = 16
 _SEVERAL = "its kernels ran on devices with different peaks; give flops and bytes to the kernels"
 _NOWHERE = "no kernel below says which device it is about"
-_NEGATIVE = "flops or bytes are negative: they overflowed where they were counted"
+_UNUSABLE = "flops or bytes are negative or not finite where they were counted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,8 @@ def own_work(profile: Profile) -> Work:
     """
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
     total = _own(profile, "flops")
-    rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
+    with np.errstate(invalid="ignore"):  # infinite ones
+        rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
     by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.where(total > 0, rest, total)
     return Work(by_width, _own(profile, "bytes"))
 
@@ -145,8 +146,8 @@ def roof_parts_s(work: Work, devices: Devices) -> tuple[FloatArray, FloatArray]:
             compute[here] = np.sum([work.flops[width][here] / peak.flops_per_s[width] for width in WIDTHS], axis=0)
         if peak.bytes_per_s:
             memory[here] = work.bytes[here] / peak.bytes_per_s
-    negative = _is_negative(work)
-    compute[negative] = memory[negative] = np.nan
+    unusable = _is_unusable(work)
+    compute[unusable] = memory[unusable] = np.nan
     return compute, memory
 
 
@@ -175,9 +176,10 @@ def why_no_roof(profile: Profile) -> str:
     reasons = [peak.missing for peak in devices.peaks if peak.missing]
     for row, reason in ((-2, _SEVERAL), (-1, _NOWHERE)):
         reasons += [reason] if (has_work & (devices.of_node == row)).any() else []
-    return "; ".join([*reasons, *([_NEGATIVE] if _is_negative(work).any() else [])])
+    return "; ".join([*reasons, *([_UNUSABLE] if _is_unusable(work).any() else [])])
 
 
-def _is_negative(work: Work) -> BoolArray:
-    negative: BoolArray = np.min([*work.flops.values(), work.bytes], axis=0) < 0
-    return negative
+def _is_unusable(work: Work) -> BoolArray:
+    columns = np.stack([*work.flops.values(), work.bytes])
+    unusable: BoolArray = ((columns < 0) | ~np.isfinite(columns)).any(axis=0)
+    return unusable
