@@ -181,5 +181,5 @@ def why_no_roof(profile: Profile) -> str:
 
 def _is_unusable(work: Work) -> BoolArray:
     columns = np.stack([*work.flops.values(), work.bytes])
-    unusable: BoolArray = ((columns < 0) | ~np.isfinite(columns)).any(axis=0)
+    unusable: BoolArray = np.any((columns < 0) | ~np.isfinite(columns), axis=0)
     return unusable
