@@ -66,7 +66,7 @@ class Cuda(Backend):
 
     def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
         """Inherit the context of `backward` in PyTorch's threads, which launch kernels; share CUPTI; name kernels."""
-        asks = settings.get(variables.LAUNCH_METADATA) != "0"
+        asks = settings[variables.LAUNCH_METADATA] == "1"
         return [
             ("torch", torch.inherit_context),
             ("torch", torch.share_device_records),
