@@ -1,6 +1,8 @@
 """A profiler for GPU programs: where the time goes, along the whole call path.
 
 Importing this package has no effect: every public name is looked up, and its module loaded, at first use.
+
+PYTEST_DONT_REWRITE: pytest warns of a plugin's package that is loaded before it, as `bragg run` does.
 """
 
 from __future__ import annotations
