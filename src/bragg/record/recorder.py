@@ -17,7 +17,7 @@ from bragg.record.config import BackendName, Context, Data, RecordConfig
 from bragg.record.core import core
 from bragg.record.environment import claim_doors
 from bragg.record.notes import note
-from bragg.record.output import Finisher
+from bragg.record.output import Finisher, Loader
 from bragg.record.session import Session
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Options(TypedDict, total=False):
     sample_interval_us: int | None
     nvtx: bool | None
     launch_metadata: bool
+    rotate_s: float | None
+    rotate_keep: int | None
     force: bool
 
 
@@ -46,10 +48,12 @@ class Recorder:
 
     Args:
         finisher: Turns a capture into a profile.
+        loader: Reads a capture.
     """
 
-    def __init__(self, finisher: Finisher) -> None:
+    def __init__(self, finisher: Finisher, loader: Loader) -> None:
         self._finisher = finisher
+        self._loader = loader
         self._sessions: list[Session] = []
         atexit.register(self._stop_all)
 
@@ -127,7 +131,7 @@ class Recorder:
         late = "torch" in sys.modules and os.environ.get(variables.ITT_COLLECTOR) != core.library_path()
         for lost in claim_doors(os.environ, config, core.library_path()):
             warnings.warn(lost, RuntimeWarning, stacklevel=stacklevel)
-        session = Session(config, self._finisher)
+        session = Session(config, self._finisher, self._loader)
         if late and session.backend == "cpu":
             warnings.warn(
                 "PyTorch was imported before the recording started, so its operators are missing; use `bragg run`",
