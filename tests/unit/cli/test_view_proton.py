@@ -104,6 +104,13 @@ def test_difference_is_that_of_the_values_at_each_call_path(
     assert row[:3] == ["+40.00", "+4.000", "-25.00"]
 
 
+@pytest.mark.parametrize("flat", [[], ["--flat"]])
+def test_rows_below_a_value_are_left_out(bragg: Bragg, kernels: Path, flat: list[str]) -> None:
+    shown = values(bragg("view", kernels, *flat, "-m", "time/us", "--least", "20", "--json"), "time/us")
+    assert "relu" not in " ".join(shown)
+    assert min(shown.values()) >= 20
+
+
 def test_no_difference_is_said(bragg: Bragg, kernels: Path) -> None:
     outcome = bragg("view", "-diff", kernels, kernels)
     assert (outcome.exit_code, outcome.stdout.splitlines()[-1]) == (0, "gpu_time is the same everywhere")
