@@ -47,8 +47,7 @@ def _like(model: Metric, metric: Metric) -> Metric:
     """The numbers of a metric as values of another one."""
     if metric.unit != model.unit:
         raise UsageError(
-            f"metric {model.name.partition(':')[2]!r} is in {metric.unit or 'no unit'} before, "
-            f"in {model.unit or 'no unit'} after",
+            f"metric {model.name!r} is in {metric.unit or 'no unit'} before, in {model.unit or 'no unit'} after",
             hint="Compare recordings that measure it alike",
         )
     if metric.kind is model.kind:
