@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from bragg.errors import UsageError
@@ -57,12 +55,8 @@ def _like(model: Metric, metric: Metric) -> Metric:
 
 
 def _completed(own: dict[str, Metric], other: dict[str, Metric]) -> dict[str, Metric]:
-    """The metrics of one side, under their names, and empty ones for what only the other side has."""
-    found = {}
-    for name in dict.fromkeys([*own, *other]):
-        metric = own.get(name) or _empty(other[name])
-        found[name] = replace(metric, name=name)
-    return found
+    """The metrics of one side, and empty ones for what only the other side has."""
+    return {name: own.get(name) or _empty(other[name]) for name in dict.fromkeys([*own, *other])}
 
 
 def _empty(metric: Metric) -> Metric:

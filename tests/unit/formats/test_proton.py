@@ -49,6 +49,23 @@ def test_tree_of_kernels_has_the_same_sums_whatever_release_wrote_it(name: str) 
     assert "assumed_inclusive" not in profile.meta
 
 
+def test_tree_of_an_h200_has_the_sums_that_proton_s_viewer_shows() -> None:
+    profile = formats.load(FOLDER / "h200-3.6.hatchet")
+    profile.check()
+    assert (profile.total("gpu_time"), profile.total("gpu_count"), profile.total("bytes")) == (23_231, 11, 53_477_376)
+    time = inclusive(profile, "gpu_time")
+    assert {name: time[name] for name in ("forward", "mm", "side", "timed", "replay", "<captured_at>")} == {
+        "forward": 12_191,
+        "mm": 8_256,
+        "side": 2_208,
+        "timed": 2_240,
+        "replay": 4_960,
+        "<captured_at>": 4_960,
+    }
+    assert inclusive(profile, "lat") == {"forward": 3}
+    assert profile.total("tokens") == 128
+
+
 def test_kinds_places_and_devices_of_frames_are_told_by_names_and_metrics() -> None:
     frames = formats.load(FOLDER / "kernels-3.9.hatchet").tree.frames
     kinds, lines, devices = (column.tolist() for column in (frames.kind, frames.line, frames.device))

@@ -34,6 +34,15 @@ def test_documents_of_several_streams_are_one_timeline() -> None:
     ]
 
 
+def test_streams_of_an_h200_are_two_tracks() -> None:
+    profile = formats.load(FOLDER / "h200-3.6.chrome_trace")
+    profile.check()
+    assert [profile.tracks.label(track) for track in range(2)] == ["GPU stream 7", "GPU stream 21"]
+    assert (profile.total("gpu_time"), profile.total("gpu_count")) == (16_928, 7)
+    first = slices(profile)[0]
+    assert (first[0], first[2], first[3]) == ("GPU stream 7", 0, 1344)
+
+
 def test_scopes_ranges_of_graphs_and_kernels_have_lanes_of_their_own() -> None:
     profile = formats.load(FOLDER / "kernels-3.9.chrome_trace")
     profile.check()
