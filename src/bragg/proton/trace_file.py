@@ -83,10 +83,11 @@ class _Trace:
         call_stack = cache(self._call_stack)
         slices = self._profile.slices
         on_gpu = self._profile.tracks.kind[slices.track] == TrackKind.GPU_STREAM
-        columns = (slices.start_ns, slices.duration_ns, slices.node, slices.track, on_gpu)
-        for start_ns, duration_ns, node, track, is_gpu in zip(*(column.tolist() for column in columns), strict=True):
+        is_launch = ~on_gpu & (slices.correlation != 0)
+        columns = (slices.start_ns, slices.duration_ns, slices.node, slices.track, is_launch)
+        for start_ns, duration_ns, node, track, is_call in zip(*(column.tolist() for column in columns), strict=True):
             kind = FrameKind(int(self._kinds[node]))
-            if (kind is FrameKind.KERNEL) != is_gpu or kind not in _CATEGORIES or only not in (None, kind):
+            if is_call or kind not in _CATEGORIES or only not in (None, kind):
                 continue
             stack = call_stack(node)
             yield {

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import bragg
 from bragg.formats.hatchet import to_tree
-from bragg.model import CallTree, DurationTable, FrameKind, KernelTable, Metric, MetricKind, Profile
+from bragg.model import CallTree, DurationTable, FrameKind, FrameTable, KernelTable, Metric, MetricKind, Profile
 from bragg.model.kernel_name import base_name
 from bragg.model.regroup import regroup
 from bragg.proton.metric_values import TEXT_UNIT, text_of, written_name
 
 __all__ = ["CAPTURED_BEFORE", "has_texts", "proton_tree", "proton_view"]
 
+_PACKAGE = Path(bragg.__file__).parent
+_OWN_CODE = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("proton", "record"))
 CAPTURED_BEFORE = "<captured before recording>"
 _SHOWN_KINDS = (FrameKind.ROOT, FrameKind.SCOPE, FrameKind.STATE, FrameKind.PYTHON, FrameKind.KERNEL)
 # Proton has nothing like them.
@@ -52,12 +57,19 @@ def proton_view(profile: Profile) -> Profile:
     """
     tree = _renamed(profile.tree)
     kind = tree.kind
-    before = np.array([name == CAPTURED_BEFORE for name in tree.frames.name], np.bool_)[tree.frame]
-    folded = ~np.isin(kind, (*_SHOWN_KINDS, *_DROPPED_KINDS)) | before
+    ours = np.array([_is_ours(tree.frames, frame) for frame in range(len(tree.frames))], np.bool_)[tree.frame]
+    folded = ~np.isin(kind, (*_SHOWN_KINDS, *_DROPPED_KINDS)) | ours
     moved = regroup(tree, folded=folded, dropped=np.isin(kind, _DROPPED_KINDS))
     renamed = replace(profile, tree=tree, kernels=KernelTable.empty(), durations=DurationTable.empty())
     viewed = moved.apply(renamed)
     return replace(viewed, metrics=_metrics(viewed))
+
+
+def _is_ours(frames: FrameTable, frame: int) -> bool:
+    """Whether a frame is a label or a function of bragg's, which Proton has none of."""
+    if frames.kind[frame] == FrameKind.PYTHON:
+        return frames.file[frame].startswith(_OWN_CODE)
+    return frames.kind[frame] == FrameKind.STATE and frames.name[frame] == CAPTURED_BEFORE
 
 
 def _renamed(tree: CallTree) -> CallTree:
