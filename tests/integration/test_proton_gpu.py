@@ -152,7 +152,7 @@ def events(done: ProtonRun, **wanted: object) -> list[dict[str, Any]]:
 
 TRACE = """
 from bragg.proton import trace_file
-trace_file._ONLY_KERNELS = {only_kernels}
+trace_file.TRACE_OF_KERNELS_ALONE = {only_kernels}
 proton.start("x", data="trace")
 gpu.set_kernel_ns("k", 5000)
 with proton.scope("a"): gpu.launch("k", gpu.stream())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import fake_cuda
-from tests.support.proton_runs import ProtonRun, outline, run_program
+from tests.support.proton_runs import METADATA_STATE, ProtonRun, outline, run_program
 
 pytest.importorskip("triton")
 
@@ -118,7 +118,7 @@ proton.finalize()
     assert outline(done.tree()) == [
         "ROOT count=0",
         "  a",
-        "    __proton_launch_metadata:add",
+        f"    {METADATA_STATE.format('add')}",
         "      reduce count=1",
         "    named count=1",
     ], done.errors

@@ -13,7 +13,7 @@ from typing import Any
 
 from bragg.formats.files import new_file
 from bragg.model import FrameKind, Profile, TrackKind
-from bragg.proton.upstream import VERSION
+from bragg.proton.upstream import TRACE_OF_KERNELS_ALONE
 from bragg.proton.view import proton_view
 
 __all__ = ["write_trace"]
@@ -22,8 +22,6 @@ __all__ = ["write_trace"]
 _FIRST_STREAM_LANE = 200_000
 _LANES_PER_DEVICE = 100_000
 _CATEGORIES = {FrameKind.SCOPE: "scope", FrameKind.KERNEL: "kernel"}
-# Before 3.7 a trace was a list of kernels.
-_ONLY_KERNELS = VERSION < (3, 7)
 
 
 def write_trace(profile: Profile | None, path: Path) -> None:
@@ -60,7 +58,7 @@ class _Trace:
         self.base_ns = int(profile.slices.start_ns.min())
 
     def events(self) -> Iterator[dict[str, Any]]:
-        if _ONLY_KERNELS:
+        if TRACE_OF_KERNELS_ALONE:
             yield from self._slices(only=FrameKind.KERNEL)
             return
         yield from self._lanes()

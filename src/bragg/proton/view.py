@@ -15,12 +15,14 @@ from bragg.model import CallTree, DurationTable, FrameKind, FrameTable, KernelTa
 from bragg.model.kernel_name import base_name
 from bragg.model.regroup import regroup
 from bragg.proton.metric_values import TEXT_UNIT, text_of, written_name
+from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
+from bragg.proton.upstream import ONE_METADATA_STATE
 
 __all__ = ["CAPTURED_BEFORE", "has_texts", "proton_tree", "proton_view"]
 
 _PACKAGE = Path(bragg.__file__).parent
 _OWN_CODE = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("proton", "record"))
-CAPTURED_BEFORE = "<captured before recording>"
+CAPTURED_BEFORE = "<captured before recording>"  # The core's label of the kernels of such graphs.
 _SHOWN_KINDS = (FrameKind.ROOT, FrameKind.SCOPE, FrameKind.STATE, FrameKind.PYTHON, FrameKind.KERNEL)
 # Proton has nothing like them.
 _DROPPED_KINDS = (FrameKind.MEMORY, FrameKind.MARKER)
@@ -73,14 +75,21 @@ def _is_ours(frames: FrameTable, frame: int) -> bool:
 
 
 def _renamed(tree: CallTree) -> CallTree:
-    """The tree with each kernel under its base name; the specializations of one kernel share a frame."""
+    """The tree with Proton's names: all specializations of a kernel have one, and share a frame."""
     frames = tree.frames
-    is_kernel = (frames.kind == FrameKind.KERNEL).tolist()
-    names = [base_name(name) if known else name for name, known in zip(frames.name, is_kernel, strict=True)]
+    names = [_proton_name(FrameKind(kind), name) for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)]
     rows = zip(frames.kind.tolist(), names, frames.file, frames.line.tolist(), frames.device.tolist(), strict=True)
     first: dict[tuple[Any, ...], int] = {}
     representative = np.array([first.setdefault(row, number) for number, row in enumerate(rows)], np.int32)
     return CallTree(tree.parent, representative[tree.frame], frames.replace(name=names))
+
+
+def _proton_name(kind: FrameKind, name: str) -> str:
+    if kind is FrameKind.KERNEL:
+        return base_name(name)
+    if kind is FrameKind.STATE and ONE_METADATA_STATE and name.startswith(COMPUTE_METADATA_SCOPE_PREFIX):
+        return COMPUTE_METADATA_SCOPE_NAME
+    return name
 
 
 def _metrics(profile: Profile) -> dict[str, Metric]:
