@@ -12,6 +12,7 @@ namespace bragg {
 
 enum class EventKind : uint8_t {
   Launch,     // a driver call that will have device records with this correlation id
+  Captured,   // it has none: it became a node of a graph
   LaunchEnd,  // its return; trace only
   Scope,      // a scope or operator that ended: [start_ns, end_ns)
   Sample,     // a host sample: end_ns - start_ns is its weight
@@ -28,7 +29,8 @@ struct Event {
   NodeId shadow;
   NodeId python;
   int64_t start_ns;  // Launch: 1 + the kernel's name, 0 if it goes by its symbol; Value: the bits of the value
-  int64_t end_ns;    // Value: element of a vector << 32 | its length, which is 0 for a scalar
+  int64_t end_ns;    // Launch: the version of the graph, 0 if it is none or unknown; Value: element of a vector << 32 |
+                     // its length, which is 0 for a scalar
 };
 static_assert(sizeof(Event) == 32);
 static_assert(kMaxSessions <= 16);

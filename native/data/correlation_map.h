@@ -12,6 +12,7 @@ struct Launch {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
   StringId name = kNone;  // of the kernel, unless it goes by its symbol
+  uint32_t graph = 0;     // GraphVersionId of a graph launch; 0: no graph, or one that is not known
   uint16_t mask = 0;
   bool keeps = false;  // more records with this id may come: graphs, copies
 };

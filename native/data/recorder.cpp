@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -57,6 +58,25 @@ class ControlLock {
   std::mutex& mutex_;
   sigset_t before_{};
 };
+
+void tell_of_unknown_captures() {
+  static bool told = false;
+  if (std::exchange(told, true)) return;
+  std::fputs("bragg: a CUDA graph was captured before recording; its kernels are shown under their launch\n", stderr);
+}
+
+uint64_t& counter_of(SessionCounters& counters, DeviceEventKind kind) {
+  switch (kind) {
+    case DeviceEventKind::Kernel:
+      return counters.kernels;
+    case DeviceEventKind::Copy:
+      return counters.copies;
+    case DeviceEventKind::Set:
+      return counters.sets;
+    default:
+      return counters.graphs;
+  }
+}
 
 bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
 
@@ -134,6 +154,7 @@ void Recorder::flush(int slot) {
   cuda_backend::flush(true);
   const std::lock_guard work(work_mutex_);
   step();
+  add_graph_values();
   for_sessions(1u << slot, [this](Session& session) { session.flush(tracks_, statistics_json(session)); });
 }
 
@@ -146,6 +167,7 @@ void Recorder::stop(int slot, const std::string& meta_json) {
   {
     const std::lock_guard work(work_mutex_);
     step();
+    add_graph_values();
     for_sessions(bit, [&](Session& session) { session.finish(tracks_, statistics_json(session), meta_json); });
     sessions_[static_cast<uint32_t>(slot)].reset();
   }
@@ -160,6 +182,7 @@ void Recorder::finish_consumer() {
   consumer_->join();
   consumer_.reset();
   launches_.clear();
+  captured_paths_.clear();
 }
 
 std::string Recorder::statistics(int slot) {
@@ -200,6 +223,10 @@ void Recorder::consumer_loop() {
     }
     const std::lock_guard work(work_mutex_);
     flush_due_sessions();
+    if (flush_device) {
+      add_graph_values();
+      captured_paths_.trim(now_ns());
+    }
   }
   if (const int number = ending_signal_.load()) finish_and_end_by(number);
 }
@@ -236,6 +263,7 @@ void Recorder::finish_and_end_by(int number) {
   {
     const std::lock_guard work(work_mutex_);
     step();
+    add_graph_values();
     for_sessions(recording_state.existing.load(),
                  [this](Session& session) { session.finish(tracks_, statistics_json(session), "{}"); });
   }
@@ -268,8 +296,12 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   switch (event.kind) {
     case EventKind::Launch:
       for_sessions(event.mask, [&](Session& session) { session.note_launch(event.correlation); });
-      launches_.insert(event.correlation, {event.shadow, event.python, static_cast<StringId>(event.start_ns - 1),
-                                           event.mask, event.detail != 0});
+      take_launch({event.shadow, event.python, static_cast<StringId>(event.start_ns - 1),
+                   static_cast<GraphVersionId>(event.end_ns), event.mask, event.detail != 0},
+                  event.correlation);
+      return;
+    case EventKind::Captured:
+      for_sessions(event.mask, [](Session& session) { --session.counters.launches; });
       return;
     case EventKind::LaunchEnd: {
       const FrameId api = FrameTable::instance().intern(FrameKind::GpuApi, cuda_backend::api_name(event.detail));
@@ -316,11 +348,33 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   }
 }
 
+void Recorder::take_launch(const Launch& launch, uint32_t correlation) {
+  launches_.insert(correlation, launch);
+  if (launch.graph != 0) captured_paths_.note_launch(launch);
+}
+
+// Records of conditional graphs have no correlation id.
+const Launch* Recorder::launch_of(const DeviceEvent& event) {
+  const Launch* launch = launches_.take(event.correlation);
+  return launch == nullptr && event.graph_node != 0 ? captured_paths_.launch_of(event.graph) : launch;
+}
+
+// nullptr: it ran for no graph, or it is a whole graph.
+CapturedPlace* Recorder::captured_place_of(const Launch& launch, const DeviceEvent& event) {
+  if (event.graph_node == 0) return nullptr;
+  CapturedPlace& place =
+      captured_paths_.place_of(launch, event, [&](StringId name) { return device_frame(event, name); });
+  if (place.captured == nullptr) tell_of_unknown_captures();
+  return &place;
+}
+
 void Recorder::take_device_event(const DeviceEvent& event) {
-  const Launch* known = launches_.take(event.correlation);
+  const Launch* known = launch_of(event);
+  if (known == nullptr && event.kind == DeviceEventKind::Graph) return;  // launched while nothing recorded
   const Launch launch =
       known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.existing.load())};
-  const FrameId frame = device_frame(event, launch.name);
+  CapturedPlace* const captured = captured_place_of(launch, event);
+  const FrameId frame = captured != nullptr ? captured->frame : device_frame(event, launch.name);
   const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
   for_sessions(launch.mask, [&](Session& session) {
     SessionCounters& counters = session.counters;
@@ -332,23 +386,36 @@ void Recorder::take_device_event(const DeviceEvent& event) {
       ++counters.bad_timestamps;
       return;
     }
-    const NodeId parent = session.node_of(launch);
-    const NodeId node = CallingContextTree::instance().child(parent, frame);
+    const NodeId node = captured != nullptr
+                            ? captured_paths_.node_of(*captured, launch, session.options().python_context)
+                            : CallingContextTree::instance().child(session.node_of(launch), frame);
     session.activity.add(event);
     session.count(node, MetricGroup::Device, duration_ns, event.bytes);
     if (session.options().trace)
       session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
-    if (event.kind == DeviceEventKind::Kernel) {
-      session.count_kernel(config_of(event, frame));
+    if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config_of(event, frame));
+    if (event.kind == DeviceEventKind::Kernel || event.kind == DeviceEventKind::Graph)
       session.count_duration(frame, event);
-    }
-    ++(event.kind == DeviceEventKind::Kernel ? counters.kernels
-       : event.kind == DeviceEventKind::Copy ? counters.copies
-                                             : counters.sets);
+    if (captured != nullptr && captured->captured == nullptr) ++counters.unknown_captures;
+    ++counter_of(counters, event.kind);
   });
 }
 
+// What was recorded while graphs were captured, as often as they were launched since. Before sessions are written.
+void Recorder::add_graph_values() {
+  for (const ReplayedValues& replayed : captured_paths_.take_values())
+    for_sessions(replayed.launch.mask, [&](Session& session) {
+      for (const CapturedValue& value : replayed.graph->values) {
+        const NodeId node = captured_below(session.node_of(replayed.launch), session.node_of(value.nodes));
+        session.repeat_value({node, value.metric, value.index, value.length}, value.bits, replayed.count);
+      }
+    });
+}
+
 FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
+  if (event.kind == DeviceEventKind::Graph)
+    return FrameTable::instance().intern(FrameKind::Kernel, "<cuda graph " + std::to_string(event.graph) + ">",
+                                         event.device);
   if (event.kind != DeviceEventKind::Kernel)
     return FrameTable::instance().intern(FrameKind::Memory, operation_name(event), event.device);
   const char* name = event.name != nullptr ? event.name : "(unnamed kernel)";
@@ -402,6 +469,7 @@ void Recorder::flush_due_sessions() {
   for (uint32_t slot = 0; slot < kMaxSessions; ++slot) {
     if (sessions_[slot] == nullptr || now < next_flush_ns_[slot]) continue;
     Session& session = *sessions_[slot];
+    add_graph_values();
     session.flush(tracks_, statistics_json(session));
     next_flush_ns_[slot] = now + int64_t{session.options().flush_interval_ms} * 1'000'000;
   }
@@ -427,7 +495,9 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("scopes", counters.scopes)
       .put("samples", counters.samples)
       .put("markers", counters.markers)
+      .put("graphs", counters.graphs)
       .put("unattributed_records", counters.unattributed)
+      .put("unknown_captures", counters.unknown_captures)
       .put("bad_timestamps", counters.bad_timestamps)
       .put("dropped_events", totals.dropped_events - session.dropped_events_before)
       .put("refused_nodes", CallingContextTree::instance().refused())
@@ -451,6 +521,8 @@ void Recorder::prepare_fork() {
   work_mutex_.lock();
   ThreadRegistry::instance().lock_for_fork();
   CallingContextTree::instance().lock_for_fork();
+  GraphRegistry::instance().lock_for_fork();
+  StreamCaptures::instance().lock_for_fork();
   KernelNames::instance().lock_for_fork();
   MetricNames::instance().lock_for_fork();
   FrameTable::instance().lock_for_fork();
@@ -460,6 +532,8 @@ void Recorder::after_fork_in_parent() {
   FrameTable::instance().unlock_after_fork();
   MetricNames::instance().unlock_after_fork();
   KernelNames::instance().unlock_after_fork();
+  StreamCaptures::instance().unlock_after_fork();
+  GraphRegistry::instance().unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();
   ThreadRegistry::instance().unlock_after_fork();
   work_mutex_.unlock();
@@ -479,11 +553,14 @@ void Recorder::after_fork_in_child() {
   ending_signal_.store(0);
   cuda_backend::after_fork_in_child();
   launches_.clear();
+  captured_paths_.clear();
   tracks_.clear();
   range_track_ = kNone;
   stream_tracks_.clear();
   ThreadRegistry::instance().keep_only(ThreadContext::current_if_any());
   after_fork_in_parent();
+  GraphRegistry::instance().clear();
+  StreamCaptures::instance().clear();
 }
 
 }  // namespace bragg

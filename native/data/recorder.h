@@ -15,6 +15,7 @@
 #include "backends/device_event.h"
 #include "context/event_ring.h"
 #include "context/thread_context.h"
+#include "data/captured_paths.h"
 #include "data/correlation_map.h"
 #include "data/session.h"
 
@@ -57,8 +58,12 @@ class Recorder {
   void step();  // work lock held
   void drain_rings();
   void take_event(ThreadContext& thread, const Event& event);
+  void take_launch(const Launch& launch, uint32_t correlation);
   void take_device_event(const DeviceEvent& event);
   [[nodiscard]] FrameId device_frame(const DeviceEvent& event, StringId wanted);
+  [[nodiscard]] const Launch* launch_of(const DeviceEvent& event);
+  [[nodiscard]] CapturedPlace* captured_place_of(const Launch& launch, const DeviceEvent& event);
+  void add_graph_values();
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);
   [[nodiscard]] uint32_t range_track();
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
@@ -84,6 +89,7 @@ class Recorder {
 
   // Consumer side.
   CorrelationMap launches_;
+  CapturedPaths captured_paths_;
   std::vector<Track> tracks_;
   uint32_t range_track_ = kNone;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;

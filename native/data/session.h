@@ -60,11 +60,13 @@ struct SessionCounters {
   uint64_t kernels = 0;
   uint64_t copies = 0;
   uint64_t sets = 0;
+  uint64_t graphs = 0;  // whole graphs, at graph level
   uint64_t scopes = 0;
   uint64_t samples = 0;
-  uint64_t markers = 0;         // marks and ranges of the process
-  uint64_t unattributed = 0;    // device records without a known launch
-  uint64_t bad_timestamps = 0;  // device records with no or a reversed interval: counted, not timed
+  uint64_t markers = 0;           // marks and ranges of the process
+  uint64_t unattributed = 0;      // device records without a known launch
+  uint64_t unknown_captures = 0;  // device records of graph nodes that are not known where they were captured
+  uint64_t bad_timestamps = 0;    // device records with no or a reversed interval: counted, not timed
 };
 
 // When each device worked: the union of the intervals, so what runs side by side on several streams counts once.
@@ -115,6 +117,7 @@ class Session {
     durations_.add(kernel, static_cast<uint64_t>(event.end_ns - event.start_ns), event.start_ns);
   }
   void add_value(const ValueKey& key, uint64_t bits, uint64_t count = 1) { values_.add(key, bits, count); }
+  void repeat_value(const ValueKey& key, uint64_t bits, uint64_t count) { values_.add_repeated(key, bits, count); }
   void keep(const Slice& slice) { slices_.push_back(slice); }  // trace only
   [[nodiscard]] bool wants_flush() const { return slices_.size() >= kSlicesPerChunk; }
   void count_kernel(const KernelConfig& config);

@@ -38,6 +38,9 @@ enum class Result : uint32_t {
   SystemDriverMismatch = 803,
   CompatNotSupportedOnDevice = 804,
   StreamCaptureUnsupported = 900,
+  StreamCaptureInvalidated = 901,
+  StreamCaptureWrongThread = 908,
+  GraphExecUpdateFailure = 910,
   Unknown = 999,
 };
 
@@ -60,6 +63,7 @@ enum class GraphNodeType : uint32_t {
   Host = 3,
   Graph = 4,
   Empty = 5,
+  Conditional = 13,
 };
 
 // Function types: dlsym gives `CuInit*`. Each is named after its symbol; a suffix (_v2) stays in the symbol only.
