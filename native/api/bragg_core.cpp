@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/cuda.h"
+#include "backends/device_values.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
 #include "data/json.h"
@@ -22,6 +23,8 @@ using bragg::Recorder;
 using bragg::ThreadContext;
 
 namespace {
+
+static_assert(BRAGG_BOOL == static_cast<int>(bragg::value_kernel::Dtype::Bool));
 
 void copy_text(const std::string& text, char* out, uint32_t size) {
   if (size == 0) return;
@@ -100,6 +103,14 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
   return result.slot;
 }
 
+int bragg_session_advance(int slot, const char* part_path, const char* meta_json, const char* end_meta_json,
+                          int* os_error, char* reason, uint32_t reason_size) {
+  const bragg::StartResult result = Recorder::instance().advance(slot, part_path, meta_json, end_meta_json);
+  *os_error = result.os_error;
+  copy_text(result.reason, reason, reason_size);
+  return result.slot;
+}
+
 void bragg_session_activate(int slot) { Recorder::instance().activate(slot); }
 void bragg_session_deactivate(int slot, int flush) { Recorder::instance().deactivate(slot, flush != 0); }
 void bragg_session_flush(int slot) { Recorder::instance().flush(slot); }
@@ -142,9 +153,11 @@ void bragg_sample(int64_t weight_ns) {
       state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
-  const bragg::ContextNodes nodes = thread.here();
-  thread.record(
-      {bragg::EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, weight_ns});
+  thread.measured([&] {
+    const bragg::ContextNodes nodes = thread.here();
+    thread.record(
+        {bragg::EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, weight_ns});
+  });
 }
 
 uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float) {
@@ -154,7 +167,15 @@ uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float
 void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length) {
   if (!bragg::recording()) return;
   ThreadContext& thread = ThreadContext::current();
-  thread.record_value(thread.here(), metric, bits, index, length);
+  thread.measured([&] { thread.record_value(thread.innermost_entry(), metric, bits, index, length); });
+}
+
+int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride, void* stream,
+                           char* reason, uint32_t reason_size) {
+  const bragg::device_values::Array array{address, static_cast<bragg::value_kernel::Dtype>(dtype), length, stride};
+  const std::string refusal = bragg::device_values::add(metric, array, static_cast<bragg::cuda::Stream>(stream));
+  copy_text(refusal, reason, reason_size);
+  return refusal.empty() ? 0 : -1;
 }
 
 void bragg_name_kernel(const void* function, const char* name, const char* symbol, const char* const* attributes,

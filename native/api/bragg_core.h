@@ -27,6 +27,10 @@ BRAGG_EXPORT int bragg_session_start(const struct bragg_session_options* options
 BRAGG_EXPORT void bragg_session_activate(int slot);
 BRAGG_EXPORT void bragg_session_deactivate(int slot, int flush);
 BRAGG_EXPORT void bragg_session_flush(int slot);
+// The next phase, in a capture of its own; `end_meta_json` describes the end of the one before, which completes its
+// capture as soon as the records of its launches have come. Returns the session's new slot, or as the start does.
+BRAGG_EXPORT int bragg_session_advance(int slot, const char* part_path, const char* meta_json,
+                                       const char* end_meta_json, int* os_error, char* reason, uint32_t reason_size);
 BRAGG_EXPORT void bragg_session_stop(int slot, const char* meta_json);
 // Finish all sessions before this signal ends the process. Not zero: it will; zero: the program handles or ignores it.
 BRAGG_EXPORT int bragg_finish_on_signal(int number);
@@ -49,8 +53,29 @@ enum bragg_metric_kind { BRAGG_INCLUSIVE = 0, BRAGG_EXCLUSIVE = 1, BRAGG_PROPERT
 
 // The id of a metric, or 0xFFFFFFFF: the name has another unit, kind (enum bragg_metric_kind) or type already.
 BRAGG_EXPORT uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float);
-// One value at this thread's context. `bits`: of an int64 or a double. `length` 0: a scalar, else element `index`.
+// One value at this thread's innermost open scope, operator or state, else where it is. `bits`: of an int64 or a
+// double. `length` 0: a scalar, else element `index`.
 BRAGG_EXPORT void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length);
+
+// In the order in which the GPU side knows them.
+enum bragg_dtype {
+  BRAGG_F16,
+  BRAGG_BF16,
+  BRAGG_F32,
+  BRAGG_F64,
+  BRAGG_I8,
+  BRAGG_I16,
+  BRAGG_I32,
+  BRAGG_I64,
+  BRAGG_U8,
+  BRAGG_BOOL
+};
+
+// Numbers in GPU memory, at this thread's context: read by a kernel that is put on `stream` (a CUstream). It waits for
+// nothing, and the memory may be freed in the order of the stream. `length` as above; `stride` in elements. 0, or -1 and
+// the NUL-terminated `reason`.
+BRAGG_EXPORT int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride,
+                                        void* stream, char* reason, uint32_t reason_size);
 
 // Launches of a CUfunction are shown as `name` from now on, if its symbol is `symbol` or that is empty. `attributes`:
 // 2 * `attribute_count` texts, each a key and its value. `name` nullptr: forget it.

@@ -145,6 +145,14 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   }
 }
 
+void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, SessionMask mask) noexcept {
+  note_context(thread, data.context);
+  thread.open_call.correlation = data.correlation;
+  thread.open_call.mask = static_cast<uint16_t>(mask);
+  thread.open_call.kernel = kNone;
+  thread.record({EventKind::OwnLaunch, 0, static_cast<uint16_t>(mask), data.correlation, kRootNode, kRootNode, 0, 0});
+}
+
 void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
   thread.open_call.correlation = 0;
   for (const CapturedValue& value : thread.open_call.values)  // it was not captured
@@ -160,7 +168,9 @@ void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   ThreadContext& thread = ThreadContext::current();
   if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
-  if (mask != 0) thread.measured([&] { note_launch(thread, data, cbid, mask); });
+  if (mask == 0) return;
+  if (thread.launches_own_kernel) return note_own_launch(thread, data, mask);
+  thread.measured([&] { note_launch(thread, data, cbid, mask); });
 }
 
 void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argument) {

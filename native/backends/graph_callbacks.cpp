@@ -49,13 +49,17 @@ void on_node_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
   if (building().is_instantiating) return;  // the clones tell
   ThreadContext& thread = ThreadContext::current();
   OpenCall& call = thread.open_call;
+  CapturedNode node{thread.here()};
   const bool is_captured = call.correlation != 0;
+  if (is_captured) node.name = call.kernel;
+  if (thread.launches_own_kernel) node.reading = thread.own_reading;
   const GraphId graph = id_of(cupti, data.graph);
   auto& registry = GraphRegistry::instance();
-  registry.add_node(graph, id_of(cupti, data.node), {thread.here(), is_captured ? call.kernel : kNone});
+  registry.add_node(graph, id_of(cupti, data.node), node);
   if (!is_captured) return;
   registry.add_values(graph, std::exchange(call.values, {}));
-  thread.record({EventKind::Captured, 0, call.mask, std::exchange(call.correlation, 0), 0, 0, 0, 0});
+  thread.record({EventKind::Captured, static_cast<uint8_t>(thread.launches_own_kernel ? 1 : 0), call.mask,
+                 std::exchange(call.correlation, 0), 0, 0, 0, 0});
 }
 
 void on_node_cloned(const CuptiLibrary& cupti, const cupti::GraphData& data) {

@@ -6,7 +6,7 @@
 namespace bragg {
 namespace {
 
-constexpr CapturedNode kUnknownNode{{kNone, kNone}, kNone};
+constexpr CapturedNode kUnknownNode{{kNone, kNone}};
 
 constexpr uint32_t number_in_graph(GraphNodeId node) { return static_cast<uint32_t>(node); }
 
@@ -95,7 +95,9 @@ GraphVersion GraphRegistry::version_from(GraphId graph, const Pairs& pairs) cons
   std::set<GraphId> sources{graph};
   for (const auto& [original, id] : pairs) {
     version.exec = graph_id(id);
-    version.nodes.set(id, node_of(original));
+    const CapturedNode node = node_of(original);
+    version.nodes.set(id, node);
+    if (node.reading != 0) version.readings.push_back(node.reading);
     version.originals[id] = original;
     sources.insert(graph_id(original));
   }
@@ -191,6 +193,7 @@ std::vector<GraphVersionId> GraphRegistry::forget_retired(int64_t now_ns) {
     versions_.erase(version);
     forgotten.push_back(version);
   }
+  std::ranges::sort(forgotten);
   return forgotten;
 }
 

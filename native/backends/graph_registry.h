@@ -22,6 +22,7 @@ using GraphNodeId = uint64_t;  // CUPTI's: id of the graph << 32 | number of the
 struct CapturedNode {
   ContextNodes nodes;     // where it was captured; kNone: not known, it was before anything recorded
   StringId name = kNone;  // of its kernel, unless it goes by its symbol
+  uint32_t reading = 0;   // not 0: a kernel of ours, for the ValueTargets of this capture
   [[nodiscard]] bool is_known() const { return nodes.shadow != kNone; }
 };
 
@@ -45,6 +46,7 @@ struct GraphVersion {
   GraphNodes nodes;
   std::unordered_map<GraphNodeId, GraphNodeId> originals;  // of `nodes`: those of the source and of graphs within
   std::vector<CapturedValue> values;                       // of each launch
+  std::vector<uint32_t> readings;                          // of `nodes`
 };
 
 using GraphVersionId = uint32_t;  // never used again; 0: none
@@ -78,7 +80,7 @@ class GraphRegistry {
 
   // Consumer.
   [[nodiscard]] std::shared_ptr<const GraphVersion> find(GraphVersionId version);
-  // Forgets the versions whose last records must have come, and tells which they were.
+  // Forgets the versions whose last records must have come, and tells which they were, in ascending order.
   [[nodiscard]] std::vector<GraphVersionId> forget_retired(int64_t now_ns);
 
   void clear();

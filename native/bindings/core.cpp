@@ -12,6 +12,7 @@
 #include "api/bragg_core.h"
 #include "bindings/code_watcher.h"
 #include "bindings/host_sampler.h"
+#include "bindings/launch_hook.h"
 #include "bindings/metrics_binding.h"
 #include "bindings/python_frames_binding.h"
 #include "bindings/scope_type.h"
@@ -97,6 +98,19 @@ class Session {
     const nb::gil_scoped_release no_gil;
     bragg_session_flush(open_slot());
   }
+  void advance(const std::string& part_path, const std::string& meta, const std::string& end_meta) {
+    int os_error = 0;
+    char reason[512] = "";
+    int next = -1;
+    {
+      const nb::gil_scoped_release no_gil;
+      next = bragg_session_advance(open_slot(), part_path.c_str(), meta.c_str(), end_meta.c_str(), &os_error, reason,
+                                   sizeof reason);
+    }
+    if (next < 0 && os_error != 0) raise_os_error(os_error, part_path);
+    if (next < 0) throw std::runtime_error(reason);
+    slot_ = next;
+  }
   void stop(const std::string& meta) {
     const int slot = open_slot();
     if (samples_) stop_host_sampler();
@@ -129,7 +143,9 @@ class Session {
 }  // namespace
 
 NB_MODULE(_core, module) {
-  if (!add_scope_type(module.ptr())) throw nb::python_error();
+  // What keeps a program's globals alive at its end keeps its sessions too, and Triton 3.9 does: no news for its user.
+  nb::set_leak_warnings(false);
+  if (!add_scope_type(module.ptr()) || !add_launch_hook_type(module.ptr())) throw nb::python_error();
   bind_python_frames(module);
   bind_metrics(module);
   watch_code_objects();
@@ -143,6 +159,7 @@ NB_MODULE(_core, module) {
       .def("activate", &Session::activate)
       .def("deactivate", &Session::deactivate, "flush"_a = true)
       .def("flush", &Session::flush)
+      .def("advance", &Session::advance, "part_path"_a, nb::kw_only(), "meta"_a, "end_meta"_a)
       .def("stop", &Session::stop, "meta"_a = "{}")
       .def("statistics", &Session::statistics)
       .def_prop_ro("id", &Session::id)

@@ -5,8 +5,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +45,26 @@ void add_vector(uint32_t metric, nb::sequence values) {
   std::vector<uint64_t> bits;
   for (const nb::handle value : values) bits.push_back(metric_bits(metric, value));
   for (uint32_t index = 0; index < length; ++index) bragg_add_value(metric, bits[index], index, length);
+}
+
+int dtype_of(const std::string& name) {
+  constexpr std::array kNames{"f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "bool"};  // bragg_dtype
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) throw nb::value_error(("unknown dtype: " + name).c_str());
+  return static_cast<int>(found - kNames.begin());
+}
+
+void add_device_value(uint32_t metric, uint64_t pointer, const std::string& dtype, uint32_t length, int64_t stride,
+                      uint64_t stream) {
+  const int number = dtype_of(dtype);
+  char reason[256] = "";
+  int failed = 0;
+  {
+    const nb::gil_scoped_release no_gil;  // the driver waits while the stream's queue is full
+    failed = bragg_add_device_value(metric, pointer, number, length, stride, reinterpret_cast<void*>(stream), reason,
+                                    sizeof reason);
+  }
+  if (failed != 0) throw std::runtime_error(reason);
 }
 
 const void* handle_of(uint64_t function) { return reinterpret_cast<const void*>(function); }
@@ -89,6 +112,8 @@ void bind_metrics(nb::module_& module) {
   module.def("add_value",
              [](uint32_t metric, nb::handle value) { bragg_add_value(metric, metric_bits(metric, value), 0, 0); });
   module.def("add_vector", add_vector);
+  module.def("add_device_value", add_device_value, "metric"_a, "pointer"_a, "dtype"_a, "length"_a, "stride"_a,
+             "stream"_a);
   module.def("name_kernel", name_kernel, "function"_a, "name"_a.none(), "symbol"_a = "",
              "attributes"_a = std::vector<std::pair<std::string, std::string>>{});
   module.def("expect_launch", expect_launch, "function"_a, "name"_a.none(),

@@ -12,8 +12,9 @@ namespace bragg {
 
 enum class EventKind : uint8_t {
   Launch,     // a driver call that will have device records with this correlation id
-  Captured,   // it has none: it became a node of a graph
+  Captured,   // it has none: it became a node of a graph; detail 1: an OwnLaunch
   LaunchEnd,  // its return; trace only
+  OwnLaunch,  // a Launch of a kernel of ours
   Scope,      // a scope or operator that ended: [start_ns, end_ns)
   Sample,     // a host sample: end_ns - start_ns is its weight
   Mark,       // a moment on this thread

@@ -1,6 +1,7 @@
 // Which sessions record at this moment, as bit masks every event copies into its record.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -11,12 +12,30 @@ inline constexpr uint32_t kMaxSessions = 16;
 
 struct RecordingState {
   std::atomic<SessionMask> existing{0};  // started and not yet stopped
+  // Bits 16 to 31: the lines of the slots. A session takes another slot for each of its phases and keeps its line.
   std::atomic<SessionMask> active{0};
   std::atomic<SessionMask> python{0};  // existing, with Python call paths
   std::atomic<SessionMask> trace{0};   // existing, keeping every event
+  std::array<std::atomic<uint8_t>, kMaxSessions> line_of_slot{};
 };
 
 inline RecordingState recording_state;
+
+inline constexpr uint32_t kLineShift = kMaxSessions;
+inline constexpr SessionMask kSlots = (1u << kLineShift) - 1;
+
+// The slots that record now, of the sessions that also recorded when `active` was `then`.
+[[nodiscard]] inline SessionMask still_active(SessionMask then) noexcept {
+  const SessionMask now = recording_state.active.load(std::memory_order_relaxed);
+  const SessionMask lines = (then & now) >> kLineShift;
+  if (lines == now >> kLineShift) return now & kSlots;
+  SessionMask slots = 0;
+  for (uint32_t slot = 0; slot < kMaxSessions; ++slot)
+    if ((now >> slot & 1) != 0 &&
+        (lines >> recording_state.line_of_slot[slot].load(std::memory_order_relaxed) & 1) != 0)
+      slots |= 1u << slot;
+  return slots;
+}
 
 [[nodiscard]] inline bool recording() noexcept { return recording_state.active.load(std::memory_order_relaxed) != 0; }
 

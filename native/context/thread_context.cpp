@@ -187,7 +187,7 @@ void ThreadContext::pop(Source source) noexcept {
   std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
   --depth_;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
-  const SessionMask mask = entry.mask & recording_state.active.load(std::memory_order_relaxed);
+  const SessionMask mask = still_active(entry.mask);
   if (mask == 0 || source == Source::State) return;
   record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
           now_ns()});

@@ -73,6 +73,9 @@ class ThreadContext {
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
 
+  // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
+  [[nodiscard]] ContextNodes innermost_entry() noexcept { return depth_ > 0 ? entries_[depth_ - 1].nodes : here(); }
+
   // Until `take_back`, threads without a context of their own are in this thread's.
   void lend() noexcept;
   void take_back() noexcept;
@@ -98,6 +101,8 @@ class ThreadContext {
   void* last_device_context = nullptr;
   uint32_t last_device = kNone;
   ExpectedLaunch expected_launch;
+  bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
+  uint32_t own_reading = 0;          // of that kernel: its ValueTarget's capture
   OpenCall open_call;
   std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
   Event open_launch{};                         // trace: the driver call this thread is in

@@ -64,18 +64,28 @@ void CapturedPaths::note_launch(const Launch& launch) {
   Replay& replay = replay_of(launch);
   if (replay.graph == nullptr) return;
   if (!replay.graph->values.empty()) ++replay.launches[launch.mask];
-  const auto [found, is_first] = launched_.try_emplace(replay.graph->exec, launch);
+  note_place(launched_, replay.graph->exec, launch);
+  for (const uint32_t reading : replay.graph->readings) note_place(readings_, reading, launch);
+}
+
+void CapturedPaths::note_place(Places& places, uint32_t key, const Launch& launch) {
+  const auto [found, is_first] = places.try_emplace(key, launch);
   if (is_first) return;
-  Launch& common = found->second;
-  common.shadow = common_ancestor(common.shadow, launch.shadow);
-  common.python = common_ancestor(common.python, launch.python);
-  common.mask = launch.mask;
-  common.graph = launch.graph;
+  const ContextNodes common{common_ancestor(found->second.shadow, launch.shadow),
+                            common_ancestor(found->second.python, launch.python)};
+  found->second = launch;
+  found->second.shadow = common.shadow;
+  found->second.python = common.python;
 }
 
 const Launch* CapturedPaths::launch_of(GraphId exec) const {
   const auto found = launched_.find(exec);
   return found != launched_.end() ? &found->second : nullptr;
+}
+
+const Launch* CapturedPaths::launch_of_reading(uint32_t capture) const {
+  const auto found = readings_.find(capture);
+  return found != readings_.end() ? &found->second : nullptr;
 }
 
 NodeId CapturedPaths::find_node(const CapturedPlace& place, const Launch& launch, bool python_context) {
@@ -105,18 +115,19 @@ std::vector<ReplayedValues> CapturedPaths::take_values() {
 
 void CapturedPaths::trim(int64_t now_ns) {
   const std::vector<GraphVersionId> forgotten = GraphRegistry::instance().forget_retired(now_ns);
+  const auto is_forgotten = [&](GraphVersionId graph) { return std::ranges::binary_search(forgotten, graph); };
   size_t places = 0;
   for (const auto& [key, replay] : replays_) places += replay->places.size();
-  const auto is_due = [&](const auto& each) {
-    return places > kMaxPlaces || std::ranges::count(forgotten, each.first.graph) != 0;
-  };
-  if (std::erase_if(replays_, is_due) != 0) last_ = nullptr;
-  std::erase_if(launched_, [&](const auto& each) { return std::ranges::count(forgotten, each.second.graph) != 0; });
+  std::erase_if(replays_, [&](const auto& each) { return places > kMaxPlaces || is_forgotten(each.first.graph); });
+  for (Places* each : {&launched_, &readings_})
+    std::erase_if(*each, [&](const auto& place) { return is_forgotten(place.second.graph); });
+  last_ = nullptr;
 }
 
 void CapturedPaths::clear() {
   replays_.clear();
   launched_.clear();
+  readings_.clear();
   last_ = nullptr;
 }
 

@@ -40,6 +40,9 @@ class CapturedPaths {
   // several, at what their places have in common. nullptr: it was not launched.
   [[nodiscard]] const Launch* launch_of(GraphId exec) const;
 
+  // Likewise for values that kernels of ours read in graphs, by the capture of their targets.
+  [[nodiscard]] const Launch* launch_of_reading(uint32_t capture) const;
+
   // `frame_of(name)`: the frame of the record if its kernel is called `name`. Valid until the next call.
   template <class FrameOf>
   [[nodiscard]] CapturedPlace& place_of(const Launch& launch, const DeviceEvent& event, FrameOf&& frame_of) {
@@ -83,7 +86,7 @@ class CapturedPaths {
     Launch launch;
     std::shared_ptr<const GraphVersion> graph;  // nullptr: not known
     PlaceTable places;
-    std::unordered_map<uint16_t, uint64_t> launches;  // by mask, since the values were taken
+    std::unordered_map<SessionMask, uint64_t> launches;  // by mask, since the values were taken
   };
   struct Key {
     GraphVersionId graph;
@@ -102,8 +105,11 @@ class CapturedPaths {
   [[nodiscard]] NodeId find_node(const CapturedPlace& place, const Launch& launch, bool python_context);
 
   std::unordered_map<Key, std::unique_ptr<Replay>, KeyHash> replays_;
-  Replay* last_ = nullptr;                        // records of one launch come together
-  std::unordered_map<GraphId, Launch> launched_;  // by executable graph
+  Replay* last_ = nullptr;  // records of one launch come together
+  using Places = std::unordered_map<uint32_t, Launch>;  // the last launch, at what is common to all of them
+  static void note_place(Places& places, uint32_t key, const Launch& launch);
+  Places launched_;  // by executable graph
+  Places readings_;  // by capture
 };
 
 }  // namespace bragg

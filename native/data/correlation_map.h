@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "context/calling_context_tree.h"
+#include "context/recording_state.h"
 
 namespace bragg {
 
@@ -12,9 +13,10 @@ struct Launch {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
   StringId name = kNone;  // of the kernel, unless it goes by its symbol
+  SessionMask mask = 0;   // slots, and above them their lines
+  bool keeps = false;     // more records with this id may come: graphs, copies
+  uint32_t records = 0;   // that came
   uint32_t graph = 0;     // GraphVersionId of a graph launch; 0: no graph, or one that is not known
-  uint16_t mask = 0;
-  bool keeps = false;  // more records with this id may come: graphs, copies
 };
 
 // Threads: consumer only. Two generations bound the memory: launches that never have a record (stream capture, failed
@@ -65,6 +67,7 @@ class CorrelationMap {
       Slot& slot = slots[probe(correlation)];
       if (slot.correlation == 0 || slot.taken) return nullptr;
       slot.taken = !slot.launch.keeps;
+      ++slot.launch.records;
       return &slot.launch;
     }
     [[nodiscard]] size_t probe(uint32_t correlation) const {

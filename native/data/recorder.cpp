@@ -9,11 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "backends/cuda.h"
+#include "backends/device_values.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/kernel_names.h"
+#include "context/stream_captures.h"
 #include "data/json.h"
 
 namespace bragg {
@@ -23,6 +26,9 @@ constexpr uint32_t kPollMs = 20;  // idle consumer: 50 wake-ups a second
 constexpr long kEndingPollNs = 10'000'000;
 constexpr int kEndingPolls = 300;                // 3 s
 constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in CUPTI's buffers no longer than this
+constexpr int64_t kEndingFlushNs = 20'000'000;   // nor than this while a phase waits for its last ones
+constexpr timespec kSlotNap{.tv_sec = 0, .tv_nsec = 500'000};
+constexpr uint8_t kNoLine = kMaxSessions;
 constexpr const char* kCopyNames[] = {"copy",      "copy HtoD", "copy DtoH", "copy HtoA", "copy AtoH", "copy AtoA",
                                       "copy AtoD", "copy DtoA", "copy DtoD", "copy HtoH", "copy PtoP"};
 
@@ -59,6 +65,17 @@ class ControlLock {
   sigset_t before_{};
 };
 
+// A kernel of ours is no work of the program, also as a node of a graph.
+bool is_own(const DeviceEvent& event) {
+  return event.kind == DeviceEventKind::Kernel && event.name != nullptr &&
+         std::strcmp(event.name, value_kernel::kName) == 0;
+}
+
+void wait_for_devices() {
+  cuda_backend::flush(true);
+  device_values::wait();
+}
+
 void tell_of_unknown_captures() {
   static bool told = false;
   if (std::exchange(told, true)) return;
@@ -78,6 +95,16 @@ uint64_t& counter_of(SessionCounters& counters, DeviceEventKind kind) {
   }
 }
 
+// What of an event is a session's: a scope may have begun in an earlier phase.
+struct Span {
+  int64_t start_ns;
+  uint64_t duration_ns;
+};
+Span within(const Session& session, const Event& event) {
+  const int64_t start_ns = std::max(event.start_ns, session.started_ns());
+  return {start_ns, static_cast<uint64_t>(std::max<int64_t>(event.end_ns - start_ns, 0))};
+}
+
 bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
 
 }  // namespace
@@ -90,60 +117,129 @@ Recorder& Recorder::instance() {
 template <class Visit>
 void Recorder::for_sessions(uint32_t mask, Visit&& visit) {
   for (uint32_t slot = 0; mask != 0; ++slot, mask >>= 1)
-    if ((mask & 1) != 0 && sessions_[slot] != nullptr) visit(*sessions_[slot]);
+    if ((mask & 1) != 0)
+      if (Session* session = owner(slot)) visit(*session);
+}
+
+// Of an event: a thread may have taken its time to write it, until its phase had ended.
+Session* Recorder::owner(uint32_t slot) {
+  if (sessions_[slot] != nullptr) return sessions_[slot].get();
+  return newest_on(recording_state.line_of_slot[slot].load(std::memory_order_relaxed));
+}
+
+Session* Recorder::newest_on(uint32_t line) {
+  for (const auto& session : sessions_)
+    if (session != nullptr && session->line() == line && !session->is_retired()) return session.get();
+  return nullptr;
 }
 
 // Control
 // ----------------------------------------------------------------------------------------------------------------
 
-StartResult Recorder::start(SessionOptions options) {
-  const ControlLock control(control_mutex_);
-  uint32_t slot = next_slot_;
-  while (sessions_[slot] != nullptr) {
-    slot = (slot + 1) % kMaxSessions;
-    if (slot == next_slot_) return {-1, 0, "16 sessions are already open; stop one first"};
+template <class Open>
+StartResult Recorder::in_free_slot(Open&& open) {
+  for (;;) {
+    {
+      const ControlLock control(control_mutex_);
+      if (const uint32_t slot = free_slot(); slot != kNone) return open(slot);
+      if (retired_.load() == 0) return {-1, 0, "16 sessions are already open; stop one first"};
+    }
+    hurry_.store(true);
+    consumer_signal.wake();
+    nanosleep(&kSlotNap, nullptr);
   }
-  next_slot_ = (slot + 1) % kMaxSessions;
-  const bool wants_cuda = options.backend != BackendChoice::Cpu;
-  const std::string candidates = options.cupti_candidates;
-  auto session = std::make_unique<Session>(std::move(options), slot);
-  if (const int error = session->open()) return {-1, error, {}};
-  const ThreadTotals totals = thread_totals();
-  session->own_ns_before = totals.own_ns;
-  session->dropped_events_before = totals.dropped_events;
-  if (wants_cuda) cuda_backend::start(candidates);
+}
 
-  const SessionMask bit = session->mask();
-  const bool python = session->options().python_context;
-  const bool trace = session->options().trace;
-  {
-    const std::lock_guard work(work_mutex_);
-    step();  // what is left of earlier sessions is not this one's
-    sessions_[slot] = std::move(session);
-    next_flush_ns_[slot] = now_ns();
+uint32_t Recorder::free_slot() {
+  const std::lock_guard work(work_mutex_);
+  for (uint32_t i = 0; i < kMaxSessions; ++i) {
+    const uint32_t slot = (next_slot_ + i) % kMaxSessions;
+    if (sessions_[slot] != nullptr) continue;
+    next_slot_ = (slot + 1) % kMaxSessions;
+    return slot;
   }
-  if (python) recording_state.python.fetch_or(bit);
-  if (trace) recording_state.trace.fetch_or(bit);
+  return kNone;
+}
+
+uint32_t Recorder::free_line() {
+  const std::lock_guard work(work_mutex_);
+  while (newest_on(next_line_) != nullptr) next_line_ = (next_line_ + 1) % kMaxSessions;
+  return std::exchange(next_line_, (next_line_ + 1) % kMaxSessions);
+}
+
+void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
+  const SessionMask bit = 1u << slot;
+  const SessionOptions& options = session->options();
+  recording_state.line_of_slot[slot].store(static_cast<uint8_t>(session->line()));
+  if (options.python_context) recording_state.python.fetch_or(bit);
+  if (options.trace) recording_state.trace.fetch_or(bit);
+  session->before = thread_totals();
+  next_flush_ns_[slot] = now_ns();
+  sessions_[slot] = std::move(session);
   recording_state.existing.fetch_or(bit);
-  recording_state.active.fetch_or(bit);
-  update_collecting();
-  if (consumer_ == nullptr) {
-    stopping_.store(false);
-    consumer_ = std::make_unique<std::thread>([this] { consumer_loop(); });
-  }
-  return {static_cast<int>(slot), 0, {}};
+}
+
+StartResult Recorder::start(SessionOptions options) {
+  return in_free_slot([&](uint32_t slot) -> StartResult {
+    const bool wants_cuda = options.backend != BackendChoice::Cpu;
+    const std::string candidates = options.cupti_candidates;
+    auto session = std::make_unique<Session>(std::move(options), slot, free_line());
+    if (const int error = session->open()) return {-1, error, {}};
+    if (wants_cuda) cuda_backend::start(candidates);
+    const SessionMask mask = session->mask();
+    {
+      const std::lock_guard work(work_mutex_);
+      step();  // what is left of earlier sessions is not this one's
+      install(std::move(session), slot);
+    }
+    recording_state.active.fetch_or(mask);
+    update_collecting();
+    if (consumer_ == nullptr) {
+      stopping_.store(false);
+      consumer_ = std::make_unique<std::thread>([this] { consumer_loop(); });
+    }
+    return {static_cast<int>(slot), 0, {}};
+  });
+}
+
+StartResult Recorder::advance(int slot, const std::string& part_path, const std::string& meta_json,
+                              const std::string& end_meta_json) {
+  return in_free_slot([&](uint32_t next_slot) -> StartResult {
+    Session& ended = *sessions_[static_cast<uint32_t>(slot)];
+    SessionOptions options = ended.options();
+    options.part_path = part_path;
+    options.meta_json = meta_json;
+    auto next = std::make_unique<Session>(std::move(options), next_slot, ended.line());
+    if (const int error = next->open()) return {-1, error, {}};
+    const SessionMask old_mask = ended.mask();
+    const SessionMask mask = next->mask();
+    const std::lock_guard work(work_mutex_);
+    next->follow(ended);
+    ended.retire(thread_totals(), end_meta_json);
+    install(std::move(next), next_slot);
+    retired_.fetch_or(1u << slot);
+    SessionMask active = recording_state.active.load();  // at once: a launch is in one phase or the other
+    while (!recording_state.active.compare_exchange_weak(
+        active, (active & old_mask) == old_mask ? (active & ~old_mask) | mask : active)) {
+    }
+    return {static_cast<int>(next_slot), 0, {}};
+  });
 }
 
 void Recorder::activate(int slot) {
   const ControlLock control(control_mutex_);
-  recording_state.active.fetch_or(1u << slot);
+  recording_state.active.fetch_or(sessions_[static_cast<uint32_t>(slot)]->mask());
   update_collecting();
 }
 
 void Recorder::deactivate(int slot, bool flush) {
   const ControlLock control(control_mutex_);
-  recording_state.active.fetch_and(~(1u << slot));
-  if (flush) cuda_backend::flush(true);
+  recording_state.active.fetch_and(~sessions_[static_cast<uint32_t>(slot)]->mask());
+  if (flush) {
+    wait_for_devices();
+    const std::lock_guard work(work_mutex_);
+    bring_all();
+  }
   update_collecting();
 }
 
@@ -151,28 +247,41 @@ void Recorder::update_collecting() { cuda_backend::set_collecting(recording_stat
 
 void Recorder::flush(int slot) {
   const ControlLock control(control_mutex_);
-  cuda_backend::flush(true);
+  wait_for_devices();
   const std::lock_guard work(work_mutex_);
-  step();
-  add_graph_values();
+  bring_all();
   for_sessions(1u << slot, [this](Session& session) { session.flush(tracks_, statistics_json(session)); });
 }
 
 void Recorder::stop(int slot, const std::string& meta_json) {
   const ControlLock control(control_mutex_);
-  const SessionMask bit = 1u << slot;
-  recording_state.active.fetch_and(~bit);
-  cuda_backend::flush(true);
+  Session& session = *sessions_[static_cast<uint32_t>(slot)];
+  recording_state.active.fetch_and(~session.mask());
+  wait_for_devices();
   update_collecting();
   {
     const std::lock_guard work(work_mutex_);
-    step();
-    add_graph_values();
-    for_sessions(bit, [&](Session& session) { session.finish(tracks_, statistics_json(session), meta_json); });
-    sessions_[static_cast<uint32_t>(slot)].reset();
+    bring_all();
+    const uint32_t line = session.line();
+    end(session, meta_json);
+    for (auto& line_of_slot : recording_state.line_of_slot)  // late events of this session meet no other
+      if (line_of_slot.load() == line) line_of_slot.store(kNoLine);
   }
-  for (auto* mask : {&recording_state.python, &recording_state.trace, &recording_state.existing}) mask->fetch_and(~bit);
   if (recording_state.existing.load() == 0) finish_consumer();
+}
+
+void Recorder::bring_all() {
+  step();
+  add_graph_values();
+  for_sessions(retired_.load(), [this](Session& session) { end(session, session.end_meta_json()); });
+}
+
+void Recorder::end(Session& session, const std::string& meta_json) {
+  session.finish(tracks_, statistics_json(session), meta_json);
+  const uint32_t slot = session.slot();
+  sessions_[slot].reset();
+  for (auto* mask : {&recording_state.python, &recording_state.trace, &recording_state.existing, &retired_})
+    mask->fetch_and(~(1u << slot));
 }
 
 void Recorder::finish_consumer() {
@@ -210,22 +319,23 @@ void Recorder::consumer_loop() {
   while (!stopping_.load()) {
     consumer_signal.wait_ms(kPollMs);
     if (const int number = ending_signal_.load()) finish_and_end_by(number);
-    bool flush_device = false;
     {
       const std::lock_guard work(work_mutex_);
       step();
-      flush_device = now_ns() >= next_device_flush_ns_;
     }
-    if (flush_device) {  // without the work lock: CUPTI may wait for a thread that waits for us
+    const int64_t now = now_ns();
+    const int64_t interval_ns = retired_.load() != 0 ? kEndingFlushNs : kDeviceFlushNs;
+    if (now >= device_flushed_ns_ + interval_ns) {  // without the work lock: CUPTI may wait for one that waits for us
       cuda_backend::poll();
       cuda_backend::flush(false);
-      next_device_flush_ns_ = now_ns() + kDeviceFlushNs;
+      device_flushed_ns_ = now;
     }
     const std::lock_guard work(work_mutex_);
+    end_drained_phases();
     flush_due_sessions();
-    if (flush_device) {
+    if (now == device_flushed_ns_) {
       add_graph_values();
-      captured_paths_.trim(now_ns());
+      captured_paths_.trim(now);
     }
   }
   if (const int number = ending_signal_.load()) finish_and_end_by(number);
@@ -264,8 +374,9 @@ void Recorder::finish_and_end_by(int number) {
     const std::lock_guard work(work_mutex_);
     step();
     add_graph_values();
-    for_sessions(recording_state.existing.load(),
-                 [this](Session& session) { session.finish(tracks_, statistics_json(session), "{}"); });
+    for_sessions(recording_state.existing.load(), [this](Session& session) {
+      session.finish(tracks_, statistics_json(session), session.end_meta_json());
+    });
   }
   signal(number, SIG_DFL);
   sigset_t signals;
@@ -277,10 +388,26 @@ void Recorder::finish_and_end_by(int number) {
 }
 
 void Recorder::step() {
-  cuda_backend::consume([this] { drain_rings(); }, [this](const DeviceEvent& event) { take_device_event(event); });
+  std::vector<ArrivedValue> arrived;
+  const auto before_records = [&] {
+    arrived = device_values::take_arrived();  // so that the launches of the graphs that read them are in the rings
+    drain_rings();
+  };
+  cuda_backend::consume(before_records, [this](const DeviceEvent& event) { take_device_event(event); });
+  for (const ArrivedValue& value : arrived) take_arrived_value(value);
   for_sessions(recording_state.trace.load(), [this](Session& session) {
     if (session.wants_flush()) session.flush(tracks_, statistics_json(session));
   });
+}
+
+void Recorder::end_drained_phases() {
+  if (retired_.load() == 0) return;
+  step();  // what the flush brought
+  add_graph_values();
+  for_sessions(retired_.load(), [this](Session& session) {
+    if (session.is_drained(device_flushed_ns_, newest_record_, hurry_.load())) end(session, session.end_meta_json());
+  });
+  hurry_.store(false);
 }
 
 void Recorder::drain_rings() {
@@ -295,19 +422,30 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   const auto duration_ns = static_cast<uint64_t>(std::max<int64_t>(event.end_ns - event.start_ns, 0));
   switch (event.kind) {
     case EventKind::Launch:
-      for_sessions(event.mask, [&](Session& session) { session.note_launch(event.correlation); });
-      take_launch({event.shadow, event.python, static_cast<StringId>(event.start_ns - 1),
-                   static_cast<GraphVersionId>(event.end_ns), event.mask, event.detail != 0},
-                  event.correlation);
+    case EventKind::OwnLaunch: {
+      Launch launch{event.shadow, event.python, static_cast<StringId>(event.start_ns - 1), 0, event.detail != 0};
+      for_sessions(event.mask, [&](Session& session) {
+        session.counters.launches += event.kind == EventKind::Launch;
+        session.note_launch(event.correlation, launch.keeps);
+        launch.mask |= session.mask();
+      });
+      launch.graph = static_cast<GraphVersionId>(event.end_ns);
+      launches_.insert(event.correlation, launch);
+      if (launch.graph != 0) captured_paths_.note_launch(launch);
       return;
+    }
     case EventKind::Captured:
-      for_sessions(event.mask, [](Session& session) { --session.counters.launches; });
+      for_sessions(event.mask, [&](Session& session) {
+        session.counters.launches -= event.detail == 0;
+        session.note_captured();
+      });
       return;
     case EventKind::LaunchEnd: {
       const FrameId api = FrameTable::instance().intern(FrameKind::GpuApi, cuda_backend::api_name(event.detail));
-      for_sessions(event.mask & recording_state.trace.load(), [&](Session& session) {
-        session.keep({event.start_ns, duration_ns, CallingContextTree::instance().child(session.node_of(event), api),
-                      host_track(thread), event.correlation});
+      for_sessions(event.mask, [&](Session& session) {
+        if (session.options().trace)
+          session.keep({event.start_ns, duration_ns, CallingContextTree::instance().child(session.node_of(event), api),
+                        host_track(thread), event.correlation});
       });
       return;
     }
@@ -315,12 +453,14 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       for_sessions(event.mask, [&](Session& session) {
         ++session.counters.scopes;
         const NodeId node = session.node_of(event);
-        session.count(node, MetricGroup::Host, duration_ns);
-        if (session.options().trace) session.keep({event.start_ns, duration_ns, node, host_track(thread), 0});
+        const Span span = within(session, event);
+        session.count(node, MetricGroup::Host, span.duration_ns);
+        if (session.options().trace) session.keep({span.start_ns, span.duration_ns, node, host_track(thread), 0});
       });
       return;
     case EventKind::Sample:
-      for_sessions(event.mask & recording_state.python.load(), [&](Session& session) {
+      for_sessions(event.mask, [&](Session& session) {
+        if (!session.options().python_context) return;
         ++session.counters.samples;
         session.count(event.python, MetricGroup::Sample, duration_ns);
       });
@@ -339,77 +479,108 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       for_sessions(event.mask, [&](Session& session) {
         ++session.counters.markers;
         const NodeId node = session.node_of(event);
-        session.count(node, MetricGroup::Marker, duration_ns);
+        const Span span = within(session, event);
+        session.count(node, MetricGroup::Marker, span.duration_ns);
         if (!session.options().trace) return;
         const uint32_t track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
-        session.keep({event.start_ns, duration_ns, node, track, 0});
+        session.keep({span.start_ns, span.duration_ns, node, track, 0});
       });
       return;
   }
 }
 
-void Recorder::take_launch(const Launch& launch, uint32_t correlation) {
-  launches_.insert(correlation, launch);
-  if (launch.graph != 0) captured_paths_.note_launch(launch);
-}
-
-// Records of conditional graphs have no correlation id.
-const Launch* Recorder::launch_of(const DeviceEvent& event) {
-  const Launch* launch = launches_.take(event.correlation);
-  return launch == nullptr && event.graph_node != 0 ? captured_paths_.launch_of(event.graph) : launch;
-}
-
-// nullptr: it ran for no graph, or it is a whole graph.
-CapturedPlace* Recorder::captured_place_of(const Launch& launch, const DeviceEvent& event) {
-  if (event.graph_node == 0) return nullptr;
-  CapturedPlace& place =
-      captured_paths_.place_of(launch, event, [&](StringId name) { return device_frame(event, name); });
-  if (place.captured == nullptr) tell_of_unknown_captures();
-  return &place;
-}
-
-void Recorder::take_device_event(const DeviceEvent& event) {
-  const Launch* known = launch_of(event);
-  if (known == nullptr && event.kind == DeviceEventKind::Graph) return;  // launched while nothing recorded
-  const Launch launch =
-      known != nullptr ? *known : Launch{.mask = static_cast<uint16_t>(recording_state.existing.load())};
-  CapturedPlace* const captured = captured_place_of(launch, event);
-  const FrameId frame = captured != nullptr ? captured->frame : device_frame(event, launch.name);
-  const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
-  for_sessions(launch.mask, [&](Session& session) {
-    SessionCounters& counters = session.counters;
-    if (known == nullptr) {
-      if (session.is_older(event)) return;
-      ++counters.unattributed;
-    }
-    if (!has_interval(event)) {
-      ++counters.bad_timestamps;
-      return;
-    }
-    const NodeId node = captured != nullptr
-                            ? captured_paths_.node_of(*captured, launch, session.options().python_context)
-                            : CallingContextTree::instance().child(session.node_of(launch), frame);
-    session.activity.add(event);
-    session.count(node, MetricGroup::Device, duration_ns, event.bytes);
-    if (session.options().trace)
-      session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
-    if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config_of(event, frame));
-    if (event.kind == DeviceEventKind::Kernel || event.kind == DeviceEventKind::Graph)
-      session.count_duration(frame, event);
-    if (captured != nullptr && captured->captured == nullptr) ++counters.unknown_captures;
-    ++counter_of(counters, event.kind);
+void Recorder::take_arrived_value(const ArrivedValue& value) {
+  const ValueTarget& target = value.target;
+  const Launch* launch = target.capture != 0 ? captured_paths_.launch_of_reading(target.capture) : nullptr;
+  for_sessions(target.mask, [&](Session& session) {
+    session.counters.unordered_values += value.is_unordered ? value.count : 0;
+    const NodeId here = session.node_of(target);
+    const NodeId node = launch != nullptr ? captured_below(session.node_of(*launch), here) : here;
+    session.add_value({node, target.metric, value.index, target.length}, value.bits, value.count);
   });
 }
 
-// What was recorded while graphs were captured, as often as they were launched since. Before sessions are written.
+// What graphs recorded each time they were launched. Before sessions are written.
 void Recorder::add_graph_values() {
   for (const ReplayedValues& replayed : captured_paths_.take_values())
-    for_sessions(replayed.launch.mask, [&](Session& session) {
+    for_sessions(replayed.launch.mask & kSlots, [&](Session& session) {
       for (const CapturedValue& value : replayed.graph->values) {
         const NodeId node = captured_below(session.node_of(replayed.launch), session.node_of(value.nodes));
         session.repeat_value({node, value.metric, value.index, value.length}, value.bits, replayed.count);
       }
     });
+}
+
+void Recorder::take_device_event(const DeviceEvent& event) {
+  const Launch* launch = launches_.take(event.correlation);
+  if (launch == nullptr && event.graph_node != 0) {
+    if (const Launch* graph = captured_paths_.launch_of(event.graph)) return take_record_of_condition(*graph, event);
+  }
+  if (launch == nullptr && event.kind == DeviceEventKind::Graph) return;  // launched while nothing recorded
+  if (launch == nullptr) {
+    for_sessions(recording_state.existing.load() & ~retired_.load(), [&](Session& session) {
+      if (session.is_older(event)) return;
+      ++session.counters.unattributed;
+      take_record(session, {}, event);
+    });
+    return;
+  }
+  if (is_before(newest_record_, event.correlation)) newest_record_ = event.correlation;
+  SessionMask late_lines = launch->mask >> kLineShift;  // whose phase has ended: the records are the newest one's
+  for_sessions(launch->mask & recording_state.existing.load() & kSlots, [&](Session& session) {
+    if (session.starts_after(event.correlation)) return;  // another phase is in the slot by now
+    late_lines &= ~(session.mask() >> kLineShift);
+    session.note_record(*launch);
+    take_record(session, *launch, event);
+  });
+  for (uint32_t line = 0; late_lines != 0; ++line, late_lines >>= 1) {
+    Session* session = (late_lines & 1) != 0 ? newest_on(line) : nullptr;
+    if (session == nullptr || session->is_older(event)) continue;
+    ++session->counters.late;
+    take_record(*session, *launch, event);
+  }
+}
+
+// Work that a condition of a graph has let run: it has no correlation id.
+void Recorder::take_record_of_condition(const Launch& graph_launch, const DeviceEvent& event) {
+  for_sessions(graph_launch.mask & recording_state.existing.load() & kSlots,
+               [&](Session& session) { take_record(session, graph_launch, event); });
+}
+
+// nullptr: it ran for no graph, or it is a whole graph.
+CapturedPlace* Recorder::captured_place_of(const Launch& launch, const DeviceEvent& event) {
+  if (event.graph_node == 0) return nullptr;
+  return &captured_paths_.place_of(launch, event, [&](StringId name) { return device_frame(event, name); });
+}
+
+void Recorder::take_record(Session& session, const Launch& launch, const DeviceEvent& event) {
+  SessionCounters& counters = session.counters;
+  if (!has_interval(event)) {
+    ++counters.bad_timestamps;
+    return;
+  }
+  const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
+  if (is_own(event)) {
+    ++counters.metric_kernels;
+    counters.metric_kernels_ns += duration_ns;
+    return;
+  }
+  CapturedPlace* const captured = captured_place_of(launch, event);
+  const FrameId frame = captured != nullptr ? captured->frame : device_frame(event, launch.name);
+  const NodeId node = captured != nullptr ? captured_paths_.node_of(*captured, launch, session.options().python_context)
+                                          : CallingContextTree::instance().child(session.node_of(launch), frame);
+  session.activity.add(event);
+  session.count(node, MetricGroup::Device, duration_ns, event.bytes);
+  if (session.options().trace)
+    session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
+  if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config_of(event, frame));
+  if (event.kind == DeviceEventKind::Kernel || event.kind == DeviceEventKind::Graph)
+    session.count_duration(frame, event);
+  if (captured != nullptr && captured->captured == nullptr) {
+    ++counters.unknown_captures;
+    tell_of_unknown_captures();
+  }
+  ++counter_of(counters, event.kind);
 }
 
 FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
@@ -475,7 +646,7 @@ void Recorder::flush_due_sessions() {
   }
 }
 
-Recorder::ThreadTotals Recorder::thread_totals() {
+ThreadTotals Recorder::thread_totals() {
   ThreadTotals totals;
   ThreadRegistry::instance().for_each([&](const ThreadContext& thread) {
     totals.own_ns += thread.own_ns.load(std::memory_order_relaxed);
@@ -485,7 +656,7 @@ Recorder::ThreadTotals Recorder::thread_totals() {
 }
 
 std::string Recorder::statistics_json(const Session& session) {
-  const ThreadTotals totals = thread_totals();
+  const ThreadTotals totals = session.after.value_or(thread_totals());
   const SessionCounters& counters = session.counters;
   JsonObject statistics;
   statistics.put("launches", counters.launches)
@@ -495,17 +666,23 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("scopes", counters.scopes)
       .put("samples", counters.samples)
       .put("markers", counters.markers)
+      .put("metric_kernels", counters.metric_kernels)
+      .put("metric_kernels_ns", counters.metric_kernels_ns)
+      .put("unordered_values", counters.unordered_values)
       .put("graphs", counters.graphs)
       .put("unattributed_records", counters.unattributed)
       .put("unknown_captures", counters.unknown_captures)
+      .put("late_records", counters.late)
       .put("bad_timestamps", counters.bad_timestamps)
-      .put("dropped_events", totals.dropped_events - session.dropped_events_before)
+      .put("dropped_events", totals.dropped_events - session.before.dropped_events)
       .put("refused_nodes", CallingContextTree::instance().refused())
       .put("refused_kernel_configs", session.refused_kernel_configs())
-      .put("own_ns", totals.own_ns - session.own_ns_before);
+      .put("own_ns", totals.own_ns - session.before.own_ns);
   if (session.writer().error() != 0) statistics.put("capture_error", std::strerror(session.writer().error()));
   JsonObject meta;
-  meta.put("end_ns", now_ns()).raw("statistics", statistics.text()).raw("gpu_busy_ns", session.activity.busy_json());
+  meta.put("end_ns", session.ended_ns())
+      .raw("statistics", statistics.text())
+      .raw("gpu_busy_ns", session.activity.busy_json());
   if (session.options().backend != BackendChoice::Cpu) meta.raw("cuda", cuda_backend::description_json());
   if (const std::string devices = cuda_backend::devices_json(); !devices.empty()) meta.raw("devices", devices);
   if (session.activity.first_ns() != 0)
@@ -521,6 +698,7 @@ void Recorder::prepare_fork() {
   work_mutex_.lock();
   ThreadRegistry::instance().lock_for_fork();
   CallingContextTree::instance().lock_for_fork();
+  device_values::lock_for_fork();
   GraphRegistry::instance().lock_for_fork();
   StreamCaptures::instance().lock_for_fork();
   KernelNames::instance().lock_for_fork();
@@ -534,6 +712,7 @@ void Recorder::after_fork_in_parent() {
   KernelNames::instance().unlock_after_fork();
   StreamCaptures::instance().unlock_after_fork();
   GraphRegistry::instance().unlock_after_fork();
+  device_values::unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();
   ThreadRegistry::instance().unlock_after_fork();
   work_mutex_.unlock();
@@ -548,10 +727,12 @@ void Recorder::after_fork_in_child() {
     if (session != nullptr) session->abandon();
     session.reset();
   }
+  retired_.store(0);
   (void)consumer_.release();  // that thread does not exist here
   consumer_signal.reset();
   ending_signal_.store(0);
   cuda_backend::after_fork_in_child();
+  device_values::after_fork_in_child();
   launches_.clear();
   captured_paths_.clear();
   tracks_.clear();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/device_event.h"
+#include "backends/value_slots.h"
 #include "context/event_ring.h"
 #include "context/thread_context.h"
 #include "data/captured_paths.h"
@@ -34,6 +35,10 @@ class Recorder {
   static Recorder& instance();
 
   [[nodiscard]] StartResult start(SessionOptions options);
+  // The session's next phase, in a slot and a capture of its own. The one before ends by itself as soon as the device
+  // records of its launches have come. Waits for the oldest one if 16 have not ended.
+  [[nodiscard]] StartResult advance(int slot, const std::string& part_path, const std::string& meta_json,
+                                    const std::string& end_meta_json);
   void activate(int slot);
   void deactivate(int slot, bool flush);
   void flush(int slot);
@@ -56,12 +61,14 @@ class Recorder {
   static void on_ending_signal(int number);
   [[noreturn]] void finish_and_end_by(int number);
   void step();  // work lock held
+  void end_drained_phases();
   void drain_rings();
   void take_event(ThreadContext& thread, const Event& event);
-  void take_launch(const Launch& launch, uint32_t correlation);
+  void take_arrived_value(const ArrivedValue& value);
   void take_device_event(const DeviceEvent& event);
+  void take_record(Session& session, const Launch& launch, const DeviceEvent& event);
   [[nodiscard]] FrameId device_frame(const DeviceEvent& event, StringId wanted);
-  [[nodiscard]] const Launch* launch_of(const DeviceEvent& event);
+  void take_record_of_condition(const Launch& graph_launch, const DeviceEvent& event);
   [[nodiscard]] CapturedPlace* captured_place_of(const Launch& launch, const DeviceEvent& event);
   void add_graph_values();
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);
@@ -70,12 +77,19 @@ class Recorder {
   void flush_due_sessions();
   void update_collecting();
   void finish_consumer();
-  struct ThreadTotals {
-    uint64_t own_ns = 0;
-    uint64_t dropped_events = 0;
-  };
+  // Calls open(slot) under the control lock, when a slot is free.
+  template <class Open>
+  [[nodiscard]] StartResult in_free_slot(Open&& open);
+  [[nodiscard]] uint32_t free_slot();
+  [[nodiscard]] uint32_t free_line();
+  // Makes a session known, not yet active.
+  void install(std::unique_ptr<Session> session, uint32_t slot);
+  void bring_all();  // work lock held, after the device's records came: nothing is missing of what has ended
+  void end(Session& session, const std::string& meta_json);
   [[nodiscard]] ThreadTotals thread_totals();
   [[nodiscard]] std::string statistics_json(const Session& session);
+  [[nodiscard]] Session* newest_on(uint32_t line);
+  [[nodiscard]] Session* owner(uint32_t slot);
   template <class Visit>
   void for_sessions(uint32_t mask, Visit&& visit);
 
@@ -83,6 +97,9 @@ class Recorder {
   std::mutex work_mutex_;
   std::array<std::unique_ptr<Session>, kMaxSessions> sessions_;
   uint32_t next_slot_ = 0;  // slots go round, so that a late event of a stopped session meets no new one
+  uint32_t next_line_ = 0;  // likewise
+  std::atomic<SessionMask> retired_{0};
+  std::atomic<bool> hurry_{false};  // a new phase waits for a slot
   std::unique_ptr<std::thread> consumer_;
   std::atomic<bool> stopping_{false};
   std::atomic<int> ending_signal_{0};
@@ -90,13 +107,14 @@ class Recorder {
   // Consumer side.
   CorrelationMap launches_;
   CapturedPaths captured_paths_;
+  uint32_t newest_record_ = 0;  // the highest correlation id
   std::vector<Track> tracks_;
   uint32_t range_track_ = kNone;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;
   using DeviceAndName = std::pair<uint32_t, StringId>;
   std::unordered_map<const char*, std::pair<std::string, std::map<DeviceAndName, FrameId>>> kernel_frames_;
   std::array<int64_t, kMaxSessions> next_flush_ns_{};
-  int64_t next_device_flush_ns_ = 0;
+  int64_t device_flushed_ns_ = 0;
 };
 
 }  // namespace bragg

@@ -14,8 +14,14 @@ constexpr size_t kSettleEvery = 1u << 16;
 constexpr size_t kMaxWaiting = 1u << 20;        // 16 MB a device
 constexpr int64_t kLatenessNs = 2'000'000'000;  // four device flushes
 constexpr uint64_t kMinCompactBytes = 8u << 20;
+// A graph's further records come within this time of each other; later ones are counted in a later phase.
+constexpr int64_t kQuietNs = 100'000'000;
+// Launches into a stream capture and failed ones never have a record.
+constexpr int64_t kGiveUpNs = 30'000'000'000;
 
 }  // namespace
+
+bool is_before(uint32_t correlation, uint32_t other) { return static_cast<int32_t>(correlation - other) < 0; }
 
 void DeviceActivity::Device::settle(int64_t before_ns) {
   std::sort(waiting.begin(), waiting.end(),
@@ -50,7 +56,8 @@ std::string DeviceActivity::busy_json() const {
   return json.text();
 }
 
-Session::Session(SessionOptions options, uint32_t slot) : options_(std::move(options)), slot_(slot) {}
+Session::Session(SessionOptions options, uint32_t slot, uint32_t line)
+    : options_(std::move(options)), slot_(slot), line_(line) {}
 
 int Session::open() {
   if (const int error = writer_.open(options_.part_path)) return error;
@@ -93,14 +100,44 @@ void Session::count_kernel(const KernelConfig& config) {
   }
 }
 
-void Session::note_launch(uint32_t correlation) {
-  if (counters.launches++ == 0) first_correlation_ = correlation;
+void Session::note_launch(uint32_t correlation, bool keeps) {
+  ++pending_launches_;
+  has_open_ended_ |= keeps;
+  for (uint32_t* first : {&first_correlation_, &origin_correlation_})
+    if (*first == 0 || is_before(correlation, *first)) *first = correlation;
+  if (last_correlation_ == 0 || is_before(last_correlation_, correlation)) last_correlation_ = correlation;
+}
+
+void Session::note_record(const Launch& launch) {
+  if (launch.records == 1) --pending_launches_;
+  if (is_retired()) last_record_ns_ = now_ns();
 }
 
 bool Session::is_older(const DeviceEvent& event) const {
   if (event.correlation == 0) return false;
-  if (first_correlation_ == 0) return event.start_ns < started_ns_;
-  return static_cast<int32_t>(event.correlation - first_correlation_) < 0;  // the ids wrap around
+  if (origin_correlation_ == 0) return event.start_ns < origin_ns_;
+  return is_before(event.correlation, origin_correlation_);
+}
+
+bool Session::starts_after(uint32_t correlation) const {
+  return first_correlation_ == 0 || is_before(correlation, first_correlation_);
+}
+
+void Session::follow(const Session& before) {
+  origin_ns_ = before.origin_ns_;
+  origin_correlation_ = before.origin_correlation_;
+}
+
+void Session::retire(const ThreadTotals& totals, std::string end_meta_json) {
+  retired_ns_ = last_record_ns_ = now_ns();
+  after = totals;
+  end_meta_json_ = std::move(end_meta_json);
+}
+
+bool Session::is_drained(int64_t flushed_ns, uint32_t newest, bool hurry) const {
+  if (pending_launches_ == 0 && !has_open_ended_) return true;
+  const bool misses_none = pending_launches_ == 0 || (hurry && is_before(last_correlation_, newest));
+  return flushed_ns - last_record_ns_ > (misses_none ? kQuietNs : kGiveUpNs);
 }
 
 void Session::write_json(std::string_view json) {

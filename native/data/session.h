@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,7 +11,9 @@
 
 #include "backends/device_event.h"
 #include "context/clock.h"
+#include "context/recording_state.h"
 #include "data/capture_writer.h"
+#include "data/correlation_map.h"
 #include "data/durations.h"
 #include "data/metric_table.h"
 #include "data/value_table.h"
@@ -63,9 +66,13 @@ struct SessionCounters {
   uint64_t graphs = 0;  // whole graphs, at graph level
   uint64_t scopes = 0;
   uint64_t samples = 0;
+  uint64_t metric_kernels = 0;  // kernels of ours that read metric values on the GPU
+  uint64_t metric_kernels_ns = 0;
+  uint64_t unordered_values = 0;  // read by them so fast that only their sum came
   uint64_t markers = 0;           // marks and ranges of the process
   uint64_t unattributed = 0;      // device records without a known launch
   uint64_t unknown_captures = 0;  // device records of graph nodes that are not known where they were captured
+  uint64_t late = 0;              // device records of an earlier phase that had ended
   uint64_t bad_timestamps = 0;    // device records with no or a reversed interval: counted, not timed
 };
 
@@ -95,14 +102,27 @@ class DeviceActivity {
   int64_t last_ns_ = 0;
 };
 
-// Threads: one at a time; the recorder's work lock guards it.
+// Of correlation ids, which wrap around.
+[[nodiscard]] bool is_before(uint32_t correlation, uint32_t other);
+
+// What recording has cost all threads so far, and lost.
+struct ThreadTotals {
+  uint64_t own_ns = 0;
+  uint64_t dropped_events = 0;
+};
+
+// One phase of a recording. Threads: one at a time; the recorder's work lock guards it.
 class Session {
  public:
-  Session(SessionOptions options, uint32_t slot);
+  Session(SessionOptions options, uint32_t slot, uint32_t line = 0);
   [[nodiscard]] int open();  // 0 or errno
 
   [[nodiscard]] const SessionOptions& options() const { return options_; }
-  [[nodiscard]] uint32_t mask() const { return 1u << slot_; }
+  [[nodiscard]] SessionMask mask() const { return 1u << slot_ | 1u << (kLineShift + line_); }  // slot and line
+  [[nodiscard]] uint32_t slot() const { return slot_; }
+  [[nodiscard]] uint32_t line() const { return line_; }
+  [[nodiscard]] int64_t started_ns() const { return started_ns_; }
+  [[nodiscard]] int64_t ended_ns() const { return retired_ns_ != 0 ? retired_ns_ : now_ns(); }
 
   // The node of an event or launch, in the contexts that this session records.
   template <class Event>
@@ -121,9 +141,24 @@ class Session {
   void keep(const Slice& slice) { slices_.push_back(slice); }  // trace only
   [[nodiscard]] bool wants_flush() const { return slices_.size() >= kSlicesPerChunk; }
   void count_kernel(const KernelConfig& config);
-  void note_launch(uint32_t correlation);
-  // Whether a device record that no launch is known for was launched before this session: ids are handed out in order.
+  void note_launch(uint32_t correlation, bool keeps);
+  void note_captured() { --pending_launches_; }  // instead of being launched
+  void note_record(const Launch& launch);
+  // Whether a device record that no launch is known for was launched before this session's first phase: ids are handed
+  // out in order.
   [[nodiscard]] bool is_older(const DeviceEvent& event) const;
+  // Whether a known launch belongs to an earlier user of this slot.
+  [[nodiscard]] bool starts_after(uint32_t correlation) const;
+
+  // Of the phase before, for the one that follows it.
+  void follow(const Session& before);
+  // Nothing more is launched in it; what was launched is awaited.
+  void retire(const ThreadTotals& totals, std::string end_meta_json);
+  [[nodiscard]] bool is_retired() const { return retired_ns_ != 0; }
+  [[nodiscard]] const std::string& end_meta_json() const { return end_meta_json_; }  // of a retired one
+  // Whether all of its records have come, given that all that were complete at `flushed_ns` have, the latest of the
+  // launch `newest`. In a hurry, launches without one are given up once later ones have theirs.
+  [[nodiscard]] bool is_drained(int64_t flushed_ns, uint32_t newest, bool hurry) const;
 
   // Writes what is new. `statistics` is a JSON object that becomes the capture's META.
   void flush(const std::vector<Track>& tracks, const std::string& statistics);
@@ -136,8 +171,8 @@ class Session {
 
   SessionCounters counters;
   DeviceActivity activity;
-  uint64_t own_ns_before = 0;          // of the process, when the session started
-  uint64_t dropped_events_before = 0;  // likewise
+  ThreadTotals before;                // when it started
+  std::optional<ThreadTotals> after;  // when it was retired
 
  private:
   static constexpr size_t kSlicesPerChunk = 1u << 16;  // 1.8 MB buffered at most
@@ -162,6 +197,7 @@ class Session {
 
   SessionOptions options_;
   uint32_t slot_;
+  uint32_t line_;
   CaptureWriter writer_;
   MetricTable metrics_;
   ValueTable values_;
@@ -172,7 +208,15 @@ class Session {
   std::vector<uint32_t> last_row_of_frame_;  // most launches repeat the configuration of the one before
   std::vector<uint32_t> dirty_kernels_;
   int64_t started_ns_ = now_ns();
-  uint32_t first_correlation_ = 0;  // 0: no launch yet
+  int64_t origin_ns_ = started_ns_;  // of the first phase
+  uint32_t first_correlation_ = 0;   // 0: no launch yet
+  uint32_t last_correlation_ = 0;
+  uint32_t origin_correlation_ = 0;  // the first one in any phase
+  uint64_t pending_launches_ = 0;    // that have no record yet
+  bool has_open_ended_ = false;      // launches of which it is not known how many records they have
+  int64_t last_record_ns_ = 0;
+  int64_t retired_ns_ = 0;
+  std::string end_meta_json_ = "{}";
   uint64_t refused_configs_ = 0;
   uint64_t metric_sequence_ = 0;
   uint32_t strings_written_ = 0;

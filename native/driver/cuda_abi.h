@@ -39,6 +39,7 @@ enum class Result : uint32_t {
   CompatNotSupportedOnDevice = 804,
   StreamCaptureUnsupported = 900,
   StreamCaptureInvalidated = 901,
+  StreamCaptureImplicit = 906,
   StreamCaptureWrongThread = 908,
   GraphExecUpdateFailure = 910,
   Unknown = 999,
@@ -66,6 +67,30 @@ enum class GraphNodeType : uint32_t {
   Conditional = 13,
 };
 
+enum class PointerAttribute : uint32_t {
+  DeviceOrdinal = 9,  // int32_t
+};
+
+enum class CaptureStatus : uint32_t {
+  None = 0,
+  Active = 1,
+  Invalidated = 2,
+};
+
+// Whether calls that would wait for the device fail while a stream is being captured.
+enum class CaptureMode : uint32_t {
+  Global = 0,
+  ThreadLocal = 1,
+  Relaxed = 2,
+};
+
+// The streams that are no handles: what they mean depends on the current context.
+inline constexpr uintptr_t kLegacyDefaultStream = 1;
+inline constexpr uintptr_t kPerThreadDefaultStream = 2;
+
+inline constexpr uint32_t kRegisterPortable = 1;  // pinned for all contexts
+inline constexpr uint32_t kRegisterMapped = 2;    // has an address on the device
+
 // Function types: dlsym gives `CuInit*`. Each is named after its symbol; a suffix (_v2) stays in the symbol only.
 using CuInit = Result(uint32_t flags);
 using CuDriverGetVersion = Result(int32_t* version);  // 1000 * major + 10 * minor
@@ -80,5 +105,19 @@ using CuCtxGetDevice = Result(Device* device);
 using CuCtxPushCurrent = Result(Context context);  // cuCtxPushCurrent_v2
 using CuCtxPopCurrent = Result(Context* context);  // cuCtxPopCurrent_v2
 using CuCtxSynchronize = Result();
+using CuCtxGetId = Result(Context context, uint64_t* id);  // from 12.0; never given twice
+using CuDevicePrimaryCtxRetain = Result(Context* context, Device device);
+using CuDevicePrimaryCtxRelease = Result(Device device);  // cuDevicePrimaryCtxRelease_v2
+using CuModuleLoadData = Result(Module* module, const void* image);
+using CuModuleGetFunction = Result(Function* function, Module module, const char* name);
+using CuLaunchKernel = Result(Function function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, uint32_t block_x,
+                              uint32_t block_y, uint32_t block_z, uint32_t dynamic_shared_bytes, Stream stream,
+                              void** arguments, void** extra);
+using CuMemHostRegister = Result(void* memory, size_t size_bytes, uint32_t flags);              // cuMemHostRegister_v2
+using CuMemHostGetDevicePointer = Result(DevicePointer* device, void* memory, uint32_t flags);  // ..._v2
+using CuPointerGetAttribute = Result(void* value, PointerAttribute attribute, DevicePointer pointer);
+using CuStreamGetCtx = Result(Stream stream, Context* context);
+using CuStreamIsCapturing = Result(Stream stream, CaptureStatus* status);
+using CuThreadExchangeStreamCaptureMode = Result(CaptureMode* mode);
 
 }  // namespace bragg::cuda

@@ -141,7 +141,8 @@ constinit OpenRanges open_ranges;
 uint64_t start(const Domain& domain, const EventAttributes& attributes) noexcept {
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   if (mask == 0) return 0;
-  const uint64_t id = open_ranges.add(marker_here(EventKind::Range, mask, marker_frame(domain, attributes)));
+  const SessionMask lines = mask >> kLineShift;  // its slots are those of the phase it ends in
+  const uint64_t id = open_ranges.add(marker_here(EventKind::Range, lines, marker_frame(domain, attributes)));
   if (id == 0) ThreadContext::current().dropped.fetch_add(1, std::memory_order_relaxed);
   return id;
 }
@@ -149,7 +150,7 @@ uint64_t start(const Domain& domain, const EventAttributes& attributes) noexcept
 void end(uint64_t id) noexcept {
   Event event{};
   if (!open_ranges.take(id, event)) return;
-  event.mask &= recording_state.active.load(std::memory_order_relaxed);
+  event.mask = static_cast<uint16_t>(still_active(SessionMask{event.mask} << kLineShift));
   event.end_ns = now_ns();
   if (event.mask != 0) ThreadContext::current().record(event);
 }

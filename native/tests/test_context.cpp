@@ -8,6 +8,7 @@
 #include "context/calling_context_tree.h"
 #include "context/event_ring.h"
 #include "context/frame_table.h"
+#include "context/kernel_names.h"
 #include "context/thread_context.h"
 
 namespace {
@@ -100,6 +101,33 @@ TEST(a_ring_loses_nothing_between_two_threads) {
 template <class Body>
 void on_a_fresh_thread(Body&& body) {
   std::thread([&] { body(ThreadContext::current()); }).join();
+}
+
+TEST(kernel_names_are_found_while_others_are_set) {
+  auto& names = bragg::KernelNames::instance();
+  const auto handle = [](uintptr_t i) { return reinterpret_cast<const void*>(0x10000 + i * 64); };
+  constexpr uintptr_t kNames = 2000;  // the table grows several times
+  std::atomic<uintptr_t> set{0};
+  std::atomic<int> wrong{0};
+  std::thread reader([&] {
+    while (set.load() < kNames) {
+      const uintptr_t known = set.load();
+      for (uintptr_t i = 0; i < known; i += 97) wrong += names.find(handle(i)) == bragg::kNone;
+    }
+  });
+  for (uintptr_t i = 0; i < kNames; ++i) {
+    names.set(handle(i), "kernel<" + std::to_string(i) + ">", "kernel", {});
+    set.store(i + 1);
+  }
+  reader.join();
+  CHECK_EQ(wrong.load(), 0);
+  CHECK_EQ(names.find(handle(kNames)), bragg::kNone);
+  const auto name = names.find(handle(7));
+  CHECK_EQ(bragg::FrameTable::instance().string(name), "kernel<7>");
+  CHECK(names.fits(name, "kernel"));
+  CHECK(!names.fits(name, "another"));
+  names.forget(handle(7));
+  CHECK_EQ(names.find(handle(7)), bragg::kNone);
 }
 
 TEST(scopes_nest) {

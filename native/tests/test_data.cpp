@@ -1,6 +1,7 @@
 // The correlation join, the metric table and the capture file.
 #include <unistd.h>
 
+#include <bit>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -90,6 +91,45 @@ TEST(metrics_add_up_and_only_changes_are_taken) {
   CHECK_EQ(changes[0].min_ns, 50);
   CHECK_EQ(changes[0].max_ns, 300);
   CHECK_EQ(changes[0].bytes, 16);
+}
+
+TEST(values_add_up_by_the_law_of_their_metric) {
+  auto& names = bragg::MetricNames::instance();
+  const auto flops = names.intern("test flops", "", bragg::MetricKind::Inclusive, true);
+  const auto bytes = names.intern("test bytes", "B", bragg::MetricKind::Exclusive, false);
+  const auto tile = names.intern("test tile", "", bragg::MetricKind::Property, false);
+  bragg::ValueTable table;
+  for (const double value : {1.5, 2.25}) table.add({7, flops}, std::bit_cast<uint64_t>(value));
+  for (const int64_t value : {5, -2}) table.add({7, bytes, 1, 2}, static_cast<uint64_t>(value));
+  for (const uint64_t value : {64, 32}) table.add({7, tile}, value);
+  const auto rows = table.take_changes();
+  REQUIRE(rows.size() == 3);
+  CHECK_EQ(std::bit_cast<double>(rows[0].bits), 3.75);
+  CHECK_EQ(static_cast<int64_t>(rows[1].bits), 3);
+  CHECK_EQ(rows[1].count, 2);
+  CHECK_EQ(rows[2].bits, 32);
+}
+
+TEST(a_metric_keeps_its_first_type) {
+  auto& names = bragg::MetricNames::instance();
+  const auto id = names.intern("test once", "us", bragg::MetricKind::Inclusive, true);
+  CHECK_EQ(names.intern("test once", "us", bragg::MetricKind::Inclusive, true), id);
+  CHECK_EQ(names.intern("test once", "us", bragg::MetricKind::Inclusive, false), bragg::kNone);
+  CHECK_EQ(names.intern("test once", "us", bragg::MetricKind::Exclusive, true), bragg::kNone);
+  CHECK_EQ(names.intern("test once", "ms", bragg::MetricKind::Inclusive, true), bragg::kNone);
+}
+
+TEST(durations_are_counted_in_buckets_of_a_sixteenth_octave) {
+  bragg::Durations durations;
+  for (const uint64_t duration_ns : {1000, 1023, 1024, 1087, 1088}) durations.add(3, duration_ns, 50);
+  durations.add(3, 1000, 40);
+  const auto rows = durations.take_changes();
+  REQUIRE(rows.size() == 3);
+  CHECK_EQ(rows[0].count, 3);  // 992 ... 1023
+  CHECK_EQ(rows[0].first_ns, 40);
+  CHECK_EQ(rows[1].count, 2);  // 1024 ... 1087
+  CHECK_EQ(rows[2].bucket, rows[1].bucket + 1);
+  CHECK_EQ(durations.take_changes().size(), 0);
 }
 
 TEST(the_checksum_is_zlibs) {

@@ -1,12 +1,10 @@
 // The recorder on the fake driver and the fake CUPTI: launching threads, driver callbacks, the consumer and control
 // calls at the same time. Meant for ThreadSanitizer and AddressSanitizer as much as for the counts.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -16,89 +14,13 @@
 
 #include "api/bragg_core.h"
 #include "check.h"
-#include "driver/cuda_abi.h"
+#include "recording.h"
 
 namespace {
 
+using bragg::test::Recording;
+using bragg::test::device;
 namespace cuda = bragg::cuda;
-
-class Device {
- public:
-  Device() : library_(dlopen(BRAGG_FAKES_DIR "/libcuda.so.1", RTLD_NOW)) { must("cuInit", 0u); }
-
-  void use() const {  // on every thread
-    cuda::Context context = nullptr;
-    must("cuDevicePrimaryCtxRetain", &context, 0);
-    must("cuCtxSetCurrent", context);
-  }
-  [[nodiscard]] cuda::Stream stream() const {
-    cuda::Stream stream = nullptr;
-    must("cuStreamCreate", &stream, 1u);
-    return stream;
-  }
-  [[nodiscard]] cuda::Function kernel(const char* name) const {
-    cuda::Function function = nullptr;
-    must("cuModuleGetFunction", &function, cuda::Module{}, name);
-    return function;
-  }
-  void launch(cuda::Function kernel, cuda::Stream stream) const {
-    must("cuLaunchKernel", kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, static_cast<void**>(nullptr),
-         static_cast<void**>(nullptr));
-  }
-
- private:
-  template <class... Args>
-  void must(const char* symbol, Args... args) const {
-    auto* function = reinterpret_cast<cuda::Result (*)(Args...)>(dlsym(library_, symbol));
-    if (function == nullptr || function(args...) != cuda::Result::Success) std::abort();
-  }
-  void* library_;
-};
-
-const Device& device() {
-  static const Device instance;
-  return instance;
-}
-
-class Recording {
- public:
-  explicit Recording(const char* name, bool trace = false)
-      : path_((std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name + ".part")).string()) {
-    (void)device();
-    bragg_session_options options{};
-    options.part_path = path_.c_str();
-    options.meta_json = "{}";
-    options.cupti_candidates = BRAGG_FAKES_DIR "/libcupti.so.13";
-    options.backend = BRAGG_CUDA;
-    options.trace = trace;
-    options.flush_interval_ms = 20;
-    int os_error = 0;
-    char reason[256] = "";
-    slot_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
-    if (slot_ < 0) bragg::test::fail(__FILE__, __LINE__, reason);
-  }
-  ~Recording() {
-    if (slot_ >= 0) bragg_session_stop(slot_, "{}");
-    std::filesystem::remove(path_);
-  }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-
-  void activate() const { bragg_session_activate(slot_); }
-  void deactivate() const { bragg_session_deactivate(slot_, 0); }
-  void flush() const { bragg_session_flush(slot_); }
-
-  [[nodiscard]] uint64_t count(const char* statistic) const {
-    std::string json(8192, '\0');
-    (void)bragg_session_statistics(slot_, json.data(), static_cast<uint32_t>(json.size()));
-    const size_t at = json.find(std::string("\"").append(statistic).append("\":"));
-    return at == std::string::npos ? ~0ull : std::strtoull(json.c_str() + json.find(':', at) + 1, nullptr, 10);
-  }
-
- private:
-  std::string path_;
-  int slot_ = -1;
-};
 
 // Launches in a scope, `launches` times or until told to stop.
 void launch_in_scope(const char* name, uint32_t launches, const std::atomic<bool>& stop) {
@@ -141,6 +63,23 @@ TEST(a_trace_keeps_up_with_threads_that_launch_at_once) {
   recording.flush();
   CHECK_EQ(recording.count("kernels"), kThreads * kLaunches);
   CHECK_EQ(recording.count("dropped_events"), 0);
+}
+
+TEST(phases_have_every_launch_once_while_threads_launch) {
+  Recording recording("phases");
+  const Recording other("beside");
+  const std::atomic<bool> never{false};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i) threads.emplace_back(launch_in_scope, "work", kLaunches, std::cref(never));
+  for (int phase = 0; phase < 100; ++phase) recording.advance();
+  for (auto& thread : threads) thread.join();
+  recording.flush();
+  for (const char* statistic : {"launches", "kernels", "scopes"}) {
+    CHECK_EQ(recording.count_of_ended(statistic) + recording.count(statistic), kThreads * kLaunches);
+    CHECK_EQ(other.count(statistic), kThreads * kLaunches);
+  }
+  CHECK_EQ(recording.count_of_ended("unattributed_records") + recording.count("unattributed_records"), 0);
+  CHECK_EQ(other.count("unattributed_records"), 0);
 }
 
 TEST(sessions_come_and_go_while_threads_launch) {

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bragg import errors
+    from bragg.bench import do_bench, do_bench_cudagraph
     from bragg.formats import load
     from bragg.model import Profile
     from bragg.record.recorder import Recorder
@@ -23,6 +24,8 @@ __all__ = [
     "__version__",
     "activate",
     "deactivate",
+    "do_bench",
+    "do_bench_cudagraph",
     "enter_scope",
     "errors",
     "exit_scope",
@@ -38,6 +41,8 @@ __version__ = "0.1.0"
 _PLACES = {
     "Profile": "bragg.model:Profile",
     "Session": "bragg.record.session:Session",
+    "do_bench": "bragg.bench:do_bench",
+    "do_bench_cudagraph": "bragg.bench:do_bench_cudagraph",
     "enter_scope": "bragg.record.scope:enter_scope",
     "errors": "bragg.errors",
     "exit_scope": "bragg.record.scope:exit_scope",

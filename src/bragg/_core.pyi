@@ -48,6 +48,13 @@ class Session:
     def activate(self) -> None: ...
     def deactivate(self, flush: bool = True) -> None: ...
     def flush(self) -> None: ...
+    def advance(self, part_path: str, *, meta: str, end_meta: str) -> None:
+        """Record the next phase, into a capture of its own.
+
+        A kernel belongs to the phase it was launched in: the capture before ends when their records have come.
+        At most 15 wait for theirs; one more advance waits for the first of them.
+        """
+
     def stop(self, meta: str = "{}") -> None: ...
     def statistics(self) -> dict[str, Any]: ...
 
@@ -66,9 +73,30 @@ def metric(name: str, kind: str = "inclusive", unit: str = "", is_float: bool = 
     """
 
 def add_value(metric: int, value: float) -> None:
-    """Add to a metric at this thread's context. Nothing happens while nothing records."""
+    """Add to a metric at this thread's innermost open scope, operator or state, else at where it is.
+
+    Nothing happens while nothing records.
+    """
 
 def add_vector(metric: int, values: Sequence[float]) -> None: ...
+def add_device_value(metric: int, pointer: int, dtype: str, length: int, stride: int, stream: int) -> None:
+    """Add numbers in GPU memory to a metric at this thread's context.
+
+    They are read on the GPU, when `stream` gets there, and counted later: nothing waits for the stream or the device.
+    Memory that is freed in the order of the stream, as caching allocators do, may be freed as soon as this returns. While
+    the stream is being captured into a graph, the numbers are read again, and counted, at each replay.
+
+    Args:
+        dtype: f16, bf16, f32, f64, i8, i16, i32, i64, u8 or bool.
+        length: Of a vector; 0 is a scalar.
+        stride: Between elements, in elements.
+        stream: A `CUstream` of the memory's device; 0 is the default stream.
+
+    Raises:
+        ValueError: The dtype is unknown.
+        RuntimeError: The reason why it cannot be read.
+    """
+
 def name_kernel(function: int, name: str | None, symbol: str = "", attributes: Sequence[tuple[str, str]] = ()) -> None:
     """From now on launches of a kernel are shown as `name`.
 
@@ -81,6 +109,31 @@ def name_kernel(function: int, name: str | None, symbol: str = "", attributes: S
 
 def expect_launch(function: int, name: str | None, values: Sequence[tuple[int, float]] = ()) -> None:
     """Say of this thread's next launch of `function` what it is called and which metric values its node gets."""
+
+class LaunchHook:
+    """What Triton calls before each launch. Of a launch that has metadata it takes the name and the numbers.
+
+    The functions that give the metadata run in the state `__proton_launch_metadata:<kernel>`.
+    """
+
+    def __init__(
+        self,
+        convert: Callable[[Any, Any], tuple[int, float] | None],
+        report: Callable[[Any, BaseException], object],
+        then: Callable[[Any], object] | None = None,
+    ) -> None:
+        """Make a hook.
+
+        Args:
+            convert: Metric and number of a key and its value; None: it is no metric.
+            report: Called with a function that gives metadata and what it raised.
+            then: The hook to call next. If it has a list `calls`, it is not called while that is empty.
+        """
+
+    def choose(self, wanted: Callable[[str], bool] | None, /) -> None:
+        """Ask only kernels whose name is wanted; None: all. The answers are kept."""
+
+    def __call__(self, metadata: Any, /) -> None: ...
 
 def finish_on_signal(number: int) -> bool:
     """Finish all sessions when a signal ends the process; False when the program handles or ignores the signal.

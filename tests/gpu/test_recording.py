@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bragg.model import FrameKind, TrackKind
+from bragg.model.kernel_name import base_name
 from tests.gpu.conftest import Recorded, kernel_count, kernel_nodes, names_above
 
 pytestmark = pytest.mark.cuda
@@ -43,7 +46,7 @@ def test_python_context_shows_the_call_path_of_a_kernel(run: Run) -> None:
 
 def test_triton_launches_are_counted_exactly(run: Run) -> None:
     profile = run("triton_loop.py", "--context", "shadow").profile
-    nodes = [node for node in kernel_nodes(profile, under="loop") if profile.tree.label(node) == "increment"]
+    nodes = [node for node in kernel_nodes(profile, under="loop") if base_name(profile.tree.label(node)) == "increment"]
     assert profile.own("gpu_count")[nodes].sum() == 200
 
 
@@ -58,6 +61,21 @@ def test_every_stream_is_a_lane_of_its_own(run: Run) -> None:
     assert {int(kind) for kind in profile.tracks.kind[lanes]} == {TrackKind.GPU_STREAM}
     sleeping = [int((lanes == lane).sum()) for lane in set(lanes)]
     assert sorted(sleeping)[-2:] == [40, 40]
+
+
+def test_every_kernel_is_in_its_scope_whatever_gpu_stream_and_thread_it_ran_on(run: Run) -> None:
+    profile = run("coded_durations.py", "--context", "shadow").profile
+    nodes = [node for node in kernel_nodes(profile) if profile.tree.label(profile.tree.parent[node]).startswith("code")]
+    scopes = [re.fullmatch(r"code (\d+) gpu (\d+)", profile.tree.label(profile.tree.parent[node])) for node in nodes]
+    code, gpu = np.array([(int(scope[1]), int(scope[2])) for scope in scopes if scope]).T
+    assert sorted(code) == list(range(len(nodes)))
+    assert set(profile.own("gpu_count")[nodes]) == {50}
+    assert (profile.tree.frames.device[profile.tree.frame[nodes]] == gpu).all()
+    # A kernel in a wrong scope is 4.5 % too long or too short there, or more.
+    cycles = 100_000 * 1.045**code
+    rates = [profile.own(metric)[nodes] / cycles for metric in ("gpu_time_min", "gpu_time_max")]
+    middle = np.median(np.concatenate(rates))
+    assert np.abs(np.concatenate(rates) / middle - 1).max() < 0.03
 
 
 def test_launches_point_to_their_kernels(run: Run) -> None:

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backends/value_kernel.h"
 #include "driver/cuda_abi.h"
 #include "driver/cupti_abi.h"
 
@@ -36,15 +37,16 @@ struct KernelShape {
 // What a launch, copy or set does; also the payload of a graph node.
 struct Operation {
   cuda::GraphNodeType type = cuda::GraphNodeType::Empty;
-  cuda::Function function = nullptr;  // kernels
-  const char* name = nullptr;         // kernels
-  KernelShape shape{};                // kernels
-  cupti::CopyKind copy_kind{};        // copies
-  cupti::MemoryKind source_kind{};    // copies
-  cupti::MemoryKind target_kind{};    // copies and sets
-  bool asynchronous = false;          // copies and sets
-  uint32_t value = 0;                 // sets
-  uint64_t size_bytes = 0;            // copies and sets
+  cuda::Function function = nullptr;   // kernels
+  const char* name = nullptr;          // kernels
+  KernelShape shape{};                 // kernels
+  cupti::CopyKind copy_kind{};         // copies
+  cupti::MemoryKind source_kind{};     // copies
+  cupti::MemoryKind target_kind{};     // copies and sets
+  bool asynchronous = false;           // copies and sets
+  uint32_t value = 0;                  // sets
+  uint64_t size_bytes = 0;             // copies and sets
+  value_kernel::Parameters reading{};  // the kernel of bragg's own
 };
 
 struct Place {

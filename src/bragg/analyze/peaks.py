@@ -177,7 +177,7 @@ BOARDS: tuple[Board, ...] = (
     Board(
         r"\bB300\b",
         148,
-        {4: 13_500 * _TERA, 8: 4_500 * _TERA, 16: 2_250 * _TERA, 32: 1_125 * _TERA},
+        {4: 13_500 * _TERA, 8: 4_500 * _TERA, 16: 2_250 * _TERA, 32: 1_125 * _TERA, 64: 1.25 * _TERA},
         "HGX B300 data sheet, one of 8",
     ),
     Board(r"\bL40\b", 142, {4: 724 * _TERA, 8: 362 * _TERA, 16: 181.05 * _TERA, 32: 90.5 * _TERA}, "L40 data sheet"),

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.cli.derived_metrics import DERIVED, prepared
 from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.errors import UsageError
 
 if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.views.terminal.style import Style
     from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["view"]
+__all__ = ["profile_lines", "view"]
 
 _DEFAULT_LINES = 60
+_CODE_FORMATS = ("full", "file_function_line", "function_line", "file_function")
 _EPILOG = """\b
 Examples:
   bragg view train.bragg --include forward
@@ -30,7 +33,15 @@ Examples:
 @click.command(epilog=_EPILOG)
 @file_argument
 @click.option("--flat", is_flag=True, help="A table by kernel or function instead of a tree.")
-@click.option("-m", "--metric", default="", metavar="NAME[,NAME]", help="What to show; the first decides what is hot.")
+@click.option("-l", "--list", "list_only", is_flag=True, help="The metrics that FILE has and that can be computed.")
+@click.option(
+    "-m",
+    "--metric",
+    "--metrics",
+    default="",
+    metavar="NAME[,NAME]",
+    help="What to show; the first decides what is hot.",
+)
 @click.option("-i", "--include", metavar="REGEX", help="Only call paths through names that match.")
 @click.option(
     "-e", "--exclude", metavar="REGEX", help="No call paths through names that match; totals shrink with them."
@@ -41,37 +52,81 @@ Examples:
     "-n", "--lines", type=click.IntRange(min=0), metavar="N", help=f"The N hottest rows; 0: all.  [{_DEFAULT_LINES}]"
 )
 @click.option("-s", "--sort", metavar="NAME", help="What decides instead of the first metric; or `name`.")
+@click.option(
+    "--group-by",
+    type=click.Choice(["kernel", "specialization"]),
+    default="specialization",
+    help=("Specializations of a Triton kernel as one, or each on its own.  [specialization]"),
+)
+@click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="How code is written, place first.")
+@click.option("--print-sorted", is_flag=True, help="Behind the tree the table of --flat.")
+@click.option(
+    "-diff",
+    "--diff-profile",
+    "before",
+    type=click.Path(path_type=Path),
+    metavar="FILE0",
+    help="Subtract the numbers of FILE0; see also bragg diff.",
+)
 @click.option("--full-names", is_flag=True, help="Whole kernel names and paths.")
 @click.option("--no-fold", is_flag=True, help="Every library frame and every caller on a line of its own.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, all rows unless --lines is given.")
-def view(file: Path | None, flat: bool, as_json: bool, **choices: Any) -> None:
+def view(
+    file: Path | None,
+    flat: bool,
+    list_only: bool,
+    print_sorted: bool,
+    before: Path | None,
+    as_json: bool,
+    **choices: Any,
+) -> None:
     """Show where the time of FILE went, hottest first.
 
-    FILE is a profile (.bragg) or the capture of a run (.part); without it, the newest profile here.
+    FILE is a profile (.bragg), the capture of a run (.part) or a file of Proton; without it, the newest profile here.
     """
-    from bragg import formats
-
     path = newest_profile(file)
-    profile = formats.load(path, trace=False)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
-    if as_json:
+    profile = _load(path, choices, options)
+    if list_only:
+        _write_list(profile, path, as_json)
+    elif before is not None:
+        if flat or print_sorted:
+            raise UsageError("a difference is shown as a tree", hint="For a table try: bragg diff --by kernel")
+        _write_difference(_load(before, choices, options), profile, path, options, as_json)
+    elif as_json:
         _write_json(profile, path, options, flat)
     else:
         style = stream_style(sys.stdout)
         write_lines(profile_lines(profile, str(path), options, style, flat=flat))
+        if print_sorted and not flat:
+            write_lines(["", *_flat_lines(profile, options, style)])
 
 
 def profile_lines(
     profile: Profile, source: str, options: ViewOptions, style: Style, *, flat: bool = False
 ) -> list[str]:
     """Header, tree or table, and notes of a profile."""
-    from bragg.views.terminal.flat_view import flat_lines, flat_view
     from bragg.views.terminal.header import header_lines
     from bragg.views.terminal.tree_text import tree_lines
     from bragg.views.terminal.tree_view import tree_view
 
-    body = flat_lines(flat_view(profile, options), style) if flat else tree_lines(tree_view(profile, options), style)
+    body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
     return [*header_lines(profile.meta, source, style), "", *body]
+
+
+def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:
+    from bragg.views.terminal.flat_view import flat_lines, flat_view
+
+    return flat_lines(flat_view(profile, options), style)
+
+
+def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profile:
+    """A profile without its timeline, with what the chosen metrics need."""
+    from bragg import formats
+    from bragg.model.regroup import fold_specializations
+
+    profile = prepared(formats.load(path, trace=False), [*options.metrics, options.sort or ""])
+    return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 
 
 def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool) -> None:
@@ -82,7 +137,32 @@ def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool) 
     write_json("flat" if flat else "tree", {"file": str(path), "meta": profile.meta, **shown.to_json()})
 
 
+def _write_list(profile: Profile, path: Path, as_json: bool) -> None:
+    from bragg.views.terminal.metric_list import metric_list_json, metric_list_lines
+
+    if as_json:
+        write_json("metrics", {"file": str(path), **metric_list_json(profile, DERIVED)})
+    else:
+        write_lines(metric_list_lines(profile, DERIVED, stream_style(sys.stdout)))
+
+
+def _write_difference(before: Profile, after: Profile, path: Path, options: ViewOptions, as_json: bool) -> None:
+    from bragg.model.difference import aligned
+    from bragg.views.terminal.header import header_lines
+    from bragg.views.terminal.tree_text import tree_lines
+    from bragg.views.terminal.tree_view import tree_view
+
+    one, other = aligned(before, after)
+    shown = tree_view(other, options, before=one)
+    if as_json:
+        write_json("difference", {"file": str(path), "meta": after.meta, **shown.to_json()})
+    else:
+        style = stream_style(sys.stdout)
+        write_lines([*header_lines(after.meta, str(path), style), "", *tree_lines(shown, style)])
+
+
 def _view_options(choices: Mapping[str, Any], default_lines: int) -> ViewOptions:
+    from bragg.views.terminal.labels import CodeFormat
     from bragg.views.terminal.view_options import ViewOptions
 
     lines = default_lines if choices["lines"] is None else choices["lines"]
@@ -96,4 +176,6 @@ def _view_options(choices: Mapping[str, Any], default_lines: int) -> ViewOptions
         max_lines=lines or None,
         full_names=choices["full_names"],
         fold=not choices["no_fold"],
+        code=CodeFormat(choices["code"]) if choices["code"] else None,
+        formulas=DERIVED,
     )

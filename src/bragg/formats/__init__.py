@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bragg.errors import BadFile, UsageError
+from bragg.errors import UsageError
 from bragg.formats.files import open_file
-from bragg.formats.format import Format
+from bragg.formats.format import Format, unknown_format
 from bragg.model import Profile
 from bragg.registry import FORMATS
 
 __all__ = ["Format", "export", "finish", "load"]
+
+# What a file is told by.
+_N_FIRST_BYTES = 64
 
 
 def load(path: str | Path, *, trace: bool = True) -> Profile:
@@ -26,12 +29,12 @@ def load(path: str | Path, *, trace: bool = True) -> Profile:
     """
     path = Path(path)
     with open_file(path) as file:
-        start = file.read(16)
+        start = file.read(_N_FIRST_BYTES)
     for format_ in FORMATS.values():
-        if format_.read is not None and start.startswith(format_.magic):
+        if format_.read is not None and format_.begins(start):
             profile: Profile = format_.read(path, trace=trace)
             return profile
-    raise BadFile(f"{path} is no profile: unknown format", hint="Give a .bragg file, or the .part file of a run")
+    raise unknown_format(path)
 
 
 def export(profile: Profile, format_name: str, path: str | Path) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bragg.errors import BadFile
 from bragg.model import Profile
 
-__all__ = ["Format"]
+__all__ = ["Format", "unknown_format"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Format:
     Attributes:
         suffix: What file names of this format end with.
         description: One line for lists of formats.
-        magic: First bytes of every file of this format; empty when it is only written.
+        magic: First bytes of every file of this format; empty when they differ, or it is only written.
+        sniff: Whether a file that starts with these bytes may be of this format; None where `magic` tells.
         read: Reads a whole profile, or only its tree when `trace` is false; None when it is only written.
         write: Writes a profile; None when it is only read.
     """
@@ -26,5 +28,17 @@ class Format:
     suffix: str
     description: str
     magic: bytes = b""
+    sniff: Callable[[bytes], bool] | None = None
     read: Callable[..., Profile] | None = None
     write: Callable[[Profile, Path], None] | None = None
+
+    def begins(self, start: bytes) -> bool:
+        """Whether a file that starts with these bytes may be of this format."""
+        return self.sniff(start) if self.sniff else bool(self.magic) and start.startswith(self.magic)
+
+
+def unknown_format(path: Path) -> BadFile:
+    """The error for a file that no format can read."""
+    return BadFile(
+        f"{path} is no profile: unknown format", hint="Give a .bragg file, the .part file of a run, or a file of Proton"
+    )

@@ -1,96 +1,216 @@
-"""Hatchet JSON in the layout of Proton: a list of the call tree and the devices.
+"""Trees as Proton writes them, in JSON (`.hatchet`) and MessagePack (`.hatchet_msgpack`).
 
     [{"frame": {"name", "type"}, "metrics": {...}, "children": [...]}, {"CUDA": {"0": {"arch", "num_sms", ...}}}]
 
-Nodes carry own values; the root's metrics are zeros whose names tell readers which metrics are inclusive.
+Nodes carry own values. The root's metrics are zeros: their names tell readers which metrics add up along call paths.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from bragg.formats import msgpack
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
-from bragg.model import MetricKind, Profile
+from bragg.formats.proton import DEVICE_FACTS, is_json_tree, is_msgpack_tree, read_json, read_msgpack
+from bragg.model import Metric, MetricKind, Profile
+from bragg.model.table import Int64Array
 
-__all__ = ["FORMAT", "write"]
+__all__ = ["FORMAT", "MSGPACK_FORMAT", "to_tree", "write", "write_msgpack"]
 
-# Metrics by the names that Proton's users know; others keep their own.
-_NAMES = {"gpu_time": "time (ns)", "gpu_count": "count", "gpu_bytes": "bytes", "host_time": "cpu_time (ns)"}
-_DEVICE_TYPE = "CUDA"
-_DEVICE_FACTS = {
-    "arch": "arch",
-    "bus_width": "bus_width_bits",
-    "clock_rate": "clock_khz",
-    "memory_clock_rate": "memory_clock_khz",
-    "num_sms": "num_sms",
-}
+# Metrics by the names that Proton's users know; others are `name (unit)`.
+_NAMES = {"gpu_time": "time (ns)", "gpu_count": "count", "bytes": "bytes"}
+_HOST_TIME = "cpu_time (ns)"
+# Proton has nothing of the kind; they follow from what the recorder measured.
+_LEFT_OUT = ("gpu_time_min", "gpu_time_max", "host_count", "marker_time", "marker_count")
+_NO_UNIT = ("", "1")
+# Of call paths as deep as recursion goes, indentation would be most of the file.
+_MAX_INDENT = 200
+_ELEMENT = re.compile(r"(?P<name>.+)\[(?P<index>\d+)\]$")
+
+
+def to_tree(profile: Profile) -> list[Any]:
+    """The call tree and the devices that worked for it, as JSON values: what `triton.profiler.data.get` returns.
+
+    Host time is `cpu_time (ns)`, unless the program measured a metric of that name.
+    """
+    tree = profile.tree
+    names = [tree.frames.label(frame) for frame in range(len(tree.frames))]
+    names[tree.frame[0]] = "ROOT"
+    metrics = _metrics_of_nodes(profile)
+    nodes: list[dict[str, Any]] = [
+        {"frame": {"name": names[frame], "type": "function"}, "metrics": values, "children": []}
+        for frame, values in zip(tree.frame.tolist(), metrics, strict=True)
+    ]
+    for node, parent in enumerate(tree.parent.tolist()):
+        if parent >= 0:
+            nodes[parent]["children"].append(nodes[node])
+    return [nodes[0], _device_info(profile)]
 
 
 def write(profile: Profile, path: Path) -> None:
-    """Write the call tree.
+    """Write the call tree as JSON.
 
     Raises:
         BadFile: The file cannot be written.
     """
     with new_file(path) as file:
-        file.write(b"[")
-        file.writelines(text.encode() for text in _tree_text(profile))
-        file.write(f",\n{json.dumps(_device_info(profile))}]\n".encode())
+        file.write(b"\n")
+        file.writelines(text.encode("utf-8", "surrogatepass") for text in _json_texts(to_tree(profile)))
+
+
+def write_msgpack(profile: Profile, path: Path) -> None:
+    """Write the call tree as MessagePack.
+
+    Raises:
+        BadFile: The file cannot be written.
+    """
+    with new_file(path) as file:
+        file.write(msgpack.encode(to_tree(profile)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Written:
+    """A metric of the file.
+
+    Attributes:
+        name: As Proton's users know it.
+        is_vector: Its values are lists.
+        columns: One metric, or the elements of the vector.
+    """
+
+    name: str
+    is_vector: bool
+    columns: list[Metric]
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether readers may add the values of descendants; of lists they cannot."""
+        return not self.is_vector and self.columns[0].kind is MetricKind.INCLUSIVE
+
+    def values(self) -> Iterator[tuple[int, Any]]:
+        """Nodes with a value, and the value."""
+        nodes = np.flatnonzero(np.any([column.has_value for column in self.columns], axis=0))
+        rows = zip(*(_plain(column, nodes) for column in self.columns), strict=True)
+        for node, row in zip(nodes.tolist(), rows, strict=True):
+            yield node, list(row) if self.is_vector else row[0]
+
+
+def _metrics_of_nodes(profile: Profile) -> list[dict[str, Any]]:
+    tree = profile.tree
+    written = _written_metrics(profile)
+    found: list[dict[str, Any]] = [{} for _ in range(len(tree))]
+    for metric in written:
+        for node, value in metric.values():
+            found[node][metric.name] = value
+    devices = tree.frames.device[tree.frame]
+    for node in np.flatnonzero(devices >= 0).tolist():
+        device = int(devices[node])
+        found[node] |= {"device_id": str(device), "device_type": _device_type(profile, device)}
+    found[0] = {metric.name: 0 for metric in written if metric.adds_up}
+    return found
+
+
+def _written_metrics(profile: Profile) -> list[_Written]:
+    """The metrics by the names of the file; the elements of a vector are together."""
+    written: dict[str, _Written] = {}
+    for metric in profile.metrics.values():
+        if metric.name in _LEFT_OUT or (metric.name == "host_time" and "cpu_time" in profile.metrics):
+            continue
+        element = _ELEMENT.match(metric.name)
+        name = _name(element["name"] if element else metric.name, metric.unit)
+        written.setdefault(name, _Written(name, element is not None, [])).columns.append(metric)
+    return list(written.values())
+
+
+def _name(name: str, unit: str) -> str:
+    if name == "host_time":
+        return _HOST_TIME
+    return _NAMES.get(name) or (name if unit in _NO_UNIT else f"{name} ({unit})")
+
+
+def _plain(metric: Metric, nodes: Int64Array) -> list[float | int]:
+    """Values as numbers of JSON; those of properties, which are kept as floats, whole where they can be."""
+    values = np.nan_to_num(metric.own[nodes]).tolist()
+    if metric.kind is not MetricKind.PROPERTY:
+        return values  # type: ignore[no-any-return]
+    return [int(value) if value.is_integer() else value for value in values]
 
 
 def _device_info(profile: Profile) -> dict[str, dict[str, dict[str, Any]]]:
+    """Facts by type and number of the devices in the tree."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    devices = profile.tree.frames.device[profile.tree.frame]
+    for device in np.unique(devices[devices >= 0]).tolist():
+        facts = _facts(profile, device)
+        if facts:
+            shown = {name: facts.get(ours) for name, ours in DEVICE_FACTS.items()}
+            found.setdefault(_device_type(profile, device), {})[str(device)] = shown
+    return found
+
+
+def _device_type(profile: Profile, device: int) -> str:
+    facts = _facts(profile, device)
+    return str(facts.get("device_type") or ("HIP" if str(facts.get("arch")).startswith("gfx") else "CUDA"))
+
+
+def _facts(profile: Profile, device: int) -> dict[str, Any]:
     devices = profile.meta.get("devices", [])
-    facts = {
-        str(ordinal): {name: device.get(ours) for name, ours in _DEVICE_FACTS.items()}
-        for ordinal, device in enumerate(devices)
-        if isinstance(device, dict)
-    }
-    return {_DEVICE_TYPE: facts} if facts else {}
+    known = isinstance(devices, list) and device < len(devices) and isinstance(devices[device], dict)
+    return devices[device] if known else {}
 
 
-def _tree_text(profile: Profile) -> Iterator[str]:
-    """The tree as pieces of text, without recursion: call paths can be deeper than a JSON encoder follows."""
-    tree = profile.tree
-    names = [_json(tree.frames.label(frame)) for frame in range(len(tree.frames))]
-    names[tree.frame[0]] = '"ROOT"'
-    metrics = list(_metric_texts(profile))
-    pending: list[int | None] = [0]
-    before = ""
+def _json_texts(value: Any) -> Iterator[str]:
+    """JSON with sorted keys, each value on a line, without recursion."""
+    pending: list[tuple[Iterator[tuple[str, Any]], str]] = [(iter([("", value)]), "")]
     while pending:
-        node = pending.pop()
-        if node is None:
-            yield "]}"
-            before = ",\n"
-            continue
-        frame = f'{{"name":{names[tree.frame[node]]},"type":"function"}}'
-        yield f'{before}{{"frame":{frame},"metrics":{{{metrics[node]}}},"children":['
-        before = ""
-        pending.append(None)
-        pending.extend(tree.children(node)[::-1].tolist())
+        members, end = pending[-1]
+        for before, item in members:
+            if item and isinstance(item, (dict, list)):
+                line = _line(len(pending))
+                brackets = "{}" if isinstance(item, dict) else "[]"
+                yield before + brackets[0]
+                pending.append((_members(item, line), _line(len(pending) - 1) + brackets[1]))
+                break
+            yield before + _json(item)
+        else:
+            yield end
+            pending.pop()
 
 
-def _metric_texts(profile: Profile) -> Iterator[str]:
-    """Members of each node's metrics."""
-    shown = {
-        _json(_NAMES.get(metric.name, metric.name)): metric.own.tolist()
-        for metric in profile.metrics.values()
-        if metric.kind is MetricKind.INCLUSIVE
-    }
-    yield ",".join(f"{name}:{values[0]}" for name, values in shown.items())
-    devices = profile.tree.frames.device[profile.tree.frame].tolist()
-    for node in range(1, len(profile.tree)):
-        members = [f"{name}:{values[node]}" for name, values in shown.items() if values[node]]
-        if devices[node] >= 0:
-            members.append(f'"device_id":"{devices[node]}","device_type":"{_DEVICE_TYPE}"')
-        yield ",".join(members)
+def _line(depth: int) -> str:
+    return "\n" + " " * min(4 * depth, _MAX_INDENT)
 
 
-def _json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _members(value: dict[str, Any] | list[Any], line: str) -> Iterator[tuple[str, Any]]:
+    """The items of a value, each with the text in front of it."""
+    separator = line
+    items = (
+        ((f"{_json(key)}: ", value[key]) for key in sorted(value))
+        if isinstance(value, dict)
+        else (("", item) for item in value)
+    )
+    for name, item in items:
+        yield separator + name, item
+        separator = "," + line
 
 
-FORMAT = Format(".hatchet", "Hatchet JSON as Proton writes it", write=write)
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+FORMAT = Format(".hatchet", "call tree as Proton writes it, JSON", sniff=is_json_tree, read=read_json, write=write)
+MSGPACK_FORMAT = Format(
+    ".hatchet_msgpack",
+    "call tree as Proton writes it, MessagePack",
+    sniff=is_msgpack_tree,
+    read=read_msgpack,
+    write=write_msgpack,
+)

@@ -7,11 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
+from bragg.model.kernel_name import base_name
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array, Int64Array
-from bragg.model.tree import CallTree
+from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["Regrouping", "regroup"]
+__all__ = ["Regrouping", "fold_specializations", "regroup"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,33 @@ def regroup(
         silenced: [n_nodes]: nodes that stay without their own data.
     """
     return _Regrouper(tree, _inner_mask(tree, folded), _inner_mask(tree, dropped)).result(silenced)
+
+
+def fold_specializations(profile: Profile) -> Profile:
+    """The specializations of a kernel as the kernel, wherever they are siblings."""
+    frames = profile.tree.frames
+    names = [
+        base_name(name) if kind == FrameKind.KERNEL else name
+        for kind, name in zip(frames.kind, frames.name, strict=True)
+    ]
+    renamed = frames.replace(name=names)
+    first = _first_rows(renamed)
+    folded = replace(
+        profile,
+        tree=CallTree(profile.tree.parent, first[profile.tree.frame], renamed),
+        kernels=profile.kernels.replace(frame=first[profile.kernels.frame]).combined(),
+        durations=profile.durations.replace(frame=first[profile.durations.frame]).combined(),
+    )
+    return regroup(folded.tree).apply(folded)
+
+
+def _first_rows(frames: FrameTable) -> Int32Array:
+    """For each frame the first row that equals it: int32 [n_frames]."""
+    rows: dict[tuple[int, str, str, int, int], int] = {}
+    keys = zip(
+        frames.kind.tolist(), frames.name, frames.file, frames.line.tolist(), frames.device.tolist(), strict=True
+    )
+    return np.array([rows.setdefault(key, row) for row, key in enumerate(keys)], np.int32)
 
 
 class _Regrouper:

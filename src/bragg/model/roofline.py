@@ -57,19 +57,19 @@ class RooflinePoint:
         return self.flops / self.bytes if self.bytes else None
 
     @property
-    def flops_per_s(self) -> float:
-        """What it reached."""
-        return self.flops / self.time_ns * 1e9
+    def flops_per_s(self) -> float | None:
+        """What it reached; None without GPU time."""
+        return self.flops / self.time_ns * 1e9 if self.time_ns else None
 
     @property
-    def bytes_per_s(self) -> float:
-        """What it reached."""
-        return self.bytes / self.time_ns * 1e9
+    def bytes_per_s(self) -> float | None:
+        """What it reached; None without GPU time."""
+        return self.bytes / self.time_ns * 1e9 if self.time_ns else None
 
     @property
     def util(self) -> float | None:
         """Share of the roof that it reached; its reciprocal is how much faster it could be. None without a roof."""
-        if self.compute_ns is None or self.memory_ns is None:
+        if self.compute_ns is None or self.memory_ns is None or not self.time_ns:
             return None
         return max(self.compute_ns, self.memory_ns) / self.time_ns
 

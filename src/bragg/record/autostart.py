@@ -45,6 +45,10 @@ def start() -> None:
     directory = os.environ.get(variables.CAPTURE_DIR, "")
     if not directory:
         return
+    if os.environ.get(variables.AS_PROTON):
+        from bragg.record.hooks.alias import PROTON, alias_modules
+
+        alias_modules(PROTON)
     try:
         _current = ProcessRecording(directory)
     except FileNotFoundError:  # The directory is gone: this process has outlived its run.

@@ -10,14 +10,14 @@ import sys
 from bragg.record import metadata, variables
 from bragg.record.backends import choose_backend
 from bragg.record.core import core
+from bragg.record.hooks.imports import when_imported
 from bragg.record.notes import note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from bragg.record.backends.backend import Backend
-    from bragg.record.hooks.imports import ImportWatch
+    from bragg.record.hooks.imports import Hook, ImportWatch
 
 __all__ = ["Recording"]
 
@@ -49,7 +49,8 @@ class Recording:
             note(f"the GPU is not recorded: {error}")
             self.backend = choose_backend("cpu", os.environ)
             self.session = self._start(part_path)
-        _HOOKS.acquire(self.backend)
+        self._hooks = self.backend.hooks(settings)
+        _HOOKS.acquire(self._hooks)
 
     def restart(self, part_path: str) -> None:
         """In a forked child: record into a capture of its own; the inherited one is the parent's."""
@@ -60,7 +61,7 @@ class Recording:
         try:
             self.session.stop(json.dumps(metadata.at_stop()))
         finally:
-            _HOOKS.release(self.backend)
+            _HOOKS.release(self._hooks)
 
     def _context(self) -> str:
         """The wished context, as far as this interpreter lets its frames be read."""
@@ -90,22 +91,23 @@ class Recording:
 
 
 class _SharedHooks:
-    """Hooks of each backend, installed while any session needs them."""
+    """Hooks, installed while any session needs them."""
 
     def __init__(self) -> None:
-        self._users: dict[str, int] = {}
-        self._watches: dict[str, list[ImportWatch]] = {}
+        self._users: dict[Hook, int] = {}
+        self._watches: dict[Hook, ImportWatch] = {}
 
-    def acquire(self, backend: Backend) -> None:
-        self._users[backend.name] = self._users.get(backend.name, 0) + 1
-        if self._users[backend.name] == 1:
-            self._watches[backend.name] = backend.install_hooks()
+    def acquire(self, hooks: Sequence[Hook]) -> None:
+        for hook in hooks:
+            self._users[hook] = self._users.get(hook, 0) + 1
+            if self._users[hook] == 1:
+                self._watches[hook] = when_imported(*hook)
 
-    def release(self, backend: Backend) -> None:
-        self._users[backend.name] -= 1
-        if self._users[backend.name] == 0:
-            for watch in reversed(self._watches.pop(backend.name)):
-                watch.remove()
+    def release(self, hooks: Sequence[Hook]) -> None:
+        for hook in reversed(hooks):
+            self._users[hook] -= 1
+            if self._users[hook] == 0:
+                self._watches.pop(hook).remove()
 
 
 _HOOKS = _SharedHooks()

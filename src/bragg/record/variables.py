@@ -12,6 +12,8 @@ CORE_DIR = "BRAGG_CORE_DIR"
 CUPTI_PATHS = "BRAGG_CUPTI_PATHS"
 CUPTI_DIR = "BRAGG_CUPTI_DIR"
 NVTX = "BRAGG_NVTX"
+AS_PROTON = "BRAGG_AS_PROTON"
+LAUNCH_METADATA = "BRAGG_LAUNCH_METADATA"
 
 # Doors of other software through which a process loads the native core; each admits one tool.
 CUDA_INJECTION = "CUDA_INJECTION64_PATH"

@@ -29,6 +29,7 @@ void print_cuda() {
   CUDA_VALUE(Result, SystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
   CUDA_VALUE(Result, CompatNotSupportedOnDevice, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE);
   CUDA_VALUE(Result, StreamCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CUDA_VALUE(Result, StreamCaptureImplicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   CUDA_VALUE(Result, Unknown, CUDA_ERROR_UNKNOWN);
   CUDA_VALUE(DeviceAttribute, ClockKhz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
   CUDA_VALUE(DeviceAttribute, MultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -46,6 +47,17 @@ void print_cuda() {
   CUDA_VALUE(GraphNodeType, Host, CU_GRAPH_NODE_TYPE_HOST);
   CUDA_VALUE(GraphNodeType, Graph, CU_GRAPH_NODE_TYPE_GRAPH);
   CUDA_VALUE(GraphNodeType, Empty, CU_GRAPH_NODE_TYPE_EMPTY);
+  CUDA_VALUE(PointerAttribute, DeviceOrdinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+  CUDA_VALUE(CaptureStatus, None, CU_STREAM_CAPTURE_STATUS_NONE);
+  CUDA_VALUE(CaptureStatus, Active, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  CUDA_VALUE(CaptureStatus, Invalidated, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+  CUDA_VALUE(CaptureMode, Global, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  CUDA_VALUE(CaptureMode, ThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  CUDA_VALUE(CaptureMode, Relaxed, CU_STREAM_CAPTURE_MODE_RELAXED);
+  CUDA_CONSTANT(kLegacyDefaultStream, reinterpret_cast<uintptr_t>(CU_STREAM_LEGACY));
+  CUDA_CONSTANT(kPerThreadDefaultStream, reinterpret_cast<uintptr_t>(CU_STREAM_PER_THREAD));
+  CUDA_CONSTANT(kRegisterPortable, CU_MEMHOSTREGISTER_PORTABLE);
+  CUDA_CONSTANT(kRegisterMapped, CU_MEMHOSTREGISTER_DEVICEMAP);
   CUDA_SIGNATURE(CuInit, cuInit);
   CUDA_SIGNATURE(CuDriverGetVersion, cuDriverGetVersion);
   CUDA_SIGNATURE(CuGetErrorName, cuGetErrorName);
@@ -59,6 +71,18 @@ void print_cuda() {
   CUDA_SIGNATURE(CuCtxPushCurrent, cuCtxPushCurrent);
   CUDA_SIGNATURE(CuCtxPopCurrent, cuCtxPopCurrent);
   CUDA_SIGNATURE(CuCtxSynchronize, cuCtxSynchronize);
+  CUDA_SIGNATURE(CuCtxGetId, cuCtxGetId);
+  CUDA_SIGNATURE(CuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain);
+  CUDA_SIGNATURE(CuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease);
+  CUDA_SIGNATURE(CuModuleLoadData, cuModuleLoadData);
+  CUDA_SIGNATURE(CuModuleGetFunction, cuModuleGetFunction);
+  CUDA_SIGNATURE(CuLaunchKernel, cuLaunchKernel);
+  CUDA_SIGNATURE(CuMemHostRegister, cuMemHostRegister);
+  CUDA_SIGNATURE(CuMemHostGetDevicePointer, cuMemHostGetDevicePointer);
+  CUDA_SIGNATURE(CuPointerGetAttribute, cuPointerGetAttribute);
+  CUDA_SIGNATURE(CuStreamGetCtx, cuStreamGetCtx);
+  CUDA_SIGNATURE(CuStreamIsCapturing, cuStreamIsCapturing);
+  CUDA_SIGNATURE(CuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode);
 }
 
 void print_enums() {

@@ -41,6 +41,7 @@ template <class A, class B>
 constexpr bool same_abi = std::is_same_v<typename Plain<A>::Type, typename Plain<B>::Type>;
 
 #define CUDA_VALUE(type, name, theirs) row(#type "." #name, cuda::type::name, theirs)
+#define CUDA_CONSTANT(name, theirs) row(#name, cuda::name, theirs)
 #define VALUE(type, name, theirs) row(#type "." #name, ours::type::name, theirs)
 #define CONSTANT(name, theirs) row(#name, ours::name, theirs)
 // Offset and element size in one number.

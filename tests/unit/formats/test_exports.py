@@ -45,7 +45,7 @@ def test_semicolons_and_line_breaks_in_names_do_not_split_a_stack(tmp_path: Path
 
 
 def test_hatchet_is_the_tree_and_the_devices_in_the_layout_of_proton(tmp_path: Path) -> None:
-    profile = profile_from_text('root\n  step host=9us\n    say "hi" 12us x3 @1')
+    profile = profile_from_text('root\n  step host=9us\n    say "hi" 12us x3 @0')
     device = {
         "name": "NVIDIA H200",
         "arch": "90",
@@ -55,7 +55,7 @@ def test_hatchet_is_the_tree_and_the_devices_in_the_layout_of_proton(tmp_path: P
         "bus_width_bits": 6144,
     }
     tree, devices = json.loads(export(replace(profile, meta={"devices": [device]}), "hatchet", tmp_path))
-    kernel = {"time (ns)": 12000, "count": 3, "device_id": "1", "device_type": "CUDA"}
+    kernel = {"time (ns)": 12000, "count": 3, "device_id": "0", "device_type": "CUDA"}
     assert tree == {
         "frame": {"name": "ROOT", "type": "function"},
         "metrics": {"time (ns)": 0, "count": 0, "cpu_time (ns)": 0},

@@ -143,10 +143,13 @@ FAKE_CUDA(cuDevicePrimaryCtxRetain)(cuda::Context* context, cuda::Device device)
   });
 }
 
+FAKE_CUDA_IS(cuDevicePrimaryCtxRetain, CuDevicePrimaryCtxRetain);
+
 FAKE_CUDA(cuDevicePrimaryCtxRelease_v2)(cuda::Device device) {
   return driver_call(call_site("cuDevicePrimaryCtxRelease_v2"),
                      [&](ApiCall&) { return is_device(device) ? cuda::Result::Success : cuda::Result::InvalidDevice; });
 }
+FAKE_CUDA_IS(cuDevicePrimaryCtxRelease_v2, CuDevicePrimaryCtxRelease);
 
 FAKE_CUDA(cuCtxCreate_v2)(cuda::Context* context, uint32_t, cuda::Device device) {
   return driver_call(call_site("cuCtxCreate_v2"), [&](ApiCall&) {
@@ -184,6 +187,25 @@ FAKE_CUDA(cuCtxGetCurrent)(cuda::Context* context) {
   });
 }
 FAKE_CUDA_IS(cuCtxGetCurrent, CuCtxGetCurrent);
+
+FAKE_CUDA(cuCtxGetDevice)(cuda::Device* device) {
+  return driver_call(call_site("cuCtxGetDevice"), [&](ApiCall& call) {
+    if (call.context == nullptr) return cuda::Result::InvalidContext;
+    *device = static_cast<cuda::Device>(call.context->device);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuCtxGetDevice, CuCtxGetDevice);
+
+FAKE_CUDA(cuCtxGetId)(cuda::Context context, uint64_t* id) {
+  return driver_call(call_site("cuCtxGetId"), [&](ApiCall& call) {
+    if (context == nullptr) context = call.context;
+    if (context == nullptr) return cuda::Result::InvalidContext;
+    *id = context->id;
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuCtxGetId, CuCtxGetId);
 
 FAKE_CUDA(cuCtxPushCurrent_v2)(cuda::Context context) {
   return driver_call(call_site("cuCtxPushCurrent_v2"), [&](ApiCall&) {

@@ -6,6 +6,7 @@
 #include "driver/graphs.h"
 #include "driver/owned.h"
 #include "driver/timeline.h"
+#include "driver/value_kernel.h"
 
 namespace bragg::fake {
 namespace {
@@ -98,6 +99,8 @@ cuda::Result launch(ApiCall& call, cuda::GraphExecHandle& exec, cuda::StreamHand
     const std::lock_guard queue(stream.mutex);
     for (const ExecNode& each : exec.nodes) spans.push_back(enqueue(stream, duration_ns(each.node->operation)));
   }
+  for (const ExecNode& each : exec.nodes)
+    if (is_value_kernel(each.node->operation)) read_values(each.node->operation.reading);
   if (tool == nullptr || spans.empty()) return cuda::Result::Success;
   for (size_t i = 0; i < spans.size(); ++i) {
     const ExecNode& each = exec.nodes[i];

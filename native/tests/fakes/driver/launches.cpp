@@ -5,19 +5,20 @@
 
 #include "driver/owned.h"
 #include "driver/timeline.h"
+#include "driver/value_kernel.h"
 
 namespace bragg::fake {
 namespace {
 
 struct Functions {
   std::mutex mutex;
-  std::map<std::string, cuda::FunctionHandle, std::less<>> by_name;  // never removed: records point to the names
+  std::map<std::pair<cuda::Module, std::string>, cuda::FunctionHandle> by_name;  // never removed: records name them
 };
 
-cuda::Function function_named(const char* name) {
+cuda::Function function_named(cuda::Module module, const char* name) {
   static Functions& functions = *new Functions;
   const std::lock_guard lock(functions.mutex);
-  const auto [found, is_new] = functions.by_name.try_emplace(name);
+  const auto [found, is_new] = functions.by_name.try_emplace({module, name});
   if (is_new) found->second.name = name;
   return &found->second;
 }
@@ -60,11 +61,13 @@ KernelShape shape_of(const LaunchConfig& config) {
 }
 
 cuda::Result launch(const CallSite& site, cuda::Function function, const KernelShape& shape, cuda::Stream stream,
-                    const void* params) {
+                    void** arguments, const void* params) {
   const char* name = function != nullptr ? function->name.c_str() : nullptr;
   return driver_call(site, {name, params}, [&](ApiCall& call) {
     if (function == nullptr) return cuda::Result::InvalidHandle;
-    return submit(call, stream, {cuda::GraphNodeType::Kernel, function, name, shape});
+    Operation operation{cuda::GraphNodeType::Kernel, function, name, shape};
+    if (is_value_kernel(operation)) operation.reading = reading_of(arguments);
+    return submit(call, stream, operation);
   });
 }
 
@@ -74,11 +77,14 @@ FAKE_CUDA(cuCtxSetCurrent)(cuda::Context context);
 
 FAKE_CUDA(cuModuleLoadData)(cuda::Module* module, const void*) {
   return driver_call(call_site("cuModuleLoadData"), [&](ApiCall& call) {
+    if (!may_wait()) return cuda::Result::StreamCaptureUnsupported;
     *module = owned<cuda::ModuleHandle>().add(std::make_unique<cuda::ModuleHandle>());
     notify_resource(cupti::resource::kModuleLoaded, call.context, nullptr, nullptr);
     return cuda::Result::Success;
   });
 }
+
+FAKE_CUDA_IS(cuModuleLoadData, CuModuleLoadData);
 
 FAKE_CUDA(cuModuleUnload)(cuda::Module module) {
   return driver_call(call_site("cuModuleUnload"), [&](ApiCall& call) {
@@ -87,12 +93,13 @@ FAKE_CUDA(cuModuleUnload)(cuda::Module module) {
   });
 }
 
-FAKE_CUDA(cuModuleGetFunction)(cuda::Function* function, cuda::Module, const char* name) {
+FAKE_CUDA(cuModuleGetFunction)(cuda::Function* function, cuda::Module module, const char* name) {
   return driver_call(call_site("cuModuleGetFunction"), [&](ApiCall&) {
-    *function = function_named(name);
+    *function = function_named(module, name);
     return cuda::Result::Success;
   });
 }
+FAKE_CUDA_IS(cuModuleGetFunction, CuModuleGetFunction);
 
 FAKE_CUDA(cuLaunchKernel)(cuda::Function function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, uint32_t block_x,
                           uint32_t block_y, uint32_t block_z, uint32_t dynamic_shared_bytes, cuda::Stream stream,
@@ -100,8 +107,9 @@ FAKE_CUDA(cuLaunchKernel)(cuda::Function function, uint32_t grid_x, uint32_t gri
   const LaunchParams params{
       function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared_bytes, stream, arguments, extra};
   const KernelShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {}, dynamic_shared_bytes};
-  return launch(call_site("cuLaunchKernel"), function, shape, stream, &params);
+  return launch(call_site("cuLaunchKernel"), function, shape, stream, arguments, &params);
 }
+FAKE_CUDA_IS(cuLaunchKernel, CuLaunchKernel);
 
 FAKE_CUDA(cuLaunchKernelEx)(const LaunchConfig* config, cuda::Function function, void** arguments, void** extra) {
   struct {
@@ -110,7 +118,7 @@ FAKE_CUDA(cuLaunchKernelEx)(const LaunchConfig* config, cuda::Function function,
     void** arguments;
     void** extra;
   } const params{config, function, arguments, extra};
-  return launch(call_site("cuLaunchKernelEx"), function, shape_of(*config), config->stream, &params);
+  return launch(call_site("cuLaunchKernelEx"), function, shape_of(*config), config->stream, arguments, &params);
 }
 
 FAKE_CUDA(cuLaunchCooperativeKernel)(cuda::Function function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,
@@ -120,12 +128,12 @@ FAKE_CUDA(cuLaunchCooperativeKernel)(cuda::Function function, uint32_t grid_x, u
       function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared_bytes, stream, arguments,
       nullptr};
   const KernelShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {}, dynamic_shared_bytes};
-  return launch(call_site("cuLaunchCooperativeKernel"), function, shape, stream, &params);
+  return launch(call_site("cuLaunchCooperativeKernel"), function, shape, stream, arguments, &params);
 }
 
 // Control of the fake: how long a kernel runs from now on.
 BRAGG_FAKE_EXPORT void bragg_fake_set_kernel_ns(const char* name, uint64_t duration_ns) {
-  function_named(name)->duration_ns.store(duration_ns, std::memory_order_relaxed);
+  function_named(nullptr, name)->duration_ns.store(duration_ns, std::memory_order_relaxed);
 }
 
 // Launches a function `count` times, for callers to whom a call is slow. Returns the first result that is not Success.

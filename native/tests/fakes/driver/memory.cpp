@@ -1,6 +1,9 @@
-// Allocation, copies and sets. Device memory is addresses only: nothing is moved.
-#include <atomic>
+// Allocation, copies and sets. Nothing is moved.
+#include <sys/mman.h>
+
 #include <cstdlib>
+#include <map>
+#include <mutex>
 
 #include "driver/timeline.h"
 
@@ -10,8 +13,20 @@ namespace {
 using enum cupti::CopyKind;
 using cupti::MemoryKind;
 
-constexpr size_t kAllocationStep = 512;
-std::atomic<uint64_t> next_address{0x7f00'0000'0000};
+// Device memory: pages of the process that cost nothing until a test writes to them.
+struct Allocations {
+  struct Allocation {
+    size_t size_bytes;
+    uint32_t device;
+  };
+  std::mutex mutex;
+  std::map<cuda::DevicePointer, Allocation> by_address;
+};
+
+Allocations& allocations() {
+  static Allocations& self = *new Allocations;
+  return self;
+}
 
 cuda::Result copy(const CallSite& site, cupti::CopyKind kind, size_t size_bytes, cuda::Stream stream,
                   bool asynchronous) {
@@ -45,18 +60,57 @@ FAKE_CUDA(cuMemAlloc_v2)(cuda::DevicePointer* pointer, size_t size_bytes) {
   return driver_call(call_site("cuMemAlloc_v2"), [&](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
     if (size_bytes == 0) return cuda::Result::InvalidValue;
-    *pointer = next_address.fetch_add((size_bytes + kAllocationStep - 1) / kAllocationStep * kAllocationStep);
+    void* memory =
+        mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return cuda::Result::OutOfMemory;
+    *pointer = reinterpret_cast<cuda::DevicePointer>(memory);
+    const std::lock_guard lock(allocations().mutex);
+    allocations().by_address[*pointer] = {size_bytes, call.context->device};
     return cuda::Result::Success;
   });
 }
 
-FAKE_CUDA(cuMemFree_v2)(cuda::DevicePointer) {
-  return driver_call(call_site("cuMemFree_v2"), [](ApiCall& call) {
+FAKE_CUDA(cuMemFree_v2)(cuda::DevicePointer pointer) {
+  return driver_call(call_site("cuMemFree_v2"), [&](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
     wait_for(*call.context);
+    const std::lock_guard lock(allocations().mutex);
+    const auto freed = allocations().by_address.extract(pointer);
+    if (freed.empty()) return pointer == 0 ? cuda::Result::Success : cuda::Result::InvalidValue;
+    munmap(reinterpret_cast<void*>(pointer), freed.mapped().size_bytes);
     return cuda::Result::Success;
   });
 }
+
+FAKE_CUDA(cuPointerGetAttribute)(void* value, cuda::PointerAttribute attribute, cuda::DevicePointer pointer) {
+  return driver_call(call_site("cuPointerGetAttribute"), [&](ApiCall&) {
+    if (attribute != cuda::PointerAttribute::DeviceOrdinal) return cuda::Result::NotSupported;
+    const std::lock_guard lock(allocations().mutex);
+    const auto after = allocations().by_address.upper_bound(pointer);
+    if (after == allocations().by_address.begin()) return cuda::Result::InvalidValue;
+    const auto& [address, allocation] = *std::prev(after);
+    if (pointer >= address + allocation.size_bytes) return cuda::Result::InvalidValue;
+    *static_cast<int32_t*>(value) = static_cast<int32_t>(allocation.device);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuPointerGetAttribute, CuPointerGetAttribute);
+
+FAKE_CUDA(cuMemHostRegister_v2)(void*, size_t, uint32_t) {
+  return driver_call(call_site("cuMemHostRegister_v2"), [](ApiCall& call) {
+    if (call.context == nullptr) return cuda::Result::InvalidContext;
+    return may_wait() ? cuda::Result::Success : cuda::Result::StreamCaptureUnsupported;
+  });
+}
+FAKE_CUDA_IS(cuMemHostRegister_v2, CuMemHostRegister);
+
+FAKE_CUDA(cuMemHostGetDevicePointer_v2)(cuda::DevicePointer* device, void* memory, uint32_t) {
+  return driver_call(call_site("cuMemHostGetDevicePointer_v2"), [&](ApiCall&) {
+    *device = reinterpret_cast<cuda::DevicePointer>(memory);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuMemHostGetDevicePointer_v2, CuMemHostGetDevicePointer);
 
 FAKE_CUDA(cuMemAllocHost_v2)(void** pointer, size_t size_bytes) {
   return driver_call(call_site("cuMemAllocHost_v2"), [&](ApiCall&) {

@@ -39,6 +39,7 @@ cuda::Result begin_capture(cuda::Context context, cuda::Stream stream, cuda::Gra
   const std::lock_guard lock(stream->mutex);
   stream->capture = graph;
   stream->is_capture_invalid = false;
+  ++open_captures;
   return cuda::Result::Success;
 }
 
@@ -103,6 +104,23 @@ FAKE_CUDA(cuStreamWaitEvent)(cuda::Stream stream, cuda::Event event, uint32_t) {
   });
 }
 
+FAKE_CUDA(cuStreamGetCtx)(cuda::Stream stream, cuda::Context* context) {
+  return driver_call(call_site("cuStreamGetCtx"), [&](ApiCall& call) {
+    if (call.context == nullptr) return cuda::Result::InvalidContext;
+    *context = resolve(call.context, stream).context;
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuStreamGetCtx, CuStreamGetCtx);
+
+FAKE_CUDA(cuThreadExchangeStreamCaptureMode)(cuda::CaptureMode* mode) {
+  return driver_call(call_site("cuThreadExchangeStreamCaptureMode"), [&](ApiCall&) {
+    std::swap(*mode, capture_mode);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuThreadExchangeStreamCaptureMode, CuThreadExchangeStreamCaptureMode);
+
 FAKE_CUDA(cuStreamBeginCapture_v2)(cuda::Stream stream, uint32_t) {
   const cupti::CaptureParams params{stream, nullptr};
   return driver_call(call_site("cuStreamBeginCapture_v2"), {nullptr, &params},
@@ -129,21 +147,23 @@ FAKE_CUDA(cuStreamEndCapture)(cuda::Stream stream, cuda::Graph* graph) {
       is_invalid = stream->is_capture_invalid;
     }
     end_capture(*stream->context, *graph);
+    --open_captures;
     if (!is_invalid) return cuda::Result::Success;
     (void)destroy_graph(call.context, std::exchange(*graph, nullptr));
     return cuda::Result::StreamCaptureInvalidated;
   });
 }
 
-FAKE_CUDA(cuStreamIsCapturing)(cuda::Stream stream, uint32_t* status) {
+FAKE_CUDA(cuStreamIsCapturing)(cuda::Stream stream, cuda::CaptureStatus* status) {
   return driver_call(call_site("cuStreamIsCapturing"), [&](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
     cuda::StreamHandle& queried = resolve(call.context, stream);
     const std::lock_guard lock(queried.mutex);
-    *status = queried.capture != nullptr ? 1 : 0;
+    *status = queried.capture != nullptr ? cuda::CaptureStatus::Active : cuda::CaptureStatus::None;
     return cuda::Result::Success;
   });
 }
+FAKE_CUDA_IS(cuStreamIsCapturing, CuStreamIsCapturing);
 
 FAKE_CUDA(cuEventCreate)(cuda::Event* event, uint32_t) {
   return driver_call(call_site("cuEventCreate"), [&](ApiCall&) {

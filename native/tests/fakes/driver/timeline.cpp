@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/graphs.h"
+#include "driver/value_kernel.h"
 
 namespace bragg::fake {
 namespace {
@@ -57,6 +58,7 @@ cuda::Result submit(ApiCall& call, cuda::Stream handle, const Operation& operati
   }
   const Span span = enqueue(stream, duration_ns(operation));
   lock.unlock();
+  if (is_value_kernel(operation)) read_values(operation.reading);
   if (const Tool* tool = attached_tool.load(std::memory_order_acquire))
     tool->executed({operation, call.correlation, place_of(stream), span, {}});
   return cuda::Result::Success;

@@ -18,6 +18,14 @@ namespace bragg::fake {
 // A launch, copy or set as the driver takes it: a graph node while the stream is being captured, else work.
 cuda::Result submit(ApiCall& call, cuda::Stream stream, const Operation& operation);
 
+// Calls that could wait for the device fail while a stream is being captured, unless their thread has said that it
+// knows.
+inline std::atomic<uint32_t> open_captures{0};
+inline thread_local cuda::CaptureMode capture_mode = cuda::CaptureMode::Global;
+[[nodiscard]] inline bool may_wait() noexcept {
+  return open_captures.load() == 0 || capture_mode == cuda::CaptureMode::Relaxed;
+}
+
 void wait_for(cuda::StreamHandle& stream);
 void wait_for(cuda::ContextHandle& context);
 

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bragg.record.hooks.imports import ImportWatch
+    from bragg.record.hooks.imports import Hook
 
 __all__ = ["Backend"]
 
@@ -40,5 +40,9 @@ class Backend(ABC):
         return []
 
     @abstractmethod
-    def install_hooks(self) -> list[ImportWatch]:
-        """Make frameworks report to the native core once they are imported."""
+    def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
+        """What makes frameworks report to the native core once they are imported.
+
+        Args:
+            settings: Environment variables that say what to record.
+        """

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
 from bragg.record.hooks import torch
-from bragg.record.hooks.imports import ImportWatch, when_imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from bragg.record.hooks.imports import Hook
 
 __all__ = ["Cpu"]
 
@@ -25,6 +26,6 @@ class Cpu(Backend):
         """Nothing ever is."""
         return ""
 
-    def install_hooks(self) -> list[ImportWatch]:
+    def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
         """Record operators of PyTorch, and inherit the context of `backward` in its worker threads."""
-        return [when_imported("torch", torch.inherit_context), when_imported("torch", torch.record_operators)]
+        return [("torch", torch.inherit_context), ("torch", torch.record_operators)]

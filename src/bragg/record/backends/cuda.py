@@ -9,12 +9,13 @@ import re
 
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
-from bragg.record.hooks import torch
-from bragg.record.hooks.imports import ImportWatch, when_imported
+from bragg.record.hooks import launch_metadata, torch, triton
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from bragg.record.hooks.imports import Hook
 
 __all__ = ["Cuda"]
 
@@ -63,9 +64,15 @@ class Cuda(Backend):
         found.sort(key=lambda path: (_major(path) <= newest, _major(path)), reverse=True)
         return list(dict.fromkeys([*_libraries(chosen), *found, *inherited]))
 
-    def install_hooks(self) -> list[ImportWatch]:
-        """Inherit the context of `backward` in the worker threads of PyTorch, which launch its kernels; share CUPTI."""
-        return [when_imported("torch", torch.inherit_context), when_imported("torch", torch.share_device_records)]
+    def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
+        """Inherit the context of `backward` in PyTorch's threads, which launch kernels; share CUPTI; name kernels."""
+        asks = settings[variables.LAUNCH_METADATA] == "1"
+        return [
+            ("torch", torch.inherit_context),
+            ("torch", torch.share_device_records),
+            ("triton", triton.name_kernels),
+            *([("triton", launch_metadata.ask_launches)] if asks else []),
+        ]
 
 
 def _driver_on_library_path(environ: Mapping[str, str]) -> bool:

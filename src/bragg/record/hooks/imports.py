@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    Hook = tuple[str, Callable[[ModuleType], Callable[[], None] | None]]
+    """A module's name, and what is called with the module; see `when_imported`."""
+
 __all__ = ["ImportWatch", "when_imported"]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,23 +12,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.errors import NothingRecorded, UsageError
-from bragg.model import Metric, MetricKind, Profile
+from bragg.model import MetricKind, Profile
 from bragg.model.table import FloatArray
+from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
 from bragg.views.terminal.units import Scale, scale_for
 
-__all__ = ["Column", "choose_names", "flat_columns", "tree_columns"]
+__all__ = ["Column", "ColumnChoice", "choose_names", "columns_of", "short_names"]
 
 _AVERAGES = {"gpu_time_avg": ("gpu_time", "gpu_count"), "host_time_avg": ("host_time", "host_count")}
 # The first that the profile has is meant.
 _SHORT_NAMES = {
     "time": ("gpu_time", "host_time"),
+    "cpu_time": ("host_time",),
     "count": ("gpu_count", "host_count"),
     "calls": ("gpu_count", "host_count"),
     "avg": ("gpu_time_avg", "host_time_avg"),
     "min": ("gpu_time_min",),
     "max": ("gpu_time_max",),
     "bytes": ("gpu_bytes",),
+    "p50": ("gpu_time_p50",),
+    "p95": ("gpu_time_p95",),
+    "p99": ("gpu_time_p99",),
+    "first": ("gpu_time_first",),
+    "first_seen": ("gpu_time_first",),
 }
+_N_NEAREST = 3
+
+
+def _never_absent(row: int) -> str:
+    return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +53,9 @@ class Column:
         kind: How it behaves along a call path.
         values: float64 [n_rows]; NaN where there is none.
         total: What shares are of; NaN when values do not add up.
+        is_whole: All values are integers.
+        is_difference: Values say how much more or less than elsewhere.
+        why_absent: Why a row has no value; empty where that needs no reason.
     """
 
     name: str
@@ -47,73 +63,160 @@ class Column:
     kind: MetricKind
     values: FloatArray
     total: float
+    is_whole: bool = False
+    is_difference: bool = False
+    why_absent: Callable[[int], str] = field(default=_never_absent)
 
     @cached_property
     def scale(self) -> Scale:
         """How its values are written."""
-        return scale_for(self.unit, float(np.nanmax(self.values, initial=0.0)))
+        scale = scale_for(self.unit, float(np.nanmax(np.abs(self.values), initial=0.0)))
+        return replace(scale, decimals=0) if self.is_whole and scale.divisor == 1.0 else scale
 
     def text(self, row: int) -> str:
-        """A value without its unit; blank where there is none."""
+        """A value without its unit; blank where there is none, `n/a` where that has a reason."""
         value = float(self.values[row])
-        is_absent = value == 0 and self.kind is MetricKind.EXCLUSIVE
-        return "" if is_absent else self.scale.text(value)
+        if np.isnan(value):
+            return "n/a" if self.why_absent(row) else ""
+        if value == 0 and (self.kind is MetricKind.EXCLUSIVE or self.is_difference):
+            return ""
+        text = self.scale.text(value)
+        return f"+{text}" if self.is_difference and value > 0 else text
 
     def share(self, row: int) -> float:
         """Share of the total, 0 to 1; NaN when values do not add up."""
         return float(self.values[row]) / self.total if self.total else 0.0
 
+    def minus(self, other: Column) -> Column:
+        """How much more this column has than another one, row by row; no value counts as none of it."""
+        if self.kind is MetricKind.PROPERTY:
+            values = self.values - other.values
+        else:
+            values = np.nan_to_num(self.values) - np.nan_to_num(other.values)
+        return replace(
+            self, values=values, kind=MetricKind.PROPERTY, total=np.nan, is_difference=True, why_absent=_never_absent
+        )
 
-def choose_names(profile: Profile, requested: Sequence[str], defaults: Sequence[str]) -> list[str]:
+
+@dataclass(frozen=True, eq=False)
+class ColumnChoice:
+    """The metrics to show of a profile.
+
+    Attributes:
+        names: In order.
+        sort: What decides which rows are hot; one of `names` or another.
+        formulas: Computes what was not recorded.
+    """
+
+    names: list[str]
+    sort: str
+    formulas: Formulas
+
+    @classmethod
+    def of(
+        cls,
+        profile: Profile,
+        requested: Sequence[str],
+        defaults: Sequence[str],
+        sort: str | None,
+        formulas: Formulas,
+    ) -> ColumnChoice:
+        """The choice of a user.
+
+        Args:
+            profile: What is shown.
+            requested: See `choose_names`.
+            defaults: See `choose_names`.
+            sort: As the user wrote it; None or `name` for the first metric.
+            formulas: Computes what was not recorded.
+        """
+        names = choose_names(profile, requested, defaults, formulas)
+        by_first = sort is None or sort == "name"
+        return cls(names, names[0] if by_first else choose_names(profile, [sort or ""], (), formulas)[0], formulas)
+
+    def columns(self, profile: Profile) -> list[Column]:
+        """The columns: [n_nodes] values, with what ran below where metrics add up."""
+        return columns_of(profile, self.names, self.formulas)
+
+    def sort_column(self, profile: Profile) -> Column:
+        """The column that decides which rows are hot."""
+        return columns_of(profile, [self.sort], self.formulas)[0]
+
+
+def choose_names(
+    profile: Profile, requested: Sequence[str], defaults: Sequence[str], formulas: Formulas = NO_FORMULAS
+) -> list[str]:
     """The metrics to show, in order.
 
     Args:
         profile: What is shown.
-        requested: As the user wrote them: any case, short forms; empty for the defaults.
+        requested: As the user wrote them: any case, with or without unit, short forms; empty for the defaults.
         defaults: Endings (`time`, `count`, ...) for GPU metrics, or host metrics where no GPU time was recorded.
+        formulas: Names that are computed.
 
     Raises:
-        UsageError: A requested metric is not there; the hint lists those that are.
+        UsageError: A requested metric is not there; the hint lists the nearest.
         NothingRecorded: The profile has no metric.
     """
     available = [*profile.metrics, *(name for name, parts in _AVERAGES.items() if set(parts) <= profile.metrics.keys())]
     if not available:
         raise NothingRecorded("this profile holds no metric")
     if requested:
-        return [_resolve(name, available) for name in requested]
+        return [_resolve(name, available, formulas, profile) for name in requested]
     side = "gpu" if "gpu_time" in profile.metrics and profile.total("gpu_time") else "host"
-    usual = [name for name in (f"{side}_{ending}" for ending in defaults) if name in available]
-    return [name for name in usual if _has_values(profile, name)] or usual[:1] or available[:1]
+    usual = [name for name in (f"{side}_{ending}" for ending in defaults) if name in available or formulas.knows(name)]
+    return [name for name in usual if name not in available or _has_values(profile, name)] or usual[:1] or available[:1]
 
 
-def tree_columns(profile: Profile, names: Sequence[str]) -> list[Column]:
+def short_names(profile: Profile) -> dict[str, list[str]]:
+    """Other names of the profile's metrics, by metric."""
+    found: dict[str, list[str]] = {}
+    for short, meant in _SHORT_NAMES.items():
+        metric = next((name for name in meant if name in profile.metrics), None)
+        if metric and short not in profile.metrics:
+            found.setdefault(metric, []).append(short)
+    return found
+
+
+def columns_of(profile: Profile, names: Sequence[str], formulas: Formulas = NO_FORMULAS) -> list[Column]:
     """The columns of a tree: [n_nodes] values, with what ran below where metrics add up."""
-    return [_column(name, profile.metrics, profile.inclusive) for name in names]
+    return [_column(name, profile, formulas) for name in names]
 
 
-def flat_columns(metrics: Mapping[str, Metric], names: Sequence[str]) -> list[Column]:
-    """The columns of a table of own values."""
-    return [_column(name, metrics, lambda part: metrics[part].own) for name in names]
-
-
-def _column(name: str, metrics: Mapping[str, Metric], values_of: Callable[[str], NDArray[Any]]) -> Column:
+def _column(name: str, profile: Profile, formulas: Formulas) -> Column:
     if name in _AVERAGES:
-        time, count = (values_of(part).astype(np.float64) for part in _AVERAGES[name])
+        time, count = (profile.inclusive(part).astype(np.float64) for part in _AVERAGES[name])
         average = np.divide(time, count, out=np.full(len(time), np.nan), where=count > 0)
-        return Column(name, metrics[_AVERAGES[name][0]].unit, MetricKind.PROPERTY, average, np.nan)
-    metric = metrics[name]
+        return Column(name, profile.metrics[_AVERAGES[name][0]].unit, MetricKind.PROPERTY, average, np.nan)
+    if name not in profile.metrics:
+        found = formulas.compute(profile, name)
+        total = float(found.values[0]) if found.kind is MetricKind.INCLUSIVE else np.nan
+        return Column(name, found.unit, found.kind, found.values, total, why_absent=found.why_absent)
+    metric = profile.metrics[name]
     total = np.nan if metric.kind is MetricKind.PROPERTY else float(metric.own.sum())
-    return Column(name, metric.unit, metric.kind, values_of(name).astype(np.float64), total)
+    values: NDArray[Any] = profile.inclusive(name)
+    unit = "B" if name == "bytes" and not metric.unit else metric.unit
+    known = metric.own[metric.has_value] if metric.kind is MetricKind.PROPERTY else metric.own
+    is_whole = np.issubdtype(metric.own.dtype, np.integer) or bool((known == np.rint(known)).all())
+    return Column(name, unit, metric.kind, values.astype(np.float64), total, is_whole)
 
 
 def _has_values(profile: Profile, name: str) -> bool:
     return all(np.nan_to_num(profile.own(part)).any() for part in _AVERAGES.get(name, (name,)))
 
 
-def _resolve(requested: str, available: Sequence[str]) -> str:
+def _resolve(requested: str, available: Sequence[str], formulas: Formulas, profile: Profile) -> str:
     wanted = requested.strip().lower()
     by_lower_case = {name.lower(): name for name in available}
-    for candidate in (wanted, *_SHORT_NAMES.get(wanted, ())):
+    without_unit = wanted.partition("(")[0].strip()
+    for candidate in (wanted, without_unit, *_SHORT_NAMES.get(without_unit, ())):
         if candidate in by_lower_case:
             return by_lower_case[candidate]
-    raise UsageError(f"this profile has no metric {requested!r}", hint=f"It has: {', '.join(available)}")
+        if formulas.knows(candidate):
+            return candidate
+    computed = formulas.names(profile)
+    short = (name for name, meant in _SHORT_NAMES.items() if not {*by_lower_case, *computed}.isdisjoint(meant))
+    names = [*by_lower_case, *short, *computed]
+    near = difflib.get_close_matches(wanted, names, n=_N_NEAREST, cutoff=0.5)
+    found = f"Nearest: {', '.join(near)}" if near else f"It has: {', '.join(available)}"
+    raise UsageError(f"this profile has no metric {requested.strip()!r}", hint=f"{found}; bragg view --list shows all")

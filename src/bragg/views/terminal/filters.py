@@ -18,6 +18,9 @@ from bragg.views.terminal.units import share_text, value_text
 
 __all__ = ["Filtered", "filter_paths"]
 
+# The frame that hooks compute launch metadata in; `:kernel` may follow.
+_LAUNCH_METADATA = "__proton_launch_metadata"
+
 
 @dataclass(frozen=True, eq=False)
 class Filtered:
@@ -33,7 +36,7 @@ class Filtered:
 
 
 def filter_paths(profile: Profile, include: str | None, exclude: str | None) -> Filtered:
-    """Keep what runs in matching frames, then leave out what runs in others.
+    """Keep what runs in matching frames, then leave out what runs in others, and what only computed launch metadata.
 
     Args:
         profile: What to filter.
@@ -44,8 +47,8 @@ def filter_paths(profile: Profile, include: str | None, exclude: str | None) -> 
         UsageError: An expression is malformed.
         NothingRecorded: Nothing matches, or nothing is left.
     """
-    notes: list[str] = []
     metric = choose_names(profile, (), ("time",))[0]
+    profile, notes = _without_launch_metadata(profile, metric)
     before = profile.total(metric)
     if include is not None:
         wanted = with_descendants(profile.tree, _matches(profile, "--include", include))
@@ -59,6 +62,18 @@ def filter_paths(profile: Profile, include: str | None, exclude: str | None) -> 
         left_out = _amount(profile, total - profile.total(metric), before, metric)
         notes.append(f"without call paths through /{exclude}/: {left_out} left out")
     return Filtered(profile, notes)
+
+
+def _without_launch_metadata(profile: Profile, metric: str) -> tuple[Profile, list[str]]:
+    """What ran only to tell the profiler about a kernel is no part of the program."""
+    names = profile.tree.frames.name
+    of_metadata = np.array([name.partition(":")[0] == _LAUNCH_METADATA for name in names], np.bool_)
+    if not of_metadata.any():
+        return profile, []
+    rest = regroup(profile.tree, dropped=of_metadata[profile.tree.frame]).apply(profile)
+    total = profile.total(metric)
+    left_out = _amount(profile, total - rest.total(metric), total, metric)
+    return rest, [f"without the computation of launch metadata: {left_out} left out"]
 
 
 def _matches(profile: Profile, option: str, pattern: str) -> BoolArray:

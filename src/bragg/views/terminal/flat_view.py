@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bragg.errors import NothingRecorded
-from bragg.model import FrameKind, Profile
+from bragg.model import CallTree, FrameKind, Profile
 from bragg.model.table import Int64Array
-from bragg.views.terminal.columns import Column, choose_names, flat_columns
+from bragg.views.terminal.columns import Column, ColumnChoice
 from bragg.views.terminal.filters import filter_paths
 from bragg.views.terminal.json_values import json_columns, json_frame, json_values
 from bragg.views.terminal.labels import Labels
+from bragg.views.terminal.launch_times import LaunchTimes, with_launch_times
+from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.style import Style
 from bragg.views.terminal.units import count_text, share_text
@@ -23,7 +26,7 @@ from bragg.views.terminal.view_options import ViewOptions
 
 __all__ = ["FlatView", "flat_lines", "flat_view", "table_lines"]
 
-_DEFAULT_METRICS = ("time", "count", "time_avg", "time_min", "time_max")
+_DEFAULT_METRICS = ("time", "count", "time_avg", "time_p50", "time_p95", "time_max", "time_first")
 _LEAST_NAME_WIDTH = 20
 
 
@@ -62,30 +65,36 @@ class FlatView:
         }
 
 
-def flat_view(profile: Profile, options: ViewOptions) -> FlatView:
+def flat_view(profile: Profile, options: ViewOptions, defaults: Sequence[str] = _DEFAULT_METRICS) -> FlatView:
     """Add up the own values of everything of the same kind, name and file.
+
+    Args:
+        profile: What to show.
+        options: How.
+        defaults: Metrics to show when the options name none, see `choose_names`.
 
     Raises:
         UsageError: An unknown metric, a malformed expression.
         NothingRecorded: Nothing matches, or what matches has no value of the metric.
     """
-    names = choose_names(profile, options.metrics, _DEFAULT_METRICS)
-    by_name = options.sort == "name"
-    sort = names[0] if by_name or options.sort is None else choose_names(profile, [options.sort], ())[0]
+    formulas = with_launch_times(options.formulas)
+    choice = ColumnChoice.of(profile, options.metrics, defaults, options.sort, formulas)
     filtered = filter_paths(profile, options.include, options.exclude)
-    frames, row_of_node = _rows(filtered.profile, options.full_names)
-    metrics = {name: metric.gather(row_of_node, len(frames)) for name, metric in filtered.profile.metrics.items()}
-    weight = np.nan_to_num(flat_columns(metrics, [sort])[0].values)
+    table, times = _table(filtered.profile, options.full_names)
+    choice = replace(choice, formulas=with_launch_times(options.formulas, times))
+    column = choice.sort_column(table)
+    weight = np.nan_to_num(column.values)
+    weight[0] = 0.0
     heavy = np.flatnonzero((weight > 0) & (weight >= options.threshold * weight.sum()))
     if not len(heavy):
-        raise NothingRecorded(f"nothing to show: {sort} is zero everywhere", hint="Choose another with --metric")
-    labels = Labels(filtered.profile.tree.frames, options.full_names)
+        raise NothingRecorded(f"nothing to show: {choice.sort} is zero everywhere", hint="Choose another with --metric")
+    labels = Labels(table.tree.frames, options.full_names, options.code, with_device=False)
     shown = heavy[np.argsort(-weight[heavy], kind="stable")][: options.max_lines]
-    if by_name:
-        shown = np.array(sorted(shown.tolist(), key=lambda row: labels.text(int(frames[row]))), np.int64)
+    if options.sort == "name":
+        shown = np.array(sorted(shown.tolist(), key=lambda row: labels.text(int(table.tree.frame[row]))), np.int64)
     return FlatView(
-        frames,
-        flat_columns(metrics, names),
+        table.tree.frame.astype(np.int64),
+        choice.columns(table),
         shown,
         n_hidden=int((weight > 0).sum()) - len(shown),
         is_cut=len(shown) < len(heavy),
@@ -113,13 +122,28 @@ def table_lines(view: FlatView, style: Style) -> list[str]:
 
 
 def _notes(view: FlatView) -> list[str]:
+    notes = [*view.notes, *absence_notes(view.columns, view.shown.tolist())]
     if not view.n_hidden:
-        return view.notes
+        return notes
     first = view.columns[0]
     share = 1 - sum(map(first.share, view.shown.tolist()))
     of_total = "" if math.isnan(share) else f", {share_text(max(share, 0.0))} of {first.name}"
     way_out = "; --lines 0 shows all" if view.is_cut else ""
-    return [*view.notes, f"{count_text(view.n_hidden, 'row')} not shown{of_total}{way_out}"]
+    return [*notes, f"{count_text(view.n_hidden, 'row')} not shown{of_total}{way_out}"]
+
+
+def _table(profile: Profile, full_names: bool) -> tuple[Profile, LaunchTimes]:
+    """The rows as nodes below a root without values of its own, and how long launches took by row."""
+    frames, row_of_node = _rows(profile, full_names)
+    row_of_node = row_of_node + 1
+    n_rows = len(frames) + 1
+    tree = CallTree(
+        np.concatenate([[-1], np.zeros(len(frames), np.int32)]),
+        np.concatenate([profile.tree.frame[:1], frames]),
+        profile.tree.frames,
+    )
+    metrics = {name: metric.gather(row_of_node, n_rows) for name, metric in profile.metrics.items()}
+    return Profile(profile.meta, tree, metrics), LaunchTimes.of(profile, row_of_node, n_rows)
 
 
 def _rows(profile: Profile, full_names: bool) -> tuple[Int64Array, Int64Array]:

@@ -21,9 +21,10 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style) -> list[str
     """
     facts = RunFacts(meta)
     separator = " · " if style.unicode else "; "
+    recorder = f"recorded by {facts.recorder}" if facts.recorder else ""
     run = [facts.duration_text(), facts.machine, f"backend {facts.backend}", facts.cost]
     return [
-        style.cut(f"{source}: {facts.command or 'unknown command'}", style.width),
+        style.cut(f"{source}: {facts.command or recorder or 'unknown command'}", style.width),
         style.dim(style.cut(separator.join(filter(None, run)), style.width)),
         *([style.dim(style.cut(facts.versions, style.width))] if facts.versions else []),
         *(style.warning(f"warning: {text}") for text in facts.warnings()),

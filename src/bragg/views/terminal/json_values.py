@@ -31,10 +31,12 @@ def json_frame(labels: Labels, frame: int) -> dict[str, Any]:
 
 
 def json_values(columns: Sequence[Column], row: int) -> dict[str, Any]:
-    """The numbers of a row, in the units of the metrics; null where there is none."""
+    """The numbers of a row, in the units of the metrics; null where there is none, with the reason if it has one."""
+    reasons = {column.name: reason for column in columns if (reason := column.why_absent(row))}
     return {
         "values": {column.name: _number(float(column.values[row])) for column in columns},
         "share": _number(columns[0].share(row)),
+        **({"why_absent": reasons} if reasons else {}),
     }
 
 

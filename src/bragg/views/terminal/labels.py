@@ -4,19 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import PurePosixPath
 
 from bragg.model import FrameKind, FrameTable
+from bragg.model.kernel_name import specialization
 from bragg.views.terminal.demangle import demangle
 from bragg.views.terminal.names import short_symbol
 from bragg.views.terminal.style import printable
 
-__all__ = ["SYMBOL_KINDS", "Labels"]
+__all__ = ["SYMBOL_KINDS", "CodeFormat", "Labels"]
 
 SYMBOL_KINDS = (FrameKind.KERNEL, FrameKind.NATIVE)
 # File names that say nothing without their directory.
 _COMMON_FILES = ("__init__.py", "__main__.py")
+
+
+class CodeFormat(Enum):
+    """How code is written as one word, the place first."""
+
+    FULL = "full"
+    FILE_FUNCTION_LINE = "file_function_line"
+    FUNCTION_LINE = "function_line"
+    FILE_FUNCTION = "file_function"
+
+    def text(self, file: str, line: int, function: str) -> str:
+        """`/path/file.py:12@step`, `file.py:12@step`, `12@step` or `file.py@step`."""
+        name = PurePosixPath(file).name
+        place = {
+            CodeFormat.FULL: f"{file}:{line}",
+            CodeFormat.FILE_FUNCTION_LINE: f"{name}:{line}",
+            CodeFormat.FUNCTION_LINE: f"{line}",
+            CodeFormat.FILE_FUNCTION: name,
+        }
+        return f"{place[self]}@{function}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +48,20 @@ class Labels:
     Attributes:
         frames: The frames.
         full: Whole names and paths instead of short ones.
+        code: How code is written instead of name and place; None for these two.
+        with_device: Tell kernels of several devices apart.
     """
 
     frames: FrameTable
     full: bool = False
+    code: CodeFormat | None = None
+    with_device: bool = True
 
     def name(self, frame: int) -> str:
         """What runs: demangled, and shortened unless full names are wanted."""
+        if self.code and self.frames.file[frame]:
+            file, name = printable(self.frames.file[frame]), printable(self.frames.name[frame])
+            return self.code.text(file, int(self.frames.line[frame]), name)
         if self.full:
             return self.full_name(frame)
         name = self._name(frame, short_symbol)
@@ -45,7 +74,7 @@ class Labels:
     def place(self, frame: int) -> str:
         """Where it is written, `file:line`; empty when unknown."""
         file, line = printable(self.frames.file[frame]), int(self.frames.line[frame])
-        if not file:
+        if not file or self.code:
             return ""
         if not self.full:
             path = PurePosixPath(file)
@@ -64,10 +93,11 @@ class Labels:
         kind, name, device = self.frames.kind[frame], self.frames.name[frame], self.frames.device[frame]
         if kind == FrameKind.ROOT:
             return "total"
-        text = printable(readable(name) if kind in SYMBOL_KINDS else name)
-        return f"{text} @gpu{device}" if device >= 0 and self._has_several_devices else text
+        is_symbol = kind in SYMBOL_KINDS and not specialization(name) and not name.startswith("<")
+        text = printable(readable(name) if is_symbol else name)
+        return f"{text} @gpu{device}" if self._has_several_devices and device >= 0 else text
 
     @cached_property
     def _has_several_devices(self) -> bool:
         devices = self.frames.device
-        return len(set(devices[devices >= 0].tolist())) > 1
+        return self.with_device and len(set(devices[devices >= 0].tolist())) > 1

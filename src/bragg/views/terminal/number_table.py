@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,13 +59,22 @@ class NumberTable:
 
     @cached_property
     def _titles(self) -> list[str]:
-        return [f"{column.name} {column.scale.unit}".rstrip() for column in self.columns]
+        """Names with units; what repeats the first name is left out: `gpu_time ms`, `avg us`."""
+        first = f"{self.columns[0].name}_"
+        return [f"{column.name.removeprefix(first)} {column.scale.unit}".rstrip() for column in self.columns]
 
     @cached_property
     def _widths(self) -> list[int]:
-        largest = (float(np.nanmax(column.values[self.rows], initial=0.0)) for column in self.columns)
-        texts = (column.scale.text(value) for column, value in zip(self.columns, largest, strict=True))
-        return [max(len(title), len(text), _LEAST_WIDTH) for title, text in zip(self._titles, texts, strict=True)]
+        return [
+            max(len(title), _LEAST_WIDTH, *map(len, self._longest(column)))
+            for title, column in zip(self._titles, self.columns, strict=True)
+        ]
+
+    def _longest(self, column: Column) -> Iterator[str]:
+        """Texts of which one is the longest of a column."""
+        values = column.values[self.rows]
+        for extreme in (np.nanmax(values, initial=0.0), np.nanmin(values, initial=0.0)):
+            yield column.scale.text(float(extreme)) + (" " if column.is_difference else "")
 
     @property
     def _has_shares(self) -> bool:

@@ -43,7 +43,7 @@ class RunFacts:
     def backend(self) -> str:
         """What measured."""
         attached = self._table("cuda").get("state") == "attached"
-        return str(self.meta.get("backend") or ("cuda" if attached else "cpu"))
+        return str(self.meta.get("backend") or self.recorder or ("cuda" if attached else "cpu"))
 
     @cached_property
     def duration_ns(self) -> int | None:
@@ -58,6 +58,11 @@ class RunFacts:
         return own_ns / self.duration_ns if isinstance(own_ns, int) and self.duration_ns else None
 
     @property
+    def recorder(self) -> str:
+        """The other program that recorded the run; empty when bragg did."""
+        return str(self.meta.get("recorder", ""))
+
+    @property
     def n_dropped(self) -> int:
         """Records that were measured and lost."""
         return self._count("statistics", "dropped_events") + self._count("cuda", "dropped_records")
@@ -65,6 +70,8 @@ class RunFacts:
     @property
     def cost(self) -> str:
         """Losses and overhead of the recording: `0 dropped, 1.8 % overhead`."""
+        if self.recorder:
+            return ""  # others do not tell what they lost
         dropped = f"{self.n_dropped:,} dropped"
         return dropped if self.overhead is None else f"{dropped}, {share_text(self.overhead)} overhead"
 
@@ -76,8 +83,9 @@ class RunFacts:
 
     @property
     def devices(self) -> list[str]:
-        """Names of the GPUs."""
-        return [str(device.get("name")) for device in self._list("devices") if isinstance(device, Mapping)]
+        """Names of the GPUs, or their architecture."""
+        devices = [device for device in self._list("devices") if isinstance(device, Mapping)]
+        return [_device_name(device) for device in devices if {"name", "arch"} & device.keys()]
 
     @property
     def machine(self) -> str:
@@ -151,3 +159,8 @@ class RunFacts:
     def _count(self, table: str, name: str) -> int:
         value = self._table(table).get(name)
         return value if isinstance(value, int) else 0
+
+
+def _device_name(device: Mapping[str, Any]) -> str:
+    arch = str(device.get("arch"))
+    return str(device.get("name") or (f"sm_{arch}" if arch.isdecimal() else arch))

@@ -18,6 +18,7 @@ from bragg.views.terminal.view_options import ViewOptions
 __all__ = ["summary_lines"]
 
 _N_KERNELS = 5
+_KERNEL_METRICS = ("time", "count", "time_avg", "time_min", "time_max")
 _N_HOST_PATHS = 5
 _N_WARNINGS = 2
 _WIDTH = 120  # where the output has none: whole paths would hide the rest
@@ -58,7 +59,7 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style) -> Iterator[str]
         if busy:
             shares = ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
             yield f"{shares} of the {time_text(facts.gpu_span_ns)} from first to last GPU work"
-        yield from table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS)), style)
+        yield from table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
         yield from _hottest_paths(profile, "gpu_time", 1, style)
         if has_host_time and max(busy.values(), default=1.0) < _BUSY_GPU:
             yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS_OF_IDLE_GPU, style)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.model import MetricKind
+from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.outline import OutlineRow
 from bragg.views.terminal.style import Style
@@ -32,7 +33,9 @@ class _TreeText:
     def lines(self) -> Iterator[str]:
         yield self._style.bold(f"{self._numbers.header()}  call path")
         yield from self._row_lines()
-        yield from map(self._style.dim, [*self._view.notes, *self._hidden_notes()])
+        shown = [node for row, _ in self._view.walk() for node in row.nodes[:1]]
+        notes = [*self._view.notes, *absence_notes(self._view.columns, shown), *self._hidden_notes()]
+        yield from map(self._style.dim, notes)
 
     def _row_lines(self) -> Iterator[str]:
         """The rows, and behind the children of a row the number of those that are hidden."""

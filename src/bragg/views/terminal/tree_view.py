@@ -11,11 +11,12 @@ import numpy as np
 from bragg.errors import NothingRecorded
 from bragg.model import CallTree, FrameKind, MetricKind, Profile
 from bragg.model.table import BoolArray, FloatArray
-from bragg.views.terminal.columns import Column, choose_names, tree_columns
+from bragg.views.terminal.columns import Column, ColumnChoice
 from bragg.views.terminal.filters import filter_paths
 from bragg.views.terminal.folding import FoldedProfile, fold_libraries
 from bragg.views.terminal.json_values import json_columns, json_frame, json_values
 from bragg.views.terminal.labels import Labels
+from bragg.views.terminal.notes import guess_notes
 from bragg.views.terminal.outline import Outline, OutlineRow, outline
 from bragg.views.terminal.variants import with_one_variant
 from bragg.views.terminal.view_options import ViewOptions
@@ -75,24 +76,33 @@ class TreeView:
                 }
 
 
-def tree_view(profile: Profile, options: ViewOptions) -> TreeView:
+def tree_view(profile: Profile, options: ViewOptions, before: Profile | None = None) -> TreeView:
     """Choose what is shown of a profile.
+
+    Args:
+        profile: What to show.
+        options: How.
+        before: The same call tree with other numbers, which are subtracted; None to show the numbers as they are.
 
     Raises:
         UsageError: An unknown metric, a malformed expression.
         NothingRecorded: Nothing matches, or what matches has no value of the metric.
     """
-    names = choose_names(profile, options.metrics, ("time", "count"))
-    by_name = options.sort == "name"
-    sort = names[0] if by_name or options.sort is None else choose_names(profile, [options.sort], ())[0]
-    filtered = filter_paths(profile, options.include, options.exclude)
-    named = filtered.profile if options.full_names else with_one_variant(filtered.profile)
-    folded = fold_libraries(named) if options.fold else FoldedProfile.unfolded(named)
+    choice = ColumnChoice.of(profile, options.metrics, ("time", "count"), options.sort, options.formulas)
+    folded, notes = _folded(profile, options)
+    sort, *columns = _columns(folded.profile, choice)
+    if before is not None:
+        before_columns = _columns(_folded(before, options)[0].profile, choice)
+        sort, *columns = (one.minus(other) for one, other in zip((sort, *columns), before_columns, strict=True))
     tree = folded.profile.tree
-    weight = _weight(tree, tree_columns(folded.profile, [sort])[0])
+    weight = _weight(tree, sort)
     if not weight[0]:
-        raise NothingRecorded(f"nothing to show: {sort} is zero everywhere", hint="Choose another with --metric")
-    labels = Labels(tree.frames, options.full_names)
+        if before is None:
+            raise NothingRecorded(
+                f"nothing to show: {choice.sort} is zero everywhere", hint="Choose another with --metric"
+            )
+        notes = [*notes, f"{choice.sort} is the same everywhere"]
+    labels = Labels(tree.frames, options.full_names, options.code)
     rows = outline(
         tree,
         weight,
@@ -100,14 +110,26 @@ def tree_view(profile: Profile, options: ViewOptions) -> TreeView:
         least=options.threshold * float(weight[0]),
         max_depth=options.max_depth,
         max_lines=options.max_lines,
-        order=_by_name(tree, labels) if by_name else None,
+        order=_by_name(tree, labels) if options.sort == "name" else None,
     )
-    return TreeView(folded, tree_columns(folded.profile, names), rows, labels, filtered.notes)
+    return TreeView(folded, columns, rows, labels, [*notes, *guess_notes(profile.meta, choice.names)])
+
+
+def _folded(profile: Profile, options: ViewOptions) -> tuple[FoldedProfile, list[str]]:
+    """What is left of a profile, with its libraries folded, and notes of what is not."""
+    filtered = filter_paths(profile, options.include, options.exclude)
+    named = filtered.profile if options.full_names else with_one_variant(filtered.profile)
+    return fold_libraries(named) if options.fold else FoldedProfile.unfolded(named), filtered.notes
+
+
+def _columns(profile: Profile, choice: ColumnChoice) -> list[Column]:
+    """The column that rows are chosen by, and those that are shown."""
+    return [choice.sort_column(profile), *choice.columns(profile)]
 
 
 def _weight(tree: CallTree, column: Column) -> FloatArray:
     """Values that never grow downwards: of metrics that do not add up, the largest at or below each node."""
-    weight = np.nan_to_num(column.values)
+    weight = np.abs(np.nan_to_num(column.values))
     if column.kind is not MetricKind.INCLUSIVE:
         for level in reversed(tree.levels[1:]):
             np.maximum.at(weight, tree.parent[level], weight[level])

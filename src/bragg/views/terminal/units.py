@@ -35,8 +35,8 @@ class Scale:
             return ""
         smallest = 10.0**-self.decimals
         scaled = value / self.divisor
-        if 0 < scaled < smallest / 2:
-            return f"<{smallest:.{self.decimals}f}"
+        if 0 < abs(scaled) < smallest / 2:
+            return f"<{smallest:.{self.decimals}f}" if scaled > 0 else f">-{smallest:.{self.decimals}f}"
         return f"{scaled:,.{self.decimals}f}"
 
 
@@ -47,16 +47,17 @@ def scale_for(unit: str, largest: float) -> Scale:
         unit: `ns`, `B`, `1`, or any other unit, which is kept.
         largest: In that unit; NaN when there is no value.
     """
-    ladder = _LADDERS.get(unit, ((unit, 1.0),))
-    name, divisor = next((step for step in ladder if largest >= step[1]), ladder[-1])
-    return Scale(name, divisor, 0 if divisor == 1.0 and unit in _LADDERS else 2)
+    if unit not in _LADDERS:
+        return Scale(unit, 1.0, 2 if largest >= 10 else 3)
+    name, divisor = next((step for step in _LADDERS[unit] if largest >= step[1]), _LADDERS[unit][-1])
+    return Scale(name, divisor, 0 if divisor == 1.0 else 2)
 
 
 def value_text(value: float, unit: str) -> str:
     """A single value with its unit, to three digits or more: `12.3 ms`."""
-    scale = scale_for(unit, value)
+    scale = scale_for(unit, abs(value))
     scaled = value / scale.divisor
-    decimals = 0 if scale.decimals == 0 or scaled >= 1000 else max(0, 2 - int(math.log10(max(scaled, 1.0))))
+    decimals = 0 if scale.decimals == 0 or abs(scaled) >= 1000 else max(0, 2 - int(math.log10(max(abs(scaled), 1.0))))
     return f"{scaled:,.{decimals}f} {scale.unit}".rstrip()
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
+from bragg.views.terminal.labels import CodeFormat
+
 __all__ = ["ViewOptions"]
 
 
@@ -21,6 +24,8 @@ class ViewOptions:
         max_lines: Lines with numbers; None for all.
         full_names: Whole kernel names and paths.
         fold: Library frames together, chains of callers on one line.
+        code: How code is written; None for the name before the place.
+        formulas: Computes metrics that were not recorded.
     """
 
     metrics: tuple[str, ...] = ()
@@ -32,3 +37,5 @@ class ViewOptions:
     max_lines: int | None = None
     full_names: bool = False
     fold: bool = True
+    code: CodeFormat | None = None
+    formulas: Formulas = NO_FORMULAS

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bragg.errors import NothingRecorded
-from bragg.model import Combine, Metric, MetricKind, Profile
+from bragg.model import Combine, DurationTable, Metric, MetricKind, Profile
+from bragg.model.durations import bucket_of
 from bragg.views.terminal.flat_view import flat_lines, flat_view
 from bragg.views.terminal.style import PLAIN
 from bragg.views.terminal.view_options import ViewOptions
@@ -33,16 +34,65 @@ def kernels() -> Profile:
 
 
 def test_kernel_has_one_row_wherever_it_was_launched(kernels: Profile) -> None:
-    assert flat_lines(flat_view(kernels, ViewOptions()), PLAIN) == [
-        "gpu_time ms    share            gpu_count  gpu_time_avg ms  gpu_time_min us  gpu_time_max ms  name",
-        "       8.00   80.0 %  ██████▍           4             2.00           200.00             6.00  matmul",
-        "       1.00   10.0 %  ▊                 1             1.00           100.00             1.00  relu",
-        "       1.00   10.0 %  ▊                 1             1.00           100.00             1.00  add",
+    options = ViewOptions(metrics=("time", "count", "avg", "min", "max"))
+    assert flat_lines(flat_view(kernels, options), PLAIN) == [
+        "gpu_time ms    share            gpu_count  avg ms  min us  max ms  name",
+        "       8.00   80.0 %  ██████▍           4    2.00  200.00    6.00  matmul",
+        "       1.00   10.0 %  ▊                 1    1.00  100.00    1.00  relu",
+        "       1.00   10.0 %  ▊                 1    1.00  100.00    1.00  add",
     ]
 
 
+def with_durations(profile: Profile, launches: dict[str, list[tuple[int, int]]]) -> Profile:
+    """Begin and length of each launch, ns, by kernel."""
+    rows = [
+        (profile.tree.frames.name.index(name), bucket_of(np.array([length]))[0], 1, begin)
+        for name, times in launches.items()
+        for begin, length in times
+    ]
+    return replace(profile, durations=DurationTable(*np.array(rows).T).combined())
+
+
+def test_percentiles_and_first_launch_of_a_kernel_are_those_of_its_launches() -> None:
+    profile = profile_from_text("root\n  a\n    matmul 5000ns x5\n  b\n    matmul 5095ns x5\n    relu 7ns")
+    lengths = [(100 + 10 * i, 1000 + 5 * i) for i in range(9)] + [(90, 10_000)]
+    timed = with_durations(profile, {"matmul": lengths, "relu": [(50, 7)]})
+    rows = flat_view(timed, ViewOptions(metrics=("time", "p50", "p95", "first"))).to_json()["rows"]
+    matmul, relu = (row["values"] for row in rows)
+    assert matmul["gpu_time_p50"] == pytest.approx(1020, rel=0.032)
+    assert matmul["gpu_time_p95"] == pytest.approx(10_000, rel=0.032)
+    assert (relu["gpu_time_p50"], relu["gpu_time_p95"]) == (7, 7)
+    assert (relu["gpu_time_first"], matmul["gpu_time_first"]) == (0, 40)
+
+
+def test_first_launch_counts_from_the_start_of_the_recording() -> None:
+    profile = with_durations(profile_from_text("root\n  matmul 5ns"), {"matmul": [(1_000, 5)]})
+    profile = replace(profile, meta={"started_ns": 400})
+    row = flat_view(profile, ViewOptions()).to_json()["rows"][0]
+    assert row["values"]["gpu_time_first"] == 600
+
+
+def test_percentiles_of_some_call_paths_of_a_kernel_are_not_known() -> None:
+    profile = profile_from_text("root\n  a\n    matmul 5ns\n  b\n    matmul 5ns")
+    timed = with_durations(profile, {"matmul": [(1, 5), (9, 5)]})
+    row = flat_view(timed, ViewOptions(include="^a$")).to_json()["rows"][0]
+    assert row["values"]["gpu_time_p50"] is None
+    assert row["why_absent"]["gpu_time_p50"] == "single launches are known by kernel, not by call path"
+
+
+def test_percentiles_that_were_not_recorded_are_said_to_be_missing(kernels: Profile) -> None:
+    lines = flat_lines(flat_view(kernels, ViewOptions(metrics=("time", "p95"))), PLAIN)
+    assert lines[1].split()[-2:] == ["n/a", "matmul"]
+    assert lines[-1] == "gpu_time_p95 n/a: how long single launches took was not recorded"
+
+
+def test_kernel_of_two_devices_is_one_row_without_a_device() -> None:
+    rows = flat_view(profile_from_text("root\n  k 1us @0\n  k 2us @1"), ViewOptions()).to_json()["rows"]
+    assert [(row["name"], row["values"]["gpu_time"]) for row in rows] == [("k", 3000)]
+
+
 def test_rows_beyond_the_limit_are_counted(kernels: Profile) -> None:
-    lines = flat_lines(flat_view(kernels, ViewOptions(max_lines=1)), PLAIN)
+    lines = flat_lines(flat_view(kernels, ViewOptions(metrics=("time",), max_lines=1)), PLAIN)
     assert lines[2:] == ["2 rows not shown, 20.0 % of gpu_time; --lines 0 shows all"]
 
 

@@ -21,9 +21,9 @@ def test_summary_names_hottest_kernels_and_the_path_to_the_hottest() -> None:
     assert summary_lines(replace(profile, meta=META), PLAIN) == [
         "python3 train.py ran 12.4 s",
         "GPU 0 busy 62.5 % of the 8.00 s from first to last GPU work",
-        "gpu_time ms    share            gpu_count  gpu_time_avg ms  name",
-        "      12.00   75.0 %  ██████            3             4.00  matmul",
-        "       4.00   25.0 %  ██                1             4.00  relu",
+        "gpu_time ms    share            gpu_count  avg ms  name",
+        "      12.00   75.0 %  ██████            3    4.00  matmul",
+        "       4.00   25.0 %  ██                1    4.00  relu",
         "  12.0 ms   75.0 % of gpu_time  main train.py:40 → forward → matmul",
     ]
 

@@ -192,7 +192,7 @@ def test_metric_is_found_in_any_case_and_by_its_short_name(training: Profile, na
 def test_unknown_metric_lists_those_that_are_there(training: Profile) -> None:
     with pytest.raises(UsageError) as error:
         tree_view(training, ViewOptions(metrics=("gpu_tmie",)))
-    assert error.value.hint == "It has: gpu_time, gpu_count, gpu_time_avg"
+    assert error.value.hint == "Nearest: gpu_time, gpu_time_avg, gpu_count; bragg view --list shows all"
 
 
 def test_average_is_time_by_count(training: Profile) -> None:

@@ -1,0 +1,157 @@
+// A program on the fake GPU, and a recording of it.
+#pragma once
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/bragg_core.h"
+#include "check.h"
+#include "data/capture_writer.h"
+#include "driver/cuda_abi.h"
+
+namespace bragg::test {
+
+class Device {
+ public:
+  Device() : library_(dlopen(BRAGG_FAKES_DIR "/libcuda.so.1", RTLD_NOW)) { must("cuInit", 0u); }
+
+  void use(int32_t ordinal = 0) const {  // on every thread
+    cuda::Context context = nullptr;
+    must("cuDevicePrimaryCtxRetain", &context, ordinal);
+    must("cuCtxSetCurrent", context);
+  }
+  [[nodiscard]] cuda::Stream stream() const {
+    cuda::Stream stream = nullptr;
+    must("cuStreamCreate", &stream, 1u);
+    return stream;
+  }
+  [[nodiscard]] cuda::Function kernel(const char* name) const {
+    cuda::Function function = nullptr;
+    must("cuModuleGetFunction", &function, cuda::Module{}, name);
+    return function;
+  }
+  void launch(cuda::Function kernel, cuda::Stream stream) const {
+    must("cuLaunchKernel", kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, static_cast<void**>(nullptr),
+         static_cast<void**>(nullptr));
+  }
+
+  template <class... Args>
+  void must(const char* symbol, Args... args) const {
+    auto* function = reinterpret_cast<cuda::Result (*)(Args...)>(dlsym(library_, symbol));
+    if (function == nullptr || function(args...) != cuda::Result::Success) std::abort();
+  }
+
+ private:
+  void* library_;
+};
+
+inline const Device& device() {
+  static const Device instance;
+  return instance;
+}
+
+class Recording {
+ public:
+  explicit Recording(const char* name, bool trace = false)
+      : path_((std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name + ".part")).string()) {
+    (void)device();
+    bragg_session_options options{};
+    options.part_path = path_.c_str();
+    options.meta_json = "{}";
+    options.cupti_candidates = BRAGG_FAKES_DIR "/libcupti.so.13";
+    options.backend = BRAGG_CUDA;
+    options.trace = trace;
+    options.flush_interval_ms = 20;
+    int os_error = 0;
+    char reason[256] = "";
+    slot_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
+    if (slot_ < 0) fail(__FILE__, __LINE__, reason);
+  }
+  ~Recording() {
+    if (slot_ >= 0) bragg_session_stop(slot_, "{}");
+    std::filesystem::remove(path_);
+    for (const std::string& path : ended_) std::filesystem::remove(path);
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  void activate() const { bragg_session_activate(slot_); }
+  void deactivate() const { bragg_session_deactivate(slot_, 0); }
+  void flush() const { bragg_session_flush(slot_); }
+  void advance() {
+    ended_.push_back(path_ + std::to_string(ended_.size()));
+    std::filesystem::rename(path_, ended_.back());  // the writer keeps the file, under any name
+    int os_error = 0;
+    char reason[256] = "";
+    slot_ = bragg_session_advance(slot_, path_.c_str(), "{}", "{}", &os_error, reason, sizeof reason);
+    if (slot_ < 0) fail(__FILE__, __LINE__, reason);
+  }
+
+  struct Value {
+    uint64_t count = 0;
+    uint64_t bits = 0;
+  };
+  // What the capture says of a metric's element, over all nodes: int64 sums.
+  [[nodiscard]] Value value(uint32_t metric, uint32_t index = 0) const {
+    std::ifstream file(path_, std::ios::binary);
+    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+    const auto at = [&]<class T>(size_t offset, T& number) { std::memcpy(&number, &bytes[offset], sizeof number); };
+    std::map<uint32_t, Value> by_node;
+    uint32_t rows = 0, payload_bytes = 0;
+    for (size_t chunk = 16; chunk + 24 <= bytes.size(); chunk += 24 + (payload_bytes + 7) / 8 * 8) {
+      uint16_t type = 0;
+      at(chunk + 4, type);
+      at(chunk + 8, rows);
+      at(chunk + 12, payload_bytes);
+      if (type != static_cast<uint16_t>(ChunkType::Values)) continue;
+      const size_t narrow_bytes = (rows * sizeof(uint32_t) + 7) / 8 * 8;
+      const size_t columns = chunk + 24 + sizeof(uint64_t), counts = columns + 4 * narrow_bytes;
+      for (uint32_t row = 0; row < rows; ++row) {
+        uint32_t node = 0, row_metric = 0, row_index = 0;
+        at(columns + 4 * row, node);
+        at(columns + narrow_bytes + 4 * row, row_metric);
+        at(columns + 2 * narrow_bytes + 4 * row, row_index);
+        if (row_metric != metric || row_index != index) continue;
+        at(counts + 8 * row, by_node[node].count);
+        at(counts + 8 * rows + 8 * row, by_node[node].bits);
+      }
+    }
+    Value all;
+    for (const auto& [node, value] : by_node) all = {all.count + value.count, all.bits + value.bits};
+    return all;
+  }
+
+  [[nodiscard]] uint64_t count(const char* statistic) const {
+    std::string json(8192, '\0');
+    (void)bragg_session_statistics(slot_, json.data(), static_cast<uint32_t>(json.size()));
+    const size_t at = json.find(std::string("\"").append(statistic).append("\":"));
+    return at == std::string::npos ? ~0ull : std::strtoull(json.c_str() + json.find(':', at) + 1, nullptr, 10);
+  }
+  // Of the phases that have ended, as their captures say.
+  [[nodiscard]] uint64_t count_of_ended(const std::string& statistic) const {
+    uint64_t sum = 0;
+    for (const std::string& path : ended_) {
+      std::ifstream file(path, std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+      const size_t at = bytes.rfind("\"" + statistic + "\":");
+      if (at != std::string::npos) sum += std::strtoull(bytes.c_str() + bytes.find(':', at) + 1, nullptr, 10);
+    }
+    return sum;
+  }
+
+ private:
+  std::vector<std::string> ended_;
+  std::string path_;
+  int slot_ = -1;
+};
+
+}  // namespace bragg::test

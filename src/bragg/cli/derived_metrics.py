@@ -1,0 +1,44 @@
+"""What the views compute with: the formulas of the analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bragg.analyze.derived import Derived
+    from bragg.model import Profile
+    from bragg.views.terminal.formulas import Formulas
+
+__all__ = ["DERIVED", "prepared"]
+
+
+class _Derived:
+    """The analysis is imported when a name is none that was recorded."""
+
+    def knows(self, name: str) -> bool:
+        from bragg.analyze.derived import is_derived
+
+        return is_derived(name)
+
+    def names(self, profile: Profile) -> list[str]:
+        from bragg.analyze.derived import list_available
+
+        return list_available(profile)
+
+    def compute(self, profile: Profile, name: str) -> Derived:
+        from bragg.analyze.derived import evaluate
+
+        return evaluate(profile, name)
+
+
+DERIVED: Formulas = _Derived()
+
+
+def prepared(profile: Profile, names: Sequence[str]) -> Profile:
+    """The profile with what `util` needs to know before kernels of several devices are put together."""
+    if not any(name.lower() == "util" for name in names):
+        return profile
+    from bragg.analyze.derived import with_roof_time
+
+    return with_roof_time(profile)

@@ -1,0 +1,88 @@
+"""`bragg plot`: a picture of a profile."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bragg.cli.console import say, stream_style, write_json, write_lines
+from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.errors import BadFile, UsageError
+
+if TYPE_CHECKING:
+    from bragg.model.roofline import Roofline
+
+__all__ = ["plot"]
+
+_EPILOG = """\b
+Examples:
+  bragg plot roofline train.bragg
+  bragg plot roofline train.bragg -o roofline.svg --include forward
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("kind", type=click.Choice(["roofline"]))
+@file_argument
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="SVG", help="Name of the picture.")
+@click.option("-i", "--include", metavar="REGEX", help="Only call paths through names that match.")
+@click.option("-e", "--exclude", metavar="REGEX", help="No call paths through names that match.")
+@click.option("--force", is_flag=True, help="Overwrite SVG.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the table.")
+def plot(
+    kind: str,
+    file: Path | None,
+    output: Path | None,
+    include: str | None,
+    exclude: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Draw what the kernels of FILE reach of what their GPU can do.
+
+    Kernels need flops and bytes: from launch_metadata of triton.jit, or from bragg.scope. The picture is named after
+    FILE unless it is given a name; its numbers are a table on stdout.
+    """
+    from bragg import formats
+    from bragg.analyze.roofline import roofline
+    from bragg.model.transform import select
+    from bragg.views.roofline_svg import roofline_svg
+    from bragg.views.roofline_text import roofline_lines
+
+    path = newest_profile(file)
+    target = output or path.with_suffix(f".{kind}.svg")
+    if target.exists() and not force:
+        raise UsageError(f"{target} exists", hint="Choose another name with -o, or overwrite it with --force")
+    chart = roofline(select(formats.load(path, trace=False), include=include, exclude=exclude))
+    _write(target, roofline_svg(chart, f"Roofline of {path.name}"))
+    if as_json:
+        write_json(kind, {"file": str(path), "picture": str(target), **_json(chart)})
+    else:
+        write_lines(roofline_lines(chart, stream_style(sys.stdout)))
+    say([f"Wrote {target}"])
+
+
+def _write(target: Path, picture: str) -> None:
+    try:
+        target.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise BadFile(f"cannot write {target}: {error.strerror}") from error
+
+
+def _json(chart: Roofline) -> dict[str, Any]:
+    points = [
+        {
+            **dataclasses.asdict(point),
+            "intensity": point.intensity,
+            "flops_per_s": point.flops_per_s,
+            "bytes_per_s": point.bytes_per_s,
+            "util": point.util,
+            "bound": point.bound,
+        }
+        for point in chart.points
+    ]
+    return {"roofs": [dataclasses.asdict(roof) for roof in chart.roofs], "points": points, "time_ns": chart.time_ns}

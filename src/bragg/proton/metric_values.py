@@ -1,0 +1,170 @@
+"""Recording values of metrics that users name as in Proton: `name (unit)(kind)`."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from bragg.proton.errors import InvalidMetric
+from bragg.proton.metric import is_device_tensor, plain_value
+from bragg.proton.upstream import INTEGER_TYPE
+from bragg.record.core import core
+
+__all__ = ["TEXT_UNIT", "MetricKey", "forget_types", "metric_key", "record", "text_of", "written_name"]
+
+# `lat (us)(exc)`: the unit and the kind may be missing.
+_KEY = re.compile(
+    r"(?P<name>.*?)\s*(?:\((?P<unit>(?!inc\)|exc\)|pty\))[^()]*)\))?\s*(?:\((?P<kind>inc|exc|pty)\))?", re.DOTALL
+)
+_KINDS = {None: "inclusive", "inc": "inclusive", "exc": "exclusive", "pty": "property"}
+# The core holds numbers: a text is the number of a row of `_texts`, in a metric of this unit.
+TEXT_UNIT = "text"
+
+
+@dataclass(frozen=True)
+class MetricKey:
+    """The parts of a metric's name."""
+
+    name: str
+    unit: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A metric that was recorded since the last session ended.
+
+    Attributes:
+        number: How many were known before it.
+        type_name: C++ type of its values.
+        id: Of the core's metric.
+    """
+
+    number: int
+    type_name: str
+    id: int
+
+
+_TEXT = "std::string"
+
+_lock = threading.Lock()
+_known: dict[tuple[str, str], _Known] = {}
+_written_names: dict[str, str] = {}
+_texts: list[str] = []
+
+
+def record(metrics: Mapping[str, Any]) -> None:
+    """Add values to the innermost scope of this thread.
+
+    Raises:
+        InvalidMetric: A value is no number, text, list or tensor, or of another type than the metric's values so far.
+    """
+    if not core.recording():
+        return
+    for key, value in metrics.items():
+        if is_device_tensor(value):
+            _record_on_device(key, value)
+        else:
+            _record(key, plain_value(key, value))
+
+
+def forget_types() -> None:
+    """Let every metric have values of any type again, as in a new session."""
+    with _lock:
+        _known.clear()
+
+
+def metric_key(key: str) -> MetricKey:
+    """The parts of a metric's name as users write it."""
+    parts = _KEY.fullmatch(key)
+    if parts is None or not parts["name"]:
+        return MetricKey(key, "", "inclusive")
+    return MetricKey(parts["name"], parts["unit"] or "", _KINDS[parts["kind"]])
+
+
+def written_name(name: str) -> str:
+    """What users call a metric of the core."""
+    return _written_names.get(name, name)
+
+
+def text_of(number: float) -> str:
+    """The text that a value of a metric of unit `TEXT_UNIT` stands for."""
+    return _texts[int(number)]
+
+
+def _record(key: str, value: Any) -> None:
+    if isinstance(value, str):
+        core.add_value(_find(key, _TEXT).id, _text_number(value))
+    elif isinstance(value, Integral):
+        core.add_value(_find(key, INTEGER_TYPE).id, int(value))
+    elif isinstance(value, Real):
+        core.add_value(_find(key, "double").id, float(value))
+    elif _is_vector(value):
+        whole = all(isinstance(element, Integral) for element in value)
+        metric = _find(key, f"std::vector<{INTEGER_TYPE if whole else 'double'}>")
+        core.add_vector(metric.id, [int(element) if whole else float(element) for element in value])
+    else:
+        raise InvalidMetric(
+            f"metric {key!r} has the value {value!r} of type {type(value).__name__}",
+            hint="Values are numbers, lists of numbers, and tensors of no or one dimension",
+        )
+
+
+def _record_on_device(key: str, value: Any) -> None:
+    from bragg.record.metric_values import record_metrics
+
+    try:
+        record_metrics({key: value})
+    except (TypeError, ValueError) as error:
+        raise InvalidMetric(f"metric {key!r}: {error}") from error
+
+
+def _is_vector(value: Any) -> bool:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        return False
+    return len(value) > 0 and all(isinstance(element, Real) for element in value)
+
+
+def _find(key: str, type_name: str) -> _Known:
+    """A metric by name. Properties may be of another type at each scope.
+
+    Raises:
+        InvalidMetric: Its values are of another type.
+    """
+    group = type_name if key.endswith("(pty)") else ""
+    known = _known.get((key, group))
+    if known is None:
+        with _lock:
+            known = _known.setdefault((key, group), _Known(len(_known), type_name, _make(key, type_name)))
+    if known.type_name != type_name:
+        raise InvalidMetric(
+            f"Metric value type mismatch for valueId {known.number} ({key}): current={known.type_name}, new={type_name}"
+        )
+    return known
+
+
+def _make(key: str, type_name: str) -> int:
+    """A metric of the core; it gets a number where an earlier session used its name otherwise."""
+    parts = metric_key(key)
+    unit, kind = (TEXT_UNIT, "property") if type_name == _TEXT else (parts.unit, parts.kind)
+    name, number = parts.name, 1
+    while True:
+        try:
+            metric = core.metric(name, kind, unit, "double" in type_name)
+        except ValueError:
+            number += 1
+            name = f"{parts.name}#{number}"
+        else:
+            _written_names[name] = parts.name
+            return metric
+
+
+def _text_number(text: str) -> int:
+    with _lock:
+        if text not in _texts:
+            _texts.append(text)
+        return _texts.index(text)

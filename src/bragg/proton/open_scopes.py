@@ -1,0 +1,173 @@
+"""The scopes and the state that each thread has open."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+
+from bragg.proton.errors import UnbalancedScope
+from bragg.proton.flags import flags
+from bragg.record.core import core
+
+__all__ = [
+    "OpenScope",
+    "close_all",
+    "depth",
+    "enter",
+    "is_on",
+    "last_entered",
+    "leave",
+    "next_id",
+    "opened_by",
+    "replace_state",
+    "was_closed",
+]
+
+# Ids are consecutive over all threads; taking one is atomic.
+next_id = itertools.count().__next__
+
+
+@dataclass(frozen=True)
+class OpenScope:
+    """A scope that was entered and not left.
+
+    Attributes:
+        id: Unlike that of any other scope.
+        name: As the program gave it.
+        owner: The context manager that will leave it; None when `exit_scope` will.
+        started_ns: Of the monotonic clock.
+    """
+
+    id: int
+    name: str
+    owner: object
+    started_ns: int
+
+
+class _Thread(threading.local):
+    """What is open on one thread.
+
+    Attributes:
+        scopes: Outermost first.
+        state: Name of the state, which is always the innermost frame; None when there is none.
+    """
+
+    def __init__(self) -> None:
+        self.scopes: list[OpenScope] = []
+        self.state: str | None = None
+
+
+_thread = _Thread()
+_closed_before = 0  # Scopes with smaller ids ended with the last session.
+
+
+def is_on() -> bool:
+    """Whether scopes count: a session was started, or the whole program is recorded."""
+    return flags.profiling_on or core.recording()
+
+
+def enter(name: str, owner: object = None, scope_id: int | None = None) -> OpenScope:
+    """Open a scope on this thread.
+
+    Args:
+        name: Shown in call paths.
+        owner: The context manager that will leave it.
+        scope_id: Its id, if it has one already.
+
+    Raises:
+        TypeError: The name is no string.
+    """
+    thread = _current()
+    if thread.state is None:
+        core.enter_scope(name)
+    else:
+        core.exit_state()
+        core.enter_scope(name)
+        core.enter_state(thread.state)
+    scope = OpenScope(next_id() if scope_id is None else scope_id, name, owner, time.perf_counter_ns())
+    thread.scopes.append(scope)
+    return scope
+
+
+def opened_by(owner: object) -> OpenScope | None:
+    """The innermost scope that a context manager has open on this thread."""
+    return next((scope for scope in reversed(_current().scopes) if scope.owner is owner), None)
+
+
+def last_entered(scope_id: int | None = None) -> OpenScope:
+    """The innermost scope of this thread, which no `with` block will close.
+
+    Args:
+        scope_id: Of the scope that it should be; None: any.
+
+    Raises:
+        UnbalancedScope: It is another one, or there is none.
+    """
+    scopes = _current().scopes
+    if not scopes:
+        raise UnbalancedScope("Context stack is empty: no scope is open on this thread")
+    last = scopes[-1]
+    if last.owner is not None or scope_id not in (None, last.id):
+        raise UnbalancedScope(f"Context stack is not balanced: scope {last.name!r} is open inside the one that ends")
+    return last
+
+
+def was_closed(scope_id: int) -> bool:
+    """Whether a scope ended with the last session."""
+    return scope_id < _closed_before
+
+
+def leave(scope: OpenScope) -> None:
+    """Close a scope of this thread, and those that were left open inside it."""
+    thread = _current()
+    while scope in thread.scopes:
+        last = thread.scopes.pop()
+        if last is not scope:
+            warnings.warn(f"scope {last.name!r} was left open inside {scope.name!r}", RuntimeWarning, stacklevel=4)
+        _exit_one(thread)
+
+
+def replace_state(name: str | None) -> str | None:
+    """Set the state of this thread, or none; the one before is returned."""
+    thread = _thread
+    before, thread.state = thread.state, name
+    if before is not None:
+        core.exit_state()
+    if name is not None:
+        core.enter_state(name)
+    return before
+
+
+def depth() -> int:
+    """Number of scopes and other ranges that are open on this thread."""
+    return core.context_depth() - (_current().state is not None)
+
+
+def close_all() -> None:
+    """End the scopes of all threads: the next session begins without any."""
+    global _closed_before
+    _closed_before = next_id()
+    _current()
+    replace_state(None)
+
+
+def _current() -> _Thread:
+    """This thread, without the scopes that ended with the last session."""
+    thread = _thread
+    if thread.scopes and thread.scopes[0].id < _closed_before:
+        while thread.scopes:
+            thread.scopes.pop()
+            _exit_one(thread)
+    return thread
+
+
+def _exit_one(thread: _Thread) -> None:
+    if thread.state is None:
+        core.exit_scope()
+    else:
+        core.exit_state()
+        core.exit_scope()
+        core.enter_state(thread.state)

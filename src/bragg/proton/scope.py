@@ -1,0 +1,147 @@
+"""Named regions of the program."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from functools import wraps
+from types import TracebackType
+from typing import Any, TypeVar
+
+from bragg.proton import open_scopes
+from bragg.proton.metric_values import record
+from bragg.proton.open_scopes import OpenScope
+
+__all__ = ["cpu_timed_scope", "enter_scope", "exit_scope", "scope"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_CPU_TIME = "cpu_time"
+
+
+class scope:  # noqa: N801 (Proton's name)
+    """A named region: context manager and decorator, reusable and re-entrant.
+
+    Args:
+        name: Shown in call paths.
+        metrics: Values added to the region each time it is entered, by name: `name (unit)(kind)`, where unit and kind
+            (`inc`, `exc`, `pty`) may be missing. Numbers, lists of them, tensors of any device.
+
+    Attributes:
+        id: Of the region as it was entered last; None when nothing was recorded then.
+    """
+
+    def __init__(self, name: str, metrics: Mapping[str, Any] | None = None) -> None:
+        self.name = name
+        self.metrics = metrics
+        self.id: int | None = None
+
+    def __enter__(self) -> scope:
+        self._enter_scope()
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._exit_scope()
+
+    def __call__(self, function: _Function) -> _Function:
+        """The function inside this region."""
+
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            with type(self)(self.name, self.metrics):
+                return function(*arguments, **options)
+
+        return call  # type: ignore[return-value]
+
+    def _enter_scope(self) -> None:
+        if not open_scopes.is_on():
+            self.id = None
+            return
+        opened = open_scopes.enter(self.name, self)
+        self.id = opened.id
+        if self.metrics:
+            _record_or_leave(opened, self.metrics)
+
+    def _exit_scope(self) -> None:
+        if self.id is None:
+            return
+        opened = open_scopes.opened_by(self)
+        if opened is not None:
+            self._before_exit(opened)
+            open_scopes.leave(opened)
+        elif not open_scopes.was_closed(self.id):
+            warnings.warn(f"scope {self.name!r} ends on a thread that did not enter it", RuntimeWarning, stacklevel=3)
+
+    def _before_exit(self, opened: OpenScope) -> None:
+        """What is recorded at the end."""
+
+
+class cpu_timed_scope(scope):  # noqa: N801 (Proton's name)
+    """A region that records how long it took on the CPU, as `cpu_time (ns)(exc)`.
+
+    Raises:
+        ValueError: The metrics contain `cpu_time`.
+    """
+
+    def __init__(self, name: str, metrics: Mapping[str, Any] | None = None) -> None:
+        super().__init__(name, metrics)
+        if metrics and _CPU_TIME in metrics:
+            raise ValueError(f"The metric name '{_CPU_TIME}' is reserved.")
+
+    def _before_exit(self, opened: OpenScope) -> None:
+        record({f"{_CPU_TIME} (ns)(exc)": time.perf_counter_ns() - opened.started_ns})
+
+
+def enter_scope(name: str, *, metrics: Mapping[str, Any] | None = None) -> int | None:
+    """Open a region that `exit_scope` closes on the same thread.
+
+    Returns:
+        Its id; None when nothing is recorded.
+    """
+    if not open_scopes.is_on():
+        return None
+    opened = open_scopes.enter(name)
+    if metrics:
+        _record_or_leave(opened, metrics)
+    return opened.id
+
+
+def exit_scope(name: str | None = None, *, metrics: Mapping[str, Any] | None = None) -> int | None:
+    """Close the region that `enter_scope` opened last on this thread.
+
+    Args:
+        name: The name it must have.
+        metrics: Values added to it.
+
+    Returns:
+        Its id; None when nothing is recorded.
+
+    Raises:
+        ValueError: It has another name; it stays open.
+        UnbalancedScope: None is open, or one that was entered by `with` is open inside it.
+    """
+    if not open_scopes.is_on():
+        return None
+    opened = open_scopes.last_entered()
+    if name and name != opened.name:
+        raise ValueError(f"Scope name mismatch: {name} != {opened.name}")
+    try:
+        if metrics:
+            record(metrics)
+    finally:
+        open_scopes.leave(opened)
+    return opened.id
+
+
+def _record_or_leave(opened: OpenScope, metrics: Mapping[str, Any]) -> None:
+    """Record values of a region that was just opened; it is not open if they cannot be recorded."""
+    try:
+        record(metrics)
+    except BaseException:
+        open_scopes.leave(opened)
+        raise

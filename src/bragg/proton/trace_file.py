@@ -1,0 +1,127 @@
+"""Chrome traces in Proton's structure: one document, one lane for each thread and each stream.
+
+{"baseTimeNanoseconds": ..., "displayTimeUnit": "us", "traceEvents": [lanes, slices, arrows]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bragg.formats.files import new_file
+from bragg.model import FrameKind, Profile, TrackKind
+from bragg.proton.upstream import VERSION
+from bragg.proton.view import proton_view
+
+__all__ = ["write_trace"]
+
+# Proton's numbers of lanes. Streams of devices after the first have lanes of their own here.
+_FIRST_STREAM_LANE = 200_000
+_LANES_PER_DEVICE = 100_000
+_CATEGORIES = {FrameKind.SCOPE: "scope", FrameKind.KERNEL: "kernel"}
+# Before 3.7 a trace was a list of kernels.
+_ONLY_KERNELS = VERSION < (3, 7)
+
+
+def write_trace(profile: Profile | None, path: Path) -> None:
+    """Write a trace.
+
+    Args:
+        profile: As it was recorded; None: nothing was.
+        path: The file.
+
+    Raises:
+        BadFile: It cannot be written.
+    """
+    events: Iterator[dict[str, Any]] = iter(())
+    base_ns = 0
+    if profile is not None and len(profile.slices):
+        trace = _Trace(proton_view(profile))
+        base_ns, events = trace.base_ns, trace.events()
+    header = json.dumps({"baseTimeNanoseconds": base_ns, "displayTimeUnit": "us"})
+    with new_file(path) as file:
+        file.write(f'{header[:-1]}, "traceEvents": ['.encode())
+        separator = "\n"
+        for event in events:
+            file.write(f"{separator}{json.dumps(event, ensure_ascii=False)}".encode("utf-8", "surrogatepass"))
+            separator = ",\n"
+        file.write(b"\n]}\n")
+
+
+class _Trace:
+    """The events of a profile."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._kinds = profile.tree.kind
+        self.base_ns = int(profile.slices.start_ns.min())
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        if _ONLY_KERNELS:
+            yield from self._slices(only=FrameKind.KERNEL)
+            return
+        yield from self._lanes()
+        yield from self._slices()
+        yield from self._arrows()
+
+    def _lanes(self) -> Iterator[dict[str, Any]]:
+        yield _metadata("process_name", 0, {"name": "Trace"})
+        yield _metadata("process_sort_index", 0, {"sort_index": 0})
+        tracks = self._profile.tracks
+        for track in range(len(tracks)):
+            device = int(tracks.device[track])
+            stream = f"Stream {tracks.stream[track]}"
+            on_gpu = f"GPU {stream}" if device <= 0 else f"GPU {device} {stream}"
+            name = on_gpu if tracks.kind[track] == TrackKind.GPU_STREAM else f"CPU Thread {tracks.stream[track]}"
+            yield _metadata("thread_name", self._lane(track), {"name": name})
+            yield _metadata("thread_sort_index", self._lane(track), {"sort_index": self._lane(track)})
+
+    def _slices(self, only: FrameKind | None = None) -> Iterator[dict[str, Any]]:
+        call_stack = cache(self._call_stack)
+        slices = self._profile.slices
+        on_gpu = self._profile.tracks.kind[slices.track] == TrackKind.GPU_STREAM
+        columns = (slices.start_ns, slices.duration_ns, slices.node, slices.track, on_gpu)
+        for start_ns, duration_ns, node, track, is_gpu in zip(*(column.tolist() for column in columns), strict=True):
+            kind = FrameKind(int(self._kinds[node]))
+            if (kind is FrameKind.KERNEL) != is_gpu or kind not in _CATEGORIES or only not in (None, kind):
+                continue
+            stack = call_stack(node)
+            yield {
+                "name": stack[-1],
+                "cat": _CATEGORIES[kind],
+                "ph": "X",
+                "ts": self._us(start_ns),
+                "dur": duration_ns / 1000,
+                "pid": 0,
+                "tid": self._lane(track),
+                "args": {"call_stack": stack, **({"scope_id": node} if kind is FrameKind.SCOPE else {})},
+            }
+
+    def _arrows(self) -> Iterator[dict[str, Any]]:
+        flows, slices = self._profile.flows, self._profile.slices
+        for number, (source, target) in enumerate(zip(flows.source.tolist(), flows.target.tolist(), strict=True)):
+            common = {"name": "launch->kernel", "cat": "flow", "id": number, "pid": 0}
+            for phase, row, more in (("s", source, {}), ("f", target, {"bp": "e"})):
+                place = {"ts": self._us(int(slices.start_ns[row])), "tid": self._lane(int(slices.track[row]))}
+                yield {**common, "ph": phase, **place, **more}
+
+    def _call_stack(self, node: int) -> list[str]:
+        tree = self._profile.tree
+        return ["ROOT", *(tree.label(step) for step in tree.path(node)[1:])]
+
+    def _lane(self, track: int) -> int:
+        tracks = self._profile.tracks
+        stream = int(tracks.stream[track])
+        if tracks.kind[track] != TrackKind.GPU_STREAM:
+            return stream
+        return _FIRST_STREAM_LANE + max(int(tracks.device[track]), 0) * _LANES_PER_DEVICE + stream
+
+    def _us(self, time_ns: int) -> float:
+        return (time_ns - self.base_ns) / 1000
+
+
+def _metadata(name: str, lane: int, values: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "ph": "M", "pid": 0, "tid": lane, "args": values}

@@ -1,0 +1,138 @@
+"""Metric values in GPU memory, from the program to the profile, on the fake driver."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+from bragg import load
+from bragg.model import Profile
+from tests.support import fake_cuda
+
+START = """
+import ctypes
+import bragg
+from fake_cuda import FakeCuda
+gpu = FakeCuda()
+
+class Array:
+    "Numbers on the fake GPU."
+    def __init__(self, numbers, typestr="<f4", shape=None, strides=None, stream=None):
+        kind = {"<f4": ctypes.c_float, "<f8": ctypes.c_double, "<i8": ctypes.c_int64}[typestr]
+        address = ctypes.c_uint64()
+        gpu.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(ctypes.sizeof(kind) * len(numbers)))
+        self.memory = (kind * len(numbers)).from_address(address.value)
+        self.memory[:] = numbers
+        self.__cuda_array_interface__ = {
+            "data": (address.value, False), "typestr": typestr, "version": 3, "strides": strides,
+            "shape": () if shape is None else shape, "stream": stream,
+        }
+"""
+
+
+@pytest.fixture
+def record(tmp_path: Path, fakes_directory: Path) -> Callable[..., Profile]:
+    """Runs a program with `gpu`, a fake device, and `Array` under `bragg run`."""
+
+    def run(body: str, **settings: object) -> Profile:
+        script = tmp_path / "program.py"
+        script.write_text(START + dedent(body))
+        support = str(Path(fake_cuda.__file__).parent)
+        environ = {**os.environ, **fake_cuda.environment(fakes_directory, settings)}
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [support, os.environ.get("PYTHONPATH")]))
+        flags = ["--backend=cuda", "--context=shadow", f"--output={tmp_path / 'out.bragg'}"]
+        argv = [sys.executable, "-m", "bragg", "run", *flags, str(script)]
+        done = subprocess.run(argv, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return load(tmp_path / "out.bragg")
+
+    return run
+
+
+def values(profile: Profile, metric: str) -> dict[str, float]:
+    """Own values of a metric by path of names."""
+    tree, own = profile.tree, np.nan_to_num(profile.own(metric))
+    paths = {"/".join(tree.label(step) for step in tree.path(node)[1:]): node for node in range(len(tree))}
+    return {path: own[node].item() for path, node in paths.items() if own[node]}
+
+
+def test_values_on_the_gpu_are_added_where_they_were_given(record: Callable[..., Profile]) -> None:
+    profile = record("""
+        loss, tokens = Array([0.5]), Array([3, 4], "<i8", shape=(2,))
+        for name in ("train", "train", "test"):
+            with bragg.scope(name, {"loss": loss, "tokens": tokens}):
+                gpu.launch("k")
+            loss.memory[0] *= 2
+    """)
+    assert values(profile, "loss") == {"train": 1.5, "test": 2.0}
+    assert values(profile, "tokens[1]") == {"train": 8, "test": 4}
+    assert values(profile, "gpu_count") == {"train/k": 2, "test/k": 1}
+
+
+def test_property_on_the_gpu_is_its_last_value(record: Callable[..., Profile]) -> None:
+    profile = record("""
+        rate = Array([0.5])
+        for value in (1, 2, 0.25):
+            rate.memory[0] = value
+            with bragg.scope("step", {"rate (1/s)(pty)": rate}):
+                pass
+    """)
+    assert values(profile, "rate") == {"step": 0.25}
+    assert profile.metrics["rate"].unit == "1/s"
+
+
+def test_every_second_number_of_an_array_is_read(record: Callable[..., Profile]) -> None:
+    profile = record("""
+        with bragg.scope("a", {"v": Array([1, 2, 3, 4], "<f8", shape=(2,), strides=(16,))}):
+            pass
+    """)
+    assert [values(profile, f"v[{i}]") for i in range(2)] == [{"a": 1.0}, {"a": 3.0}]
+
+
+def test_kernels_that_read_values_are_counted_apart(record: Callable[..., Profile]) -> None:
+    profile = record("""
+        loss = Array([0.5])
+        for _ in range(3):
+            gpu.launch("k")
+            with bragg.scope("a", {"loss": loss}):
+                pass
+    """)
+    statistics = profile.meta["statistics"]
+    assert statistics["kernels"] == statistics["launches"] == statistics["metric_kernels"] == 3
+    assert statistics["metric_kernels_ns"] > 0
+    assert "bragg_read_values" not in json.dumps(profile.tree.frames.name)
+
+
+def test_many_values_are_all_counted(record: Callable[..., Profile]) -> None:
+    profile = record("""
+        ones = Array([1] * 4096, "<i8", shape=(4096,))
+        for _ in range(100):
+            with bragg.scope("a", {"ones": ones}):
+                pass
+    """)
+    assert [values(profile, f"ones[{i}]") for i in (0, 4095)] == [{"a": 100}, {"a": 100}]
+
+
+def test_value_that_cannot_be_read_is_the_programs_error(record: Callable[..., Profile]) -> None:
+    profile = record("""
+        from bragg.errors import UsageError
+        array = Array([0.5])
+        array.__cuda_array_interface__["data"] = (4096, False)
+        try:
+            bragg.scope("a", {"loss": array}).__enter__()
+        except UsageError as error:
+            assert str(error) == "metric 'loss': the address of the metric value is not memory of a GPU", error
+        else:
+            raise AssertionError
+        with bragg.scope("b"):
+            gpu.launch("k")
+    """)
+    assert values(profile, "gpu_count") == {"b/k": 1}

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from bragg.analyze.roofline import roofline
+from bragg.errors import UsageError
+from tests.support.profiles import profile_from_text
+from tests.support.work import B200, H200, working_profile
+
+
+def test_the_arithmetic_intensity_chooses_the_roof() -> None:
+    chart = roofline(
+        working_profile(
+            "root\n  matmul 2ms x4 @0\n  softmax 1ms @0",
+            [H200],
+            flops16={"matmul": 988.24e9, "softmax": 4.814e9},
+            bytes={"matmul": 1e8, "softmax": 2.407e9},
+        )
+    )
+    matmul, softmax = chart.points
+    assert (matmul.name, matmul.bound, softmax.name, softmax.bound) == ("matmul", "compute", "softmax", "memory")
+    assert matmul.util == pytest.approx(0.5, rel=1e-3)
+    assert softmax.util == pytest.approx(0.5, rel=1e-3)
+    assert softmax.intensity == pytest.approx(2)
+    assert matmul.flops_per_s == pytest.approx(494.12e12)
+    assert softmax.bytes_per_s == pytest.approx(2.407e12)
+    assert (chart.time_ns, chart.widths) == (3e6, (16,))
+    assert chart.roofs[0].device == "NVIDIA H200"
+
+
+def test_a_kernel_is_one_point_for_each_kind_of_device() -> None:
+    chart = roofline(
+        working_profile(
+            "root\n  a\n    k 1ms @0\n  b\n    k 2ms @0\n  c\n    k 4ms @1",
+            [H200, B200],
+            flops16={"k": 1e9},
+            bytes={"k": 1e6},
+        )
+    )
+    assert [(point.roof, point.time_ns, point.flops) for point in chart.points] == [(1, 4e6, 1e9), (0, 3e6, 2e9)]
+
+
+def test_a_scope_with_flops_has_the_time_of_its_kernels() -> None:
+    (point,) = roofline(
+        working_profile(
+            "root\n  fused\n    a 1ms @0\n    b 2ms @0", [H200], flops16={"fused": 1e9}, bytes={"fused": 1e6}
+        )
+    ).points
+    assert (point.name, point.time_ns, point.absent) == ("fused", 3e6, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "absent"),
+    [
+        ("root\n  k 1ms @0", {"bytes": {"k": 1e6}}, "no flops"),
+        ("root\n  k 1ms @0", {"flops": {"k": 1e6}}, "no bytes"),
+        ("root\n  k 1ms @0\n  s", {"flops": {"s": 1e6}, "bytes": {"s": 1e6}}, "no GPU time"),
+        ("root\n  k 1ms", {"flops": {"k": 1e6}, "bytes": {"k": 1e6}}, "its device is unknown"),
+        ("root\n  s\n    k 1ms @0\n    k 1ms @1", {"flops": {"s": 1e6}, "bytes": {"s": 1e6}}, "different peaks"),
+        ("root\n  k 1ms @2", {"flops": {"k": 1e6}, "bytes": {"k": 1e6}}, "X1: no peaks are known for sm_999"),
+    ],
+)
+def test_a_point_without_a_place_says_why(text: str, values: dict[str, dict[str, float]], absent: str) -> None:
+    chart = roofline(working_profile(text, [H200, B200, {"name": "X1", "arch": "999"}], **values))
+    assert absent in chart.points[0].absent
+
+
+def test_without_roof_there_is_no_bound_and_no_util() -> None:
+    (point,) = roofline(
+        working_profile("root\n  k 1ms @0", [{"arch": "999"}], flops={"k": 1e6}, bytes={"k": 1e6})
+    ).points
+    assert (point.bound, point.util) == (None, None)
+
+
+def test_a_profile_without_flops_and_bytes_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="nothing in this profile has flops or bytes") as raised:
+        roofline(profile_from_text("root\n  k 1ms"))
+    assert "launch_metadata" in raised.value.hint
+    with pytest.raises(UsageError, match="gpu_time"):
+        roofline(profile_from_text("root"))

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from textwrap import dedent
+
+import pytest
+
+from bragg.model import DurationTable, FrameKind
+from bragg.model.kernel_name import base_name, specialization
+from bragg.model.regroup import fold_specializations
+from tests.support.profiles import profile_from_text, tree_to_text
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "inner"),
+    [
+        ("matmul<BM=128 w8 s3 bf16>", "matmul", "BM=128 w8 s3 bf16"),
+        ("triton_poi_fused_add_0<XBLOCK=256 w4 s1 f32>", "triton_poi_fused_add_0", "XBLOCK=256 w4 s1 f32"),
+        ("matmul", "matmul", ""),
+        ("_Z3addPf", "_Z3addPf", ""),
+        ("void at::native::fill<4>(int)", "void at::native::fill<4>(int)", ""),
+        ("<cuda graph 7>", "<cuda graph 7>", ""),
+    ],
+)
+def test_a_name_is_split_where_its_specialization_begins(name: str, base: str, inner: str) -> None:
+    assert base_name(name) == base
+    assert specialization(name) == inner
+
+
+def test_specializations_of_a_kernel_become_the_kernel_where_they_are_siblings() -> None:
+    profile = profile_from_text(
+        dedent("""\
+            root
+              forward
+                matmul<BM=64 w4> 2us
+                matmul<BM=128 w8> 3us x2
+              backward
+                matmul<BM=128 w8> 5us
+                relu 1us""")
+    )
+    frames = [row for row, kind in enumerate(profile.tree.frames.kind) if kind == FrameKind.KERNEL]
+    durations = DurationTable(frames, [40] * len(frames), [1] * len(frames), [0] * len(frames))
+    folded = fold_specializations(replace(profile, durations=durations))
+    folded.check()
+    assert tree_to_text(folded) == dedent("""\
+        root
+          forward
+            matmul 5us x3
+          backward
+            matmul 5us
+            relu 1us""")
+    names = [folded.tree.frames.name[frame] for frame in folded.durations.frame]
+    assert dict(zip(names, folded.durations.count.tolist(), strict=True)) == {"matmul": 2, "relu": 1}
