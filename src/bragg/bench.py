@@ -35,7 +35,6 @@ _REPLAYS = 10
 _SHORTEST_RUN_MS = 1e-3  # Less than any launch takes: the number of runs stays finite.
 _FLUSHED_BYTES = 256 << 20  # Twice the largest L2 cache (B200: 126 MB); the size that Triton uses.
 _RUN = "bragg.bench "
-_FILE = "bench.bragg"
 
 
 def do_bench(
@@ -125,7 +124,7 @@ def _recording() -> Iterator[list[Profile]]:
     """Record the body; the list that it gets holds the profile once it has ended."""
     recorded: list[Profile] = []
     with tempfile.TemporaryDirectory(prefix="bragg-bench-") as directory:
-        session = _start(f"{directory.replace('%', '%%')}/{_FILE}")
+        session = _start(f"{directory.replace('%', '%%')}/bench.bragg")
         try:
             yield recorded
         except BaseException:
@@ -133,7 +132,8 @@ def _recording() -> Iterator[list[Profile]]:
                 session.stop()
             raise
         session.stop()
-        recorded.append(bragg.load(Path(directory) / _FILE))
+        # Of a rank the file has a longer name.
+        recorded += [bragg.load(path) for path in Path(directory).glob("*.bragg")]
 
 
 def _start(name: str) -> Session:
@@ -259,7 +259,10 @@ def _union_ns(run: Int64Array, start_ns: Int64Array, duration_ns: Int64Array, n_
 
 
 def _require_all_records(meta: Mapping[str, Any]) -> None:
-    lost = meta["statistics"]["dropped_events"] + meta["cuda"]["dropped_records"]
+    cuda = meta.get("cuda", {})
+    if cuda.get("state") == "failed":  # CUDA came up after the recording had started.
+        raise BackendUnavailable(f"the GPU cannot be recorded: {cuda.get('reason')}", hint="Run `bragg doctor`")
+    lost = meta["statistics"]["dropped_events"] + cuda.get("dropped_records", 0)
     if lost:
         raise RecordingFailed(f"{lost} records of kernels were lost", hint="Measure fewer runs: lower rep")
 

@@ -49,6 +49,7 @@ FORMATS = Registry(
         "capture": "bragg.formats.capture:FORMAT",
         "hatchet": "bragg.formats.hatchet:FORMAT",
         "hatchet_msgpack": "bragg.formats.hatchet:MSGPACK_FORMAT",
+        "chrome_trace": "bragg.formats.proton_trace:FORMAT",
         "chrome": "bragg.formats.chrome:FORMAT",
         "perfetto": "bragg.formats.perfetto:FORMAT",
         "speedscope": "bragg.formats.speedscope:FORMAT",

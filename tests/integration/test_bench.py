@@ -30,6 +30,31 @@ cuda.set_kernel_ns("k", 250_000)
 def bench(fn, **options):
     return bragg.do_bench(fn, **{"warmup": 1, "rep": 5, "flush_l2": False, **options})
 """
+# As much of PyTorch as benchmarks use, on the fake GPU.
+TORCH = """
+import sys, types
+from contextlib import contextmanager, nullcontext
+torch = types.ModuleType("torch")
+torch.uint8, torch.__version__ = "uint8", "0"
+class Tensor:
+    pass
+def empty(size, dtype, device):
+    assert (size, dtype, device) == (256 << 20, "uint8", "cuda")
+    return Tensor()
+class Graph:
+    def replay(self):
+        cuda.launch_graph(self.executable, stream)
+@contextmanager
+def capture(graph):
+    with cuda.capture(stream) as captured:
+        yield
+    graph.executable = cuda.instantiate(captured)
+torch.empty = empty
+torch.cuda = types.SimpleNamespace(
+    synchronize=cuda.synchronize, Stream=cuda.stream, stream=lambda other: nullcontext(), CUDAGraph=Graph, graph=capture
+)
+sys.modules["torch"] = torch
+"""
 Run = Callable[..., Any]
 
 
@@ -115,10 +140,11 @@ def test_summaries_are_those_that_were_asked_for(run: Run) -> None:
     assert len(several) == 3
 
 
-def test_benches_inside_a_recording_do_not_disturb_it(run: Run) -> None:
+def test_benches_of_a_rank_inside_a_recording_do_not_disturb_it(run: Run) -> None:
     time_ms, kernels = run(
         """
         import os, tempfile
+        os.environ.update(RANK="1", WORLD_SIZE="2")
         with tempfile.TemporaryDirectory() as directory:
             session = bragg.start(f"{directory}/outer.bragg", backend="cuda", context="shadow")
             with bragg.scope("step"):
@@ -199,6 +225,39 @@ def test_graphs_need_pytorch(run: Run) -> None:
         )
         == "do_bench_cudagraph needs PyTorch"
     )
+
+
+def test_the_cache_is_flushed_before_each_run_and_this_is_not_measured(run: Run) -> None:
+    flushed, unflushed, flushes = run(
+        TORCH
+        + textwrap.dedent(
+            """
+            flushes = []
+            Tensor.zero_ = lambda self: (flushes.append(1), cuda.launch("flush", stream))
+            cuda.set_kernel_ns("flush", 90_000)
+            launch = lambda: cuda.launch("k", stream)
+            flushed = bragg.do_bench(launch, warmup=1, rep=5)
+            print(json.dumps([flushed, bragg.do_bench(launch, warmup=1, rep=5, flush_l2=False), len(flushes)]))
+            """
+        )
+    )
+    assert [flushed, unflushed] == pytest.approx([0.25, 0.25], abs=0.001)
+    assert flushes > 5
+
+
+def test_replays_of_a_graph_are_divided_by_their_calls(run: Run) -> None:
+    times = run(
+        TORCH
+        + textwrap.dedent(
+            """
+            def fn():
+                cuda.launch("k", stream)
+                cuda.launch("k", stream)
+            print(json.dumps(bragg.do_bench_cudagraph(fn, rep=5, return_mode="all")))
+            """
+        )
+    )
+    assert times == pytest.approx([0.5] * 10, abs=0.002)
 
 
 def test_without_a_gpu_the_function_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,9 +76,10 @@ class TritonDriver:
         """A handle of its own for each binary, as the driver gives it."""
         if self._cuda is None:
             return next(self._handles)
-        handle = ctypes.c_void_p()
-        self._cuda.call("cuModuleGetFunction", ctypes.byref(handle), None, name.encode())
-        return handle.value or 0
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self._cuda.call("cuModuleLoadData", ctypes.byref(module), b"")
+        self._cuda.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+        return function.value or 0
 
     def _launch(self, x: int, y: int, z: int, stream: int, function: int, packed: object, metadata: object,
                 enter: Callable[[object], object] | None, leave: Callable[[object], object] | None,

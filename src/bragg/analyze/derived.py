@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.analyze.specs import WIDTHS
-from bragg.analyze.work import NO_ROOF, ROOF_TIME, own_work, why_no_roof, with_roof_time
+from bragg.analyze.work import NO_ROOF, ROOF_TIME, has_flops, has_work, own_work, why_no_roof, with_roof_time
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.table import BoolArray, FloatArray
@@ -84,11 +84,11 @@ def list_available(profile: Profile) -> list[str]:
     """Names of the metrics that the profile has the ingredients of."""
     names: list[str] = []
     if "gpu_time" in profile.metrics:
-        amounts = ["flop"] * _has_flops(profile)
+        amounts = ["flop"] * has_flops(profile)
         amounts += [f"flop{width}" for width in WIDTHS if f"flops{width}" in profile.metrics]
         amounts += ["byte"] * ("bytes" in profile.metrics)
-        names += ["util"] * _has_work(profile)
-        names += ["intensity"] * (_has_flops(profile) and "bytes" in profile.metrics)
+        names += ["util"] * has_work(profile)
+        names += ["intensity"] * (has_flops(profile) and "bytes" in profile.metrics)
         names += [f"{prefix}{amount}/s" for amount in amounts for prefix in _SIZE_OF_PREFIX]
     for time in filter(lambda time: _name_of(profile, time), ("time", "cpu_time")):
         averages = ["avg_"] if _count_of(profile, time) else []
@@ -98,7 +98,7 @@ def list_available(profile: Profile) -> list[str]:
 
 def _util(profile: Profile, name: str) -> Derived:
     _require(profile, name, "gpu_time")
-    if ROOF_TIME not in profile.metrics and not _has_work(profile):
+    if ROOF_TIME not in profile.metrics and not has_work(profile):
         raise UsageError(
             "util needs flops or bytes, which this profile has not",
             hint="Give them to kernels by launch_metadata of triton.jit, or to scopes by bragg.scope(name, metrics)",
@@ -121,7 +121,7 @@ def _intensity(profile: Profile, name: str) -> Derived:
 
 def _rate(profile: Profile, name: str, prefix: str, amount: str) -> Derived:
     metric = amount.replace("flop", "flops").replace("byte", "bytes")
-    if metric != "flops" or not _has_flops(profile):
+    if metric != "flops" or not has_flops(profile):
         _require(profile, name, metric)
     _require(profile, name, "gpu_time")
     work = own_work(profile)
@@ -202,14 +202,6 @@ def _count_of(profile: Profile, time: str) -> str | None:
     """What a time is divided by: scopes entered for host time, else kernels."""
     preferred = ("host_count", "gpu_count") if time == "cpu_time" else ("gpu_count",)
     return next((name for name in preferred if name in profile.metrics), None)
-
-
-def _has_flops(profile: Profile) -> bool:
-    return any(f"flops{width}" in profile.metrics for width in ("", *WIDTHS))
-
-
-def _has_work(profile: Profile) -> bool:
-    return _has_flops(profile) or "bytes" in profile.metrics
 
 
 def _hint(profile: Profile) -> str:

@@ -60,7 +60,9 @@ def find(device: Mapping[str, Any]) -> Peak:
     flops, missing_flops = _flops_per_s(device, arch, name)
     bandwidth, missing_bandwidth = _bytes_per_s(device, arch)
     missing = "; ".join(filter(None, (missing_flops, missing_bandwidth)))
-    return Peak(label, flops, bandwidth, _source(arch, name) if flops else "", f"{label}: {missing}" if missing else "")
+    if missing and label not in missing:
+        missing = f"{label}: {missing}"
+    return Peak(label, flops, bandwidth, _source(arch, name) if flops else "", missing)
 
 
 def max_flops(device_type: str, arch: str, width: int, num_sms: int, clock_rate: float) -> float:

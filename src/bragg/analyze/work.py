@@ -18,6 +18,8 @@ __all__ = [
     "Devices",
     "Work",
     "devices_of",
+    "has_flops",
+    "has_work",
     "own_work",
     "roof_parts_s",
     "why_no_roof",
@@ -31,7 +33,7 @@ NO_ROOF = "no_roof"
 _USUAL_WIDTH = 16
 _SEVERAL = "its kernels ran on devices with different peaks; give flops and bytes to the kernels"
 _NOWHERE = "no kernel below says which device it is about"
-_NEGATIVE = "flops or bytes are negative: they overflowed where they were counted"
+_UNUSABLE = "flops or bytes are negative or not finite where they were counted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +61,20 @@ def own_work(profile: Profile) -> Work:
     """
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
     total = _own(profile, "flops")
-    rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
+    with np.errstate(invalid="ignore"):  # infinite ones
+        rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
     by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.where(total > 0, rest, total)
     return Work(by_width, _own(profile, "bytes"))
+
+
+def has_flops(profile: Profile) -> bool:
+    """Whether flops of any kind were recorded."""
+    return any(f"flops{width}" in profile.metrics for width in ("", *WIDTHS))
+
+
+def has_work(profile: Profile) -> bool:
+    """Whether flops or bytes were recorded."""
+    return has_flops(profile) or "bytes" in profile.metrics
 
 
 def _own(profile: Profile, name: str) -> FloatArray:
@@ -133,8 +146,8 @@ def roof_parts_s(work: Work, devices: Devices) -> tuple[FloatArray, FloatArray]:
             compute[here] = np.sum([work.flops[width][here] / peak.flops_per_s[width] for width in WIDTHS], axis=0)
         if peak.bytes_per_s:
             memory[here] = work.bytes[here] / peak.bytes_per_s
-    negative = _is_negative(work)
-    compute[negative] = memory[negative] = np.nan
+    unusable = _is_unusable(work)
+    compute[unusable] = memory[unusable] = np.nan
     return compute, memory
 
 
@@ -143,9 +156,9 @@ def with_roof_time(profile: Profile) -> Profile:
 
     `roof_time` is the time that the work of a node takes at least: the longer of arithmetic at the peak of its width
     and of memory traffic at full bandwidth. Kernels run one after another, so a parent's is the sum of its children's.
-    `no_roof` counts nodes with flops or bytes whose device has no known peak.
+    `no_roof` counts nodes with flops or bytes whose device has no known peak. Without flops and bytes nothing is added.
     """
-    if ROOF_TIME in profile.metrics:
+    if ROOF_TIME in profile.metrics or not has_work(profile):
         return profile
     work, devices = own_work(profile), devices_of(profile)
     seconds = np.maximum(*roof_parts_s(work, devices))
@@ -163,9 +176,10 @@ def why_no_roof(profile: Profile) -> str:
     reasons = [peak.missing for peak in devices.peaks if peak.missing]
     for row, reason in ((-2, _SEVERAL), (-1, _NOWHERE)):
         reasons += [reason] if (has_work & (devices.of_node == row)).any() else []
-    return "; ".join([*reasons, *([_NEGATIVE] if _is_negative(work).any() else [])])
+    return "; ".join([*reasons, *([_UNUSABLE] if _is_unusable(work).any() else [])])
 
 
-def _is_negative(work: Work) -> BoolArray:
-    negative: BoolArray = np.min([*work.flops.values(), work.bytes], axis=0) < 0
-    return negative
+def _is_unusable(work: Work) -> BoolArray:
+    columns = np.stack([*work.flops.values(), work.bytes])
+    unusable: BoolArray = np.any((columns < 0) | ~np.isfinite(columns), axis=0)
+    return unusable

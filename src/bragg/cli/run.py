@@ -55,6 +55,11 @@ class _RunCommand(click.Command):
     "--sample-interval", "sample_interval_us", type=int, metavar="US", help="Time between host samples; 0: none."
 )
 @click.option("--nvtx/--no-nvtx", default=None, help="Ranges and marks of NVTX; on unless BRAGG_NVTX=0.")
+@click.option(
+    "--launch-metadata/--no-launch-metadata",
+    default=None,
+    help="Names and numbers that Triton kernels give to their launches; on unless switched off.",
+)
 @click.option("--as-proton", is_flag=True, help="Let `import triton.profiler` give bragg's drop-in for it.")
 @click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what each process recorded.")

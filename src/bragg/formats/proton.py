@@ -149,7 +149,7 @@ def _kind(name: str, metrics: Mapping[str, Any]) -> FrameKind:
     kind = frame_kind(name)
     if kind is FrameKind.PYTHON:
         return FrameKind.LINE if _SAMPLES in metrics else kind
-    return FrameKind.KERNEL if "time (ns)" in metrics and "device_id" in metrics else kind
+    return FrameKind.KERNEL if "time (ns)" in metrics else kind
 
 
 def _device(metrics: Mapping[str, Any]) -> int:

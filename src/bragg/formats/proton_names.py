@@ -17,7 +17,9 @@ __all__ = ["MetricColumns", "MetricName", "TreeBuilder", "frame_kind", "metric_n
 _CODE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})@(?P<function>.+)", re.DOTALL)
 # Frames that Proton puts into call paths itself.
 _STATES = ("<captured_at>", "<metric>", "__proton_launch_metadata")
-_METRIC = re.compile(r"(?P<name>.+?)(?: \((?P<unit>[^()]*)\))?(?: ?\((?P<kind>inc|exc|pty)\))?", re.DOTALL)
+_METRIC = re.compile(
+    r"(?P<name>.+?)(?: \((?!(?:inc|exc|pty)\))(?P<unit>[^()]*)\))?(?: ?\((?P<kind>inc|exc|pty)\))?", re.DOTALL
+)
 _KINDS = {"exc": MetricKind.EXCLUSIVE, "pty": MetricKind.PROPERTY}
 _KNOWN = {"time (ns)": ("gpu_time", "ns"), "count": ("gpu_count", "1")}
 

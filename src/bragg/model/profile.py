@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.errors import UsageError
+from bragg.model.dataframe import TableName, pandas_frame, polars_frame
 from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.finding import Finding
 from bragg.model.kernels import KernelTable
@@ -92,6 +93,22 @@ class Profile:
             if name in self.metrics and self.total(name) > 0:
                 return name
         raise UsageError("this profile holds no time", hint="Record the program again: bragg run")
+
+    def to_pandas(self, table: TableName = "nodes") -> Any:
+        """One row a node, with its call path, place and metrics, or one a slice, as a `pandas.DataFrame`.
+
+        Args:
+            table: `nodes`: each metric with own values, and as `name (inc)` with what ran below where it adds up.
+                `slices`: what ran when.
+
+        Raises:
+            UsageError: pandas is not installed; the hint says how to install it.
+        """
+        return pandas_frame(self, table)
+
+    def to_polars(self, table: TableName = "nodes") -> Any:
+        """Likewise as a `polars.DataFrame`."""
+        return polars_frame(self, table)
 
     def check(self) -> None:
         """Check the laws between the tables.

@@ -1,12 +1,12 @@
-"""Marks inside kernels: `import bragg.proton.language as pl`. Without measurements inside kernels they compile to nothing."""
+"""Marks inside kernels: they compile to nothing as long as nothing measures inside kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from triton.language import core as tl
-from triton.language.core import builtin
 
 __all__ = [
     "Event",
@@ -22,6 +22,9 @@ __all__ = [
     "start_event",
 ]
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+builtin: Callable[[_Function], _Function] = tl.builtin
 _KNOWN = ("triton", "gluon")
 _enabled = {"gluon"}
 
@@ -87,7 +90,7 @@ class scope:  # noqa: N801 (Proton's name)
         exit_scope(self.name, _semantic=self.semantic)
 
 
-class _EventType(tl.base_type):
+class _EventType(tl.base_type):  # type: ignore[misc]
     """Type of events, which have no value in a kernel."""
 
     def _unflatten_ir(self, handles: Any, cursor: int) -> tuple[Event, int]:
@@ -110,7 +113,7 @@ class _EventType(tl.base_type):
         return "proton.event"
 
 
-class Event(tl.base_value):
+class Event(tl.base_value):  # type: ignore[misc]
     """Something that begins in one place of a kernel and ends in another."""
 
     def __init__(self, handle: Any = None) -> None:

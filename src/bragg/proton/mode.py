@@ -1,5 +1,8 @@
 """Ways of profiling: the values of the `mode` argument of `start`."""
 
+# ruff: noqa: N801
+# Enumerations have Proton's names, which their members are printed with.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -22,32 +25,57 @@ __all__ = [
 ]
 
 
-class _Choice(Enum):
-    """An option with the names that users write."""
+class METRIC_TYPE(Enum):
+    """What is measured."""
 
-    @classmethod
-    def table(cls) -> dict[str, Any]:
-        """The members by those names."""
-        return {name.lower(): member for name, member in cls.__members__.items()}
+    CYCLE = 0
 
 
-METRIC_TYPE = _Choice("METRIC_TYPE", ["CYCLE"])
-SAMPLING_STRATEGY = _Choice("SAMPLING_STRATEGY", ["NONE", "SELECTIVE"])
-BUFFER_STRATEGY = _Choice("BUFFER_STRATEGY", ["CIRCULAR", "FLUSH"])
-BUFFER_TYPE = _Choice("BUFFER_TYPE", ["SHARED", "GLOBAL"])
-GRANULARITY = _Choice(
-    "GRANULARITY",
-    [
-        *("CTA", "WARP", "WARP_2", "WARP_4", "WARP_8"),
-        *("WARP_GROUP", "WARP_GROUP_2", "WARP_GROUP_4", "WARP_GROUP_8"),
-    ],
-)
+class SAMPLING_STRATEGY(Enum):
+    """Which warps are measured."""
 
-metric_types = METRIC_TYPE.table()
-sampling_strategies = SAMPLING_STRATEGY.table()
-buffer_strategies = BUFFER_STRATEGY.table()
-buffer_types = BUFFER_TYPE.table()
-granularities = GRANULARITY.table()
+    NONE = 0
+    SELECTIVE = 1
+
+
+class BUFFER_STRATEGY(Enum):
+    """What happens when a buffer is full."""
+
+    CIRCULAR = 0
+    FLUSH = 1
+
+
+class BUFFER_TYPE(Enum):
+    """Where measurements lie while a kernel runs."""
+
+    SHARED = 0
+    GLOBAL = 1
+
+
+class GRANULARITY(Enum):
+    """What has measurements of its own."""
+
+    CTA = 0
+    WARP = 1
+    WARP_2 = 2
+    WARP_4 = 3
+    WARP_8 = 4
+    WARP_GROUP = 5
+    WARP_GROUP_2 = 6
+    WARP_GROUP_4 = 7
+    WARP_GROUP_8 = 8
+
+
+def _table(choices: type[Enum]) -> dict[str, Any]:
+    """The members by the names that users write."""
+    return {name.lower(): member for name, member in choices.__members__.items()}
+
+
+metric_types = _table(METRIC_TYPE)
+sampling_strategies = _table(SAMPLING_STRATEGY)
+buffer_strategies = _table(BUFFER_STRATEGY)
+buffer_types = _table(BUFFER_TYPE)
+granularities = _table(GRANULARITY)
 
 
 class Optimize(Enum):

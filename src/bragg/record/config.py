@@ -27,6 +27,7 @@ class RecordConfig:
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
+        launch_metadata: Ask the functions that Triton kernels have for the names and numbers of their launches.
         output: Name of the profile. `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles; else the new one is numbered.
         as_proton: Let `import triton.profiler` give `bragg.proton` in the processes of a run.
@@ -41,6 +42,7 @@ class RecordConfig:
     flush_interval_ms: int = 1000
     sample_interval_us: int | None = None
     nvtx: bool | None = None
+    launch_metadata: bool = True
     output: str = "%s.bragg"
     force: bool = False
     as_proton: bool = False
@@ -62,6 +64,7 @@ class RecordConfig:
             variables.CONTEXT: self.context,
             variables.DATA: self.data,
             variables.FLUSH_MS: str(self.flush_interval_ms),
+            variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
         }
         if self.sample_interval_us is not None:
             values[variables.SAMPLE_US] = str(self.sample_interval_us)

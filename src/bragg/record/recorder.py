@@ -37,6 +37,7 @@ class Options(TypedDict, total=False):
     flush_interval_ms: int
     sample_interval_us: int | None
     nvtx: bool | None
+    launch_metadata: bool
     force: bool
 
 

@@ -11,6 +11,7 @@ from bragg.model.roofline import Roof, Roofline, RooflinePoint
 from bragg.views.roofline_text import short_name, si_text, summary_text
 from bragg.views.svg import document, element, text
 from bragg.views.terminal.style import PLAIN
+from bragg.views.terminal.units import share_text
 
 __all__ = ["roofline_svg"]
 
@@ -21,7 +22,7 @@ _LINE = 20
 _LETTER = 7.0  # Width of a letter at 12 px in the wider of the usual fonts.
 _LARGEST_RADIUS, _SMALLEST_RADIUS = 26.0, 4.0
 _MAX_NAMES = 22
-_LONGEST_NAME = 28
+_LONGEST_NAME = 27
 _ROOM_FOR_NUMBER = 9.0
 _DASHES = ("", "8 4", "3 3", "12 3 3 3")
 _STYLE = """
@@ -91,7 +92,7 @@ def roofline_svg(chart: Roofline, title: str) -> str:
 
 
 def _axes(roofs: Sequence[Roof], points: Sequence[RooflinePoint], widths: Sequence[int]) -> tuple[_Axis, _Axis]:
-    """Axes that hold all points and the places where roofs meet."""
+    """Axes that hold all points and the places where roofs meet, with room for slopes and levels beside them."""
     peaks = [roof.flops_per_s[width] for roof in roofs for width in widths if width in roof.flops_per_s]
     ridges = [
         roof.flops_per_s[width] / roof.bytes_per_s
@@ -102,7 +103,7 @@ def _axes(roofs: Sequence[Roof], points: Sequence[RooflinePoint], widths: Sequen
     intensities = [point.intensity for point in points if point.intensity]
     rates = [point.flops_per_s for point in points if point.flops_per_s]
     return (
-        _axis([*intensities, *ridges, *(4 * ridge for ridge in ridges)] or [1.0], _LEFT, _NAMES - 12),
+        _axis([*intensities, *(ridge * room for ridge in ridges for room in (1 / 6, 4))] or [1.0], _LEFT, _NAMES - 12),
         _axis([*rates, *peaks, *([] if rates else [peak / 1e4 for peak in peaks])] or [1e9], _HEIGHT - _BOTTOM, _TOP),
     )
 
@@ -195,7 +196,7 @@ def _names(points: Sequence[RooflinePoint]) -> Iterator[str]:
         yield text(str(number), _NAMES + 16, at_y, class_="faint", text_anchor="end")
         name = element("title", escape(point.name)) + escape(PLAIN.cut(short_name(point.name), _LONGEST_NAME))
         yield element("text", name, x=_NAMES + 24, y=at_y, class_="ink")
-        util = "n/a" if point.util is None else f"{point.util:.0%}".replace("%", " %")
+        util = "n/a" if point.util is None else share_text(point.util)
         yield text(util, _WIDTH - _RIGHT, at_y, class_="ink", text_anchor="end")
     if len(points) > _MAX_NAMES:
         rest = f"and {len(points) - _MAX_NAMES} more"
@@ -203,9 +204,9 @@ def _names(points: Sequence[RooflinePoint]) -> Iterator[str]:
 
 
 def _tooltip(point: RooflinePoint, chart: Roofline) -> str:
-    util = "" if point.util is None else f"{point.util:.1%} of the {point.bound} roof"
+    util = "" if point.util is None else f"{share_text(point.util)} of the {point.bound} roof"
     reached = f"{si_text(point.flops_per_s or 0, 'flop/s')} at {point.intensity or 0:.3g} flop/byte"
-    share = f"{point.time_ns / chart.time_ns:.1%} of GPU time"
+    share = f"{share_text(point.time_ns / chart.time_ns)} of GPU time"
     return "\n".join(filter(None, (point.name, reached, util, share)))
 
 

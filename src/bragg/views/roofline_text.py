@@ -16,7 +16,7 @@ _HEADER = f"{'GPU time':>10}  {'share':>7}  {'flop/byte':>9}  {'reached':>14}  {
 def roofline_lines(chart: Roofline, style: Style) -> list[str]:
     """The roofs, and a line for each point: those with most GPU time first."""
     return [
-        *map(_roof_line, chart.roofs),
+        *(_roof_line(roof, chart) for roof in chart.roofs),
         "",
         style.bold(_HEADER),
         *(_point_line(point, chart) for point in chart.points),
@@ -36,20 +36,23 @@ def short_name(name: str) -> str:
 
 def summary_text(chart: Roofline) -> str:
     """What the picture shows, in one line for each point."""
-    return "\n".join([*map(_roof_line, chart.roofs), *(_point_line(point, chart) for point in chart.points)])
+    return "\n".join(
+        [*(_roof_line(roof, chart) for roof in chart.roofs), *(_point_line(point, chart) for point in chart.points)]
+    )
 
 
-def _roof_line(roof: Roof) -> str:
-    peaks = [f"{si_text(rate, 'flop/s')} at {width} bit" for width, rate in roof.flops_per_s.items()]
+def _roof_line(roof: Roof, chart: Roofline) -> str:
+    drawn = {width: roof.flops_per_s[width] for width in chart.widths if width in roof.flops_per_s}
+    peaks = [f"{si_text(rate, 'flop/s')} at {width} bit" for width, rate in drawn.items()]
     memory = [si_text(roof.bytes_per_s, "B/s")] if roof.bytes_per_s else []
     known = f"{roof.device}: {', '.join([*memory, *peaks])}" if memory or peaks else ""
     return "; ".join(filter(None, (known, roof.missing, f"source: {roof.source}" if roof.source else "")))
 
 
 def _point_line(point: RooflinePoint, chart: Roofline) -> str:
-    intensity = "n/a" if point.intensity is None else f"{point.intensity:.4g}"
+    intensity = "n/a" if point.intensity is None else f"{point.intensity:{',.0f' if point.intensity >= 1e4 else '.4g'}}"
     reached = _reached(point)
-    util = "n/a" if point.util is None else f"{point.util:.1%}".replace("%", " %")
+    util = "n/a" if point.util is None else share_text(point.util)
     why = f"  ({point.absent})" if point.absent else ""
     share = share_text(point.time_ns / chart.time_ns) if chart.time_ns else "n/a"
     return (

@@ -137,9 +137,13 @@ def test_work_that_no_kernel_locates_has_no_util() -> None:
     assert evaluate(profile, "util").why_absent(1) == "no kernel below says which device it is about"
 
 
-def test_negative_flops_are_named_and_not_divided() -> None:
-    profile = on_h200("root\n  k 1ms @0", flops16={"k": -5.0}, bytes={"k": 1e6})
-    assert "negative" in evaluate(profile, "util").why_absent(1)
+@pytest.mark.parametrize("flops", [-5.0, float("inf"), float("nan")])
+@pytest.mark.parametrize("name", ["flops", "flops16"])
+def test_flops_that_are_no_amount_are_named_and_not_divided(name: str, flops: float) -> None:
+    profile = on_h200("root\n  k 1ms @0", bytes={"k": 1e6}, **{name: {"k": flops}})
+    util = evaluate(profile, "util")
+    assert np.isnan(util.values[1])
+    assert util.why_absent(1) == "flops or bytes are negative or not finite where they were counted"
 
 
 def test_util_is_the_same_after_nodes_became_one() -> None:
@@ -192,7 +196,7 @@ def test_shares_of_an_exclusive_metric_are_of_its_sum() -> None:
 )
 def test_what_cannot_be_computed_is_a_usage_error(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as raised:
-        evaluate(profile_from_text("root\n  k 1ms"), name)
+        evaluate(with_roof_time(profile_from_text("root\n  k 1ms")), name)
     assert raised.value.hint
 
 

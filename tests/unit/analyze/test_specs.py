@@ -92,7 +92,7 @@ def test_a_slice_of_a_board_has_its_share() -> None:
         ({**H200, "bus_width_bits": None}, "NVIDIA H200: its memory's clock and width were not recorded"),
         (
             {"arch": "gfx1100"},
-            "gfx1100: no peaks are known for gfx1100; its memory's clock and width were not recorded",
+            "no peaks are known for gfx1100; its memory's clock and width were not recorded",
         ),
     ],
 )

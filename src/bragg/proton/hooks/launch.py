@@ -11,7 +11,7 @@ from bragg.proton.hooks.hook import Hook
 from bragg.proton.metric import FLOPS_WIDTHS
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME
 from bragg.record.hooks import launch_metadata
-from bragg.record.hooks.imports import ImportWatch
+from bragg.record.hooks.imports import ImportWatch, when_imported
 
 __all__ = ["COMPUTE_METADATA_SCOPE_NAME", "LaunchHook", "id", "op_name"]
 
@@ -58,7 +58,7 @@ class LaunchHook(Hook):
 
     def activate(self) -> None:
         """Ask launches from now on."""
-        self._watch = launch_metadata.ask_launches()
+        self._watch = when_imported("triton", launch_metadata.ask_launches)
 
     def deactivate(self) -> None:
         """Ask no more."""

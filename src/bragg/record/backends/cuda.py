@@ -9,7 +9,7 @@ import re
 
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
-from bragg.record.hooks import launch_metadata, torch, triton
+from bragg.record.hooks import inductor, launch_metadata, torch, triton
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,11 +66,12 @@ class Cuda(Backend):
 
     def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
         """Inherit the context of `backward` in PyTorch's threads, which launch kernels; share CUPTI; name kernels."""
-        asks = settings.get(variables.LAUNCH_METADATA) != "0"
+        asks = settings[variables.LAUNCH_METADATA] == "1"
         return [
             ("torch", torch.inherit_context),
             ("torch", torch.share_device_records),
             ("triton", triton.name_kernels),
+            (inductor.MODULE, inductor.name_kernels),
             *([("triton", launch_metadata.ask_launches)] if asks else []),
         ]
 

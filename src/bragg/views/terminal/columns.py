@@ -196,7 +196,8 @@ def _column(name: str, profile: Profile, formulas: Formulas) -> Column:
     total = np.nan if metric.kind is MetricKind.PROPERTY else float(metric.own.sum())
     values: NDArray[Any] = profile.inclusive(name)
     unit = "B" if name == "bytes" and not metric.unit else metric.unit
-    is_whole = np.issubdtype(metric.own.dtype, np.integer)
+    known = metric.own[metric.has_value] if metric.kind is MetricKind.PROPERTY else metric.own
+    is_whole = np.issubdtype(metric.own.dtype, np.integer) or bool((known == np.rint(known)).all())
     return Column(name, unit, metric.kind, values.astype(np.float64), total, is_whole)
 
 

@@ -93,7 +93,7 @@ class Labels:
         kind, name, device = self.frames.kind[frame], self.frames.name[frame], self.frames.device[frame]
         if kind == FrameKind.ROOT:
             return "total"
-        is_symbol = kind in SYMBOL_KINDS and not specialization(name)
+        is_symbol = kind in SYMBOL_KINDS and not specialization(name) and not name.startswith("<")
         text = printable(readable(name) if is_symbol else name)
         return f"{text} @gpu{device}" if self._has_several_devices and device >= 0 else text
 

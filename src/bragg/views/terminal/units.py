@@ -55,9 +55,9 @@ def scale_for(unit: str, largest: float) -> Scale:
 
 def value_text(value: float, unit: str) -> str:
     """A single value with its unit, to three digits or more: `12.3 ms`."""
-    scale = scale_for(unit, value)
+    scale = scale_for(unit, abs(value))
     scaled = value / scale.divisor
-    decimals = 0 if scale.decimals == 0 or scaled >= 1000 else max(0, 2 - int(math.log10(max(scaled, 1.0))))
+    decimals = 0 if scale.decimals == 0 or abs(scaled) >= 1000 else max(0, 2 - int(math.log10(max(abs(scaled), 1.0))))
     return f"{scaled:,.{decimals}f} {scale.unit}".rstrip()
 
 

@@ -75,7 +75,7 @@ def test_first_launch_counts_from_the_start_of_the_recording() -> None:
 def test_percentiles_of_some_call_paths_of_a_kernel_are_not_known() -> None:
     profile = profile_from_text("root\n  a\n    matmul 5ns\n  b\n    matmul 5ns")
     timed = with_durations(profile, {"matmul": [(1, 5), (9, 5)]})
-    row = flat_view(timed, ViewOptions(include="a")).to_json()["rows"][0]
+    row = flat_view(timed, ViewOptions(include="^a$")).to_json()["rows"][0]
     assert row["values"]["gpu_time_p50"] is None
     assert row["why_absent"]["gpu_time_p50"] == "single launches are known by kernel, not by call path"
 

@@ -1,0 +1,108 @@
+"""`bragg diff`: what changed between two recordings."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.errors import GateExceeded, UsageError
+
+if TYPE_CHECKING:
+    from bragg.analyze.diff import Gate
+    from bragg.model.comparison import Comparison
+
+__all__ = ["diff"]
+
+_DEFAULT_ROWS = 30
+_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?|\.\d+) ?(?P<unit>\D*)")
+_NS_OF_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_EPILOG = """\b
+Examples:
+  bragg diff before.bragg after.bragg
+  bragg diff main.bragg branch.bragg --by kernel --fail-over 5% --floor 20us
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@click.option(
+    "--by", type=click.Choice(["path", "kernel", "specialization"]), default="path", help="What is compared.  [path]"
+)
+@click.option("-m", "--metric", metavar="NAME", help="What is compared, gpu_time or host_time unless named.")
+@click.option(
+    "-n", "--lines", type=click.IntRange(min=0), metavar="N", help=f"The N largest changes; 0: all.  [{_DEFAULT_ROWS}]"
+)
+@click.option("--fail-over", metavar="PERCENT", help="Exit code 5 when something grew by more than this share.")
+@click.option("--floor", metavar="TIME", help="Growth up to this never fails: 20us, or a number in the metric's unit.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, all rows unless --lines is given.")
+def diff(
+    before: Path,
+    after: Path,
+    by: str,
+    metric: str | None,
+    lines: int | None,
+    fail_over: str | None,
+    floor: str | None,
+    as_json: bool,
+) -> None:
+    """Show what takes longer or shorter in AFTER than in BEFORE, the largest change first.
+
+    Both are profiles (.bragg), captures of a run (.part) or files of Proton.
+    """
+    from bragg import formats
+    from bragg.analyze.diff import By, compare
+    from bragg.views.terminal.columns import choose_names
+    from bragg.views.terminal.diff_text import diff_json, diff_lines
+
+    gate = _gate(fail_over, floor)
+    one, other = (formats.load(file, trace=False) for file in (before, after))
+    name = choose_names(other, [metric], ())[0] if metric else None
+    comparison = compare(one, other, By(by), name)
+    exceeded = [] if gate is None else gate.exceeded(comparison).tolist()
+    if as_json:
+        shown = diff_json(comparison, lines or None)
+        write_json("diff", {"before": str(before), "after": str(after), **shown, "n_exceeded": len(exceeded)})
+    else:
+        max_rows = _DEFAULT_ROWS if lines is None else lines or None
+        write_lines(diff_lines(comparison, stream_style(sys.stdout), max_rows))
+    if exceeded:
+        raise GateExceeded(_exceeded_text(comparison, exceeded, fail_over or "", floor))
+
+
+def _exceeded_text(comparison: Comparison, exceeded: list[int], fail_over: str, floor: str | None) -> str:
+    """The worst of what grew too much; the whole only when nothing else did."""
+    from bragg.views.terminal.diff_text import change_text, path_text
+
+    worst = next((node for node in exceeded if node), 0)
+    n_more = sum(1 for node in exceeded if node not in (0, worst))
+    name = path_text(comparison, worst, stream_style(sys.stderr), None)
+    limit = f"the limit of {fail_over.strip().rstrip('%')} %" + (f" and {floor}" if floor else "")
+    more = f"; {n_more} more" if n_more else ""
+    return f"{name} is over {limit}: {comparison.metric} {change_text(comparison, worst)}{more}"
+
+
+def _gate(fail_over: str | None, floor: str | None) -> Gate | None:
+    from bragg.analyze.diff import Gate
+
+    if fail_over is None:
+        if floor is not None:
+            raise UsageError("--floor needs --fail-over", hint="For example: --fail-over 5% --floor 20us")
+        return None
+    return Gate(
+        _number("--fail-over", fail_over, {"": 0.01, "%": 0.01}),
+        0.0 if floor is None else _number("--floor", floor, {"": 1.0, **_NS_OF_UNIT}),
+    )
+
+
+def _number(option: str, text: str, units: dict[str, float]) -> float:
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or match["unit"].strip() not in units:
+        known = ", ".join(f"5{unit}" for unit in units if unit)
+        raise UsageError(f"{option}: {text!r} is no number with a known unit", hint=f"For example: {known}")
+    return float(match["number"]) * units[match["unit"].strip()]

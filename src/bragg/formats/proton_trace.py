@@ -1,0 +1,272 @@
+"""Timelines that Proton wrote, `chrome_trace`.
+
+Up to release 3.6 a file has one JSON document a line, each with the kernels of one stream; later ones are one document
+with scopes, kernels and arrows between them. Events tell their call path, and no device. A trace of an instrumented
+kernel counts cycles, shown as if one took a nanosecond.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bragg.formats.files import open_file
+from bragg.formats.format import Format, unknown_format
+from bragg.formats.proton import damaged
+from bragg.formats.proton_names import MetricColumns, TreeBuilder, frame_kind
+from bragg.model import (
+    CallTree,
+    Combine,
+    DurationTable,
+    FrameKind,
+    Metric,
+    MetricKind,
+    Profile,
+    SliceTable,
+    TrackKind,
+    TrackTable,
+)
+from bragg.model.durations import bucket_of
+from bragg.model.host_time import own_host_time
+from bragg.model.table import BoolArray, Int64Array
+
+__all__ = ["FORMAT", "read"]
+
+# Thread ids of streams, and of ranges of graphs, begin here.
+_STREAM_LANES = 200_000
+_GRAPH_LANES = 100_000
+_MAX_NS = 1 << 62
+_KINDS = {"kernel": TrackKind.GPU_STREAM, "scope": TrackKind.HOST_THREAD, "metric": TrackKind.HOST_THREAD}
+
+
+def is_trace(start: bytes) -> bool:
+    """Whether a file may be a timeline: an object."""
+    return start.lstrip().startswith(b"{")
+
+
+def read(path: Path, *, trace: bool = True) -> Profile:
+    """Read a timeline.
+
+    Raises:
+        BadFile: The file is damaged, or JSON of another kind.
+    """
+    with open_file(path) as file:
+        content = file.read()
+    try:
+        documents = list(_documents(content))
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, error) from error
+    if not all(isinstance(document, dict) and isinstance(document.get("traceEvents"), list) for document in documents):
+        raise unknown_format(path)
+    try:
+        timeline = _Timeline()
+        for document in documents:
+            timeline.add(document)
+        if not timeline.is_of_proton:
+            raise unknown_format(path)
+        return timeline.profile(trace)
+    except ValueError as error:
+        raise damaged(path, error) from error
+
+
+def _documents(content: bytes) -> Iterator[Any]:
+    try:
+        yield json.loads(content)
+    except json.JSONDecodeError as error:
+        if not error.msg.startswith("Extra data"):
+            raise
+        yield from map(json.loads, filter(None, content.splitlines()))
+
+
+class _Timeline:
+    """Events as rows of a profile."""
+
+    def __init__(self) -> None:
+        self._nodes = TreeBuilder()
+        self._columns = MetricColumns()
+        self._tracks: dict[tuple[TrackKind, str, str], int] = {}
+        self._lane_names: dict[tuple[str, str], str] = {}
+        # Rows of slices: start, duration, node, track; and what flows begin or end with them.
+        self._slices: list[tuple[int, int, int, int]] = []
+        self._places: list[tuple[str, str, int]] = []
+        self._flows: dict[tuple[str, str, int], int] = {}
+        self.is_of_proton = False
+
+    def add(self, document: dict[str, Any]) -> None:
+        """Take in the events of a document."""
+        base_ns = document.get("baseTimeNanoseconds", 0)
+        base_ns = base_ns if isinstance(base_ns, int) and 0 <= base_ns < _MAX_NS else 0
+        for event in document["traceEvents"]:
+            if not isinstance(event, dict):
+                raise ValueError("an event is no object")  # noqa: TRY004
+            phase, lane = event.get("ph"), (str(event.get("pid", 0)), str(event.get("tid", 0)))
+            if phase == "X":
+                self._add_slice(event, lane, base_ns)
+            elif phase == "M" and event.get("name") == "thread_name":
+                self._lane_names[lane] = str(_arguments(event).get("name", ""))
+            elif phase in ("s", "f") and isinstance(event.get("id"), int):
+                place = (*lane, base_ns + _ns(event, "ts"))
+                self._flows[place] = event["id"] % _MAX_NS + 1
+        if not document["traceEvents"]:
+            self.is_of_proton = True
+
+    def _add_slice(self, event: dict[str, Any], lane: tuple[str, str], base_ns: int) -> None:
+        arguments = _arguments(event)
+        stack, category = arguments.get("call_stack"), str(event.get("cat"))
+        is_graph_range = stack is None and category in _KINDS and self._is_graph_lane(lane)
+        if is_graph_range:
+            stack = [str(event.get("name")).partition(": <")[0]]
+        if not isinstance(stack, list) or not all(isinstance(name, str) for name in stack):
+            return
+        self.is_of_proton = True
+        track_kind = TrackKind.RANGES if is_graph_range else _KINDS.get(category, TrackKind.RANGES)
+        node = self._node(stack, track_kind, event, is_graph_range)
+        start_ns, duration_ns = base_ns + _ns(event, "ts"), _ns(event, "dur")
+        track = self._tracks.setdefault((track_kind, *lane), len(self._tracks))
+        self._slices.append((start_ns, duration_ns, node, track))
+        self._places.append((*lane, start_ns))
+        if track_kind is TrackKind.RANGES and not is_graph_range:
+            self._columns.add(node, "cycles (exc)", duration_ns)
+        metrics = arguments.get("metrics")
+        for name, value in metrics.items() if isinstance(metrics, dict) and not is_graph_range else ():
+            self._columns.add(node, name, _number(value))
+
+    @staticmethod
+    def _is_graph_lane(lane: tuple[str, str]) -> bool:
+        return lane[1].isdecimal() and _GRAPH_LANES <= int(lane[1]) < _STREAM_LANES
+
+    def _node(self, stack: list[str], track_kind: TrackKind, event: dict[str, Any], is_graph_range: bool) -> int:
+        names = stack[1:] if stack[:1] == ["ROOT"] else stack
+        node = 0
+        for index, name in enumerate(names):
+            is_leaf = index == len(names) - 1
+            kind = frame_kind(name)
+            if is_leaf and track_kind is TrackKind.GPU_STREAM and event.get("name") == name:
+                kind = FrameKind.KERNEL
+            elif is_leaf and is_graph_range:
+                kind = FrameKind.MARKER
+            node = self._nodes.child(node, name, kind)
+        if track_kind is TrackKind.GPU_STREAM and event.get("name") != (names[-1] if names else None):
+            node = self._nodes.child(node, str(event.get("name")), FrameKind.KERNEL)
+        return node
+
+    def profile(self, trace: bool) -> Profile:
+        """The profile of all events."""
+        tree = self._nodes.tree()
+        tracks = self._track_table()
+        slices = self._slice_table()
+        metrics = {**_gpu_metrics(tree, tracks, slices), **_host_metrics(tree, tracks, slices)}
+        own = self._columns.metrics(len(tree), {})
+        meta: dict[str, Any] = {"recorder": "proton", "data": "trace"}
+        if self._columns.texts:
+            meta["text_metrics"] = sorted(self._columns.texts)
+        return Profile(
+            meta,
+            tree,
+            {**own, **metrics},
+            tracks,
+            slices.sorted() if trace else SliceTable.empty(),
+            durations=_durations(tree, tracks, slices),
+        )
+
+    def _slice_table(self) -> SliceTable:
+        columns = np.array(self._slices, np.int64).reshape(-1, 4).T
+        correlation = np.array([self._flows.get(place, 0) for place in self._places], np.int64)
+        start_ns, duration_ns, node, track = columns
+        return SliceTable(start_ns, duration_ns, node.astype(np.int32), track.astype(np.int32), correlation)
+
+    def _track_table(self) -> TrackTable:
+        kinds, processes, lanes = zip(*self._tracks, strict=True) if self._tracks else ((), (), ())
+        streams = [int(lane) if lane.isdecimal() and len(lane) < 18 else 0 for lane in lanes]
+        return TrackTable(
+            kind=np.array(kinds, np.uint8),
+            process=np.array([int(pid) if pid.isdecimal() and len(pid) < 10 else 0 for pid in processes], np.int32),
+            device=np.full(len(kinds), -1, np.int32),
+            context=np.zeros(len(kinds), np.int64),
+            stream=np.array([stream % _STREAM_LANES for stream in streams], np.int64),
+            name=[self._lane_name(*key) for key in self._tracks],
+        )
+
+    def _lane_name(self, kind: TrackKind, process: str, lane: str) -> str:
+        usual = {TrackKind.GPU_STREAM: f"GPU stream {lane}", TrackKind.HOST_THREAD: f"CPU thread {lane}"}
+        return self._lane_names.get((process, lane)) or usual.get(kind, f"{process} {lane}")
+
+
+def _arguments(event: dict[str, Any]) -> dict[str, Any]:
+    arguments = event.get("args")
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _ns(event: dict[str, Any], name: str) -> int:
+    """A time of an event, which is given in microseconds."""
+    value = event.get(name, 0)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MAX_NS // 4000:
+        raise ValueError(f"{name} of an event is no time: {value!r}")
+    return round(value * 1000)
+
+
+def _number(value: Any) -> Any:
+    """Values of metrics are written as text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _on(kind: TrackKind, tracks: TrackTable, slices: SliceTable) -> BoolArray:
+    found: BoolArray = tracks.kind[slices.track] == kind
+    return found
+
+
+def _gpu_metrics(tree: CallTree, tracks: TrackTable, slices: SliceTable) -> dict[str, Metric]:
+    on_gpu = slices.take(_on(TrackKind.GPU_STREAM, tracks, slices))
+    if not len(on_gpu):
+        return {}
+    extremes = [
+        Metric(name, "ns", MetricKind.PROPERTY, np.full(len(tree), np.nan), combine)
+        for name, combine in (("gpu_time_min", Combine.MIN), ("gpu_time_max", Combine.MAX))
+    ]
+    for metric in extremes:
+        metric.combine.ufunc.at(metric.own, on_gpu.node, on_gpu.duration_ns)
+    found = [
+        Metric("gpu_time", "ns", MetricKind.INCLUSIVE, _sum(tree, on_gpu.node, on_gpu.duration_ns)),
+        Metric("gpu_count", "1", MetricKind.INCLUSIVE, np.bincount(on_gpu.node, minlength=len(tree))),
+        *extremes,
+    ]
+    return {metric.name: metric for metric in found}
+
+
+def _host_metrics(tree: CallTree, tracks: TrackTable, slices: SliceTable) -> dict[str, Metric]:
+    on_host = slices.take(_on(TrackKind.HOST_THREAD, tracks, slices))
+    if not len(on_host):
+        return {}
+    count = np.bincount(on_host.node, minlength=len(tree))
+    measured_ns = _sum(tree, on_host.node, on_host.duration_ns)
+    own = own_host_time(tree, measured_ns, count > 0, np.zeros(len(tree), np.int64))
+    return {
+        "host_time": Metric("host_time", "ns", MetricKind.INCLUSIVE, own),
+        "host_count": Metric("host_count", "1", MetricKind.EXCLUSIVE, count),
+    }
+
+
+def _sum(tree: CallTree, node: Any, values: Int64Array) -> Int64Array:
+    total = np.zeros(len(tree), np.int64)
+    np.add.at(total, node, values)
+    return total
+
+
+def _durations(tree: CallTree, tracks: TrackTable, slices: SliceTable) -> DurationTable:
+    on_gpu = slices.take(_on(TrackKind.GPU_STREAM, tracks, slices))
+    if not len(on_gpu):
+        return DurationTable.empty()
+    ones = np.ones(len(on_gpu), np.int64)
+    return DurationTable(tree.frame[on_gpu.node], bucket_of(on_gpu.duration_ns), ones, on_gpu.start_ns).combined()
+
+
+FORMAT = Format(".chrome_trace", "timeline as Proton writes it", sniff=is_trace, read=read)

@@ -1,0 +1,114 @@
+"""Profiles as data frames of pandas and polars, which are not needed for anything else."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.errors import UsageError
+from bragg.model.metric import MetricKind
+from bragg.model.trace import TrackKind
+from bragg.model.tree import FrameKind
+
+if TYPE_CHECKING:
+    from bragg.model.profile import Profile
+
+__all__ = ["TableName", "pandas_frame", "polars_frame"]
+
+TableName = Literal["nodes", "slices"]
+_PATH_SEPARATOR = " > "
+
+
+def pandas_frame(profile: Profile, table: TableName = "nodes") -> Any:
+    """One table of a profile as a `pandas.DataFrame`, see `Profile.to_pandas`.
+
+    Raises:
+        UsageError: pandas is not installed, or there is no such table.
+    """
+    return _library("pandas").DataFrame(_columns(profile, table))
+
+
+def polars_frame(profile: Profile, table: TableName = "nodes") -> Any:
+    """Likewise as a `polars.DataFrame`; values that are not there are null.
+
+    Raises:
+        UsageError: polars is not installed, or there is no such table.
+    """
+    return _library("polars").DataFrame(_columns(profile, table), nan_to_null=True)
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UsageError(f"{name} is not installed", hint=f"Install it with: pip install 'bragg[{name}]'") from error
+
+
+def _columns(profile: Profile, table: str) -> dict[str, Any]:
+    tables = {"nodes": _node_columns, "slices": _slice_columns}
+    if table not in tables:
+        raise UsageError(f"there is no table {table!r}", hint=f"Choose one of: {', '.join(tables)}")
+    return tables[table](profile)
+
+
+def _node_columns(profile: Profile) -> dict[str, Any]:
+    tree = profile.tree
+    columns: dict[str, Any] = {
+        "node": np.arange(len(tree)),
+        "parent": tree.parent,
+        "path": _paths(profile),
+        **_frame_columns(profile, tree.frame),
+    }
+    for name, metric in profile.metrics.items():
+        column = f"{name} (metric)" if name in columns else name
+        columns[column] = metric.own
+        if metric.kind is MetricKind.INCLUSIVE:
+            columns[f"{column} (inc)"] = profile.inclusive(name)
+    return columns
+
+
+def _slice_columns(profile: Profile) -> dict[str, Any]:
+    slices, tracks = profile.slices, profile.tracks
+    track_labels = [tracks.label(track) for track in range(len(tracks))]
+    kinds = [TrackKind(kind).name.lower() for kind in tracks.kind.tolist()]
+    paths = _paths(profile)
+    return {
+        "start_ns": slices.start_ns,
+        "duration_ns": slices.duration_ns,
+        "node": slices.node,
+        "path": [paths[node] for node in slices.node.tolist()],
+        **_frame_columns(profile, profile.tree.frame[slices.node]),
+        "track": [track_labels[track] for track in slices.track.tolist()],
+        "track_kind": [kinds[track] for track in slices.track.tolist()],
+        "stream": tracks.stream[slices.track],
+        "process": tracks.process[slices.track],
+        "correlation": slices.correlation,
+    }
+
+
+def _frame_columns(profile: Profile, frame: NDArray[np.int32]) -> dict[str, Any]:
+    """What each row is about: text empty, line 0 and device -1 where there is none."""
+    frames = profile.tree.frames
+    kinds = [FrameKind(kind).name.lower() for kind in frames.kind.tolist()]
+    rows = frame.tolist()
+    return {
+        "name": [frames.name[row] for row in rows],
+        "kind": [kinds[row] for row in rows],
+        "file": [frames.file[row] for row in rows],
+        "line": frames.line[frame],
+        "device": frames.device[frame],
+    }
+
+
+def _paths(profile: Profile) -> list[str]:
+    """Labels from below the root to each node; empty for the root."""
+    tree = profile.tree
+    labels = [tree.frames.label(frame) for frame in range(len(tree.frames))]
+    paths = [""] * len(tree)
+    for node, (parent, frame) in enumerate(zip(tree.parent.tolist(), tree.frame.tolist(), strict=True)):
+        if parent >= 0:
+            paths[node] = paths[parent] + _PATH_SEPARATOR + labels[frame] if parent else labels[frame]
+    return paths

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from tests.support.profiles import profile_from_text
+from tests.unit.cli.conftest import Bragg
+
+BEFORE = "root\n  forward\n    matmul 200us x10\n    relu 10us x2\n  backward\n    matmul 100us x5"
+AFTER = "root\n  forward\n    matmul 250us x10\n    gelu 10us x4\n  backward\n    matmul 100us x5"
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[Path, Path]:
+    """The same program before and after, in two formats."""
+    before, after = tmp_path / "before.bragg", tmp_path / "after.hatchet"
+    formats.export(profile_from_text(BEFORE), "bragg", before)
+    formats.export(profile_from_text(AFTER), "hatchet", after)
+    return before, after
+
+
+def test_diff_shows_the_largest_change_first(bragg: Bragg, sides: tuple[Path, Path]) -> None:
+    outcome = bragg("diff", *sides)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.stdout.splitlines() == [
+        "gpu_time: 310 us before, 360 us after: +50.0 us (+16.1 %)",
+        "",
+        "change us  relative  before us  after us    count  avg before us  avg after us  name",
+        "   +50.00   +23.8 %     210.00    260.00  12 > 14          17.50         18.57  forward",
+        "   +50.00   +25.0 %     200.00    250.00       10          20.00         25.00  forward → matmul",
+        "   -10.00      gone      10.00      0.00    2 > 0           5.00                forward → relu",
+        "   +10.00       new       0.00     10.00    0 > 4                         2.50  forward → gelu",
+    ]
+
+
+def test_growth_beyond_the_limit_is_one_line_and_exit_code_5(bragg: Bragg, sides: tuple[Path, Path]) -> None:
+    outcome = bragg("diff", *sides, "--by", "kernel", "--fail-over", "5%", "--floor", "20us")
+    assert outcome.exit_code == 5
+    assert outcome.stderr == (
+        "error: matmul is over the limit of 5 % and 20us: gpu_time 300 us before, 350 us after: +50.0 us (+16.7 %)\n"
+    )
+    assert outcome.stdout.splitlines()[3].endswith("  matmul")
+
+
+@pytest.mark.parametrize(
+    ("limits", "exit_code"),
+    [
+        (["5%"], 5),
+        (["20%"], 5),
+        (["20%", "--floor", "10us"], 0),
+        (["5", "--floor", "49.9us"], 5),
+        (["5", "--floor", "0.05ms"], 0),
+        (["5%", "--floor", "50000"], 0),
+    ],
+)
+def test_limits_have_units(bragg: Bragg, sides: tuple[Path, Path], limits: list[str], exit_code: int) -> None:
+    assert bragg("diff", *sides, "--by", "kernel", "--fail-over", *limits).exit_code == exit_code
+
+
+def test_counts_can_be_limited_too(bragg: Bragg, sides: tuple[Path, Path]) -> None:
+    outcome = bragg("diff", *sides, "--by", "kernel", "--metric", "count", "--fail-over", "0", "--floor", "3")
+    assert outcome.stderr == "error: gelu is over the limit of 0 % and 3: gpu_count 0 before, 4 after: +4 (new)\n"
+
+
+def test_diff_in_json_has_all_rows(bragg: Bragg, sides: tuple[Path, Path]) -> None:
+    values = json.loads(bragg("diff", *sides, "--json").stdout)
+    assert (values["view"], values["metric"]) == ("diff", {"name": "gpu_time", "unit": "ns"})
+    assert values["total"]["change"] == 50_000
+    paths = [row["path"] for row in values["rows"]]
+    assert paths[:2] == [["forward"], ["forward", "matmul"]]
+    assert ["backward", "matmul"] in paths
+
+
+def test_equal_recordings_have_no_difference(bragg: Bragg, sides: tuple[Path, Path]) -> None:
+    outcome = bragg("diff", sides[0], sides[0], "--fail-over", "0%")
+    assert outcome.exit_code == 0
+    assert outcome.stdout.splitlines()[-1] == "no difference"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--floor", "5us"], "error: --floor needs --fail-over"),
+        (["--fail-over", "5x"], "error: --fail-over: '5x' is no number with a known unit"),
+        (["--fail-over", "5%", "--floor", "5MB"], "error: --floor: '5MB' is no number with a known unit"),
+        (["--metric", "nope"], "error: this profile has no metric 'nope'"),
+        (["--by", "line"], "error: Invalid value for '--by'"),
+    ],
+)
+def test_bad_choice_is_said(bragg: Bragg, sides: tuple[Path, Path], arguments: list[str], error: str) -> None:
+    outcome = bragg("diff", *sides, *arguments)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith(error)
