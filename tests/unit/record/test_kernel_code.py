@@ -68,6 +68,13 @@ def test_files_that_are_gone_are_told_and_other_kernels_kept(tmp_path: Path) -> 
     assert list(code_of_kernels(profile.sources)) == ["softmax/b"]
 
 
+def test_a_stage_that_the_compiler_does_not_have_is_left_out(tmp_path: Path) -> None:
+    description = compiled(tmp_path / "a")
+    description.with_suffix(".ttir").unlink()
+    (code,) = code_of_kernels(with_kernel_code(noted(a=description), NO_TOOL).sources).values()
+    assert list(code.texts) == [Stage.TTGIR, Stage.PTX, Stage.SASS]
+
+
 def test_a_damaged_cubin_is_told_and_the_other_texts_kept(tmp_path: Path) -> None:
     description = compiled(tmp_path / "a")
     description.with_suffix(".cubin").write_bytes(CUBIN[:500])
