@@ -153,8 +153,8 @@ NB_MODULE(_core, module) {
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, uint32_t, uint32_t,
-                    const std::string&, const std::vector<std::string>&>(),
+      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, const std::string&,
+                    uint32_t, uint32_t, const std::string&, const std::vector<std::string>&>(),
            "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node",
            "flush_interval_ms"_a = 1000, "sample_interval_us"_a = 0, "meta"_a = "{}",
            "cupti_candidates"_a = std::vector<std::string>{})
