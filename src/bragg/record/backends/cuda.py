@@ -9,7 +9,7 @@ import re
 
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
-from bragg.record.hooks import launch_metadata, torch, triton
+from bragg.record.hooks import inductor, launch_metadata, torch, triton
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Cuda(Backend):
             ("torch", torch.inherit_context),
             ("torch", torch.share_device_records),
             ("triton", triton.name_kernels),
+            (inductor.MODULE, inductor.name_kernels),
             *([("triton", launch_metadata.ask_launches)] if asks else []),
         ]
 
