@@ -15,6 +15,8 @@ DeviceEvent from_kernel(const cupti::KernelRecord& record) {
   event.stream = record.stream;
   event.start_ns = static_cast<int64_t>(record.start_ns);
   event.end_ns = static_cast<int64_t>(record.end_ns);
+  event.graph_node = record.graph_node;
+  event.graph = record.graph;
   event.name = record.name;
   uint32_t* config = event.launch_config;
   config[0] = record.registers_per_thread;
@@ -37,6 +39,8 @@ DeviceEvent from_memory(const Record& record, DeviceEventKind kind) {
   event.stream = record.stream;
   event.start_ns = static_cast<int64_t>(record.start_ns);
   event.end_ns = static_cast<int64_t>(record.end_ns);
+  event.graph_node = record.graph_node;
+  event.graph = record.graph;
   event.bytes = record.size_bytes;
   return event;
 }
@@ -45,6 +49,19 @@ template <class Record>
 DeviceEvent from_copy(const Record& record) {
   DeviceEvent event = from_memory(record, DeviceEventKind::Copy);
   event.copy_kind = static_cast<uint8_t>(record.copy_kind);
+  return event;
+}
+
+DeviceEvent from_graph(const cupti::GraphTraceRecord& record) {
+  DeviceEvent event;
+  event.kind = DeviceEventKind::Graph;
+  event.correlation = record.correlation;
+  event.device = record.device;
+  event.context = record.context;
+  event.stream = record.stream;
+  event.start_ns = static_cast<int64_t>(record.start_ns);
+  event.end_ns = static_cast<int64_t>(record.end_ns);
+  event.graph = record.graph;
   return event;
 }
 
@@ -64,6 +81,8 @@ void take_record(const uint8_t* at, cupti::Kind kind, const std::function<void(c
       return take(from_copy(as<cupti::PeerMemcpyRecord>(at)));
     case cupti::Kind::Memset:
       return take(from_memory(as<cupti::MemsetRecord>(at), DeviceEventKind::Set));
+    case cupti::Kind::GraphTrace:
+      return take(from_graph(as<cupti::GraphTraceRecord>(at)));
     default:
       return;
   }

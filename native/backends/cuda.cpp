@@ -11,8 +11,11 @@
 #include "backends/activity_walker.h"
 #include "backends/buffer_dump.h"
 #include "backends/buffer_pool.h"
+#include "backends/graph_callbacks.h"
+#include "backends/graph_registry.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
+#include "context/stream_captures.h"
 #include "context/thread_context.h"
 #include "data/json.h"
 #include "driver/cuda_driver.h"
@@ -82,31 +85,54 @@ const void* launched_function(const cupti::CallbackData& data, uint32_t cbid) no
   return *reinterpret_cast<const void* const*>(static_cast<const char*>(data.function_params) + offset);
 }
 
-// What the framework said of this launch: the kernel's name, and values for its node.
-StringId meet_expectation(ThreadContext& thread, const void* function, ContextNodes nodes) noexcept {
-  ExpectedLaunch& expected = thread.expected_launch;
-  const bool is_expected = function != nullptr && expected.function == function;
-  StringId name = is_expected ? expected.name : kNone;
-  if (name == kNone) name = KernelNames::instance().find(function);
-  if (!is_expected) return name;
-  expected.function = nullptr;
-  if (expected.values.empty()) return name;
-  if (name != kNone) {
-    auto& frames = FrameTable::instance();
-    const FrameId kernel = frames.intern(FrameKind::Kernel, frames.string(name), thread.last_device);
-    auto& tree = CallingContextTree::instance();
-    nodes = {tree.child(nodes.shadow, kernel), tree.child(nodes.python, kernel)};
+// Whether the framework that makes this launch has said something of it.
+bool is_expected(const ThreadContext& thread, const void* function) noexcept {
+  return function != nullptr && thread.expected_launch.function == function;
+}
+
+StringId kernel_name(const ThreadContext& thread, const void* function) noexcept {
+  const StringId expected = is_expected(thread, function) ? thread.expected_launch.name : kNone;
+  return expected != kNone ? expected : KernelNames::instance().find(function);
+}
+
+// The framework's values for the kernel's node. While streams are captured the driver tells later whether this launch
+// runs now or becomes part of a graph.
+void record_expected_values(ThreadContext& thread, ContextNodes nodes, StringId name, const char* symbol) noexcept {
+  auto& frames = FrameTable::instance();
+  auto& tree = CallingContextTree::instance();
+  const std::string_view text = name != kNone ? frames.string(name) : symbol;
+  const FrameId kernel = frames.intern(FrameKind::Kernel, text, thread.last_device);
+  const ContextNodes kernel_nodes{tree.child(nodes.shadow, kernel), tree.child(nodes.python, kernel)};
+  for (const ExpectedLaunch::Value& value : thread.expected_launch.values) {
+    if (StreamCaptures::instance().any()) {
+      thread.open_call.values.push_back({kernel_nodes, value.metric, value.bits});
+    } else {
+      thread.record_value_now(kernel_nodes, value.metric, value.bits);
+    }
   }
-  for (const ExpectedLaunch::Value& value : expected.values) thread.record_value(nodes, value.metric, value.bits);
-  return name;
+}
+
+GraphVersionId launched_graph(const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  if (!cupti::is_graph_launch(cbid)) return 0;
+  const auto& params = *static_cast<const cupti::GraphLaunchParams*>(data.function_params);
+  return GraphRegistry::instance().version_of(params.exec);
 }
 
 void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
   note_context(thread, data.context);
   const ContextNodes nodes = thread.here();
-  const StringId name = meet_expectation(thread, launched_function(data, cbid), nodes);
+  const void* function = launched_function(data, cbid);
+  const StringId name = kernel_name(thread, function);
+  thread.open_call.correlation = data.correlation;
+  thread.open_call.mask = static_cast<uint16_t>(mask);
+  thread.open_call.kernel = name;
+  thread.open_call.values.clear();
+  if (is_expected(thread, function)) {
+    if (!thread.expected_launch.values.empty()) record_expected_values(thread, nodes, name, data.symbol_name);
+    thread.expected_launch.function = nullptr;
+  }
   thread.record({EventKind::Launch, static_cast<uint8_t>(has_one_record(cbid) ? 0 : 1), static_cast<uint16_t>(mask),
-                 data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, 0});
+                 data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, launched_graph(data, cbid)});
   if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
     thread.open_launch = {EventKind::LaunchEnd,
                           static_cast<uint8_t>(kCallOf[cbid] - 1),
@@ -121,25 +147,43 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
 
 void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, SessionMask mask) noexcept {
   note_context(thread, data.context);
+  thread.open_call.correlation = data.correlation;
+  thread.open_call.mask = static_cast<uint16_t>(mask);
+  thread.open_call.kernel = kNone;
   thread.record({EventKind::OwnLaunch, 0, static_cast<uint16_t>(mask), data.correlation, kRootNode, kRootNode, 0, 0});
 }
 
 void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
+  thread.open_call.correlation = 0;
+  for (const CapturedValue& value : thread.open_call.values)  // it was not captured
+    thread.record_value_now(value.nodes, value.metric, value.bits);
+  thread.open_call.values.clear();
   if (thread.open_launch.correlation != correlation) return;
   thread.open_launch.end_ns = now_ns();
   thread.record(thread.open_launch);
   thread.open_launch.correlation = 0;
 }
 
-void on_driver_call(void*, cupti::Domain domain, uint32_t cbid, const void* argument) {
-  if (domain != cupti::Domain::DriverApi || cbid >= kCallOf.size() || kCallOf[cbid] == 0) return;
-  const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
-  if (mask == 0) return;
-  const auto& data = *static_cast<const cupti::CallbackData*>(argument);
+void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   ThreadContext& thread = ThreadContext::current();
   if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
+  const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
+  if (mask == 0) return;
   if (thread.launches_own_kernel) return note_own_launch(thread, data, mask);
   thread.measured([&] { note_launch(thread, data, cbid, mask); });
+}
+
+void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argument) {
+  const CuptiLibrary& cupti = backend().cupti;
+  if (domain == cupti::Domain::DriverApi) {
+    const auto& data = *static_cast<const cupti::CallbackData*>(argument);
+    if (cbid < kCallOf.size() && kCallOf[cbid] != 0) return on_launch_call(cbid, data);
+    return on_graph_call(cupti, cbid, data);
+  }
+  if (domain == cupti::Domain::Resource) {
+    const auto& data = *static_cast<const cupti::ResourceData*>(argument);
+    on_graph_resource(cupti, cbid, *static_cast<const cupti::GraphData*>(data.descriptor));
+  }
 }
 
 void on_buffer_requested(uint8_t** buffer, size_t* size_bytes, size_t* max_records) {
@@ -169,7 +213,7 @@ std::string slot_holder(const CuptiLibrary& cupti) {
   params.old_name = name;
   params.old_name_size_bytes = sizeof name;
   cupti::Subscriber probe = nullptr;
-  if (cupti.subscribe_v2(&probe, on_driver_call, nullptr, &params) == cupti::Result::Success) cupti.unsubscribe(probe);
+  if (cupti.subscribe_v2(&probe, on_callback, nullptr, &params) == cupti::Result::Success) cupti.unsubscribe(probe);
   return name;
 }
 
@@ -209,12 +253,21 @@ bool fail(Backend& self, std::string reason) {
   return false;
 }
 
+// As long as a session exists, active or not: a graph that is captured now may run later.
+void follow_graphs(Backend& self) {
+  // What an older CUPTI does not know it refuses, and does not call back.
+  for (const uint32_t cbid : kGraphResources)
+    (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource, cbid);
+  for (const uint32_t cbid : cupti::graph_cbids)
+    (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
+}
+
 bool attach(Backend& self) {
   if (self.unusable) return fail(self, "this process was forked from one that had initialised CUDA");
   std::string reason;
   if (!load_cupti(self.candidates, self.cupti, reason)) return fail(self, reason);
   const CuptiLibrary& cupti = self.cupti;
-  if (const auto result = cupti.subscribe(&self.subscriber, on_driver_call, nullptr); result != cupti::Result::Success)
+  if (const auto result = cupti.subscribe(&self.subscriber, on_callback, nullptr); result != cupti::Result::Success)
     return fail(self, refusal(cupti, result));
   if (cupti.set_attribute != nullptr) {
     uint8_t zeroed = 1;
@@ -226,6 +279,7 @@ bool attach(Backend& self) {
     cupti.unsubscribe(self.subscriber);
     return fail(self, refusal(cupti, result));
   }
+  follow_graphs(self);
   if (const char* directory = std::getenv("BRAGG_DUMP_BUFFERS")) self.dump_directory = directory;
   self.reason.clear();
   self.state.store(State::Attached);
@@ -314,6 +368,8 @@ void detach() {
   const std::lock_guard lock(self.mutex);
   apply_collecting(self, false);
   if (self.state.load() == State::Attached) self.cupti.unsubscribe(self.subscriber);
+  GraphRegistry::instance().clear();
+  StreamCaptures::instance().clear();
   self.subscriber = nullptr;
   self.state.store(State::Off);
   self.dropped_records.store(0);

@@ -5,7 +5,7 @@
 
 namespace bragg {
 
-enum class DeviceEventKind : uint8_t { Kernel, Copy, Set };
+enum class DeviceEventKind : uint8_t { Kernel, Copy, Set, Graph };
 
 struct DeviceEvent {
   DeviceEventKind kind = DeviceEventKind::Kernel;
@@ -17,6 +17,8 @@ struct DeviceEvent {
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   uint64_t bytes = 0;
+  uint64_t graph_node = 0;     // of the executable graph that it ran for; 0: none, or a whole graph
+  uint32_t graph = 0;          // id of that graph
   const char* name = nullptr;  // kernels: valid while the buffer is being walked
   // Kernels: registers, static_shared, dynamic_shared, local_per_thread, grid xyz, block xyz, cluster xyz.
   uint32_t launch_config[13] = {};

@@ -158,6 +158,7 @@ std::string add_here(ThreadContext& thread, MetricId metric, const Array& array,
   const SlotPlace place = slots->place_of(cuda, target, reason);
   if (place.slot == kNone) return reason;
   thread.launches_own_kernel = true;
+  thread.own_reading = target.capture;
   reason = launch(cuda, *slots, place, array, name.is_float, stream);
   thread.launches_own_kernel = false;
   if (reason.empty() && !is_captured) slots->note_launched(std::max(array.length, 1u));

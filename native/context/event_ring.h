@@ -12,6 +12,7 @@ namespace bragg {
 
 enum class EventKind : uint8_t {
   Launch,     // a driver call that will have device records with this correlation id
+  Captured,   // it has none: it became a node of a graph; detail 1: an OwnLaunch
   LaunchEnd,  // its return; trace only
   OwnLaunch,  // a Launch of a kernel of ours
   Scope,      // a scope or operator that ended: [start_ns, end_ns)
@@ -29,7 +30,8 @@ struct Event {
   NodeId shadow;
   NodeId python;
   int64_t start_ns;  // Launch: 1 + the kernel's name, 0 if it goes by its symbol; Value: the bits of the value
-  int64_t end_ns;    // Value: element of a vector << 32 | its length, which is 0 for a scalar
+  int64_t end_ns;    // Launch: the version of the graph, 0 if it is none or unknown; Value: element of a vector << 32 |
+                     // its length, which is 0 for a scalar
 };
 static_assert(sizeof(Event) == 32);
 static_assert(kMaxSessions <= 16);

@@ -12,6 +12,7 @@
 #include "context/clock.h"
 #include "context/code_location.h"
 #include "context/consumer_signal.h"
+#include "context/stream_captures.h"
 
 namespace bragg {
 namespace {
@@ -107,6 +108,7 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   track = kNone;
   last_device_context = nullptr;
   expected_launch.function = nullptr;
+  capture.store(kNoCapture, std::memory_order_relaxed);
   publish({});
   exited.store(false, std::memory_order_release);
 }
@@ -129,6 +131,13 @@ void ThreadContext::record(const Event& event) noexcept {
 
 void ThreadContext::record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index,
                                  uint32_t length) noexcept {
+  auto& captures = StreamCaptures::instance();
+  if (!captures.any() || capturing() == kNoCapture) return record_value_now(nodes, metric, bits, index, length);
+  if (recording()) captures.add(capturing(), {nodes, metric, bits, index, length});
+}
+
+void ThreadContext::record_value_now(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index,
+                                     uint32_t length) noexcept {
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   if (mask == 0) return;
   record({EventKind::Value, 0, static_cast<uint16_t>(mask), metric, nodes.shadow, nodes.python,
@@ -184,21 +193,32 @@ void ThreadContext::pop(Source source) noexcept {
           now_ns()});
 }
 
-ContextNodes ThreadContext::inherited() const noexcept {
+bool ThreadContext::has_own_context() const noexcept { return depth_ > 0 || current_python_frame() != nullptr; }
+
+const ThreadContext* ThreadContext::source_of_context() const noexcept {
   const ThreadContext* from = lender.load(std::memory_order_acquire);
   if (from == nullptr) from = last_python_thread.load(std::memory_order_acquire);
-  if (from == nullptr || from == this) return {};
+  return from != this ? from : nullptr;
+}
+
+CaptureId ThreadContext::capturing() const noexcept {
+  const CaptureId own = capture.load(std::memory_order_relaxed);
+  if (own != kNoCapture || has_own_context()) return own;
+  const ThreadContext* from = source_of_context();
+  return from != nullptr ? from->capture.load(std::memory_order_relaxed) : kNoCapture;
+}
+
+ContextNodes ThreadContext::inherited() const noexcept {
+  const ThreadContext* from = source_of_context();
+  if (from == nullptr) return {};
   return {from->published_shadow_.load(std::memory_order_relaxed),
           from->published_python_.load(std::memory_order_relaxed)};
 }
 
 ContextNodes ThreadContext::here() noexcept {
   ContextNodes nodes;
-  if (depth_ > 0) {
-    nodes = entries_[depth_ - 1].nodes;
-  } else if (current_python_frame() == nullptr) {
-    return inherited();
-  }
+  if (!has_own_context()) return inherited();
+  if (depth_ > 0) nodes = entries_[depth_ - 1].nodes;
   if (recording_state.python.load(std::memory_order_relaxed) != 0) nodes.python = python_node(nodes.python);
   return nodes;
 }

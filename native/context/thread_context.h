@@ -26,6 +26,18 @@ struct ContextNodes {
   NodeId python = kRootNode;
 };
 
+using CaptureId = uint32_t;  // of StreamCaptures, never used again
+inline constexpr CaptureId kNoCapture = 0;
+
+// A value that counts each time a graph runs. Element `index` of `length`; 0 of 0 is a scalar.
+struct CapturedValue {
+  ContextNodes nodes;  // where it was recorded
+  MetricId metric;
+  uint64_t bits;
+  uint32_t index = 0;
+  uint32_t length = 0;
+};
+
 // What is known of a launch before the driver sees it: it comes from the framework that makes it, on the same thread.
 struct ExpectedLaunch {
   struct Value {
@@ -37,7 +49,16 @@ struct ExpectedLaunch {
   std::vector<Value> values;  // for the kernel's node
 };
 
-// Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, the counters and `exited`.
+// The driver call that a thread is in. Only the driver knows whether it runs or becomes the node of a graph.
+struct OpenCall {
+  uint32_t correlation = 0;  // 0: in none that queues work
+  uint16_t mask = 0;
+  StringId kernel = kNone;            // unless it goes by its symbol
+  std::vector<CapturedValue> values;  // while streams are captured
+};
+
+// Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, `capture`, the counters and
+// `exited`.
 class ThreadContext {
  public:
   ThreadContext();
@@ -60,9 +81,14 @@ class ThreadContext {
   void take_back() noexcept;
 
   void record(const Event& event) noexcept;
-  // Element `index` of `length` values; 0 of 0 is a scalar.
+  // Element `index` of `length` values; 0 of 0 is a scalar. While this thread captures a stream the value is the
+  // graph's.
   void record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index = 0,
                     uint32_t length = 0) noexcept;
+  void record_value_now(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index = 0,
+                        uint32_t length = 0) noexcept;
+  // What this thread, or the one whose context it is in, captures a stream into; kNoCapture when nothing.
+  [[nodiscard]] CaptureId capturing() const noexcept;
   [[nodiscard]] uint32_t depth() const noexcept { return depth_; }
 
   void reset(uint32_t system_id) noexcept;  // a recycled context starts over for a new thread
@@ -76,8 +102,11 @@ class ThreadContext {
   uint32_t last_device = kNone;
   ExpectedLaunch expected_launch;
   bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
-  Event open_launch{};              // trace: the driver call this thread is in
-  std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
+  uint32_t own_reading = 0;          // of that kernel: its ValueTarget's capture
+  OpenCall open_call;
+  std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
+  Event open_launch{};                         // trace: the driver call this thread is in
+  std::atomic<uint64_t> own_ns{0};             // estimated: every so many calls into the core are timed
 
   // Runs `work`, timing one call in 64; the others pay an increment.
   template <class Work>
@@ -111,6 +140,8 @@ class ThreadContext {
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
 
+  [[nodiscard]] bool has_own_context() const noexcept;
+  [[nodiscard]] const ThreadContext* source_of_context() const noexcept;  // nullptr: there is none to inherit
   [[nodiscard]] ContextNodes inherited() const noexcept;
   [[nodiscard]] NodeId python_node(NodeId inherited) noexcept;
   [[nodiscard]] NodeId append_frames(NodeId node, const RawFrame* frames, uint32_t count) noexcept;

@@ -16,6 +16,7 @@ struct Launch {
   SessionMask mask = 0;   // slots, and above them their lines
   bool keeps = false;     // more records with this id may come: graphs, copies
   uint32_t records = 0;   // that came
+  uint32_t graph = 0;     // GraphVersionId of a graph launch; 0: no graph, or one that is not known
 };
 
 // Threads: consumer only. Two generations bound the memory: launches that never have a record (stream capture, failed

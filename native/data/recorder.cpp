@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -15,6 +16,7 @@
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/kernel_names.h"
+#include "context/stream_captures.h"
 #include "data/json.h"
 
 namespace bragg {
@@ -72,6 +74,25 @@ bool is_own(const DeviceEvent& event) {
 void wait_for_devices() {
   cuda_backend::flush(true);
   device_values::wait();
+}
+
+void tell_of_unknown_captures() {
+  static bool told = false;
+  if (std::exchange(told, true)) return;
+  std::fputs("bragg: a CUDA graph was captured before recording; its kernels are shown under their launch\n", stderr);
+}
+
+uint64_t& counter_of(SessionCounters& counters, DeviceEventKind kind) {
+  switch (kind) {
+    case DeviceEventKind::Kernel:
+      return counters.kernels;
+    case DeviceEventKind::Copy:
+      return counters.copies;
+    case DeviceEventKind::Set:
+      return counters.sets;
+    default:
+      return counters.graphs;
+  }
 }
 
 // What of an event is a session's: a scope may have begun in an earlier phase.
@@ -251,6 +272,7 @@ void Recorder::stop(int slot, const std::string& meta_json) {
 
 void Recorder::bring_all() {
   step();
+  add_graph_values();
   for_sessions(retired_.load(), [this](Session& session) { end(session, session.end_meta_json()); });
 }
 
@@ -269,6 +291,7 @@ void Recorder::finish_consumer() {
   consumer_->join();
   consumer_.reset();
   launches_.clear();
+  captured_paths_.clear();
 }
 
 std::string Recorder::statistics(int slot) {
@@ -310,6 +333,10 @@ void Recorder::consumer_loop() {
     const std::lock_guard work(work_mutex_);
     end_drained_phases();
     flush_due_sessions();
+    if (now == device_flushed_ns_) {
+      add_graph_values();
+      captured_paths_.trim(now);
+    }
   }
   if (const int number = ending_signal_.load()) finish_and_end_by(number);
 }
@@ -346,6 +373,7 @@ void Recorder::finish_and_end_by(int number) {
   {
     const std::lock_guard work(work_mutex_);
     step();
+    add_graph_values();
     for_sessions(recording_state.existing.load(), [this](Session& session) {
       session.finish(tracks_, statistics_json(session), session.end_meta_json());
     });
@@ -375,6 +403,7 @@ void Recorder::step() {
 void Recorder::end_drained_phases() {
   if (retired_.load() == 0) return;
   step();  // what the flush brought
+  add_graph_values();
   for_sessions(retired_.load(), [this](Session& session) {
     if (session.is_drained(device_flushed_ns_, newest_record_, hurry_.load())) end(session, session.end_meta_json());
   });
@@ -400,9 +429,17 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         session.note_launch(event.correlation, launch.keeps);
         launch.mask |= session.mask();
       });
+      launch.graph = static_cast<GraphVersionId>(event.end_ns);
       launches_.insert(event.correlation, launch);
+      if (launch.graph != 0) captured_paths_.note_launch(launch);
       return;
     }
+    case EventKind::Captured:
+      for_sessions(event.mask, [&](Session& session) {
+        session.counters.launches -= event.detail == 0;
+        session.note_captured();
+      });
+      return;
     case EventKind::LaunchEnd: {
       const FrameId api = FrameTable::instance().intern(FrameKind::GpuApi, cuda_backend::api_name(event.detail));
       for_sessions(event.mask, [&](Session& session) {
@@ -454,14 +491,32 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
 
 void Recorder::take_arrived_value(const ArrivedValue& value) {
   const ValueTarget& target = value.target;
+  const Launch* launch = target.capture != 0 ? captured_paths_.launch_of_reading(target.capture) : nullptr;
   for_sessions(target.mask, [&](Session& session) {
     session.counters.unordered_values += value.is_unordered ? value.count : 0;
-    session.add_value({session.node_of(target), target.metric, value.index, target.length}, value.bits, value.count);
+    const NodeId here = session.node_of(target);
+    const NodeId node = launch != nullptr ? captured_below(session.node_of(*launch), here) : here;
+    session.add_value({node, target.metric, value.index, target.length}, value.bits, value.count);
   });
+}
+
+// What graphs recorded each time they were launched. Before sessions are written.
+void Recorder::add_graph_values() {
+  for (const ReplayedValues& replayed : captured_paths_.take_values())
+    for_sessions(replayed.launch.mask & kSlots, [&](Session& session) {
+      for (const CapturedValue& value : replayed.graph->values) {
+        const NodeId node = captured_below(session.node_of(replayed.launch), session.node_of(value.nodes));
+        session.repeat_value({node, value.metric, value.index, value.length}, value.bits, replayed.count);
+      }
+    });
 }
 
 void Recorder::take_device_event(const DeviceEvent& event) {
   const Launch* launch = launches_.take(event.correlation);
+  if (launch == nullptr && event.graph_node != 0) {
+    if (const Launch* graph = captured_paths_.launch_of(event.graph)) return take_record_of_condition(*graph, event);
+  }
+  if (launch == nullptr && event.kind == DeviceEventKind::Graph) return;  // launched while nothing recorded
   if (launch == nullptr) {
     for_sessions(recording_state.existing.load() & ~retired_.load(), [&](Session& session) {
       if (session.is_older(event)) return;
@@ -486,6 +541,18 @@ void Recorder::take_device_event(const DeviceEvent& event) {
   }
 }
 
+// Work that a condition of a graph has let run: it has no correlation id.
+void Recorder::take_record_of_condition(const Launch& graph_launch, const DeviceEvent& event) {
+  for_sessions(graph_launch.mask & recording_state.existing.load() & kSlots,
+               [&](Session& session) { take_record(session, graph_launch, event); });
+}
+
+// nullptr: it ran for no graph, or it is a whole graph.
+CapturedPlace* Recorder::captured_place_of(const Launch& launch, const DeviceEvent& event) {
+  if (event.graph_node == 0) return nullptr;
+  return &captured_paths_.place_of(launch, event, [&](StringId name) { return device_frame(event, name); });
+}
+
 void Recorder::take_record(Session& session, const Launch& launch, const DeviceEvent& event) {
   SessionCounters& counters = session.counters;
   if (!has_interval(event)) {
@@ -498,22 +565,28 @@ void Recorder::take_record(Session& session, const Launch& launch, const DeviceE
     counters.metric_kernels_ns += duration_ns;
     return;
   }
-  const FrameId frame = device_frame(event, launch.name);
-  const NodeId node = CallingContextTree::instance().child(session.node_of(launch), frame);
+  CapturedPlace* const captured = captured_place_of(launch, event);
+  const FrameId frame = captured != nullptr ? captured->frame : device_frame(event, launch.name);
+  const NodeId node = captured != nullptr ? captured_paths_.node_of(*captured, launch, session.options().python_context)
+                                          : CallingContextTree::instance().child(session.node_of(launch), frame);
   session.activity.add(event);
   session.count(node, MetricGroup::Device, duration_ns, event.bytes);
   if (session.options().trace)
     session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
-  if (event.kind == DeviceEventKind::Kernel) {
-    session.count_kernel(config_of(event, frame));
+  if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config_of(event, frame));
+  if (event.kind == DeviceEventKind::Kernel || event.kind == DeviceEventKind::Graph)
     session.count_duration(frame, event);
+  if (captured != nullptr && captured->captured == nullptr) {
+    ++counters.unknown_captures;
+    tell_of_unknown_captures();
   }
-  ++(event.kind == DeviceEventKind::Kernel ? counters.kernels
-     : event.kind == DeviceEventKind::Copy ? counters.copies
-                                           : counters.sets);
+  ++counter_of(counters, event.kind);
 }
 
 FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
+  if (event.kind == DeviceEventKind::Graph)
+    return FrameTable::instance().intern(FrameKind::Kernel, "<cuda graph " + std::to_string(event.graph) + ">",
+                                         event.device);
   if (event.kind != DeviceEventKind::Kernel)
     return FrameTable::instance().intern(FrameKind::Memory, operation_name(event), event.device);
   const char* name = event.name != nullptr ? event.name : "(unnamed kernel)";
@@ -567,6 +640,7 @@ void Recorder::flush_due_sessions() {
   for (uint32_t slot = 0; slot < kMaxSessions; ++slot) {
     if (sessions_[slot] == nullptr || now < next_flush_ns_[slot]) continue;
     Session& session = *sessions_[slot];
+    add_graph_values();
     session.flush(tracks_, statistics_json(session));
     next_flush_ns_[slot] = now + int64_t{session.options().flush_interval_ms} * 1'000'000;
   }
@@ -595,7 +669,9 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("metric_kernels", counters.metric_kernels)
       .put("metric_kernels_ns", counters.metric_kernels_ns)
       .put("unordered_values", counters.unordered_values)
+      .put("graphs", counters.graphs)
       .put("unattributed_records", counters.unattributed)
+      .put("unknown_captures", counters.unknown_captures)
       .put("late_records", counters.late)
       .put("bad_timestamps", counters.bad_timestamps)
       .put("dropped_events", totals.dropped_events - session.before.dropped_events)
@@ -623,6 +699,8 @@ void Recorder::prepare_fork() {
   ThreadRegistry::instance().lock_for_fork();
   CallingContextTree::instance().lock_for_fork();
   device_values::lock_for_fork();
+  GraphRegistry::instance().lock_for_fork();
+  StreamCaptures::instance().lock_for_fork();
   KernelNames::instance().lock_for_fork();
   MetricNames::instance().lock_for_fork();
   FrameTable::instance().lock_for_fork();
@@ -632,6 +710,8 @@ void Recorder::after_fork_in_parent() {
   FrameTable::instance().unlock_after_fork();
   MetricNames::instance().unlock_after_fork();
   KernelNames::instance().unlock_after_fork();
+  StreamCaptures::instance().unlock_after_fork();
+  GraphRegistry::instance().unlock_after_fork();
   device_values::unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();
   ThreadRegistry::instance().unlock_after_fork();
@@ -654,11 +734,14 @@ void Recorder::after_fork_in_child() {
   cuda_backend::after_fork_in_child();
   device_values::after_fork_in_child();
   launches_.clear();
+  captured_paths_.clear();
   tracks_.clear();
   range_track_ = kNone;
   stream_tracks_.clear();
   ThreadRegistry::instance().keep_only(ThreadContext::current_if_any());
   after_fork_in_parent();
+  GraphRegistry::instance().clear();
+  StreamCaptures::instance().clear();
 }
 
 }  // namespace bragg

@@ -16,6 +16,7 @@
 #include "backends/value_slots.h"
 #include "context/event_ring.h"
 #include "context/thread_context.h"
+#include "data/captured_paths.h"
 #include "data/correlation_map.h"
 #include "data/session.h"
 
@@ -67,6 +68,9 @@ class Recorder {
   void take_device_event(const DeviceEvent& event);
   void take_record(Session& session, const Launch& launch, const DeviceEvent& event);
   [[nodiscard]] FrameId device_frame(const DeviceEvent& event, StringId wanted);
+  void take_record_of_condition(const Launch& graph_launch, const DeviceEvent& event);
+  [[nodiscard]] CapturedPlace* captured_place_of(const Launch& launch, const DeviceEvent& event);
+  void add_graph_values();
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);
   [[nodiscard]] uint32_t range_track();
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
@@ -102,6 +106,7 @@ class Recorder {
 
   // Consumer side.
   CorrelationMap launches_;
+  CapturedPaths captured_paths_;
   uint32_t newest_record_ = 0;  // the highest correlation id
   std::vector<Track> tracks_;
   uint32_t range_track_ = kNone;

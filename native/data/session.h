@@ -63,15 +63,17 @@ struct SessionCounters {
   uint64_t kernels = 0;
   uint64_t copies = 0;
   uint64_t sets = 0;
+  uint64_t graphs = 0;  // whole graphs, at graph level
   uint64_t scopes = 0;
   uint64_t samples = 0;
   uint64_t metric_kernels = 0;  // kernels of ours that read metric values on the GPU
   uint64_t metric_kernels_ns = 0;
   uint64_t unordered_values = 0;  // read by them so fast that only their sum came
-  uint64_t markers = 0;         // marks and ranges of the process
-  uint64_t unattributed = 0;    // device records without a known launch
-  uint64_t late = 0;            // device records of an earlier phase that had ended
-  uint64_t bad_timestamps = 0;  // device records with no or a reversed interval: counted, not timed
+  uint64_t markers = 0;           // marks and ranges of the process
+  uint64_t unattributed = 0;      // device records without a known launch
+  uint64_t unknown_captures = 0;  // device records of graph nodes that are not known where they were captured
+  uint64_t late = 0;              // device records of an earlier phase that had ended
+  uint64_t bad_timestamps = 0;    // device records with no or a reversed interval: counted, not timed
 };
 
 // When each device worked: the union of the intervals, so what runs side by side on several streams counts once.
@@ -135,10 +137,12 @@ class Session {
     durations_.add(kernel, static_cast<uint64_t>(event.end_ns - event.start_ns), event.start_ns);
   }
   void add_value(const ValueKey& key, uint64_t bits, uint64_t count = 1) { values_.add(key, bits, count); }
+  void repeat_value(const ValueKey& key, uint64_t bits, uint64_t count) { values_.add_repeated(key, bits, count); }
   void keep(const Slice& slice) { slices_.push_back(slice); }  // trace only
   [[nodiscard]] bool wants_flush() const { return slices_.size() >= kSlicesPerChunk; }
   void count_kernel(const KernelConfig& config);
   void note_launch(uint32_t correlation, bool keeps);
+  void note_captured() { --pending_launches_; }  // instead of being launched
   void note_record(const Launch& launch);
   // Whether a device record that no launch is known for was launched before this session's first phase: ids are handed
   // out in order.

@@ -44,6 +44,14 @@ class ValueTable {
     row.count += count;
   }
 
+  // One value, `count` times.
+  void add_repeated(const ValueKey& key, uint64_t bits, uint64_t count) {
+    const MetricName& metric = metric_at(key.metric);
+    if (metric.kind == MetricKind::Property) return add(key, bits, count);
+    const auto times = [&] { return std::bit_cast<double>(bits) * static_cast<double>(count); };
+    add(key, metric.is_float ? std::bit_cast<uint64_t>(times()) : bits * count, count);
+  }
+
   [[nodiscard]] std::vector<ValueRow> take_changes() { return rows_.take_changes(); }
   [[nodiscard]] const std::vector<ValueRow>& rows() const { return rows_.all(); }
 

@@ -38,7 +38,10 @@ enum class Result : uint32_t {
   SystemDriverMismatch = 803,
   CompatNotSupportedOnDevice = 804,
   StreamCaptureUnsupported = 900,
+  StreamCaptureInvalidated = 901,
   StreamCaptureImplicit = 906,
+  StreamCaptureWrongThread = 908,
+  GraphExecUpdateFailure = 910,
   Unknown = 999,
 };
 
@@ -61,6 +64,7 @@ enum class GraphNodeType : uint32_t {
   Host = 3,
   Graph = 4,
   Empty = 5,
+  Conditional = 13,
 };
 
 enum class PointerAttribute : uint32_t {

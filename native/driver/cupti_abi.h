@@ -100,6 +100,20 @@ static_assert(offsetof(CallbackData, symbol_name) == 32 && offsetof(CallbackData
 static_assert(offsetof(CallbackData, context_uid) == 48 && offsetof(CallbackData, correlation_data) == 56);
 static_assert(offsetof(CallbackData, correlation) == 64 && sizeof(CallbackData) == 72);
 
+// What `function_params` points to; the first parameters of the calls that are looked into.
+struct CaptureParams {
+  cuda::Stream stream;
+  cuda::Graph* graph;  // cuStreamEndCapture only
+};
+struct GraphUpdateParams {
+  cuda::GraphExec exec;
+  cuda::Graph graph;
+};
+struct GraphLaunchParams {
+  cuda::GraphExec exec;
+  cuda::Stream stream;
+};
+
 // Argument of callbacks of Domain::Resource.
 struct ResourceData {
   cuda::Context context;

@@ -28,6 +28,23 @@ inline constexpr DriverCall launch_calls[] = {{115, "cuLaunch"},
                                               {652, "cuLaunchKernelEx"},
                                               {653, "cuLaunchKernelEx_ptsz"}};
 
+// Calls that make graphs; launches are above. Ascending.
+inline constexpr DriverCall graph_calls[] = {{495, "cuStreamBeginCapture"},
+                                             {496, "cuStreamBeginCapture_ptsz"},
+                                             {497, "cuStreamEndCapture"},
+                                             {498, "cuStreamEndCapture_ptsz"},
+                                             {513, "cuGraphInstantiate"},
+                                             {539, "cuStreamBeginCapture_v2"},
+                                             {540, "cuStreamBeginCapture_v2_ptsz"},
+                                             {561, "cuGraphExecUpdate"},
+                                             {578, "cuGraphInstantiate_v2"},
+                                             {643, "cuGraphInstantiateWithFlags"},
+                                             {656, "cuGraphInstantiateWithParams"},
+                                             {657, "cuGraphInstantiateWithParams_ptsz"},
+                                             {696, "cuGraphExecUpdate_v2"},
+                                             {720, "cuStreamBeginCaptureToGraph"},
+                                             {721, "cuStreamBeginCaptureToGraph_ptsz"}};
+
 // Copies and sets. _ptds: compiled for the per-thread default stream. Ascending.
 inline constexpr DriverCall memory_calls[] = {{43, "cuMemcpyHtoD"},
                                               {45, "cuMemcpyDtoH"},
@@ -148,13 +165,26 @@ consteval std::array<uint32_t, N> cbids_of(const DriverCall (&calls)[N]) {
 
 inline constexpr auto launch_cbids = cbids_of(launch_calls);
 inline constexpr auto memory_cbids = cbids_of(memory_calls);
+inline constexpr auto graph_cbids = cbids_of(graph_calls);
 static_assert(std::ranges::is_sorted(launch_cbids) && std::ranges::is_sorted(memory_cbids));
+static_assert(std::ranges::is_sorted(graph_cbids));
 
 [[nodiscard]] constexpr bool is_launch(uint32_t cbid) noexcept {
   return std::ranges::binary_search(launch_cbids, cbid);
 }
 [[nodiscard]] constexpr bool is_memory(uint32_t cbid) noexcept {
   return std::ranges::binary_search(memory_cbids, cbid);
+}
+
+[[nodiscard]] constexpr bool is_graph_launch(uint32_t cbid) noexcept { return cbid == 514 || cbid == 515; }
+
+enum class GraphCall { None, BeginCapture, EndCapture, Instantiate, Update };
+[[nodiscard]] constexpr GraphCall graph_call(uint32_t cbid) noexcept {
+  const auto found = std::ranges::find(graph_calls, cbid, &DriverCall::cbid);
+  if (found == std::end(graph_calls)) return GraphCall::None;
+  if (found->name.starts_with("cuStreamBeginCapture")) return GraphCall::BeginCapture;
+  if (found->name.starts_with("cuStreamEndCapture")) return GraphCall::EndCapture;
+  return found->name.starts_with("cuGraphInstantiate") ? GraphCall::Instantiate : GraphCall::Update;
 }
 
 // Where a launch's parameters name the kernel: the offset of the function handle, kNoFunction when there is none.
@@ -166,12 +196,15 @@ inline constexpr size_t kNoFunction = SIZE_MAX;
   return std::ranges::count(kAfterConfiguration, cbid) != 0 ? sizeof(void*) : 0;
 }
 
-// "" when the id is in neither table.
+// "" when the id is in no table.
 [[nodiscard]] constexpr std::string_view driver_call_name(uint32_t cbid) noexcept {
   for (const DriverCall& call : launch_calls) {
     if (call.cbid == cbid) return call.name;
   }
   for (const DriverCall& call : memory_calls) {
+    if (call.cbid == cbid) return call.name;
+  }
+  for (const DriverCall& call : graph_calls) {
     if (call.cbid == cbid) return call.name;
   }
   return "";
@@ -185,7 +218,10 @@ inline constexpr size_t kNoFunction = SIZE_MAX;
   for (const DriverCall& call : memory_calls) {
     if (call.name == name) return call.cbid;
   }
-  throw "not a launch, copy or set";
+  for (const DriverCall& call : graph_calls) {
+    if (call.name == name) return call.cbid;
+  }
+  throw "not a call of these tables";
 }
 
 }  // namespace bragg::cupti

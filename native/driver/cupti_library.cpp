@@ -63,7 +63,9 @@ bool load_cupti(const std::string& candidates, CuptiLibrary& cupti, std::string&
                         resolve(library, "cuptiActivityDisable", cupti.disable, missing) &&
                         resolve(library, "cuptiActivityFlushAll", cupti.flush_all, missing) &&
                         resolve(library, "cuptiActivityGetNumDroppedRecords", cupti.dropped_records, missing) &&
-                        resolve(library, "cuptiActivityGetNextRecord", cupti.next_record, missing);
+                        resolve(library, "cuptiActivityGetNextRecord", cupti.next_record, missing) &&
+                        resolve(library, "cuptiGetGraphId", cupti.get_graph_id, missing) &&
+                        resolve(library, "cuptiGetGraphNodeId", cupti.get_graph_node_id, missing);
   if (!complete) {
     reason = library.path() + " lacks " + missing + ": not a CUPTI of CUDA 12 or 13";
     return false;

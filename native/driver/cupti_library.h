@@ -23,6 +23,8 @@ struct CuptiLibrary {
   cupti::CuptiActivityGetNumDroppedRecords* dropped_records = nullptr;
   cupti::CuptiActivityGetNextRecord* next_record = nullptr;
   cupti::CuptiActivitySetAttribute* set_attribute = nullptr;
+  cupti::CuptiGetGraphId* get_graph_id = nullptr;
+  cupti::CuptiGetGraphNodeId* get_graph_node_id = nullptr;
 
   [[nodiscard]] std::string text(cupti::Result result) const;
 };

@@ -36,6 +36,21 @@ class Copy(Enum):
     DEVICE_TO_DEVICE = "cuMemcpyDtoDAsync_v2"
 
 
+class ConditionalNode(ctypes.Structure):
+    """CUgraphNodeParams of a conditional node, as far as it is used; the union takes 232 bytes."""
+
+    _fields_ = (
+        ("type", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32 * 3),
+        ("condition", ctypes.c_uint64),
+        ("kind", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("bodies", ctypes.POINTER(ctypes.c_void_p)),
+        ("context", ctypes.c_void_p),
+        ("rest", ctypes.c_uint64 * 26),
+    )
+
+
 Handle = ctypes.c_void_p
 Size = tuple[int, int, int]
 
@@ -109,10 +124,18 @@ class FakeCuda:
         self.call("cuMemsetD8Async", ctypes.c_uint64(0), ctypes.c_ubyte(0), ctypes.c_size_t(size_bytes), stream)
 
     @contextmanager
-    def capture(self, stream: Handle) -> Iterator[Handle]:
-        """Capture what the body does on a stream; the handle it gives is the graph once the body has ended."""
+    def capture(self, stream: Handle, into: Handle | None = None) -> Iterator[Handle]:
+        """Capture what the body does on a stream; the handle it gives is the graph once the body has ended.
+
+        Args:
+            stream: Not the default stream.
+            into: The graph to capture into; None makes one.
+        """
         graph = Handle()
-        self.call("cuStreamBeginCapture_v2", stream, ctypes.c_uint(0))
+        if into is None:
+            self.call("cuStreamBeginCapture_v2", stream, ctypes.c_uint(0))
+        else:
+            self.call("cuStreamBeginCaptureToGraph", stream, into, None, None, ctypes.c_size_t(0), ctypes.c_uint(0))
         yield graph
         self.call("cuStreamEndCapture", stream, ctypes.byref(graph))
 
@@ -121,8 +144,41 @@ class FakeCuda:
         self.call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_uint64(0))
         return executable
 
-    def launch_graph(self, executable: Handle, stream: Handle | None = None) -> None:
-        self.call("cuGraphLaunch", executable, stream)
+    def clone(self, graph: Handle) -> Handle:
+        copy = Handle()
+        self.call("cuGraphClone", ctypes.byref(copy), graph)
+        return copy
+
+    def graph_of(self, *children: Handle) -> Handle:
+        """A graph that runs copies of other graphs."""
+        graph = Handle()
+        self.call("cuGraphCreate", ctypes.byref(graph), ctypes.c_uint(0))
+        for child in children:
+            self.call("cuGraphAddChildGraphNode", ctypes.byref(Handle()), graph, None, ctypes.c_size_t(0), child)
+        return graph
+
+    def conditional(self) -> tuple[Handle, Handle]:
+        """A graph with one conditional node, and that node's body to capture into."""
+        graph, condition = self.graph_of(), ctypes.c_uint64()
+        self.call("cuGraphConditionalHandleCreate", ctypes.byref(condition), graph, None, ctypes.c_uint(1), ctypes.c_uint(1))
+        params = ConditionalNode(type=13, condition=condition, size=1)
+        self.call("cuGraphAddNode_v2", ctypes.byref(Handle()), graph, None, None, ctypes.c_size_t(0), ctypes.byref(params))
+        return graph, Handle(params.bodies[0])
+
+    def update(self, executable: Handle, graph: Handle) -> None:
+        """Let an executable graph run what another graph of the same shape does."""
+        result = (ctypes.c_uint64 * 3)()
+        self.call("cuGraphExecUpdate_v2", executable, graph, result)
+
+    def launch_graph(self, executable: Handle, stream: Handle | None = None, count: int = 1) -> None:
+        """Launch an executable graph `count` times, at the speed of the driver."""
+        self.call("bragg_fake_launch_graph_many", executable, stream, ctypes.c_uint64(count))
+
+    def destroy_graph(self, graph: Handle) -> None:
+        self.call("cuGraphDestroy", graph)
+
+    def destroy_executable(self, executable: Handle) -> None:
+        self.call("cuGraphExecDestroy", executable)
 
     def synchronize(self) -> None:
         self.call("cuCtxSynchronize")

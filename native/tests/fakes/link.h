@@ -92,6 +92,7 @@ struct Tool {
   void (*enter)(ApiCall& call);
   void (*exit)(ApiCall& call);
   void (*executed)(const Execution& execution);
+  void (*graph_instantiated)(uint32_t graph);
   void (*graph_executed)(const GraphRun& run);
   void (*resource)(uint32_t cbid, const cupti::ResourceData& data);
   void (*set_knob)(const char* name, int64_t value);

@@ -28,7 +28,6 @@ cupti::Result enable(cupti::Kind kind) {
       (kind == cupti::Kind::ConcurrentKernel && state().is_enabled(cupti::Kind::Kernel)))
     return cupti::Result::NotCompatible;
   if (!attach_to_driver()) return cupti::Result::MultipleSubscribersNotSupported;
-  if (kind == cupti::Kind::GraphTrace) state().graph_level.store(true);
   state().kinds.fetch_or(bit(kind));
   return cupti::Result::Success;
 }

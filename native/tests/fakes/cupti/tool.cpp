@@ -4,6 +4,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 namespace bragg::fake {
 namespace {
 
@@ -62,7 +65,7 @@ void kernel_executed(const Execution& execution) {
 }
 
 void executed(const Execution& execution) {
-  if (execution.origin.graph != 0 && state().graph_level.load(std::memory_order_relaxed)) return;
+  if (execution.origin.graph != 0 && state().is_enabled(cupti::Kind::GraphTrace)) return;
   if (execution.operation.type == cuda::GraphNodeType::Kernel)
     kernel_executed(execution);
   else if (execution.operation.type == cuda::GraphNodeType::Memcpy && state().is_enabled(cupti::Kind::Memcpy))
@@ -71,8 +74,24 @@ void executed(const Execution& execution) {
     put(memset_record(execution));
 }
 
+void graph_instantiated(uint32_t graph) {
+  if (!state().is_enabled(cupti::Kind::GraphTrace)) return;
+  const std::lock_guard lock(state().traceable_graphs_mutex);
+  state().traceable_graphs.insert(graph);
+}
+
+// Seen on an H200 with CUPTI 13.0: an executable graph that was made before GraphTrace was enabled crashes.
+void crash_unless_traceable(uint32_t graph) {
+  const std::lock_guard lock(state().traceable_graphs_mutex);
+  if (state().traceable_graphs.contains(graph)) return;
+  std::fputs("fake CUPTI: this graph was instantiated before graph trace was enabled, which crashes CUPTI\n", stderr);
+  std::abort();
+}
+
 void graph_executed(const GraphRun& run) {
-  if (state().is_enabled(cupti::Kind::GraphTrace)) put(graph_trace_record(run));
+  if (!state().is_enabled(cupti::Kind::GraphTrace)) return;
+  crash_unless_traceable(run.graph);
+  put(graph_trace_record(run));
 }
 
 void resource(uint32_t cbid, const cupti::ResourceData& data) {
@@ -84,6 +103,7 @@ constexpr Tool kTool{
     .enter = enter,
     .exit = exit,
     .executed = executed,
+    .graph_instantiated = graph_instantiated,
     .graph_executed = graph_executed,
     .resource = resource,
     .set_knob = [](const char* name, int64_t value) { set_knob(name, value); },

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <set>
 
 #include "cupti/delivery.h"
 #include "cupti/sinks.h"
@@ -18,8 +20,9 @@ struct State {
   Sinks sinks;
   Delivery delivery;
   std::atomic<uint32_t> last_correlation{0};
-  std::atomic<uint64_t> kinds{0};        // bit i: Kind i is enabled
-  std::atomic<bool> graph_level{false};  // for good, once GraphTrace was enabled
+  std::atomic<uint64_t> kinds{0};  // bit i: Kind i is enabled
+  std::mutex traceable_graphs_mutex;
+  std::set<uint32_t> traceable_graphs;  // executable graphs that were made while GraphTrace was enabled
   std::atomic<bool> latency_timestamps{false};
   std::atomic<cupti::ThreadIdType> thread_id_type{cupti::ThreadIdType::Default};
 

@@ -1,4 +1,4 @@
-// Driver callback ids of the calls of the fake driver that are no launch, copy or set.
+// Driver callback ids of the calls of the fake driver that are in no table of the product.
 #pragma once
 
 #include "driver/cupti_cbids.h"
@@ -44,20 +44,21 @@ inline constexpr cupti::DriverCall other_calls[] = {{1, "cuInit"},
                                                     {379, "cuMemHostRegister_v2"},
                                                     {386, "cuDevicePrimaryCtxRetain"},
                                                     {483, "cuStreamGetCtx"},
-                                                    {497, "cuStreamEndCapture"},
                                                     {499, "cuStreamIsCapturing"},
                                                     {501, "cuGraphCreate"},
                                                     {504, "cuGraphAddMemcpyNode"},
                                                     {506, "cuGraphAddMemsetNode"},
                                                     {516, "cuGraphExecDestroy"},
                                                     {517, "cuGraphDestroy"},
+                                                    {523, "cuGraphClone"},
+                                                    {525, "cuGraphAddChildGraphNode"},
                                                     {526, "cuGraphAddEmptyNode"},
-                                                    {539, "cuStreamBeginCapture_v2"},
                                                     {541, "cuThreadExchangeStreamCaptureMode"},
                                                     {544, "cuDevicePrimaryCtxRelease_v2"},
-                                                    {643, "cuGraphInstantiateWithFlags"},
                                                     {689, "cuGraphAddKernelNode_v2"},
-                                                    {695, "cuCtxGetId"}};
+                                                    {695, "cuCtxGetId"},
+                                                    {722, "cuGraphConditionalHandleCreate"},
+                                                    {723, "cuGraphAddNode_v2"}};
 
 // Where a driver call is known from: its callback id and the name CUPTI shows.
 struct CallSite {

@@ -1,76 +1,21 @@
 #include "driver/graphs.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
 #include "driver/owned.h"
 #include "driver/timeline.h"
-#include "driver/value_kernel.h"
 
 namespace bragg::fake {
 namespace {
 
 std::atomic<uint32_t> last_graph_id{0};
 
-void notify(uint32_t cbid, cuda::Context context, cupti::GraphData data) {
-  notify_resource(cbid, context, nullptr, &data);
-}
-
-std::unique_ptr<cuda::GraphHandle> new_graph(cuda::GraphHandle* original) {
-  auto graph = std::make_unique<cuda::GraphHandle>();
-  graph->id = last_graph_id.fetch_add(1) + 1;
-  graph->original = original;
-  return graph;
-}
-
-cuda::GraphNodeHandle& append(cuda::GraphHandle& graph, const Operation& operation, cuda::GraphNodeHandle* original) {
+cuda::GraphNodeHandle& append(cuda::GraphHandle& graph, const Operation& operation) {
   const std::lock_guard lock(graph.mutex);
-  const uint64_t id = uint64_t{graph.id} << 32 | graph.nodes.size();
-  return *graph.nodes.emplace_back(new cuda::GraphNodeHandle{&graph, id, operation, original});
-}
-
-std::unique_ptr<cuda::GraphExecHandle> instantiate(cuda::Context context, cuda::GraphHandle& source) {
-  notify(cupti::resource::kGraphExecCreateStarting, context, {.graph = &source});
-  auto exec = std::make_unique<cuda::GraphExecHandle>();
-  exec->graph = new_graph(&source);
-  exec->source_id = source.id;
-  notify(cupti::resource::kGraphCloned, context, {.graph = exec->graph.get(), .original_graph = &source});
-  for (const auto& node : source.nodes) {
-    cuda::GraphNodeHandle& clone = append(*exec->graph, node->operation, node.get());
-    exec->source_nodes.push_back(node->id);
-    notify(cupti::resource::kGraphNodeCloned, context,
-           {.graph = exec->graph.get(),
-            .original_graph = &source,
-            .node = &clone,
-            .original_node = node.get(),
-            .node_type = clone.operation.type});
-  }
-  notify(cupti::resource::kGraphExecCreated, context, {.graph = &source, .graph_exec = exec.get()});
-  return exec;
-}
-
-// The nodes run back to back, as one piece of the stream's queue, and share the correlation id of the launch.
-cuda::Result launch(ApiCall& call, cuda::GraphExecHandle& exec, cuda::StreamHandle& stream) {
-  const Tool* tool = attached_tool.load(std::memory_order_acquire);
-  const Place place = place_of(stream);
-  const std::lock_guard lock(exec.graph->mutex);
-  std::vector<Span> spans;
-  spans.reserve(exec.graph->nodes.size());
-  {
-    const std::lock_guard queue(stream.mutex);
-    for (const auto& node : exec.graph->nodes) spans.push_back(enqueue(stream, duration_ns(node->operation)));
-  }
-  for (const auto& node : exec.graph->nodes)
-    if (is_value_kernel(node->operation)) read_values(node->operation.reading);
-  if (tool == nullptr || spans.empty()) return cuda::Result::Success;
-  for (size_t i = 0; i < spans.size(); ++i) {
-    const cuda::GraphNodeHandle& node = *exec.graph->nodes[i];
-    if (node.operation.type == cuda::GraphNodeType::Empty) continue;
-    const GraphOrigin origin{exec.graph->id, node.id, exec.source_id, exec.source_nodes[i]};
-    tool->executed({node.operation, call.correlation, place, spans[i], origin});
-  }
-  tool->graph_executed({call.correlation, place, {spans.front().start_ns, spans.back().end_ns}, exec.graph->id});
-  return cuda::Result::Success;
+  const uint64_t id = uint64_t{graph.id} << 32 | graph.next_number++;
+  return *graph.nodes.emplace_back(new cuda::GraphNodeHandle{&graph, id, operation, nullptr});
 }
 
 struct KernelNodeParams {
@@ -109,19 +54,65 @@ struct MemsetNodeParams {
   size_t height;
 };
 
+struct ConditionalNodeParams {
+  uint32_t type;
+  uint32_t reserved[3];
+  uint64_t handle;
+  uint32_t condition;
+  uint32_t size;
+  cuda::Graph* bodies;
+  cuda::Context context;
+};
+
 }  // namespace
 
-cuda::Graph create_graph(cuda::Context context) {
-  const cuda::Graph graph = owned<cuda::GraphHandle>().add(new_graph(nullptr));
-  notify(cupti::resource::kGraphCreated, context, {.graph = graph});
+void notify_graph(uint32_t cbid, cuda::Context context, cupti::GraphData data) {
+  notify_resource(cbid, context, nullptr, &data);
+}
+
+std::unique_ptr<cuda::GraphHandle> new_graph(cuda::Context context) {
+  auto graph = std::make_unique<cuda::GraphHandle>();
+  graph->id = last_graph_id.fetch_add(1) + 1;
+  notify_graph(cupti::resource::kGraphCreated, context, {.graph = graph.get()});
   return graph;
 }
 
-cuda::GraphNodeHandle& add_node(cuda::Context context, cuda::GraphHandle& graph, const Operation& operation) {
-  notify(cupti::resource::kGraphNodeCreateStarting, context, {.graph = &graph, .node_type = operation.type});
-  cuda::GraphNodeHandle& node = append(graph, operation, nullptr);
-  notify(cupti::resource::kGraphNodeCreated, context, {.graph = &graph, .node = &node, .node_type = operation.type});
+cuda::GraphNodeHandle& add_node(cuda::Context context, cuda::GraphHandle& graph, const Operation& operation,
+                                std::unique_ptr<cuda::GraphHandle> child) {
+  cuda::GraphNodeHandle& node = append(graph, operation);
+  node.child = std::move(child);
+  notify_graph(cupti::resource::kGraphNodeCreateStarting, context,
+               {.graph = &graph, .node = &node, .node_type = operation.type});
+  notify_graph(cupti::resource::kGraphNodeCreated, context, {.graph = &graph, .node = &node});  // without the type
   return node;
+}
+
+std::unique_ptr<cuda::GraphHandle> clone_graph(cuda::Context context, cuda::GraphHandle& original,
+                                               const Cloned& cloned) {
+  auto graph = new_graph(context);
+  for (const auto& node : original.nodes) {
+    auto child = node->child != nullptr ? clone_graph(context, *node->child, cloned) : nullptr;
+    cuda::GraphNodeHandle& copy = add_node(context, *graph, node->operation, std::move(child));
+    notify_graph(cupti::resource::kGraphNodeCloned, context,
+                 {.graph = graph.get(), .original_graph = &original, .node = &copy, .original_node = node.get()});
+    cloned(*node, copy);
+  }
+  return graph;
+}
+
+cuda::Graph create_graph(cuda::Context context) { return owned<cuda::GraphHandle>().add(new_graph(context)); }
+
+void announce_destruction(cuda::Context context, cuda::GraphHandle& graph) {
+  notify_graph(cupti::resource::kGraphDestroyStarting, context, {.graph = &graph});
+  for (const auto& node : graph.nodes) {
+    notify_graph(cupti::resource::kGraphNodeDestroyStarting, context, {.graph = &graph, .node = node.get()});
+    if (node->child != nullptr) announce_destruction(context, *node->child);
+  }
+}
+
+cuda::Result destroy_graph(cuda::Context context, cuda::Graph graph) {
+  announce_destruction(context, *graph);
+  return owned<cuda::GraphHandle>().destroy(graph) ? cuda::Result::Success : cuda::Result::InvalidHandle;
 }
 
 FAKE_CUDA(cuGraphCreate)(cuda::Graph* graph, uint32_t) {
@@ -134,9 +125,49 @@ FAKE_CUDA(cuGraphCreate)(cuda::Graph* graph, uint32_t) {
 
 FAKE_CUDA(cuGraphDestroy)(cuda::Graph graph) {
   return driver_call(call_site("cuGraphDestroy"), [&](ApiCall& call) {
+    return graph != nullptr ? destroy_graph(call.context, graph) : cuda::Result::InvalidValue;
+  });
+}
+
+FAKE_CUDA(cuGraphClone)(cuda::Graph* clone, cuda::Graph original) {
+  return driver_call(call_site("cuGraphClone"), [&](ApiCall& call) {
+    if (clone == nullptr || original == nullptr) return cuda::Result::InvalidValue;
+    *clone = owned<cuda::GraphHandle>().add(clone_graph(call.context, *original, [](auto&, auto&) {}));
+    notify_graph(cupti::resource::kGraphCloned, call.context, {.graph = *clone, .original_graph = original});
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuGraphAddChildGraphNode)(cuda::GraphNode* node, cuda::Graph graph, const cuda::GraphNode*, size_t,
+                                    cuda::Graph child) {
+  return driver_call(call_site("cuGraphAddChildGraphNode"), [&](ApiCall& call) {
+    if (graph == nullptr || child == nullptr) return cuda::Result::InvalidValue;
+    auto copy = clone_graph(call.context, *child, [](auto&, auto&) {});
+    *node = &add_node(call.context, *graph, {cuda::GraphNodeType::Graph}, std::move(copy));
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuGraphConditionalHandleCreate)(uint64_t* handle, cuda::Graph graph, cuda::Context, uint32_t, uint32_t) {
+  return driver_call(call_site("cuGraphConditionalHandleCreate"), [&](ApiCall&) {
     if (graph == nullptr) return cuda::Result::InvalidValue;
-    notify(cupti::resource::kGraphDestroyStarting, call.context, {.graph = graph});
-    return owned<cuda::GraphHandle>().destroy(graph) ? cuda::Result::Success : cuda::Result::InvalidHandle;
+    *handle = graph->id;
+    return cuda::Result::Success;
+  });
+}
+
+// Conditional nodes with one body, whose condition holds once.
+FAKE_CUDA(cuGraphAddNode_v2)(cuda::GraphNode* node, cuda::Graph graph, const cuda::GraphNode*, const void*, size_t,
+                             ConditionalNodeParams* params) {
+  return driver_call(call_site("cuGraphAddNode_v2"), [&](ApiCall& call) {
+    if (graph == nullptr || params == nullptr) return cuda::Result::InvalidValue;
+    if (params->type != static_cast<uint32_t>(cuda::GraphNodeType::Conditional)) return cuda::Result::NotSupported;
+    static cuda::Graph bodies[1];  // the program reads it before its next call
+    auto body = new_graph(call.context);
+    bodies[0] = body.get();
+    params->bodies = bodies;
+    *node = &add_node(call.context, *graph, {cuda::GraphNodeType::Conditional}, std::move(body));
+    return cuda::Result::Success;
   });
 }
 
@@ -188,34 +219,6 @@ FAKE_CUDA(cuGraphAddEmptyNode)(cuda::GraphNode* node, cuda::Graph graph, const c
     if (graph == nullptr) return cuda::Result::InvalidValue;
     *node = &add_node(call.context, *graph, Operation{});
     return cuda::Result::Success;
-  });
-}
-
-FAKE_CUDA(cuGraphInstantiateWithFlags)(cuda::GraphExec* exec, cuda::Graph graph, uint64_t) {
-  return driver_call(call_site("cuGraphInstantiateWithFlags"), [&](ApiCall& call) {
-    if (exec == nullptr || graph == nullptr) return cuda::Result::InvalidValue;
-    *exec = owned<cuda::GraphExecHandle>().add(instantiate(call.context, *graph));
-    return cuda::Result::Success;
-  });
-}
-
-FAKE_CUDA(cuGraphExecDestroy)(cuda::GraphExec exec) {
-  return driver_call(call_site("cuGraphExecDestroy"), [&](ApiCall& call) {
-    if (exec == nullptr) return cuda::Result::InvalidValue;
-    notify(cupti::resource::kGraphExecDestroyStarting, call.context, {.graph_exec = exec});
-    return owned<cuda::GraphExecHandle>().destroy(exec) ? cuda::Result::Success : cuda::Result::InvalidHandle;
-  });
-}
-
-FAKE_CUDA(cuGraphLaunch)(cuda::GraphExec exec, cuda::Stream stream) {
-  struct {
-    cuda::GraphExec exec;
-    cuda::Stream stream;
-  } const params{exec, stream};
-  return driver_call(call_site("cuGraphLaunch"), {nullptr, &params}, [&](ApiCall& call) {
-    if (exec == nullptr) return cuda::Result::InvalidValue;
-    if (call.context == nullptr) return cuda::Result::InvalidContext;
-    return launch(call, *exec, resolve(call.context, stream));
   });
 }
 

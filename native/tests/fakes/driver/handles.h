@@ -26,6 +26,7 @@ struct StreamHandle {
   std::mutex mutex;
   uint64_t tail_ns = 0;            // when the work queued so far is complete
   GraphHandle* capture = nullptr;  // not null: work becomes nodes of this graph
+  bool is_capture_invalid = false;
 };
 
 struct ContextHandle {
@@ -44,23 +45,30 @@ struct EventHandle {
 
 struct GraphNodeHandle {
   GraphHandle* graph;
-  uint64_t id;  // id of its graph in the upper half
+  uint64_t id;  // id of its graph in the upper half; changes when the node moves into an executable graph
   fake::Operation operation;
-  GraphNodeHandle* original = nullptr;
+  std::unique_ptr<GraphHandle> child;  // of child graph nodes and conditional nodes
 };
 
 struct GraphHandle {
   uint32_t id;
-  GraphHandle* original = nullptr;
   std::mutex mutex;
+  uint32_t next_number = 0;  // of its next node
   std::vector<std::unique_ptr<GraphNodeHandle>> nodes;
 };
 
-// Runs a copy of the graph it was made from, as the real driver does.
+// Runs a copy of the graph it was made from, as the real driver does; nodes of graphs within are among its own.
 struct GraphExecHandle {
+  struct Node {
+    GraphNodeHandle* node;
+    uint64_t id;      // of records
+    uint64_t source;  // id of the node it was made from
+    bool is_conditional;
+  };
   std::unique_ptr<GraphHandle> graph;
   uint32_t source_id;
-  std::vector<uint64_t> source_nodes;
+  uint32_t internal_id;  // of a second copy, of which nothing but its creation and destruction is seen
+  std::vector<Node> nodes;
 };
 
 }  // namespace bragg::cuda

@@ -21,6 +21,28 @@ void end_capture(cuda::ContextHandle& context, const cuda::GraphHandle* graph) {
   }
 }
 
+// A stream that is captured cannot be waited for: the capture will give no graph.
+bool invalidate_capture(cuda::StreamHandle& stream) {
+  const std::lock_guard lock(stream.mutex);
+  if (stream.capture == nullptr) return false;
+  return stream.is_capture_invalid = true;
+}
+
+// `graph` null: a new one.
+cuda::Result begin_capture(cuda::Context context, cuda::Stream stream, cuda::Graph graph) {
+  if (stream == nullptr) return cuda::Result::StreamCaptureUnsupported;  // the default stream cannot be captured
+  {
+    const std::lock_guard lock(stream->mutex);
+    if (stream->capture != nullptr) return cuda::Result::InvalidValue;
+  }
+  if (graph == nullptr) graph = create_graph(context);
+  const std::lock_guard lock(stream->mutex);
+  stream->capture = graph;
+  stream->is_capture_invalid = false;
+  ++open_captures;
+  return cuda::Result::Success;
+}
+
 }  // namespace
 
 FAKE_CUDA(cuStreamCreate)(cuda::Stream* stream, uint32_t) {
@@ -54,7 +76,9 @@ FAKE_CUDA(cuStreamDestroy_v2)(cuda::Stream stream) {
 FAKE_CUDA(cuStreamSynchronize)(cuda::Stream stream) {
   return driver_call(call_site("cuStreamSynchronize"), [&](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
-    wait_for(resolve(call.context, stream));
+    cuda::StreamHandle& waited_for = resolve(call.context, stream);
+    if (invalidate_capture(waited_for)) return cuda::Result::StreamCaptureUnsupported;
+    wait_for(waited_for);
     return cuda::Result::Success;
   });
 }
@@ -98,31 +122,35 @@ FAKE_CUDA(cuThreadExchangeStreamCaptureMode)(cuda::CaptureMode* mode) {
 FAKE_CUDA_IS(cuThreadExchangeStreamCaptureMode, CuThreadExchangeStreamCaptureMode);
 
 FAKE_CUDA(cuStreamBeginCapture_v2)(cuda::Stream stream, uint32_t) {
-  return driver_call(call_site("cuStreamBeginCapture_v2"), [&](ApiCall& call) {
-    if (stream == nullptr) return cuda::Result::StreamCaptureUnsupported;  // the default stream cannot be captured
-    {
-      const std::lock_guard lock(stream->mutex);
-      if (stream->capture != nullptr) return cuda::Result::InvalidValue;
-    }
-    cuda::GraphHandle* graph = create_graph(call.context);
-    const std::lock_guard lock(stream->mutex);
-    stream->capture = graph;
-    ++open_captures;
-    return cuda::Result::Success;
+  const cupti::CaptureParams params{stream, nullptr};
+  return driver_call(call_site("cuStreamBeginCapture_v2"), {nullptr, &params},
+                     [&](ApiCall& call) { return begin_capture(call.context, stream, nullptr); });
+}
+
+FAKE_CUDA(cuStreamBeginCaptureToGraph)(cuda::Stream stream, cuda::Graph graph, const cuda::GraphNode*, const void*,
+                                       size_t, uint32_t) {
+  const cupti::CaptureParams params{stream, nullptr};
+  return driver_call(call_site("cuStreamBeginCaptureToGraph"), {nullptr, &params}, [&](ApiCall& call) {
+    return graph != nullptr ? begin_capture(call.context, stream, graph) : cuda::Result::InvalidValue;
   });
 }
 
 FAKE_CUDA(cuStreamEndCapture)(cuda::Stream stream, cuda::Graph* graph) {
-  return driver_call(call_site("cuStreamEndCapture"), [&](ApiCall&) {
+  const cupti::CaptureParams params{stream, graph};
+  return driver_call(call_site("cuStreamEndCapture"), {nullptr, &params}, [&](ApiCall& call) {
     if (stream == nullptr || graph == nullptr) return cuda::Result::InvalidValue;
+    bool is_invalid = false;
     {
       const std::lock_guard lock(stream->mutex);
       if (stream->capture == nullptr) return cuda::Result::InvalidValue;
       *graph = stream->capture;
+      is_invalid = stream->is_capture_invalid;
     }
     end_capture(*stream->context, *graph);
     --open_captures;
-    return cuda::Result::Success;
+    if (!is_invalid) return cuda::Result::Success;
+    (void)destroy_graph(call.context, std::exchange(*graph, nullptr));
+    return cuda::Result::StreamCaptureInvalidated;
   });
 }
 

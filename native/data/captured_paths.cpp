@@ -1,0 +1,134 @@
+#include "data/captured_paths.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bragg {
+namespace {
+
+constexpr const char* kCapturedAt = "<captured_at>";
+constexpr const char* kCapturedBefore = "<captured before recording>";
+constexpr const char* kCaptureNotKnown = "<capture not known>";  // updated by a graph of another shape
+
+NodeId state_below(NodeId parent, const char* name) {
+  return CallingContextTree::instance().child(parent, intern_frame(FrameKind::State, name));
+}
+
+// The path of `node` from the root, below `parent`.
+NodeId graft(NodeId parent, NodeId node) {
+  auto& tree = CallingContextTree::instance();
+  if (node == kRootNode) return parent;
+  return tree.child(graft(parent, tree.parent(node)), tree.frame(node));
+}
+
+NodeId common_ancestor(NodeId a, NodeId b) {
+  const auto& tree = CallingContextTree::instance();
+  while (a != b) {  // parents precede children
+    NodeId& deeper = a > b ? a : b;
+    deeper = tree.parent(deeper);
+  }
+  return a;
+}
+
+}  // namespace
+
+NodeId captured_below(NodeId launch, NodeId captured) { return graft(state_below(launch, kCapturedAt), captured); }
+
+CapturedPlace& CapturedPaths::PlaceTable::find(GraphNodeId node) {
+  size_t i = (node + graph_id(node) * 0x9E3779B1u) & (slots_.size() - 1);
+  while (slots_[i].node != 0 && slots_[i].node != node) i = (i + 1) & (slots_.size() - 1);
+  return slots_[i];
+}
+
+CapturedPlace& CapturedPaths::PlaceTable::set(const CapturedPlace& place) {
+  if ((used_ + 1) * 2 > slots_.size()) {
+    const std::vector<CapturedPlace> before = std::exchange(slots_, std::vector<CapturedPlace>(slots_.size() * 2));
+    for (const CapturedPlace& each : before)
+      if (each.node != 0) find(each.node) = each;
+  }
+  CapturedPlace& slot = find(place.node);
+  used_ += slot.node == 0;
+  return slot = place;
+}
+
+CapturedPaths::Replay& CapturedPaths::replay_of(const Launch& launch) {
+  if (last_ != nullptr && key_of(last_->launch) == key_of(launch)) return *last_;
+  auto& replay = replays_[key_of(launch)];
+  if (replay == nullptr)
+    replay = std::make_unique<Replay>(Replay{launch, GraphRegistry::instance().find(launch.graph), {}, {}});
+  last_ = replay.get();
+  return *last_;
+}
+
+void CapturedPaths::note_launch(const Launch& launch) {
+  Replay& replay = replay_of(launch);
+  if (replay.graph == nullptr) return;
+  if (!replay.graph->values.empty()) ++replay.launches[launch.mask];
+  note_place(launched_, replay.graph->exec, launch);
+  for (const uint32_t reading : replay.graph->readings) note_place(readings_, reading, launch);
+}
+
+void CapturedPaths::note_place(Places& places, uint32_t key, const Launch& launch) {
+  const auto [found, is_first] = places.try_emplace(key, launch);
+  if (is_first) return;
+  const ContextNodes common{common_ancestor(found->second.shadow, launch.shadow),
+                            common_ancestor(found->second.python, launch.python)};
+  found->second = launch;
+  found->second.shadow = common.shadow;
+  found->second.python = common.python;
+}
+
+const Launch* CapturedPaths::launch_of(GraphId exec) const {
+  const auto found = launched_.find(exec);
+  return found != launched_.end() ? &found->second : nullptr;
+}
+
+const Launch* CapturedPaths::launch_of_reading(uint32_t capture) const {
+  const auto found = readings_.find(capture);
+  return found != readings_.end() ? &found->second : nullptr;
+}
+
+NodeId CapturedPaths::find_node(const CapturedPlace& place, const Launch& launch, bool python_context) {
+  const NodeId above = python_context ? launch.python : launch.shadow;
+  if (place.captured != nullptr) {
+    const ContextNodes& captured = place.captured->nodes;
+    const NodeId path = captured_below(above, python_context ? captured.python : captured.shadow);
+    return CallingContextTree::instance().child(path, place.frame);
+  }
+  const Replay& replay = replay_of(launch);
+  const bool is_lost = launch.graph != 0 && (replay.graph == nullptr || replay.graph->is_update);
+  return CallingContextTree::instance().child(state_below(above, is_lost ? kCaptureNotKnown : kCapturedBefore),
+                                              place.frame);
+}
+
+std::vector<ReplayedValues> CapturedPaths::take_values() {
+  std::vector<ReplayedValues> taken;
+  for (auto& [key, replay] : replays_) {
+    for (const auto& [mask, count] : replay->launches) {
+      taken.push_back({replay->launch, replay->graph, count});
+      taken.back().launch.mask = mask;
+    }
+    replay->launches.clear();
+  }
+  return taken;
+}
+
+void CapturedPaths::trim(int64_t now_ns) {
+  const std::vector<GraphVersionId> forgotten = GraphRegistry::instance().forget_retired(now_ns);
+  const auto is_forgotten = [&](GraphVersionId graph) { return std::ranges::binary_search(forgotten, graph); };
+  size_t places = 0;
+  for (const auto& [key, replay] : replays_) places += replay->places.size();
+  std::erase_if(replays_, [&](const auto& each) { return places > kMaxPlaces || is_forgotten(each.first.graph); });
+  for (Places* each : {&launched_, &readings_})
+    std::erase_if(*each, [&](const auto& place) { return is_forgotten(place.second.graph); });
+  last_ = nullptr;
+}
+
+void CapturedPaths::clear() {
+  replays_.clear();
+  launched_.clear();
+  readings_.clear();
+  last_ = nullptr;
+}
+
+}  // namespace bragg
