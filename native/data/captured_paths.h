@@ -105,7 +105,7 @@ class CapturedPaths {
   [[nodiscard]] NodeId find_node(const CapturedPlace& place, const Launch& launch, bool python_context);
 
   std::unordered_map<Key, std::unique_ptr<Replay>, KeyHash> replays_;
-  Replay* last_ = nullptr;  // records of one launch come together
+  Replay* last_ = nullptr;                              // records of one launch come together
   using Places = std::unordered_map<uint32_t, Launch>;  // the last launch, at what is common to all of them
   static void note_place(Places& places, uint32_t key, const Launch& launch);
   Places launched_;  // by executable graph

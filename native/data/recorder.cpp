@@ -179,13 +179,28 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
   recording_state.existing.fetch_or(bit);
 }
 
+// With a session that is about to start.
+bool Recorder::all_want_whole_graphs(const Session& next) {
+  const std::lock_guard work(work_mutex_);
+  const bool others_do = std::ranges::all_of(sessions_, [](const auto& each) {
+    return each == nullptr || each->options().backend == BackendChoice::Cpu || each->options().graph_level;
+  });
+  if (next.options().graph_level && !others_do)
+    std::fputs("bragg: CUDA graphs are recorded by their nodes, not as a whole: another session wants the nodes\n",
+               stderr);
+  return next.options().graph_level && others_do;
+}
+
 StartResult Recorder::start(SessionOptions options) {
   return in_free_slot([&](uint32_t slot) -> StartResult {
     const bool wants_cuda = options.backend != BackendChoice::Cpu;
     const std::string candidates = options.cupti_candidates;
     auto session = std::make_unique<Session>(std::move(options), slot, free_line());
     if (const int error = session->open()) return {-1, error, {}};
-    if (wants_cuda) cuda_backend::start(candidates);
+    if (wants_cuda) {
+      cuda_backend::set_graph_level(all_want_whole_graphs(*session));
+      cuda_backend::start(candidates);
+    }
     const SessionMask mask = session->mask();
     {
       const std::lock_guard work(work_mutex_);
