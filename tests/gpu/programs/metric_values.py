@@ -1,4 +1,4 @@
-"""Records metric values that live in GPU memory; prints in ms how long recording took while a kernel ran, and that kernel."""
+"""Records metric values in GPU memory; prints, in ms, how long recording took while a kernel ran, and that kernel."""
 
 import threading
 import time
