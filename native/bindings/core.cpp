@@ -16,6 +16,7 @@
 #include "bindings/metrics_binding.h"
 #include "bindings/python_frames_binding.h"
 #include "bindings/scope_type.h"
+#include "bindings/symbols_binding.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -149,6 +150,7 @@ NB_MODULE(_core, module) {
   if (!add_scope_type(module.ptr()) || !add_launch_hook_type(module.ptr())) throw nb::python_error();
   bind_python_frames(module);
   bind_metrics(module);
+  bind_symbols(module);
   watch_code_objects();
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 

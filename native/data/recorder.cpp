@@ -27,7 +27,9 @@ constexpr long kEndingPollNs = 10'000'000;
 constexpr int kEndingPolls = 300;                // 3 s
 constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in CUPTI's buffers no longer than this
 constexpr int64_t kEndingFlushNs = 20'000'000;   // nor than this while a phase waits for its last ones
+// A phase that ends by itself does within some device flushes.
 constexpr timespec kSlotNap{.tv_sec = 0, .tv_nsec = 500'000};
+constexpr int kSlotNaps = 200;
 constexpr uint8_t kNoLine = kMaxSessions;
 constexpr const char* kCopyNames[] = {"copy",      "copy HtoD", "copy DtoH", "copy HtoA", "copy AtoH", "copy AtoA",
                                       "copy AtoD", "copy DtoA", "copy DtoD", "copy HtoH", "copy PtoP"};
@@ -138,13 +140,17 @@ Session* Recorder::newest_on(uint32_t line) {
 
 template <class Open>
 StartResult Recorder::in_free_slot(Open&& open) {
-  for (;;) {
+  for (int nap = 0;; ++nap) {
     {
       const ControlLock control(control_mutex_);
       if (const uint32_t slot = free_slot(); slot != kNone) return open(slot);
       if (retired_.load() == 0) return {-1, 0, "16 sessions are already open; stop one first"};
+      if (nap == kSlotNaps) {
+        wait_for_devices();
+        const std::lock_guard work(work_mutex_);
+        bring_all();
+      }
     }
-    hurry_.store(true);
     consumer_signal.wake();
     nanosleep(&kSlotNap, nullptr);
   }
@@ -420,9 +426,8 @@ void Recorder::end_drained_phases() {
   step();  // what the flush brought
   add_graph_values();
   for_sessions(retired_.load(), [this](Session& session) {
-    if (session.is_drained(device_flushed_ns_, newest_record_, hurry_.load())) end(session, session.end_meta_json());
+    if (session.is_drained(device_flushed_ns_)) end(session, session.end_meta_json());
   });
-  hurry_.store(false);
 }
 
 void Recorder::drain_rings() {
@@ -545,7 +550,6 @@ void Recorder::take_device_event(const DeviceEvent& event) {
     });
     return;
   }
-  if (is_before(newest_record_, event.correlation)) newest_record_ = event.correlation;
   SessionMask late_lines = launch->mask >> kLineShift;  // whose phase has ended: the records are the newest one's
   for_sessions(launch->mask & recording_state.existing.load() & kSlots, [&](Session& session) {
     if (session.starts_after(event.correlation)) return;  // another phase is in the slot by now

@@ -36,7 +36,7 @@ class Recorder {
 
   [[nodiscard]] StartResult start(SessionOptions options);
   // The session's next phase, in a slot and a capture of its own. The one before ends by itself as soon as the device
-  // records of its launches have come. Waits for the oldest one if 16 have not ended.
+  // records of its launches have come. With 16 slots taken this waits for the device.
   [[nodiscard]] StartResult advance(int slot, const std::string& part_path, const std::string& meta_json,
                                     const std::string& end_meta_json);
   void activate(int slot);
@@ -100,7 +100,6 @@ class Recorder {
   uint32_t next_slot_ = 0;  // slots go round, so that a late event of a stopped session meets no new one
   uint32_t next_line_ = 0;  // likewise
   std::atomic<SessionMask> retired_{0};
-  std::atomic<bool> hurry_{false};  // a new phase waits for a slot
   std::unique_ptr<std::thread> consumer_;
   std::atomic<bool> stopping_{false};
   std::atomic<int> ending_signal_{0};
@@ -108,7 +107,6 @@ class Recorder {
   // Consumer side.
   CorrelationMap launches_;
   CapturedPaths captured_paths_;
-  uint32_t newest_record_ = 0;  // the highest correlation id
   std::vector<Track> tracks_;
   uint32_t range_track_ = kNone;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;

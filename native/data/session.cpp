@@ -19,9 +19,11 @@ constexpr int64_t kQuietNs = 100'000'000;
 // Launches into a stream capture and failed ones never have a record.
 constexpr int64_t kGiveUpNs = 30'000'000'000;
 
-}  // namespace
+bool is_before(uint32_t correlation, uint32_t other) {  // the ids wrap around
+  return static_cast<int32_t>(correlation - other) < 0;
+}
 
-bool is_before(uint32_t correlation, uint32_t other) { return static_cast<int32_t>(correlation - other) < 0; }
+}  // namespace
 
 void DeviceActivity::Device::settle(int64_t before_ns) {
   std::sort(waiting.begin(), waiting.end(),
@@ -103,9 +105,8 @@ void Session::count_kernel(const KernelConfig& config) {
 void Session::note_launch(uint32_t correlation, bool keeps) {
   ++pending_launches_;
   has_open_ended_ |= keeps;
-  for (uint32_t* first : {&first_correlation_, &origin_correlation_})
+  for (uint32_t* first : {&first_correlation_, &origin_->first_correlation})
     if (*first == 0 || is_before(correlation, *first)) *first = correlation;
-  if (last_correlation_ == 0 || is_before(last_correlation_, correlation)) last_correlation_ = correlation;
 }
 
 void Session::note_record(const Launch& launch) {
@@ -115,17 +116,12 @@ void Session::note_record(const Launch& launch) {
 
 bool Session::is_older(const DeviceEvent& event) const {
   if (event.correlation == 0) return false;
-  if (origin_correlation_ == 0) return event.start_ns < origin_ns_;
-  return is_before(event.correlation, origin_correlation_);
+  if (origin_->first_correlation == 0) return event.start_ns < origin_->started_ns;
+  return is_before(event.correlation, origin_->first_correlation);
 }
 
 bool Session::starts_after(uint32_t correlation) const {
   return first_correlation_ == 0 || is_before(correlation, first_correlation_);
-}
-
-void Session::follow(const Session& before) {
-  origin_ns_ = before.origin_ns_;
-  origin_correlation_ = before.origin_correlation_;
 }
 
 void Session::retire(const ThreadTotals& totals, std::string end_meta_json) {
@@ -134,10 +130,9 @@ void Session::retire(const ThreadTotals& totals, std::string end_meta_json) {
   end_meta_json_ = std::move(end_meta_json);
 }
 
-bool Session::is_drained(int64_t flushed_ns, uint32_t newest, bool hurry) const {
+bool Session::is_drained(int64_t flushed_ns) const {
   if (pending_launches_ == 0 && !has_open_ended_) return true;
-  const bool misses_none = pending_launches_ == 0 || (hurry && is_before(last_correlation_, newest));
-  return flushed_ns - last_record_ns_ > (misses_none ? kQuietNs : kGiveUpNs);
+  return flushed_ns - last_record_ns_ > (pending_launches_ == 0 ? kQuietNs : kGiveUpNs);
 }
 
 void Session::write_json(std::string_view json) {

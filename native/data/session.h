@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -103,8 +104,12 @@ class DeviceActivity {
   int64_t last_ns_ = 0;
 };
 
-// Of correlation ids, which wrap around.
-[[nodiscard]] bool is_before(uint32_t correlation, uint32_t other);
+// Where the first phase begins.
+struct Origin {
+  explicit Origin(int64_t ns) : started_ns(ns) {}
+  int64_t started_ns;
+  uint32_t first_correlation = 0;  // 0: no launch yet
+};
 
 // What recording has cost all threads so far, and lost.
 struct ThreadTotals {
@@ -151,15 +156,13 @@ class Session {
   // Whether a known launch belongs to an earlier user of this slot.
   [[nodiscard]] bool starts_after(uint32_t correlation) const;
 
-  // Of the phase before, for the one that follows it.
-  void follow(const Session& before);
+  void follow(const Session& phase_before) { origin_ = phase_before.origin_; }
   // Nothing more is launched in it; what was launched is awaited.
   void retire(const ThreadTotals& totals, std::string end_meta_json);
   [[nodiscard]] bool is_retired() const { return retired_ns_ != 0; }
   [[nodiscard]] const std::string& end_meta_json() const { return end_meta_json_; }  // of a retired one
-  // Whether all of its records have come, given that all that were complete at `flushed_ns` have, the latest of the
-  // launch `newest`. In a hurry, launches without one are given up once later ones have theirs.
-  [[nodiscard]] bool is_drained(int64_t flushed_ns, uint32_t newest, bool hurry) const;
+  // Whether all of its records have come, given that all that were complete at `flushed_ns` have.
+  [[nodiscard]] bool is_drained(int64_t flushed_ns) const;
 
   // Writes what is new. `statistics` is a JSON object that becomes the capture's META.
   void flush(const std::vector<Track>& tracks, const std::string& statistics);
@@ -209,12 +212,10 @@ class Session {
   std::vector<uint32_t> last_row_of_frame_;  // most launches repeat the configuration of the one before
   std::vector<uint32_t> dirty_kernels_;
   int64_t started_ns_ = now_ns();
-  int64_t origin_ns_ = started_ns_;  // of the first phase
-  uint32_t first_correlation_ = 0;   // 0: no launch yet
-  uint32_t last_correlation_ = 0;
-  uint32_t origin_correlation_ = 0;  // the first one in any phase
-  uint64_t pending_launches_ = 0;    // that have no record yet
-  bool has_open_ended_ = false;      // launches of which it is not known how many records they have
+  uint32_t first_correlation_ = 0;                                          // 0: no launch yet
+  std::shared_ptr<Origin> origin_ = std::make_shared<Origin>(started_ns_);  // all phases have one
+  uint64_t pending_launches_ = 0;                                           // that have no record yet
+  bool has_open_ended_ = false;  // launches of which it is not known how many records they have
   int64_t last_record_ns_ = 0;
   int64_t retired_ns_ = 0;
   std::string end_meta_json_ = "{}";

@@ -1,6 +1,8 @@
 """A profiler for GPU programs: where the time goes, along the whole call path.
 
 Importing this package has no effect: every public name is looked up, and its module loaded, at first use.
+
+PYTEST_DONT_REWRITE: pytest warns of a plugin's package that is loaded before it, as `bragg run` does.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def __getattr__(name: str) -> Any:
     if name in _PLACES:
         value = _load(_PLACES[name])
     elif name == "_recorder":
-        value = _load("bragg.record.recorder:Recorder")(_finish)
+        value = _load("bragg.record.recorder:Recorder")(_finish, _read)
     elif name in __all__:
         value = getattr(__getattr__("_recorder"), name)
     else:
@@ -84,8 +86,15 @@ def _finish(capture: Path, output: Path) -> Profile:
     return formats.finish(capture, output)
 
 
+def _read(capture: Path) -> Profile:
+    """Read a capture, likewise."""
+    from bragg import formats
+
+    return formats.load(capture)
+
+
 if TYPE_CHECKING:
-    _recorder = Recorder(_finish)
+    _recorder = Recorder(_finish, _read)
     start = _recorder.start
     stop = _recorder.stop
     activate = _recorder.activate

@@ -157,6 +157,13 @@ def reclaim_device_records() -> None:
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""
 
+def read_cubin(image: bytes) -> dict[str, Any]:
+    """The tables of native/symbols/cubin.h; numbers are the bytes of uint32 columns, 0xFFFFFFFF is unknown.
+
+    Raises:
+        ValueError: It is no cubin, or a damaged one.
+    """
+
 # For tests and benchmarks.
 
 def _walk_available() -> bool:

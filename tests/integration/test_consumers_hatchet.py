@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bragg import formats
+from bragg.model import Metric, MetricKind
 from tests.support.profiles import profile_from_text
 
 pytestmark = [pytest.mark.consumer, pytest.mark.filterwarnings("default")]
@@ -30,6 +33,21 @@ def frame(tmp_path: Path) -> Any:
     # Proton's viewer makes the metrics inclusive that the root names.
     found.update_inclusive_columns()
     return found.dataframe
+
+
+def test_hatchet_adds_up_metrics_of_the_program_that_add_up_and_no_others(tmp_path: Path) -> None:
+    hatchet = pytest.importorskip("hatchet")
+    own = {"flops8": [0, 0, 2e10, 0, 0, 1e10], "lat": [0, 3, 0, 0, 4, 0]}
+    kinds = {"flops8": MetricKind.INCLUSIVE, "lat": MetricKind.EXCLUSIVE}
+    added = {name: Metric(name, "", kinds[name], np.array(values)) for name, values in own.items()}
+    profile = profile_from_text(TEXT)
+    formats.export(replace(profile, metrics={**profile.metrics, **added}), "hatchet", tmp_path / "run.hatchet")
+    found = hatchet.GraphFrame.from_literal([json.loads((tmp_path / "run.hatchet").read_text())[0]])
+    found.update_inclusive_columns()
+    assert ("ROOT", 3e10) in by_name(found.dataframe, "flops8 (inc)")
+    assert ("forward", 2e10) in by_name(found.dataframe, "flops8 (inc)")
+    assert "lat (inc)" not in found.dataframe.columns
+    assert by_name(found.dataframe, "lat") == [("backward", 4), ("forward", 3)]
 
 
 def by_name(frame: Any, column: str) -> list[tuple[str, float]]:

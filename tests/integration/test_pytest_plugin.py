@@ -119,6 +119,16 @@ def test_warnings_as_errors_do_not_reach_tests(run: Run) -> None:
     assert "1 failed, 2 passed" in run(TESTS, "--bragg", "-W", "error").stdout
 
 
+def test_a_package_that_is_loaded_before_pytest_is_no_warning(run: Run) -> None:
+    source = """
+        import bragg
+        import pytest
+        def test_it():
+            pytest.register_assert_rewrite("bragg")  # as pytest does for the packages of all its plugins
+        """
+    assert "1 passed" in run(source, "-W", "error").stdout
+
+
 @pytest.mark.parametrize(
     ("nodeid", "name"),
     [

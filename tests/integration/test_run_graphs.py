@@ -47,7 +47,7 @@ OwnRecordings = Callable[[str], tuple[list[Report], str]]
 
 
 @pytest.fixture
-def record_graphs(record: Record) -> Record:  # noqa: F811
+def record_graphs(record: Record) -> Record:
     """`record`, for programs that capture and replay."""
     return partial(record, start=START + CAPTURE)
 
@@ -354,7 +354,7 @@ def report(path):
         "graphs": profile.meta["cuda"]["graphs"],
     }))
 def record(name, **options):
-    return bragg.start(output=name, context="shadow", backend="cuda", **options)
+    return bragg.start(name, context="shadow", backend="cuda", **options)
 def finish(session):
     session.stop()
     report(session.path)

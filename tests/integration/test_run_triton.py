@@ -124,7 +124,7 @@ def test_functions_of_one_name_are_told_apart(record: Record) -> None:
 
 METADATA = """
 def describe(grid, kernel, arguments):
-    return {"flops16": 2 * arguments["n"], "bytes": 4.0 * arguments["n"], "tiles": 1.5, "note": "no number"}
+    return {"flops16": 2 * arguments["n"], "bytes": 4.0 * arguments["n"], "tiles (t)": 1.5, "note": "no number"}
 
 @triton.jit(launch_metadata=describe)
 def described(source, target, n, BLOCK: tl.constexpr):
@@ -144,6 +144,7 @@ with bragg.scope("forward"):
     found = {name: run.main.total(name) for name in ("flops16", "bytes", "tiles")}
     assert found == {"flops16": 192, "bytes": 384, "tiles": 4.5}
     assert run.main.own("bytes").dtype == "int64"
+    assert run.main.metrics["tiles"].unit == "t"
     assert "note" not in run.main.metrics
 
 
@@ -235,7 +236,7 @@ def test_hooks_of_others_are_called_and_see_the_same_metadata(record: Record) ->
 asked = []
 describe_once = describe
 def other(metadata):
-    asked.append(metadata.get()["tiles"])
+    asked.append(metadata.get()["tiles (t)"])
 hook = triton.knobs.runtime.launch_enter_hook
 if hasattr(hook, "add"):
     hook.add(other)

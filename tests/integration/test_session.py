@@ -43,11 +43,11 @@ def test_block_is_recorded(here: Path) -> None:
             pass
     with bragg.scope("outside"):
         pass
-    assert session.profile is not None
+    assert session.path is not None
     assert not session.active
     assert session.path == here / "block.bragg"
-    assert entered(session.profile, "inside") == entered(bragg.load(session.path), "inside") == 1
-    assert entered(session.profile, "outside") == 0
+    assert entered(session.profile(), "inside") == entered(bragg.load(session.path), "inside") == 1
+    assert entered(session.profile(), "outside") == 0
     assert names(here) == {"block.bragg"}
 
 
@@ -80,7 +80,7 @@ def test_start_and_stop_record_what_is_between(here: Path) -> None:
         pass
     profile = bragg.stop()
     assert entered(profile, "between") == 1
-    assert session.profile is profile
+    assert session.profile() is profile
     assert profile.meta["backend"] == "cpu"
 
 
@@ -103,8 +103,7 @@ def test_sessions_record_side_by_side(here: Path) -> None:
     with bragg.profile("inner", backend="cpu", data="trace") as inner, bragg.scope("both"):
         pass
     profile = bragg.stop(outer)
-    assert inner.profile is not None
-    assert [entered(inner.profile, name) for name in ("first", "both")] == [0, 1]
+    assert [entered(inner.profile(), name) for name in ("first", "both")] == [0, 1]
     assert [entered(profile, name) for name in ("first", "both")] == [1, 1]
     assert names(here) == {"inner.bragg", "outer.bragg"}
 

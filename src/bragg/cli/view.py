@@ -47,6 +47,7 @@ Examples:
     "-e", "--exclude", metavar="REGEX", help="No call paths through names that match; totals shrink with them."
 )
 @click.option("-t", "--threshold", default=0.0, metavar="PERCENT", help="No rows below this share of the total.")
+@click.option("--least", default=0.0, metavar="VALUE", help="No rows below this value of the first metric.")
 @click.option("-d", "--depth", type=click.IntRange(min=0), metavar="N", help="Levels of the tree below the first row.")
 @click.option(
     "-n", "--lines", type=click.IntRange(min=0), metavar="N", help=f"The N hottest rows; 0: all.  [{_DEFAULT_LINES}]"
@@ -172,6 +173,7 @@ def _view_options(choices: Mapping[str, Any], default_lines: int) -> ViewOptions
         include=choices["include"],
         exclude=choices["exclude"],
         threshold=choices["threshold"] / 100,
+        least=choices["least"],
         max_depth=choices["depth"],
         max_lines=lines or None,
         full_names=choices["full_names"],

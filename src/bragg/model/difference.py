@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from bragg.errors import UsageError
@@ -47,8 +45,7 @@ def _like(model: Metric, metric: Metric) -> Metric:
     """The numbers of a metric as values of another one."""
     if metric.unit != model.unit:
         raise UsageError(
-            f"metric {model.name.partition(':')[2]!r} is in {metric.unit or 'no unit'} before, "
-            f"in {model.unit or 'no unit'} after",
+            f"metric {model.name!r} is in {metric.unit or 'no unit'} before, in {model.unit or 'no unit'} after",
             hint="Compare recordings that measure it alike",
         )
     if metric.kind is model.kind:
@@ -58,12 +55,8 @@ def _like(model: Metric, metric: Metric) -> Metric:
 
 
 def _completed(own: dict[str, Metric], other: dict[str, Metric]) -> dict[str, Metric]:
-    """The metrics of one side, under their names, and empty ones for what only the other side has."""
-    found = {}
-    for name in dict.fromkeys([*own, *other]):
-        metric = own.get(name) or _empty(other[name])
-        found[name] = replace(metric, name=name)
-    return found
+    """The metrics of one side, and empty ones for what only the other side has."""
+    return {name: own.get(name) or _empty(other[name]) for name in dict.fromkeys([*own, *other])}
 
 
 def _empty(metric: Metric) -> Metric:

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+from bragg.errors import UsageError
 from bragg.proton.errors import InvalidMetric
 from bragg.proton.metric import is_device_tensor, plain_value
 from bragg.proton.upstream import INTEGER_TYPE
 from bragg.record.core import core
+from bragg.record.metric_values import parse_label, record_metrics
 
-__all__ = ["TEXT_UNIT", "MetricKey", "forget_types", "metric_key", "record", "text_of", "written_name"]
+__all__ = ["TEXT_UNIT", "forget_types", "record", "text_of", "written_name"]
 
-# `lat (us)(exc)`: the unit and the kind may be missing.
-_KEY = re.compile(
-    r"(?P<name>.*?)\s*(?:\((?P<unit>(?!inc\)|exc\)|pty\))[^()]*)\))?\s*(?:\((?P<kind>inc|exc|pty)\))?", re.DOTALL
-)
-_KINDS = {None: "inclusive", "inc": "inclusive", "exc": "exclusive", "pty": "property"}
 # The core holds numbers: a text is the number of a row of `_texts`, in a metric of this unit.
 TEXT_UNIT = "text"
-
-
-@dataclass(frozen=True)
-class MetricKey:
-    """The parts of a metric's name."""
-
-    name: str
-    unit: str
-    kind: str
 
 
 @dataclass(frozen=True)
@@ -78,14 +65,6 @@ def forget_types() -> None:
         _known.clear()
 
 
-def metric_key(key: str) -> MetricKey:
-    """The parts of a metric's name as users write it."""
-    parts = _KEY.fullmatch(key)
-    if parts is None or not parts["name"]:
-        return MetricKey(key, "", "inclusive")
-    return MetricKey(parts["name"], parts["unit"] or "", _KINDS[parts["kind"]])
-
-
 def written_name(name: str) -> str:
     """What users call a metric of the core."""
     return _written_names.get(name, name)
@@ -115,12 +94,10 @@ def _record(key: str, value: Any) -> None:
 
 
 def _record_on_device(key: str, value: Any) -> None:
-    from bragg.record.metric_values import record_metrics
-
     try:
         record_metrics({key: value})
-    except (TypeError, ValueError) as error:
-        raise InvalidMetric(f"metric {key!r}: {error}") from error
+    except UsageError as error:
+        raise InvalidMetric(error.message, hint=error.hint) from error
 
 
 def _is_vector(value: Any) -> bool:
@@ -149,7 +126,7 @@ def _find(key: str, type_name: str) -> _Known:
 
 def _make(key: str, type_name: str) -> int:
     """A metric of the core; it gets a number where an earlier session used its name otherwise."""
-    parts = metric_key(key)
+    parts = parse_label(key)
     unit, kind = (TEXT_UNIT, "property") if type_name == _TEXT else (parts.unit, parts.kind)
     name, number = parts.name, 1
     while True:

@@ -9,17 +9,18 @@ import shutil
 import tempfile
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 from bragg import formats
-from bragg.errors import BackendUnavailable, BraggError, NothingRecorded
+from bragg.errors import BackendUnavailable, BadFile, BraggError, NothingRecorded, RecordingFailed
 from bragg.model import Profile
 from bragg.proton import files, open_scopes
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable, UnknownSession
 from bragg.proton.flags import flags
 from bragg.proton.metric_values import forget_types
 from bragg.proton.placing import place
-from bragg.proton.settings import Settings
+from bragg.proton.settings import Settings, is_disabled
 from bragg.record import Session
 from bragg.record.core import core
 from bragg.record.environment import claim_doors
@@ -44,22 +45,24 @@ class ProtonSession:
         self.number = number
         self.settings = settings
         self._started_ns = time.time_ns()
-        self._pid = os.getpid()
+        self._format = settings.flushed_format
+        self._is_written = False
         self._directory = tempfile.mkdtemp(prefix="bragg-") if settings.is_standard_output else None
-        self._output = f"{self._directory}/stdout" if self._directory else settings.name
-        config = settings.config(self._output)
+        self._stem = f"{self._directory}/stdout" if self._directory else settings.name
+        config = settings.config(self._stem)
         for lost in claim_doors(os.environ, config, core.library_path()):
             warnings.warn(lost, RuntimeWarning, stacklevel=5)
         try:
-            self._session = Session(config, self._write)
+            self._session = Session(config, formats.finish, self._load)
         except BackendUnavailable as error:
             raise ProfilerUnavailable(error.message, tried=error.tried, hint=error.hint) from error
-        self._format = ""
+        if settings.flushed_format:
+            self._session.write_phases(self._write)
 
     @property
     def is_own(self) -> bool:
         """Whether this process started it: a forked child has its parent's sessions in memory."""
-        return self._pid == os.getpid()
+        return self._session.running
 
     def activate(self) -> None:
         """Record again after `deactivate`."""
@@ -71,42 +74,89 @@ class ProtonSession:
         Args:
             flushing: Wait for the GPU first, so that all that was launched is there.
         """
-        self._session.deactivate()
+        self._session.deactivate(flush=flushing)
+
+    def phase_profile(self, phase: int) -> Profile | None:
+        """What was recorded in a phase so far; None: nothing.
+
+        Raises:
+            InvalidArgument: It is a trace.
+            UnknownSession: The phase was cleared, or there was none.
+        """
+        if self.settings.data != "tree":
+            raise InvalidArgument("Only TreeData is supported for getData() for now", hint='start(data="tree")')
+        if phase not in self._session.phases:
+            raise UnknownSession(f"Phase {phase} has no data.", hint=f"Phases with data: {self._session.phases}")
+        return self._read(phase)
+
+    def advance_phase(self) -> int:
+        """Begin the next phase, and say its number."""
+        return self._session.advance_phase()
+
+    def is_phase_complete(self, phase: int) -> bool:
+        """Whether a phase is over and all that was launched in it is recorded."""
+        return phase < self._session.phase and self._session.is_phase_complete(phase)
+
+    def clear(self, phase: int, *, up_to: bool) -> None:
+        """Forget what was recorded in a phase; one that goes on begins anew.
+
+        Args:
+            phase: Its number.
+            up_to: Forget the phases before it, too.
+        """
+        current = self._session.phase
+        if up_to and current > 0:
+            self._session.clear(min(phase, current - 1), up_to=True)
+        elif phase < current:
+            self._session.clear(phase)
+        if phase == current:
+            self._session.restart_phase()
 
     def finalize(self, wished_format: str | None) -> None:
-        """End the session and write its file.
+        """End the session and write its files.
 
         Raises:
             InvalidArgument: The format does not fit; the session goes on.
-            RecordingFailed: The file cannot be written; the capture is kept, and named.
+            RecordingFailed: A file cannot be written; the session goes on, paused.
         """
         self._format = files.choose_format(self.settings.data, wished_format or self.settings.flushed_format)
-        try:
-            self._session.stop()
-        except NothingRecorded:
-            self._write_nothing()
-        else:
-            assert self._session.path is not None
-            self._deliver(self._session.path)
+        if not self.settings.flushed_format:
+            self._session.deactivate(flush=True)
+            for phase in self._session.phases:
+                self._write(phase, self._read(phase))
+            self._is_written = True
+        with suppress(NothingRecorded):
+            self._session.stop(save=False)
         if self._directory:
             shutil.rmtree(self._directory, ignore_errors=True)
 
-    def _write_nothing(self) -> None:
-        path = Path(f"{self._output}.empty")
-        files.write(None, path, self._format)
-        self._deliver(path)
+    def _load(self, capture: Path) -> Profile:
+        """Read a capture, unless its file is written."""
+        if self._is_written:
+            raise NothingRecorded("it was taken out")
+        return formats.load(capture)
 
-    def _deliver(self, path: Path) -> None:
-        """Give a written file its name, or print it."""
-        if self._directory:
-            files.print_file(path)
-        else:
-            place(path, Path(f"{self.settings.name}.{self._format}"), self._started_ns)
+    def _read(self, phase: int) -> Profile | None:
+        try:
+            return self._session.phase_profile(phase)
+        except NothingRecorded:
+            return None
 
-    def _write(self, capture: Path, path: Path) -> Profile:
-        profile = formats.load(capture)
-        files.write(profile, path, self._format)
-        return profile
+    def _write(self, phase: int, profile: Profile | None) -> None:
+        """Write the file of a phase, or print it."""
+        is_part = self.settings.flushed_format or self._session.phase > 0
+        path = Path(f"{self._stem}{f'.part_{phase}' if is_part else ''}.{self._format}")
+        unnamed = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            files.write(profile, unnamed, self._format)
+            if self._directory:
+                files.print_file(unnamed)
+            else:
+                place(unnamed, path, self._started_ns)
+        except (BadFile, OSError) as error:
+            raise RecordingFailed(
+                f"the profile was not written: {error}", hint="What was recorded is kept; finalize again"
+            ) from error
 
 
 _numbers = itertools.count()
@@ -164,40 +214,50 @@ def finalize(number: int | None, wished_format: str | None) -> None:
     Raises:
         InvalidArgument: The format is unknown, or does not fit the session; nothing was ended.
         UnknownSession: There never was such a session.
-        RecordingFailed: A file cannot be written; the capture is kept, and named.
+        RecordingFailed: A file cannot be written; its session goes on, paused.
     """
     chosen = running() if number is None else [] if number in _ended else [find(number)]
-    if not chosen:
+    if not chosen and not is_disabled():
         what = "no session is running" if number is None else f"session {number} was finalized before"
         warnings.warn(f"finalize: {what}; nothing is written", RuntimeWarning, stacklevel=4)
     for session in chosen:
         files.choose_format(session.settings.data, wished_format)
-    for session in chosen:
-        _end(session, wished_format)
+    failures = [error for session in chosen for error in _end(session, wished_format)]
+    if failures:
+        raise failures[0]
 
 
 def _go_on(session: ProtonSession, settings: Settings) -> int:
     if session.settings != settings:
-        note(f"session {session.number} {settings.name!r} goes on with the arguments that it was started with")
+        warnings.warn(
+            f"session {session.number} {settings.name!r} goes on with the arguments that it was started with",
+            RuntimeWarning,
+            stacklevel=5,
+        )
     session.activate()
     return session.number
 
 
-def _end(session: ProtonSession, wished_format: str | None) -> None:
-    if len(running()) == 1:
-        flags.profiling_on = False
+def _end(session: ProtonSession, wished_format: str | None) -> list[BraggError]:
+    """End a session; what could not be written is returned."""
+    is_last = len(running()) == 1
+    if is_last:
         open_scopes.close_all()
-        forget_types()
+    try:
+        session.finalize(wished_format)
+    except BraggError as error:
+        return [error]
     del _sessions[session.number]
     _ended.add(session.number)
-    session.finalize(wished_format)
+    if is_last:
+        flags.profiling_on = False
+        forget_types()
+    return []
 
 
 def _finalize_at_exit() -> None:
     for session in running():
-        try:
-            _end(session, None)
-        except BraggError as error:
+        for error in _end(session, None):
             note(f"{error}. {error.hint}")
 
 

@@ -85,7 +85,7 @@ class Settings:
             data=self.data,
             sample_interval_us=0,
             nvtx=_knob("enable_nvtx", "TRITON_ENABLE_NVTX", default=True),
-            launch_metadata=False,  # the hook of Proton's name decides
+            launch_metadata=False,  # `LaunchHook` asks, for the sessions that want it.
             output=output.replace("%", "%%"),
         )
 

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import struct
 import time
 from pathlib import Path
 
-__all__ = ["await_stragglers", "list_captures", "pid_of"]
+__all__ = ["await_stragglers", "has_ended", "list_captures", "pid_of"]
 
 STRAGGLER_WAIT_S = 2.0  # Workers that outlive the main process mostly notice its end within a second.
 _POLL_S = 0.02
+# The last chunk, END: its magic, type, rows and size, before two checksums.
+_END = struct.pack("<4sHHII", b"CHNK", 9, 0, 0, 0)
+_CHUNK_HEADER_BYTES = 24
+
+
+def has_ended(capture: Path) -> bool:
+    """Whether the recording has stopped and everything of it was written."""
+    with capture.open("rb") as file:
+        if file.seek(0, os.SEEK_END) < _CHUNK_HEADER_BYTES:
+            return False
+        file.seek(-_CHUNK_HEADER_BYTES, os.SEEK_END)
+        return file.read(len(_END)) == _END
 
 
 def pid_of(capture: Path) -> int:

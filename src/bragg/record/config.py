@@ -30,6 +30,9 @@ class RecordConfig:
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
         launch_metadata: Ask the functions that Triton kernels have for the names and numbers of their launches.
+        rotate_s: Time after which a new phase begins, s; each is written to a file of its own, `<name>.part_<number>`,
+            as soon as it is complete. None: one profile of all.
+        rotate_keep: How many of these files are kept, the latest ones; None: all.
         output: Name of the profile. `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles; else the new one is numbered.
         as_proton: Let `import triton.profiler` give `bragg.proton` in the processes of a run.
@@ -46,6 +49,8 @@ class RecordConfig:
     sample_interval_us: int | None = None
     nvtx: bool | None = None
     launch_metadata: bool = True
+    rotate_s: float | None = None
+    rotate_keep: int | None = None
     output: str = "%s.bragg"
     force: bool = False
     as_proton: bool = False
@@ -59,6 +64,10 @@ class RecordConfig:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
         if self.sample_interval_us is not None and self.sample_interval_us < 0:
             raise UsageError(f"the sample interval cannot be negative: {self.sample_interval_us} us")
+        if self.rotate_s is not None and not self.rotate_s > 0:
+            raise UsageError(f"the time of a phase must be positive, not {self.rotate_s} s")
+        if self.rotate_keep is not None and (self.rotate_keep < 1 or self.rotate_s is None):
+            raise UsageError("rotate_keep is a number of files, at least 1, and needs rotate_s")
         check_pattern(self.output)
 
     def variables(self) -> dict[str, str]:

@@ -12,10 +12,21 @@ from pathlib import Path
 from bragg.errors import NothingRecorded, RecordingFailed, UsageError
 from bragg.model import Profile
 
-__all__ = ["Finisher", "Producer", "check_pattern", "claim", "expand", "finish_capture", "make_capture_directory"]
+__all__ = [
+    "Finisher",
+    "Loader",
+    "Producer",
+    "check_pattern",
+    "claim",
+    "expand",
+    "finish_capture",
+    "make_capture_directory",
+]
 
 # Turns a capture into a profile at a path; raises NothingRecorded or BadFile.
 Finisher = Callable[[Path, Path], Profile]
+# Reads a capture, which may still grow; raises NothingRecorded or BadFile.
+Loader = Callable[[Path], Profile]
 
 MINIMUM_FREE_BYTES = 16 << 20  # A tree capture stays below this; a trace says when it fills the disk.
 _TOKENS = "hprs"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 from bragg.errors import BraggError, UsageError
 from bragg.model import Profile
 from bragg.record import autostart, variables
-from bragg.record.config import BackendName, Context, Data, RecordConfig
+from bragg.record.config import BackendName, Context, Data, Graphs, RecordConfig
 from bragg.record.core import core
 from bragg.record.environment import claim_doors
 from bragg.record.notes import note
-from bragg.record.output import Finisher
+from bragg.record.output import Finisher, Loader
 from bragg.record.session import Session
 
 if TYPE_CHECKING:
@@ -34,10 +34,13 @@ class Options(TypedDict, total=False):
     backend: BackendName
     context: Context
     data: Data
+    graphs: Graphs
     flush_interval_ms: int
     sample_interval_us: int | None
     nvtx: bool | None
     launch_metadata: bool
+    rotate_s: float | None
+    rotate_keep: int | None
     force: bool
 
 
@@ -46,10 +49,12 @@ class Recorder:
 
     Args:
         finisher: Turns a capture into a profile.
+        loader: Reads a capture.
     """
 
-    def __init__(self, finisher: Finisher) -> None:
+    def __init__(self, finisher: Finisher, loader: Loader) -> None:
         self._finisher = finisher
+        self._loader = loader
         self._sessions: list[Session] = []
         atexit.register(self._stop_all)
 
@@ -127,7 +132,7 @@ class Recorder:
         late = "torch" in sys.modules and os.environ.get(variables.ITT_COLLECTOR) != core.library_path()
         for lost in claim_doors(os.environ, config, core.library_path()):
             warnings.warn(lost, RuntimeWarning, stacklevel=stacklevel)
-        session = Session(config, self._finisher)
+        session = Session(config, self._finisher, self._loader)
         if late and session.backend == "cpu":
             warnings.warn(
                 "PyTorch was imported before the recording started, so its operators are missing; use `bragg run`",

@@ -56,6 +56,16 @@ class Recording:
         """In a forked child: record into a capture of its own; the inherited one is the parent's."""
         self.session = self._start(part_path)
 
+    def advance(self, part_path: str, phase: int) -> None:
+        """Record the next phase, into a capture of its own; the one before ends when its records have come.
+
+        Raises:
+            OSError: The capture cannot be created.
+            RuntimeError: The core cannot record one more phase.
+        """
+        meta = {**metadata.at_start(self.backend.name, self._settings), "phase": phase}
+        self.session.advance(part_path, meta=json.dumps(meta), end_meta=json.dumps(metadata.at_stop()))
+
     def stop(self) -> None:
         """End the session and complete its capture."""
         try:

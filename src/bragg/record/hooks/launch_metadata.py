@@ -87,12 +87,22 @@ def _metric_value(key: Any, value: Any) -> tuple[int, float] | None:
     """Metric and number of an entry of a launch's metadata; None: it is no number.
 
     Numbers of operations are fractional and bytes whole, whatever the function calculates them with.
+
+    Raises:
+        UsageError: The key says too much.
+        ValueError: The metric has another type, kind or unit.
     """
-    number = value.item() if hasattr(value, "item") else value
-    if not isinstance(key, str) or not isinstance(number, (int, float)):
+    from bragg.record.metric_values import parse_label, record_metrics
+
+    if hasattr(value, "data_ptr") and value.is_cuda:  # Read when the GPU gets there; its scope has it, not the kernel.
+        record_metrics({key: value})
         return None
-    is_float = key.startswith("flops") or (isinstance(number, float) and key != "bytes")
-    return core.metric(key, is_float=is_float), float(number) if is_float else int(number)
+    number = value.item() if hasattr(value, "item") else value
+    if not isinstance(number, (int, float)):
+        return None
+    label = parse_label(key)
+    is_float = label.name.startswith("flops") or (isinstance(number, float) and label.name != "bytes")
+    return core.metric(label.name, label.kind, label.unit, is_float), float(number) if is_float else int(number)
 
 
 def _report(function: Any, error: BaseException) -> None:

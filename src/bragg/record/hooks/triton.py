@@ -108,8 +108,11 @@ def _loaded_kernels(kernel_class: type) -> list[Any]:
 @guarded
 def _kernel_was_loaded(kernel: Any) -> None:
     function = getattr(kernel.src, "fn", None)
-    chosen_by_user = function is not None and kernel.name != function.__name__  # @triton.jit(repr=...)
-    if isinstance(kernel.function, int) and not chosen_by_user:
+    if not isinstance(kernel.function, int):
+        return
+    if function is not None and kernel.name != function.__name__:  # chosen by the program: @triton.jit(repr=...)
+        core.name_kernel(kernel.function, kernel.name, kernel.name)
+    else:
         give_name(kernel, specialization_of(kernel))
 
 

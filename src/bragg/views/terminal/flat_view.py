@@ -85,7 +85,7 @@ def flat_view(profile: Profile, options: ViewOptions, defaults: Sequence[str] = 
     column = choice.sort_column(table)
     weight = np.nan_to_num(column.values)
     weight[0] = 0.0
-    heavy = np.flatnonzero((weight > 0) & (weight >= options.threshold * weight.sum()))
+    heavy = np.flatnonzero((weight > 0) & (weight >= max(options.threshold * weight.sum(), options.least)))
     if not len(heavy):
         raise NothingRecorded(f"nothing to show: {choice.sort} is zero everywhere", hint="Choose another with --metric")
     labels = Labels(table.tree.frames, options.full_names, options.code, with_device=False)

@@ -107,7 +107,7 @@ def tree_view(profile: Profile, options: ViewOptions, before: Profile | None = N
         tree,
         weight,
         foldable=_foldable(folded, options),
-        least=options.threshold * float(weight[0]),
+        least=max(options.threshold * float(weight[0]), options.least),
         max_depth=options.max_depth,
         max_lines=options.max_lines,
         order=_by_name(tree, labels) if options.sort == "name" else None,

@@ -20,6 +20,7 @@ class ViewOptions:
         include: Regular expression; only call paths through matches.
         exclude: Regular expression; no call paths through matches.
         threshold: Share of the total, 0 to 1, below which rows are left out.
+        least: Value below which rows are left out, of what decides and in its unit.
         max_depth: Rows below each other; None for all.
         max_lines: Lines with numbers; None for all.
         full_names: Whole kernel names and paths.
@@ -33,6 +34,7 @@ class ViewOptions:
     include: str | None = None
     exclude: str | None = None
     threshold: float = 0.0
+    least: float = 0.0
     max_depth: int | None = None
     max_lines: int | None = None
     full_names: bool = False

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from bragg.views.terminal.labels import Labels
+import pytest
+
+from bragg.views.terminal.labels import CodeFormat, Labels
 from tests.support.profiles import profile_from_text
 
 
@@ -11,6 +13,25 @@ def labels(line: str, *, full: bool = False) -> str:
 
 def test_code_is_named_with_file_and_line() -> None:
     assert labels("/home/me/train.py:12@step") == "step train.py:12"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (CodeFormat.FULL, "/home/me/net/__init__.py:12@step"),
+        (CodeFormat.FILE_FUNCTION_LINE, "__init__.py:12@step"),
+        (CodeFormat.FUNCTION_LINE, "12@step"),
+        (CodeFormat.FILE_FUNCTION, "__init__.py@step"),
+    ],
+)
+def test_code_can_be_one_word(code: CodeFormat, text: str) -> None:
+    frames = profile_from_text("root\n  /home/me/net/__init__.py:12@step\n  a/b:c").tree.frames
+    assert [Labels(frames, code=code).text(frame) for frame in (1, 2)] == [text, "a/b:c"]
+
+
+def test_specialization_and_helper_of_a_kernel_are_no_cpp_names() -> None:
+    assert labels("matmul<BM=128,w8> 1us") == "matmul<BM=128,w8>"
+    assert labels("<metric> 1us") == "<metric>"
 
 
 def test_file_with_a_common_name_keeps_its_directory() -> None:

@@ -18,6 +18,7 @@ from bragg.views.terminal.units import bytes_text, count_text, scale_for, share_
         (12_345_678, "12.3 ms"),
         (987_654_321, "988 ms"),
         (3e12, "3,000 s"),
+        (-1_500, "-1.50 us"),
     ],
 )
 def test_time_has_the_largest_unit_that_fits(time_ns: float, text: str) -> None:

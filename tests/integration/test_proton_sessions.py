@@ -1,0 +1,440 @@
+"""Sessions, scopes, states and metrics of bragg.proton, in this process and without a GPU."""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bragg.proton as proton
+from bragg.formats import msgpack
+from tests.support.proton_runs import CPU, outline, run_program
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty directory, and no session left after the test."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("RANK", "WORLD_SIZE", "INTEL_LIBITTNOTIFY64", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
+        monkeypatch.setenv(name, "")
+    yield tmp_path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        proton.finalize()
+
+
+def start(name: str | None = "x", **options: Any) -> int:
+    session = proton.start(name, backend="cpu", **options)
+    assert session is not None
+    return session
+
+
+def tree(path: str = "x.hatchet") -> list[str]:
+    return outline(json.loads(Path(path).read_text())[0])
+
+
+def test_numbers_of_sessions_are_consecutive_and_each_has_a_file(here: Path) -> None:
+    first = start("a")
+    proton.finalize(first)
+    second, third = start("b"), start("c")
+    proton.finalize()
+    assert (second, third) == (first + 1, first + 2)
+    assert {path.name for path in here.iterdir()} == {"a.hatchet", "b.hatchet", "c.hatchet"}
+
+
+def test_session_without_anything_in_it_has_an_empty_tree() -> None:
+    start()
+    proton.finalize()
+    assert json.loads(Path("x.hatchet").read_text()) == [
+        {"frame": {"name": "ROOT", "type": "function"}, "metrics": {}, "children": []},
+        {},
+    ]
+
+
+def test_metrics_of_scopes_add_up_and_keep_unit_and_kind() -> None:
+    start()
+    for _ in range(2):
+        with proton.scope("step", {"loss": 0.5, "lat (us)(exc)": 3, "tile (pty)": 7, "shape": [1, 2]}):
+            proton.enter_scope("inner", metrics={"bytes": 8.0})
+            proton.exit_scope("inner", metrics={"flops8": 4})
+    proton.finalize()
+    assert tree() == [
+        "ROOT bytes=0 flops8=0 loss=0",
+        "  step lat (us)=6 loss=1.0 shape=[2, 4] tile=7",
+        "    inner bytes=16 flops8=8.0",
+    ]
+
+
+def test_decorated_function_is_a_scope_of_its_own_in_each_thread() -> None:
+    @proton.scope("work", {"calls": 1})
+    def work(depth: int) -> int:
+        return work(depth - 1) if depth else 0
+
+    start()
+    threads = [threading.Thread(target=work, args=(1,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    proton.finalize()
+    assert tree() == ["ROOT calls=0", "  work calls=3", "    work calls=3"]
+
+
+def test_one_scope_object_is_shared_by_threads_and_nests_in_itself() -> None:
+    shared = proton.scope("shared", {"n": 1})
+    start()
+
+    def work() -> None:
+        with shared, shared:
+            pass
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    proton.finalize()
+    assert tree() == ["ROOT n=0", "  shared n=4", "    shared n=4"]
+
+
+def test_state_is_the_innermost_frame_and_a_block_restores_the_one_before() -> None:
+    start()
+    proton.enter_scope("outer")
+    with proton.state("forward"):
+        proton.enter_scope("layer", metrics={"a": 1.0})
+        with proton.metadata_state("kernel"):
+            proton.enter_scope("asked", metrics={"b": 1.0})
+            proton.exit_scope()
+        proton.exit_scope(metrics={"a": 1.0})
+    proton.enter_state("one")
+    proton.enter_state("two")
+    proton.exit_state()
+    proton.exit_scope(metrics={"c": 1.0})
+    proton.finalize()
+    assert tree() == [
+        "ROOT a=0 b=0 c=0",
+        "  outer c=1.0",
+        "    layer",
+        "      forward a=2.0",
+        "      asked",
+        "        __proton_launch_metadata:kernel b=1.0",
+    ]
+
+
+def test_scope_that_is_timed_on_the_cpu_has_a_metric_of_its_own() -> None:
+    start()
+    with proton.cpu_timed_scope("outer"), proton.cpu_timed_scope("inner", {"n": 1}):
+        pass
+    proton.finalize()
+    (outer,) = json.loads(Path("x.hatchet").read_text())[0]["children"]
+    (inner,) = outer["children"]
+    assert outer["metrics"]["cpu_time (ns)"] > inner["metrics"]["cpu_time (ns)"] > 0
+    with pytest.raises(ValueError, match="'cpu_time' is reserved"):
+        proton.cpu_timed_scope("x", {"cpu_time": 1})
+
+
+def test_paused_session_records_nothing() -> None:
+    session = start()
+    proton.deactivate(session)
+    with proton.scope("paused", {"a": 1.0}):
+        pass
+    proton.activate(session)
+    with proton.scope("recorded", {"a": 1.0}):
+        pass
+    proton.finalize()
+    assert tree() == ["ROOT a=0", "  recorded a=1.0"]
+
+
+def test_same_name_goes_on_with_the_same_session() -> None:
+    session = start()
+    proton.deactivate(session)
+    assert start() == session
+    with proton.scope("again"):
+        pass
+    with pytest.warns(RuntimeWarning, match="goes on with the arguments that it was started with"):
+        assert start(context="python") == session
+    proton.finalize()
+    assert tree() == ["ROOT", "  again"]
+
+
+def test_other_mode_on_the_same_profiler_is_refused() -> None:
+    session = start()
+    proton.deactivate(session)
+    with pytest.raises(RuntimeError, match="same profiler but a different mode than existing sessions"):
+        start("y", mode="periodic_flushing")
+
+
+def test_depth_counts_scopes_and_begins_anew_after_the_last_session() -> None:
+    assert proton.context.depth() is None
+    session = start()
+    with proton.scope("a"):
+        assert proton.context.depth(session) == 1
+        with proton.state("s"):
+            assert proton.context.depth(session) == 1
+        proton.finalize()
+        session = start("y")
+        assert proton.context.depth(session) == 0
+        proton.enter_scope("b")
+    assert proton.context.depth(session) == 1
+    proton.finalize()
+    assert tree() == ["ROOT", "  a"]
+    assert tree("y.hatchet") == ["ROOT", "  b"]
+
+
+def test_decorator_pauses_the_session_also_when_the_function_raises() -> None:
+    @proton.profile(name="x", backend="cpu")
+    def work(fail: bool) -> None:
+        with proton.scope("work"):
+            if fail:
+                raise ZeroDivisionError
+
+    work(False)
+    with pytest.raises(ZeroDivisionError):
+        work(True)
+    with proton.scope("outside"):
+        pass
+    proton.finalize()
+    assert tree() == ["ROOT", "  work"]
+
+
+def test_program_without_a_session_pays_nothing_and_gets_no_file(here: Path) -> None:
+    scope = proton.scope("off", {"a": 1})
+    with scope:
+        pass
+    assert scope.id is None
+    assert proton.enter_scope("off") is None
+    assert proton.exit_scope() is None
+    assert not list(here.iterdir())
+
+
+def test_texts_are_properties() -> None:
+    start()
+    with proton.scope("a", {"device (pty)": "H200", "n (exc)": "two"}), proton.scope("b", {"device (pty)": 3}):
+        pass
+    proton.finalize()
+    assert tree() == ["ROOT", "  a device=H200 n=two", "    b device=3"]
+
+
+class TestMisuse:
+    def test_metric_of_another_type_is_an_error_and_its_scope_is_closed(self) -> None:
+        session = start()
+        with proton.scope("a", {"m": 1.0}):
+            pass
+        with pytest.raises(ValueError, match=r"type mismatch for valueId 0 \(m\): current=double, new=u?int64_t"):
+            proton.enter_scope("a", metrics={"m": 1})
+        assert proton.context.depth(session) == 0
+        with proton.scope("a", {"m": 2.0}):
+            pass
+        proton.finalize()
+        assert tree() == ["ROOT m=0", "  a m=3.0"]
+
+    def test_type_of_a_metric_is_that_of_the_session(self) -> None:
+        for name, value in (("x", 1.0), ("y", 1)):
+            start(name)
+            with proton.scope("a", {"typed": value}):
+                pass
+            proton.finalize()
+        assert (tree("x.hatchet")[1], tree("y.hatchet")[1]) == ("  a typed=1.0", "  a typed=1")
+
+    @pytest.mark.parametrize("value", [None, object(), {"a": 1}, b"bytes", [], [None]])
+    def test_value_that_is_no_number_is_an_error(self, value: object) -> None:
+        start()
+        with pytest.raises(TypeError, match="metric 'm' has the value"), proton.scope("a", {"m": value}):
+            pass
+        proton.finalize()
+
+    def test_exit_without_enter_is_an_error(self) -> None:
+        start()
+        with pytest.raises(RuntimeError, match="no scope is open on this thread"):
+            proton.exit_scope()
+        with proton.scope("a"), pytest.raises(RuntimeError, match="scope 'a' is open inside"):
+            proton.exit_scope()
+        proton.finalize()
+        assert tree() == ["ROOT", "  a"]
+
+    def test_wrong_name_is_an_error_and_the_scope_stays_open(self) -> None:
+        start()
+        proton.enter_scope("a")
+        with pytest.raises(ValueError, match="Scope name mismatch: b != a"):
+            proton.exit_scope("b")
+        proton.exit_scope("a")
+        proton.finalize()
+        assert tree() == ["ROOT", "  a"]
+
+    def test_scope_that_was_left_open_ends_with_the_one_around_it(self) -> None:
+        start()
+        with pytest.warns(RuntimeWarning, match="scope 'b' was left open inside 'a'"), proton.scope("a"):
+            proton.enter_scope("b")
+        with proton.scope("c"):
+            pass
+        proton.finalize()
+        assert tree() == ["ROOT", "  a", "    b", "  c"]
+
+    @pytest.mark.parametrize("call", [proton.activate, proton.deactivate, proton.finalize, proton.data.get])
+    def test_unknown_session_is_an_error(self, call: Any) -> None:
+        start()
+        with pytest.raises(IndexError, match="Session has not been initialized: 999"):
+            call(999)
+
+    def test_second_finalize_warns(self) -> None:
+        session = start()
+        proton.finalize(session)
+        with pytest.warns(RuntimeWarning, match=f"session {session} was finalized before"):
+            proton.finalize(session)
+        with pytest.warns(RuntimeWarning, match="no session is running"):
+            proton.finalize()
+
+    @pytest.mark.parametrize(
+        ("wished", "message"), [("pdf", "Unknown output format: pdf"), ("chrome_trace", "not supported")]
+    )
+    def test_format_that_does_not_fit_leaves_the_session_running(self, wished: str, message: str) -> None:
+        start()
+        with pytest.raises(ValueError, match=message):
+            proton.finalize(output_format=wished)
+        with proton.scope("later"):
+            pass
+        proton.finalize()
+        assert tree() == ["ROOT", "  later"]
+
+    def test_missing_directory_is_made(self, here: Path) -> None:
+        start(str(here / "new" / "dir" / "x"))
+        proton.finalize()
+        assert tree("new/dir/x.hatchet") == ["ROOT"]
+
+    def test_file_that_cannot_be_written_leaves_what_was_recorded(self, here: Path) -> None:
+        (here / "x.hatchet").mkdir()
+        start()
+        with proton.scope("kept"):
+            pass
+        with pytest.raises(Exception, match="the profile was not written"):
+            proton.finalize()
+        (here / "x.hatchet").rmdir()
+        proton.finalize()
+        assert tree() == ["ROOT", "  kept"]
+
+    def test_unknown_hook_is_an_error_and_starts_nothing(self, here: Path) -> None:
+        with pytest.raises(ValueError, match="Unsupported hook: 'launch'"):
+            start(hook="launch")
+        assert not proton.flags.flags.profiling_on
+        assert not list(here.iterdir())
+
+
+class TestPhases:
+    def test_each_phase_has_its_data_and_its_file(self, here: Path) -> None:
+        session = start()
+        for phase in range(3):
+            with proton.scope(f"in {phase}", {"n": phase}):
+                pass
+            if phase < 2:
+                assert proton.data.advance_phase(session) == phase + 1
+        assert not proton.data.is_phase_complete(session, 2)
+        proton.deactivate(session, flushing=True)
+        assert proton.data.is_phase_complete(session, 0)
+        assert outline(proton.data.get(session, 1)[0]) == ["ROOT n=0", "  in 1 n=1"]
+        assert msgpack.decode(proton.data.get_msgpack(session, 1)) == proton.data.get(session, 1)
+        proton.data.clear(session, 0)
+        with pytest.raises(IndexError, match=r"Phase 0 has no data\."):
+            proton.data.get(session, 0)
+        proton.finalize()
+        assert {path.name for path in here.iterdir()} == {"x.part_1.hatchet", "x.part_2.hatchet"}
+        assert tree("x.part_2.hatchet") == ["ROOT n=0", "  in 2 n=2"]
+
+    def test_scope_that_is_open_across_phases_is_in_both(self) -> None:
+        session = start()
+        with proton.scope("outer"):
+            with proton.scope("before", {"n": 1}):
+                pass
+            proton.data.advance_phase(session)
+            with proton.scope("after", {"n": 2}):
+                pass
+        proton.finalize()
+        assert tree("x.part_0.hatchet") == ["ROOT n=0", "  outer", "    before n=1"]
+        assert tree("x.part_1.hatchet") == ["ROOT n=0", "  outer", "    after n=2"]
+
+    def test_cleared_phase_that_goes_on_begins_anew(self) -> None:
+        session = start()
+        with proton.scope("forgotten"):
+            pass
+        proton.data.clear(session)
+        assert outline(proton.data.get(session)[0]) == ["ROOT"]
+        with proton.scope("kept"):
+            pass
+        proton.finalize()
+        assert tree() == ["ROOT", "  kept"]
+
+    def test_clearing_up_to_the_current_phase_clears_all(self) -> None:
+        session = start()
+        for name in ("a", "b"):
+            with proton.scope(name):
+                pass
+            phase = proton.data.advance_phase(session)
+        proton.data.clear(session, phase=phase, clear_up_to_phase=True)
+        assert outline(proton.data.get(session, phase)[0]) == ["ROOT"]
+        for gone in (0, 1):
+            with pytest.raises(IndexError, match="has no data"):
+                proton.data.get(session, gone)
+
+    @pytest.mark.parametrize("format_name", ["hatchet", "hatchet_msgpack"])
+    def test_complete_phases_are_written_while_the_program_runs(self, here: Path, format_name: str) -> None:
+        session = start(mode=f"periodic_flushing:format={format_name}")
+        for phase in range(4):
+            with proton.scope(f"in {phase}", {"n": 1}):
+                pass
+            if phase < 3:
+                proton.data.advance_phase(session)
+        proton.finalize(output_format=format_name)
+        assert {path.name for path in here.iterdir()} == {f"x.part_{phase}.{format_name}" for phase in range(4)}
+        content = (here / f"x.part_3.{format_name}").read_bytes()
+        document = json.loads(content) if format_name == "hatchet" else msgpack.decode(content)
+        assert outline(document[0]) == ["ROOT n=0", "  in 3 n=1"]
+
+    def test_trace_has_no_tree_to_get(self) -> None:
+        session = start(data="trace")
+        with pytest.raises(RuntimeError, match="Only TreeData is supported"):
+            proton.data.get(session)
+
+    def test_disabled_session_has_no_data(self) -> None:
+        assert proton.data.get(None) is None
+        assert proton.data.advance_phase(None) is None
+        assert proton.data.is_phase_complete(None) is False
+
+
+def test_result_is_printed_when_the_name_says_so(tmp_path: Path) -> None:
+    program = CPU + "proton.start('-', backend='cpu')\nwith proton.scope('a', {'n': 1}): pass\nproton.finalize()"
+    run = run_program(tmp_path, program)
+    assert outline(json.loads(run.output)[0]) == ["ROOT n=0", "  a n=1"]
+    assert run.files() == set()
+
+
+def test_session_that_is_left_running_is_written_at_exit(tmp_path: Path) -> None:
+    program = CPU + "proton.start('x', backend='cpu')\nwith proton.scope('a'): raise SystemExit(3)"
+    run = run_program(tmp_path, program)
+    assert (run.exit_code, run.errors, outline(run.tree())) == (3, "", ["ROOT", "  a"])
+
+
+def test_forked_child_leaves_the_session_to_its_parent(tmp_path: Path) -> None:
+    program = """
+        import bragg.proton as proton, os, sys, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # Of a fork beside threads.
+        proton.start("x", backend="cpu")
+        child = os.fork()
+        with proton.scope("parent" if child else "child"): pass
+        if not child: sys.exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        proton.finalize()
+    """
+    run = run_program(tmp_path, program)
+    assert (run.exit_code, run.errors, outline(run.tree())) == (0, "", ["ROOT", "  parent"])
+
+
+def test_start_needs_no_gpu_and_no_framework(tmp_path: Path) -> None:
+    program = (
+        CPU + "import sys\nproton.start('x')\nproton.finalize()\nassert not {'torch', 'triton'} & set(sys.modules)"
+    )
+    run = run_program(tmp_path, program)
+    assert (run.exit_code, run.errors, run.files()) == (0, "", {"x.hatchet"})

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
+from bragg.proton.settings import Settings, is_disabled
+
+
+def settings(**changed: str) -> Settings:
+    return Settings.of(**{"name": "x", "context": "shadow", "data": "tree", "profiler": "cpu", "mode": "", **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"context": "c++"}, r"Unknown context source: c\+\+"),
+        ({"data": "both"}, "Unknown data: both"),
+        ({"profiler": "vtune"}, "Unknown profiler: vtune"),
+        ({"mode": "fast"}, "unsupported mode: fast"),
+        ({"mode": "periodic_flushing:format=pdf"}, "unknown option: format=pdf"),
+        ({"mode": "periodic_flushing:every=1"}, "unknown option: every=1"),
+    ],
+)
+@pytest.mark.parametrize("error", [ValueError, RuntimeError])
+def test_unknown_argument_is_an_error_of_each_version_of_proton(
+    changed: dict[str, str], message: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=message) as raised:
+        settings(**changed)
+    assert isinstance(raised.value, InvalidArgument)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"profiler": "instrumentation"}, "'instrumentation': measurements inside kernels are not there yet"),
+        ({"profiler": "roctracer"}, "'roctracer': AMD GPUs are not recorded yet"),
+        ({"mode": "pcsampling:interval=9"}, "'pcsampling': samples of instructions are not there yet"),
+    ],
+)
+def test_what_is_not_there_is_refused_in_one_line(changed: dict[str, str], message: str) -> None:
+    with pytest.raises(ProfilerUnavailable, match=message) as raised:
+        settings(**changed)
+    assert isinstance(raised.value, RuntimeError)
+    assert "\n" not in str(raised.value)
+
+
+def test_context_is_chosen_without_regard_to_case() -> None:
+    assert settings(context="Python").context == "python"
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("", ""), ("periodic_flushing", "hatchet")])
+def test_mode_says_how_phases_are_written(mode: str, expected: str) -> None:
+    assert settings(mode=mode).flushed_format == expected
+
+
+def test_percent_sign_of_a_name_is_no_token() -> None:
+    assert settings(name="50%s").config("50%s").output == "50%%s"
+
+
+def test_host_is_not_sampled_and_launches_are_asked_by_their_hook_alone() -> None:
+    config = settings().config("x")
+    assert (config.sample_interval_us, config.launch_metadata) == (0, False)
+
+
+def test_knob_of_triton_goes_before_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_PROTON_DISABLE", "1")
+    assert is_disabled()
+    monkeypatch.setitem(sys.modules, "triton.knobs", SimpleNamespace(proton=SimpleNamespace(disable=False)))
+    assert not is_disabled()
+
+
+def test_triton_without_the_knob_leaves_it_to_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_ENABLE_NVTX", "0")
+    monkeypatch.setitem(sys.modules, "triton.knobs", SimpleNamespace(proton=SimpleNamespace()))
+    assert settings().config("x").nvtx is False

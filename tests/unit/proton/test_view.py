@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile
+from bragg.proton.view import proton_tree, proton_view
+
+NODES = [  # parent, kind, name, device
+    (-1, FrameKind.ROOT, "root", -1),
+    (0, FrameKind.SCOPE, "step", -1),
+    (1, FrameKind.OPERATOR, "aten::mm", -1),
+    (2, FrameKind.KERNEL, "mm<BM=64 w4>", 0),
+    (2, FrameKind.KERNEL, "mm<BM=128 w8>", 0),
+    (2, FrameKind.KERNEL, "void at::k<float>(int)", 0),
+    (1, FrameKind.MEMORY, "copy HtoD", 0),
+    (1, FrameKind.STATE, "<captured before recording>", -1),
+    (7, FrameKind.KERNEL, "late", 1),
+]
+
+
+def profile() -> Profile:
+    parents, kinds, names, devices = zip(*NODES, strict=True)
+    count = len(NODES)
+    frames = FrameTable(np.array(kinds), list(names), [""] * count, np.zeros(count), np.array(devices))
+    tree = CallTree(np.array(parents), np.arange(count), frames)
+    own = {
+        "gpu_time": [0, 0, 0, 10, 20, 5, 7, 0, 3],
+        "gpu_count": [0, 0, 0, 1, 2, 1, 1, 0, 1],
+        "host_count": [0, 1, *[0] * 7],
+    }
+    metrics = {name: Metric(name, "", MetricKind.INCLUSIVE, np.array(values)) for name, values in own.items()}
+    devices_known = [{"arch": "90", "num_sms": 132, "clock_khz": 1, "memory_clock_khz": 2, "bus_width_bits": 3}]
+    return Profile({"devices": devices_known}, tree, metrics)
+
+
+def paths(viewed: Profile) -> dict[str, int]:
+    tree, time_ns = viewed.tree, viewed.own("gpu_time () ") if "gpu_time () " in viewed.metrics else None
+    assert time_ns is None
+    metric = next(metric for metric in viewed.metrics.values() if metric.name == "gpu_time")
+    return {
+        "/".join(tree.label(step) for step in tree.path(node)[1:]): int(metric.own[node])
+        for node in range(1, len(tree))
+    }
+
+
+def test_view_has_only_what_proton_records() -> None:
+    assert paths(proton_view(profile())) == {
+        "step": 0,
+        "step/mm": 30,
+        "step/void at::k<float>(int)": 5,
+        "step/late": 3,
+    }
+
+
+def test_tree_has_proton_s_metrics_and_none_of_ours() -> None:
+    root, devices = proton_tree(profile())
+    (step,) = root["children"]
+    assert root["metrics"] == {"time (ns)": 0, "count": 0}
+    assert step["metrics"] == {}
+    assert step["children"][0] == {
+        "frame": {"name": "mm", "type": "function"},
+        "metrics": {"time (ns)": 30, "count": 3, "device_id": "0", "device_type": "CUDA"},
+        "children": [],
+    }
+    assert devices == {
+        "CUDA": {"0": {"arch": "90", "bus_width": 3, "clock_rate": 1, "memory_clock_rate": 2, "num_sms": 132}}
+    }
+
+
+def test_metric_of_the_program_called_count_is_added_to_that_of_kernels() -> None:
+    recorded = profile()
+    count = Metric("count", "", MetricKind.INCLUSIVE, np.array([0, 4, *[0] * 7]))
+    root, _ = proton_tree(replace(recorded, metrics={**recorded.metrics, "count": count}))
+    step = root["children"][0]
+    assert step["metrics"] == {"count": 4}
+    assert step["children"][0]["metrics"]["count"] == 3
+
+
+def test_nothing_recorded_is_an_empty_tree() -> None:
+    assert proton_tree(None) == [{"frame": {"name": "ROOT", "type": "function"}, "metrics": {}, "children": []}, {}]
