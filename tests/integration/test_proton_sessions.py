@@ -13,7 +13,7 @@ import pytest
 
 import bragg.proton as proton
 from bragg.formats import msgpack
-from tests.support.proton_runs import CPU, outline, run_program
+from tests.support.proton_runs import CPU, METADATA_STATE, outline, run_program
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +122,7 @@ def test_state_is_the_innermost_frame_and_a_block_restores_the_one_before() -> N
         "    layer",
         "      forward a=2.0",
         "      asked",
-        "        __proton_launch_metadata:kernel b=1.0",
+        f"        {METADATA_STATE.format('kernel')} b=1.0",
     ]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from bragg.proton.upstream import ONE_METADATA_STATE
 from tests.support import fake_cuda
 
 SUPPORT = Path(fake_cuda.__file__).parent
@@ -20,6 +21,7 @@ import bragg.proton as proton
 from fake_cuda import FakeCuda
 gpu = FakeCuda()
 """
+METADATA_STATE = "__proton_launch_metadata" if ONE_METADATA_STATE else "__proton_launch_metadata:{}"
 CPU = "import bragg.proton as proton\n"
 
 
