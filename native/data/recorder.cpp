@@ -450,7 +450,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         launch.mask |= session.mask();
       });
       launch.graph = static_cast<GraphVersionId>(event.end_ns);
-      launches_.insert(event.correlation, launch);
+      if (event.correlation != 0) launches_.insert(event.correlation, launch);
       if (launch.graph != 0) captured_paths_.note_launch(launch);
       return;
     }
@@ -511,12 +511,17 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
 
 void Recorder::take_arrived_value(const ArrivedValue& value) {
   const ValueTarget& target = value.target;
-  const Launch* launch = target.capture != 0 ? captured_paths_.launch_of_reading(target.capture) : nullptr;
-  for_sessions(target.mask, [&](Session& session) {
-    session.counters.unordered_values += value.is_unordered ? value.count : 0;
-    const NodeId here = session.node_of(target);
-    const NodeId node = launch != nullptr ? captured_below(session.node_of(*launch), here) : here;
-    session.add_value({node, target.metric, value.index, target.length}, value.bits, value.count);
+  const auto add = [&](Session& session, NodeId node, uint64_t bits, uint64_t count) {
+    session.counters.unordered_values += value.is_unordered ? count : 0;
+    session.add_value({node, target.metric, value.index, target.length}, bits, count);
+  };
+  if (target.capture == 0)
+    return for_sessions(target.mask,
+                        [&](Session& session) { add(session, session.node_of(target), value.bits, value.count); });
+  captured_paths_.take_reading(value, [&](const Launch& launch, uint64_t bits, uint64_t count) {
+    for_sessions(launch.mask & kSlots, [&](Session& session) {
+      add(session, captured_below(session.node_of(launch), session.node_of(target)), bits, count);
+    });
   });
 }
 
