@@ -72,6 +72,7 @@ void start_injected_session(const char* directory) {
   options.cupti_candidates = environment("BRAGG_CUPTI_PATHS", "");
   options.backend = BRAGG_CUDA;
   options.trace = std::strcmp(environment("BRAGG_DATA", "tree"), "trace") == 0;
+  options.graph_level = std::strcmp(environment("BRAGG_GRAPHS", "node"), "graph") == 0;
   options.flush_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_FLUSH_MS", "1000")));
   int os_error = 0;
   char reason[512] = "";
@@ -97,6 +98,7 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .backend = static_cast<bragg::BackendChoice>(options->backend),
       .python_context = options->python_context != 0,
       .trace = options->trace != 0,
+      .graph_level = options->graph_level != 0,
       .flush_interval_ms = options->flush_interval_ms,
   });
   *os_error = result.os_error;

@@ -18,6 +18,7 @@ struct bragg_session_options {
   int backend;                   // enum bragg_backend
   int python_context;
   int trace;
+  int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
   uint32_t flush_interval_ms;
 };
 
@@ -74,8 +75,8 @@ enum bragg_dtype {
 };
 
 // Numbers in GPU memory, at this thread's context: read by a kernel that is put on `stream` (a CUstream). It waits for
-// nothing, and the memory may be freed in the order of the stream. `length` as above; `stride` in elements. 0, or -1 and
-// the NUL-terminated `reason`.
+// nothing, and the memory may be freed in the order of the stream. `length` as above; `stride` in elements. 0, or -1
+// and the NUL-terminated `reason`.
 BRAGG_EXPORT int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride,
                                         void* stream, char* reason, uint32_t reason_size);
 

@@ -7,10 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <ranges>
 
 #include "backends/activity_walker.h"
 #include "backends/buffer_dump.h"
 #include "backends/buffer_pool.h"
+#include "backends/device_values.h"
 #include "backends/graph_callbacks.h"
 #include "backends/graph_registry.h"
 #include "context/clock.h"
@@ -55,6 +57,9 @@ struct Backend {
   BufferPool buffers;
   std::atomic<uint64_t> dropped_records{0};
   std::atomic<uint64_t> unread_bytes{0};
+  std::atomic<bool> wants_whole_graphs{false};
+  std::atomic<bool> traces_graphs{false};    // whole graphs are recorded at this moment
+  std::atomic<bool> needs_nodes{false};      // they cannot be any more, until detachment
   std::atomic<uint64_t> foreign_buffers{0};  // another tool's: it lost what was in them, not we
   std::string devices;                       // consumer side
   std::string dump_directory;                // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
@@ -112,10 +117,29 @@ void record_expected_values(ThreadContext& thread, ContextNodes nodes, StringId 
   }
 }
 
-GraphVersionId launched_graph(const cupti::CallbackData& data, uint32_t cbid) noexcept {
-  if (!cupti::is_graph_launch(cbid)) return 0;
+GraphRegistry::Launchable launched_graph(const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  if (!cupti::is_graph_launch(cbid)) return {};
   const auto& params = *static_cast<const cupti::GraphLaunchParams*>(data.function_params);
-  return GraphRegistry::instance().version_of(params.exec);
+  return GraphRegistry::instance().find_exec(params.exec);
+}
+
+void say_that_nodes_are_recorded(const char* reason) noexcept {
+  std::fprintf(stderr, "bragg: CUDA graphs are recorded by their nodes, not as a whole: %s\n", reason);
+}
+
+void record_nodes_from_now_on(Backend& self, const char* reason) noexcept {
+  self.needs_nodes.store(true);
+  if (!self.traces_graphs.exchange(false)) return;
+  (void)self.cupti.disable(cupti::Kind::GraphTrace);
+  say_that_nodes_are_recorded(reason);
+}
+
+// CUPTI 13.0 crashes when a graph is launched that was instantiated before whole graphs were recorded. Switching back
+// in the callback that precedes the launch is in time (H200, also with other threads launching).
+void keep_cupti_from_crashing(const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  Backend& self = backend();
+  if (self.traces_graphs.load() && cupti::is_graph_launch(cbid) && !launched_graph(data, cbid).is_traceable)
+    record_nodes_from_now_on(self, "one was instantiated before recording");
 }
 
 void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
@@ -132,7 +156,7 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
     thread.expected_launch.function = nullptr;
   }
   thread.record({EventKind::Launch, static_cast<uint8_t>(has_one_record(cbid) ? 0 : 1), static_cast<uint16_t>(mask),
-                 data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, launched_graph(data, cbid)});
+                 data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, launched_graph(data, cbid).version});
   if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
     thread.open_launch = {EventKind::LaunchEnd,
                           static_cast<uint8_t>(kCallOf[cbid] - 1),
@@ -153,6 +177,13 @@ void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, Ses
   thread.record({EventKind::OwnLaunch, 0, static_cast<uint16_t>(mask), data.correlation, kRootNode, kRootNode, 0, 0});
 }
 
+// The values that a graph reads will come all the same, and are to be told from those of recorded launches.
+void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  if (!cupti::is_graph_launch(cbid) || !device_values::any_captured()) return;
+  if (const GraphVersionId graph = launched_graph(data, cbid).version; graph != 0)
+    thread.record({EventKind::Launch, 0, 0, 0, kRootNode, kRootNode, 0, graph});
+}
+
 void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
   thread.open_call.correlation = 0;
   for (const CapturedValue& value : thread.open_call.values)  // it was not captured
@@ -167,8 +198,9 @@ void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
 void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   ThreadContext& thread = ThreadContext::current();
   if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
+  keep_cupti_from_crashing(data, cbid);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
-  if (mask == 0) return;
+  if (mask == 0) return note_unrecorded_launch(thread, data, cbid);
   if (thread.launches_own_kernel) return note_own_launch(thread, data, mask);
   thread.measured([&] { note_launch(thread, data, cbid, mask); });
 }
@@ -182,7 +214,8 @@ void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argumen
   }
   if (domain == cupti::Domain::Resource) {
     const auto& data = *static_cast<const cupti::ResourceData*>(argument);
-    on_graph_resource(cupti, cbid, *static_cast<const cupti::GraphData*>(data.descriptor));
+    on_graph_resource(cupti, cbid, *static_cast<const cupti::GraphData*>(data.descriptor),
+                      backend().traces_graphs.load());
   }
 }
 
@@ -260,6 +293,18 @@ void follow_graphs(Backend& self) {
     (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource, cbid);
   for (const uint32_t cbid : cupti::graph_cbids)
     (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
+  for (const uint32_t cbid : std::views::filter(cupti::launch_cbids, cupti::is_graph_launch))
+    (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
+}
+
+void apply_graph_level(Backend& self) {
+  if (self.state.load() != State::Attached) return;
+  if (!self.wants_whole_graphs.load()) return record_nodes_from_now_on(self, "another session wants the nodes");
+  if (self.traces_graphs.load()) return;
+  if (self.needs_nodes.load()) return say_that_nodes_are_recorded("they were before, in this process");
+  if (const auto result = self.cupti.enable(cupti::Kind::GraphTrace); result != cupti::Result::Success)
+    return say_that_nodes_are_recorded(self.cupti.text(result).c_str());
+  self.traces_graphs.store(true);
 }
 
 bool attach(Backend& self) {
@@ -283,13 +328,15 @@ bool attach(Backend& self) {
   if (const char* directory = std::getenv("BRAGG_DUMP_BUFFERS")) self.dump_directory = directory;
   self.reason.clear();
   self.state.store(State::Attached);
+  apply_graph_level(self);
   return true;
 }
 
 void apply_collecting(Backend& self, bool on) {
   if (self.state.load() != State::Attached || self.collecting == on) return;
   for (size_t i = 0; i < kCalls; ++i)  // an older CUPTI does not know the newest calls: nothing to enable then
-    (void)self.cupti.enable_callback(on ? 1 : 0, self.subscriber, cupti::Domain::DriverApi, call_at(i).cbid);
+    if (!cupti::is_graph_launch(call_at(i).cbid))
+      (void)self.cupti.enable_callback(on ? 1 : 0, self.subscriber, cupti::Domain::DriverApi, call_at(i).cbid);
   for (const cupti::Kind kind : kKinds) {
     const auto result = on ? self.cupti.enable(kind) : self.cupti.disable(kind);
     if (on && result != cupti::Result::Success && kind == cupti::Kind::ConcurrentKernel) {
@@ -339,6 +386,13 @@ void set_collecting(bool on) {
   apply_collecting(self, on);
 }
 
+void set_graph_level(bool wanted) {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  self.wants_whole_graphs.store(wanted);
+  apply_graph_level(self);
+}
+
 void reclaim_records() {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
@@ -367,7 +421,9 @@ void detach() {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
   apply_collecting(self, false);
+  if (self.traces_graphs.exchange(false)) (void)self.cupti.disable(cupti::Kind::GraphTrace);
   if (self.state.load() == State::Attached) self.cupti.unsubscribe(self.subscriber);
+  self.needs_nodes.store(false);
   GraphRegistry::instance().clear();
   StreamCaptures::instance().clear();
   self.subscriber = nullptr;
@@ -417,6 +473,7 @@ std::string description_json() {
       .put("unread_bytes", self.unread_bytes.load(std::memory_order_relaxed))
       .put("foreign_buffers", self.foreign_buffers.load(std::memory_order_relaxed))
       .put("buffers", self.buffers.allocated())
+      .put("graphs", self.traces_graphs.load() ? "graph" : "node")
       .text();
 }
 

@@ -28,6 +28,10 @@ void on_cuda_initialized();
 void poll();
 // Records are produced or not; cheap, keeps the subscription.
 void set_collecting(bool on);
+// Before `start`, and again whenever a session starts. Whole graphs are recorded instead of their nodes as long as all
+// want it: once one wanted nodes, or a graph was launched that had been instantiated before, it is nodes until
+// `detach`, which is said on stderr.
+void set_graph_level(bool wanted);
 // Activity buffers belong to whoever registered last. After another user of them in this process (torch.profiler) is
 // done, this makes records come here again.
 void reclaim_records();

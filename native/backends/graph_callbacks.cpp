@@ -79,7 +79,7 @@ void on_node_destroyed(cuda::GraphNode node) {
 
 // Nodes of a graph within have moved into the executable graph by now: all by one distance, those that were destroyed
 // too.
-void on_exec_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
+void on_exec_created(const CuptiLibrary& cupti, const cupti::GraphData& data, bool traces_graphs) {
   std::unordered_map<GraphId, GraphNodeId> distances;
   for (const BuildingCall::Clone& clone : building().clones)
     if (clone.node != nullptr) distances[graph_id(clone.id)] = id_of(cupti, clone.node) - clone.id;
@@ -88,7 +88,7 @@ void on_exec_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
     const auto distance = distances.find(graph_id(clone.id));
     pairs.emplace_back(clone.original, clone.id + (distance != distances.end() ? distance->second : 0));
   }
-  GraphRegistry::instance().instantiated(data.graph_exec, id_of(cupti, data.graph), pairs);
+  GraphRegistry::instance().instantiated(data.graph_exec, id_of(cupti, data.graph), pairs, traces_graphs);
 }
 
 void on_capture_ended(const CuptiLibrary& cupti, const cupti::CaptureParams& params, cuda::Result result) {
@@ -100,7 +100,8 @@ void on_capture_ended(const CuptiLibrary& cupti, const cupti::CaptureParams& par
 
 }  // namespace
 
-void on_graph_resource(const CuptiLibrary& cupti, uint32_t cbid, const cupti::GraphData& data) noexcept {
+void on_graph_resource(const CuptiLibrary& cupti, uint32_t cbid, const cupti::GraphData& data,
+                       bool traces_graphs) noexcept {
   switch (cbid) {
     case resource::kGraphNodeCreated:
       return on_node_created(cupti, data);
@@ -112,7 +113,7 @@ void on_graph_resource(const CuptiLibrary& cupti, uint32_t cbid, const cupti::Gr
       building().updates.emplace_back(id_of(cupti, data.node), id_of(cupti, data.original_node));
       return;
     case resource::kGraphExecCreated:
-      return on_exec_created(cupti, data);
+      return on_exec_created(cupti, data, traces_graphs);
     case resource::kGraphExecDestroyStarting:
       return GraphRegistry::instance().destroyed(data.graph_exec, now_ns());
     case resource::kGraphDestroyStarting:

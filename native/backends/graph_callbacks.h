@@ -20,7 +20,9 @@ inline constexpr uint32_t kGraphResources[] = {
 };
 
 // Threads: the one that is in the driver call. They may allocate: graphs are built rarely.
-void on_graph_resource(const CuptiLibrary& cupti, uint32_t cbid, const cupti::GraphData& data) noexcept;
+// `traces_graphs`: whole graphs are recorded at this moment.
+void on_graph_resource(const CuptiLibrary& cupti, uint32_t cbid, const cupti::GraphData& data,
+                       bool traces_graphs) noexcept;
 // A call of cupti::graph_calls.
 void on_graph_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::CallbackData& data) noexcept;
 

@@ -137,38 +137,39 @@ GraphRegistry::Pairs GraphRegistry::complete(const GraphVersion& before, GraphId
   return pairs;
 }
 
-void GraphRegistry::launch_from_now_on(ExecHandle exec, GraphVersion version) {
+GraphVersionId GraphRegistry::keep(GraphVersion version) {
   versions_.emplace(++last_version_, std::make_shared<const GraphVersion>(std::move(version)));
-  execs_[exec] = last_version_;
+  return last_version_;
 }
 
-void GraphRegistry::instantiated(ExecHandle exec, GraphId graph, const Pairs& pairs) {
+void GraphRegistry::instantiated(ExecHandle exec, GraphId graph, const Pairs& pairs, bool is_traceable) {
   const std::lock_guard lock(mutex_);
-  launch_from_now_on(exec, version_from(graph, pairs));
+  execs_[exec] = {keep(version_from(graph, pairs)), is_traceable};
 }
 
 void GraphRegistry::updated(ExecHandle exec, GraphId graph, const Pairs& pairs, int64_t now_ns) {
   const std::lock_guard lock(mutex_);
-  const auto current = execs_.find(exec);
-  if (current == execs_.end()) return;  // not known before, and not after
-  GraphVersion version = version_from(graph, complete(*versions_.at(current->second), graph, pairs));
+  const auto found = execs_.find(exec);
+  if (found == execs_.end()) return;  // not known before, and not after
+  GraphVersionId& current = found->second.version;
+  GraphVersion version = version_from(graph, complete(*versions_.at(current), graph, pairs));
   version.is_update = true;
-  retire(current->second, now_ns);
-  launch_from_now_on(exec, std::move(version));
+  retire(current, now_ns);
+  current = keep(std::move(version));
 }
 
 void GraphRegistry::destroyed(ExecHandle exec, int64_t now_ns) {
   const std::lock_guard lock(mutex_);
   const auto found = execs_.find(exec);
   if (found == execs_.end()) return;
-  retire(found->second, now_ns);
+  retire(found->second.version, now_ns);
   execs_.erase(found);
 }
 
-GraphVersionId GraphRegistry::version_of(ExecHandle exec) {
+GraphRegistry::Launchable GraphRegistry::find_exec(ExecHandle exec) {
   const std::lock_guard lock(mutex_);
   const auto found = execs_.find(exec);
-  return found != execs_.end() ? found->second : 0;
+  return found != execs_.end() ? found->second : Launchable{};
 }
 
 void GraphRegistry::retire(GraphVersionId version, int64_t now_ns) {

@@ -72,11 +72,16 @@ class GraphRegistry {
 
   // Executable graphs. `pairs`: nodes of `graph` or of graphs within, and the nodes that run in their place.
   using Pairs = std::vector<std::pair<GraphNodeId, GraphNodeId>>;
-  void instantiated(ExecHandle exec, GraphId graph, const Pairs& pairs);
+  // `is_traceable`: it was made while whole graphs were recorded.
+  void instantiated(ExecHandle exec, GraphId graph, const Pairs& pairs, bool is_traceable);
   // A node that no pair tells of is like the one of the same number, if the graphs are alike; else it is not known.
   void updated(ExecHandle exec, GraphId graph, const Pairs& pairs, int64_t now_ns);
   void destroyed(ExecHandle exec, int64_t now_ns);
-  [[nodiscard]] GraphVersionId version_of(ExecHandle exec);  // 0: instantiated before anything recorded
+  struct Launchable {
+    GraphVersionId version = 0;  // 0: instantiated before anything recorded
+    bool is_traceable = false;
+  };
+  [[nodiscard]] Launchable find_exec(ExecHandle exec);
 
   // Consumer.
   [[nodiscard]] std::shared_ptr<const GraphVersion> find(GraphVersionId version);
@@ -102,13 +107,13 @@ class GraphRegistry {
   [[nodiscard]] CapturedNode node_of(GraphNodeId id) const;
   [[nodiscard]] GraphVersion version_from(GraphId graph, const Pairs& pairs) const;
   [[nodiscard]] Pairs complete(const GraphVersion& before, GraphId graph, const Pairs& told) const;
-  void launch_from_now_on(ExecHandle exec, GraphVersion version);
+  [[nodiscard]] GraphVersionId keep(GraphVersion version);
   void retire(GraphVersionId version, int64_t now_ns);
 
   std::mutex mutex_;
   std::map<GraphId, Graph> graphs_;  // oldest first
   size_t graph_nodes_ = 0;
-  std::unordered_map<ExecHandle, GraphVersionId> execs_;
+  std::unordered_map<ExecHandle, Launchable> execs_;
   std::unordered_map<GraphVersionId, std::shared_ptr<const GraphVersion>> versions_;
   GraphVersionId last_version_ = 0;
   std::deque<Retired> retired_;  // in the order they were

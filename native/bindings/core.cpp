@@ -61,7 +61,7 @@ std::string read_text(Write&& write) {
 class Session {
  public:
   Session(const std::string& part_path, const std::string& backend, const std::string& context, const std::string& data,
-          uint32_t flush_interval_ms, uint32_t sample_interval_us, const std::string& meta,
+          const std::string& graphs, uint32_t flush_interval_ms, uint32_t sample_interval_us, const std::string& meta,
           const std::vector<std::string>& cupti_candidates)
       : samples_(sample_interval_us > 0 && context == "python") {
     const std::string candidates = join(cupti_candidates);
@@ -72,6 +72,7 @@ class Session {
     options.backend = choice(backend, {"auto", "cuda", "cpu"}, "backend");
     options.python_context = choice(context, {"shadow", "python"}, "context");
     options.trace = choice(data, {"tree", "trace"}, "data");
+    options.graph_level = choice(graphs, {"node", "graph"}, "level of graphs");
     options.flush_interval_ms = flush_interval_ms;
     int os_error = 0;
     char reason[512] = "";
@@ -154,10 +155,11 @@ NB_MODULE(_core, module) {
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, uint32_t, uint32_t,
-                    const std::string&, const std::vector<std::string>&>(),
-           "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "flush_interval_ms"_a = 1000,
-           "sample_interval_us"_a = 0, "meta"_a = "{}", "cupti_candidates"_a = std::vector<std::string>{})
+      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, const std::string&,
+                    uint32_t, uint32_t, const std::string&, const std::vector<std::string>&>(),
+           "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node",
+           "flush_interval_ms"_a = 1000, "sample_interval_us"_a = 0, "meta"_a = "{}",
+           "cupti_candidates"_a = std::vector<std::string>{})
       .def("activate", &Session::activate)
       .def("deactivate", &Session::deactivate, "flush"_a = true)
       .def("flush", &Session::flush)

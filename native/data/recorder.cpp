@@ -185,13 +185,28 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
   recording_state.existing.fetch_or(bit);
 }
 
+// With a session that is about to start.
+bool Recorder::all_want_whole_graphs(const Session& next) {
+  const std::lock_guard work(work_mutex_);
+  const bool others_do = std::ranges::all_of(sessions_, [](const auto& each) {
+    return each == nullptr || each->options().backend == BackendChoice::Cpu || each->options().graph_level;
+  });
+  if (next.options().graph_level && !others_do)
+    std::fputs("bragg: CUDA graphs are recorded by their nodes, not as a whole: another session wants the nodes\n",
+               stderr);
+  return next.options().graph_level && others_do;
+}
+
 StartResult Recorder::start(SessionOptions options) {
   return in_free_slot([&](uint32_t slot) -> StartResult {
     const bool wants_cuda = options.backend != BackendChoice::Cpu;
     const std::string candidates = options.cupti_candidates;
     auto session = std::make_unique<Session>(std::move(options), slot, free_line());
     if (const int error = session->open()) return {-1, error, {}};
-    if (wants_cuda) cuda_backend::start(candidates);
+    if (wants_cuda) {
+      cuda_backend::set_graph_level(all_want_whole_graphs(*session));
+      cuda_backend::start(candidates);
+    }
     const SessionMask mask = session->mask();
     {
       const std::lock_guard work(work_mutex_);
@@ -435,7 +450,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         launch.mask |= session.mask();
       });
       launch.graph = static_cast<GraphVersionId>(event.end_ns);
-      launches_.insert(event.correlation, launch);
+      if (event.correlation != 0) launches_.insert(event.correlation, launch);
       if (launch.graph != 0) captured_paths_.note_launch(launch);
       return;
     }
@@ -496,12 +511,17 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
 
 void Recorder::take_arrived_value(const ArrivedValue& value) {
   const ValueTarget& target = value.target;
-  const Launch* launch = target.capture != 0 ? captured_paths_.launch_of_reading(target.capture) : nullptr;
-  for_sessions(target.mask, [&](Session& session) {
-    session.counters.unordered_values += value.is_unordered ? value.count : 0;
-    const NodeId here = session.node_of(target);
-    const NodeId node = launch != nullptr ? captured_below(session.node_of(*launch), here) : here;
-    session.add_value({node, target.metric, value.index, target.length}, value.bits, value.count);
+  const auto add = [&](Session& session, NodeId node, uint64_t bits, uint64_t count) {
+    session.counters.unordered_values += value.is_unordered ? count : 0;
+    session.add_value({node, target.metric, value.index, target.length}, bits, count);
+  };
+  if (target.capture == 0)
+    return for_sessions(target.mask,
+                        [&](Session& session) { add(session, session.node_of(target), value.bits, value.count); });
+  captured_paths_.take_reading(value, [&](const Launch& launch, uint64_t bits, uint64_t count) {
+    for_sessions(launch.mask & kSlots, [&](Session& session) {
+      add(session, captured_below(session.node_of(launch), session.node_of(target)), bits, count);
+    });
   });
 }
 

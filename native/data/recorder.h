@@ -76,6 +76,7 @@ class Recorder {
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
   void flush_due_sessions();
   void update_collecting();
+  [[nodiscard]] bool all_want_whole_graphs(const Session& next);
   void finish_consumer();
   // Calls open(slot) under the control lock, when a slot is free.
   template <class Open>

@@ -30,6 +30,7 @@ struct SessionOptions {
   BackendChoice backend = BackendChoice::Auto;
   bool python_context = false;
   bool trace = false;
+  bool graph_level = false;  // one record for each launch of a CUDA graph, instead of its nodes'
   uint32_t flush_interval_ms = 1000;
 };
 

@@ -18,8 +18,8 @@
 
 namespace {
 
-using bragg::test::Recording;
 using bragg::test::device;
+using bragg::test::Recording;
 namespace cuda = bragg::cuda;
 
 // Launches in a scope, `launches` times or until told to stop.

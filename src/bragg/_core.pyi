@@ -40,6 +40,7 @@ class Session:
         backend: str,
         context: str,
         data: str,
+        graphs: str = "node",
         flush_interval_ms: int = 1000,
         sample_interval_us: int = 0,
         meta: str = "{}",

@@ -160,9 +160,13 @@ class FakeCuda:
     def conditional(self) -> tuple[Handle, Handle]:
         """A graph with one conditional node, and that node's body to capture into."""
         graph, condition = self.graph_of(), ctypes.c_uint64()
-        self.call("cuGraphConditionalHandleCreate", ctypes.byref(condition), graph, None, ctypes.c_uint(1), ctypes.c_uint(1))
+        self.call(
+            "cuGraphConditionalHandleCreate", ctypes.byref(condition), graph, None, ctypes.c_uint(1), ctypes.c_uint(1)
+        )
         params = ConditionalNode(type=13, condition=condition, size=1)
-        self.call("cuGraphAddNode_v2", ctypes.byref(Handle()), graph, None, None, ctypes.c_size_t(0), ctypes.byref(params))
+        self.call(
+            "cuGraphAddNode_v2", ctypes.byref(Handle()), graph, None, None, ctypes.c_size_t(0), ctypes.byref(params)
+        )
         return graph, Handle(params.bodies[0])
 
     def update(self, executable: Handle, graph: Handle) -> None:

@@ -48,6 +48,7 @@ class _RunCommand(click.Command):
     "--context", type=click.Choice(["python", "shadow"]), help="Call paths with Python frames or without.  [python]"
 )
 @click.option("--data", type=click.Choice(["tree", "trace"]), help="Sums by call path, or every event.  [tree]")
+@click.option("--graphs", type=click.Choice(["node", "graph"]), help="CUDA graphs by kernel, or as a whole.  [node]")
 @click.option(
     "--flush-interval", "flush_interval_ms", type=int, metavar="MS", help="What a killed run loses at most.  [1000]"
 )

@@ -9,11 +9,12 @@ from bragg.errors import UsageError
 from bragg.record import variables
 from bragg.record.output import check_pattern
 
-__all__ = ["BackendName", "Context", "Data", "RecordConfig"]
+__all__ = ["BackendName", "Context", "Data", "Graphs", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
 Context = Literal["python", "shadow"]
 Data = Literal["tree", "trace"]
+Graphs = Literal["node", "graph"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class RecordConfig:
         backend: What measures. `auto` takes the GPU where there is one and the CPU elsewhere.
         context: What a call path holds. `python`: the Python frames too; `shadow`: scopes and operators alone.
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
+        graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, which costs less.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
@@ -42,6 +44,7 @@ class RecordConfig:
     backend: BackendName = "auto"
     context: Context = "python"
     data: Data = "tree"
+    graphs: Graphs = "node"
     flush_interval_ms: int = 1000
     sample_interval_us: int | None = None
     nvtx: bool | None = None
@@ -56,6 +59,7 @@ class RecordConfig:
         _check_choice("backend", self.backend, get_args(BackendName))
         _check_choice("context", self.context, get_args(Context))
         _check_choice("data", self.data, get_args(Data))
+        _check_choice("level of graphs", self.graphs, get_args(Graphs))
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
         if self.sample_interval_us is not None and self.sample_interval_us < 0:
@@ -72,6 +76,7 @@ class RecordConfig:
             variables.BACKEND: self.backend,
             variables.CONTEXT: self.context,
             variables.DATA: self.data,
+            variables.GRAPHS: self.graphs,
             variables.FLUSH_MS: str(self.flush_interval_ms),
             variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
         }

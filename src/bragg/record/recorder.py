@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 from bragg.errors import BraggError, UsageError
 from bragg.model import Profile
 from bragg.record import autostart, variables
-from bragg.record.config import BackendName, Context, Data, RecordConfig
+from bragg.record.config import BackendName, Context, Data, Graphs, RecordConfig
 from bragg.record.core import core
 from bragg.record.environment import claim_doors
 from bragg.record.notes import note
@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     backend: BackendName
     context: Context
     data: Data
+    graphs: Graphs
     flush_interval_ms: int
     sample_interval_us: int | None
     nvtx: bool | None

@@ -91,6 +91,7 @@ class Recording:
                 backend=self.backend.name,
                 context=self._settings[variables.CONTEXT],
                 data=self._settings[variables.DATA],
+                graphs=self._settings.get(variables.GRAPHS, "node"),
                 flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
                 sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
                 meta=json.dumps(metadata.at_start(self.backend.name, self._settings)),
