@@ -171,11 +171,12 @@ bool expect(LaunchHook* hook, PyObject* data, PyObject* kernel, PyObject* functi
   for (Py_ssize_t position = 0; PyDict_Next(data, &position, &key, &value);)
     if (!is_reserved(key) && !take_value(hook, key, value, values) && !report_failure(hook, function_asked))
       return false;
+  const char* symbol = PyUnicode_AsUTF8(kernel);
   const char* shown = is_renamed ? PyUnicode_AsUTF8(name) : nullptr;
-  if (is_renamed && shown == nullptr) return report_failure(hook, function_asked);
+  if (symbol == nullptr || (is_renamed && shown == nullptr)) return report_failure(hook, function_asked);
   void* const handle = PyLong_AsVoidPtr(function);
   if (values.others != nullptr) {
-    bragg_kernel_enter(handle, shown, PyUnicode_AsUTF8(kernel));
+    bragg_kernel_enter(handle, shown, symbol);
     const Reference recorded(PyObject_CallOneArg(hook->record, values.others));
     bragg_state_exit();
     if (!recorded && !report_failure(hook, function_asked)) return false;
