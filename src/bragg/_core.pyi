@@ -26,6 +26,8 @@ class Scope:
 class Session:
     """One recording: a capture file that fills until `stop`.
 
+    With a rotation interval the next phase begins by itself, in `<part_path without .part>.part_<number>.part`.
+
     Raises:
         OSError: `part_path` cannot be created (errno set).
         RuntimeError: The backend is not available; the message says why and what to do.
@@ -42,6 +44,7 @@ class Session:
         data: str,
         graphs: str = "node",
         flush_interval_ms: int = 1000,
+        rotate_interval_ms: int = 0,
         sample_interval_us: int = 0,
         meta: str = "{}",
         cupti_candidates: Sequence[str] = (),
