@@ -38,11 +38,13 @@ class OpenScope(NamedTuple):
         id: Unlike that of any other scope.
         name: As the program gave it.
         owner: The context manager that will leave it; None when `exit_scope` will.
+        is_in_path: Whether anything recorded when it was entered; a scope of a pause is in no call path.
     """
 
     id: int
     name: str
     owner: object
+    is_in_path: bool
 
 
 class _Thread:
@@ -89,14 +91,15 @@ def enter(name: str, owner: object = None, scope_id: int | None = None) -> OpenS
     scopes = thread.scopes
     if scopes and scopes[0][0] < _closed_before:
         _drop_closed(thread)
-    if thread.state is None:
+    is_in_path = _is_recording()
+    if is_in_path and thread.state is None:
         core.enter_scope(name)
-    else:
+    elif is_in_path:
         core.exit_state()
         core.enter_scope(name)
         core.enter_state(thread.state)
     # A third of what the class's own constructor costs.
-    scope = _new(OpenScope, (next_id() if scope_id is None else scope_id, name, owner))
+    scope = _new(OpenScope, (next_id() if scope_id is None else scope_id, name, owner, is_in_path))
     scopes.append(scope)
     return scope
 
@@ -138,7 +141,7 @@ def leave(scope: OpenScope) -> None:
     last = None
     while last is not scope:
         last = thread.scopes.pop()
-        _exit_one(thread)
+        _exit_one(thread, last)
         if last is not scope:
             warnings.warn(f"scope {last.name!r} was left open inside {scope.name!r}", RuntimeWarning, stacklevel=4)
 
@@ -177,11 +180,12 @@ def _current() -> _Thread:
 
 def _drop_closed(thread: _Thread) -> None:
     while thread.scopes:
-        thread.scopes.pop()
-        _exit_one(thread)
+        _exit_one(thread, thread.scopes.pop())
 
 
-def _exit_one(thread: _Thread) -> None:
+def _exit_one(thread: _Thread, scope: OpenScope) -> None:
+    if not scope.is_in_path:
+        return
     if thread.state is None:
         core.exit_scope()
     else:
