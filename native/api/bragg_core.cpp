@@ -18,6 +18,7 @@
 #include "data/json.h"
 #include "data/recorder.h"
 #include "driver/loaded_library.h"
+#include "intake/nvtx.h"
 
 using bragg::Recorder;
 using bragg::ThreadContext;
@@ -147,6 +148,7 @@ void bragg_state_enter(uint32_t frame) { bragg::push_context(bragg::Source::Stat
 void bragg_state_exit(void) { bragg::pop_context(bragg::Source::State); }
 uint32_t bragg_context_depth(void) { return ThreadContext::current().depth(); }
 void bragg_lend_context(void) { ThreadContext::current().lend(); }
+void bragg_record_nvtx(int wanted) { bragg::nvtx::set_recording(wanted != 0); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
 void bragg_sample(int64_t weight_ns) {

@@ -47,6 +47,8 @@ BRAGG_EXPORT void bragg_state_exit(void);
 BRAGG_EXPORT uint32_t bragg_context_depth(void);
 BRAGG_EXPORT void bragg_lend_context(void);
 BRAGG_EXPORT void bragg_return_context(void);
+// Whether NVTX ranges and marks that begin from now on are recorded; they are at first.
+BRAGG_EXPORT void bragg_record_nvtx(int wanted);
 // One host sample of this thread that stands for `weight_ns`.
 BRAGG_EXPORT void bragg_sample(int64_t weight_ns);
 

@@ -119,14 +119,16 @@ class LaunchHook:
 
     def __init__(
         self,
-        convert: Callable[[Any, Any], tuple[int, float] | None],
+        convert: Callable[[Any, Any], Any],
+        record: Callable[[dict[Any, Any]], object],
         report: Callable[[Any, BaseException], object],
         then: Callable[[Any], object] | None = None,
     ) -> None:
         """Make a hook.
 
         Args:
-            convert: Metric and number of a key and its value; None: it is no metric.
+            convert: Metric and number of a key and its value; None: it is no metric; NotImplemented: `record` takes it.
+            record: Adds metrics where the thread is, which is then the node of the kernel.
             report: Called with a function that gives metadata and what it raised.
             then: The hook to call next. If it has a list `calls`, it is not called while that is empty.
         """
@@ -144,6 +146,12 @@ def finish_on_signal(number: int) -> bool:
 
 def recording() -> bool: ...
 def library_path() -> str: ...
+def record_nvtx(wanted: bool) -> None:
+    """Whether NVTX ranges and marks that begin from now on are recorded; they are at first.
+
+    Once NVTX has loaded the core, its variable cannot keep ranges away any more.
+    """
+
 def lend_context() -> None:
     """Threads without a context of their own inherit this thread's, until `return_context`."""
 

@@ -148,6 +148,23 @@ with bragg.scope("forward"):
     assert "note" not in run.main.metrics
 
 
+def test_lists_of_a_launch_belong_to_its_kernel_too(record: Record) -> None:
+    run = record(
+        """
+        @triton.jit(launch_metadata=lambda *_: {"name": "listed", "tokens": [1, 2, 3], "flops": 1})
+        def named(source, target, n):
+            tl.store(target, tl.load(source))
+
+        with bragg.scope("forward"):
+            for _ in range(2): named[(1,)](A, B, 64)
+        """
+    )
+    profile = run.main
+    assert kernels(profile) == {"forward/listed": 2}, run.talk
+    kernel = [profile.tree.label(node) for node in range(len(profile.tree))].index("listed")
+    assert [profile.own(f"tokens[{index}]")[kernel] for index in range(3)] == [2, 4, 6]
+
+
 def test_without_launch_metadata_the_functions_are_not_called(record: Record) -> None:
     run = record(METADATA + "described[(1,)](A, B, 16, BLOCK=64)", "--no-launch-metadata")
     assert "bytes" not in run.main.metrics

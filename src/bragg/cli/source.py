@@ -12,6 +12,7 @@ from bragg.cli.console import say, stream_style, write_json, write_lines
 __all__ = ["source"]
 
 _SOURCE = "python"
+_MAX_NAMES = 5
 _EPILOG = """\b
 Examples:
   bragg source train.bragg matmul
@@ -39,6 +40,7 @@ def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
     from bragg.analyze.source_lines import annotate
     from bragg.model.source_map import Stage
     from bragg.views.terminal.source import source_json, source_lines
+    from bragg.views.terminal.units import count_text
 
     profile = formats.load(file, trace=False)
     stage = None if ir == _SOURCE else Stage(ir)
@@ -49,4 +51,6 @@ def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
     else:
         write_lines(source_lines(code, stage, stream_style(sys.stdout)))
     if chosen.others:
-        say([f"{len(chosen.others)} more kernels are called so: {', '.join(chosen.others[:5])}"])
+        verb = "is" if len(chosen.others) == 1 else "are"
+        names = ", ".join(chosen.others[:_MAX_NAMES])
+        say([f"{count_text(len(chosen.others), 'more kernel')} {verb} called so: {names}"])

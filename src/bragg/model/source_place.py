@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["MAX_CALLS", "CallChain", "Place", "function_spans", "is_library", "name_functions", "user_place"]
@@ -45,36 +47,39 @@ def user_place(chain: CallChain) -> Place | None:
     return next((place for place in chain if not is_library(place.file)), chain[-1] if chain else None)
 
 
-def function_spans(text: str) -> list[tuple[int, int, str]]:
+# Kernels share files.
+@lru_cache(maxsize=16)
+def function_spans(text: str) -> tuple[tuple[int, int, str], ...]:
     """First line, last line and name of each function of a Python file, outer ones first; none for other text.
 
     Decorators belong to their function.
     """
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings():  # what is wrong with the source was said when it was compiled
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: brackets nest too deep
-        return []
+        return ()
     functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     spans = [
         (min([node.lineno, *(item.lineno for item in node.decorator_list)]), node.end_lineno or node.lineno, node.name)
         for node in functions
     ]
-    return sorted(spans, key=lambda span: (span[0], -span[1]))
+    return tuple(sorted(spans, key=lambda span: (span[0], -span[1])))
 
 
-def name_functions(chains: Iterable[CallChain], texts: dict[str, str]) -> list[CallChain]:
+def name_functions(chains: Iterable[CallChain], texts: Mapping[str, str]) -> list[CallChain]:
     """The chains, with the names of Python functions that compilers leave out.
 
     Args:
         chains: The chains.
         texts: Text of source files by name.
     """
-    spans = {file: function_spans(text) for file, text in texts.items()}
 
     def named(place: Place) -> Place:
-        if place.function or place.file not in spans:
+        if place.function or place.file not in texts:
             return place
-        around = [name for first, last, name in spans[place.file] if first <= place.line <= last]
+        around = [name for first, last, name in function_spans(texts[place.file]) if first <= place.line <= last]
         return place._replace(function=around[-1] if around else "")
 
     return [tuple(map(named, chain)) for chain in chains]

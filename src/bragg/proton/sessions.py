@@ -54,6 +54,7 @@ class ProtonSession:
         config = settings.config(self._stem)
         for lost in claim_doors(os.environ, config, core.library_path()):
             warnings.warn(lost, RuntimeWarning, stacklevel=5)
+        core.record_nvtx(config.nvtx is not False)
         try:
             self._session = Session(config, formats.finish, self._load)
         except BackendUnavailable as error:

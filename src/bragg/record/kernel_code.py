@@ -35,11 +35,12 @@ def with_kernel_code(profile: Profile, environ: Mapping[str, str] = os.environ) 
 
     `meta["kernel_code"]` says of each kernel what is missing, and why.
     """
-    collector = _Collector(find_disassembler(environ))
-    for key, files in _noted_kernels(profile):
-        collector.add(key, Path(files))
-    if not collector.keys:
+    noted = list(_noted_kernels(profile))
+    if not noted:
         return profile
+    collector = _Collector(find_disassembler(environ))
+    for key, files in noted:
+        collector.add(key, Path(files))
     return replace(
         profile,
         sources={**profile.sources, **collector.texts},
@@ -89,7 +90,9 @@ class _Collector:
         try:
             symbol = str(json.loads(metadata.read_text())["name"])
             for stage in (Stage.TTIR, Stage.TTGIR, Stage.PTX):
-                self._put(source_name(key, stage), metadata.with_suffix(f".{stage.value}").read_text())
+                file = metadata.with_suffix(f".{stage.value}")
+                if file.exists():  # Gluon has no TTIR
+                    self._put(source_name(key, stage), file.read_text())
             self._add_machine_code(key, symbol, metadata.with_suffix(".cubin").read_bytes())
         except (OSError, ValueError, KeyError) as error:
             self.missing[key] = f"its files could not be read: {error}"

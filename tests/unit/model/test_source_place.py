@@ -18,12 +18,16 @@ def kernel():
 
 
 def test_a_function_begins_at_its_decorator_and_outer_ones_come_first() -> None:
-    assert function_spans(TEXT) == [(3, 5, "helper"), (7, 10, "kernel"), (8, 9, "inner")]
+    assert function_spans(TEXT) == ((3, 5, "helper"), (7, 10, "kernel"), (8, 9, "inner"))
 
 
 def test_text_that_is_no_python_has_no_functions() -> None:
-    assert function_spans("__global__ void k() {}") == []
-    assert function_spans("\0") == []
+    assert function_spans("__global__ void k() {}") == ()
+    assert function_spans("\0") == ()
+
+
+def test_what_python_warns_of_in_the_source_is_not_said_again() -> None:
+    assert function_spans("def f():\n    return '\\d'\n") == ((1, 2, "f"),)
 
 
 def test_the_innermost_function_gives_a_place_its_name() -> None:

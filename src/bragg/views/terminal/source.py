@@ -17,7 +17,7 @@ __all__ = ["source_json", "source_lines"]
 
 _SHARE_WIDTH = len("100.0 %")
 _BAR_WIDTH = 8
-_REASON_WIDTH = len("memory: long_scoreboard 100 %")
+_STALL_TITLE = "main stall, share of line"
 # Ranges of lines that are named on one line of the mapping.
 _MAX_RANGES = 3
 # Where the source became something else; the JSON has all of it.
@@ -31,11 +31,11 @@ def source_lines(code: AnnotatedCode, stage: Stage | None, style: Style) -> list
 
     Without samples each line shows what it became, or where it comes from.
     """
-    table = _SampleColumns(code.total, style) if code.total.count else _MappingColumns(code, stage)
+    table = _SampleColumns(code, style) if code.total.count else _MappingColumns(code, stage)
     lines = [_title(code, style), *_notes(code, stage)]
     for section in code.sections:
         width = max(len(_number(line, stage)) for line in section.lines)
-        lines += ["", style.bold(printable(section.title)), style.dim(table.header())]
+        lines += ["", style.bold(printable(section.title)), style.dim(table.header().rstrip())]
         for line in section.lines:
             text = f"{_number(line, stage):>{width}}  {printable(line.text.expandtabs(4))}".rstrip()
             lines.append(f"{table.text(line)}  {_head(text, style, table.width + 2)}")
@@ -46,7 +46,7 @@ def source_json(code: AnnotatedCode, stage: Stage | None) -> dict[str, Any]:
     """The same as values. Numbers of machine code are offsets in bytes, all others lines from 1."""
     return {
         "kernel": code.kernel,
-        "ir": stage.value if stage else "source",
+        "ir": stage.value if stage else "python",
         "total": _samples_json(code.total),
         "unplaced": _samples_json(code.unplaced),
         "missing": code.missing or None,
@@ -91,28 +91,28 @@ def _reason_text(reason: StallReason) -> str:
 class _SampleColumns:
     """Share of the samples, bar, and what warps mostly waited for."""
 
-    width = _SHARE_WIDTH + 2 + _BAR_WIDTH + 2 + _REASON_WIDTH
-
-    def __init__(self, total: Samples, style: Style) -> None:
-        self._total = total
+    def __init__(self, code: AnnotatedCode, style: Style) -> None:
+        self._total = code.total
         self._style = style
+        stalls = [_stall_text(line.samples) for section in code.sections for line in section.lines]
+        self._stall_width = max(map(len, [_STALL_TITLE, *stalls]))
+        self.width = _SHARE_WIDTH + 2 + _BAR_WIDTH + 2 + self._stall_width
 
     def header(self) -> str:
-        return f"{'share':>{_SHARE_WIDTH}}  {'':{_BAR_WIDTH}}  {'main stall, share of line':{_REASON_WIDTH}}"
+        return f"{'share':>{_SHARE_WIDTH}}  {'':{_BAR_WIDTH}}  {_STALL_TITLE:{self._stall_width}}"
 
     def text(self, line: SourceLine) -> str:
-        samples = line.samples
-        if not samples.count:
+        if not line.samples.count:
             return " " * self.width
-        share = samples.count / self._total.count
+        share = line.samples.count / self._total.count
         bar = f"{share_text(share):>{_SHARE_WIDTH}}  {self._style.bar(share, _BAR_WIDTH)}"
-        return f"{self._style.heat(bar, share)}  {_stall_text(samples):{_REASON_WIDTH}}"
+        return f"{self._style.heat(bar, share)}  {_stall_text(line.samples):{self._stall_width}}"
 
 
 def _stall_text(samples: Samples) -> str:
     reason = samples.main_reason
     if reason is None:
-        return "issued"
+        return "issued" if samples.count else ""
     return f"{_reason_text(reason)} {samples.by_reason[reason] / samples.count:.0%}".replace("%", " %")
 
 
