@@ -63,10 +63,18 @@ CapturedPaths::Replay& CapturedPaths::replay_of(const Launch& launch) {
 void CapturedPaths::note_launch(const Launch& launch) {
   Replay& replay = replay_of(launch);
   if (replay.graph == nullptr) return;
-  for (const uint32_t reading : replay.graph->readings) readings_.note_launch(reading, launch);
-  if (launch.mask == 0) return;
   if (!replay.graph->values.empty()) ++replay.launches[launch.mask];
   note_exec(replay.graph->exec, launch);
+  note_readings(*replay.graph, launch);
+}
+
+void CapturedPaths::note_unrecorded_launch(const Launch& launch) {
+  const Replay& replay = replay_of(launch);
+  if (replay.graph != nullptr) note_readings(*replay.graph, launch);
+}
+
+void CapturedPaths::note_readings(const GraphVersion& graph, const Launch& launch) {
+  for (const uint32_t reading : graph.readings) readings_.note_launch(reading, launch);
 }
 
 void CapturedPaths::note_exec(GraphId exec, const Launch& launch) {

@@ -35,8 +35,10 @@ struct ReplayedValues {
 // Threads: consumer only.
 class CapturedPaths {
  public:
-  // A launch of a graph that is known: its values count once more, unless it was not recorded (mask 0).
+  // A launch of a graph that is known: its values count once more.
   void note_launch(const Launch& launch);
+  // One of no session: the values that it reads come all the same.
+  void note_unrecorded_launch(const Launch& launch);
   // For records of conditional graphs, which have no correlation id: the launch of the executable graph; if there were
   // several, at what their places have in common. nullptr: it was not launched.
   [[nodiscard]] const Launch* launch_of(GraphId exec) const;
@@ -107,6 +109,7 @@ class CapturedPaths {
   [[nodiscard]] static Key key_of(const Launch& launch) { return {launch.graph, launch.shadow, launch.python}; }
   [[nodiscard]] Replay& replay_of(const Launch& launch);
   void note_exec(GraphId exec, const Launch& launch);
+  void note_readings(const GraphVersion& graph, const Launch& launch);
   [[nodiscard]] NodeId find_node(const CapturedPlace& place, const Launch& launch, bool python_context);
 
   std::unordered_map<Key, std::unique_ptr<Replay>, KeyHash> replays_;

@@ -479,7 +479,8 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         launch.mask |= session.mask();
       });
       launch.graph = static_cast<GraphVersionId>(event.end_ns);
-      if (event.correlation != 0) launches_.insert(event.correlation, launch);
+      if (event.mask == 0) return captured_paths_.note_unrecorded_launch(launch);
+      launches_.insert(event.correlation, launch);
       if (launch.graph != 0) captured_paths_.note_launch(launch);
       return;
     }

@@ -125,7 +125,8 @@ def test_value_in_a_graph_is_of_each_launch(record: Callable[..., Profile]) -> N
     profile = record("""
         stream = gpu.stream()
         loss, counts = Array([0], stream=stream.value), Array([1, 2], "<i8", shape=(2,), stream=stream.value)
-        with gpu.capture(stream) as graph, bragg.scope("captured", {"loss": loss, "last (pty)": loss, "counts": counts}):
+        metrics = {"loss": loss, "last (pty)": loss, "counts": counts}
+        with gpu.capture(stream) as graph, bragg.scope("captured", metrics):
             gpu.launch("k", stream)
         executable = gpu.instantiate(graph)
         for place, values in (("first", (1, 10, 100)), ("second", (1000,)), ("first", (0.5,))):
