@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from bragg.proton.upstream import ONE_METADATA_STATE
 from tests.support import fake_cuda
 
 SUPPORT = Path(fake_cuda.__file__).parent
@@ -20,6 +21,7 @@ import bragg.proton as proton
 from fake_cuda import FakeCuda
 gpu = FakeCuda()
 """
+METADATA_STATE = "__proton_launch_metadata" if ONE_METADATA_STATE else "__proton_launch_metadata:{}"
 CPU = "import bragg.proton as proton\n"
 
 
@@ -61,12 +63,7 @@ def run_program(
     """
     script = directory / "program.py"
     script.write_text(dedent(program))
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(SUPPORT),
-        "TRITON_CACHE_DIR": str(directory.parent),
-        **(environ or {}),
-    }
+    environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "TRITON_CACHE_DIR": str(directory.parent), **(environ or {})}
     done = subprocess.run(
         [*(command or (sys.executable,)), str(script)],
         cwd=directory,
@@ -81,9 +78,7 @@ def run_program(
 
 def outline(node: dict[str, Any], depth: int = 0) -> list[str]:
     """A tree as lines of name and metrics, without what no two runs share."""
-    shown = {
-        key: value for key, value in node["metrics"].items() if key not in ("time (ns)", "device_id", "device_type")
-    }
+    shown = {key: value for key, value in node["metrics"].items() if key not in ("time (ns)", "device_id", "device_type")}
     metrics = " ".join(f"{key}={value}" for key, value in sorted(shown.items()))
     lines = [f"{'  ' * depth}{node['frame']['name']} {metrics}".rstrip()]
     return lines + [line for child in node["children"] for line in outline(child, depth + 1)]
