@@ -490,22 +490,21 @@ def test_a_million_replays_need_no_more_memory(own_recordings: OwnRecordings) ->
         def capture():
             with bragg.scope("model", metrics={"work": 1}): return captured("a")
         executable = gpu.instantiate(capture())
-        gpu.launch_many("eager", 1_300_000, stream)  # until what is kept of launches has its full size
-        gpu.synchronize()
-        peaks_kb = []
-        for number in range(100):
+        sizes_kb = []
+        for number in range(230):
             replay(executable, 10_000)
             if number % 2:
                 gpu.update(executable, capture())
             else:
                 gpu.destroy_executable(executable)
                 executable = gpu.instantiate(capture())
-            peaks_kb.append(rss_kb())
-        print(max(peaks_kb[50:]) - max(peaks_kb[:50]), file=sys.stderr)
+            sizes_kb.append(rss_kb())
+        # What is kept of the last launches has its full size, which varies, after 1.3 million.
+        print(max(sizes_kb[130:]) - max(sizes_kb[:130]), file=sys.stderr)
         finish(session)
         """
     )
-    assert report.kernels == {"eager": 1_300_000, "replay/<captured_at>/model/capture/a": 1_000_000}
+    assert report.kernels == {"replay/<captured_at>/model/capture/a": 2_300_000}
     assert int(talk.splitlines()[0]) < 4_000
 
 
