@@ -144,6 +144,39 @@ proton.finalize()
         assert outline(done.tree(f"x.part_{phase}.hatchet")) == expected
 
 
+CAPTURE = """
+stream = gpu.stream()
+with gpu.capture(stream) as graph:
+    with proton.scope("captured"): gpu.launch("k", stream)
+executable = gpu.instantiate(graph)
+"""
+
+
+def test_kernels_of_a_graph_have_the_path_of_its_capture_and_of_its_launch(run: Run) -> None:
+    done = run(f"""
+proton.start("x")
+{CAPTURE}
+with proton.scope("replay"): gpu.launch_graph(executable, stream)
+proton.finalize()
+""")
+    assert done.exit_code == 0, done.errors
+    lines = outline(done.tree())
+    assert lines[lines.index("  replay") :] == ["  replay", "    <captured_at>", "      captured", "        k count=1"]
+
+
+def test_graph_that_was_captured_before_the_session_is_told_once(run: Run) -> None:
+    done = run(f"""
+{CAPTURE}
+proton.start("x")
+for name in ("first", "second"):
+    with proton.scope(name): gpu.launch_graph(executable, stream)
+proton.finalize()
+""")
+    assert outline(done.tree()) == ["ROOT count=0", "  first", "    k count=1", "  second", "    k count=1"]
+    assert done.errors.count("Cannot find graph for graphExecId:") == 1
+    assert "start profiling before the graph is created" in done.errors
+
+
 def events(done: ProtonRun, **wanted: object) -> list[dict[str, Any]]:
     document = json.loads((done.directory / "x.chrome_trace").read_text())
     assert document["displayTimeUnit"] == "us"
