@@ -92,12 +92,13 @@ def enter(name: str, owner: object = None, scope_id: int | None = None) -> OpenS
     if scopes and scopes[0][0] < _closed_before:
         _drop_closed(thread)
     is_in_path = _is_recording()
-    if is_in_path and thread.state is None:
-        core.enter_scope(name)
-    elif is_in_path:
-        core.exit_state()
-        core.enter_scope(name)
-        core.enter_state(thread.state)
+    if is_in_path:
+        if thread.state is None:
+            core.enter_scope(name)
+        else:
+            core.exit_state()
+            core.enter_scope(name)
+            core.enter_state(thread.state)
     # A third of what the class's own constructor costs.
     scope = _new(OpenScope, (next_id() if scope_id is None else scope_id, name, owner, is_in_path))
     scopes.append(scope)
