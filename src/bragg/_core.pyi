@@ -84,13 +84,15 @@ def add_value(metric: int, value: float) -> None:
 
 def add_vector(metric: int, values: Sequence[float]) -> None: ...
 def add_device_value(metric: int, pointer: int, dtype: str, length: int, stride: int, stream: int) -> None:
-    """Add numbers in GPU memory to a metric at this thread's context.
+    """Add numbers in GPU memory to a metric at this thread's innermost open scope, operator or state.
 
     They are read on the GPU, when `stream` gets there, and counted later: nothing waits for the stream or the device.
-    Memory that is freed in the order of the stream, as caching allocators do, may be freed as soon as this returns. While
-    the stream is being captured into a graph, the numbers are read again, and counted, at each replay.
+    Memory that is freed in the order of the stream, as caching allocators do, may be freed as soon as this returns.
+    While the stream is being captured into a graph, the numbers are read again, and counted, at each replay.
 
     Args:
+        metric: From `metric`.
+        pointer: Address of the first number.
         dtype: f16, bf16, f32, f64, i8, i16, i32, i64, u8 or bool.
         length: Of a vector; 0 is a scalar.
         stride: Between elements, in elements.
