@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bragg.bench import do_bench, do_bench_cudagraph
     from bragg.formats import load
     from bragg.model import Profile
+    from bragg.record.metric_values import record_metrics
     from bragg.record.recorder import Recorder
     from bragg.record.scope import enter_scope, exit_scope, scope
     from bragg.record.session import Session
@@ -33,6 +34,7 @@ __all__ = [
     "exit_scope",
     "load",
     "profile",
+    "record_metrics",
     "scope",
     "start",
     "stop",
@@ -49,6 +51,7 @@ _PLACES = {
     "errors": "bragg.errors",
     "exit_scope": "bragg.record.scope:exit_scope",
     "load": "bragg.formats:load",
+    "record_metrics": "bragg.record.metric_values:record_metrics",
     "scope": "bragg.record.scope:scope",
 }
 

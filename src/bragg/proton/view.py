@@ -13,7 +13,7 @@ import bragg
 from bragg.formats.hatchet import to_tree
 from bragg.model import CallTree, DurationTable, FrameKind, FrameTable, KernelTable, Metric, MetricKind, Profile
 from bragg.model.kernel_name import base_name
-from bragg.model.regroup import regroup
+from bragg.model.regroup import Regrouping, regroup
 from bragg.proton.metric_values import TEXT_UNIT, text_of, written_name
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
 from bragg.proton.upstream import ONE_METADATA_STATE
@@ -22,7 +22,8 @@ __all__ = ["CAPTURED_BEFORE", "has_texts", "proton_tree", "proton_view"]
 
 _PACKAGE = Path(bragg.__file__).parent
 _OWN_CODE = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("proton", "record"))
-CAPTURED_BEFORE = "<captured before recording>"  # The core's label of the kernels of such graphs.
+# The core's labels of kernels of graphs.
+CAPTURED_AT, CAPTURED_BEFORE = "<captured_at>", "<captured before recording>"
 _SHOWN_KINDS = (FrameKind.ROOT, FrameKind.SCOPE, FrameKind.STATE, FrameKind.PYTHON, FrameKind.KERNEL)
 # Proton has nothing like them.
 _DROPPED_KINDS = (FrameKind.MEMORY, FrameKind.MARKER)
@@ -63,8 +64,41 @@ def proton_view(profile: Profile) -> Profile:
     folded = ~np.isin(kind, (*_SHOWN_KINDS, *_DROPPED_KINDS)) | ours
     moved = regroup(tree, folded=folded, dropped=np.isin(kind, _DROPPED_KINDS))
     renamed = replace(profile, tree=tree, kernels=KernelTable.empty(), durations=DurationTable.empty())
-    viewed = moved.apply(renamed)
+    viewed = _with_states_innermost(moved.apply(renamed))
     return replace(viewed, metrics=_metrics(viewed))
+
+
+def _with_states_innermost(profile: Profile) -> Profile:
+    """A state goes below the Python functions that were called in it, as Proton has it."""
+    tree = profile.tree
+    is_label = np.array([name == CAPTURED_AT for name in tree.frames.name], np.bool_)[tree.frame]
+    is_state = (tree.kind == FrameKind.STATE) & ~is_label
+    is_called = tree.kind == FrameKind.PYTHON
+    if not is_state[tree.parent[is_called]].any():
+        return profile
+    frame = tree.frame.tolist()
+    parents, frames, children = [-1], [frame[0]], dict[tuple[int, int], int]()
+
+    def child(node: int, frame: int) -> int:
+        found = children.setdefault((node, frame), len(parents))
+        if found == len(parents):
+            parents.append(node)
+            frames.append(frame)
+        return found
+
+    target, states = [0], [-1]  # by old node: where its data goes, and the state that is still to be placed below it
+    for node, above in enumerate(tree.parent[1:].tolist(), 1):
+        if is_state[node]:
+            target.append(target[above])
+            states.append(frame[node])
+            continue
+        outer = target[above] if is_called[node] or states[above] < 0 else child(target[above], states[above])
+        target.append(child(outer, frame[node]))
+        states.append(states[above] if is_called[node] else -1)
+    for node in np.flatnonzero(is_state).tolist():
+        target[node] = child(target[node], frame[node])
+    rebuilt = CallTree(np.array(parents, np.int32), np.array(frames, np.int32), tree.frames)
+    return Regrouping(rebuilt, np.array(target, np.int32)).apply(profile)
 
 
 def _is_ours(frames: FrameTable, frame: int) -> bool:

@@ -24,6 +24,7 @@ def dtypes() -> None:
 
 def while_a_kernel_runs() -> None:
     loss = torch.full((), 0.75, device="cuda")
+    record(first=loss)  # loads the reader, which may wait
     torch.cuda.synchronize()
     torch.cuda._sleep(1_000_000_000)
     start = time.perf_counter()

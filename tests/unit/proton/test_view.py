@@ -80,3 +80,22 @@ def test_metric_of_the_program_called_count_is_added_to_that_of_kernels() -> Non
 
 def test_nothing_recorded_is_an_empty_tree() -> None:
     assert proton_tree(None) == [{"frame": {"name": "ROOT", "type": "function"}, "metrics": {}, "children": []}, {}]
+
+
+def test_a_state_is_the_innermost_frame_but_where_a_graph_was_captured_is_not() -> None:
+    nodes = [
+        (-1, FrameKind.ROOT, "root"),
+        (0, FrameKind.STATE, "state"),
+        (1, FrameKind.PYTHON, "called"),
+        (2, FrameKind.KERNEL, "sum"),
+        (1, FrameKind.KERNEL, "direct"),
+        (0, FrameKind.STATE, "<captured_at>"),
+        (5, FrameKind.PYTHON, "capture"),
+        (6, FrameKind.KERNEL, "node"),
+    ]
+    parents, kinds, names = zip(*nodes, strict=True)
+    frames = FrameTable(np.array(kinds), list(names), [""] * 8, np.zeros(8), np.zeros(8))
+    times = Metric("gpu_time", "ns", MetricKind.INCLUSIVE, np.array([0, 0, 0, 3, 2, 0, 0, 1]))
+    recorded = Profile({}, CallTree(np.array(parents), np.arange(8), frames), {"gpu_time": times})
+    found = {path: time for path, time in paths(proton_view(recorded)).items() if time}
+    assert found == {"called/state/sum": 3, "state/direct": 2, "<captured_at>/capture/node": 1}

@@ -14,6 +14,7 @@ def test_variables_say_what_the_config_says() -> None:
         "BRAGG_BACKEND": "cpu",
         "BRAGG_CONTEXT": "shadow",
         "BRAGG_DATA": "trace",
+        "BRAGG_GRAPHS": "node",
         "BRAGG_FLUSH_MS": "50",
         "BRAGG_LAUNCH_METADATA": "1",
         "BRAGG_SAMPLE_US": "0",

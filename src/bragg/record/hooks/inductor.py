@@ -121,4 +121,4 @@ def _defining_program(kernel: str) -> Mapping[str, Any]:
 
 
 def _defines(program: Mapping[str, Any], kernel: str) -> bool:
-    return kernel in program and "async_compile" in program
+    return kernel in program and "AsyncCompile" in program

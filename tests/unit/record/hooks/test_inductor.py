@@ -16,7 +16,7 @@ heuristics = pytest.importorskip(inductor.MODULE)
 
 KERNEL = "triton_poi_fused_add_relu_0"
 PROGRAM = f"""\
-async_compile = object()
+AsyncCompile = async_compile = object()
 
 
 # kernel path: /tmp/torchinductor/ab/cab.py
@@ -92,7 +92,7 @@ def run_module(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("generated", path)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    vars(module).update({"async_compile": object(), KERNEL: object()})
+    vars(module).update({"AsyncCompile": object(), KERNEL: object()})
     return module
 
 
