@@ -1,4 +1,4 @@
-"""Records itself after it has captured: prints paths of kernels and their counts, as JSON. Argument: level of graphs."""
+"""Records itself after it has captured; prints paths of kernels and their counts. Argument: level of graphs."""
 
 from __future__ import annotations
 

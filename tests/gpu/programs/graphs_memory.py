@@ -1,4 +1,4 @@
-"""A small CUDA graph replayed 100,000 times, captured anew now and then: prints by how many kB the process has grown."""
+"""A small CUDA graph, replayed 100,000 times and captured anew now and then; prints the growth of the process, kB."""
 
 from __future__ import annotations
 

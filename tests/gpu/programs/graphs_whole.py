@@ -10,10 +10,10 @@ x = torch.ones(1024, device="cuda")
 x.add_(1)
 torch.cuda.synchronize()
 graph = torch.cuda.CUDAGraph()
-with bragg.scope("capture", metrics={"work": 1}), torch.cuda.graph(graph):
-    with bragg.scope("inside", metrics={"work": 2}):
-        for _ in range(200):
-            x.add_(1)
+outside, inside = bragg.scope("capture", metrics={"work": 1}), bragg.scope("inside", metrics={"work": 2})
+with outside, torch.cuda.graph(graph), inside:
+    for _ in range(200):
+        x.add_(1)
 with bragg.scope("replay"):
     for _ in range(100):
         graph.replay()
