@@ -40,6 +40,7 @@ class Part:
 
 PARTS = [
     Part("scope_cost", 60),
+    Part("metric_cost", 60),
     Part("agreement", 180, needs="gpu"),
     Part("trace_size", 120, needs="gpu"),
     Part("view_speed", 60),

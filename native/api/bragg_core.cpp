@@ -18,6 +18,7 @@
 #include "data/json.h"
 #include "data/recorder.h"
 #include "driver/loaded_library.h"
+#include "intake/nvtx.h"
 
 using bragg::Recorder;
 using bragg::ThreadContext;
@@ -45,10 +46,10 @@ const char* environment(const char* name, const char* otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-int injected_slot = -1;
+int injected_session = -1;
 
 void stop_injected_session() {
-  if (injected_slot >= 0) bragg_session_stop(std::exchange(injected_slot, -1), "{}");
+  if (injected_session >= 0) bragg_session_stop(std::exchange(injected_session, -1), "{}");
 }
 
 // A program without Python under `bragg run`: the driver's injection hook is where its recording starts.
@@ -73,10 +74,11 @@ void start_injected_session(const char* directory) {
   options.trace = std::strcmp(environment("BRAGG_DATA", "tree"), "trace") == 0;
   options.graph_level = std::strcmp(environment("BRAGG_GRAPHS", "node"), "graph") == 0;
   options.flush_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_FLUSH_MS", "1000")));
+  options.rotate_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_ROTATE_MS", "0")));
   int os_error = 0;
   char reason[512] = "";
-  injected_slot = bragg_session_start(&options, &os_error, reason, sizeof reason);
-  if (injected_slot < 0) {
+  injected_session = bragg_session_start(&options, &os_error, reason, sizeof reason);
+  if (injected_session < 0) {
     std::fprintf(stderr, "bragg: %s: not recording: %s\n", path.c_str(),
                  os_error != 0 ? std::strerror(os_error) : reason);
     return;
@@ -99,28 +101,29 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .trace = options->trace != 0,
       .graph_level = options->graph_level != 0,
       .flush_interval_ms = options->flush_interval_ms,
+      .rotate_interval_ms = options->rotate_interval_ms,
   });
   *os_error = result.os_error;
   copy_text(result.reason, reason, reason_size);
-  return result.slot;
+  return result.session;
 }
 
-int bragg_session_advance(int slot, const char* part_path, const char* meta_json, const char* end_meta_json,
+int bragg_session_advance(int session, const char* part_path, const char* meta_json, const char* end_meta_json,
                           int* os_error, char* reason, uint32_t reason_size) {
-  const bragg::StartResult result = Recorder::instance().advance(slot, part_path, meta_json, end_meta_json);
+  const bragg::StartResult result = Recorder::instance().advance(session, part_path, meta_json, end_meta_json);
   *os_error = result.os_error;
   copy_text(result.reason, reason, reason_size);
-  return result.slot;
+  return result.session;
 }
 
-void bragg_session_activate(int slot) { Recorder::instance().activate(slot); }
-void bragg_session_deactivate(int slot, int flush) { Recorder::instance().deactivate(slot, flush != 0); }
-void bragg_session_flush(int slot) { Recorder::instance().flush(slot); }
-void bragg_session_stop(int slot, const char* meta_json) { Recorder::instance().stop(slot, meta_json); }
+void bragg_session_activate(int session) { Recorder::instance().activate(session); }
+void bragg_session_deactivate(int session, int flush) { Recorder::instance().deactivate(session, flush != 0); }
+void bragg_session_flush(int session) { Recorder::instance().flush(session); }
+void bragg_session_stop(int session, const char* meta_json) { Recorder::instance().stop(session, meta_json); }
 int bragg_finish_on_signal(int number) { return Recorder::finish_on_signal(number); }
 
-uint32_t bragg_session_statistics(int slot, char* json, uint32_t size) {
-  const std::string text = Recorder::instance().statistics(slot);
+uint32_t bragg_session_statistics(int session, char* json, uint32_t size) {
+  const std::string text = Recorder::instance().statistics(session);
   copy_text(text, json, size);
   return static_cast<uint32_t>(text.size()) + 1;
 }
@@ -147,6 +150,7 @@ void bragg_state_enter(uint32_t frame) { bragg::push_context(bragg::Source::Stat
 void bragg_state_exit(void) { bragg::pop_context(bragg::Source::State); }
 uint32_t bragg_context_depth(void) { return ThreadContext::current().depth(); }
 void bragg_lend_context(void) { ThreadContext::current().lend(); }
+void bragg_record_nvtx(int wanted) { bragg::nvtx::set_recording(wanted != 0); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
 void bragg_sample(int64_t weight_ns) {

@@ -20,23 +20,24 @@ struct bragg_session_options {
   int trace;
   int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
   uint32_t flush_interval_ms;
+  uint32_t rotate_interval_ms;  // the next phase begins by itself, in <part_path without .part>.part_<n>.part; 0: never
 };
 
-// A slot >= 0, or -1: `os_error` is the errno of the capture file, else `reason` (NUL-terminated) says why.
+// A session >= 0, or -1: `os_error` is the errno of the capture file, else `reason` (NUL-terminated) says why.
 BRAGG_EXPORT int bragg_session_start(const struct bragg_session_options* options, int* os_error, char* reason,
                                      uint32_t reason_size);
-BRAGG_EXPORT void bragg_session_activate(int slot);
-BRAGG_EXPORT void bragg_session_deactivate(int slot, int flush);
-BRAGG_EXPORT void bragg_session_flush(int slot);
+BRAGG_EXPORT void bragg_session_activate(int session);
+BRAGG_EXPORT void bragg_session_deactivate(int session, int flush);
+BRAGG_EXPORT void bragg_session_flush(int session);
 // The next phase, in a capture of its own; `end_meta_json` describes the end of the one before, which completes its
-// capture as soon as the records of its launches have come. Returns the session's new slot, or as the start does.
-BRAGG_EXPORT int bragg_session_advance(int slot, const char* part_path, const char* meta_json,
+// capture as soon as the records of its launches have come. Returns as the start does.
+BRAGG_EXPORT int bragg_session_advance(int session, const char* part_path, const char* meta_json,
                                        const char* end_meta_json, int* os_error, char* reason, uint32_t reason_size);
-BRAGG_EXPORT void bragg_session_stop(int slot, const char* meta_json);
+BRAGG_EXPORT void bragg_session_stop(int session, const char* meta_json);
 // Finish all sessions before this signal ends the process. Not zero: it will; zero: the program handles or ignores it.
 BRAGG_EXPORT int bragg_finish_on_signal(int number);
 // Writes a JSON object of at most `size` bytes with its NUL; returns the bytes it needs.
-BRAGG_EXPORT uint32_t bragg_session_statistics(int slot, char* json, uint32_t size);
+BRAGG_EXPORT uint32_t bragg_session_statistics(int session, char* json, uint32_t size);
 
 BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
 BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
@@ -47,6 +48,8 @@ BRAGG_EXPORT void bragg_state_exit(void);
 BRAGG_EXPORT uint32_t bragg_context_depth(void);
 BRAGG_EXPORT void bragg_lend_context(void);
 BRAGG_EXPORT void bragg_return_context(void);
+// Whether NVTX ranges and marks that begin from now on are recorded; they are at first.
+BRAGG_EXPORT void bragg_record_nvtx(int wanted);
 // One host sample of this thread that stands for `weight_ns`.
 BRAGG_EXPORT void bragg_sample(int64_t weight_ns);
 

@@ -12,6 +12,7 @@
 #include "backends/activity_walker.h"
 #include "backends/buffer_dump.h"
 #include "backends/buffer_pool.h"
+#include "backends/device_values.h"
 #include "backends/graph_callbacks.h"
 #include "backends/graph_registry.h"
 #include "context/clock.h"
@@ -176,6 +177,13 @@ void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, Ses
   thread.record({EventKind::OwnLaunch, 0, static_cast<uint16_t>(mask), data.correlation, kRootNode, kRootNode, 0, 0});
 }
 
+// The values that a graph reads will come all the same, and are to be told from those of recorded launches.
+void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  if (!cupti::is_graph_launch(cbid) || !device_values::any_captured()) return;
+  if (const GraphVersionId graph = launched_graph(data, cbid).version; graph != 0)
+    thread.record({EventKind::Launch, 0, 0, 0, kRootNode, kRootNode, 0, graph});
+}
+
 void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
   thread.open_call.correlation = 0;
   for (const CapturedValue& value : thread.open_call.values)  // it was not captured
@@ -192,7 +200,7 @@ void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
   keep_cupti_from_crashing(data, cbid);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
-  if (mask == 0) return;
+  if (mask == 0) return note_unrecorded_launch(thread, data, cbid);
   if (thread.launches_own_kernel) return note_own_launch(thread, data, mask);
   thread.measured([&] { note_launch(thread, data, cbid, mask); });
 }

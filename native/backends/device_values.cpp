@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "backends/cuda.h"
 #include "context/thread_context.h"
 #include "driver/cuda_driver.h"
 
@@ -144,7 +145,9 @@ std::string add_here(ThreadContext& thread, MetricId metric, const Array& array,
   cuda::CaptureStatus capture{};
   if (const auto result = cuda.stream_is_capturing(stream, &capture); result != cuda::Result::Success)
     return cuda.failure("cuStreamIsCapturing", result);
-  const bool is_captured = capture == cuda::CaptureStatus::Active;
+  // Without CUPTI nobody tells of a graph's launches: its values count where it was captured.
+  const bool is_followed =
+      capture == cuda::CaptureStatus::Active && cuda_backend::state() == cuda_backend::State::Attached;
   const ContextNodes nodes = thread.innermost_entry();
   const MetricName name = MetricNames::instance().at(metric);
   const ValueTarget target{.shadow = nodes.shadow,
@@ -154,14 +157,14 @@ std::string add_here(ThreadContext& thread, MetricId metric, const Array& array,
                            .length = array.length,
                            .is_float = name.is_float,
                            .is_property = name.kind == MetricKind::Property,
-                           .capture = is_captured ? ++last_capture : 0};
+                           .capture = is_followed ? ++last_capture : 0};
   const SlotPlace place = slots->place_of(cuda, target, reason);
   if (place.slot == kNone) return reason;
   thread.launches_own_kernel = true;
   thread.own_reading = target.capture;
   reason = launch(cuda, *slots, place, array, name.is_float, stream);
   thread.launches_own_kernel = false;
-  if (reason.empty() && !is_captured) slots->note_launched(std::max(array.length, 1u));
+  if (reason.empty()) slots->note_launch(capture == cuda::CaptureStatus::Active);
   return reason;
 }
 
@@ -179,6 +182,8 @@ std::string add(MetricId metric, const Array& array, cuda::Stream stream) noexce
   return reason;
 }
 
+bool any_captured() noexcept { return last_capture.load(std::memory_order_relaxed) != 0; }
+
 std::vector<ArrivedValue> take_arrived() {
   std::vector<ArrivedValue> arrived;
   const std::lock_guard lock(contexts().mutex);
@@ -191,7 +196,7 @@ void wait() {
   {
     const std::lock_guard lock(contexts().mutex);
     for (const auto& [id, slots] : contexts().slots)
-      if (slots->is_waiting()) busy.push_back(slots->context());
+      if (slots->take_launches()) busy.push_back(slots->context());
   }
   const CudaDriver driver = CudaDriver::mapped();
   for (const cuda::Context context : busy) driver.synchronize(context);

@@ -28,9 +28,12 @@ struct Array {
 // was not done, "" if it was or if nothing records. Threads: any.
 [[nodiscard]] std::string add(MetricId metric, const Array& array, cuda::Stream stream) noexcept;
 
+// Whether a value was ever captured into a graph. Threads: any.
+[[nodiscard]] bool any_captured() noexcept;
+
 // The values that have come since the last call, in the order of each stream. Threads: consumer.
 [[nodiscard]] std::vector<ArrivedValue> take_arrived();
-// Waits until all that was launched has come, except what graphs read. Threads: any.
+// Waits until all that was launched has come. Threads: any.
 void wait();
 
 void lock_for_fork();

@@ -105,10 +105,8 @@ SlotPlace ValueSlots::place(uint32_t slot) const {
   return {slot, pages_[slot / kPerPage].device + slot % kPerPage * sizeof(Total)};
 }
 
-ArrivedValue& ValueSlots::add(std::vector<ArrivedValue>& into, uint32_t slot, uint64_t bits, uint64_t count) {
-  const ValueTarget& target = targets_[slots_[slot].target];
-  if (target.capture == 0) received_.fetch_add(count, std::memory_order_relaxed);
-  return into.emplace_back(ArrivedValue{target, slots_[slot].index, count, bits});
+ArrivedValue& ValueSlots::add(std::vector<ArrivedValue>& into, uint32_t slot, uint64_t bits, uint64_t count) const {
+  return into.emplace_back(ArrivedValue{targets_[slots_[slot].target], slots_[slot].index, count, bits});
 }
 
 void ValueSlots::read(std::vector<ArrivedValue>& into) {

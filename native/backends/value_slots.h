@@ -70,9 +70,12 @@ class ValueSlots {
   // The slots of a target, one an element; a capture's are its own. kNone: `reason`. The context is current.
   [[nodiscard]] SlotPlace place_of(const CudaFunctions& cuda, const ValueTarget& target, std::string& reason);
 
-  void note_launched(uint32_t values) { launched_.fetch_add(values, std::memory_order_relaxed); }
-  [[nodiscard]] bool is_waiting() const {  // for values that were launched and have not been read; not for graphs
-    return launched_.load(std::memory_order_relaxed) != received_.load(std::memory_order_relaxed);
+  void note_launch(bool is_captured) {
+    (is_captured ? has_graphs_ : has_launches_).store(true, std::memory_order_relaxed);
+  }
+  // Whether values may be on their way that were not at the last call.
+  [[nodiscard]] bool take_launches() {
+    return has_launches_.exchange(false, std::memory_order_relaxed) || has_graphs_.load(std::memory_order_relaxed);
   }
 
   void read(std::vector<ArrivedValue>& into);
@@ -93,7 +96,7 @@ class ValueSlots {
   ValueSlots() = default;
   [[nodiscard]] uint32_t append(const CudaFunctions& cuda, const ValueTarget& target, std::string& reason);
   [[nodiscard]] SlotPlace place(uint32_t slot) const;
-  [[nodiscard]] ArrivedValue& add(std::vector<ArrivedValue>& into, uint32_t slot, uint64_t bits, uint64_t count);
+  [[nodiscard]] ArrivedValue& add(std::vector<ArrivedValue>& into, uint32_t slot, uint64_t bits, uint64_t count) const;
   void read_log(std::vector<ArrivedValue>& into);
   void read_totals(std::vector<ArrivedValue>& into);
   [[nodiscard]] bool read_total(uint32_t slot, std::vector<ArrivedValue>& into);
@@ -102,8 +105,8 @@ class ValueSlots {
   cuda::Device device_ = 0;
   cuda::Function kernel_ = nullptr;
   PinnedMemory log_memory_;
-  std::atomic<uint64_t> launched_{0};
-  std::atomic<uint64_t> received_{0};
+  std::atomic<bool> has_launches_{false};
+  std::atomic<bool> has_graphs_{false};
 
   std::mutex mutex_;  // guards what follows
   std::vector<PinnedMemory> pages_;

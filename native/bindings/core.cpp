@@ -61,8 +61,8 @@ std::string read_text(Write&& write) {
 class Session {
  public:
   Session(const std::string& part_path, const std::string& backend, const std::string& context, const std::string& data,
-          const std::string& graphs, uint32_t flush_interval_ms, uint32_t sample_interval_us, const std::string& meta,
-          const std::vector<std::string>& cupti_candidates)
+          const std::string& graphs, uint32_t flush_interval_ms, uint32_t rotate_interval_ms,
+          uint32_t sample_interval_us, const std::string& meta, const std::vector<std::string>& cupti_candidates)
       : samples_(sample_interval_us > 0 && context == "python") {
     const std::string candidates = join(cupti_candidates);
     bragg_session_options options{};
@@ -74,69 +74,69 @@ class Session {
     options.trace = choice(data, {"tree", "trace"}, "data");
     options.graph_level = choice(graphs, {"node", "graph"}, "level of graphs");
     options.flush_interval_ms = flush_interval_ms;
+    options.rotate_interval_ms = rotate_interval_ms;
     int os_error = 0;
     char reason[512] = "";
     {
       const nb::gil_scoped_release no_gil;
-      slot_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
+      id_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
     }
-    if (slot_ < 0 && os_error != 0) raise_os_error(os_error, part_path);
-    if (slot_ < 0) throw std::runtime_error(reason);
+    if (id_ < 0 && os_error != 0) raise_os_error(os_error, part_path);
+    if (id_ < 0) throw std::runtime_error(reason);
     active_ = true;
     if (samples_) start_host_sampler(sample_interval_us);
   }
 
   void activate() {
     const nb::gil_scoped_release no_gil;
-    bragg_session_activate(open_slot());
+    bragg_session_activate(open_session());
     active_ = true;
   }
   void deactivate(bool flush) {
     const nb::gil_scoped_release no_gil;
-    bragg_session_deactivate(open_slot(), flush);
+    bragg_session_deactivate(open_session(), flush);
     active_ = false;
   }
   void flush() {
     const nb::gil_scoped_release no_gil;
-    bragg_session_flush(open_slot());
+    bragg_session_flush(open_session());
   }
   void advance(const std::string& part_path, const std::string& meta, const std::string& end_meta) {
     int os_error = 0;
     char reason[512] = "";
-    int next = -1;
+    int advanced = -1;
     {
       const nb::gil_scoped_release no_gil;
-      next = bragg_session_advance(open_slot(), part_path.c_str(), meta.c_str(), end_meta.c_str(), &os_error, reason,
-                                   sizeof reason);
+      advanced = bragg_session_advance(open_session(), part_path.c_str(), meta.c_str(), end_meta.c_str(), &os_error,
+                                       reason, sizeof reason);
     }
-    if (next < 0 && os_error != 0) raise_os_error(os_error, part_path);
-    if (next < 0) throw std::runtime_error(reason);
-    slot_ = next;
+    if (advanced < 0 && os_error != 0) raise_os_error(os_error, part_path);
+    if (advanced < 0) throw std::runtime_error(reason);
   }
   void stop(const std::string& meta) {
-    const int slot = open_slot();
+    const int session = open_session();
     if (samples_) stop_host_sampler();
     deactivate(true);
     last_statistics_ = statistics_json();
-    slot_ = -1;
+    id_ = -1;
     const nb::gil_scoped_release no_gil;
-    bragg_session_stop(slot, meta.c_str());
+    bragg_session_stop(session, meta.c_str());
   }
-  nb::object statistics() { return parse_json(slot_ >= 0 ? statistics_json() : last_statistics_); }
+  nb::object statistics() { return parse_json(id_ >= 0 ? statistics_json() : last_statistics_); }
 
-  [[nodiscard]] int id() const { return slot_; }
+  [[nodiscard]] int id() const { return id_; }
   [[nodiscard]] bool active() const { return active_; }
 
  private:
-  [[nodiscard]] int open_slot() const {
-    if (slot_ < 0) throw std::runtime_error("this session was stopped");
-    return slot_;
+  [[nodiscard]] int open_session() const {
+    if (id_ < 0) throw std::runtime_error("this session was stopped");
+    return id_;
   }
   [[nodiscard]] std::string statistics_json() const {
-    return read_text([this](char* json, uint32_t size) { return bragg_session_statistics(slot_, json, size); });
+    return read_text([this](char* json, uint32_t size) { return bragg_session_statistics(id_, json, size); });
   }
 
-  int slot_ = -1;
+  int id_ = -1;
   bool active_ = false;
   bool samples_ = false;
   std::string last_statistics_ = "{}";
@@ -156,9 +156,9 @@ NB_MODULE(_core, module) {
 
   nb::class_<Session>(module, "Session")
       .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, const std::string&,
-                    uint32_t, uint32_t, const std::string&, const std::vector<std::string>&>(),
+                    uint32_t, uint32_t, uint32_t, const std::string&, const std::vector<std::string>&>(),
            "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node",
-           "flush_interval_ms"_a = 1000, "sample_interval_us"_a = 0, "meta"_a = "{}",
+           "flush_interval_ms"_a = 1000, "rotate_interval_ms"_a = 0, "sample_interval_us"_a = 0, "meta"_a = "{}",
            "cupti_candidates"_a = std::vector<std::string>{})
       .def("activate", &Session::activate)
       .def("deactivate", &Session::deactivate, "flush"_a = true)
@@ -183,6 +183,7 @@ NB_MODULE(_core, module) {
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });
   module.def("library_path", &bragg_library_path);
+  module.def("record_nvtx", [](bool wanted) { bragg_record_nvtx(wanted); }, "wanted"_a);
   module.def("lend_context", &bragg_lend_context);
   module.def("return_context", &bragg_return_context);
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "api/bragg_core.h"
+#include "api/kernel_context.h"
 #include "bindings/metrics_binding.h"
 
 namespace bragg {
@@ -30,7 +30,8 @@ class Reference {
 
 struct LaunchHook {
   PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* convert;   // (key, value) -> (metric id, number), or None: not a metric
+  PyObject* convert;   // (key, value) -> (metric id, number), None: not a metric, NotImplemented: left to `record`
+  PyObject* record;    // ({key: value}): adds them where this thread is
   PyObject* report;    // (function, error): a launch_metadata function failed
   PyObject* then;      // what is called next, or nullptr
   PyObject* calls;     // the list of what `then` calls, or nullptr: unknown
@@ -106,6 +107,12 @@ PyObject* ask(PyObject* metadata, PyObject* kernel) {
 struct Values {
   std::vector<uint32_t> metrics;
   std::vector<uint64_t> bits;
+  PyObject* others = nullptr;  // what is no number: tensors
+
+  Values() = default;
+  Values(const Values&) = delete;
+  Values& operator=(const Values&) = delete;
+  ~Values() { Py_XDECREF(others); }
 
   [[nodiscard]] bool add(PyObject* metric, PyObject* number) {
     const auto id = static_cast<uint32_t>(PyLong_AsUnsignedLong(metric));
@@ -135,6 +142,10 @@ bool take_value(LaunchHook* hook, PyObject* key, PyObject* value, Values& values
   const Reference converted(PyObject_CallFunctionObjArgs(hook->convert, key, value, nullptr));
   if (!converted) return false;
   if (converted.get() == Py_None) return true;
+  if (converted.get() == Py_NotImplemented) {
+    if (values.others == nullptr) values.others = PyDict_New();
+    return values.others != nullptr && PyDict_SetItem(values.others, key, value) == 0;
+  }
   PyObject *metric = nullptr, *number = nullptr;
   if (!PyArg_ParseTuple(converted.get(), "OO", &metric, &number)) return false;
   PyObject* const known = PyFloat_Check(number) ? hook->floats : hook->integers;
@@ -160,10 +171,18 @@ bool expect(LaunchHook* hook, PyObject* data, PyObject* kernel, PyObject* functi
   for (Py_ssize_t position = 0; PyDict_Next(data, &position, &key, &value);)
     if (!is_reserved(key) && !take_value(hook, key, value, values) && !report_failure(hook, function_asked))
       return false;
+  const char* symbol = PyUnicode_AsUTF8(kernel);
   const char* shown = is_renamed ? PyUnicode_AsUTF8(name) : nullptr;
-  if (is_renamed && shown == nullptr) return report_failure(hook, function_asked);
+  if (symbol == nullptr || (is_renamed && shown == nullptr)) return report_failure(hook, function_asked);
+  void* const handle = PyLong_AsVoidPtr(function);
+  if (values.others != nullptr) {
+    bragg_kernel_enter(handle, shown, symbol);
+    const Reference recorded(PyObject_CallOneArg(hook->record, values.others));
+    bragg_state_exit();
+    if (!recorded && !report_failure(hook, function_asked)) return false;
+  }
   if (is_renamed || !values.metrics.empty())
-    bragg_expect_launch(PyLong_AsVoidPtr(function), shown, values.metrics.data(), values.bits.data(),
+    bragg_expect_launch(handle, shown, values.metrics.data(), values.bits.data(),
                         static_cast<uint32_t>(values.metrics.size()));
   return true;
 }
@@ -204,15 +223,16 @@ PyObject* launch_hook_call(PyObject* self, PyObject* const* arguments, size_t fl
 }
 
 PyObject* launch_hook_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  PyObject *convert = nullptr, *report = nullptr, *then = Py_None;
-  static const char* const names[] = {"convert", "report", "then", nullptr};
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|O:LaunchHook", const_cast<char**>(names), &convert, &report,
-                                   &then))
+  PyObject *convert = nullptr, *record = nullptr, *report = nullptr, *then = Py_None;
+  static const char* const names[] = {"convert", "record", "report", "then", nullptr};
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OOO|O:LaunchHook", const_cast<char**>(names), &convert,
+                                   &record, &report, &then))
     return nullptr;
   auto* hook = reinterpret_cast<LaunchHook*>(type->tp_alloc(type, 0));
   if (hook == nullptr) return nullptr;
   hook->vectorcall = launch_hook_call;
   hook->convert = Py_NewRef(convert);
+  hook->record = Py_NewRef(record);
   hook->report = Py_NewRef(report);
   hook->then = then == Py_None ? nullptr : Py_NewRef(then);
   hook->calls = PyObject_GetAttrString(then, "calls");
@@ -237,16 +257,16 @@ PyObject* launch_hook_choose(PyObject* self, PyObject* wanted) {
 
 int launch_hook_traverse(PyObject* self, visitproc visit, void* arg) {
   auto* hook = reinterpret_cast<LaunchHook*>(self);
-  for (PyObject* owned : {hook->convert, hook->report, hook->then, hook->calls, hook->wanted, hook->chosen,
-                          hook->floats, hook->integers, reinterpret_cast<PyObject*>(Py_TYPE(self))})
+  for (PyObject* owned : {hook->convert, hook->record, hook->report, hook->then, hook->calls, hook->wanted,
+                          hook->chosen, hook->floats, hook->integers, reinterpret_cast<PyObject*>(Py_TYPE(self))})
     Py_VISIT(owned);
   return 0;
 }
 
 int launch_hook_clear(PyObject* self) {
   auto* hook = reinterpret_cast<LaunchHook*>(self);
-  for (PyObject** owned : {&hook->convert, &hook->report, &hook->then, &hook->calls, &hook->wanted, &hook->chosen,
-                           &hook->floats, &hook->integers})
+  for (PyObject** owned : {&hook->convert, &hook->record, &hook->report, &hook->then, &hook->calls, &hook->wanted,
+                           &hook->chosen, &hook->floats, &hook->integers})
     Py_CLEAR(*owned);
   return 0;
 }

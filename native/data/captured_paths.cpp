@@ -64,12 +64,21 @@ void CapturedPaths::note_launch(const Launch& launch) {
   Replay& replay = replay_of(launch);
   if (replay.graph == nullptr) return;
   if (!replay.graph->values.empty()) ++replay.launches[launch.mask];
-  note_place(launched_, replay.graph->exec, launch);
-  for (const uint32_t reading : replay.graph->readings) note_place(readings_, reading, launch);
+  note_exec(replay.graph->exec, launch);
+  note_readings(*replay.graph, launch);
 }
 
-void CapturedPaths::note_place(Places& places, uint32_t key, const Launch& launch) {
-  const auto [found, is_first] = places.try_emplace(key, launch);
+void CapturedPaths::note_unrecorded_launch(const Launch& launch) {
+  const Replay& replay = replay_of(launch);
+  if (replay.graph != nullptr) note_readings(*replay.graph, launch);
+}
+
+void CapturedPaths::note_readings(const GraphVersion& graph, const Launch& launch) {
+  for (const uint32_t reading : graph.readings) readings_.note_launch(reading, launch);
+}
+
+void CapturedPaths::note_exec(GraphId exec, const Launch& launch) {
+  const auto [found, is_first] = launched_.try_emplace(exec, launch);
   if (is_first) return;
   const ContextNodes common{common_ancestor(found->second.shadow, launch.shadow),
                             common_ancestor(found->second.python, launch.python)};
@@ -81,11 +90,6 @@ void CapturedPaths::note_place(Places& places, uint32_t key, const Launch& launc
 const Launch* CapturedPaths::launch_of(GraphId exec) const {
   const auto found = launched_.find(exec);
   return found != launched_.end() ? &found->second : nullptr;
-}
-
-const Launch* CapturedPaths::launch_of_reading(uint32_t capture) const {
-  const auto found = readings_.find(capture);
-  return found != readings_.end() ? &found->second : nullptr;
 }
 
 NodeId CapturedPaths::find_node(const CapturedPlace& place, const Launch& launch, bool python_context) {
@@ -119,8 +123,8 @@ void CapturedPaths::trim(int64_t now_ns) {
   size_t places = 0;
   for (const auto& [key, replay] : replays_) places += replay->places.size();
   std::erase_if(replays_, [&](const auto& each) { return places > kMaxPlaces || is_forgotten(each.first.graph); });
-  for (Places* each : {&launched_, &readings_})
-    std::erase_if(*each, [&](const auto& place) { return is_forgotten(place.second.graph); });
+  std::erase_if(launched_, [&](const auto& each) { return is_forgotten(each.second.graph); });
+  readings_.forget(is_forgotten);
   last_ = nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include "backends/device_event.h"
 #include "backends/graph_registry.h"
 #include "data/correlation_map.h"
+#include "data/graph_readings.h"
 
 namespace bragg {
 
@@ -36,12 +37,17 @@ class CapturedPaths {
  public:
   // A launch of a graph that is known: its values count once more.
   void note_launch(const Launch& launch);
+  // One of no session: the values that it reads come all the same.
+  void note_unrecorded_launch(const Launch& launch);
   // For records of conditional graphs, which have no correlation id: the launch of the executable graph; if there were
   // several, at what their places have in common. nullptr: it was not launched.
   [[nodiscard]] const Launch* launch_of(GraphId exec) const;
 
-  // Likewise for values that kernels of ours read in graphs, by the capture of their targets.
-  [[nodiscard]] const Launch* launch_of_reading(uint32_t capture) const;
+  // For a value that a kernel of ours read in a graph: see GraphReadings.
+  template <class Give>
+  void take_reading(const ArrivedValue& value, Give&& give) {
+    readings_.take(value, give);
+  }
 
   // `frame_of(name)`: the frame of the record if its kernel is called `name`. Valid until the next call.
   template <class FrameOf>
@@ -102,14 +108,14 @@ class CapturedPaths {
   };
   [[nodiscard]] static Key key_of(const Launch& launch) { return {launch.graph, launch.shadow, launch.python}; }
   [[nodiscard]] Replay& replay_of(const Launch& launch);
+  void note_exec(GraphId exec, const Launch& launch);
+  void note_readings(const GraphVersion& graph, const Launch& launch);
   [[nodiscard]] NodeId find_node(const CapturedPlace& place, const Launch& launch, bool python_context);
 
   std::unordered_map<Key, std::unique_ptr<Replay>, KeyHash> replays_;
-  Replay* last_ = nullptr;                              // records of one launch come together
-  using Places = std::unordered_map<uint32_t, Launch>;  // the last launch, at what is common to all of them
-  static void note_place(Places& places, uint32_t key, const Launch& launch);
-  Places launched_;  // by executable graph
-  Places readings_;  // by capture
+  Replay* last_ = nullptr;                        // records of one launch come together
+  std::unordered_map<GraphId, Launch> launched_;  // by executable graph: its last launch, at what is common to all
+  GraphReadings readings_;
 };
 
 }  // namespace bragg

@@ -15,7 +15,7 @@ struct Launch {
   StringId name = kNone;  // of the kernel, unless it goes by its symbol
   SessionMask mask = 0;   // slots, and above them their lines
   bool keeps = false;     // more records with this id may come: graphs, copies
-  uint32_t records = 0;   // that came
+  uint8_t records = 0;    // that came; 2: or more
   uint32_t graph = 0;     // GraphVersionId of a graph launch; 0: no graph, or one that is not known
 };
 
@@ -48,9 +48,9 @@ class CorrelationMap {
  private:
   struct Slot {
     uint32_t correlation = 0;  // 0 is empty; CUPTI's ids start at 1
-    bool taken = false;
     Launch launch;
   };
+  static_assert(sizeof(Slot) == 28);
 
   struct Generation {
     std::vector<Slot> slots;
@@ -60,15 +60,15 @@ class CorrelationMap {
       if (used * 2 >= slots.size()) grow();
       Slot& slot = slots[probe(correlation)];
       used += slot.correlation == 0;
-      slot = {correlation, false, launch};
+      slot = {correlation, launch};
     }
     const Launch* take(uint32_t correlation) {
       if (slots.empty()) return nullptr;
       Slot& slot = slots[probe(correlation)];
-      if (slot.correlation == 0 || slot.taken) return nullptr;
-      slot.taken = !slot.launch.keeps;
-      ++slot.launch.records;
-      return &slot.launch;
+      Launch& launch = slot.launch;
+      if (slot.correlation == 0 || (launch.records > 0 && !launch.keeps)) return nullptr;
+      if (launch.records < 2) ++launch.records;
+      return &launch;
     }
     [[nodiscard]] size_t probe(uint32_t correlation) const {
       // Ids come one after another: an odd factor spreads them without collisions, and the search for one that is not

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <new>
 #include <utility>
 
 #include "backends/cuda.h"
@@ -73,11 +74,6 @@ bool is_own(const DeviceEvent& event) {
          std::strcmp(event.name, value_kernel::kName) == 0;
 }
 
-void wait_for_devices() {
-  cuda_backend::flush(true);
-  device_values::wait();
-}
-
 void tell_of_unknown_captures() {
   static bool told = false;
   if (std::exchange(told, true)) return;
@@ -130,9 +126,8 @@ Session* Recorder::owner(uint32_t slot) {
 }
 
 Session* Recorder::newest_on(uint32_t line) {
-  for (const auto& session : sessions_)
-    if (session != nullptr && session->line() == line && !session->is_retired()) return session.get();
-  return nullptr;
+  const uint32_t slot = line < kMaxSessions ? slot_of_line_[line] : kNone;
+  return slot != kNone ? sessions_[slot].get() : nullptr;
 }
 
 // Control
@@ -168,8 +163,7 @@ uint32_t Recorder::free_slot() {
 }
 
 uint32_t Recorder::free_line() {
-  const std::lock_guard work(work_mutex_);
-  while (newest_on(next_line_) != nullptr) next_line_ = (next_line_ + 1) % kMaxSessions;
+  while (slot_of_line_[next_line_] != kNone) next_line_ = (next_line_ + 1) % kMaxSessions;
   return std::exchange(next_line_, (next_line_ + 1) % kMaxSessions);
 }
 
@@ -177,6 +171,7 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
   const SessionMask bit = 1u << slot;
   const SessionOptions& options = session->options();
   recording_state.line_of_slot[slot].store(static_cast<uint8_t>(session->line()));
+  slot_of_line_[session->line()] = slot;
   if (options.python_context) recording_state.python.fetch_or(bit);
   if (options.trace) recording_state.trace.fetch_or(bit);
   session->before = thread_totals();
@@ -208,6 +203,7 @@ StartResult Recorder::start(SessionOptions options) {
       cuda_backend::start(candidates);
     }
     const SessionMask mask = session->mask();
+    const auto line = static_cast<int>(session->line());
     {
       const std::lock_guard work(work_mutex_);
       step();  // what is left of earlier sessions is not this one's
@@ -219,43 +215,67 @@ StartResult Recorder::start(SessionOptions options) {
       stopping_.store(false);
       consumer_ = std::make_unique<std::thread>([this] { consumer_loop(); });
     }
-    return {static_cast<int>(slot), 0, {}};
+    return {line, 0, {}};
   });
 }
 
-StartResult Recorder::advance(int slot, const std::string& part_path, const std::string& meta_json,
+StartResult Recorder::advance(int session, const std::string& part_path, const std::string& meta_json,
                               const std::string& end_meta_json) {
-  return in_free_slot([&](uint32_t next_slot) -> StartResult {
-    Session& ended = *sessions_[static_cast<uint32_t>(slot)];
-    SessionOptions options = ended.options();
-    options.part_path = part_path;
-    options.meta_json = meta_json;
-    auto next = std::make_unique<Session>(std::move(options), next_slot, ended.line());
-    if (const int error = next->open()) return {-1, error, {}};
-    const SessionMask old_mask = ended.mask();
-    const SessionMask mask = next->mask();
-    const std::lock_guard work(work_mutex_);
-    next->follow(ended);
-    ended.retire(thread_totals(), end_meta_json);
-    install(std::move(next), next_slot);
-    retired_.fetch_or(1u << slot);
-    SessionMask active = recording_state.active.load();  // at once: a launch is in one phase or the other
-    while (!recording_state.active.compare_exchange_weak(
-        active, (active & old_mask) == old_mask ? (active & ~old_mask) | mask : active)) {
-    }
-    return {static_cast<int>(next_slot), 0, {}};
+  return in_free_slot([&](uint32_t slot) -> StartResult {
+    const int error = begin_phase(slot, current(session), part_path, meta_json, end_meta_json);
+    return {error == 0 ? session : -1, error, {}};
   });
 }
 
-void Recorder::activate(int slot) {
+int Recorder::begin_phase(uint32_t slot, Session& ended, const std::string& part_path, const std::string& meta_json,
+                          const std::string& end_meta_json) {
+  SessionOptions options = ended.options();
+  options.part_path = part_path;
+  options.meta_json = meta_json;
+  auto next = std::make_unique<Session>(std::move(options), slot, ended.line());
+  if (const int error = next->open()) return error;
+  const SessionMask old_mask = ended.mask();
+  const SessionMask mask = next->mask();
+  const std::lock_guard work(work_mutex_);
+  next->follow(ended);
+  ended.retire(thread_totals(), end_meta_json);
+  retired_.fetch_or(1u << ended.slot());
+  install(std::move(next), slot);
+  SessionMask active = recording_state.active.load();  // at once: a launch is in one phase or the other
+  while (!recording_state.active.compare_exchange_weak(
+      active, (active & old_mask) == old_mask ? (active & ~old_mask) | mask : active)) {
+  }
+  return 0;
+}
+
+// The control lock's holder may wait for this thread: then it is done at the next poll.
+void Recorder::rotate_due_sessions() {
+  const std::unique_lock control(control_mutex_, std::try_to_lock);
+  if (!control) return;
+  const int64_t now = now_ns();
+  for (const uint32_t slot : slot_of_line_) {
+    if (slot == kNone || now < sessions_[slot]->rotates_at_ns()) continue;
+    const uint32_t next_slot = free_slot();
+    if (next_slot == kNone) return;
+    Session& ended = *sessions_[slot];
+    const std::string path = ended.next_part_path();
+    const std::string end_meta = JsonObject().put("stopped_ns", now).text();
+    if (const int error = begin_phase(next_slot, ended, path, ended.next_meta_json(), end_meta)) {
+      std::fprintf(stderr, "bragg: %s: the phase goes on: %s\n", path.c_str(), std::strerror(error));
+      ended.postpone_rotation();
+    }
+  }
+}
+
+void Recorder::activate(int session) {
   const ControlLock control(control_mutex_);
-  recording_state.active.fetch_or(sessions_[static_cast<uint32_t>(slot)]->mask());
+  recording_state.active.fetch_or(current(session).mask());
   update_collecting();
 }
 
-void Recorder::deactivate(int slot, bool flush) {
+void Recorder::deactivate(int session, bool flush) {
   const ControlLock control(control_mutex_);
-  recording_state.active.fetch_and(~sessions_[static_cast<uint32_t>(slot)]->mask());
+  recording_state.active.fetch_and(~current(session).mask());
   if (flush) {
     wait_for_devices();
     const std::lock_guard work(work_mutex_);
@@ -264,27 +284,35 @@ void Recorder::deactivate(int slot, bool flush) {
   update_collecting();
 }
 
+void Recorder::wait_for_devices() {
+  cuda_backend::flush(true);
+  device_values::wait();
+  const std::lock_guard flushed(device_flush_mutex_);  // what a flush of the consumer has taken meanwhile is here, too
+}
+
 void Recorder::update_collecting() { cuda_backend::set_collecting(recording_state.active.load() != 0); }
 
-void Recorder::flush(int slot) {
+void Recorder::flush(int session) {
   const ControlLock control(control_mutex_);
   wait_for_devices();
   const std::lock_guard work(work_mutex_);
   bring_all();
-  for_sessions(1u << slot, [this](Session& session) { session.flush(tracks_, statistics_json(session)); });
+  Session& phase = current(session);
+  phase.flush(tracks_, statistics_json(phase));
 }
 
-void Recorder::stop(int slot, const std::string& meta_json) {
+void Recorder::stop(int session, const std::string& meta_json) {
   const ControlLock control(control_mutex_);
-  Session& session = *sessions_[static_cast<uint32_t>(slot)];
-  recording_state.active.fetch_and(~session.mask());
+  Session& phase = current(session);
+  recording_state.active.fetch_and(~phase.mask());
   wait_for_devices();
   update_collecting();
   {
     const std::lock_guard work(work_mutex_);
     bring_all();
-    const uint32_t line = session.line();
-    end(session, meta_json);
+    const uint32_t line = phase.line();
+    end(phase, meta_json);
+    slot_of_line_[line] = kNone;
     for (auto& line_of_slot : recording_state.line_of_slot)  // late events of this session meet no other
       if (line_of_slot.load() == line) line_of_slot.store(kNoLine);
   }
@@ -315,12 +343,11 @@ void Recorder::finish_consumer() {
   captured_paths_.clear();
 }
 
-std::string Recorder::statistics(int slot) {
+std::string Recorder::statistics(int session) {
   const ControlLock control(control_mutex_);
   const std::lock_guard work(work_mutex_);
   step();
-  const auto& session = sessions_[static_cast<uint32_t>(slot)];
-  return session != nullptr ? statistics_json(*session) : "{}";
+  return statistics_json(current(session));
 }
 
 // The driver holds its own locks here, so this must not wait for a control call that may be waiting for the driver; if
@@ -348,9 +375,11 @@ void Recorder::consumer_loop() {
     const int64_t interval_ns = retired_.load() != 0 ? kEndingFlushNs : kDeviceFlushNs;
     if (now >= device_flushed_ns_ + interval_ns) {  // without the work lock: CUPTI may wait for one that waits for us
       cuda_backend::poll();
+      const std::lock_guard flushing(device_flush_mutex_);
       cuda_backend::flush(false);
       device_flushed_ns_ = now;
     }
+    rotate_due_sessions();
     const std::lock_guard work(work_mutex_);
     end_drained_phases();
     flush_due_sessions();
@@ -450,6 +479,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         launch.mask |= session.mask();
       });
       launch.graph = static_cast<GraphVersionId>(event.end_ns);
+      if (event.mask == 0) return captured_paths_.note_unrecorded_launch(launch);
       launches_.insert(event.correlation, launch);
       if (launch.graph != 0) captured_paths_.note_launch(launch);
       return;
@@ -511,12 +541,17 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
 
 void Recorder::take_arrived_value(const ArrivedValue& value) {
   const ValueTarget& target = value.target;
-  const Launch* launch = target.capture != 0 ? captured_paths_.launch_of_reading(target.capture) : nullptr;
-  for_sessions(target.mask, [&](Session& session) {
-    session.counters.unordered_values += value.is_unordered ? value.count : 0;
-    const NodeId here = session.node_of(target);
-    const NodeId node = launch != nullptr ? captured_below(session.node_of(*launch), here) : here;
-    session.add_value({node, target.metric, value.index, target.length}, value.bits, value.count);
+  const auto add = [&](Session& session, NodeId node, uint64_t bits, uint64_t count) {
+    session.counters.unordered_values += value.is_unordered ? count : 0;
+    session.add_value({node, target.metric, value.index, target.length}, bits, count);
+  };
+  if (target.capture == 0)
+    return for_sessions(target.mask,
+                        [&](Session& session) { add(session, session.node_of(target), value.bits, value.count); });
+  captured_paths_.take_reading(value, [&](const Launch& launch, uint64_t bits, uint64_t count) {
+    for_sessions(launch.mask & kSlots, [&](Session& session) {
+      add(session, captured_below(session.node_of(launch), session.node_of(target)), bits, count);
+    });
   });
 }
 
@@ -746,7 +781,9 @@ void Recorder::after_fork_in_child() {
     if (session != nullptr) session->abandon();
     session.reset();
   }
+  new (&device_flush_mutex_) std::mutex;
   retired_.store(0);
+  slot_of_line_.fill(kNone);
   (void)consumer_.release();  // that thread does not exist here
   consumer_signal.reset();
   ending_signal_.store(0);

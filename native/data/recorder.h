@@ -23,7 +23,7 @@
 namespace bragg {
 
 struct StartResult {
-  int slot = -1;       // >= 0: started
+  int session = -1;    // >= 0: its line, by which it is known in all of its phases
   int os_error = 0;    // errno of the capture file
   std::string reason;  // why not, with what to do
 };
@@ -37,13 +37,13 @@ class Recorder {
   [[nodiscard]] StartResult start(SessionOptions options);
   // The session's next phase, in a slot and a capture of its own. The one before ends by itself as soon as the device
   // records of its launches have come. With 16 slots taken this waits for the device.
-  [[nodiscard]] StartResult advance(int slot, const std::string& part_path, const std::string& meta_json,
+  [[nodiscard]] StartResult advance(int session, const std::string& part_path, const std::string& meta_json,
                                     const std::string& end_meta_json);
-  void activate(int slot);
-  void deactivate(int slot, bool flush);
-  void flush(int slot);
-  void stop(int slot, const std::string& meta_json);
-  [[nodiscard]] std::string statistics(int slot);  // JSON object
+  void activate(int session);
+  void deactivate(int session, bool flush);
+  void flush(int session);
+  void stop(int session, const std::string& meta_json);
+  [[nodiscard]] std::string statistics(int session);  // JSON object, of the current phase
 
   void on_cuda_initialized();
 
@@ -56,7 +56,7 @@ class Recorder {
   void after_fork_in_child();
 
  private:
-  Recorder() = default;
+  Recorder() { slot_of_line_.fill(kNone); }
   void consumer_loop();
   static void on_ending_signal(int number);
   [[noreturn]] void finish_and_end_by(int number);
@@ -75,14 +75,21 @@ class Recorder {
   [[nodiscard]] uint32_t range_track();
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
   void flush_due_sessions();
+  void wait_for_devices();
   void update_collecting();
   [[nodiscard]] bool all_want_whole_graphs(const Session& next);
   void finish_consumer();
+  // Control lock held.
+  [[nodiscard]] Session& current(int session) { return *sessions_[slot_of_line_[static_cast<uint32_t>(session)]]; }
   // Calls open(slot) under the control lock, when a slot is free.
   template <class Open>
   [[nodiscard]] StartResult in_free_slot(Open&& open);
   [[nodiscard]] uint32_t free_slot();
   [[nodiscard]] uint32_t free_line();
+  // 0 or errno. Control lock held.
+  [[nodiscard]] int begin_phase(uint32_t slot, Session& ended, const std::string& part_path,
+                                const std::string& meta_json, const std::string& end_meta_json);
+  void rotate_due_sessions();
   // Makes a session known, not yet active.
   void install(std::unique_ptr<Session> session, uint32_t slot);
   void bring_all();  // work lock held, after the device's records came: nothing is missing of what has ended
@@ -95,10 +102,13 @@ class Recorder {
   void for_sessions(uint32_t mask, Visit&& visit);
 
   std::mutex control_mutex_;
+  std::mutex device_flush_mutex_;  // the consumer flushes the device
   std::mutex work_mutex_;
   std::array<std::unique_ptr<Session>, kMaxSessions> sessions_;
   uint32_t next_slot_ = 0;  // slots go round, so that a late event of a stopped session meets no new one
   uint32_t next_line_ = 0;  // likewise
+  std::array<uint32_t, kMaxSessions>
+      slot_of_line_;  // of the current phase; kNone: no session. Written under both locks
   std::atomic<SessionMask> retired_{0};
   std::unique_ptr<std::thread> consumer_;
   std::atomic<bool> stopping_{false};

@@ -59,7 +59,14 @@ std::string DeviceActivity::busy_json() const {
 }
 
 Session::Session(SessionOptions options, uint32_t slot, uint32_t line)
-    : options_(std::move(options)), slot_(slot), line_(line) {}
+    : options_(std::move(options)),
+      slot_(slot),
+      line_(line),
+      origin_(std::make_shared<Origin>(Origin{options_.part_path, options_.meta_json})) {
+  if (options_.rotate_interval_ms == 0) return;
+  rotates_at_ns_ = started_ns_;
+  postpone_rotation();
+}
 
 int Session::open() {
   if (const int error = writer_.open(options_.part_path)) return error;
@@ -122,6 +129,27 @@ bool Session::is_older(const DeviceEvent& event) const {
 
 bool Session::starts_after(uint32_t correlation) const {
   return first_correlation_ == 0 || is_before(correlation, first_correlation_);
+}
+
+void Session::follow(const Session& phase_before) {
+  origin_ = phase_before.origin_;
+  phase_ = phase_before.phase_ + 1;
+}
+
+void Session::postpone_rotation() { rotates_at_ns_ += int64_t{options_.rotate_interval_ms} * 1'000'000; }
+
+// 4711.part -> 4711.part_1.part
+std::string Session::next_part_path() const {
+  constexpr std::string_view kSuffix = ".part";
+  const std::string_view path = origin_->part_path;
+  const size_t stem = path.ends_with(kSuffix) ? path.size() - kSuffix.size() : path.size();
+  return std::string(path.substr(0, stem)) + ".part_" + std::to_string(phase_ + 1) + std::string(kSuffix);
+}
+
+std::string Session::next_meta_json() const {
+  const std::string& first = origin_->meta_json;
+  const std::string own = JsonObject().put("phase", phase_ + 1).put("started_ns", now_ns()).text();
+  return first == "{}" ? own : first.substr(0, first.size() - 1) + "," + own.substr(1);  // the later key counts
 }
 
 void Session::retire(const ThreadTotals& totals, std::string end_meta_json) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@ struct SessionOptions {
   bool trace = false;
   bool graph_level = false;  // one record for each launch of a CUDA graph, instead of its nodes'
   uint32_t flush_interval_ms = 1000;
+  uint32_t rotate_interval_ms = 0;  // time after which a phase is followed by the next; 0: never by itself
 };
 
 enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2, Ranges = 4 };  // 3: counters, made by readers
@@ -104,10 +106,11 @@ class DeviceActivity {
   int64_t last_ns_ = 0;
 };
 
-// Where the first phase begins.
+// The first phase of a session.
 struct Origin {
-  explicit Origin(int64_t ns) : started_ns(ns) {}
-  int64_t started_ns;
+  std::string part_path;
+  std::string meta_json;
+  int64_t started_ns = now_ns();
   uint32_t first_correlation = 0;  // 0: no launch yet
 };
 
@@ -156,7 +159,12 @@ class Session {
   // Whether a known launch belongs to an earlier user of this slot.
   [[nodiscard]] bool starts_after(uint32_t correlation) const;
 
-  void follow(const Session& phase_before) { origin_ = phase_before.origin_; }
+  void follow(const Session& phase_before);
+  // When and how the next phase begins by itself.
+  [[nodiscard]] int64_t rotates_at_ns() const { return rotates_at_ns_; }
+  void postpone_rotation();
+  [[nodiscard]] std::string next_part_path() const;
+  [[nodiscard]] std::string next_meta_json() const;
   // Nothing more is launched in it; what was launched is awaited.
   void retire(const ThreadTotals& totals, std::string end_meta_json);
   [[nodiscard]] bool is_retired() const { return retired_ns_ != 0; }
@@ -212,10 +220,12 @@ class Session {
   std::vector<uint32_t> last_row_of_frame_;  // most launches repeat the configuration of the one before
   std::vector<uint32_t> dirty_kernels_;
   int64_t started_ns_ = now_ns();
-  uint32_t first_correlation_ = 0;                                          // 0: no launch yet
-  std::shared_ptr<Origin> origin_ = std::make_shared<Origin>(started_ns_);  // all phases have one
-  uint64_t pending_launches_ = 0;                                           // that have no record yet
-  bool has_open_ended_ = false;  // launches of which it is not known how many records they have
+  uint32_t first_correlation_ = 0;  // 0: no launch yet
+  std::shared_ptr<Origin> origin_;  // all phases have one
+  uint32_t phase_ = 0;
+  int64_t rotates_at_ns_ = std::numeric_limits<int64_t>::max();
+  uint64_t pending_launches_ = 0;  // that have no record yet
+  bool has_open_ended_ = false;    // launches of which it is not known how many records they have
   int64_t last_record_ns_ = 0;
   int64_t retired_ns_ = 0;
   std::string end_meta_json_ = "{}";

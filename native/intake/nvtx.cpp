@@ -16,6 +16,12 @@
 namespace bragg::nvtx {
 namespace {
 
+std::atomic<bool> wanted{true};
+
+SessionMask recording_sessions() noexcept {
+  return wanted.load(std::memory_order_relaxed) ? recording_state.active.load(std::memory_order_relaxed) : 0;
+}
+
 // Pushed ranges -------------------------------------------------------------------------------------------------------
 
 // The open pushed ranges of this thread in one domain: they nest within their domain only.
@@ -61,7 +67,8 @@ Source source_of(const Domain& domain) noexcept {
 // The depth of the range, from 0.
 int push(const Domain& domain, const EventAttributes& attributes) noexcept {
   Nesting& nesting = nesting_in(domain);
-  const bool pushes = recording_state.existing.load(std::memory_order_relaxed) != 0;
+  const bool pushes =
+      wanted.load(std::memory_order_relaxed) && recording_state.existing.load(std::memory_order_relaxed) != 0;
   nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
   if (pushes) push_context(source_of(domain), pushed_frame(domain, attributes));
   return nesting.depth++;
@@ -89,7 +96,7 @@ Event marker_here(EventKind kind, SessionMask mask, FrameId frame) noexcept {
 }
 
 void mark(const Domain& domain, const EventAttributes& attributes) noexcept {
-  const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
+  const SessionMask mask = recording_sessions();
   if (mask == 0) return;
   Event event = marker_here(EventKind::Mark, mask, marker_frame(domain, attributes));
   event.end_ns = event.start_ns;
@@ -139,7 +146,7 @@ class OpenRanges {
 constinit OpenRanges open_ranges;
 
 uint64_t start(const Domain& domain, const EventAttributes& attributes) noexcept {
-  const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
+  const SessionMask mask = recording_sessions();
   if (mask == 0) return 0;
   const SessionMask lines = mask >> kLineShift;  // its slots are those of the phase it ends in
   const uint64_t id = open_ranges.add(marker_here(EventKind::Range, lines, marker_frame(domain, attributes)));
@@ -220,6 +227,9 @@ void install(const Callbacks& callbacks, Module module, std::span<const Implemen
 }
 
 }  // namespace
+
+void set_recording(bool records) noexcept { wanted.store(records, std::memory_order_relaxed); }
+
 }  // namespace bragg::nvtx
 
 int InitializeInjectionNvtx2(bragg::nvtx::GetTable get) noexcept {

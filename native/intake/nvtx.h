@@ -50,6 +50,9 @@ struct Version {
   void (*set_injection_version)(uint32_t version) = nullptr;
 };
 
+// Whether ranges and marks that begin from now on are recorded; they are at first. Threads: any.
+void set_recording(bool records) noexcept;
+
 }  // namespace bragg::nvtx
 
 // Called by every copy (the nvtx module, torch, NCCL, XLA, ...) at its first use, each with its own places for

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/bragg_core.h"
@@ -61,7 +62,7 @@ inline const Device& device() {
 
 class Recording {
  public:
-  explicit Recording(const char* name, bool trace = false)
+  explicit Recording(const char* name, bool trace = false, uint32_t rotate_interval_ms = 0)
       : path_((std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name + ".part")).string()) {
     (void)device();
     bragg_session_options options{};
@@ -71,29 +72,32 @@ class Recording {
     options.backend = BRAGG_CUDA;
     options.trace = trace;
     options.flush_interval_ms = 20;
+    options.rotate_interval_ms = rotate_interval_ms;
     int os_error = 0;
     char reason[256] = "";
-    slot_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
-    if (slot_ < 0) fail(__FILE__, __LINE__, reason);
+    session_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
+    if (session_ < 0) fail(__FILE__, __LINE__, reason);
   }
   ~Recording() {
-    if (slot_ >= 0) bragg_session_stop(slot_, "{}");
+    if (session_ >= 0) bragg_session_stop(session_, "{}");
     std::filesystem::remove(path_);
     for (const std::string& path : ended_) std::filesystem::remove(path);
+    for (int phase = 1; std::filesystem::remove(phase_path(phase)); ++phase) {
+    }
   }
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  void activate() const { bragg_session_activate(slot_); }
-  void deactivate() const { bragg_session_deactivate(slot_, 0); }
-  void flush() const { bragg_session_flush(slot_); }
+  void activate() const { bragg_session_activate(session_); }
+  void deactivate() const { bragg_session_deactivate(session_, 0); }
+  void flush() const { bragg_session_flush(session_); }
   void advance() {
     ended_.push_back(path_ + std::to_string(ended_.size()));
     std::filesystem::rename(path_, ended_.back());  // the writer keeps the file, under any name
     int os_error = 0;
     char reason[256] = "";
-    slot_ = bragg_session_advance(slot_, path_.c_str(), "{}", "{}", &os_error, reason, sizeof reason);
-    if (slot_ < 0) fail(__FILE__, __LINE__, reason);
+    session_ = bragg_session_advance(session_, path_.c_str(), "{}", "{}", &os_error, reason, sizeof reason);
+    if (session_ < 0) fail(__FILE__, __LINE__, reason);
   }
 
   struct Value {
@@ -132,14 +136,29 @@ class Recording {
 
   [[nodiscard]] uint64_t count(const char* statistic) const {
     std::string json(8192, '\0');
-    (void)bragg_session_statistics(slot_, json.data(), static_cast<uint32_t>(json.size()));
+    (void)bragg_session_statistics(session_, json.data(), static_cast<uint32_t>(json.size()));
     const size_t at = json.find(std::string("\"").append(statistic).append("\":"));
     return at == std::string::npos ? ~0ull : std::strtoull(json.c_str() + json.find(':', at) + 1, nullptr, 10);
   }
   // Of the phases that have ended, as their captures say.
-  [[nodiscard]] uint64_t count_of_ended(const std::string& statistic) const {
+  [[nodiscard]] uint64_t count_of_ended(const std::string& statistic) const { return sum_of(ended_, statistic); }
+  // Of phases that began by themselves: ends the recording.
+  [[nodiscard]] uint64_t stop_and_count_all(const std::string& statistic) {
+    bragg_session_stop(std::exchange(session_, -1), "{}");
+    std::vector<std::string> paths{path_};
+    for (int phase = 1; std::filesystem::exists(phase_path(phase)); ++phase) paths.push_back(phase_path(phase));
+    CHECK(paths.size() > 3);
+    return sum_of(paths, statistic);
+  }
+
+ private:
+  [[nodiscard]] std::string phase_path(int phase) const {
+    return path_.substr(0, path_.size() - 5) + ".part_" + std::to_string(phase) + ".part";
+  }
+  // The last META of a capture has the statistics of its phase.
+  static uint64_t sum_of(const std::vector<std::string>& paths, const std::string& statistic) {
     uint64_t sum = 0;
-    for (const std::string& path : ended_) {
+    for (const std::string& path : paths) {
       std::ifstream file(path, std::ios::binary);
       const std::string bytes{std::istreambuf_iterator<char>(file), {}};
       const size_t at = bytes.rfind("\"" + statistic + "\":");
@@ -148,10 +167,9 @@ class Recording {
     return sum;
   }
 
- private:
   std::vector<std::string> ended_;
   std::string path_;
-  int slot_ = -1;
+  int session_ = -1;
 };
 
 }  // namespace bragg::test

@@ -394,6 +394,23 @@ TEST(nothing_is_kept_without_a_session) {
   CHECK(ActiveSession::events().empty());
 }
 
+TEST(ranges_that_are_not_wanted_leave_nothing) {
+  const ActiveSession session;
+  const Copy copy;
+  copy.push("wanted");
+  bragg::nvtx::set_recording(false);
+  copy.push("unwanted");
+  CHECK_EQ(copy.start("range"), 0);
+  copy.mark("mark");
+  CHECK(context() == (Path{{FrameKind::Scope, "wanted"}}));
+  copy.pop();
+  bragg::nvtx::set_recording(true);
+  CHECK(context() == (Path{{FrameKind::Scope, "wanted"}}));
+  copy.pop();
+  CHECK(context().empty());
+  CHECK_EQ(ActiveSession::events().size(), size_t{1});
+}
+
 TEST(threads_may_name_nest_and_hand_over_at_once) {
   const ExistingSession session;
   const Copy copy;

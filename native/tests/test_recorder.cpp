@@ -18,8 +18,8 @@
 
 namespace {
 
-using bragg::test::Recording;
 using bragg::test::device;
+using bragg::test::Recording;
 namespace cuda = bragg::cuda;
 
 // Launches in a scope, `launches` times or until told to stop.
@@ -80,6 +80,17 @@ TEST(phases_have_every_launch_once_while_threads_launch) {
   }
   CHECK_EQ(recording.count_of_ended("unattributed_records") + recording.count("unattributed_records"), 0);
   CHECK_EQ(other.count("unattributed_records"), 0);
+}
+
+TEST(phases_that_follow_by_themselves_have_every_launch_once) {
+  Recording recording("rotating", false, 20);
+  const std::atomic<bool> never{false};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i)
+    threads.emplace_back(launch_in_scope, "work", 5 * kLaunches, std::cref(never));
+  for (auto& thread : threads) thread.join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK_EQ(recording.stop_and_count_all("kernels"), kThreads * 5 * kLaunches);
 }
 
 TEST(sessions_come_and_go_while_threads_launch) {

@@ -26,6 +26,8 @@ class Scope:
 class Session:
     """One recording: a capture file that fills until `stop`.
 
+    With a rotation interval the next phase begins by itself, in `<part_path without .part>.part_<number>.part`.
+
     Raises:
         OSError: `part_path` cannot be created (errno set).
         RuntimeError: The backend is not available; the message says why and what to do.
@@ -42,6 +44,7 @@ class Session:
         data: str,
         graphs: str = "node",
         flush_interval_ms: int = 1000,
+        rotate_interval_ms: int = 0,
         sample_interval_us: int = 0,
         meta: str = "{}",
         cupti_candidates: Sequence[str] = (),
@@ -81,13 +84,15 @@ def add_value(metric: int, value: float) -> None:
 
 def add_vector(metric: int, values: Sequence[float]) -> None: ...
 def add_device_value(metric: int, pointer: int, dtype: str, length: int, stride: int, stream: int) -> None:
-    """Add numbers in GPU memory to a metric at this thread's context.
+    """Add numbers in GPU memory to a metric at this thread's innermost open scope, operator or state.
 
     They are read on the GPU, when `stream` gets there, and counted later: nothing waits for the stream or the device.
-    Memory that is freed in the order of the stream, as caching allocators do, may be freed as soon as this returns. While
-    the stream is being captured into a graph, the numbers are read again, and counted, at each replay.
+    Memory that is freed in the order of the stream, as caching allocators do, may be freed as soon as this returns.
+    While the stream is being captured into a graph, the numbers are read again, and counted, at each replay.
 
     Args:
+        metric: From `metric`.
+        pointer: Address of the first number.
         dtype: f16, bf16, f32, f64, i8, i16, i32, i64, u8 or bool.
         length: Of a vector; 0 is a scalar.
         stride: Between elements, in elements.
@@ -119,14 +124,16 @@ class LaunchHook:
 
     def __init__(
         self,
-        convert: Callable[[Any, Any], tuple[int, float] | None],
+        convert: Callable[[Any, Any], Any],
+        record: Callable[[dict[Any, Any]], object],
         report: Callable[[Any, BaseException], object],
         then: Callable[[Any], object] | None = None,
     ) -> None:
         """Make a hook.
 
         Args:
-            convert: Metric and number of a key and its value; None: it is no metric.
+            convert: Metric and number of a key and its value; None: it is no metric; NotImplemented: `record` takes it.
+            record: Adds metrics where the thread is, which is then the node of the kernel.
             report: Called with a function that gives metadata and what it raised.
             then: The hook to call next. If it has a list `calls`, it is not called while that is empty.
         """
@@ -144,6 +151,12 @@ def finish_on_signal(number: int) -> bool:
 
 def recording() -> bool: ...
 def library_path() -> str: ...
+def record_nvtx(wanted: bool) -> None:
+    """Whether NVTX ranges and marks that begin from now on are recorded; they are at first.
+
+    Once NVTX has loaded the core, its variable cannot keep ranges away any more.
+    """
+
 def lend_context() -> None:
     """Threads without a context of their own inherit this thread's, until `return_context`."""
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -42,25 +43,26 @@ class Recorded:
         return self.profiles[0]
 
 
+def record(directory: Path, program: str, *options: str, expect: int = 0, **variables: str) -> Recorded:
+    """Run a program of this folder under `bragg run`, with its profiles in a directory."""
+    output = directory / "profiles"
+    command = [sys.executable, "-m", "bragg", "run", "--backend", "cuda", "-o", f"{output}/run.bragg", *options]
+    done = subprocess.run(
+        [*command, str(PROGRAMS / program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, **variables},
+    )
+    assert done.returncode == expect, done.stdout + done.stderr
+    return Recorded(done, output)
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Recorded]:
     """Runs a program of this folder under `bragg run`."""
-
-    def run(program: str, *options: str, expect: int = 0, **variables: str) -> Recorded:
-        output = tmp_path / "profiles"
-        command = [sys.executable, "-m", "bragg", "run", "--backend", "cuda", "-o", f"{output}/run.bragg", *options]
-        done = subprocess.run(
-            [*command, str(PROGRAMS / program)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={**os.environ, **variables},
-        )
-        assert done.returncode == expect, done.stdout + done.stderr
-        return Recorded(done, output)
-
-    return run
+    return partial(record, tmp_path)
 
 
 @pytest.fixture

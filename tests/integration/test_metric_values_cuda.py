@@ -121,6 +121,64 @@ def test_many_values_are_all_counted(record: Callable[..., Profile]) -> None:
     assert [values(profile, f"ones[{i}]") for i in (0, 4095)] == [{"a": 100}, {"a": 100}]
 
 
+def test_value_in_a_graph_is_of_each_launch(record: Callable[..., Profile]) -> None:
+    profile = record("""
+        stream = gpu.stream()
+        loss, counts = Array([0], stream=stream.value), Array([1, 2], "<i8", shape=(2,), stream=stream.value)
+        metrics = {"loss": loss, "last (pty)": loss, "counts": counts}
+        with gpu.capture(stream) as graph, bragg.scope("captured", metrics):
+            gpu.launch("k", stream)
+        executable = gpu.instantiate(graph)
+        for place, values in (("first", (1, 10, 100)), ("second", (1000,)), ("first", (0.5,))):
+            with bragg.scope(place):
+                for loss.memory[0] in values:
+                    gpu.launch_graph(executable, stream)
+    """)
+    first, second = "first/<captured_at>/captured", "second/<captured_at>/captured"
+    assert values(profile, "loss") == {first: 111.5, second: 1000}
+    assert values(profile, "last") == {first: 0.5, second: 1000}
+    assert values(profile, "counts[1]") == {first: 8, second: 2}
+    assert values(profile, "gpu_count") == {f"{first}/k": 4, f"{second}/k": 1}
+
+
+def test_replays_faster_than_values_are_collected_keep_exact_sums(record: Callable[..., Profile]) -> None:
+    profile = record("""
+        stream = gpu.stream()
+        ones = Array([1] * 4096, "<i8", shape=(4096,), stream=stream.value)
+        with gpu.capture(stream) as graph:
+            for _ in range(20):
+                with bragg.scope("captured", {"ones": ones}):
+                    pass
+        executable = gpu.instantiate(graph)
+        for place in ("first", "second"):
+            with bragg.scope(place):
+                for _ in range(30):
+                    gpu.launch_graph(executable, stream)
+    """)
+    for element in (0, 4095):
+        assert values(profile, f"ones[{element}]") == {
+            "first/<captured_at>/captured": 600,
+            "second/<captured_at>/captured": 600,
+        }
+
+
+def test_graph_that_is_launched_while_nothing_records_adds_nothing(record: Callable[..., Profile]) -> None:
+    profile = record("""
+        stream = gpu.stream()
+        loss = Array([1], stream=stream.value)
+        with gpu.capture(stream) as graph, bragg.scope("captured", {"loss": loss}):
+            pass
+        executable = gpu.instantiate(graph)
+        for _ in range(3):
+            with bragg.scope("on"):
+                gpu.launch_graph(executable, stream)
+            bragg.deactivate()
+            gpu.launch_graph(executable, stream)
+            bragg.activate()
+    """)
+    assert values(profile, "loss") == {"on/<captured_at>/captured": 3}
+
+
 def test_value_that_cannot_be_read_is_the_programs_error(record: Callable[..., Profile]) -> None:
     profile = record("""
         from bragg.errors import UsageError

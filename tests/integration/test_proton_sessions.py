@@ -13,7 +13,7 @@ import pytest
 
 import bragg.proton as proton
 from bragg.formats import msgpack
-from tests.support.proton_runs import CPU, outline, run_program
+from tests.support.proton_runs import CPU, METADATA_STATE, outline, run_program
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +122,7 @@ def test_state_is_the_innermost_frame_and_a_block_restores_the_one_before() -> N
         "    layer",
         "      forward a=2.0",
         "      asked",
-        "        __proton_launch_metadata:kernel b=1.0",
+        f"        {METADATA_STATE.format('kernel')} b=1.0",
     ]
 
 
@@ -438,3 +438,22 @@ def test_start_needs_no_gpu_and_no_framework(tmp_path: Path) -> None:
     )
     run = run_program(tmp_path, program)
     assert (run.exit_code, run.errors, run.files()) == (0, "", {"x.hatchet"})
+
+
+def test_ranges_of_nvtx_are_frames_unless_they_are_switched_off(tmp_path: Path) -> None:
+    pytest.importorskip("nvtx")
+    program = """
+        import os
+        import bragg.proton as proton
+        for name, switch in (("default", ""), ("on", "1"), ("off", "0")):
+            os.environ["TRITON_ENABLE_NVTX"] = switch
+            proton.start(name, backend="cpu")
+            import nvtx
+            with proton.scope("outer"), nvtx.annotate("range"), proton.scope("inner"): pass
+            proton.finalize()
+    """
+    run = run_program(tmp_path, program)
+    assert run.exit_code == 0, run.errors
+    with_range = ["ROOT", "  outer", "    range", "      inner"]
+    assert outline(run.tree("default.hatchet")) == outline(run.tree("on.hatchet")) == with_range
+    assert outline(run.tree("off.hatchet")) == ["ROOT", "  outer", "    inner"]

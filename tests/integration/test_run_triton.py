@@ -148,9 +148,45 @@ with bragg.scope("forward"):
     assert "note" not in run.main.metrics
 
 
+def test_lists_of_a_launch_belong_to_its_kernel_too(record: Record) -> None:
+    run = record(
+        """
+        @triton.jit(launch_metadata=lambda *_: {"name": "listed", "tokens": [1, 2, 3], "flops": 1})
+        def named(source, target, n):
+            tl.store(target, tl.load(source))
+
+        with bragg.scope("forward"):
+            for _ in range(2): named[(1,)](A, B, 64)
+        """
+    )
+    profile = run.main
+    assert kernels(profile) == {"forward/listed": 2}, run.talk
+    kernel = [profile.tree.label(node) for node in range(len(profile.tree))].index("listed")
+    assert [profile.own(f"tokens[{index}]")[kernel] for index in range(3)] == [2, 4, 6]
+
+
 def test_without_launch_metadata_the_functions_are_not_called(record: Record) -> None:
     run = record(METADATA + "described[(1,)](A, B, 16, BLOCK=64)", "--no-launch-metadata")
     assert "bytes" not in run.main.metrics
+
+
+def test_only_chosen_kernels_are_asked(record: Record) -> None:
+    run = record(
+        METADATA
+        + """
+from bragg.record.hooks.launch_metadata import choose_kernels
+choose_kernels(lambda name: name != "described" and name != "copy_16")
+
+@triton.jit(launch_metadata=lambda grid, kernel, arguments: {"name": f"copy_{arguments['n']}", "bytes": 1})
+def named(source, target, n):
+    tl.store(target, tl.load(source))
+
+described[(1,)](A, B, 16, BLOCK=64)
+for n in (16, 32): named[(1,)](A, B, n)
+"""
+    )
+    assert kernels(run.main) == {"described<BLOCK=64 w4 s3 f16>": 1, "named<w4 s3 f16>": 1, "copy_32": 1}
+    assert run.main.total("bytes") == 1
 
 
 def test_launches_are_renamed_one_by_one(record: Record) -> None:

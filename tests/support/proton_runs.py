@@ -63,7 +63,8 @@ def run_program(
     """
     script = directory / "program.py"
     script.write_text(dedent(program))
-    environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "TRITON_CACHE_DIR": str(directory.parent), **(environ or {})}
+    ours = {"PYTHONPATH": str(SUPPORT), "TRITON_CACHE_DIR": str(directory.parent)}
+    environment = {**os.environ, **ours, **(environ or {})}
     done = subprocess.run(
         [*(command or (sys.executable,)), str(script)],
         cwd=directory,
@@ -78,7 +79,8 @@ def run_program(
 
 def outline(node: dict[str, Any], depth: int = 0) -> list[str]:
     """A tree as lines of name and metrics, without what no two runs share."""
-    shown = {key: value for key, value in node["metrics"].items() if key not in ("time (ns)", "device_id", "device_type")}
+    hidden = ("time (ns)", "device_id", "device_type")
+    shown = {key: value for key, value in node["metrics"].items() if key not in hidden}
     metrics = " ".join(f"{key}={value}" for key, value in sorted(shown.items()))
     lines = [f"{'  ' * depth}{node['frame']['name']} {metrics}".rstrip()]
     return lines + [line for child in node["children"] for line in outline(child, depth + 1)]

@@ -23,7 +23,11 @@ Examples:
 @click.command(epilog=_EPILOG)
 @file_argument
 @click.option(
-    "-f", "--format", "format_name", metavar="FORMAT", help="hatchet, chrome, perfetto, speedscope, collapsed."
+    "-f",
+    "--format",
+    "format_name",
+    metavar="FORMAT",
+    help="hatchet, hatchet_msgpack, chrome, perfetto, speedscope, collapsed.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name of the new file.")
 @click.option("--force", is_flag=True, help="Overwrite OUT.")

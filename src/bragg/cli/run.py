@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -20,6 +21,9 @@ Examples:
 """
 
 
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
 class _RunCommand(click.Command):
     """Leaves everything from the program's name on as it is, and keeps the `--` or `-m` in front of it."""
 
@@ -31,6 +35,14 @@ class _RunCommand(click.Command):
         marks = [mark for mark, is_given in (("--", before[-1:] == ["--"]), ("-m", ctx.params["module"])) if is_given]
         ctx.params["target"] = (*marks, *target)
         return rest
+
+
+def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """A time with its unit, in s."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|min|h)", value or "0s")
+    if match is None:
+        raise click.BadParameter(f"{value!r} is no time such as 500ms, 60s, 5min or 1h")
+    return float(match[1]) * _SECONDS[match[2]] if value else None
 
 
 @click.command(
@@ -55,6 +67,14 @@ class _RunCommand(click.Command):
 @click.option(
     "--sample-interval", "sample_interval_us", type=int, metavar="US", help="Time between host samples; 0: none."
 )
+@click.option(
+    "--rotate",
+    "rotate_s",
+    callback=_seconds,
+    metavar="TIME",
+    help="Begin a new profile after this time, such as 60s, 5min or 1h; each is written when it is complete.",
+)
+@click.option("--keep", "rotate_keep", type=int, metavar="N", help="With --rotate: keep only the latest N profiles.")
 @click.option("--nvtx/--no-nvtx", default=None, help="Ranges and marks of NVTX; on unless BRAGG_NVTX=0.")
 @click.option(
     "--launch-metadata/--no-launch-metadata",
@@ -73,11 +93,12 @@ def run(target: tuple[str, ...], module: bool, verbose: bool, no_summary: bool, 
     TARGET is `script.py args…`, `-m module args…`, `pytest args…`, or `-- command args…`; what follows belongs to it.
     Its child processes are recorded too, one profile each. The exit code is that of the target.
     """
+    from bragg import formats
     from bragg.cli.run_report import RunReport
     from bragg.record import RecordConfig, run_target
 
     config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})
-    result = run_target(config, target)
+    result = run_target(config, target, formats.finish)
     try:
         report = RunReport.of(result)
         if as_json:

@@ -35,6 +35,7 @@ class RunReport:
         profiles: Path and content of each, at least one.
         n_empty: Processes that recorded nothing.
         notes: What could not be recorded.
+        n_earlier: Files of phases before those of `profiles`.
     """
 
     exit_code: int
@@ -42,6 +43,7 @@ class RunReport:
     profiles: list[tuple[Path, Profile]]
     n_empty: int
     notes: list[str]
+    n_earlier: int = 0
 
     @classmethod
     def of(cls, result: RunResult) -> RunReport:
@@ -54,7 +56,8 @@ class RunReport:
         finished = result.finish(formats.finish)
         if not finished.profiles:
             raise NothingRecorded(_why_empty(finished.empty), hint=_hint_for_empty(result))
-        return cls(result.exit_code, result.duration_s, finished.profiles, finished.empty, result.notes)
+        n_earlier = len(finished.earlier)
+        return cls(result.exit_code, result.duration_s, finished.profiles, finished.empty, result.notes, n_earlier)
 
     def check_backend(self, requested: str) -> None:
         """Check that the backend that was asked for did measure.
@@ -95,7 +98,8 @@ class RunReport:
 
     def _wrote_line(self) -> str:
         path, profile = self.main
-        others = f" and {count_text(len(self.profiles) - 1, 'more profile')}" if len(self.profiles) > 1 else ""
+        n_others = len(self.profiles) - 1 + self.n_earlier
+        others = f" and {count_text(n_others, 'more profile')}" if n_others else ""
         size = bytes_text(path.stat().st_size)
         return f"Wrote {path} ({size}, {RunFacts(profile.meta).cost}){others}. Next: bragg view {path}"
 

@@ -30,6 +30,7 @@ VERBS = {
     "run": Verb("bragg.cli.run:run", "record a program"),
     "view": Verb("bragg.cli.view:view", "show where the time went, as a tree or a table"),
     "diff": Verb("bragg.cli.diff:diff", "show what changed between two recordings, with limits for CI"),
+    "source": Verb("bragg.cli.source:source", "show the code of a kernel, and where its warps waited"),
     "plot": Verb("bragg.cli.plot:plot", "draw what kernels reach of what their GPU can do"),
     "export": Verb("bragg.cli.export:export", "write a profile for another tool"),
     "info": Verb("bragg.cli.info:info", "show what a profile holds and how it was recorded"),

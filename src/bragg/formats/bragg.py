@@ -2,7 +2,7 @@
 
     meta.json               version, meta of the run, metrics, findings, names of sources, rows of each slice block
     frames/*  nodes/*  tracks/*  counters/*  kernels/*  durations/*   a `.npy` for each column, strings as `.json`
-    metrics/<name>.npy      own values
+    metrics/<name>.npy      own values; counted/<name>.npy: 1 for nodes that have one even if it is 0
     slices/<block>/*.npy    uint8 [itemsize, rows]: the bytes of each value, lowest first, see `slice_columns`
     sources/<number>.txt    UTF-8
 
@@ -83,6 +83,8 @@ def write(profile: Profile, path: Path, *, slices: Iterable[SliceTable] | None =
         writer.array("nodes/frame", profile.tree.frame)
         for metric in profile.metrics.values():
             writer.array(_metric_member(metric.name), metric.own)
+            if metric.counted is not None:
+                writer.array(_metric_member(metric.name, "counted"), metric.counted.view(np.uint8))
         writer.table("tracks", profile.tracks)
         writer.table("counters", profile.counters)
         writer.table("kernels", profile.kernels)
@@ -93,9 +95,9 @@ def write(profile: Profile, path: Path, *, slices: Iterable[SliceTable] | None =
         writer.json("meta", _header(profile, block_rows))
 
 
-def _metric_member(name: str) -> str:
+def _metric_member(name: str, folder: str = "metrics") -> str:
     """Programs name metrics as they like; members are also files of whoever unpacks the archive."""
-    return f"metrics/{quote(name, safe=' ()[]')}"
+    return f"{folder}/{quote(name, safe=' ()[]')}"
 
 
 def _blocks_of(slices: SliceTable) -> Iterator[SliceTable]:
@@ -109,7 +111,13 @@ def _header(profile: Profile, block_rows: list[int]) -> dict[str, Any]:
         "version": [MAJOR_VERSION, MINOR_VERSION],
         "meta": profile.meta,
         "metrics": [
-            {"name": item.name, "unit": item.unit, "kind": item.kind.value, "combine": item.combine.value}
+            {
+                "name": item.name,
+                "unit": item.unit,
+                "kind": item.kind.value,
+                "combine": item.combine.value,
+                **({} if item.counted is None else {"counted": True}),
+            }
             for item in profile.metrics.values()
         ],
         "findings": [asdict(item) for item in profile.findings],
@@ -212,7 +220,10 @@ class _Reader:
     def _metric(self, item: dict[str, Any]) -> Metric:
         kind, combine = MetricKind(item["kind"]), Combine(item["combine"])
         own = self.array(_metric_member(item["name"]), np.int64, np.float64)
-        return Metric(item["name"], item["unit"], kind, own, combine)
+        counted = None
+        if item.get("counted"):
+            counted = self.array(_metric_member(item["name"], "counted"), np.uint8) != 0
+        return Metric(item["name"], item["unit"], kind, own, combine, counted)
 
     def _slices(self, meta: dict[str, Any]) -> SliceTable:
         block_rows = self._header["slice_blocks"]

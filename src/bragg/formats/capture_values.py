@@ -25,14 +25,15 @@ def values_of(tables: CaptureTables, tree: CallTree) -> dict[str, Metric]:
         if metric >= len(name) or kind[metric] < 0:  # its name was lost: nobody can say what these numbers are
             continue
         label = tables.strings.get(int(name[metric]), f"<lost {metric}>") + (f"[{index}]" if is_vector else "")
-        own = _own(
-            {column: values[(elements == (metric, index, is_vector)).all(axis=1)] for column, values in rows.items()},
-            _KINDS[kind[metric]],
-            bool(is_float[metric]),
-            len(tree),
-        )
+        chosen = (elements == (metric, index, is_vector)).all(axis=1)
+        own_rows = {column: values[chosen] for column, values in rows.items()}
+        own = _own(own_rows, _KINDS[kind[metric]], bool(is_float[metric]), len(tree))
+        counted = np.zeros(len(tree), np.bool_)
+        counted[own_rows["node"]] = True
         combine = Combine.MAX if kind[metric] == _KINDS.index(MetricKind.PROPERTY) else Combine.SUM
-        found[label] = Metric(label, tables.strings.get(int(unit[metric]), ""), _KINDS[kind[metric]], own, combine)
+        found[label] = Metric(
+            label, tables.strings.get(int(unit[metric]), ""), _KINDS[kind[metric]], own, combine, counted
+        )
     return found
 
 

@@ -2,7 +2,8 @@
 
     [{"frame": {"name", "type"}, "metrics": {...}, "children": [...]}, {"CUDA": {"0": {"arch", "num_sms", ...}}}]
 
-Nodes carry own values. The root's metrics are zeros: their names tell readers which metrics add up along call paths.
+Nodes carry own values. The names of the root's metrics tell readers which metrics add up along call paths, so the root
+has all of these, most of them zero, and no others.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _metrics_of_nodes(profile: Profile) -> list[dict[str, Any]]:
     for node in np.flatnonzero(devices >= 0).tolist():
         device = int(devices[node])
         found[node] |= {"device_id": str(device), "device_type": _device_type(profile, device)}
-    found[0] = {metric.name: 0 for metric in written if metric.adds_up}
+    found[0] = {metric.name: found[0].get(metric.name, 0) for metric in written if metric.adds_up}
     return found
 
 
@@ -126,6 +127,8 @@ def _written_metrics(profile: Profile) -> list[_Written]:
             continue
         element = _ELEMENT.match(metric.name)
         name = _name(element["name"] if element else metric.name, metric.unit)
+        if name in written and not element:
+            name = metric.name
         written.setdefault(name, _Written(name, element is not None, [])).columns.append(metric)
     return list(written.values())
 

@@ -37,6 +37,7 @@ _MAX_DEVICES = 4096
 _MEASURED = re.compile(r"time \(ns\)|count|(normalized_)?cycles|num_(stalled_)?samples|stalled_\w+")
 _ROOFLINE = re.compile(r"flops(8|16|32|64)?|bytes")
 _SAMPLES = "num_samples"
+_CPU_TIME, _HOST_TIME = "cpu_time (ns)", "host_time (ns)"
 
 
 def is_json_tree(start: bytes) -> bool:
@@ -110,7 +111,8 @@ def read_tree(document: list[Any]) -> Profile:
     for node, metrics in _walk(document[0], nodes):
         for key, value in metrics.items():
             if key not in _DEVICE:
-                columns.add(node, key, value)
+                # Proton's own adds nothing up; bragg writes its host time, which does, under this name.
+                columns.add(node, _HOST_TIME if key == _CPU_TIME and key in hints else key, value)
     devices = document[1] if len(document) > 1 else {}
     kinds, assumed = _kinds(columns, hints)
     meta: dict[str, Any] = {"recorder": "proton", "data": "tree", "devices": _devices(devices)}
@@ -163,7 +165,7 @@ def _kinds(columns: MetricColumns, hints: Mapping[str, Any]) -> tuple[dict[str, 
     kinds: dict[str, MetricKind] = {}
     assumed: dict[str, None] = {}
     for key in columns.values:
-        adds_up = key in hints or _ROOFLINE.fullmatch(key) or _MEASURED.fullmatch(key)
+        adds_up = key in hints or key == _HOST_TIME or _ROOFLINE.fullmatch(key) or _MEASURED.fullmatch(key)
         is_guess = not adds_up and not names_all and metric_name(key).name != "cpu_time"
         kinds[key] = MetricKind.INCLUSIVE if adds_up or is_guess else MetricKind.EXCLUSIVE
         if is_guess:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ class MetricName:
     kind: MetricKind | None = None
 
 
+@cache
 def metric_name(key: str) -> MetricName:
     """The parts of a metric's name."""
     if key in _KNOWN:
@@ -99,7 +101,8 @@ class MetricColumns:
     """Values at nodes, by metric, as they are read.
 
     Attributes:
-        values: By the name in the file, the value of each node; values at one node are added.
+        values: By the name in the file, the value of each node; values at one node are added, of properties the last
+            one stays.
         texts: Names of metrics whose values are text, which a profile cannot hold.
     """
 
@@ -115,7 +118,8 @@ class MetricColumns:
             self.texts.add(key)
         elif math.isfinite(value):
             column = self.values.setdefault(key, {})
-            column[node] = column.get(node, 0) + value
+            adds_up = metric_name(key).kind is not MetricKind.PROPERTY
+            column[node] = column.get(node, 0) + value if adds_up else value
 
     def metrics(self, n_nodes: int, kinds: Mapping[str, MetricKind]) -> dict[str, Metric]:
         """The metrics of a profile.

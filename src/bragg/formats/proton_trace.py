@@ -115,44 +115,24 @@ class _Timeline:
             self.is_of_proton = True
 
     def _add_slice(self, event: dict[str, Any], lane: tuple[str, str], base_ns: int) -> None:
-        arguments = _arguments(event)
-        stack, category = arguments.get("call_stack"), str(event.get("cat"))
-        is_graph_range = stack is None and category in _KINDS and self._is_graph_lane(lane)
-        if is_graph_range:
-            stack = [str(event.get("name")).partition(": <")[0]]
-        if not isinstance(stack, list) or not all(isinstance(name, str) for name in stack):
+        found = _place_in_tree(event, lane)
+        if found is None:
             return
         self.is_of_proton = True
-        track_kind = TrackKind.RANGES if is_graph_range else _KINDS.get(category, TrackKind.RANGES)
-        node = self._node(stack, track_kind, event, is_graph_range)
+        track_kind, frames = found
+        node = 0
+        for name, kind in frames:
+            node = self._nodes.child(node, name, kind)
         start_ns, duration_ns = base_ns + _ns(event, "ts"), _ns(event, "dur")
         track = self._tracks.setdefault((track_kind, *lane), len(self._tracks))
         self._slices.append((start_ns, duration_ns, node, track))
         self._places.append((*lane, start_ns))
-        if track_kind is TrackKind.RANGES and not is_graph_range:
+        if event.get("cat") not in _KINDS:
             self._columns.add(node, "cycles (exc)", duration_ns)
-        metrics = arguments.get("metrics")
-        for name, value in metrics.items() if isinstance(metrics, dict) and not is_graph_range else ():
-            self._columns.add(node, name, _number(value))
-
-    @staticmethod
-    def _is_graph_lane(lane: tuple[str, str]) -> bool:
-        return lane[1].isdecimal() and _GRAPH_LANES <= int(lane[1]) < _STREAM_LANES
-
-    def _node(self, stack: list[str], track_kind: TrackKind, event: dict[str, Any], is_graph_range: bool) -> int:
-        names = stack[1:] if stack[:1] == ["ROOT"] else stack
-        node = 0
-        for index, name in enumerate(names):
-            is_leaf = index == len(names) - 1
-            kind = frame_kind(name)
-            if is_leaf and track_kind is TrackKind.GPU_STREAM and event.get("name") == name:
-                kind = FrameKind.KERNEL
-            elif is_leaf and is_graph_range:
-                kind = FrameKind.MARKER
-            node = self._nodes.child(node, name, kind)
-        if track_kind is TrackKind.GPU_STREAM and event.get("name") != (names[-1] if names else None):
-            node = self._nodes.child(node, str(event.get("name")), FrameKind.KERNEL)
-        return node
+        metrics = _arguments(event).get("metrics")
+        if isinstance(metrics, dict) and track_kind is not TrackKind.RANGES:
+            for name, value in metrics.items():
+                self._columns.add(node, name, _number(value))
 
     def profile(self, trace: bool) -> Profile:
         """The profile of all events."""
@@ -194,6 +174,27 @@ class _Timeline:
     def _lane_name(self, kind: TrackKind, process: str, lane: str) -> str:
         usual = {TrackKind.GPU_STREAM: f"GPU stream {lane}", TrackKind.HOST_THREAD: f"CPU thread {lane}"}
         return self._lane_names.get((process, lane)) or usual.get(kind, f"{process} {lane}")
+
+
+def _place_in_tree(
+    event: dict[str, Any], lane: tuple[str, str]
+) -> tuple[TrackKind, list[tuple[str, FrameKind]]] | None:
+    """The kind of track of a slice, and names and kinds of its call path; None when it has none."""
+    stack, name = _arguments(event).get("call_stack"), str(event.get("name"))
+    if stack is None and event.get("cat") in _KINDS and _is_graph_lane(lane[1]):
+        return TrackKind.RANGES, [(name.partition(": <")[0], FrameKind.MARKER)]
+    if not isinstance(stack, list) or not all(isinstance(caller, str) for caller in stack):
+        return None
+    frames = [(caller, frame_kind(caller)) for caller in (stack[1:] if stack[:1] == ["ROOT"] else stack)]
+    track_kind = _KINDS.get(str(event.get("cat")), TrackKind.RANGES)
+    if track_kind is TrackKind.GPU_STREAM:
+        # The helper kernels of metrics are called otherwise than the kernel whose path they have.
+        frames = [*(frames[:-1] if frames and frames[-1][0] == name else frames), (name, FrameKind.KERNEL)]
+    return track_kind, frames
+
+
+def _is_graph_lane(lane: str) -> bool:
+    return lane.isdecimal() and _GRAPH_LANES <= int(lane) < _STREAM_LANES
 
 
 def _arguments(event: dict[str, Any]) -> dict[str, Any]:

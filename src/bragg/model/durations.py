@@ -21,7 +21,8 @@ def bucket_of(duration_ns: NDArray[np.int64]) -> Int32Array:
     """The bucket of each duration: 16 steps an octave, and 1 ns each below 16 ns."""
     _, bits = np.frexp(duration_ns.astype(np.float64))
     octave = np.maximum(bits.astype(np.int64) - _STEP_BITS, 1)
-    return ((octave << _STEP_BITS) + (duration_ns >> (octave - 1)) - _STEPS).astype(np.int32)
+    bucket: Int32Array = ((octave << _STEP_BITS) + (duration_ns >> (octave - 1)) - _STEPS).astype(np.int32)
+    return bucket
 
 
 def bucket_range(bucket: NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:

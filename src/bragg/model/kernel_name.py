@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["base_name", "specialization"]
+__all__ = ["base_name", "is_specialized", "specialization"]
 
 # C++ names do not match: they have colons, or parameters after the brackets.
 _SPECIALIZED = re.compile(r"(?P<base>[\w.$-]+)<(?P<specialization>[^<>]*)>")
+
+# What every specialization says, or a hash of what there was no room for; template arguments of C++ are other.
+_WARPS_AND_STAGES = re.compile(r"(?:^| )w\d+ s\d+(?: |$)| #[0-9a-f]{4,}$")
 
 
 def base_name(name: str) -> str:
@@ -20,3 +23,8 @@ def specialization(name: str) -> str:
     """What stands between the brackets; empty for names without a specialization."""
     match = _SPECIALIZED.fullmatch(name)
     return match["specialization"] if match else ""
+
+
+def is_specialized(name: str) -> bool:
+    """Whether a name is one that the recorder gave to a specialization, not a template of C++."""
+    return _WARPS_AND_STAGES.search(specialization(name)) is not None

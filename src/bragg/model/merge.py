@@ -101,7 +101,13 @@ def _concatenate_metric(name: str, one: Profile, other: Profile) -> Metric:
         else np.full(len(profile.tree), missing, found[0].own.dtype)
         for profile in (one, other)
     ]
-    return found[0].with_own(np.concatenate(columns))
+    if all(metric.counted is None for metric in found):
+        return found[0].with_own(np.concatenate(columns))
+    counted = [
+        profile.metrics[name].has_value if name in profile.metrics else np.zeros(len(profile.tree), np.bool_)
+        for profile in (one, other)
+    ]
+    return found[0].with_own(np.concatenate(columns), np.concatenate(counted))
 
 
 def _merge_meta(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class Metric:
         kind: See `MetricKind`.
         own: [n_nodes]: int64 or float64; float64 for properties, NaN where a node has none.
         combine: What happens when nodes become one; only properties choose.
+        counted: bool [n_nodes]: nodes that have a value of their own, which may be 0; None: those where it is not 0, or
+            of properties not NaN.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Metric:
     kind: MetricKind
     own: NDArray[Any]
     combine: Combine = field(default=Combine.SUM)
+    counted: BoolArray | None = None
 
     def __post_init__(self) -> None:
         is_property = self.kind is MetricKind.PROPERTY
@@ -68,12 +71,14 @@ class Metric:
     @property
     def has_value(self) -> BoolArray:
         """Nodes with a value of their own: [n_nodes]."""
+        if self.counted is not None:
+            return self.counted
         found: BoolArray = ~np.isnan(self.own) if self.kind is MetricKind.PROPERTY else self.own != 0
         return found
 
-    def with_own(self, own: NDArray[Any]) -> Metric:
+    def with_own(self, own: NDArray[Any], counted: BoolArray | None = None) -> Metric:
         """The same metric over other nodes."""
-        return Metric(self.name, self.unit, self.kind, own, self.combine)
+        return Metric(self.name, self.unit, self.kind, own, self.combine, counted)
 
     def gather(self, target: NDArray[Any], n_nodes: int) -> Metric:
         """The metric after nodes moved.
@@ -86,4 +91,8 @@ class Metric:
         own = np.full(n_nodes, empty, self.own.dtype)
         kept = target >= 0
         self.combine.ufunc.at(own, target[kept], self.own[kept])
-        return self.with_own(own)
+        if self.counted is None:
+            return self.with_own(own)
+        counted = np.zeros(n_nodes, np.bool_)
+        counted[target[kept & self.counted]] = True
+        return self.with_own(own, counted)

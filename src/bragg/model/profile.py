@@ -119,6 +119,7 @@ class Profile:
         self.tree.check()
         for metric in self.metrics.values():
             _require(len(metric.own) == len(self.tree), f"metric {metric.name} has a value for each node")
+            _require(len(metric.has_value) == len(self.tree), f"metric {metric.name} says of each node if it has one")
         for table, name, limit in (
             (self.slices, "node", len(self.tree)),
             (self.slices, "track", len(self.tracks)),

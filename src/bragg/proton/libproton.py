@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,6 +55,7 @@ __all__ = [
     "metric_type_int64_index",
     "metric_type_vector_double_index",
     "metric_type_vector_int64_index",
+    "proton",
     "record_scope",
     "select_profiler_from_triton_backend",
     "start",
@@ -65,6 +67,8 @@ metric_type_int64_index = INT64_INDEX
 metric_type_double_index = DOUBLE_INDEX
 metric_type_vector_int64_index = INT64_VECTOR_INDEX
 metric_type_vector_double_index = DOUBLE_VECTOR_INDEX
+
+proton = sys.modules[__name__]  # It is a module of the extension, and stands for both here.
 
 _TRITON_BACKENDS = {"cuda": "cupti", "hip": "rocprofiler"}
 

@@ -102,7 +102,7 @@ def finalize(session: int | None = None, output_format: str | None = "") -> None
     """End a session and write its files.
 
     Args:
-        session: Its number; None: all.
+        session: Its number; None: all, except that of the command line, which ends with the program.
         output_format: `hatchet`, `hatchet_msgpack` or `chrome_trace`; by default what fits the data.
 
     Raises:
@@ -110,8 +110,9 @@ def finalize(session: int | None = None, output_format: str | None = "") -> None
         IndexError: There never was such a session.
         RecordingFailed: The file cannot be written; what was recorded is kept, and named.
     """
-    if session is not None:
-        _check_command_line(session, "finalized")
+    if flags.command_line and session is None:
+        return
+    _check_command_line(session, "finalized")
     sessions.finalize(session, output_format)
     HookManager.unregister(session)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -9,9 +10,8 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, TypeVar
 
-from bragg.proton import open_scopes
 from bragg.proton.metric_values import record
-from bragg.proton.open_scopes import OpenScope
+from bragg.proton.open_scopes import OpenScope, enter, is_on, last_entered, leave, opened_by, was_closed
 
 __all__ = ["cpu_timed_scope", "enter_scope", "exit_scope", "scope"]
 
@@ -37,7 +37,13 @@ class scope:  # noqa: N801 (Proton's name)
         self.id: int | None = None
 
     def __enter__(self) -> scope:
-        self._enter_scope()
+        if not is_on():
+            self.id = None
+            return self
+        opened = enter(self.name, self)
+        self.id = opened.id
+        if self.metrics:
+            _record_or_leave(opened, self.metrics)
         return self
 
     def __exit__(
@@ -46,7 +52,13 @@ class scope:  # noqa: N801 (Proton's name)
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._exit_scope()
+        if self.id is None:
+            return
+        opened = opened_by(self)
+        if opened is not None:
+            leave(opened)
+        elif not was_closed(self.id):
+            warnings.warn(f"scope {self.name!r} ends on a thread that did not enter it", RuntimeWarning, stacklevel=2)
 
     def __call__(self, function: _Function) -> _Function:
         """The function inside this region."""
@@ -57,28 +69,6 @@ class scope:  # noqa: N801 (Proton's name)
                 return function(*arguments, **options)
 
         return call  # type: ignore[return-value]
-
-    def _enter_scope(self) -> None:
-        if not open_scopes.is_on():
-            self.id = None
-            return
-        opened = open_scopes.enter(self.name, self)
-        self.id = opened.id
-        if self.metrics:
-            _record_or_leave(opened, self.metrics)
-
-    def _exit_scope(self) -> None:
-        if self.id is None:
-            return
-        opened = open_scopes.opened_by(self)
-        if opened is not None:
-            self._before_exit(opened)
-            open_scopes.leave(opened)
-        elif not open_scopes.was_closed(self.id):
-            warnings.warn(f"scope {self.name!r} ends on a thread that did not enter it", RuntimeWarning, stacklevel=3)
-
-    def _before_exit(self, opened: OpenScope) -> None:
-        """What is recorded at the end."""
 
 
 class cpu_timed_scope(scope):  # noqa: N801 (Proton's name)
@@ -92,9 +82,30 @@ class cpu_timed_scope(scope):  # noqa: N801 (Proton's name)
         super().__init__(name, metrics)
         if metrics and _CPU_TIME in metrics:
             raise ValueError(f"The metric name '{_CPU_TIME}' is reserved.")
+        self._started_ns = _Starts()
 
-    def _before_exit(self, opened: OpenScope) -> None:
-        record({f"{_CPU_TIME} (ns)(exc)": time.perf_counter_ns() - opened.started_ns})
+    def __enter__(self) -> cpu_timed_scope:
+        self._started_ns.times.append(time.perf_counter_ns())
+        super().__enter__()
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        elapsed_ns = time.perf_counter_ns() - self._started_ns.times.pop()
+        if self.id is not None and opened_by(self) is not None:
+            record({f"{_CPU_TIME} (ns)(exc)": elapsed_ns})
+        super().__exit__(exception_type, exception, traceback)
+
+
+class _Starts(threading.local):
+    """When a thread entered each scope of one object, outermost first."""
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
 
 
 def enter_scope(name: str, *, metrics: Mapping[str, Any] | None = None) -> int | None:
@@ -103,9 +114,9 @@ def enter_scope(name: str, *, metrics: Mapping[str, Any] | None = None) -> int |
     Returns:
         Its id; None when nothing is recorded.
     """
-    if not open_scopes.is_on():
+    if not is_on():
         return None
-    opened = open_scopes.enter(name)
+    opened = enter(name)
     if metrics:
         _record_or_leave(opened, metrics)
     return opened.id
@@ -125,16 +136,16 @@ def exit_scope(name: str | None = None, *, metrics: Mapping[str, Any] | None = N
         ValueError: It has another name; it stays open.
         UnbalancedScope: None is open, or one that was entered by `with` is open inside it.
     """
-    if not open_scopes.is_on():
+    if not is_on():
         return None
-    opened = open_scopes.last_entered()
+    opened = last_entered()
     if name and name != opened.name:
         raise ValueError(f"Scope name mismatch: {name} != {opened.name}")
     try:
         if metrics:
             record(metrics)
     finally:
-        open_scopes.leave(opened)
+        leave(opened)
     return opened.id
 
 
@@ -143,5 +154,5 @@ def _record_or_leave(opened: OpenScope, metrics: Mapping[str, Any]) -> None:
     try:
         record(metrics)
     except BaseException:
-        open_scopes.leave(opened)
+        leave(opened)
         raise

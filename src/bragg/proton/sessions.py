@@ -21,6 +21,7 @@ from bragg.proton.flags import flags
 from bragg.proton.metric_values import forget_types
 from bragg.proton.placing import place
 from bragg.proton.settings import Settings, is_disabled
+from bragg.proton.view import CAPTURED_BEFORE
 from bragg.record import Session
 from bragg.record.core import core
 from bragg.record.environment import claim_doors
@@ -47,11 +48,13 @@ class ProtonSession:
         self._started_ns = time.time_ns()
         self._format = settings.flushed_format
         self._is_written = False
+        self._told_of_graphs = False
         self._directory = tempfile.mkdtemp(prefix="bragg-") if settings.is_standard_output else None
         self._stem = f"{self._directory}/stdout" if self._directory else settings.name
         config = settings.config(self._stem)
         for lost in claim_doors(os.environ, config, core.library_path()):
             warnings.warn(lost, RuntimeWarning, stacklevel=5)
+        core.record_nvtx(config.nvtx is not False)
         try:
             self._session = Session(config, formats.finish, self._load)
         except BackendUnavailable as error:
@@ -138,9 +141,16 @@ class ProtonSession:
 
     def _read(self, phase: int) -> Profile | None:
         try:
-            return self._session.phase_profile(phase)
+            profile = self._session.phase_profile(phase)
         except NothingRecorded:
             return None
+        if CAPTURED_BEFORE in profile.tree.frames.name and not self._told_of_graphs:
+            self._told_of_graphs = True
+            note(
+                "Cannot find graph for graphExecId: kernels of CUDA graphs that were captured before this session have "
+                "no call paths of their own; start profiling before the graph is created"
+            )
+        return profile
 
     def _write(self, phase: int, profile: Profile | None) -> None:
         """Write the file of a phase, or print it."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from bragg.formats.files import new_file
 from bragg.model import FrameKind, Profile, TrackKind
-from bragg.proton.upstream import VERSION
+from bragg.proton.upstream import TRACE_OF_KERNELS_ALONE
 from bragg.proton.view import proton_view
 
 __all__ = ["write_trace"]
@@ -22,8 +22,6 @@ __all__ = ["write_trace"]
 _FIRST_STREAM_LANE = 200_000
 _LANES_PER_DEVICE = 100_000
 _CATEGORIES = {FrameKind.SCOPE: "scope", FrameKind.KERNEL: "kernel"}
-# Before 3.7 a trace was a list of kernels.
-_ONLY_KERNELS = VERSION < (3, 7)
 
 
 def write_trace(profile: Profile | None, path: Path) -> None:
@@ -60,7 +58,7 @@ class _Trace:
         self.base_ns = int(profile.slices.start_ns.min())
 
     def events(self) -> Iterator[dict[str, Any]]:
-        if _ONLY_KERNELS:
+        if TRACE_OF_KERNELS_ALONE:
             yield from self._slices(only=FrameKind.KERNEL)
             return
         yield from self._lanes()
@@ -83,10 +81,11 @@ class _Trace:
         call_stack = cache(self._call_stack)
         slices = self._profile.slices
         on_gpu = self._profile.tracks.kind[slices.track] == TrackKind.GPU_STREAM
-        columns = (slices.start_ns, slices.duration_ns, slices.node, slices.track, on_gpu)
-        for start_ns, duration_ns, node, track, is_gpu in zip(*(column.tolist() for column in columns), strict=True):
+        is_launch = ~on_gpu & (slices.correlation != 0)
+        columns = (slices.start_ns, slices.duration_ns, slices.node, slices.track, is_launch)
+        for start_ns, duration_ns, node, track, is_call in zip(*(column.tolist() for column in columns), strict=True):
             kind = FrameKind(int(self._kinds[node]))
-            if (kind is FrameKind.KERNEL) != is_gpu or kind not in _CATEGORIES or only not in (None, kind):
+            if is_call or kind not in _CATEGORIES or only not in (None, kind):
                 continue
             stack = call_stack(node)
             yield {

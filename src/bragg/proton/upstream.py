@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-__all__ = ["INTEGER_TYPE", "VERSION"]
+__all__ = ["INTEGER_TYPE", "ONE_METADATA_STATE", "TRACE_OF_KERNELS_ALONE"]
 
 _NEWEST = (3, 9)
 
@@ -17,6 +17,10 @@ def _version() -> tuple[int, int]:
         return _NEWEST
 
 
-VERSION = _version()
+_VERSION = _version()
 # What whole numbers are called in messages.
-INTEGER_TYPE = "int64_t" if VERSION >= (3, 7) else "uint64_t"
+INTEGER_TYPE = "int64_t" if _VERSION >= (3, 7) else "uint64_t"
+# Whether traces leave out scopes and lanes.
+TRACE_OF_KERNELS_ALONE = _VERSION < (3, 7)
+# Whether the state in which metadata is computed is the same for all kernels.
+ONE_METADATA_STATE = _VERSION < (3, 8)

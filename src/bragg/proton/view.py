@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import bragg
 from bragg.formats.hatchet import to_tree
-from bragg.model import CallTree, DurationTable, FrameKind, KernelTable, Metric, MetricKind, Profile
+from bragg.model import CallTree, DurationTable, FrameKind, FrameTable, KernelTable, Metric, MetricKind, Profile
 from bragg.model.kernel_name import base_name
 from bragg.model.regroup import regroup
 from bragg.proton.metric_values import TEXT_UNIT, text_of, written_name
+from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
+from bragg.proton.upstream import ONE_METADATA_STATE
 
 __all__ = ["CAPTURED_BEFORE", "has_texts", "proton_tree", "proton_view"]
 
-CAPTURED_BEFORE = "<captured before recording>"
+_PACKAGE = Path(bragg.__file__).parent
+_OWN_CODE = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("proton", "record"))
+CAPTURED_BEFORE = "<captured before recording>"  # The core's label of the kernels of such graphs.
 _SHOWN_KINDS = (FrameKind.ROOT, FrameKind.SCOPE, FrameKind.STATE, FrameKind.PYTHON, FrameKind.KERNEL)
 # Proton has nothing like them.
 _DROPPED_KINDS = (FrameKind.MEMORY, FrameKind.MARKER)
@@ -52,23 +59,37 @@ def proton_view(profile: Profile) -> Profile:
     """
     tree = _renamed(profile.tree)
     kind = tree.kind
-    before = np.array([name == CAPTURED_BEFORE for name in tree.frames.name], np.bool_)[tree.frame]
-    folded = ~np.isin(kind, (*_SHOWN_KINDS, *_DROPPED_KINDS)) | before
+    ours = np.array([_is_ours(tree.frames, frame) for frame in range(len(tree.frames))], np.bool_)[tree.frame]
+    folded = ~np.isin(kind, (*_SHOWN_KINDS, *_DROPPED_KINDS)) | ours
     moved = regroup(tree, folded=folded, dropped=np.isin(kind, _DROPPED_KINDS))
     renamed = replace(profile, tree=tree, kernels=KernelTable.empty(), durations=DurationTable.empty())
     viewed = moved.apply(renamed)
     return replace(viewed, metrics=_metrics(viewed))
 
 
+def _is_ours(frames: FrameTable, frame: int) -> bool:
+    """Whether a frame is a label or a function of bragg's, which Proton has none of."""
+    if frames.kind[frame] == FrameKind.PYTHON:
+        return frames.file[frame].startswith(_OWN_CODE)
+    return frames.kind[frame] == FrameKind.STATE and frames.name[frame] == CAPTURED_BEFORE
+
+
 def _renamed(tree: CallTree) -> CallTree:
-    """The tree with each kernel under its base name; the specializations of one kernel share a frame."""
+    """The tree with Proton's names: all specializations of a kernel have one, and share a frame."""
     frames = tree.frames
-    is_kernel = (frames.kind == FrameKind.KERNEL).tolist()
-    names = [base_name(name) if known else name for name, known in zip(frames.name, is_kernel, strict=True)]
+    names = [_proton_name(FrameKind(kind), name) for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)]
     rows = zip(frames.kind.tolist(), names, frames.file, frames.line.tolist(), frames.device.tolist(), strict=True)
     first: dict[tuple[Any, ...], int] = {}
     representative = np.array([first.setdefault(row, number) for number, row in enumerate(rows)], np.int32)
     return CallTree(tree.parent, representative[tree.frame], frames.replace(name=names))
+
+
+def _proton_name(kind: FrameKind, name: str) -> str:
+    if kind is FrameKind.KERNEL:
+        return base_name(name)
+    if kind is FrameKind.STATE and ONE_METADATA_STATE and name.startswith(COMPUTE_METADATA_SCOPE_PREFIX):
+        return COMPUTE_METADATA_SCOPE_NAME
+    return name
 
 
 def _metrics(profile: Profile) -> dict[str, Metric]:

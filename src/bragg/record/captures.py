@@ -7,7 +7,7 @@ import struct
 import time
 from pathlib import Path
 
-__all__ = ["await_stragglers", "has_ended", "list_captures", "pid_of"]
+__all__ = ["await_stragglers", "has_ended", "list_captures", "phase_of", "pid_of", "process_of"]
 
 STRAGGLER_WAIT_S = 2.0  # Workers that outlive the main process mostly notice its end within a second.
 _POLL_S = 0.02
@@ -25,20 +25,30 @@ def has_ended(capture: Path) -> bool:
         return file.read(len(_END)) == _END
 
 
+def process_of(capture: Path) -> str:
+    """Which program of which process a capture is of: `<pid>` or `<pid>-<program>`, the start of its name."""
+    return capture.name.partition(".")[0]
+
+
 def pid_of(capture: Path) -> int:
-    """Process id in a capture's name: `<pid>.part` or `<pid>-<program>.part`."""
-    return int(capture.stem.partition("-")[0])
+    """Process id in a capture's name."""
+    return int(process_of(capture).partition("-")[0])
+
+
+def phase_of(capture: Path) -> int:
+    """Number of the phase that a capture is of: `<process>.part`, `<process>.part_1.part` and so on."""
+    return int(capture.stem.partition(".part_")[2] or 0)
 
 
 def list_captures(directory: Path, main_pid: int = 0) -> list[Path]:
     """The captures of a directory: the main process's first, then by process id.
 
-    Of the programs that one process became by exec, the last comes first: the others led to it.
+    Of the programs that one process became by exec, the last comes first: the others led to it. Phases are in order.
     """
 
-    def order(capture: Path) -> tuple[bool, int, int]:
-        pid, _, program = capture.stem.partition("-")
-        return int(pid) != main_pid, int(pid), -int(program or 1)
+    def order(capture: Path) -> tuple[bool, int, int, int]:
+        pid, _, program = process_of(capture).partition("-")
+        return int(pid) != main_pid, int(pid), -int(program or 1), phase_of(capture)
 
     return sorted(directory.glob("*.part"), key=order)
 

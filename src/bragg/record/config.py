@@ -25,7 +25,7 @@ class RecordConfig:
         backend: What measures. `auto` takes the GPU where there is one and the CPU elsewhere.
         context: What a call path holds. `python`: the Python frames too; `shadow`: scopes and operators alone.
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
-        graphs: What a CUDA graph is recorded as. `node`: its kernels, where they were captured; `graph`: one whole.
+        graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.

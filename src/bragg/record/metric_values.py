@@ -43,6 +43,7 @@ _INTERFACE_DTYPES = {
     "u1": "u8",
     "b1": "bool",
 }
+_EXACT = {int, float}
 _FLOAT_DTYPES = {"f16", "bf16", "f32", "f64"}
 
 # Ids by label, so that a known metric costs one look-up: those that hold floating point numbers, and all.
@@ -94,7 +95,7 @@ def record_metrics(metrics: Mapping[str, Any]) -> None:
     if not core.recording():
         return
     for label, value in metrics.items():
-        if type(value) is float or type(value) is int:
+        if type(value) in _EXACT:
             _add_number(label, value)
         else:
             _record(label, value)
@@ -153,7 +154,9 @@ def _add_number(label: str, value: float) -> None:
 
 def _record(label: str, value: Any) -> None:
     """Add what is no plain float or int."""
-    if hasattr(value, "data_ptr"):
+    if isinstance(value, (list, tuple)):
+        _add_vector(label, value)
+    elif hasattr(value, "data_ptr"):
         _record_tensor(label, value)
     elif not _is_of(value, "jax") and hasattr(value, "__cuda_array_interface__"):
         _record_device_array(label, _array_of_interface(label, value))
@@ -173,10 +176,10 @@ def _record_plain(label: str, value: Any) -> None:
 
 
 def _add_vector(label: str, values: Sequence[Any]) -> None:
-    numbers = [_number(label, each) for each in values]
+    numbers = [each if type(each) in _EXACT else _number(label, each) for each in values]
     if not numbers:
         return
-    metric = _id_of(label, is_float=any(isinstance(number, float) for number in numbers))
+    metric = _id_of(label, is_float=float in map(type, numbers))
     try:
         core.add_vector(metric, numbers)
     except OverflowError:

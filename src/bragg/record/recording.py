@@ -93,6 +93,7 @@ class Recording:
                 data=self._settings[variables.DATA],
                 graphs=self._settings.get(variables.GRAPHS, "node"),
                 flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
+                rotate_interval_ms=int(self._settings.get(variables.ROTATE_MS, 0)),
                 sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
                 meta=json.dumps(metadata.at_start(self.backend.name, self._settings)),
                 cupti_candidates=self.backend.cupti_candidates(os.environ, sys.path),

@@ -6,19 +6,20 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from bragg.errors import BadFile, NothingRecorded, RecordingFailed, UsageError
 from bragg.model import Profile
 from bragg.record.backends import require_backend
-from bragg.record.captures import await_stragglers, list_captures, pid_of
+from bragg.record.captures import await_stragglers, list_captures
 from bragg.record.config import RecordConfig
 from bragg.record.core import core
 from bragg.record.environment import recording_environment
-from bragg.record.output import Finisher, Producer, claim, expand, finish_capture, make_capture_directory
+from bragg.record.output import Finisher, make_capture_directory
 from bragg.record.process import run_child
+from bragg.record.run_profiles import ProfileWriter, writing_phases
 from bragg.record.target import find_target
 
 __all__ = ["FinishedRun", "RunResult", "run_target"]
@@ -29,12 +30,14 @@ class FinishedRun:
     """The profiles of a run.
 
     Attributes:
-        profiles: Path and content of each, the main process's first.
+        profiles: Path and content of each, the main process's first; of several phases the latest.
         empty: Number of processes in which nothing was recorded; they have no profile.
+        earlier: Files of earlier phases.
     """
 
     profiles: list[tuple[Path, Profile]]
     empty: int
+    earlier: list[Path]
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class RunResult:
         config: How it was recorded.
         stem: Short name of the program.
         directory: Where the captures are until `finish`.
+        writer: Has written the phases that were over before the end; None: none was.
     """
 
     exit_code: int
@@ -58,6 +62,7 @@ class RunResult:
     config: RecordConfig
     stem: str
     directory: Path
+    writer: ProfileWriter | None = None
 
     def finish(self, finisher: Finisher) -> FinishedRun:
         """Write the profiles and remove the captures.
@@ -65,11 +70,11 @@ class RunResult:
         Raises:
             RecordingFailed: A profile could not be written. Its capture is kept, and named; the others are finished.
         """
-        naming = _Naming(self.config, self.stem)
-        profiles, empty, failures = [], 0, []
+        writer = self.writer or ProfileWriter(self.config, self.stem, finisher)
+        empty, failures = 0, []
         for capture in self.captures:
             try:
-                profiles.append(finish_capture(capture, finisher, partial(naming.name, capture)))
+                writer.write(capture)
             except NothingRecorded:
                 empty += 1
             except (BadFile, OSError) as error:
@@ -79,7 +84,7 @@ class RunResult:
         if failures:
             raise self._unfinished("; ".join(failures))
         shutil.rmtree(self.directory, ignore_errors=True)
-        return FinishedRun(profiles, empty)
+        return FinishedRun(list(writer.latest.values()), empty, writer.earlier)
 
     def _unfinished(self, reason: str) -> RecordingFailed:
         kept = " ".join(str(path) for path in list_captures(self.directory))
@@ -88,29 +93,13 @@ class RunResult:
         )
 
 
-class _Naming:
-    """Gives each profile of a run a name of its own."""
-
-    def __init__(self, config: RecordConfig, stem: str) -> None:
-        self._config = config
-        self._stem = stem
-        self._ranks: set[int | None] = set()
-        self._taken: set[Path] = set()
-
-    def name(self, capture: Path, profile: Profile) -> Path:
-        rank = profile.meta.get("rank")
-        producer = Producer(self._stem, pid_of(capture), rank, profile.meta.get("host", os.uname().nodename))
-        wished = expand(self._config.output, producer, extra=rank in self._ranks)
-        self._ranks.add(rank)
-        return claim(wished, self._taken, force=self._config.force)
-
-
-def run_target(config: RecordConfig, argv: Sequence[str]) -> RunResult:
+def run_target(config: RecordConfig, argv: Sequence[str], finisher: Finisher | None = None) -> RunResult:
     """Run a program to its end, recorded.
 
     Args:
         config: What to record and where to write it.
         argv: The program and its arguments, as `find_target` takes them.
+        finisher: Turns the captures of phases into profiles while the program goes on; None: they wait for its end.
 
     Raises:
         UsageError: There is no such program.
@@ -123,11 +112,13 @@ def run_target(config: RecordConfig, argv: Sequence[str]) -> RunResult:
     started = time.monotonic()
     try:
         environ, notes = recording_environment(os.environ, config, directory, core.library_path())
-        ended = run_child(target.command, environ)
+        writer = ProfileWriter(config, target.stem, finisher) if finisher and config.rotate_s else None
+        with writing_phases(directory, writer) if writer else nullcontext():
+            ended = run_child(target.command, environ)
     except UsageError:
         directory.rmdir()
         raise
     duration_s = time.monotonic() - started
     notes += await_stragglers(directory)
     captures = list_captures(directory, main_pid=ended.pid)
-    return RunResult(ended.exit_code, captures, duration_s, notes, config, target.stem, directory)
+    return RunResult(ended.exit_code, captures, duration_s, notes, config, target.stem, directory, writer)

@@ -48,7 +48,8 @@ class Session:
         self._finisher = finisher
         self._loader = loader
         self._pid = os.getpid()
-        self._stopped = False
+        self._stopped = False  # nothing can be asked of it any more
+        self._ended = False  # everything has come
         self._profile: Profile | None = None
         self._lock = threading.RLock()
         self._taking = threading.Lock()
@@ -165,7 +166,7 @@ class Session:
             UsageError: There is no such phase.
         """
         with self._lock:
-            return self._stopped or self._phases.is_complete(phase)
+            return self._ended or self._phases.is_complete(phase)
 
     def phase_profile(self, phase: int) -> Profile:
         """What one phase has recorded, so far if it is the current one; unless it is complete this waits for the GPU.
@@ -270,6 +271,7 @@ class Session:
             self._writer.stop()
         with self._lock:
             self._recording.stop()
+            self._ended = True
             self._phases.remove_forgotten(force=True)
         try:
             self._finish(save=save)

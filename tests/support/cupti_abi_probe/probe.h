@@ -29,6 +29,10 @@ struct Plain<T> {
   static_assert(sizeof(T) == sizeof(uint32_t));
   using Type = uint32_t;
 };
+template <>
+struct Plain<unsigned long long> {
+  using Type = uint64_t;
+};
 template <class T>
 struct Plain<T*> {
   using Type = void*;

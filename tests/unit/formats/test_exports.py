@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from bragg import formats
-from bragg.model import CounterTable, Profile, TrackKind, TrackTable
-from tests.support.profiles import profile_from_text
+from bragg.formats import msgpack
+from bragg.model import Combine, CounterTable, Metric, MetricKind, Profile, TrackKind, TrackTable
+from tests.support.profiles import profile_from_text, tree_to_text
 from tests.support.traces import trace_from_text
 
 TRACE = """
@@ -71,6 +72,36 @@ def test_hatchet_is_the_tree_and_the_devices_in_the_layout_of_proton(tmp_path: P
     }
     facts = {"arch": "90", "bus_width": 6144, "clock_rate": 1980000, "memory_clock_rate": 2619000, "num_sms": 132}
     assert devices == {"CUDA": {"0": facts}}
+
+
+def test_hatchet_has_metrics_of_the_program_by_kind(tmp_path: Path) -> None:
+    profile = profile_from_text("root\n  step\n    k 1us @0")
+    missing = np.nan
+    added = [
+        Metric("flops8", "", MetricKind.INCLUSIVE, np.array([1.0, 0, 5e9])),
+        Metric("bytes", "", MetricKind.INCLUSIVE, np.array([0, 0, 7])),
+        Metric("lat", "us", MetricKind.EXCLUSIVE, np.array([2, 3, 0])),
+        Metric("tile", "", MetricKind.PROPERTY, np.array([missing, missing, 64]), Combine.MAX),
+        Metric("v[0]", "", MetricKind.INCLUSIVE, np.array([0, 1.5, 0])),
+        Metric("v[1]", "", MetricKind.INCLUSIVE, np.array([0, 0.0, 0])),
+    ]
+    profile = replace(profile, metrics={**profile.metrics, **{metric.name: metric for metric in added}})
+    root, _ = json.loads(export(profile, "hatchet", tmp_path))
+    step = root["children"][0]
+    assert root["metrics"] == {"time (ns)": 0, "count": 0, "flops8": 1.0, "bytes": 0}
+    assert step["metrics"] == {"lat (us)": 3, "v": [1.5, 0.0]}
+    kernel = step["children"][0]["metrics"]
+    assert {name: kernel[name] for name in ("flops8", "bytes", "tile")} == {"flops8": 5e9, "bytes": 7, "tile": 64}
+    assert [type(kernel[name]) for name in ("flops8", "bytes", "tile")] == [float, int, int]
+
+
+def test_hatchet_in_messagepack_holds_the_same(tmp_path: Path) -> None:
+    profile = profile_from_text("root\n  größe\n    k 1us x3 @0\n  b.py:3@f host=2us")
+    formats.export(profile, "hatchet_msgpack", tmp_path / "packed")
+    text = export(profile, "hatchet", tmp_path)
+    assert msgpack.decode((tmp_path / "packed").read_bytes()) == json.loads(text)
+    assert text.startswith('\n[\n    {\n        "children": [\n')
+    assert tree_to_text(formats.load(tmp_path / "packed")) == tree_to_text(profile)
 
 
 def test_a_call_path_deeper_than_any_json_encoder_follows_is_written(tmp_path: Path) -> None:

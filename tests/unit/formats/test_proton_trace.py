@@ -72,6 +72,13 @@ def test_metrics_of_scopes_and_kernels_are_numbers_of_their_kind() -> None:
     assert (profile.total("gpu_time"), profile.total("gpu_count"), profile.total("host_time")) == (2500, 2, 20_000)
 
 
+def test_metrics_of_a_repeated_scope_are_added_and_its_properties_stay(tmp_path: Path) -> None:
+    arguments = {"call_stack": ["ROOT", "a"], "metrics": {"n": "2", "tile (pty)": "7"}}
+    event = {"ph": "X", "cat": "metric", "name": "a: <n, 2>", "tid": 1, "dur": 1.0, "args": arguments}
+    profile = load(tmp_path, [{**event, "ts": 1.0}, {**event, "ts": 5.0}])
+    assert (profile.total("n"), profile.own("tile")[1]) == (4, 7)
+
+
 def test_time_of_nested_scopes_is_not_counted_twice() -> None:
     profile = formats.load(FOLDER / "scopes-3.9.chrome_trace")
     outer = next(node for node in range(len(profile.tree)) if profile.tree.label(node) == "outer")

@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from bragg.model import DurationTable, FrameKind
-from bragg.model.kernel_name import base_name, specialization
+from bragg.model.kernel_name import base_name, is_specialized, specialization
 from bragg.model.regroup import fold_specializations
 from tests.support.profiles import profile_from_text, tree_to_text
 
@@ -25,6 +25,21 @@ from tests.support.profiles import profile_from_text, tree_to_text
 def test_a_name_is_split_where_its_specialization_begins(name: str, base: str, inner: str) -> None:
     assert base_name(name) == base
     assert specialization(name) == inner
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("matmul<BM=128 w8 s3 bf16>", True),
+        ("fill<w4 s3>", True),
+        ("k<P1=1 P2=2 #1f3a>", True),
+        ("elementwise<4>", False),
+        ("CatArrayBatchedCopy<unsigned int, 4>", False),
+        ("matmul", False),
+    ],
+)
+def test_templates_are_no_specializations(name: str, expected: bool) -> None:
+    assert is_specialized(name) is expected
 
 
 def test_specializations_of_a_kernel_become_the_kernel_where_they_are_siblings() -> None:

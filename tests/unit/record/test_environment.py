@@ -25,6 +25,13 @@ def test_outer_recording_does_not_leak_its_sampling() -> None:
     assert "BRAGG_SAMPLE_US" not in environ
 
 
+def test_outer_recording_does_not_leak_its_rotation() -> None:
+    inherited = {"BRAGG_ROTATE_MS": "70"}
+    environ, _ = recording_environment(inherited, RecordConfig(), CAPTURES, LIBRARY)
+    rotating, _ = recording_environment(inherited, RecordConfig(rotate_s=1.5), CAPTURES, LIBRARY)
+    assert (environ["BRAGG_ROTATE_MS"], rotating["BRAGG_ROTATE_MS"]) == ("0", "1500")
+
+
 def test_cpu_backend_leaves_the_gpu_alone() -> None:
     environ, _ = recording_environment({}, RecordConfig(backend="cpu"), CAPTURES, LIBRARY)
     assert "CUDA_INJECTION64_PATH" not in environ

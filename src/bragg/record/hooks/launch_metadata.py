@@ -29,7 +29,7 @@ def ask_launches(triton: ModuleType) -> Callable[[], None]:
     """
     runtime = triton.knobs.runtime
     previous = runtime.launch_enter_hook
-    hook = core.LaunchHook(_metric_value, _report, previous)
+    hook = core.LaunchHook(_metric_value, _record, _report, previous)
     hook.choose(_wanted)
     _hooks.append(hook)
     ours = _like(previous, hook) if hasattr(previous, "calls") else hook
@@ -83,8 +83,8 @@ def _load_before_asking(kernel_class: Any) -> Callable[[], None]:
     return lambda: setattr(kernel_class, "launch_metadata", launch_metadata)
 
 
-def _metric_value(key: Any, value: Any) -> tuple[int, float] | None:
-    """Metric and number of an entry of a launch's metadata; None: it is no number.
+def _metric_value(key: Any, value: Any) -> Any:
+    """Metric and number of an entry of a launch's metadata; None: it is no number; NotImplemented: it is an array.
 
     Numbers of operations are fractional and bytes whole, whatever the function calculates them with.
 
@@ -92,17 +92,23 @@ def _metric_value(key: Any, value: Any) -> tuple[int, float] | None:
         UsageError: The key says too much.
         ValueError: The metric has another type, kind or unit.
     """
-    from bragg.record.metric_values import parse_label, record_metrics
+    from bragg.record.metric_values import parse_label
 
-    if hasattr(value, "data_ptr") and value.is_cuda:  # Read when the GPU gets there; its scope has it, not the kernel.
-        record_metrics({key: value})
-        return None
+    if isinstance(value, (list, tuple)) or hasattr(value, "data_ptr") or hasattr(value, "__cuda_array_interface__"):
+        return NotImplemented
     number = value.item() if hasattr(value, "item") else value
     if not isinstance(number, (int, float)):
         return None
     label = parse_label(key)
     is_float = label.name.startswith("flops") or (isinstance(number, float) and label.name != "bytes")
     return core.metric(label.name, label.kind, label.unit, is_float), float(number) if is_float else int(number)
+
+
+def _record(arrays: dict[Any, Any]) -> None:
+    """Add lists and tensors; those on a GPU are read when the GPU gets there."""
+    from bragg.record.metric_values import record_metrics
+
+    record_metrics(arrays)
 
 
 def _report(function: Any, error: BaseException) -> None:

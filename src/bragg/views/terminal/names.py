@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from bragg.model.kernel_name import is_specialized
 from bragg.views.terminal.demangle import demangle
 
 __all__ = ["short_symbol", "shorten"]
@@ -59,13 +60,13 @@ def short_symbol(symbol: str) -> str:
 
 
 def shorten(name: str) -> str:
-    """A C++ kernel name reduced to what it does; names without C++ syntax come back unchanged.
+    """A C++ kernel name reduced to what it does; specializations and names without C++ syntax come back unchanged.
 
     `at::native::vectorized_elementwise_kernel<4, FillFunctor<int>>` is `elementwise[Fill<int>]`.
     """
     if product := _XMMA.match(name):
         return "_".join(product.group("kind", "type", "layout", "tile"))
-    if not any(mark in name for mark in ("::", "<", "(")):
+    if not any(mark in name for mark in ("::", "<", "(")) or is_specialized(name):
         return name
     function = _without_signature(name)
     if _split(function, "::")[-1].startswith("operator"):

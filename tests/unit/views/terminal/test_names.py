@@ -12,6 +12,7 @@ COPY = "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#
 FILL_SYMBOL = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIiEESt5arrayIPcLm1EEEEviT0_T1_"
 
 SHORT_NAMES = {
+    "matmul_kernel<BM=128 A=(1,2) w8 s3 f16*2 f32 !16:M>": "matmul_kernel<BM=128 A=(1,2) w8 s3 f16*2 f32 !16:M>",
     "at::native::vectorized_elementwise_kernel<4, FillFunctor<int>>": "elementwise[Fill<int>]",
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
     "(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)": "elementwise[add<float>]",

@@ -1,0 +1,98 @@
+"""Which kernel a user means, and the texts that a profile has of it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.errors import NothingRecorded, UsageError
+from bragg.model import FrameKind, Profile
+from bragg.model.kernel_name import base_name
+from bragg.model.source_map import KernelCode, code_of_kernels
+
+__all__ = ["KernelChoice", "choose_kernel", "why_absent"]
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    """A kernel of a profile.
+
+    Attributes:
+        name: As its frames are named.
+        nodes: Its nodes.
+        code: Its texts; None when the profile has none.
+        others: Names of other kernels that were meant as well.
+    """
+
+    name: str
+    nodes: list[int]
+    code: KernelCode | None
+    others: list[str]
+
+
+def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
+    """The kernel that a user means: of several the one with most samples, or with most GPU time.
+
+    Args:
+        profile: Where it ran.
+        wanted: Its name, its name without the specialization, or an expression to be searched for; None: any.
+
+    Raises:
+        UsageError: No kernel is called so.
+        NothingRecorded: The profile has no kernels.
+    """
+    kernels = _kernels_by_heat(profile)
+    if not kernels:
+        raise NothingRecorded("this profile has no kernels", hint="Record a program that runs on a GPU")
+    meant = _meant(list(kernels), wanted)
+    if not meant:
+        raise UsageError(f"no kernel is called {wanted!r}", hint=f"The hottest: {', '.join(list(kernels)[:5])}")
+    codes = code_of_kernels(profile.sources)
+    return KernelChoice(meant[0], kernels[meant[0]], _code_of(profile, meant[0], codes), meant[1:])
+
+
+def _kernels_by_heat(profile: Profile) -> dict[str, list[int]]:
+    """Nodes of each kernel by name, the one with most samples or GPU time first."""
+    nodes: dict[str, list[int]] = defaultdict(list)
+    frames = profile.tree.frames
+    for node in np.flatnonzero(profile.tree.kind == FrameKind.KERNEL).tolist():
+        nodes[frames.name[profile.tree.frame[node]]].append(node)
+    metrics = [name for name in ("num_samples", "gpu_time") if name in profile.metrics]
+
+    def heat(name: str) -> list[float]:
+        return [float(profile.inclusive(metric)[nodes[name]].sum()) for metric in metrics]
+
+    return {name: nodes[name] for name in sorted(nodes, key=heat, reverse=True)}
+
+
+def _meant(names: Sequence[str], wanted: str | None) -> list[str]:
+    if wanted is None:
+        return list(names[:1])
+    try:
+        expression = re.compile(wanted)
+    except re.error as error:
+        raise UsageError(f"{wanted!r} is no regular expression: {error}") from error
+    candidates = (
+        [name for name in names if name == wanted],
+        [name for name in names if base_name(name) == wanted],
+        [name for name in names if expression.search(name)],
+    )
+    return next(filter(None, candidates), [])
+
+
+def _code_of(profile: Profile, name: str, codes: dict[str, KernelCode]) -> KernelCode | None:
+    key = profile.meta.get("attributes", {}).get(name, {}).get("code")
+    if key is not None:
+        return codes.get(key)
+    return next((code for code in codes.values() if code.symbol == base_name(name)), None)
+
+
+def why_absent(profile: Profile, kernel: KernelChoice) -> str:
+    """What the profile lacks of a kernel's texts, and why; empty when nothing is known of that."""
+    key = profile.meta.get("attributes", {}).get(kernel.name, {}).get("code", "")
+    reason: str = profile.meta.get("kernel_code", {}).get(key, "")
+    return reason

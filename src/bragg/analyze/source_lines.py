@@ -1,0 +1,249 @@
+"""The lines of a kernel with the samples of its instructions.
+
+Instruction samples hang below the node of their kernel, in this shape:
+
+    kernel → line of the kernel's source → line of each inlined function → instruction
+
+| node | frame |
+|---|---|
+| line | kind line; file and line; name: the function that the line is in, empty when unknown |
+| instruction | kind line without a file; name `+0x1a0`: bytes from the beginning of the kernel's code |
+
+Instructions alone have values of their own, in metrics that add up along the path: `num_samples`,
+`num_stalled_samples` (of warps that could not issue), and `stalled_<reason>` for each reason of the device, with the
+vendor's name (`bragg.model.stall_reasons`): all samples of it, whether another warp issued in that cycle or not. A line
+whose instructions are not known may have values itself. The attribute `code` of a kernel's frame, `symbol/hash`, names
+its texts in the sources of the profile (`bragg.model.source_map`).
+
+Where these texts are there, an instruction's own place counts and not the nodes above it: it knows columns, and what
+Triton before 3.8 inlined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bragg.analyze.kernel_choice import KernelChoice, why_absent
+from bragg.errors import NothingRecorded
+from bragg.model import Profile
+from bragg.model.annotated_code import AnnotatedCode, CodeSection, Samples, SourceLine
+from bragg.model.kernel_name import base_name
+from bragg.model.source_map import KernelCode, Stage
+from bragg.model.source_place import CallChain, Place, function_spans, is_library
+from bragg.model.stall_reasons import stall_metrics
+
+__all__ = ["annotate"]
+
+_SAMPLES = "num_samples"
+_OFFSET = re.compile(r"\+0x([0-9a-f]+)$")
+# Lines shown around those that matter, in a file whose functions are not known.
+_CONTEXT_LINES = 2
+
+
+def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> AnnotatedCode:
+    """The code of a kernel with its samples.
+
+    Args:
+        profile: Where it ran.
+        kernel: See `choose_kernel`.
+        stage: Which text; None: the source.
+
+    Raises:
+        NothingRecorded: The profile does not have that text.
+    """
+    samples = list(_samples_of(profile, kernel))
+    total = Samples()
+    for sample in samples:
+        total.add(sample.samples)
+    annotator = _Annotator(profile, kernel, samples)
+    sections = annotator.source() if stage is None else [annotator.stage(stage)]
+    if not sections or not any(section.lines for section in sections):
+        what = "source" if stage is None else stage.value.upper()
+        raise NothingRecorded(
+            f"this profile has no {what} of {kernel.name}",
+            hint=why_absent(profile, kernel) or "It has the code of Triton's kernels",
+        )
+    return AnnotatedCode(kernel.name, sections, total, annotator.unplaced, why_absent(profile, kernel))
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Samples of one instruction.
+
+    Attributes:
+        offset_bytes: Of the instruction; None when only the line is known.
+        chain: Where it comes from.
+        samples: How many.
+    """
+
+    offset_bytes: int | None
+    chain: CallChain
+    samples: Samples
+
+
+class _Function(NamedTuple):
+    """Lines of a file that are shown together; the name is empty outside of functions."""
+
+    file: str
+    name: str
+    lines: Sequence[int]
+
+
+def _samples_of(profile: Profile, kernel: KernelChoice) -> Iterator[_Sample]:
+    if _SAMPLES not in profile.metrics:
+        return
+    reasons = stall_metrics(profile.metrics)
+    instructions = kernel.code.instruction_at if kernel.code else {}
+    for node, path in _line_nodes(profile, kernel.nodes):
+        own = Samples(
+            profile.own(_SAMPLES)[node].item(),
+            {reason: count for name, reason in reasons.items() if (count := profile.own(name)[node].item())},
+        )
+        if own.count:
+            offset = _offset(profile, path)
+            known = instructions.get(offset) if offset is not None else None
+            yield _Sample(offset, known.chain if known else _chain(profile, path), own)
+
+
+def _line_nodes(profile: Profile, kernels: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """The nodes below kernels, and the kernels themselves, with the path of line nodes that leads to each."""
+    pending: list[tuple[int, list[int]]] = [(node, []) for node in kernels]
+    while pending:
+        node, path = pending.pop()
+        yield node, path
+        pending += [(int(child), [*path, int(child)]) for child in profile.tree.children(node)]
+
+
+def _offset(profile: Profile, path: Sequence[int]) -> int | None:
+    match = _OFFSET.match(profile.tree.frames.name[profile.tree.frame[path[-1]]]) if path else None
+    return int(match[1], 16) if match else None
+
+
+def _chain(profile: Profile, path: Sequence[int]) -> CallChain:
+    frames = profile.tree.frames
+    rows = [int(profile.tree.frame[node]) for node in reversed(path)]
+    return tuple(
+        Place(frames.file[row], int(frames.line[row]), 0, frames.name[row]) for row in rows if frames.file[row]
+    )
+
+
+class _Annotator:
+    """Brings samples and lines together."""
+
+    def __init__(self, profile: Profile, kernel: KernelChoice, samples: Sequence[_Sample]) -> None:
+        self._sources = profile.sources
+        self._kernel = kernel
+        self._code = kernel.code or KernelCode("", {})
+        self._samples = samples
+        self._lines_of_files: dict[str, list[str]] = {}
+        self.unplaced = Samples()
+
+    def source(self) -> list[CodeSection]:
+        """The functions that the kernel's instructions come from."""
+        at = self._samples_by_source_line()
+        lines = {(place.file, place.line) for chain in self._chains() for place in chain if not is_library(place.file)}
+        return [
+            CodeSection(
+                f"{function.name}  {function.file}".strip(),
+                [self._source_line(function.file, line, at) for line in function.lines],
+            )
+            for function in self._functions(lines)
+        ]
+
+    def stage(self, stage: Stage) -> CodeSection:
+        """All lines of one text."""
+        at = self._samples_by_line(stage)
+        lines = [
+            SourceLine(
+                self._number(stage, index),
+                text,
+                at.get(index, Samples()),
+                self._code.places(stage)[index],
+                {
+                    other: [self._number(other, line) for line in self._code.lines_of_lines(stage, index, other)]
+                    for other in self._code.texts
+                    if other is not stage
+                },
+            )
+            for index, text in enumerate(self._code.lines(stage))
+        ]
+        return CodeSection(f"{self._code.key}.{stage.value}", lines)
+
+    def _chains(self) -> Iterator[CallChain]:
+        yield from (instruction.chain for instruction in self._code.instructions)
+        yield from (sample.chain for sample in self._samples)
+        if not self._code.instructions:
+            yield from (chain for stage in self._code.texts for chain in self._code.places(stage))
+
+    def _samples_by_source_line(self) -> dict[tuple[str, int], Samples]:
+        """Samples of each line with what it inlined; a sample counts once in a line, and in each line on its way."""
+        found: dict[tuple[str, int], Samples] = defaultdict(Samples)
+        for sample in self._samples:
+            lines = {(place.file, place.line) for place in sample.chain if not is_library(place.file)}
+            for line in lines:
+                found[line].add(sample.samples)
+            if not lines:
+                self.unplaced.add(sample.samples)
+        return found
+
+    def _samples_by_line(self, stage: Stage) -> dict[int, Samples]:
+        """Samples of the lines of a stage. Lines of one place cannot be told apart: each shows all of them."""
+        index_of = {instruction.offset_bytes: index for index, instruction in enumerate(self._code.instructions)}
+        found: dict[int, Samples] = defaultdict(Samples)
+        for sample in self._samples:
+            index = index_of.get(sample.offset_bytes) if sample.offset_bytes is not None else None
+            if stage is Stage.SASS:
+                lines = [] if index is None else [index]
+            elif index is not None:
+                lines = self._code.lines_of_lines(Stage.SASS, index, stage)
+            else:
+                lines = self._code.lines_of_place(stage, sample.chain)
+            for line in lines:
+                found[line].add(sample.samples)
+            if not lines:
+                self.unplaced.add(sample.samples)
+        return found
+
+    def _functions(self, lines: set[tuple[str, int]]) -> list[_Function]:
+        """The functions that have one of these lines, the kernel's own first."""
+        symbol = self._code.symbol or base_name(self._kernel.name)
+        found: list[_Function] = []
+        for file in {file for file, _ in lines}:
+            in_file = {line for other, line in lines if other == file}
+            found += _functions_of(file, self._sources.get(file, ""), in_file)
+        return sorted(found, key=lambda function: (function.name != symbol, function.file, function.lines[0]))
+
+    def _source_line(self, file: str, number: int, at: Mapping[tuple[str, int], Samples]) -> SourceLine:
+        became = {
+            stage: [self._number(stage, line) for line in self._code.lines_of_source(stage, file, number)]
+            for stage in self._code.texts
+        }
+        text = self._text_lines(file)
+        line = text[number - 1] if number <= len(text) else ""
+        return SourceLine(number, line, at.get((file, number), Samples()), (), became)
+
+    def _text_lines(self, file: str) -> list[str]:
+        if file not in self._lines_of_files:
+            self._lines_of_files[file] = self._sources.get(file, "").splitlines()
+        return self._lines_of_files[file]
+
+    def _number(self, stage: Stage, index: int) -> int:
+        return self._code.instructions[index].offset_bytes if stage is Stage.SASS else index + 1
+
+
+def _functions_of(file: str, text: str, lines: set[int]) -> Iterator[_Function]:
+    """The functions of a file that have one of these lines; for lines outside of functions, some around them."""
+    outside = set(lines)
+    for first, last, name in function_spans(text):
+        inside = {line for line in outside if first <= line <= last}
+        if inside:
+            outside -= inside
+            yield _Function(file, name, range(first, last + 1))
+    if outside:
+        last_line = len(text.splitlines()) or max(outside)
+        around = {line + step for line in outside for step in range(-_CONTEXT_LINES, _CONTEXT_LINES + 1)}
+        yield _Function(file, "", sorted(line for line in around if 1 <= line <= last_line))

@@ -1,0 +1,91 @@
+"""The code of a kernel, line by line, with the samples of its instructions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bragg.model.source_map import Stage
+from bragg.model.source_place import CallChain
+from bragg.model.stall_reasons import StallReason, main_reason
+
+__all__ = ["AnnotatedCode", "CodeSection", "Samples", "SourceLine"]
+
+
+@dataclass
+class Samples:
+    """Samples of one line.
+
+    Attributes:
+        count: All of them; a fraction where samples were shared out among call paths.
+        by_reason: Those of each reason that occurred.
+    """
+
+    count: float = 0
+    by_reason: dict[StallReason, float] = field(default_factory=dict)
+
+    def add(self, other: Samples) -> None:
+        """Count the samples of another line here too."""
+        self.count += other.count
+        for reason, count in other.by_reason.items():
+            self.by_reason[reason] = self.by_reason.get(reason, 0) + count
+
+    @property
+    def stalled(self) -> float:
+        """Samples of warps that could not issue."""
+        return sum(count for reason, count in self.by_reason.items() if reason.group.is_stall)
+
+    @property
+    def main_reason(self) -> StallReason | None:
+        """What warps mostly waited for here."""
+        return main_reason(self.by_reason)
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line as it is shown.
+
+    Attributes:
+        number: From 1; of machine code the offset in bytes.
+        text: The line.
+        samples: Those of its instructions, with what it inlined.
+        chain: Where a line of intermediate code comes from.
+        became: Numbers of its lines at each stage.
+    """
+
+    number: int
+    text: str
+    samples: Samples
+    chain: CallChain
+    became: dict[Stage, list[int]]
+
+
+@dataclass(frozen=True)
+class CodeSection:
+    """Lines that belong together.
+
+    Attributes:
+        title: What they are: a function with its file, or a stage.
+        lines: In order.
+    """
+
+    title: str
+    lines: list[SourceLine]
+
+
+@dataclass(frozen=True)
+class AnnotatedCode:
+    """A kernel's code with its samples.
+
+    Attributes:
+        kernel: Its name in the profile.
+        sections: The code; the kernel's own function first.
+        total: All samples of the kernel.
+        unplaced: Samples that belong to no line that is shown.
+        missing: What the profile lacks of this kernel, and why; may be empty.
+    """
+
+    kernel: str
+    sections: list[CodeSection]
+    total: Samples
+    unplaced: Samples
+    missing: str = ""

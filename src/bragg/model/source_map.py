@@ -1,0 +1,148 @@
+"""The texts of a kernel at each stage of its compilation, and which lines of one became which lines of another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from bragg.model.mlir_text import places_of_mlir
+from bragg.model.ptx_text import places_of_ptx
+from bragg.model.sass_listing import Instruction, parse_listing
+from bragg.model.source_place import CallChain, user_place
+
+__all__ = ["KernelCode", "Stage", "code_of_kernels", "source_name"]
+
+_PREFIX = "kernel:"
+_ANY_COLUMN = -1
+
+_Key = tuple[tuple[str, int, int], ...]
+
+
+class Stage(str, Enum):
+    """What a kernel is at some point of its compilation, first to last."""
+
+    TTIR = "ttir"
+    TTGIR = "ttgir"
+    PTX = "ptx"
+    SASS = "sass"
+
+
+def source_name(key: str, stage: Stage) -> str:
+    """Name of a text of a kernel among the sources of a profile; `key` is `symbol/hash`."""
+    return f"{_PREFIX}{key}.{stage.value}"
+
+
+def code_of_kernels(sources: Mapping[str, str]) -> dict[str, KernelCode]:
+    """The kernels whose texts a profile has, by `symbol/hash`."""
+    texts: dict[str, dict[Stage, str]] = defaultdict(dict)
+    for name, text in sources.items():
+        key, _, ending = name.removeprefix(_PREFIX).rpartition(".")
+        if name.startswith(_PREFIX) and ending in {stage.value for stage in Stage}:
+            texts[key][Stage(ending)] = text
+    return {key: KernelCode(key, found) for key, found in texts.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class KernelCode:
+    """One compiled kernel.
+
+    Attributes:
+        key: `symbol/hash`: two specializations of a kernel differ in the hash.
+        texts: By stage; stages may be missing.
+    """
+
+    key: str
+    texts: Mapping[Stage, str]
+
+    @property
+    def symbol(self) -> str:
+        """The kernel's name in its cubin."""
+        return self.key.rpartition("/")[0]
+
+    @cached_property
+    def instructions(self) -> list[Instruction]:
+        """The machine code; empty when the profile does not have it."""
+        return parse_listing(self.texts.get(Stage.SASS, ""))
+
+    def lines(self, stage: Stage) -> list[str]:
+        """The text to show; of machine code the instructions alone."""
+        if stage is Stage.SASS:
+            return [instruction.text for instruction in self.instructions]
+        return self.texts.get(stage, "").splitlines()
+
+    def places(self, stage: Stage) -> Sequence[CallChain]:
+        """Where each of `lines` comes from."""
+        return self._places[stage]
+
+    def lines_of_source(self, stage: Stage, file: str, line: int) -> list[int]:
+        """Indices of the lines that a line of the source became, or what it inlined."""
+        return self._by_source[stage].get((file, line), [])
+
+    def lines_of_place(self, stage: Stage, chain: CallChain) -> list[int]:
+        """Indices of the lines that come from one place, as exactly as both sides know it.
+
+        Machine code and what was compiled without columns knows lines only.
+        """
+        index = self._by_chain[stage]
+        return next((index[key] for key in _keys(chain) if key in index), [])
+
+    def lines_of_lines(self, stage: Stage, line: int, other: Stage) -> list[int]:
+        """Indices of the lines of another stage that belong to a line (its index) of this one."""
+        if (stage, other) == (Stage.SASS, Stage.PTX):
+            ptx_line = self.instructions[line].ptx_line
+            return [ptx_line - 1] if ptx_line else []
+        if (stage, other) == (Stage.PTX, Stage.SASS):
+            return self._sass_of_ptx.get(line + 1, [])
+        return self.lines_of_place(other, self.places(stage)[line])
+
+    @cached_property
+    def instruction_at(self) -> dict[int, Instruction]:
+        """Instructions by offset."""
+        return {instruction.offset_bytes: instruction for instruction in self.instructions}
+
+    @cached_property
+    def _places(self) -> dict[Stage, Sequence[CallChain]]:
+        return {
+            Stage.TTIR: places_of_mlir(self.texts.get(Stage.TTIR, "")),
+            Stage.TTGIR: places_of_mlir(self.texts.get(Stage.TTGIR, "")),
+            Stage.PTX: places_of_ptx(self.texts.get(Stage.PTX, "")),
+            Stage.SASS: [instruction.chain for instruction in self.instructions],
+        }
+
+    @cached_property
+    def _sass_of_ptx(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = defaultdict(list)
+        for index, instruction in enumerate(self.instructions):
+            found[instruction.ptx_line].append(index)
+        return found
+
+    @cached_property
+    def _by_source(self) -> dict[Stage, dict[tuple[str, int], list[int]]]:
+        found: dict[Stage, dict[tuple[str, int], list[int]]] = {stage: defaultdict(list) for stage in Stage}
+        for stage, chains in self._places.items():
+            for index, chain in enumerate(chains):
+                for place in {(place.file, place.line) for place in chain}:
+                    found[stage][place].append(index)
+        return found
+
+    @cached_property
+    def _by_chain(self) -> dict[Stage, dict[_Key, list[int]]]:
+        found: dict[Stage, dict[_Key, list[int]]] = {stage: defaultdict(list) for stage in Stage}
+        for stage, chains in self._places.items():
+            for index, chain in enumerate(chains):
+                for key in _keys(chain):
+                    found[stage][key].append(index)
+        return found
+
+
+def _keys(chain: CallChain) -> list[_Key]:
+    """What a place is found by, most exact first: it and all calls, it alone, the user's line."""
+    own = user_place(chain)
+    if own is None:
+        return []
+    exact = tuple((place.file, place.line, place.column) for place in chain)
+    keys = [exact, exact[:1]] if all(place.column for place in chain) else []
+    return list(dict.fromkeys([*keys, ((own.file, own.line, _ANY_COLUMN),)]))

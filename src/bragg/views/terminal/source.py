@@ -1,0 +1,187 @@
+"""The code of a kernel in a terminal, line by line with the samples of its instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from bragg.model.annotated_code import AnnotatedCode, Samples, SourceLine
+from bragg.model.source_map import Stage
+from bragg.model.source_place import CallChain, user_place
+from bragg.model.stall_reasons import StallReason
+from bragg.views.terminal.style import Style, printable
+from bragg.views.terminal.units import count_text, share_text
+
+__all__ = ["source_json", "source_lines"]
+
+_SHARE_WIDTH = len("100.0 %")
+_BAR_WIDTH = 8
+_STALL_TITLE = "main stall, share of line"
+# Ranges of lines that are named on one line of the mapping.
+_MAX_RANGES = 3
+# Where the source became something else; the JSON has all of it.
+_SHOWN = (Stage.TTGIR, Stage.SASS)
+# Of the code in a narrow terminal.
+_LEAST_WIDTH = 20
+
+
+def source_lines(code: AnnotatedCode, stage: Stage | None, style: Style) -> list[str]:
+    """The sections of a kernel's code, below a line for all of it.
+
+    Without samples each line shows what it became, or where it comes from.
+    """
+    table = _SampleColumns(code, style) if code.total.count else _MappingColumns(code, stage)
+    lines = [_title(code, style), *_notes(code, stage)]
+    for section in code.sections:
+        width = max(len(_number(line, stage)) for line in section.lines)
+        lines += ["", style.bold(printable(section.title)), style.dim(table.header().rstrip())]
+        for line in section.lines:
+            text = f"{_number(line, stage):>{width}}  {printable(line.text.expandtabs(4))}".rstrip()
+            lines.append(f"{table.text(line)}  {_head(text, style, table.width + 2)}")
+    return lines
+
+
+def source_json(code: AnnotatedCode, stage: Stage | None) -> dict[str, Any]:
+    """The same as values. Numbers of machine code are offsets in bytes, all others lines from 1."""
+    return {
+        "kernel": code.kernel,
+        "ir": stage.value if stage else "python",
+        "total": _samples_json(code.total),
+        "unplaced": _samples_json(code.unplaced),
+        "missing": code.missing or None,
+        "sections": [
+            {"title": section.title, "lines": [_line_json(line) for line in section.lines]} for section in code.sections
+        ],
+    }
+
+
+def _head(text: str, style: Style, used: int) -> str:
+    """As much of the beginning of a line of code as there is room for."""
+    room = None if style.width is None else max(style.width - used, _LEAST_WIDTH)
+    return text if room is None or len(text) <= room else text[: room - len(style.ellipsis)] + style.ellipsis
+
+
+def _title(code: AnnotatedCode, style: Style) -> str:
+    total = code.total
+    if not total.count:
+        return f"{style.bold(printable(code.kernel))}  this profile has no samples of it"
+    stalled = share_text(total.stalled / total.count)
+    main = f", mostly {_reason_text(total.main_reason)}" if total.main_reason else ""
+    return f"{style.bold(printable(code.kernel))}  {count_text(round(total.count), 'sample')}, {stalled} stalled{main}"
+
+
+def _notes(code: AnnotatedCode, stage: Stage | None) -> Iterator[str]:
+    if code.missing:
+        yield code.missing
+    if code.unplaced.count:
+        yield f"{share_text(code.unplaced.count / code.total.count)} of the samples belong to no line of this text"
+    if code.total.count and stage in (Stage.TTIR, Stage.TTGIR):
+        yield "lines that come from the same place in the source cannot be told apart: each shows all their samples"
+
+
+def _number(line: SourceLine, stage: Stage | None) -> str:
+    return f"{line.number:04x}" if stage is Stage.SASS else str(line.number)
+
+
+def _reason_text(reason: StallReason) -> str:
+    return f"{reason.group.value}: {reason.name}"
+
+
+class _SampleColumns:
+    """Share of the samples, bar, and what warps mostly waited for."""
+
+    def __init__(self, code: AnnotatedCode, style: Style) -> None:
+        self._total = code.total
+        self._style = style
+        stalls = [_stall_text(line.samples) for section in code.sections for line in section.lines]
+        self._stall_width = max(map(len, [_STALL_TITLE, *stalls]))
+        self.width = _SHARE_WIDTH + 2 + _BAR_WIDTH + 2 + self._stall_width
+
+    def header(self) -> str:
+        return f"{'share':>{_SHARE_WIDTH}}  {'':{_BAR_WIDTH}}  {_STALL_TITLE:{self._stall_width}}"
+
+    def text(self, line: SourceLine) -> str:
+        if not line.samples.count:
+            return " " * self.width
+        share = line.samples.count / self._total.count
+        bar = f"{share_text(share):>{_SHARE_WIDTH}}  {self._style.bar(share, _BAR_WIDTH)}"
+        return f"{self._style.heat(bar, share)}  {_stall_text(line.samples):{self._stall_width}}"
+
+
+def _stall_text(samples: Samples) -> str:
+    reason = samples.main_reason
+    if reason is None:
+        return "issued" if samples.count else ""
+    return f"{_reason_text(reason)} {samples.by_reason[reason] / samples.count:.0%}".replace("%", " %")
+
+
+class _MappingColumns:
+    """What a line of the source became, or which line a line of another text comes from."""
+
+    def __init__(self, code: AnnotatedCode, stage: Stage | None) -> None:
+        self._stage = stage
+        lines = [line for section in code.sections for line in section.lines]
+        self.width = max([len(self._mapping(line)) for line in lines] + [len(self._name)])
+
+    @property
+    def _name(self) -> str:
+        return "became" if self._stage is None else "comes from"
+
+    def header(self) -> str:
+        return f"{self._name:{self.width}}"
+
+    def text(self, line: SourceLine) -> str:
+        return f"{self._mapping(line):{self.width}}"
+
+    def _mapping(self, line: SourceLine) -> str:
+        if self._stage is None:
+            return ", ".join(_became_text(stage, line.became[stage]) for stage in _SHOWN if line.became.get(stage))
+        return _place_text(line.chain)
+
+
+def _became_text(stage: Stage, numbers: Sequence[int]) -> str:
+    if stage is Stage.SASS:
+        return f"{len(numbers)} instructions" if len(numbers) > 1 else "1 instruction"
+    ranges = _ranges(numbers)
+    texts = [f"{first}" if first == last else f"{first}-{last}" for first, last in ranges[:_MAX_RANGES]]
+    return f"{stage.value} {' '.join(texts)}{' …' if len(ranges) > _MAX_RANGES else ''}"
+
+
+def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Ascending numbers as first and last of each run."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if ranges and number <= ranges[-1][1] + 1:
+            ranges[-1] = ranges[-1][0], number
+        else:
+            ranges.append((number, number))
+    return ranges
+
+
+def _place_text(chain: CallChain) -> str:
+    """The user's line, and what it inlined where the line comes from."""
+    own = user_place(chain)
+    if own is None:
+        return ""
+    inner = chain[0]
+    text = f"{PurePosixPath(own.file).name}:{own.line}"
+    return printable(text if inner is own else f"{text} ({PurePosixPath(inner.file).name}:{inner.line})")
+
+
+def _samples_json(samples: Samples) -> dict[str, Any]:
+    return {
+        "samples": samples.count,
+        "stalled": samples.stalled,
+        "reasons": {reason.vendor_name: count for reason, count in samples.by_reason.items()},
+    }
+
+
+def _line_json(line: SourceLine) -> dict[str, Any]:
+    return {
+        "number": line.number,
+        "text": line.text,
+        **_samples_json(line.samples),
+        "places": [place._asdict() for place in line.chain],
+        "became": {stage.value: numbers for stage, numbers in line.became.items()},
+    }

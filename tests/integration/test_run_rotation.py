@@ -1,0 +1,115 @@
+"""`bragg run --rotate`: a profile for each stretch of time, written while the program goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from textwrap import dedent
+
+import bragg
+from tests.support import fake_cuda
+from tests.support.runs import Recorder, entered
+
+STEPS = """
+import bragg, os, time
+def steps(seconds):
+    until, count = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        with bragg.scope("step"): time.sleep(0.002)
+        count += 1
+    return count
+"""
+
+
+def files(directory: Path) -> dict[int, Path]:
+    """The profiles of the main process, by phase."""
+    paths = directory.glob("program.part_*.bragg")
+    return dict(sorted((int(path.name.split("_")[1].removesuffix(".bragg")), path) for path in paths))
+
+
+def phases(directory: Path) -> dict[int, bragg.Profile]:
+    return {number: bragg.load(path) for number, path in files(directory).items()}
+
+
+def test_phases_of_a_run_add_up_to_it(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    Recorder(tmp_path).program(
+        STEPS + f"with bragg.scope('whole'): open({str(count)!r}, 'w').write(str(steps(1)))",
+        rotate_s=0.2,
+        context="shadow",
+    )
+    found = phases(tmp_path)
+    assert len(found) >= 4
+    assert sum(entered(profile, "step") for profile in found.values()) == int(count.read_text())
+    assert [number for number, profile in found.items() if entered(profile, "whole")] == [max(found)]
+    assert all(profile.meta.get("phase", 0) == number for number, profile in found.items())
+    assert all(profile.meta["capture"]["complete"] for profile in found.values())
+    starts = [profile.meta["started_ns"] for profile in found.values()]
+    stops = [profile.meta["stopped_ns"] for profile in found.values()]
+    assert all(start < stop for start, stop in zip(starts, stops, strict=True))
+    assert all(0 <= start - stop < 100_000_000 for stop, start in zip(stops, starts[1:], strict=False))
+
+
+def test_profiles_are_there_while_the_program_runs_and_survive_its_kill(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(STEPS + "open('pid', 'w').write(str(os.getpid()))\nsteps(60)\n")
+    flags = ["--backend=cpu", "--context=shadow", "--rotate=300ms", "--keep=2", "--flush-interval=50"]
+    argv = [sys.executable, "-m", "bragg", "run", *flags, str(script)]
+    with subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+        until = time.monotonic() + 30
+        while max(files(tmp_path), default=0) < 4 and time.monotonic() < until:
+            time.sleep(0.05)
+        seen = bragg.load(files(tmp_path)[max(files(tmp_path))])
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        _, talk = run.communicate()
+    assert run.returncode == -signal.SIGKILL
+    assert entered(seen, "step") > 0
+    assert len(phases(tmp_path)) == 2
+    assert max(phases(tmp_path)) > 4
+    assert "and 1 more profile" in talk
+    assert not list(tmp_path.glob(".bragg-*"))
+
+
+def test_forked_process_rotates_on_its_own(tmp_path: Path) -> None:
+    run = Recorder(tmp_path).program(
+        STEPS + "pid = os.fork()\nsteps(0.5)\nif pid: os.waitpid(pid, 0)", rotate_s=0.2, rotate_keep=9, context="shadow"
+    )
+    assert len(run.profiles) == 2
+    assert len(list(tmp_path.glob("program.part_*.bragg"))) >= 2
+    assert len(list(tmp_path.glob("program-p*.part_*.bragg"))) >= 2
+
+
+def test_program_without_python_rotates_too(tmp_path: Path, fakes_directory: Path) -> None:
+    source = tmp_path / "program.c"
+    source.write_text(
+        dedent(
+            """
+            #include <stddef.h>
+            #include <unistd.h>
+            int cuInit(unsigned); int cuDevicePrimaryCtxRetain(void**, int); int cuCtxSetCurrent(void*);
+            int cuModuleGetFunction(void**, void*, const char*); int cuCtxSynchronize(void);
+            typedef unsigned u;
+            int cuLaunchKernel(void*, u, u, u, u, u, u, u, void*, void**, void**);
+            int main(void) {
+              void *context, *kernel;
+              if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 9;
+              cuModuleGetFunction(&kernel, NULL, "native");
+              for (int i = 0; i < 100; ++i, usleep(5000)) cuLaunchKernel(kernel, 1,1,1, 1,1,1, 0, NULL, NULL, NULL);
+              return cuCtxSynchronize();
+            }
+            """
+        )
+    )
+    subprocess.run(["cc", "-o", tmp_path / "program", source, fakes_directory / "libcuda.so.1"], check=True)
+    environ = {**os.environ, **fake_cuda.environment(fakes_directory, {"CLOCK": "real"})}
+    flags = ["--backend=cuda", "--rotate=150ms"]
+    argv = [sys.executable, "-m", "bragg", "run", *flags, "--", str(tmp_path / "program")]
+    done = subprocess.run(argv, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    found = phases(tmp_path)
+    assert len(found) >= 3
+    assert sum(int(profile.own("gpu_count").sum()) for profile in found.values()) == 100

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bragg.analyze.kernel_choice import choose_kernel, why_absent
+from bragg.errors import NothingRecorded, UsageError
+from tests.support.profiles import profile_from_text
+from tests.support.sampled_kernels import KEY, sampled_profile
+
+HOTTEST = "softmax<BLOCK=1024 w4>"
+
+
+def test_without_a_name_the_kernel_with_most_samples_is_meant() -> None:
+    chosen = choose_kernel(sampled_profile(), None)
+    assert (chosen.name, chosen.others) == (HOTTEST, [])
+    assert chosen.code is not None
+    assert chosen.code.key == KEY
+
+
+def test_of_several_specializations_the_hottest_is_shown_and_the_others_are_named() -> None:
+    chosen = choose_kernel(sampled_profile(), "softmax")
+    assert (chosen.name, chosen.others) == (HOTTEST, ["softmax<BLOCK=64 w4>"])
+
+
+def test_a_whole_name_means_no_other() -> None:
+    chosen = choose_kernel(sampled_profile(), "softmax<BLOCK=64 w4>")
+    assert (chosen.name, chosen.others) == ("softmax<BLOCK=64 w4>", [])
+
+
+def test_an_expression_is_searched_for() -> None:
+    assert choose_kernel(sampled_profile(), "^o.*BLOCK=1 ").name == "other<BLOCK=1 w4>"
+
+
+def test_a_kernel_whose_code_was_not_noted_has_that_of_its_symbol() -> None:
+    profile = replace(sampled_profile(), meta={})
+    chosen = choose_kernel(profile, None)
+    assert chosen.code is not None
+    assert choose_kernel(profile, "other").code is None
+
+
+def test_a_kernel_that_is_not_there_is_an_error_that_names_the_hottest() -> None:
+    with pytest.raises(UsageError, match="no kernel is called 'gelu'") as caught:
+        choose_kernel(sampled_profile(), "gelu")
+    assert HOTTEST in caught.value.hint
+    with pytest.raises(UsageError, match="no regular expression"):
+        choose_kernel(sampled_profile(), "(")
+
+
+def test_a_profile_without_kernels_is_told() -> None:
+    with pytest.raises(NothingRecorded, match="no kernels"):
+        choose_kernel(profile_from_text("root\n  forward host=1us"), None)
+
+
+def test_what_is_missing_of_a_kernel_is_that_of_its_code() -> None:
+    profile = sampled_profile()
+    profile.meta["kernel_code"] = {KEY: "nvdisasm was not found"}
+    assert why_absent(profile, choose_kernel(profile, None)) == "nvdisasm was not found"
+    assert why_absent(profile, choose_kernel(profile, "other")) == ""

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.cli.main import main
+from tests.support.sampled_kernels import sampled_profile
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "run.bragg"
+    formats.export(sampled_profile(), "bragg", path)
+    return path
+
+
+def test_the_hottest_kernel_is_shown_with_its_samples(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", str(file)]) == 0
+    output = capsys.readouterr()
+    assert "60.0 %" in output.out
+    assert "values = tl.load(x)" in output.out
+    assert output.err == ""
+
+
+def test_kernels_of_the_same_name_are_named_on_stderr(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", str(file), "softmax"]) == 0
+    assert capsys.readouterr().err == "1 more kernel is called so: softmax<BLOCK=64 w4>\n"
+
+
+def test_another_text_is_shown_as_one_json_object(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", str(file), "softmax", "--ir", "sass", "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    values = json.loads(line)
+    assert (values["view"], values["ir"], values["file"]) == ("source", "sass", str(file))
+    assert [row["samples"] for row in values["sections"][0]["lines"]] == [60, 30, 10]
+
+
+def test_a_text_that_is_not_there_is_an_error(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", str(file), "softmax", "--ir", "ptx"]) == 7
+    assert "no PTX of softmax<BLOCK=1024 w4>" in capsys.readouterr().err
+
+
+def test_a_kernel_that_is_not_there_is_an_error(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", str(file), "gelu"]) == 2
+    assert "no kernel is called 'gelu'" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bragg.model import Profile
+from bragg.model.source_map import Stage, code_of_kernels
+from bragg.record import kernel_code
+from bragg.record.kernel_code import with_kernel_code
+from tests.support.profiles import profile_from_text
+
+CUBIN = (Path(__file__).parents[2] / "golden" / "cubins" / "triton-3.9-softmax-sm90.cubin").read_bytes()
+NO_TOOL = {"PATH": ""}
+
+
+@pytest.fixture(autouse=True)
+def without_disassembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_code, "find_disassembler", lambda environ: environ.get("DISASSEMBLER"))
+
+
+def compiled(directory: Path, ptx: str = "") -> Path:
+    """The files that Triton writes for a kernel; returns the one that describes it."""
+    directory.mkdir()
+    (directory / "softmax.json").write_text(json.dumps({"name": "softmax", "hash": "0123abcd"}))
+    for ending, text in {"ttir": "tt.load", "ttgir": "ttg.load", "ptx": ptx}.items():
+        (directory / f"softmax.{ending}").write_text(text)
+    (directory / "softmax.cubin").write_bytes(CUBIN)
+    return directory / "softmax.json"
+
+
+def noted(**files: Path) -> Profile:
+    """A profile of kernels `a<w4>`, `b<w4>`, …, the first one hottest, with the places of their files."""
+    rows = [f"  {name}<w4> {100 - index}us" for index, name in enumerate(files)]
+    attributes = {
+        f"{name}<w4>": {"code": f"softmax/{name}", "code_files": str(path)} for name, path in reversed(files.items())
+    }
+    return replace(profile_from_text("\n".join(["root", *rows])), meta={"attributes": attributes})
+
+
+def test_the_texts_of_a_kernel_and_its_source_come_into_the_profile(tmp_path: Path) -> None:
+    source = tmp_path / "softmax.py"
+    source.write_text("def softmax(x):\n    return x\n")
+    ptx = f'.file 1 "{source}"\n' + "\n" * 24 + ".loc 1 2 12\n" + "add;\n" * 300
+    profile = with_kernel_code(noted(a=compiled(tmp_path / "a", ptx)), NO_TOOL)
+    assert profile.sources[str(source)] == source.read_text()
+    (code,) = code_of_kernels(profile.sources).values()
+    assert code.key == "softmax/a"
+    assert [stage for stage in Stage if stage in code.texts] == list(Stage)
+    assert code.texts[Stage.TTGIR] == "ttg.load"
+    places = {instruction.chain for instruction in code.instructions if instruction.chain}
+    assert (str(source), 2, 12, "softmax") in {place for chain in places for place in chain}
+
+
+def test_without_a_disassembler_instructions_are_kept_without_text_and_that_is_said(tmp_path: Path) -> None:
+    profile = with_kernel_code(noted(a=compiled(tmp_path / "a")), NO_TOOL)
+    (code,) = code_of_kernels(profile.sources).values()
+    assert len(code.instructions) == 208
+    assert {instruction.text for instruction in code.instructions} == {""}
+    assert profile.meta["kernel_code"] == {"softmax/a": "nvdisasm was not found: its instructions have no text"}
+
+
+def test_files_that_are_gone_are_told_and_other_kernels_kept(tmp_path: Path) -> None:
+    profile = with_kernel_code(noted(a=tmp_path / "gone" / "softmax.json", b=compiled(tmp_path / "b")), NO_TOOL)
+    assert "could not be read" in profile.meta["kernel_code"]["softmax/a"]
+    assert list(code_of_kernels(profile.sources)) == ["softmax/b"]
+
+
+def test_a_stage_that_the_compiler_does_not_have_is_left_out(tmp_path: Path) -> None:
+    description = compiled(tmp_path / "a")
+    description.with_suffix(".ttir").unlink()
+    (code,) = code_of_kernels(with_kernel_code(noted(a=description), NO_TOOL).sources).values()
+    assert list(code.texts) == [Stage.TTGIR, Stage.PTX, Stage.SASS]
+
+
+def test_a_damaged_cubin_is_told_and_the_other_texts_kept(tmp_path: Path) -> None:
+    description = compiled(tmp_path / "a")
+    description.with_suffix(".cubin").write_bytes(CUBIN[:500])
+    profile = with_kernel_code(noted(a=description), NO_TOOL)
+    assert "could not be read" in profile.meta["kernel_code"]["softmax/a"]
+    (code,) = code_of_kernels(profile.sources).values()
+    assert list(code.texts) == [Stage.TTIR, Stage.TTGIR, Stage.PTX]
+
+
+def test_the_hottest_kernels_are_kept_where_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_code, "_MAX_KERNELS", 1)
+    files = {name: compiled(tmp_path / name) for name in ("a", "b")}
+    profile = with_kernel_code(noted(**files), NO_TOOL)
+    assert list(code_of_kernels(profile.sources)) == ["softmax/a"]
+    assert "most GPU time" in profile.meta["kernel_code"]["softmax/b"]
+
+
+def test_disassembling_ends_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_code, "_DISASSEMBLY_S", 0.0)
+    profile = with_kernel_code(noted(a=compiled(tmp_path / "a")), {"DISASSEMBLER": "/never/run"})
+    assert "took too long" in profile.meta["kernel_code"]["softmax/a"]
+
+
+def test_a_disassembler_that_cannot_run_is_told(tmp_path: Path) -> None:
+    profile = with_kernel_code(noted(a=compiled(tmp_path / "a")), {"DISASSEMBLER": str(tmp_path / "missing")})
+    assert "its instructions have no text" in profile.meta["kernel_code"]["softmax/a"]
+
+
+def test_texts_beyond_the_room_for_them_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_code, "_MAX_BYTES", 10)
+    profile = with_kernel_code(noted(a=compiled(tmp_path / "a")), NO_TOOL)
+    assert list(profile.sources.values()) == ["tt.load"]
+    assert "room" in profile.meta["kernel_code"]["softmax/a"]
+
+
+def test_a_profile_without_kernels_of_triton_stays_as_it_is() -> None:
+    profile = profile_from_text("root\n  copy 3us")
+    assert with_kernel_code(profile, NO_TOOL) is profile

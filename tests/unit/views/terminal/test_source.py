@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bragg.analyze.kernel_choice import choose_kernel
+from bragg.analyze.source_lines import annotate
+from bragg.model import Profile
+from bragg.model.source_map import Stage, source_name
+from bragg.views.terminal.source import source_json, source_lines
+from bragg.views.terminal.style import PLAIN, Style
+from tests.support.sampled_kernels import FILE, KEY, sampled_profile
+
+
+def shown(profile: Profile, stage: Stage | None = None, style: Style = PLAIN) -> list[str]:
+    return source_lines(annotate(profile, choose_kernel(profile, None), stage), stage, style)
+
+
+def test_each_line_has_its_share_its_bar_and_its_main_stall() -> None:
+    title, _, heading, columns, *lines = shown(sampled_profile())[:9]
+    assert title == "softmax<BLOCK=1024 w4>  100 samples, 75.0 % stalled, mostly memory: long_scoreboard"
+    assert heading == f"softmax  {FILE}"
+    assert columns.split() == ["share", "main", "stall,", "share", "of", "line"]
+    assert lines[2] == " 60.0 %  ████▊     memory: long_scoreboard 92 %   8      values = tl.load(x)"
+    assert lines[3] == " 30.0 %  ██▍       math: wait 50 %                9      values = scale(values)"
+    assert lines[4] == " 10.0 %  ▊         issued                        10      tl.store(out, values)"
+
+
+def test_instructions_are_numbered_by_offset() -> None:
+    assert shown(sampled_profile(), Stage.SASS)[-1].endswith("issued                        0020  STG.E [R4], R1 ;")
+
+
+def test_without_samples_a_line_shows_what_it_became() -> None:
+    profile = sampled_profile(samples=False)
+    profile.sources[source_name(KEY, Stage.TTGIR)] = "".join(f'op loc("{FILE}":8:{n})\n' for n in (1, 2, 3))
+    title, _, _, _, *lines = shown(profile)
+    assert title.endswith("this profile has no samples of it")
+    assert "ttgir 1-3, 1 instruction   8      values = tl.load(x)" in lines
+
+
+def test_without_samples_a_line_of_another_text_shows_where_it_comes_from() -> None:
+    lines = shown(sampled_profile(samples=False), Stage.SASS)
+    assert lines[-3:] == [
+        "softmax.py:8                    0000  LDG.E R1, [R2] ;",
+        "softmax.py:3 (standard.py:191)  0010  FMNMX R1, R1, R3 ;",
+        "softmax.py:10                   0020  STG.E [R4], R1 ;",
+    ]
+
+
+def test_code_is_cut_at_the_end_of_the_terminal() -> None:
+    lines = shown(sampled_profile(), style=replace(PLAIN, width=70))
+    assert max(map(len, lines[3:])) == 70
+    assert lines[6].endswith("8      values = tl.…")
+
+
+def test_what_is_missing_and_what_belongs_to_no_line_is_said() -> None:
+    profile = sampled_profile()
+    profile.meta["kernel_code"] = {KEY: "nvdisasm was not found"}
+    profile.sources[source_name(KEY, Stage.TTGIR)] = f'tt.load loc("{FILE}":8:5)\n'
+    _, missing, unplaced, shared, *_ = shown(profile, Stage.TTGIR)
+    assert missing == "nvdisasm was not found"
+    assert unplaced == "40.0 % of the samples belong to no line of this text"
+    assert "cannot be told apart" in shared
+
+
+def test_text_that_would_move_the_cursor_is_escaped() -> None:
+    profile = sampled_profile()
+    profile.sources[FILE] = profile.sources[FILE].replace("tl.load(x)", "tl.load(x)\x1b[2J")
+    assert any(line.endswith("tl.load(x)\\x1b[2J") for line in shown(profile))
+
+
+def test_json_has_every_reason_by_the_name_of_the_vendor() -> None:
+    profile = sampled_profile()
+    values = source_json(annotate(profile, choose_kernel(profile, None), None), None)
+    assert (values["kernel"], values["ir"], values["total"]["samples"]) == ("softmax<BLOCK=1024 w4>", "python", 100)
+    (load,) = [line for line in values["sections"][0]["lines"] if line["number"] == 8]
+    assert load["reasons"] == {
+        "smsp__pcsamp_warps_issue_stalled_long_scoreboard": 55,
+        "smsp__pcsamp_warps_issue_stalled_selected": 5,
+    }
+    assert load["became"] == {"sass": [0]}
+    sass = source_json(annotate(profile, choose_kernel(profile, None), Stage.SASS), Stage.SASS)
+    places = sass["sections"][0]["lines"][1]["places"]
+    assert [(place["line"], place["function"]) for place in places] == [(191, ""), (3, "scale"), (9, "softmax")]
