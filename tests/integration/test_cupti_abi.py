@@ -28,6 +28,8 @@ RECORD_STRUCTS = {  # macro of the probe: stem of the vendor's struct; a release
 QUEUES_WORK = re.compile(
     r"cu(Launch|LaunchGrid(Async)?|Launch(Cooperative)?Kernel.*|GraphLaunch(_ptsz)?|Memcpy.*|Memset.*)"
 )
+# A capture to CIG makes a command list of a graphics API.
+MAKES_GRAPHS = re.compile(r"cu(Stream(BeginCapture|EndCapture)(?!ToCig).*|GraphInstantiate.*|GraphExecUpdate.*)")
 DECLARATION = re.compile(
     r"inline constexpr \w+ (k\w+)|using (\w+) =\s+(?:Result|void)\("  # constants, function types
     r"|  (\w+) = \d+|  [^/]*?[ *](\w+)(?:\[\d\]|\{\}| = nullptr)?;"  # enumerators, fields
@@ -171,6 +173,11 @@ def test_tables_hold_exactly_the_calls_that_queue_work(comparison: Comparison) -
     assert ours == {name: name for name in comparison.calls if QUEUES_WORK.fullmatch(name)}
     launches = {name for name, (table, _) in comparison.calls.items() if table == "launch"}
     assert launches == {name for name in ours if "Launch" in name}
+
+
+def test_table_of_graphs_holds_exactly_the_calls_that_make_them(comparison: Comparison) -> None:
+    ours = {name: our_name for name, (table, our_name) in comparison.calls.items() if table == "graph"}
+    assert ours == {name: name for name in comparison.calls if MAKES_GRAPHS.fullmatch(name)}
 
 
 @pytest.mark.parametrize("comparison", ["newest"], indirect=True)

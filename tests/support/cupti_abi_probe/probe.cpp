@@ -29,7 +29,10 @@ void print_cuda() {
   CUDA_VALUE(Result, SystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
   CUDA_VALUE(Result, CompatNotSupportedOnDevice, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE);
   CUDA_VALUE(Result, StreamCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CUDA_VALUE(Result, StreamCaptureInvalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   CUDA_VALUE(Result, StreamCaptureImplicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  CUDA_VALUE(Result, StreamCaptureWrongThread, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  CUDA_VALUE(Result, GraphExecUpdateFailure, CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
   CUDA_VALUE(Result, Unknown, CUDA_ERROR_UNKNOWN);
   CUDA_VALUE(DeviceAttribute, ClockKhz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
   CUDA_VALUE(DeviceAttribute, MultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -47,6 +50,7 @@ void print_cuda() {
   CUDA_VALUE(GraphNodeType, Host, CU_GRAPH_NODE_TYPE_HOST);
   CUDA_VALUE(GraphNodeType, Graph, CU_GRAPH_NODE_TYPE_GRAPH);
   CUDA_VALUE(GraphNodeType, Empty, CU_GRAPH_NODE_TYPE_EMPTY);
+  CUDA_VALUE(GraphNodeType, Conditional, CU_GRAPH_NODE_TYPE_CONDITIONAL);
   CUDA_VALUE(PointerAttribute, DeviceOrdinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
   CUDA_VALUE(CaptureStatus, None, CU_STREAM_CAPTURE_STATUS_NONE);
   CUDA_VALUE(CaptureStatus, Active, CU_STREAM_CAPTURE_STATUS_ACTIVE);
@@ -321,6 +325,12 @@ void print_callbacks() {
   FIELD(CallbackData, context_uid, CUpti_CallbackData, contextUid);
   FIELD(CallbackData, correlation_data, CUpti_CallbackData, correlationData);
   FIELD(CallbackData, correlation, CUpti_CallbackData, correlationId);
+  FIELD(CaptureParams, stream, cuStreamEndCapture_params, hStream);
+  FIELD(CaptureParams, graph, cuStreamEndCapture_params, phGraph);
+  FIELD(GraphUpdateParams, exec, cuGraphExecUpdate_v2_params, hGraphExec);
+  FIELD(GraphUpdateParams, graph, cuGraphExecUpdate_v2_params, hGraph);
+  FIELD(GraphLaunchParams, exec, cuGraphLaunch_params, hGraph);
+  FIELD(GraphLaunchParams, stream, cuGraphLaunch_params, hStream);
   FIELD(ResourceData, context, CUpti_ResourceData, context);
   FIELD(ResourceData, stream, CUpti_ResourceData, resourceHandle.stream);
   FIELD(ResourceData, descriptor, CUpti_ResourceData, resourceDescriptor);
@@ -386,7 +396,10 @@ void print_cbids() {
     for (const ours::DriverCall& call : bragg::fake::other_calls) {
       if (call.cbid == cbid) return "fake " + std::string(call.name);
     }
-    const char* table = ours::is_launch(cbid) ? "launch " : ours::is_memory(cbid) ? "memory " : "none -";
+    const char* table = ours::is_launch(cbid)                             ? "launch "
+                        : ours::is_memory(cbid)                           ? "memory "
+                        : ours::graph_call(cbid) != ours::GraphCall::None ? "graph "
+                                                                          : "none -";
     return table + std::string(ours::driver_call_name(cbid));
   };
 #define PRINT_CBID(name) std::printf("cbid %s %s\n", #name, describe(CUPTI_DRIVER_TRACE_CBID_##name).c_str());
