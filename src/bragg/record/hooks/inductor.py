@@ -13,7 +13,7 @@ from bragg.record.notes import guarded
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import ModuleType
+    from types import FrameType, ModuleType
     from typing import Any
 
     from bragg.record.hooks.specialization import Specialization
@@ -105,20 +105,18 @@ def _specialization_of(kernel: Any, meta: Mapping[str, Any]) -> Specialization:
 
 def _origin_of(kernel: str) -> tuple[tuple[str, str], ...]:
     """From the generated program that defines the kernel: it is running, or was run."""
-    program = _defining_program(kernel)
-    return origins_in(program["__file__"]).get(kernel, ()) if program.get("__file__") else ()
-
-
-def _defining_program(kernel: str) -> Mapping[str, Any]:
-    """Its globals; nothing where it could be one of several."""
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
-        if _defines(frame.f_globals, kernel):
-            return frame.f_globals
-        frame = frame.f_back  # type: ignore[assignment]
-    programs = [vars(module) for module in list(sys.modules.values()) if _defines(vars(module), kernel)]
-    return programs[0] if len(programs) == 1 else {}
+        origins = _origins_of(frame.f_globals)
+        if kernel in origins:
+            return origins[kernel]
+        frame = frame.f_back
+    found = [_origins_of(vars(module)) for module in list(sys.modules.values()) if kernel in vars(module)]
+    found = [origins for origins in found if kernel in origins]
+    return found[0][kernel] if len(found) == 1 else ()  # Nothing where it could be one of several.
 
 
-def _defines(program: Mapping[str, Any], kernel: str) -> bool:
-    return kernel in program and "AsyncCompile" in program
+def _origins_of(program: Mapping[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:
+    """The origins that a generated program tells, by its globals."""
+    is_generated = "AsyncCompile" in program and program.get("__file__")
+    return origins_in(program["__file__"]) if is_generated else {}
