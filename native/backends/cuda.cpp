@@ -440,6 +440,8 @@ void after_fork_in_child() {
   self.contexts.clear();
   self.buffers.forget_all();
   self.collecting = false;
+  self.traces_graphs.store(false);
+  self.needs_nodes.store(false);
   self.state.store(State::Off);
 }
 

@@ -505,7 +505,7 @@ def test_a_million_replays_need_no_more_memory(own_recordings: OwnRecordings) ->
         """
     )
     assert report.kernels == {"replay/<captured_at>/model/capture/a": 2_300_000}
-    assert int(talk.splitlines()[0]) < 4_000
+    assert int(talk.splitlines()[0]) < 16_000  # 16 B a replay
 
 
 def test_whole_graphs_are_one_kernel_a_launch(record_graphs: Record) -> None:

@@ -9,12 +9,14 @@ from bragg.record import RecordConfig
 
 
 def test_variables_say_what_the_config_says() -> None:
-    config = RecordConfig(backend="cpu", context="shadow", data="trace", flush_interval_ms=50, sample_interval_us=0)
+    config = RecordConfig(
+        backend="cpu", context="shadow", data="trace", graphs="graph", flush_interval_ms=50, sample_interval_us=0
+    )
     assert config.variables() == {
         "BRAGG_BACKEND": "cpu",
         "BRAGG_CONTEXT": "shadow",
         "BRAGG_DATA": "trace",
-        "BRAGG_GRAPHS": "node",
+        "BRAGG_GRAPHS": "graph",
         "BRAGG_FLUSH_MS": "50",
         "BRAGG_LAUNCH_METADATA": "1",
         "BRAGG_SAMPLE_US": "0",
