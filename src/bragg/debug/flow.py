@@ -162,6 +162,31 @@ class _Repetition(_Fork):
         self._names = names
         self._is_started = False
         self._is_compiled = True
+        self._trip_rows = self._entry_rows
+        self._waiting: list[tuple[Array, Values]] = []
+
+    def broken(self, values: Values) -> None:
+        """The active programs leave the loop."""
+        _tell_of_jump("break")
+        self._park(values)
+        machine().rows = _NOBODY
+
+    def continued(self, values: Values) -> None:
+        """The active programs wait for the next trip."""
+        _tell_of_jump("continue")
+        if len(machine().rows):
+            self._waiting.append((machine().rows, values))
+        machine().rows = _NOBODY
+
+    def _rejoined(self, values: Values) -> Values:
+        """The values of all programs that are still in the loop at the end of a trip."""
+        if not self._waiting:
+            return values
+        trip = _Fork(self._written)
+        trip._entry_rows, trip._entry, trip._parts = self._trip_rows, self.values, self._waiting
+        trip._park(values)
+        self._waiting = []
+        return trip.join()
 
     def _start(self, values: Values) -> Values:
         """Names that the loop changes hold tensors from the start, as Triton carries them."""
@@ -240,8 +265,12 @@ class Loop(_Repetition):
         if not self._is_started:
             values = self._start(values)
         else:
+            values = self._rejoined(values)
+            if not len(machine().rows):
+                return False
             self._check_types(values)
         if self._trips is not None:
+            self._trip_rows = machine().rows
             for number in self._trips:
                 self.values = self._with_number(values, scalar(number, self._dtype) if self._is_compiled else number)
                 return True
@@ -251,17 +280,22 @@ class Loop(_Repetition):
 
     def _more_apart(self, values: Values) -> bool:
         """Programs whose limits differ."""
+        if len(self._now) != len(machine().rows):
+            self._keep(np.searchsorted(self._trip_rows, machine().rows))
         goes_on = np.where(self._step > 0, self._now < self._end, self._now > self._end)
         if not goes_on.all():
             values = self._leave(values, goes_on)
-            keep = np.flatnonzero(goes_on)
-            self._now, self._end, self._step = self._now[keep], self._end[keep], self._step[keep]
+            self._keep(np.flatnonzero(goes_on))
         if not len(self._now):
             return False
         number = self._now if (self._now != self._now[0]).any() else self._now[:1]
         self.values = self._with_number(values, Tensor(number.astype(self._dtype.carrier), self._dtype))
         self._now = self._now + self._step
+        self._trip_rows = machine().rows
         return True
+
+    def _keep(self, positions: Array) -> None:
+        self._now, self._end, self._step = self._now[positions], self._end[positions], self._step[positions]
 
     def _with_number(self, values: Values, number: Any) -> Values:
         return (*values[: self._target], number, *values[self._target + 1 :])
@@ -275,20 +309,26 @@ class While(_Repetition):
         if not self._is_started:
             values = self._start(values)
         else:
+            values = self._rejoined(values)
+            if not len(machine().rows):
+                return False
             self._check_types(values)
             turn = machine().turn
-            if turn is not None and len(machine().rows):
+            if turn is not None:
                 turn()
         self.values = values
+        self._trip_rows = machine().rows
         return len(machine().rows) > 0
 
-    def goes_on(self, test: Any) -> bool:
+    def goes_on(self, test: Any, values: Values) -> bool:
         """Those whose test holds begin a trip; False: nobody does."""
+        self.values = values
         holds = truth(test)
         if holds is True:
             return True
         stays = np.zeros(len(machine().rows), bool) if holds is False else holds
-        self.values = self._leave(self.values, np.asarray(stays))
+        self.values = self._leave(values, np.asarray(stays))
+        self._trip_rows = machine().rows
         return bool(np.any(stays))
 
 
@@ -316,6 +356,11 @@ class Frame:
             return self._parts[0][1]
         places = [(np.searchsorted(self._entry_rows, rows), value) for rows, value in self._parts]
         return merged(places, len(self._entry_rows))
+
+
+def _tell_of_jump(word: str) -> None:
+    for listener in machine().listeners.differs:
+        listener(f"Triton does not compile `{word}`", "Let a mask or the condition of the loop say who goes on")
 
 
 def chosen(test: Any, first: Callable[..., Any], second: Callable[..., Any], values: Sequence[Any]) -> Any:

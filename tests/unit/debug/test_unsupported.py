@@ -55,18 +55,6 @@ def gather_by_descriptor(x, y):
     tl.make_tensor_descriptor(x, [32, 32], [32, 1], [1, 32]).gather(tl.arange(0, 8), 0)
 
 
-@triton.jit
-def leaves_a_loop(x, y):
-    for _ in range(4):
-        break
-
-
-@triton.jit
-def returns_in_a_loop(x, y):
-    for _ in range(4):
-        return
-
-
 CASES = {
     scaled_product: "dot_scaled is not supported",
     inline_assembly: "inline_asm_elementwise is not supported",
@@ -75,8 +63,6 @@ CASES = {
     choice_between_tensors: "tl.where on pointers into different tensors",
     old_float: "the type fp8e4b15 is not supported",
     gather_by_descriptor: "gather of a tensor descriptor is not supported",
-    leaves_a_loop: r"test_unsupported.py:\d+: `break` in a kernel is not supported",
-    returns_in_a_loop: r"test_unsupported.py:\d+: `return` inside of a loop is not supported",
 }
 
 
