@@ -71,34 +71,51 @@ export interface Metric {
   own: Float64Array;
 }
 
-/** A kernel with one launch configuration; null: not known. */
+/** How a kernel was launched; null: not known. */
+export interface Configuration {
+  /** Launches. */
+  count: number;
+  grid: [number, number, number];
+  block: [number, number, number];
+  /** null: no clusters. */
+  cluster: [number, number, number] | null;
+  registers: number;
+  shared_bytes: number;
+  /** Spills and stack. */
+  local_bytes_per_thread: number;
+  /** Share of a multiprocessor's warps that can be resident at once, 0 to 1; null: the device is unknown. */
+  occupancy: number | null;
+  /** What keeps it from being more: registers, shared memory, threads or blocks; empty: nothing, or unknown. */
+  occupancy_limit: string;
+}
+
+/** A kernel, over all call paths; null: not known. */
 export interface KernelRow {
   /** Row of `frames`. */
   frame: number;
-  /** Of the kernel in this configuration where launches are told apart, else see `shared`. */
-  count: number;
-  time_ns: number | null;
-  /** Configurations of this kernel that `time_ns`, the percentiles and the rates are of together; 1: of this alone. */
-  configurations: number;
-  p50_ns: number | null;
-  p95_ns: number | null;
-  max_ns: number | null;
-  grid: [number, number, number] | null;
-  block: [number, number, number] | null;
-  cluster: [number, number, number] | null;
-  registers: number | null;
-  shared_bytes: number | null;
-  local_bytes_per_thread: number | null;
-  /** Share of a multiprocessor's warps that can be resident at once, 0 to 1. */
-  occupancy: number | null;
-  /** What limits it: registers, shared memory, block size, blocks. */
-  occupancy_limit: string;
-  flops_per_s: number | null;
-  bytes_per_s: number | null;
-  /** Share of the roof that it reached, 0 to 1. */
-  util: number | null;
-  /** The program's module or file that it comes from; empty: unknown. */
+  /** Its name without the specialization. */
+  base: string;
+  /** Package or file of the code that launched it most; empty: unknown. */
   module: string;
+  time_ns: number;
+  /** Launches. */
+  count: number;
+  /** The longest launch. */
+  max_ns: number | null;
+  flops: number | null;
+  bytes: number | null;
+  /** Time that its flops and bytes take at least; null: no flops, no bytes, or a device without known peaks. */
+  roof_ns: number | null;
+  /** The roof above it. */
+  bound: "compute" | "memory" | null;
+  configurations: Configuration[];
+}
+
+/** How long launches took: a histogram for each kernel, by frame and bucket; see views/kernels/durations.ts. */
+export interface Durations {
+  frame: Int32Array;
+  bucket: Int32Array;
+  count: Float64Array;
 }
 
 export interface Tracks {
@@ -128,8 +145,10 @@ export interface Flows {
 
 export interface Finding {
   rule: string;
-  severity: string;
+  severity: "note" | "warning" | "error";
   message: string;
+  /** What to do about it; may be empty. */
+  hint: string;
   /** null: of the whole run. */
   node: number | null;
 }
@@ -144,7 +163,9 @@ export interface ProfileData {
   metrics: Record<string, Metric>;
   /** What says where the time went; null: no time was recorded. */
   mainMetric: string | null;
+  /** The one with most time first. */
   kernels: KernelRow[];
+  durations: Durations;
   tracks: Tracks;
   slices: Slices;
   flows: Flows;
