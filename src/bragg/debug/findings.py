@@ -72,7 +72,8 @@ class KernelFinding:
         witness: The first lane that shows it.
         grid: Programs along the three axes.
         programs: Linear numbers of the programs that show it.
-        lanes: Lanes that show it, over all of them.
+        lanes: How many lanes show it, over all of them.
+        positions: Where in the block these lanes are.
         other: The other side of a conflict: `file`, `line`, `code`, `program`.
     """
 
@@ -91,6 +92,7 @@ class KernelFinding:
     grid: tuple[int, int, int] = (1, 1, 1)
     programs: set[int] = field(default_factory=set)
     lanes: int = 0
+    positions: set[int] = field(default_factory=set)
     other: dict[str, Any] | None = None
 
     def to_finding(self) -> Finding:
@@ -102,6 +104,7 @@ class KernelFinding:
         shown = asdict(self)
         shown["severity"] = self.severity.name.lower()
         shown["programs"] = {"count": len(self.programs), "first": sorted(self.programs)[:100]}
+        shown["positions"] = _ranges(self.positions)
         return shown
 
     def lines(self) -> list[str]:
@@ -127,13 +130,27 @@ class KernelFinding:
         numbers = sorted(self.programs)
         shown = ", ".join(_program_text(number, self.grid) for number in numbers[:_SHOWN_PROGRAMS])
         more = " …" if len(numbers) > _SHOWN_PROGRAMS else ""
-        text = f"programs {shown}{more} ({len(numbers)} of {total}), {self.lanes} lanes"
+        ranges = _ranges(self.positions)
+        lanes = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges[:_SHOWN_PROGRAMS])
+        lanes += " …" if len(ranges) > _SHOWN_PROGRAMS else ""
+        text = f"programs {shown}{more} ({len(numbers)} of {total}), lanes {lanes} ({self.lanes} in all)"
         if self.witness and self.witness.offset is not None:
             at = "" if self.witness.index is None else f" = index {list(self.witness.index)}"
             text += (
                 f"; first: program {self.witness.program}, lane {self.witness.lane}, offset {self.witness.offset}{at}"
             )
         return text
+
+
+def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
+    """First and last number of each run of consecutive numbers."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
 
 
 def _other(other: dict[str, Any]) -> str:
@@ -175,14 +192,30 @@ class Report:
     def __len__(self) -> int:
         return len(self._found)
 
-    def add(self, finding: KernelFinding, key: tuple[Any, ...], programs: Iterable[int], lanes: int) -> None:
-        """Add lanes to the finding of a place, which is made at its first lane."""
+    def add(
+        self,
+        finding: KernelFinding,
+        key: tuple[Any, ...],
+        programs: Iterable[int],
+        lanes: int,
+        positions: Iterable[int] = (),
+    ) -> None:
+        """Add lanes to the finding of a place, which is made at its first lane.
+
+        Args:
+            finding: What is known if it is the first one.
+            key: What makes two findings one.
+            programs: Linear numbers of the programs that show it.
+            lanes: How many lanes, over all of these programs.
+            positions: Where in their blocks these are.
+        """
         known = self._found.get(key)
         if known is None:
             finding.code = linecache.getline(finding.file, finding.line).strip()
             known = self._found[key] = finding
-        is_new = known.lanes == 0
+        is_new = known is finding
         known.programs.update(programs)
+        known.positions.update(positions)
         known.lanes += lanes
         if is_new and self._tell is not None:
             self._tell(known)
@@ -222,19 +255,22 @@ def _is_access(call: ast.Call) -> bool:
     return name in ("load", "store") or name.startswith("atomic_")
 
 
-def access_text(file: str, line: int, kind: str) -> tuple[str, str]:
+def access_text(file: str, line: int, kind: str, tensor: str) -> tuple[str, str]:
     """Expressions of address and mask of the access at a line; empty where the source does not tell.
 
     Args:
         file: The file.
         line: The line.
         kind: `load`, `store` or `atomic`.
+        tensor: Name of the parameter; chooses among several accesses of a line.
     """
     found = [
         call
         for call in _calls(file)
         if call.lineno <= line <= (call.end_lineno or call.lineno) and kind in ast.unparse(call.func)
     ]
+    if len(found) > 1:
+        found = [call for call in found if call.args and _mentions(call.args[0], tensor)]
     if len(found) != 1:
         return "", ""
     call = found[0]
@@ -243,3 +279,7 @@ def access_text(file: str, line: int, kind: str) -> tuple[str, str]:
     pointer = call.args[0] if call.args else named.get("pointer")
     mask = named.get("mask") or (call.args[position] if len(call.args) > position else None)
     return ("" if pointer is None else ast.unparse(pointer)), ("" if mask is None else ast.unparse(mask))
+
+
+def _mentions(expression: ast.expr, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(expression))

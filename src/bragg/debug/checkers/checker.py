@@ -61,7 +61,7 @@ class Recorder:
         """
         file, line = kernel_line()
         key = (self.rule, self.launch.kernel, file, line, access.buffer.name, message)
-        address, mask = access_text(file, line, access.kind)
+        address, mask = access_text(file, line, access.kind, access.buffer.name)
         offset = int(offsets[0])
         finding = self._finding(file, line, message, hint, severity)
         finding.tensor = TensorFacts.of(access.buffer)
@@ -69,7 +69,7 @@ class Recorder:
         finding.witness = Witness(
             program_ids(int(programs[0]), self.launch.grid), int(lanes[0]), offset, _index(access.buffer, offset)
         )
-        self.report.add(finding, key, np.unique(programs).tolist(), len(programs))
+        self.report.add(finding, key, np.unique(programs).tolist(), len(programs), np.unique(lanes).tolist())
 
     def at_line(self, message: str, hint: str, severity: Severity, where: Array | None = None) -> None:
         """An operation shows something.
@@ -82,16 +82,15 @@ class Recorder:
         """
         file, line = kernel_line()
         active = machine().active_programs
-        if where is None or len(where) == 1:
-            programs, lanes = active, len(active) if where is None else int(where.sum()) * len(active)
-        else:
-            rows = where.reshape(len(where), -1)
-            programs, lanes = active[rows.any(axis=1)], int(rows.sum())
+        rows = np.ones((1, 1), bool) if where is None else where.reshape(len(where), -1)
+        rows = np.broadcast_to(rows, (len(active), rows.shape[1]))
+        programs, lanes = active[rows.any(axis=1)], np.flatnonzero(rows.any(axis=0))
         finding = self._finding(file, line, message, hint, severity)
         if len(programs):
-            finding.witness = Witness(program_ids(int(programs[0]), self.launch.grid))
+            first = int(np.flatnonzero(rows[np.searchsorted(active, programs[0])])[0])
+            finding.witness = Witness(program_ids(int(programs[0]), self.launch.grid), first)
         key = (self.rule, self.launch.kernel, file, line, message)
-        self.report.add(finding, key, programs.tolist(), lanes)
+        self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
 
     def _finding(self, file: str, line: int, message: str, hint: str, severity: Severity) -> KernelFinding:
         return KernelFinding(self.rule, severity, self.launch.kernel, file, line, message, hint, grid=self.launch.grid)
