@@ -13,6 +13,7 @@ from bragg.debug.casts import cast
 from bragg.debug.dtypes import DTYPES, DType
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.promotion import common_type, is_number, type_with_number
+from bragg.debug.provenance import addresses_of, joined
 from bragg.debug.rounding import round_to
 from bragg.debug.shapes import broadcast_pair
 from bragg.debug.state import machine
@@ -323,12 +324,10 @@ def constant_mask(shape: tuple[int, ...], value: bool) -> Tensor:
 
 
 def _compare_pointers(a: Any, b: Any, name: str) -> Any:
+    """In the order of addresses; a number is one."""
     if isinstance(a, Pointer) and isinstance(b, Pointer) and a.buffer is b.buffer:
         return OPERATORS[name](a.offset, b.offset)
-    if name in ("eq", "ne") and (is_number(a) or is_number(b)):
-        shape = a.shape if isinstance(a, Pointer) else b.shape
-        return constant_mask(shape, name == "ne")
-    raise Unsupported("pointers into different tensors cannot be compared", hint="Compare offsets instead")
+    return OPERATORS[name](*(addresses_of(side) if isinstance(side, Pointer) else side for side in (a, b)))
 
 
 def neg(a: Any) -> Any:
@@ -358,8 +357,7 @@ def select(condition: Any, a: Any, b: Any) -> Any:
     """`tl.where`: lanes of `a` where the condition holds, else of `b`."""
     test = cast(as_tensor(condition), _BOOL)
     if isinstance(a, Pointer) and isinstance(b, Pointer):
-        if a.buffer is not b.buffer:
-            raise Unsupported("tl.where on pointers into different tensors", hint="Choose between loaded values")
+        a, b = joined([a, b])
         return a.moved(select(test, a.offset, b.offset))
     x, y, dtype = pair(a, b)
     rank = max(test.data.ndim, x.data.ndim, y.data.ndim)

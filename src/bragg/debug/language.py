@@ -319,6 +319,12 @@ FUNCTIONS: dict[str, Any] = {
     "store": _store,
     **{f"atomic_{operation}": _atomic(operation) for operation in atomics.ATOMICS},
     "atomic_cas": _atomic_cas,
+    "atomic_load": lambda pointer, mask=None, sem=None, scope=None: atomics.read(pointer, mask, sem),
+    "atomic_store": lambda pointer, val, mask=None, sem=None, scope=None: atomics.write(pointer, val, mask, sem),
+    "atomic_poll": lambda pointer, expected_value, sem=None, scope=None, timeout_ns=None: atomics.poll(
+        pointer, expected_value, sem, timeout_ns
+    ),
+    "expect_zero": lambda x, mask: x,
     "dot": _dot,
     "where": arithmetic.select,
     "add": _numbers_too("add"),

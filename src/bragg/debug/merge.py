@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.affine import Affine
-from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.faults import KernelFault
 from bragg.debug.promotion import is_number
+from bragg.debug.provenance import joined
 from bragg.debug.values import Operators, Pointer, Tensor, lift_array, scalar
 
 __all__ = ["UNSET", "Unset", "merged", "narrowed"]
@@ -58,7 +59,6 @@ def merged(parts: Parts, count: int) -> Any:
 
     Raises:
         KernelFault: The values differ in type or shape.
-        Unsupported: Pointers into different tensors.
     """
     values = [value for _, value in parts]
     first = values[0]
@@ -72,12 +72,11 @@ def merged(parts: Parts, count: int) -> Any:
         tensors = [(rows, scalar(value) if is_number(value) else value) for rows, value in parts]
         return _merged_tensors(tensors, count)
     if isinstance(first, Pointer):
-        if any(not isinstance(value, Pointer) or value.buffer is not first.buffer for value in values):
-            raise Unsupported(
-                "a name holds pointers into different tensors in different programs",
-                hint="Load on both ways and choose between the values",
-            )
-        return first.moved(_merged_tensors([(rows, value.offset) for rows, value in parts], count))
+        if not all(isinstance(value, Pointer) for value in values):
+            raise KernelFault("a name holds a pointer in some programs and none in others", hint="Compare it with None")
+        together = joined(values)
+        offsets = [(rows, value.offset) for (rows, _), value in zip(parts, together, strict=True)]
+        return together[0].moved(_merged_tensors(offsets, count))
     if type(first) is tuple:
         return tuple(merged([(rows, value[k]) for rows, value in parts], count) for k in range(len(first)))
     if hasattr(first, "is_kernel_value"):

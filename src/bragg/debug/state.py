@@ -53,6 +53,7 @@ class Machine:
         largest_block: Most elements of a block that was loaded or stored; sizes the next batch.
         turn: Gives the turn to another program; None when programs do not wait for each other.
         writes: How often memory was changed; tells whether programs that wait make progress.
+        found: Tensors that pointers from memory lead to; kept as long as the batch.
     """
 
     def __init__(self, grid: tuple[int, int, int], linear: Array, listeners: Listeners) -> None:
@@ -63,6 +64,7 @@ class Machine:
         self.largest_block = 1
         self.turn: Callable[[], None] | None = None
         self.writes = 0
+        self.found: list[Any] = []
 
     @property
     def active_programs(self) -> Array:

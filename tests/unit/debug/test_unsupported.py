@@ -30,22 +30,6 @@ def inline_assembly(x, y):
 
 
 @triton.jit
-def pointer_from_integer(x, y):
-    tl.load(tl.load(x).to(tl.int64).to(tl.pointer_type(tl.float32)))
-
-
-@triton.jit
-def pointers_into_two_tensors(x, y):
-    tl.load(x if tl.program_id(0) > 0 else y)
-
-
-@triton.jit
-def choice_between_tensors(x, y):
-    i = tl.arange(0, 4)
-    tl.load(tl.where(i > 2, x + i, y + i))
-
-
-@triton.jit
 def old_float(x, y):
     tl.load(x).to(tl.float8e4b15)
 
@@ -58,9 +42,6 @@ def gather_by_descriptor(x, y):
 CASES = {
     scaled_product: "dot_scaled is not supported",
     inline_assembly: "inline_asm_elementwise is not supported",
-    pointer_from_integer: "integers cannot be made into pointers",
-    pointers_into_two_tensors: "pointers into different tensors in different programs",
-    choice_between_tensors: "tl.where on pointers into different tensors",
     old_float: "the type fp8e4b15 is not supported",
     gather_by_descriptor: "gather of a tensor descriptor is not supported",
 }
