@@ -9,12 +9,13 @@ from bragg.errors import UsageError
 from bragg.record import variables
 from bragg.record.output import check_pattern
 
-__all__ = ["BackendName", "Context", "Data", "Graphs", "RecordConfig"]
+__all__ = ["BackendName", "Context", "Data", "Graphs", "Interpret", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
 Context = Literal["python", "shadow"]
 Data = Literal["tree", "trace"]
 Graphs = Literal["node", "graph"]
+Interpret = Literal["auto", "on", "off"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class RecordConfig:
         rotate_keep: How many of these files are kept, the latest ones; None: all.
         output: Name of the profile. `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles; else the new one is numbered.
+        interpret: Execute Triton's kernels on the CPU, in the processes of a run. `auto`: where there is no GPU.
         as_proton: Let `import triton.profiler` give `bragg.proton` in the processes of a run.
 
     Raises:
@@ -53,6 +55,7 @@ class RecordConfig:
     rotate_keep: int | None = None
     output: str = "%s.bragg"
     force: bool = False
+    interpret: Interpret = "auto"
     as_proton: bool = False
 
     def __post_init__(self) -> None:
@@ -60,6 +63,7 @@ class RecordConfig:
         _check_choice("context", self.context, get_args(Context))
         _check_choice("data", self.data, get_args(Data))
         _check_choice("level of graphs", self.graphs, get_args(Graphs))
+        _check_choice("way to interpret", self.interpret, get_args(Interpret))
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
         if self.sample_interval_us is not None and self.sample_interval_us < 0:
