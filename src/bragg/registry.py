@@ -71,5 +71,6 @@ CHECKERS = Registry(
         "nan-origin": "bragg.debug.checkers.nan_origin:NAN_ORIGIN",
         "uncoalesced": "bragg.debug.checkers.coalescing:COALESCING",
         "atomic-order": "bragg.debug.checkers.atomic_order:ATOMIC_ORDER",
+        "leak": "bragg.debug.checkers.leaks:LEAKS",
     },
 )

@@ -95,7 +95,7 @@ def test_checkers_can_be_chosen() -> None:
 
 def test_correct_kernels_are_clean_under_the_checkers_that_are_off() -> None:
     x, out = np.random.default_rng(0).standard_normal((8, 781)).astype("f4"), np.zeros((8, 781), "f4")
-    with bragg.debug.check(add=["nan-origin", "uncoalesced", "atomic-order"]) as report:
+    with bragg.debug.check(add=["nan-origin", "uncoalesced", "atomic-order", "leak"]) as report:
         kernels.softmax[(8,)](out, x, 781, 781, BLOCK=1024)
         kernels.add[(25,)](x, x, out, x.size, BLOCK=256)
     assert len(report) == 0, report.lines()

@@ -92,6 +92,21 @@ class Recorder:
         key = (self.rule, self.launch.kernel, file, line, message)
         self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
 
+    def at_host(self, buffer: Buffer, file: str, line: int, message: str, hint: str, severity: Severity) -> None:
+        """A line of the host that launches the kernel shows something.
+
+        Args:
+            buffer: The tensor it is about.
+            file: Of the line.
+            line: The line.
+            message: What is wrong.
+            hint: What to do about it.
+            severity: How much it matters.
+        """
+        finding = self._finding(file, line, message, hint, severity)
+        finding.tensor = TensorFacts.of(buffer)
+        self.report.add(finding, (self.rule, self.launch.kernel, file, line, message), (), 0)
+
     def _finding(self, file: str, line: int, message: str, hint: str, severity: Severity) -> KernelFinding:
         return KernelFinding(self.rule, severity, self.launch.kernel, file, line, message, hint, grid=self.launch.grid)
 
