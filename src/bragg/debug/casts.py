@@ -16,6 +16,9 @@ __all__ = ["bitcast", "cast"]
 
 Array = npt.NDArray[Any]
 
+# What Triton converts fp8e4b15 to and from.
+_WITH_FP8E4B15 = {"fp8e4b15", "fp16", "fp32"}
+
 
 def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
     """Convert values to a type.
@@ -35,6 +38,8 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
         return x
     if isinstance(dtype, PointerType):
         return _pointer_of_integers(x, dtype)
+    if "fp8e4b15" in (source.name, dtype.name) and not {source.name, dtype.name} <= _WITH_FP8E4B15:
+        raise KernelFault(f"{source} cannot be converted to {dtype}", hint="Go through tl.float16 or tl.float32")
     if rounding not in (None, "rtne", "rtz"):
         raise KernelFault(f"unknown rounding {rounding!r}", hint="Choose rtne or rtz")
     if source.is_int() and dtype.is_int() and dtype.bits > 1:

@@ -14,10 +14,12 @@ from bragg.debug.arithmetic import as_tensor, constant_mask
 from bragg.debug.casts import bitcast, cast
 from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault
+from bragg.debug.lanes import map_elementwise
 from bragg.debug.loops import KernelRange, StaticRange
 from bragg.debug.mathematics import LANGUAGE_FUNCTIONS, unsigned_high_product
 from bragg.debug.matmul import dot
 from bragg.debug.promotion import is_number
+from bragg.debug.scaled import dot_scaled
 from bragg.debug.shapes import broadcast_pair, broadcast_to, flat_shape
 from bragg.debug.state import machine
 from bragg.debug.values import METHODS, OPERATORS, Pointer, Tensor, scalar, uniform_value
@@ -326,6 +328,8 @@ FUNCTIONS: dict[str, Any] = {
     ),
     "expect_zero": lambda x, mask: x,
     "dot": _dot,
+    "dot_scaled": dot_scaled,
+    "map_elementwise": map_elementwise,
     "where": arithmetic.select,
     "add": _numbers_too("add"),
     "sub": _numbers_too("sub"),

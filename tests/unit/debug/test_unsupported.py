@@ -18,32 +18,12 @@ import triton.language as tl  # noqa: E402
 
 
 @triton.jit
-def scaled_product(x, y):
-    i = tl.arange(0, 32)
-    block = tl.load(x + i[:, None] * 32 + i[None, :])
-    tl.dot_scaled(block, None, "e5m2", block, None, "e5m2")
-
-
-@triton.jit
 def inline_assembly(x, y):
     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tl.load(x)], dtype=tl.float32, is_pure=True, pack=1)
 
 
-@triton.jit
-def old_float(x, y):
-    tl.load(x).to(tl.float8e4b15)
-
-
-@triton.jit
-def gather_by_descriptor(x, y):
-    tl.make_tensor_descriptor(x, [32, 32], [32, 1], [1, 32]).gather(tl.arange(0, 8), 0)
-
-
 CASES = {
-    scaled_product: "dot_scaled is not supported",
     inline_assembly: "inline_asm_elementwise is not supported",
-    old_float: "the type fp8e4b15 is not supported",
-    gather_by_descriptor: "gather of a tensor descriptor is not supported",
 }
 
 
