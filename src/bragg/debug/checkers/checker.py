@@ -92,19 +92,21 @@ class Recorder:
         key = (self.rule, self.launch.kernel, file, line, message)
         self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
 
-    def at_host(self, buffer: Buffer, file: str, line: int, message: str, hint: str, severity: Severity) -> None:
-        """A line of the host that launches the kernel shows something.
+    def at_source(
+        self, file: str, line: int, message: str, hint: str, severity: Severity, buffer: Buffer | None = None
+    ) -> None:
+        """A line shows something that no single program does.
 
         Args:
-            buffer: The tensor it is about.
             file: Of the line.
             line: The line.
             message: What is wrong.
             hint: What to do about it.
             severity: How much it matters.
+            buffer: The tensor it is about, if one is.
         """
         finding = self._finding(file, line, message, hint, severity)
-        finding.tensor = TensorFacts.of(buffer)
+        finding.tensor = TensorFacts.of(buffer) if buffer else None
         self.report.add(finding, (self.rule, self.launch.kernel, file, line, message), (), 0)
 
     def _finding(self, file: str, line: int, message: str, hint: str, severity: Severity) -> KernelFinding:

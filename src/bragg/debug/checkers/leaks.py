@@ -82,13 +82,13 @@ class _History:
         if entries:
             self.made[kernel, buffer.name] = entries
         if len(idle) >= _FEWEST:
-            record.at_host(
-                buffer,
+            record.at_source(
                 *_host_line(),
                 f"tensors that earlier launches got as {buffer.name} were not used again and are still alive:"
                 " their number grows with the launches",
                 "Let go of them, or pass one tensor to all launches",
                 Severity.WARNING,
+                buffer,
             )
 
 
