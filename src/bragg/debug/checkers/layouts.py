@@ -154,6 +154,7 @@ def conflict_ways(addresses: Array, element_bytes: int) -> int:
         addresses: Bytes, [registers, 32].
         element_bytes: Of each register.
     """
+    addresses = addresses[np.argsort(addresses[:, 0], kind="stable")]
     width = _vector(addresses, element_bytes)
     together = _LANES * _BANK_BYTES // max(width * element_bytes, _BANK_BYTES)
     most = 1
