@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bragg.debug.aggregates import rebuilt
 from bragg.debug.blocks import make_descriptor
 from bragg.debug.dtypes import DTYPES, DType, dtype_of_array
 from bragg.debug.foreign import translated
@@ -46,7 +47,8 @@ class Arguments:
         if isinstance(value, float | np.floating):
             return scalar(float(value), DTYPES["fp32"])
         if isinstance(value, tuple):
-            return tuple(self.convert(f"{name}[{k}]", part) for k, part in enumerate(value))
+            names = getattr(value, "_fields", range(len(value)))
+            return rebuilt(value, [self.convert(f"{name}[{k}]", part) for k, part in zip(names, value, strict=True)])
         if type(value).__name__ == "TensorDescriptor":
             return self._descriptor(name, value)
         if type(value).__name__ == "TensorWrapper":

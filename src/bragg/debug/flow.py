@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bragg.debug.aggregates import rebuilt
 from bragg.debug.arithmetic import as_tensor
 from bragg.debug.casts import cast
 from bragg.debug.dtypes import DTYPES
@@ -31,6 +32,7 @@ __all__ = [
     "combined",
     "decides",
     "is_anyone_left",
+    "listed",
     "negated",
 ]
 
@@ -43,9 +45,14 @@ def assigned(value: Any) -> Any:
     """What a plain assignment makes of a value: Python numbers become tensors of one value."""
     if is_number(value):
         return scalar(value)
-    if type(value) is tuple:
-        return tuple(assigned(part) for part in value)
+    if isinstance(value, tuple):
+        return rebuilt(value, [assigned(part) for part in value])
     return value
+
+
+def listed(values: list[Any]) -> Values:
+    """What a list is to Triton: a tuple."""
+    return tuple(values)
 
 
 def is_anyone_left() -> bool:

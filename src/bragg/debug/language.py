@@ -10,6 +10,7 @@ import numpy as np
 
 from bragg.debug import arithmetic, atomics, blocks, memory, reductions, shapes
 from bragg.debug.affine import Affine
+from bragg.debug.aggregates import aggregate_replace
 from bragg.debug.arithmetic import as_tensor, constant_mask
 from bragg.debug.casts import bitcast, cast
 from bragg.debug.dtypes import DTYPES, DType, PointerType
@@ -329,6 +330,9 @@ FUNCTIONS: dict[str, Any] = {
     "expect_zero": lambda x, mask: x,
     "dot": _dot,
     "dot_scaled": dot_scaled,
+    "aggregate_replace": aggregate_replace,
+    "tuple": lambda values, _type=None: tuple(values),
+    "slice": slice,
     "map_elementwise": map_elementwise,
     "where": arithmetic.select,
     "add": _numbers_too("add"),

@@ -101,7 +101,7 @@ class _Rewriter(ast.NodeTransformer):
         for node in start:
             _place(node, function.body[0])
         for node in end:
-            _place(node, function.body[-1])
+            _place(node, function.body[-1], width=0)
         function.body = [*start, *body, *end]
         function.returns = None
         for argument in ast.walk(function.args):
@@ -148,8 +148,9 @@ class _Rewriter(ast.NodeTransformer):
         then = _compound(f"if {me}.then({values}):\n    {values} = {me}.values\n    {me}.done({values})")
         other = _compound(f"if {me}.otherwise():\n    {values} = {me}.values\n    {me}.done({values})")
         join = _statement(f"{values} = {me}.join()")
-        for part in (made, then, other, join):
-            _place(part, node)
+        _place(made, node)
+        for part in (then, other, join):
+            _place(part, node, width=0)
         then.body[1:1] = self._block(node.body)
         other.body[1:1] = self._block(node.orelse)
         return [made, then, other, join]
@@ -164,8 +165,9 @@ class _Rewriter(ast.NodeTransformer):
         made.value.args[0] = self.visit(node.iter)  # type: ignore[attr-defined]
         loop = _compound(f"while {me}.more({values}):\n    {values} = {me}.values")
         join = _statement(f"{values} = {me}.join()")
-        for part in (made, loop, join):
+        for part in (made, loop):
             _place(part, node)
+        _place(join, node, width=0)
         loop.body.extend(self._loop_body(me, values, node.body))
         return [made, loop, join]
 
@@ -207,8 +209,9 @@ class _Rewriter(ast.NodeTransformer):
         )
         loop = _compound(text)
         join = _statement(f"{values} = {me}.join()")
-        for part in (made, loop, join):
+        for part in (made, loop):
             _place(part, node)
+        _place(join, node, width=0)
         inner = loop.body[1]
         assert isinstance(inner, ast.If)
         assert isinstance(inner.test, ast.Call)
@@ -226,8 +229,27 @@ class _Rewriter(ast.NodeTransformer):
         if len(node.targets) > 1:
             message = f"{self._filename}:{node.lineno}: an assignment to several targets at once is not supported"
             raise Unsupported(message, hint="Triton does not compile it either; assign one after the other")
+        target = node.targets[0]
+        places = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        if any(isinstance(place, ast.Subscript | ast.Attribute) for place in places):
+            message = f"{self._filename}:{node.lineno}: an assignment to a part of a value is not supported"
+            raise Unsupported(message, hint="Triton does not compile it either; make a new value")
         node.value = self._assigned(self.visit(node.value))
         return node
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        """Lists are tuples, as in Triton."""
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(ast.Tuple([self.visit(one) for one in node.elts], ast.Load()), node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        self.generic_visit(node)
+        call = ast.parse("_bragg.listed(None)", mode="eval").body
+        assert isinstance(call, ast.Call)
+        _place(call, node)
+        call.args[0] = node
+        return call
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         if not isinstance(node.target, ast.Name):
@@ -349,10 +371,12 @@ def _assign_names(names: Sequence[str], value: str) -> ast.stmt:
     return ast.parse(f"{' = '.join(names)} = {value}").body[0]
 
 
-def _place(node: ast.AST, at: ast.AST, deep: bool = True) -> ast.stmt:
-    """Give new nodes the line of the old one."""
+def _place(node: ast.AST, at: ast.AST, *, deep: bool = True, width: int = 1) -> ast.stmt:
+    """Give new nodes the line of the old one. Those without width stand for no text: no debugger need stop there."""
     for child in ast.walk(node) if deep else (node,):
         ast.copy_location(child, at)
+        if isinstance(child, ast.stmt | ast.expr):
+            child.end_lineno, child.end_col_offset = child.lineno, child.col_offset + width
         if not deep and isinstance(child, ast.If):
             _place(child.test, at)
     return node  # type: ignore[return-value]
