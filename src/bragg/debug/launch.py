@@ -13,7 +13,7 @@ import numpy as np
 
 from bragg.debug import flow
 from bragg.debug.arguments import Arguments, bound
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.foreign import is_jitted, translated
 from bragg.debug.program import NestedFunction, Program, python_function
 from bragg.debug.scheduler import run_in_turns, waits
@@ -21,7 +21,7 @@ from bragg.debug.state import Listeners, Machine, use
 from bragg.debug.storage import Buffer
 from bragg.errors import BraggError, UsageError
 
-__all__ = ["Launch", "execute", "prepare"]
+__all__ = ["Launch", "execute", "is_kernel", "prepare"]
 
 # Elements of all blocks of a batch: more leave the second-level cache, fewer pay Python more often.
 _BATCH_ELEMENTS = 1 << 18
@@ -227,14 +227,15 @@ def _author_errors(launch: Launch) -> Iterator[None]:
         yield
     except BraggError as error:
         place = _kernel_place(error)
-        if place and isinstance(error, KernelFault) and not error.line:
+        if place and isinstance(error, KernelFault | Unsupported) and not error.line:
             error.place(launch.kernel, *place)
         raise error.with_traceback(_without_engine(error.__traceback__)) from None
     except Exception as error:  # noqa: BLE001 - the kernel is the author's code
         raise error.with_traceback(_without_engine(error.__traceback__)) from None
 
 
-def _is_kernel(frame: types.FrameType) -> bool:
+def is_kernel(frame: types.FrameType) -> bool:
+    """A frame executes a kernel or a function that kernels call."""
     return frame.f_globals.get("_bragg") is flow
 
 
@@ -242,7 +243,7 @@ def _kernel_place(error: BaseException) -> tuple[str, int] | None:
     """File and line of the innermost kernel frame that is the author's."""
     place, trace = None, error.__traceback__
     while trace:
-        if _is_kernel(trace.tb_frame) and "triton/language/" not in trace.tb_frame.f_code.co_filename:
+        if is_kernel(trace.tb_frame) and "triton/language/" not in trace.tb_frame.f_code.co_filename:
             place = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
     return place
@@ -252,7 +253,7 @@ def _without_engine(trace: types.TracebackType | None) -> types.TracebackType | 
     """A traceback that leads from the launch to the kernel's line, without the engine's own frames."""
     kept = []
     while trace:
-        if _is_kernel(trace.tb_frame):
+        if is_kernel(trace.tb_frame):
             kept.append(trace)
         trace = trace.tb_next
     rest: types.TracebackType | None = None

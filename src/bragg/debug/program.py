@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import CellType, CodeType, FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 from bragg.debug import flow
 from bragg.debug.faults import Unsupported
@@ -100,10 +100,8 @@ def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Call
     names: dict[str, Any] = {_MARK: flow, "__builtins__": {**_builtins(), **BUILTINS}}
     outer = _closed_over(function)
     for name in used:
-        if name in outer:
-            names[name] = translated(outer[name], name)
-        elif name in function.__globals__:
-            names[name] = translated(function.__globals__[name], name)
+        if name in outer or name in function.__globals__:
+            names[name] = _meaning(outer[name] if name in outer else function.__globals__[name], name)
     cells = tuple(CellType(translated(outer[name], name)) for name in code.co_freevars)
     made = FunctionType(code, names, function.__name__, closure=cells or None)
     made.__defaults__ = tuple(translated(value) for value in function.__defaults__ or ()) or None
@@ -136,6 +134,26 @@ def _global_names(code: CodeType) -> set[str]:
         if isinstance(const, CodeType):
             names |= _global_names(const)
     return names
+
+
+class _Refused:
+    """A name that the engine does not know: refused where it is used, as it may be used nowhere."""
+
+    def __init__(self, error: Unsupported) -> None:
+        self._error = error
+
+    def __call__(self, *_arguments: Any, **_named: Any) -> NoReturn:
+        raise self._error
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self._error
+
+
+def _meaning(value: Any, name: str) -> Any:
+    try:
+        return translated(value, name)
+    except Unsupported as error:
+        return _Refused(error)
 
 
 class NestedFunction:

@@ -52,7 +52,7 @@ def rewrite(function: ast.FunctionDef, filename: str) -> ast.FunctionDef:
     """
     function.decorator_list = []
     _Checker(function, filename).check()
-    return _Rewriter(function, filename).result()
+    return _Rewriter(function).result()
 
 
 class _Checker:
@@ -73,13 +73,22 @@ class _Checker:
             if isinstance(node, ast.IfExp) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
                 self._refuse(node, "`:=` inside of a conditional expression is not supported", "Assign it before")
 
+            if isinstance(node, ast.With) and any(item.optional_vars is not None for item in node.items):
+                self._refuse(node, "`with … as …` is not supported", "Call the function before the block")
+            if isinstance(node, ast.Assign) and len(node.targets) > 1:
+                self._refuse(node, "an assignment to several targets at once is not supported", "Assign one by one")
+            if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                self._refuse(node, "an assignment to a part of a value is not supported", "Make a new value")
+
     def _refuse(self, node: ast.AST, message: str, hint: str) -> None:
-        raise Unsupported(f"{self._filename}:{getattr(node, 'lineno', 0)}: {message}", hint=hint)
+        error = Unsupported(message, hint=hint)
+        error.place("", self._filename, getattr(node, "lineno", 0))
+        raise error
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, function: ast.FunctionDef, filename: str) -> None:
-        self._function, self._filename = function, filename
+    def __init__(self, function: ast.FunctionDef) -> None:
+        self._function = function
         arguments = function.args
         self._parameters = [
             argument.arg
@@ -188,9 +197,6 @@ class _Rewriter(ast.NodeTransformer):
     def visit_With(self, node: ast.With) -> list[ast.stmt]:
         """Regions that only say how to compile what is inside of them."""
         entered = [ast.copy_location(ast.Expr(self.visit(item.context_expr)), node) for item in node.items]
-        if any(item.optional_vars is not None for item in node.items):
-            message = f"{self._filename}:{node.lineno}: `with … as …` in a kernel is not supported"
-            raise Unsupported(message, hint="Call the function before the block")
         return [*entered, *self._block(node.body)]
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
@@ -226,14 +232,6 @@ class _Rewriter(ast.NodeTransformer):
         return _place(given, node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        if len(node.targets) > 1:
-            message = f"{self._filename}:{node.lineno}: an assignment to several targets at once is not supported"
-            raise Unsupported(message, hint="Triton does not compile it either; assign one after the other")
-        target = node.targets[0]
-        places = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        if any(isinstance(place, ast.Subscript | ast.Attribute) for place in places):
-            message = f"{self._filename}:{node.lineno}: an assignment to a part of a value is not supported"
-            raise Unsupported(message, hint="Triton does not compile it either; make a new value")
         node.value = self._assigned(self.visit(node.value))
         return node
 
@@ -252,9 +250,7 @@ class _Rewriter(ast.NodeTransformer):
         return call
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        if not isinstance(node.target, ast.Name):
-            message = f"{self._filename}:{node.lineno}: an operation on a part of a value is not supported"
-            raise Unsupported(message, hint="Triton does not compile it either")
+        assert isinstance(node.target, ast.Name)
         old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         value = ast.copy_location(ast.BinOp(old, node.op, self.visit(node.value)), node)
         return ast.copy_location(ast.Assign([node.target], self._assigned(value)), node)
