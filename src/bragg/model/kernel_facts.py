@@ -42,7 +42,6 @@ class KernelFacts:
     Attributes:
         frame: Row of the frame table.
         base: Its name without the specialization.
-        module: Package or file of the code that launched it most; empty: unknown.
         time_ns: GPU time.
         count: Launches.
         max_ns: The longest launch.
@@ -55,7 +54,6 @@ class KernelFacts:
 
     frame: int
     base: str
-    module: str
     time_ns: float
     count: int
     max_ns: float | None = None

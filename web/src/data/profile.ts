@@ -95,8 +95,6 @@ export interface KernelRow {
   frame: number;
   /** Its name without the specialization. */
   base: string;
-  /** Package or file of the code that launched it most; empty: unknown. */
-  module: string;
   time_ns: number;
   /** Launches. */
   count: number;

@@ -18,7 +18,7 @@ export function Help({ row, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="help" onClose={onClose} onClick={() => dialog.current?.close()}>
+    <dialog ref={dialog} class="help" onClose={onClose} closedby="any">
       <Keys title={row.label} keys={row.keys} />
       <Keys title="Everywhere" keys={PAGE_KEYS} />
       <form method="dialog">

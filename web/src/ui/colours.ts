@@ -70,7 +70,9 @@ export function changeColour(change: number, theme: Theme): string {
   return `hsl(${change < 0 ? 202 : 26} ${Math.round(5 + 85 * size)}% ${Math.round(lightness)}%)`;
 }
 
-/** The colour of text on any colour above: all of them are light enough for black, but the darkest. */
+/** The colour of text on any colour above. */
 export function inkOn(colour: string): string {
-  return colour === blue ? "#fff" : "#111";
+  const lightness = /(\d+)%\)$/.exec(colour);
+  const isDark = lightness ? Number(lightness[1]) < 46 : colour === blue;
+  return isDark ? "#fff" : "#111";
 }

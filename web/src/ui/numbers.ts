@@ -56,8 +56,8 @@ export function shareText(share: number | null): string {
 }
 
 /** `1 kernel`, `12,345 kernels`. */
-export function countText(count: number, noun: string): string {
-  return `${grouped(count, 0)} ${noun}${count === 1 ? "" : "s"}`;
+export function countText(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${grouped(count, 0)} ${count === 1 ? noun : nouns}`;
 }
 
 function digits(value: number): string {

@@ -53,7 +53,7 @@ class ColumnWriter:
 
     def numbers(self, values: NDArray[Any]) -> dict[str, Any]:
         """Any numbers; as integers where all of them are."""
-        if not len(values) or (np.abs(values) < _MAX_EXACT).all() and (values == np.trunc(values)).all():
+        if not len(values) or bool(((np.abs(values) < _MAX_EXACT) & (values == np.trunc(values))).all()):
             return self.integers(values.astype(np.int64))
         return self.raw(values, "f64")
 

@@ -50,7 +50,7 @@ def page(payloads: Sequence[bytes], title: str) -> str:
 
 def asset(name: str) -> str:
     """The text of a built file of the viewer; it never holds what would end its element."""
-    return resources.files("bragg.views.web").joinpath("static", name).read_text(encoding="utf-8")
+    return (resources.files("bragg.views.web") / "static" / name).read_text(encoding="utf-8")
 
 
 def _payload(packed: bytes) -> str:

@@ -166,8 +166,9 @@ def _small_ids(correlation: Int64Array) -> Int64Array:
     """The ids, numbered anew where they do not fit into 32 bits; 0 stays 0."""
     if not len(correlation) or int(np.abs(correlation).max()) < 2**31:
         return correlation
-    numbered: Int64Array = np.unique(np.append(correlation, 0), return_inverse=True)[1].reshape(-1)
-    return numbered[:-1] - numbered[-1]
+    numbered = np.unique(np.append(correlation, 0), return_inverse=True)[1].reshape(-1)
+    small: Int64Array = numbered[:-1] - numbered[-1]
+    return small
 
 
 def _main_metric(profile: Profile) -> str | None:
