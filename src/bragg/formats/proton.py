@@ -14,6 +14,7 @@ from typing import Any
 
 from bragg.errors import BadFile
 from bragg.formats import deep_json, msgpack
+from bragg.formats import format as format_
 from bragg.formats.files import open_file
 from bragg.formats.format import unknown_format
 from bragg.formats.proton_names import MetricColumns, TreeBuilder, frame_kind, metric_name
@@ -42,7 +43,7 @@ _CPU_TIME, _HOST_TIME = "cpu_time (ns)", "host_time (ns)"
 
 def is_json_tree(start: bytes) -> bool:
     """Whether a file may be a tree in JSON."""
-    return start.lstrip().startswith(b"[")
+    return start.lstrip().startswith(b"[") and b'"frame"' in start
 
 
 def is_msgpack_tree(start: bytes) -> bool:
@@ -82,7 +83,7 @@ def read_msgpack(path: Path, *, trace: bool = True) -> Profile:
 
 def damaged(path: Path, error: Exception) -> BadFile:
     """The error for a file that breaks off or breaks its rules."""
-    return BadFile(f"{path} is damaged: {' '.join(str(error).split())}", hint="Write it again with proton.finalize()")
+    return format_.damaged(path, error, "Write it again with proton.finalize()")
 
 
 def _read(path: Path, document: Any) -> Profile:
