@@ -1,6 +1,9 @@
 import { FlameView, flameLack } from "./flame/view";
 import { KernelsView, kernelsLack } from "./kernels/view";
+import { ROOFLINE } from "./roofline";
+import { SOURCE } from "./source";
 import { SummaryView } from "./summary/view";
+import { TIMELINE } from "./timeline";
 import type { ViewRow } from "./view";
 
 const FLAME_KEYS: [string, string][] = [
@@ -27,4 +30,7 @@ export const VIEWS: Record<string, ViewRow> = {
       ["Enter", "open a row"],
     ],
   },
+  timeline: TIMELINE,
+  source: SOURCE,
+  roofline: ROOFLINE,
 };
