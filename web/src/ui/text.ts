@@ -4,9 +4,12 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu;
 
-/** Text on one line in which every character is seen: others are shown as `�`. */
+/** Text on one line in which every character is seen: others are shown as escapes, as in a terminal. */
 export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, "\ufffd");
+  return text.replace(UNPRINTABLE, (letter) => {
+    const code = letter.charCodeAt(0);
+    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
 }
 
 /** Printable text of at most so many characters, its end replaced by `…`. */

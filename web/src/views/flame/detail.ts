@@ -58,7 +58,7 @@ export class Detail {
     }
     const place = element("span", "place", placeText(this.data, forest, row));
     const name = element("strong", "", printable(wholeName(this.data, forest, row)));
-    this.element.replaceChildren(name, place, values, this.path(forest, row));
+    this.element.replaceChildren(name, " ", place, values, this.path(forest, row));
   }
 
   private path(forest: Forest, row: number): HTMLElement {
