@@ -8,7 +8,7 @@ taken to, because that is Proton's default; `meta["assumed_inclusive"]` lists th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +57,7 @@ def read_json(path: Path, *, trace: bool = True) -> Profile:
     Raises:
         BadFile: The file is damaged, or JSON of another kind.
     """
-    with open_file(path) as file:
-        content = file.read()
-    try:
-        document = deep_json.loads(content)
-    except ValueError as error:
-        raise damaged(path, error) from error
-    return _read(path, document)
+    return _read(path, deep_json.loads)
 
 
 def read_msgpack(path: Path, *, trace: bool = True) -> Profile:
@@ -72,13 +66,7 @@ def read_msgpack(path: Path, *, trace: bool = True) -> Profile:
     Raises:
         BadFile: The file is damaged, or MessagePack of another kind.
     """
-    with open_file(path) as file:
-        content = file.read()
-    try:
-        document = msgpack.decode(content)
-    except ValueError as error:
-        raise damaged(path, error) from error
-    return _read(path, document)
+    return _read(path, msgpack.decode)
 
 
 def damaged(path: Path, error: Exception) -> BadFile:
@@ -86,14 +74,16 @@ def damaged(path: Path, error: Exception) -> BadFile:
     return format_.damaged(path, error, "Write it again with proton.finalize()")
 
 
-def _read(path: Path, document: Any) -> Profile:
-    if not _is_tree(document):
-        raise unknown_format(path)
+def _read(path: Path, decode: Callable[[bytes], Any]) -> Profile:
+    with open_file(path) as file:
+        content = file.read()
     try:
-        profile = read_tree(document)
+        document = decode(content)
+        if _is_tree(document):
+            return read_tree(document)
     except ValueError as error:
         raise damaged(path, error) from error
-    return profile
+    raise unknown_format(path)
 
 
 def _is_tree(document: Any) -> bool:
