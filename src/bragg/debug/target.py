@@ -6,6 +6,7 @@ import importlib.util
 import runpy
 import sys
 import traceback
+from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,6 +72,8 @@ def _exit_code(run: Callable[[], Any]) -> int:
         return 1
     except BraggError:
         raise
+    except BdbQuit:
+        return 1
     except Exception as error:  # noqa: BLE001 - the program is the author's code
         _print_traceback(error)
         return 1
