@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bragg.debug.affine import Affine
 from bragg.debug.casts import cast
+from bragg.debug.directed import odd_sum
 from bragg.debug.dtypes import DTYPES, DType
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.promotion import common_type, is_number, type_with_number
@@ -427,14 +428,7 @@ def fused(a: Any, b: Any, c: Any) -> Tensor:
 
 def _fused_float32(x: Array, y: Array, z: Array) -> Array:
     """The product is exact in float64; the sum is rounded to odd there, so that rounding again is harmless."""
-    product, addend = x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)
-    total = product + addend
-    back = total - product
-    error = (product - (total - back)) + (addend - back)
-    is_even = (total.view(np.int64) & 1) == 0
-    step = np.where((error > 0) == (total > 0), 1, -1)
-    is_off = (error != 0) & is_even & np.isfinite(total)
-    return np.where(is_off, (total.view(np.int64) + step).view(np.float64), total).astype(np.float32)
+    return odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)).astype(np.float32)
 
 
 OPERATORS.update(

@@ -12,6 +12,7 @@ from bragg.debug import arithmetic, atomics, blocks, memory, reductions, shapes
 from bragg.debug.affine import Affine
 from bragg.debug.aggregates import aggregate_replace
 from bragg.debug.arithmetic import as_tensor, constant_mask
+from bragg.debug.assembly import inline_asm_elementwise
 from bragg.debug.casts import bitcast, cast
 from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault
@@ -253,7 +254,8 @@ def _text(value: Any, row: int, as_hex: bool) -> str:
         value = value.offset
     if not isinstance(value, Tensor):
         return hex(value) if as_hex and isinstance(value, int) else str(value)
-    data = value.data[row if value.programs > 1 else 0]
+    rows = value.active_data()
+    data = rows[row if len(rows) > 1 else 0]
     formatter: Any = {"int": hex} if as_hex else None
     return np.array2string(data, threshold=1 << 20, formatter=formatter) if data.ndim else str(data.item())
 
@@ -333,6 +335,7 @@ FUNCTIONS: dict[str, Any] = {
     "aggregate_replace": aggregate_replace,
     "tuple": lambda values, _type=None: tuple(values),
     "slice": slice,
+    "inline_asm_elementwise": inline_asm_elementwise,
     "map_elementwise": map_elementwise,
     "where": arithmetic.select,
     "add": _numbers_too("add"),

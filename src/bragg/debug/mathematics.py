@@ -16,7 +16,7 @@ from bragg.debug.dtypes import DTYPES
 from bragg.debug.faults import KernelFault
 from bragg.debug.values import Tensor
 
-__all__ = ["LANGUAGE_FUNCTIONS", "LIBDEVICE_FUNCTIONS", "unsigned_high_product"]
+__all__ = ["LANGUAGE_FUNCTIONS", "LIBDEVICE_FUNCTIONS", "exp2_flushed", "unsigned_high_product"]
 
 Array = npt.NDArray[Any]
 
@@ -84,7 +84,7 @@ def _rsqrt(x: Array) -> Array:
     return (1 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
 
 
-def _exp2(x: Array) -> Array:
+def exp2_flushed(x: Array) -> Array:
     """Results below the normal numbers are flushed to 0, as ex2.approx.ftz does."""
     result: Array = np.exp2(x)
     return np.where(result < np.finfo(np.float32).tiny, x.dtype.type(0), result) if x.dtype == np.float32 else result
@@ -97,7 +97,7 @@ def _through_float64(function: Callable[..., Array]) -> Callable[..., Array]:
 
 _STRICT: dict[str, Callable[..., Array]] = {
     "exp": np.exp,
-    "exp2": _exp2,
+    "exp2": exp2_flushed,
     "log": np.log,
     "log2": np.log2,
     "cos": np.cos,

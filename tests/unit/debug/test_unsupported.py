@@ -18,12 +18,12 @@ import triton.language as tl  # noqa: E402
 
 
 @triton.jit
-def inline_assembly(x, y):
-    tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tl.load(x)], dtype=tl.float32, is_pure=True, pack=1)
+def thread_number(x, y):
+    tl.inline_asm_elementwise("mov.u32 $0, %tid.x;", "=r,r", [tl.load(x)], dtype=tl.int32, is_pure=True, pack=1)
 
 
 CASES = {
-    inline_assembly: "inline_asm_elementwise is not supported",
+    thread_number: r"test_unsupported.py:\d+: %tid.x in inline assembly is not supported",
 }
 
 
