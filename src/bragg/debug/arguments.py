@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bragg.debug.aggregates import rebuilt
 from bragg.debug.blocks import make_descriptor
+from bragg.debug.device_arrays import DeviceArrays
 from bragg.debug.dtypes import DTYPES, DType, dtype_of_array
 from bragg.debug.foreign import translated
 from bragg.debug.storage import Buffer
@@ -31,6 +32,7 @@ class Arguments:
     def __init__(self) -> None:
         self.buffers: list[Buffer] = []
         self._host_copies: dict[int, tuple[Any, Any]] = {}
+        self._device_arrays = DeviceArrays()
 
     def convert(self, name: str, value: Any) -> Any:
         """The kernel's value of a parameter that is not a constant.
@@ -64,6 +66,7 @@ class Arguments:
         """Write what the kernel changed to tensors that are not in host memory."""
         for device, host in self._host_copies.values():
             device.copy_(host)
+        self._device_arrays.copy_back()
 
     def _descriptor(self, name: str, value: Any) -> Any:
         base = self._tensor(name, value.base)
@@ -76,6 +79,8 @@ class Arguments:
         dtype = dtype or dtype_of_array(type_name)
         if dtype is None:
             raise UsageError(f"the argument {name} has elements of {type_name}, which Triton does not have")
+        if not is_torch and hasattr(value, "__cuda_array_interface__"):
+            value = self._device_arrays.on_host(name, value)
         buffer = self._torch_buffer(name, value, dtype) if is_torch else _array_buffer(name, value, dtype)
         self.buffers.append(buffer)
         return Pointer(buffer, scalar(0, DTYPES["int64"]), dtype)
