@@ -173,9 +173,7 @@ def _move(pointer: Pointer, amount: Any, sign: int) -> Pointer:
     offset = as_tensor(amount)
     if not offset.dtype.is_int():
         raise KernelFault(f"a pointer is moved by integers, not by {offset.dtype}")
-    if offset.taint is not None and (offset.taint & OVERFLOWN).any():
-        for listener in machine().listeners.tainted:
-            listener("offset", offset.taint, OVERFLOWN)
+    machine().tell_taint("offset", offset.taint, OVERFLOWN, pointer.buffer)
     wide = cast(offset, DTYPES["int64"])
     moved = add(pointer.offset, wide) if sign > 0 else sub(pointer.offset, wide)
     return pointer.moved(moved)

@@ -14,12 +14,15 @@ from bragg.debug.arithmetic import as_tensor
 from bragg.debug.casts import cast
 from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.provenance import addresses_of
 from bragg.debug.shapes import expand_dims, reshape
+from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, TypeOfBlock
 
 __all__ = ["BlockPointer", "Descriptor", "make_block_pointer", "make_descriptor"]
 
 _INT64 = DTYPES["int64"]
+_ALIGNMENT = 16  # Bytes. Source: CUDA driver API, cuTensorMapEncodeTiled.
 
 # Types that each atomic operation of a descriptor takes. Source: PTX ISA, cp.reduce.async.bulk.tensor.
 _BITS = ("uint32", "int32", "uint64", "int64")
@@ -175,7 +178,20 @@ class Descriptor:
         """In elements."""
         return self.element_strides
 
+    def _tell_misalignment(self) -> None:
+        """Tell of a base or a stride that the hardware does not take."""
+        for listener in machine().listeners.differs:
+            size = self.base.element.size_bytes
+            strides = (stride.data * size for stride in self.element_strides[:-1])
+            for what, places in (("base", addresses_of(self.base).data), *(("stride", stride) for stride in strides)):
+                if (places % _ALIGNMENT).any():
+                    listener(
+                        f"the {what} of a tensor descriptor is no multiple of {_ALIGNMENT} bytes: a GPU faults",
+                        "Align the tensor and pad its rows",
+                    )
+
     def _window(self, offsets: Any) -> _Window:
+        self._tell_misalignment()
         if len(offsets) != len(self.block_shape):
             raise KernelFault(f"a descriptor of {len(self.block_shape)} axes was given {len(offsets)} offsets")
         return _Window(self.base, self.extents, self.element_strides, _wide(offsets), self.block_shape)
@@ -208,6 +224,7 @@ class Descriptor:
         Raises:
             KernelFault: What the hardware does not gather.
         """
+        self._tell_misalignment()
         numbers = as_tensor(rows)
         least_columns = 32 // self.dtype.bits * 8
         if len(self.block_shape) != 2 or self.block_shape[0] != 1:

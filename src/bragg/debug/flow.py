@@ -75,9 +75,7 @@ def truth(test: Any) -> bool | Array:
             f"the condition of an `if` or loop is a block of shape {list(test.shape)}, not one value",
             hint="Use tl.where, a mask, or a reduction such as tl.max",
         )
-    if test.taint is not None and (test.taint & UNDEFINED).any():
-        for listener in machine().listeners.tainted:
-            listener("condition", test.taint, UNDEFINED)
+    machine().tell_taint("condition", test.taint, UNDEFINED)
     holds = test.data != 0
     if holds.all():
         return True
@@ -170,6 +168,7 @@ class _Repetition(_Fork):
         self._is_started = False
         self._is_compiled = True
         self._trip_rows = self._entry_rows
+        self._local: list[int] = []
         self._waiting: list[tuple[Array, Values]] = []
 
     def broken(self, values: Values) -> None:
@@ -202,7 +201,21 @@ class _Repetition(_Fork):
         if self._is_compiled:
             values = tuple(assigned(v) if w else v for v, w in zip(values, self._written, strict=True))
             self._entry = values
+            self._local = [k for k, value in enumerate(values) if value is UNSET]
         return values
+
+    def _without_local(self, values: Values) -> Values:
+        """Names that have their first value in the loop lose it at the end of a trip, and are none after the loop."""
+        if not self._local:
+            return values
+        left = list(values)
+        for k in self._local:
+            left[k] = UNSET
+        return tuple(left)
+
+    def join(self) -> Values:
+        """All programs together again."""
+        return self._without_local(super().join())
 
     def _check_types(self, values: Values) -> None:
         """Raise a fault when a name has another type after a trip, which Triton does not compile."""
@@ -272,7 +285,7 @@ class Loop(_Repetition):
         if not self._is_started:
             values = self._start(values)
         else:
-            values = self._rejoined(values)
+            values = self._without_local(self._rejoined(values))
             if not len(machine().rows):
                 return False
             self._check_types(values)
@@ -316,7 +329,7 @@ class While(_Repetition):
         if not self._is_started:
             values = self._start(values)
         else:
-            values = self._rejoined(values)
+            values = self._without_local(self._rejoined(values))
             if not len(machine().rows):
                 return False
             self._check_types(values)

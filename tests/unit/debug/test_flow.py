@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bragg.debug
-from bragg.debug.faults import Unsupported
+from bragg.debug.faults import KernelFault, Unsupported
 
 triton = pytest.importorskip("triton")
 import triton.language as tl  # noqa: E402
@@ -143,6 +143,7 @@ def assigns_in_a_condition(x, limits, out):
     pid = tl.program_id(0)
     total = 0
     i = 0
+    value = 0
     while ((value := tl.load(x + i)) > 0) & (i < pid):
         total += value
         i += 1
@@ -155,6 +156,38 @@ def test_condition_that_assigns() -> None:
         stop = min(pid, 5)
         expected.append(int(VALUES[:stop].sum() + VALUES[stop]))
     assert executed(assigns_in_a_condition) == expected
+
+
+@triton.jit
+def names_of_loops(x, limits, out):
+    pid = tl.program_id(0)
+    total = 0
+    for i in range(2):
+        for j in range(2):
+            part = tl.load(x + j)
+            total += part
+        for j in range(2):
+            part = tl.load(x + j + tl.arange(0, 2)).to(tl.float32)
+            total += tl.sum(part).to(tl.int32) * (i + 1)
+    tl.store(out + pid, total)
+
+
+def test_name_that_is_local_to_a_loop_may_have_another_type_in_the_next_one() -> None:
+    first = int(VALUES[:2].sum())
+    second = int(VALUES[:2].sum() + VALUES[1:3].sum())
+    assert executed(names_of_loops) == [2 * first + 3 * second] * len(LIMITS)
+
+
+@triton.jit
+def name_after_its_loop(x, limits, out):
+    for i in range(2):
+        last = tl.load(x + i)
+    tl.store(out, last)
+
+
+def test_name_of_a_loop_is_none_after_it() -> None:
+    with pytest.raises(KernelFault, match=r"test_flow.py:\d+: "):
+        executed(name_after_its_loop)
 
 
 def test_jumps_are_reported_as_what_triton_does_not_compile() -> None:

@@ -10,6 +10,7 @@ from bragg.debug.access import Access
 from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.emptiness import has_unwritten, unwritten
 from bragg.debug.state import Listeners
+from bragg.debug.storage import Buffer
 from bragg.model import Severity
 
 __all__ = ["UNINITIALISED"]
@@ -28,7 +29,7 @@ _USES = {
 def _watch(record: Recorder) -> Listeners:
     suspects = {id(buffer) for buffer in record.launch.buffers if has_unwritten(buffer)}
 
-    def tell(use: str, taint: Array, bit: int) -> None:
+    def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if use in _USES:
             record.at_line(
                 f"a value of a masked-off lane that was loaded without `other` {_USES[use]}",
