@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { RooflineData, RooflinePoint } from "../../data/roofline";
 import { traceFromText } from "../timeline/trace_text";
 import { needs } from "./needs";
-import { Axis, axesOf, drawn, neighbour, radius, roofLines } from "./scale";
+import { Axis, axesOf, decadeText, drawn, neighbour, radius, roofLines } from "./scale";
 
 function point(name: string, intensity: number, flops_per_s: number, time_ns: number): RooflinePoint {
   const bytes_per_s = flops_per_s / intensity;
@@ -69,11 +69,12 @@ describe("axes", () => {
 });
 
 describe("roofs", () => {
-  it("are a level for each counted width and a slope that ends there", () => {
-    const [level, slope] = roofLines(CHART, x, y);
-    expect([level.widths, level.from]).toEqual([[16], [988e12 / 4.8e12, 988e12]]);
+  it("are a level for each width and a slope that ends at the highest", () => {
+    const [fp8, fp16, slope] = roofLines(CHART, x, y);
+    expect([fp8.widths, fp8.isCounted, fp16.widths, fp16.isCounted]).toEqual([[8], false, [16], true]);
+    expect(fp16.from).toEqual([988e12 / 4.8e12, 988e12]);
     expect(slope.widths).toEqual([]);
-    expect(slope.to[1]).toBeCloseTo(988e12, -6);
+    expect(slope.to[1]).toBeCloseTo(1976e12, -6);
   });
 
   it("of equal height are one", () => {
@@ -91,8 +92,20 @@ describe("roofs", () => {
 
   it("without a bandwidth have no slope", () => {
     const roofs = [{ ...CHART.roofs[0], bytes_per_s: null }];
-    expect(roofLines({ ...CHART, roofs }, x, y).map((line) => line.from[0])).toEqual([x.low]);
+    expect(roofLines({ ...CHART, roofs }, x, y).map((line) => line.from[0])).toEqual([x.low, x.low]);
   });
+});
+
+it("powers of ten are short", () => {
+  expect([0.01, 1, 1000, 1e10, 1e14, 1e15, 1e-5].map(decadeText)).toEqual([
+    "0.01",
+    "1",
+    "1 k",
+    "10 G",
+    "100 T",
+    "1 P",
+    "1e-5",
+  ]);
 });
 
 it("areas are shares of the time", () => {

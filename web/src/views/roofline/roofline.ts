@@ -6,11 +6,11 @@ import { bytesText, rateText, shareText, timeText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
-import { type Axis, axesOf, type Box, drawn, neighbour, type RoofLine, radius, roofLines } from "./scale";
+import { type Axis, axesOf, type Box, decadeText, drawn, neighbour, type RoofLine, radius, roofLines } from "./scale";
 
 const SVG = "http://www.w3.org/2000/svg";
-const LEFT_PX = 84;
-const RIGHT_PX = 16;
+const LEFT_PX = 60;
+const RIGHT_PX = 24;
 const TOP_PX = 16;
 const BOTTOM_PX = 46;
 const LEAST_HEIGHT_PX = 240;
@@ -83,8 +83,7 @@ export class RooflineView implements View {
     const width = this.plot.clientWidth;
     const height = Math.max(this.plot.clientHeight, LEAST_HEIGHT_PX);
     if (width === 0) return;
-    const left = width < 480 ? 64 : LEFT_PX;
-    const box: Box = { left, right: width - RIGHT_PX, top: TOP_PX, bottom: height - BOTTOM_PX };
+    const box: Box = { left: LEFT_PX, right: width - RIGHT_PX, top: TOP_PX, bottom: height - BOTTOM_PX };
     const { x, y } = axesOf(this.chart, box);
     const picture = svg("svg", { width, height, role: "img", "aria-label": "Roofline" });
     picture.append(...grid(x, y, box));
@@ -141,7 +140,9 @@ export class RooflineView implements View {
     const source = svg("title", {});
     source.textContent = printable(`${roof.device}\n${roof.source}`);
     stroke.append(source);
-    return [stroke, isSlope ? slopeLabel(label, x1, y1, x2, y2) : levelLabel(label, x1, y1, x2, x.start)];
+    if (isSlope) return [stroke, slopeLabel(label, x1, y1, x2, y2)];
+    if (!line.isCounted) return [stroke, text(label, x2 - 4, y1 - 4, "faint halo small", "end")];
+    return [stroke, levelLabel(label, x1, y1, x2, x.start)];
   }
 
   private fillList(): void {
@@ -282,16 +283,15 @@ function grid(x: Axis, y: Axis, box: Box): SVGElement[] {
   ]);
   const horizontal = y.decades.flatMap((value) => [
     svg("line", { x1: box.left, x2: box.right, y1: y.pixel(value), y2: y.pixel(value), class: "grid" }),
-    text(rateText(value, "flop/s"), box.left - 6, y.pixel(value) + 4, "faint", "end"),
+    text(decadeText(value), box.left - 6, y.pixel(value) + 4, "faint", "end"),
   ]);
-  const title = "arithmetic intensity, flop/byte";
-  return [...vertical, ...horizontal, text(title, (box.left + box.right) / 2, box.bottom + 36, "ink", "middle")];
-}
-
-function decadeText(value: number): string {
-  return value >= 1e4 || value < 1e-3
-    ? value.toExponential(0).replace("e+", "e")
-    : String(Number(value.toPrecision(1)));
+  const middle = (box.top + box.bottom) / 2;
+  return [
+    ...vertical,
+    ...horizontal,
+    text("arithmetic intensity, flop/byte", (box.left + box.right) / 2, box.bottom + 36, "ink", "middle"),
+    text("flop/s", 14, middle, "ink", "middle", `rotate(-90 14 ${middle})`),
+  ];
 }
 
 /** Left of the corner of a roof, where no point can be; above its end where there is no room. */

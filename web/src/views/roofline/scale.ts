@@ -38,6 +38,8 @@ export interface RoofLine {
   to: [intensity: number, flops_per_s: number];
   /** Widths in bits that share this level; empty: the slope of the memory. */
   widths: number[];
+  /** Whether flops of these widths were counted, so that points stand below it. */
+  isCounted: boolean;
 }
 
 /** Points that have a place in the chart. */
@@ -47,9 +49,9 @@ export function drawn(chart: RooflineData): RooflinePoint[] {
 
 /** Axes with room for slopes and levels beside all points. */
 export function axesOf(chart: RooflineData, box: Box): { x: Axis; y: Axis } {
-  const peaks = chart.roofs.flatMap((roof) => peaksOf(chart, roof.flops_per_s).map(([, peak]) => peak));
+  const peaks = chart.roofs.flatMap((roof) => roof.flops_per_s.map(([, peak]) => peak));
   const ridges = chart.roofs.flatMap((roof) =>
-    peaksOf(chart, roof.flops_per_s).flatMap(([, peak]) => (roof.bytes_per_s ? [peak / roof.bytes_per_s] : [])),
+    roof.flops_per_s.flatMap(([, peak]) => (roof.bytes_per_s ? [peak / roof.bytes_per_s] : [])),
   );
   const points = drawn(chart);
   const rates = points.map((point) => point.flops_per_s as number);
@@ -68,35 +70,31 @@ function axis(values: number[], start: number, end: number): Axis {
   return new Axis(low, high, start, end);
 }
 
-/** Levels of the widths that were counted; where none was, of 16 bits. */
-function peaksOf(chart: RooflineData, peaks: [number, number][]): [number, number][] {
-  const widths = chart.widths.length > 0 ? chart.widths : [16];
-  return peaks.filter(([width]) => widths.includes(width));
-}
-
 /** The slope of the memory and the levels of each roof, within the axes. */
 export function roofLines(chart: RooflineData, x: Axis, y: Axis): RoofLine[] {
+  const counted = new Set(chart.widths.length > 0 ? chart.widths : [16]);
   return chart.roofs.flatMap((roof, index) => {
     const byRate = new Map<number, number[]>();
-    for (const [width, peak] of peaksOf(chart, roof.flops_per_s))
-      byRate.set(peak, [...(byRate.get(peak) ?? []), width]);
+    for (const [width, peak] of roof.flops_per_s) byRate.set(peak, [...(byRate.get(peak) ?? []), width]);
     const lines: RoofLine[] = [...byRate].map(([peak, widths]) => {
       const from = roof.bytes_per_s ? Math.max(peak / roof.bytes_per_s, x.low) : x.low;
-      return { roof: index, from: [from, peak], to: [x.high, peak], widths };
+      const isCounted = widths.some((width) => counted.has(width));
+      return { roof: index, from: [from, peak], to: [x.high, peak], widths, isCounted };
     });
-    if (roof.bytes_per_s) {
-      const highest = Math.max(...byRate.keys(), byRate.size > 0 ? 0 : y.high);
-      const from = Math.max(x.low, y.low / roof.bytes_per_s);
-      const to = Math.min(x.high, highest / roof.bytes_per_s);
-      if (to > from) {
-        lines.push({ roof: index, from: [from, from * roof.bytes_per_s], to: [to, to * roof.bytes_per_s], widths: [] });
-      }
-    }
-    return lines;
+    const highest = byRate.size > 0 ? Math.max(...byRate.keys()) : y.high;
+    const slope = roof.bytes_per_s ? slopeOf(index, roof.bytes_per_s, highest, x, y) : null;
+    return slope === null ? lines : [...lines, slope];
   });
 }
 
-const LARGEST_PX = 24;
+function slopeOf(roof: number, bytes_per_s: number, highest: number, x: Axis, y: Axis): RoofLine | null {
+  const from = Math.max(x.low, y.low / bytes_per_s);
+  const to = Math.min(x.high, highest / bytes_per_s);
+  if (to <= from) return null;
+  return { roof, from: [from, from * bytes_per_s], to: [to, to * bytes_per_s], widths: [], isCounted: true };
+}
+
+const LARGEST_PX = 32;
 const SMALLEST_PX = 4;
 
 /** Of a circle whose area is the share of GPU time. */
@@ -120,4 +118,20 @@ export function neighbour(places: [x: number, y: number][], from: number, dx: nu
     }
   }
   return best;
+}
+
+const PREFIXES: [string, number][] = [
+  ["P", 1e15],
+  ["T", 1e12],
+  ["G", 1e9],
+  ["M", 1e6],
+  ["k", 1e3],
+];
+
+/** A power of ten as short as can be: `10 T`, `0.01`, `1e-5`. */
+export function decadeText(value: number): string {
+  const [prefix, size] = PREFIXES.find(([, one]) => value >= one * 0.99) ?? ["", 1];
+  const scaled = value / size;
+  if (scaled >= 1) return `${Math.round(scaled)}${prefix && ` ${prefix}`}`;
+  return scaled >= 1e-3 ? String(Number(scaled.toPrecision(1))) : scaled.toExponential(0);
 }

@@ -157,7 +157,7 @@ export class Pane {
   private entryLine(row: number): HTMLElement {
     if (row < 0) {
       const title = printable(this.pane.sections[-1 - row][1]);
-      return element("div", "code-title", title);
+      return element("div", "code-title", element("span", "", title));
     }
     const code = element("code");
     for (const { kind, text } of tokensOf(this.pane.stage, this.pane.lines[row].slice(0, MAX_LENGTH))) {

@@ -28,10 +28,11 @@ export function busyOfDevices(data: ProfileData): Busy[] {
     if (own === undefined) rows.set(key, [row]);
     else own.push(row);
   }
-  const several = new Set(tracks.process).size > 1;
-  return [...rows].map(([key, own]) => {
-    const [process, device] = key.split("/").map(Number);
-    const label = `GPU ${device}${several ? ` of process ${process}` : ""}`;
+  const places = [...rows.keys()].map((key) => key.split("/").map(Number));
+  return [...rows.values()].map((own, index) => {
+    const [process, device] = places[index];
+    const isShared = places.filter((place) => place[1] === device).length > 1;
+    const label = `GPU ${device}${isShared ? ` of process ${process}` : ""}`;
     return { process, device, label, ...united(slices.start, slices.duration, own) };
   });
 }

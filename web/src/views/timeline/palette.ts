@@ -6,8 +6,8 @@ import { categoryColour, kindColour, type Theme } from "../../ui/colours";
 import type { Pixel } from "./paint";
 import { mixed, pixelOf } from "./paint";
 
-/** As many kernels as the palette has colours besides grey. */
-const OWN_COLOURS = 7;
+/** Entries of the palette for kernels: all but the colour of copies, and grey, which the rest of them have. */
+const OWN = [0, 1, 2, 3, 5, 6];
 const REST = 7;
 
 export interface Palette {
@@ -48,7 +48,7 @@ export function frameColours(data: ProfileData): string[] {
   const rank = new Map(kernels.map((frame, index) => [frame, index]));
   return frames.name.map((_, frame) => {
     const kernel = rank.get(frame);
-    if (kernel !== undefined) return categoryColour(kernel < OWN_COLOURS ? kernel : REST);
+    if (kernel !== undefined) return categoryColour(OWN[kernel] ?? REST);
     return kindColour(frames.kind[frame] as FrameKind);
   });
 }
@@ -63,7 +63,7 @@ export function paletteOf(colours: string[], theme: Theme): Palette {
     backgroundCss,
     group: isLight ? "#f4f6f8" : "#1d2126",
     grid: pixelOf(isLight ? "#eceef2" : "#22262e"),
-    gap: pixelOf(isLight ? "#f6dfd0" : "#4a2a1c"),
+    gap: pixelOf(isLight ? "#f6dfd0" : "#3b2218"),
     hit: pixelOf(isLight ? "#b0136c" : "#ff8fd0"),
     hitInk: isLight ? "#ffffff" : "#111111",
     veil: isLight ? "rgb(255 255 255 / 60%)" : "rgb(10 11 14 / 60%)",

@@ -3,6 +3,7 @@ import { element } from "../../ui/element";
 import { countText, shareText, timeText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
 import { type Model, pathOf } from "./model";
+import { instantText } from "./ticks";
 import type { Totals } from "./totals";
 
 const MAX_ROWS = 40;
@@ -83,7 +84,7 @@ export function sliceFacts(data: ProfileData, slice: number): [string, string][]
   const path = pathOf(data, slices.node[slice]).slice(0, -1);
   const facts: [string, string][] = [
     ["duration", timeText(slices.duration[slice])],
-    ["start", timeText(slices.start[slice])],
+    ["start", instantText(slices.start[slice])],
     ["track", tracks.label[slices.track[slice]]],
   ];
   if (slices.correlation[slice]) facts.push(["correlation", String(slices.correlation[slice])]);

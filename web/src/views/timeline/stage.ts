@@ -54,13 +54,27 @@ export interface Hit {
   inLabels: boolean;
 }
 
+/** Text of a frame, and the px of one letter of it. */
+interface Name {
+  text: string;
+  letter_px: number;
+}
+
+/** Text to be drawn over the pixels. */
+interface Caption extends Name {
+  x: number;
+  y: number;
+  width: number;
+  ink: string;
+}
+
 /** The lanes as pixels, and over them what changes with the pointer. */
 export class Stage {
   readonly canvas = element("canvas", "timeline-lanes");
   private readonly overlay = element("canvas", "timeline-overlay");
   private readonly context = this.canvas.getContext("2d", { alpha: false, willReadFrequently: true })!;
   private readonly overlayContext = this.overlay.getContext("2d")!;
-  private readonly names = new Map<number, string>();
+  private readonly names = new Map<number, Name>();
   private image = new ImageData(1, 1);
   private pixels = new Uint32Array(1);
   private line = new Uint32Array(1);
@@ -154,7 +168,7 @@ export class Stage {
   }
 
   draw(scene: Scene): void {
-    const names: [x: number, y: number, width: number, text: string, ink: string][] = [];
+    const names: Caption[] = [];
     const { context, palette, ratio } = this;
     const ticks = ticksOf(scene.span, this.plot_px / TICK_EVERY_PX);
     this.fillBlank(ticks.map((tick) => this.xOf(tick.at, scene.span) - this.labels_px));
@@ -165,9 +179,11 @@ export class Stage {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.font = FONT;
     context.textBaseline = "middle";
-    for (const [x, y, width, text, ink] of names.slice(0, MAX_NAMES)) {
+    for (const { x, y, width, text, letter_px, ink } of names.slice(0, MAX_NAMES)) {
+      const room = Math.floor((width - 6) / letter_px);
+      if (room < 1) continue;
       context.fillStyle = ink;
-      context.fillText(cut(text, Math.floor((width - 6) / LETTER_PX)), x + 4, y + ROW_PX / 2);
+      context.fillText(cut(text, room), x + 4, y + ROW_PX / 2 - 1);
     }
     this.drawLabels(scene);
     this.drawRuler(ticks.map((tick) => [this.xOf(tick.at, scene.span), tick.text]));
@@ -190,13 +206,16 @@ export class Stage {
     return this.layout.bands.filter((band) => band.y < bottom && band.y + band.height > scene.scroll_px);
   }
 
-  private paintLane(band: Band, lane: Lane, scene: Scene, names: [number, number, number, string, string][]): void {
+  private paintLane(band: Band, lane: Lane, scene: Scene, names: Caption[]): void {
     const gaps = gapsOfLane(this.data, this.model, lane);
+    // Its streams have the gaps of the device in common: one of them says how long they are.
+    const lanes = this.model.groups[band.group].lanes;
+    const isFirst = lanes.find((one) => gapsOfLane(this.data, this.model, one) === gaps) === lane;
     for (const [depth, row] of lane.rows.entries()) {
       const y = RULER_PX + band.rows_y + depth * ROW_PX - scene.scroll_px;
       if (y + ROW_PX < RULER_PX || y > this.height_px) continue;
       this.line.set(this.blank);
-      if (depth === 0 && gaps !== null) this.paintGaps(gaps, y, scene, names);
+      if (depth === 0 && gaps !== null) this.paintGaps(gaps, y, scene, isFirst ? names : []);
       const wide: Wide[] = [];
       paintRow(this.line, row, this.stretch(scene.span), this.inkOf(row, scene), TEXT_FROM_PX * this.ratio, wide);
       for (const one of wide) names.push(this.nameOf(row, one, y, scene));
@@ -204,14 +223,15 @@ export class Stage {
     }
   }
 
-  private paintGaps(gaps: Row, y: number, scene: Scene, names: [number, number, number, string, string][]): void {
+  private paintGaps(gaps: Row, y: number, scene: Scene, names: Caption[]): void {
     const wide: Wide[] = [];
     const ink: Ink = { colourOf: () => this.palette.gap, hits: null, hit: 0 };
     paintRow(this.line, gaps, this.stretch(scene.span), ink, GAP_TEXT_FROM_PX * this.ratio, wide);
-    for (const { index, x, width } of wide) {
-      const [from, room] = this.inside(x, width);
+    for (const { index, x: begin, width } of wide) {
+      const [from, room] = this.inside(begin, width);
       const text = timeText(gaps.end[index] - gaps.start[index]);
-      names.push([from + Math.max((room - text.length * LETTER_PX) / 2 - 4, 0), y, room, text, this.palette.faint]);
+      const x = from + Math.max((room - text.length * LETTER_PX) / 2 - 4, 0);
+      names.push({ x, y, width: room, text, letter_px: LETTER_PX, ink: this.palette.faint });
     }
   }
 
@@ -225,13 +245,13 @@ export class Stage {
     };
   }
 
-  private nameOf(row: Row, wide: Wide, y: number, scene: Scene): [number, number, number, string, string] {
+  private nameOf(row: Row, wide: Wide, y: number, scene: Scene): Caption {
     const frame = this.data.tree.frame[this.data.slices.node[row.slices[wide.index]]];
     const [x, width] = this.inside(wide.x, wide.width);
     const isDimmed = scene.found !== null && !scene.found.frames[frame];
     const isHit = scene.found !== null && !isDimmed;
     const ink = isDimmed ? this.palette.faint : isHit ? this.palette.hitInk : inkOn(this.palette.css[frame]);
-    return [x, y, width, this.nameOfFrame(frame), ink];
+    return { x, y, width, ink, ...this.nameOfFrame(frame) };
   }
 
   /** The part of a device pixel stretch that is seen, px. */
@@ -241,10 +261,12 @@ export class Stage {
     return [this.labels_px + from, to - from];
   }
 
-  private nameOfFrame(frame: number): string {
+  private nameOfFrame(frame: number): Name {
     let name = this.names.get(frame);
     if (name === undefined) {
-      name = printable(this.data.frames.label[frame].slice(0, 200));
+      const text = printable(this.data.frames.label[frame].slice(0, 200));
+      this.context.font = FONT;
+      name = { text, letter_px: Math.max(this.context.measureText(text).width / Math.max(text.length, 1), 3) };
       this.names.set(frame, name);
     }
     return name;

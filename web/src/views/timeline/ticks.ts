@@ -29,3 +29,8 @@ export function ticksOf(span: Span, most: number): Tick[] {
   }
   return ticks;
 }
+
+/** An instant to the nanosecond, in milliseconds. */
+export function instantText(time_ns: number): string {
+  return `${(time_ns / 1e6).toFixed(6)} ms`;
+}

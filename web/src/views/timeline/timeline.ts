@@ -16,6 +16,7 @@ import { Panel, sliceFacts } from "./panel";
 import { perfettoDialog } from "./perfetto";
 import { around, centred, clamped, panned, parseSpan, type Span, spanText, whole, zoomed } from "./span";
 import { type Hit, type Scene, Stage } from "./stage";
+import { instantText } from "./ticks";
 import { totalsOf } from "./totals";
 
 /** A second of a held key zooms by e to this, and moves by so many lengths of what is shown. */
@@ -238,8 +239,10 @@ export class TimelineView implements View {
   private select(slice: number): void {
     this.scene.selected = slice;
     this.panel.showSlice(slice);
-    if (slice >= 0) this.host.select(this.data.slices.node[slice]);
     this.changed();
+    // First the address: the page asks for what it says whenever it is drawn anew.
+    this.host.changed();
+    if (slice >= 0) this.host.select(this.data.slices.node[slice]);
   }
 
   /** Choose a slice and bring it into view. */
@@ -279,7 +282,9 @@ export class TimelineView implements View {
       this.tooltip.show(event.clientX, event.clientY, this.data.frames.label[frame], sliceFacts(this.data, hit.slice));
     } else if (hit.gap !== null) {
       const length = timeText(hit.gap.end - hit.gap.start);
-      this.tooltip.show(event.clientX, event.clientY, `GPU idle for ${length}`, [["start", timeText(hit.gap.start)]]);
+      this.tooltip.show(event.clientX, event.clientY, `GPU idle for ${length}`, [
+        ["start", instantText(hit.gap.start)],
+      ]);
     } else this.tooltip.hide();
   }
 
