@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import linecache
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from bragg.debug.storage import Buffer
 from bragg.model import Finding, Severity
 
-__all__ = ["KernelFinding", "Report", "TensorFacts", "Witness", "access_text", "program_ids"]
+__all__ = ["KernelFinding", "Report", "TensorFacts", "Witness", "program_ids"]
 
 _SHOWN_PROGRAMS = 5
 
@@ -74,7 +72,7 @@ class KernelFinding:
         programs: Linear numbers of the programs that show it.
         lanes: How many lanes show it, over all of them.
         positions: Where in the block these lanes are.
-        other: The other side of a conflict: `file`, `line`, `code`, `program`.
+        other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is from.
     """
 
     rule: str
@@ -120,7 +118,7 @@ class KernelFinding:
         if self.address:
             lines.append(f"  address: {self.address}; mask: {self.mask or 'none'}")
         if self.other:
-            lines.append(f"  other side: {_other(self.other)}")
+            lines.append(_other(self.other))
         if self.hint:
             lines.append(f"  fix: {self.hint}")
         return lines
@@ -154,7 +152,8 @@ def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
 
 
 def _other(other: dict[str, Any]) -> str:
-    return f"program {other['program']} at {other['file']}:{other['line']}: {other['code']}"
+    place = f"{other['file']}:{other['line']}: {other['code']}"
+    return f"  other side: program {other['program']} at {place}" if "program" in other else f"  loaded at: {place}"
 
 
 def program_ids(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -238,48 +237,3 @@ class Report:
             "programs": self.programs,
             "findings": [finding.to_json() for finding in self.findings],
         }
-
-
-@lru_cache(maxsize=64)
-def _calls(file: str) -> list[ast.Call]:
-    """Memory accesses in a file; empty when its text cannot be read."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_access(node)]
-
-
-def _is_access(call: ast.Call) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in ("load", "store") or name.startswith("atomic_")
-
-
-def access_text(file: str, line: int, kind: str, tensor: str) -> tuple[str, str]:
-    """Expressions of address and mask of the access at a line; empty where the source does not tell.
-
-    Args:
-        file: The file.
-        line: The line.
-        kind: `load`, `store` or `atomic`.
-        tensor: Name of the parameter; chooses among several accesses of a line.
-    """
-    found = [
-        call
-        for call in _calls(file)
-        if call.lineno <= line <= (call.end_lineno or call.lineno) and kind in ast.unparse(call.func)
-    ]
-    if len(found) > 1:
-        found = [call for call in found if call.args and _mentions(call.args[0], tensor)]
-    if len(found) != 1:
-        return "", ""
-    call = found[0]
-    position = {"load": 1, "store": 2, "atomic": 2}[kind]
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    pointer = call.args[0] if call.args else named.get("pointer")
-    mask = named.get("mask") or (call.args[position] if len(call.args) > position else None)
-    return ("" if pointer is None else ast.unparse(pointer)), ("" if mask is None else ast.unparse(mask))
-
-
-def _mentions(expression: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(expression))

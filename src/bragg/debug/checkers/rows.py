@@ -91,8 +91,9 @@ def _program_steps(base: Array) -> set[int]:
 
 def _beyond(access: Access, block: Affine, axis: int, pitch: int, column: Array) -> Spill | None:
     steps = np.arange(block.shape[axis]).reshape([-1 if k == axis else 1 for k in range(len(block.shape))])
-    lanes = column.reshape(-1, *[1] * len(block.shape)) + steps >= pitch
-    lanes = np.broadcast_to(lanes, access.shape)
-    if access.mask is not None:
-        lanes = lanes & lift_array(access.mask, lanes.ndim)
+    beyond = column.reshape(-1, *[1] * len(block.shape)) + steps >= pitch
+    beyond = np.broadcast_to(beyond, access.shape)
+    active = np.broadcast_to(True if access.mask is None else lift_array(access.mask, beyond.ndim), beyond.shape)
+    begins = (active & ~beyond).any(axis=axis + 1, keepdims=True)
+    lanes = active & beyond & begins
     return Spill(pitch, lanes) if lanes.any() else None
