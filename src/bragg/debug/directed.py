@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MODES", "odd_sum", "operate", "rounded"]
+__all__ = ["MODES", "odd_sum", "operate", "rounded", "stepped"]
 
 Array = npt.NDArray[Any]
 
@@ -24,7 +24,7 @@ MODES = {"rn": "rn", "rz": "rz", "rd": "rd", "ru": "ru", "rm": "rd", "rp": "ru"}
 def rounded(wide: Array, mode: str) -> Array:
     """float64, exact or rounded to odd, to float32."""
     nearest = wide.astype(np.float32)
-    return _stepped(nearest, np.sign(wide - nearest.astype(np.float64)), mode)
+    return stepped(nearest, np.sign(wide - nearest.astype(np.float64)), mode)
 
 
 def odd_sum(a: Array, b: Array) -> Array:
@@ -67,16 +67,16 @@ def _single(name: str, mode: str, *operands: Array) -> Array:
             return nearest
         wide, x = nearest.astype(np.float64), operands[0].astype(np.float64)
         if name == "sqrt":
-            return _stepped(nearest, np.sign(x - wide * wide), mode)
+            return stepped(nearest, np.sign(x - wide * wide), mode)
         y = operands[1].astype(np.float64)
-        return _stepped(nearest, np.sign(x - wide * y) * np.sign(y), mode)
+        return stepped(nearest, np.sign(x - wide * y) * np.sign(y), mode)
     x, *others = (operand.astype(np.float64) for operand in operands)
     if name == "mul":
         return rounded(x * others[0], mode)
     return rounded(odd_sum(x * others[0], others[1]) if name == "fma" else odd_sum(x, others[0]), mode)
 
 
-def _stepped(nearest: Array, lacking: Array, mode: str) -> Array:
+def stepped(nearest: Array, lacking: Array, mode: str) -> Array:
     """The neighbour where the exact result lies on its side; `lacking` is the sign of exact minus nearest."""
     down, up = np.nextafter(nearest, nearest.dtype.type(-np.inf)), np.nextafter(nearest, nearest.dtype.type(np.inf))
     if mode == "rd":
@@ -115,7 +115,7 @@ def _exactly(name: str, mode: str, *operands: Array) -> Array:
         return nearest, _sign(exact - Fraction(nearest))
 
     nearest, lacking = np.vectorize(one, otypes=[np.float64, np.float64])(*operands)
-    return _stepped(nearest, lacking, mode)
+    return stepped(nearest, lacking, mode)
 
 
 def _plain(name: str, *values: float) -> float:

@@ -14,8 +14,8 @@ from bragg.debug.aggregates import AggregateKind
 from bragg.debug.dtypes import PointerType, dtype_named
 from bragg.debug.faults import Unsupported
 from bragg.debug.language import FUNCTIONS
+from bragg.debug.libdevice import LIBDEVICE_FUNCTIONS
 from bragg.debug.loops import KernelRange
-from bragg.debug.mathematics import LIBDEVICE_FUNCTIONS
 
 __all__ = ["BUILTINS", "Namespace", "is_jitted", "language_function", "translated"]
 

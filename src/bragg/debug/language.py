@@ -24,7 +24,7 @@ from bragg.debug.promotion import is_number
 from bragg.debug.scaled import dot_scaled
 from bragg.debug.shapes import broadcast_pair, broadcast_to, flat_shape
 from bragg.debug.state import machine
-from bragg.debug.values import METHODS, OPERATORS, Pointer, Tensor, scalar, uniform_value
+from bragg.debug.values import METHODS, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
 
 __all__ = ["FUNCTIONS", "asserted"]
 
@@ -378,7 +378,18 @@ FUNCTIONS: dict[str, Any] = {
     ),
     "load_tensor_descriptor": lambda desc, offsets: desc.load(offsets),
     "store_tensor_descriptor": lambda desc, offsets, value: desc.store(offsets, value),
+    "tensor_descriptor": blocks.Descriptor,
+    "block_type": TypeOfBlock,
+    "dtype": DType,
+    "constexpr_type": Constant,
+    "void": None,
     "debug_barrier": lambda: None,
+    "gdc_wait": lambda: None,
+    "gdc_launch_dependents": lambda: None,
+    "globaltimer": lambda: inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], DTYPES["int64"], False, 1),
+    "smid": lambda: inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], DTYPES["int32"], True, 1),
+    "convert_custom_float8_sm70": cast,
+    "convert_custom_float8_sm80": cast,
     "multiple_of": _hint("multiple_of"),
     "max_contiguous": _hint("max_contiguous"),
     "max_constancy": _hint("max_constancy"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.directed import MODES, rounded
+from bragg.debug.directed import MODES, rounded, stepped
 from bragg.debug.dtypes import DTYPES
 from bragg.debug.ptx_numbers import NumberType, number_type, unsupported
 from bragg.debug.rounding import decode, encode, round_to, truncate_to
@@ -111,6 +111,8 @@ def _as_integer(kind: NumberType, options: list[str], number: Array, source: str
 
 def _as_float(name: str, kind: NumberType, options: list[str], number: Array) -> Array:
     mode = next((MODES[option] for option in options if option in MODES), "rn")
+    if number.dtype.kind != "f" and mode != "rn" and kind.name in ("fp32", "fp64"):
+        return _directed_integer(number, DTYPES[kind.name].carrier, mode)
     if kind.name == "fp64":
         return number.astype(np.float64)
     if kind.name == "fp32":
@@ -122,6 +124,13 @@ def _as_float(name: str, kind: NumberType, options: list[str], number: Array) ->
     if mode == "rz":
         return truncate_to(number.astype(np.float32), DTYPES[kind.name])
     raise unsupported(name)
+
+
+def _directed_integer(number: Array, carrier: np.dtype[Any], mode: str) -> Array:
+    nearest = number.astype(carrier)
+    exact: Callable[[Array], Array] = np.frompyfunc(int, 1, 1)
+    lacking = np.sign((exact(number) - exact(nearest.astype(np.float64))).astype(np.float64))
+    return stepped(nearest, lacking, mode)
 
 
 def _nearest_e2m1(number: Array) -> Array:
