@@ -176,7 +176,8 @@ def mask_of_the_other_axis(x, out, M, N, B: tl.constexpr):
 @triton.jit
 def while_that_goes_on_too_long(x, count):
     i = 0
-    while i <= tl.load(count):
+    end = tl.load(count)
+    while i <= end:
         tl.load(x + tl.program_id(0) + i * 2)  # bug
         i += 1
 

@@ -100,6 +100,7 @@ class Recorder:
         severity: Severity,
         where: Array | None = None,
         source: Source | None = None,
+        buffer: Buffer | None = None,
     ) -> None:
         """An operation shows something.
 
@@ -109,6 +110,7 @@ class Recorder:
             severity: How much it matters.
             where: bool, [active programs or 1, *block]: the lanes that show it; None: all programs.
             source: The load that the values are from; None: not known.
+            buffer: The tensor it is about, if one is.
         """
         file, line = kernel_line()
         active = machine().active_programs
@@ -119,12 +121,14 @@ class Recorder:
         if len(programs):
             first = int(np.flatnonzero(rows[np.searchsorted(active, programs[0])])[0])
             finding.witness = Witness(program_ids(int(programs[0]), self.launch.grid), first)
+        finding.tensor = TensorFacts.of(buffer) if buffer else None
         if source is not None:
             finding.tensor = source.tensor
             finding.address, finding.mask = source.text.address, source.text.mask
             code = linecache.getline(source.file, source.line).strip()
             finding.other = {"file": source.file, "line": source.line, "code": code}
-        key = (self.rule, self.launch.kernel, file, line, message)
+        name = finding.tensor.name if finding.tensor else ""
+        key = (self.rule, self.launch.kernel, file, line, name, message)
         self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
 
     def at_source(
