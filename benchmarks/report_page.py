@@ -112,7 +112,7 @@ def interactive_ms(started: Any, file: Path, view: str) -> float:
         opened.locator(f"main .{view}").wait_for()
         times.append(opened.evaluate(_INTERACTIVE_MS))
         opened.close()
-    return round(statistics.median(times))
+    return float(round(statistics.median(times)))
 
 
 def pan_ms(started: Any, file: Path) -> float:

@@ -134,6 +134,11 @@ def test_address_opens_the_same_picture(pages: Any, flame: Any) -> None:
     assert again.get_by_label("Search: text or /expression/").input_value() == "relu"
 
 
+def test_dark_picture_is_dark_from_the_first(pages: Any, pixel: Pixel) -> None:
+    page = pages.open(profile_from_text(PROFILE), "view=flame", width=1000, theme="dark")
+    assert pixel(page, "canvas", 900, middle(3)) == "rgb(20, 23, 26)"
+
+
 def test_pointer_shows_what_a_box_is(flame: Any) -> None:
     flame.locator("canvas").hover(position={"x": 600, "y": middle(1) + 8})
     tooltip = flame.get_by_role("tooltip").inner_text()

@@ -28,10 +28,20 @@ export class App extends Component<Props, State> {
   private readonly left = new Map<string, Record<string, string>>();
   private shown: View | null = null;
 
-  override componentDidMount(): void {
+  constructor(props: Props) {
+    super(props);
+    // Views read the theme's colours when they are mounted, which is before the page is.
     applyTheme(this.state.theme);
+  }
+
+  override componentDidMount(): void {
+    this.showTab();
     window.addEventListener("hashchange", this.onAddress);
     document.addEventListener("keydown", this.onKey);
+  }
+
+  override componentDidUpdate(): void {
+    this.showTab();
   }
 
   override componentWillUnmount(): void {
@@ -117,6 +127,11 @@ export class App extends Component<Props, State> {
       open: (view, state) => this.go({ ...this.state.place, view, state }),
       changed: () => this.onChanged(),
     };
+  }
+
+  /** On a phone the tabs are wider than the window. */
+  private showTab(): void {
+    document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   private rememberSelection(node: number): void {

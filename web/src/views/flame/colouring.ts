@@ -34,7 +34,7 @@ export function colouring(data: ProfileData, forest: Forest, by: ColourBy, theme
   const metric = data.metrics[by];
   if (metric !== undefined) {
     const values = ofRows(data, forest, metric);
-    const most = values.reduce((one, other) => Math.max(one, Number.isNaN(other) ? 0 : other), 0);
+    const most = largest(values);
     return (row) => heatColour(values[row] > 0 ? values[row] / most : 0, theme);
   }
   return (row) => {
@@ -55,6 +55,11 @@ export function ofRows(data: ProfileData, forest: Forest, metric: Metric): Float
     else found[row] = metric.kind === "property" ? Math.max(before, value) : before + value;
   }
   return found;
+}
+
+/** 0 where there is no value. */
+export function largest(values: Float64Array): number {
+  return values.reduce((one, other) => (other > one ? other : one), 0);
 }
 
 /** Whether a row is Python, a kernel, … */

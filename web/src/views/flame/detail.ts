@@ -8,19 +8,23 @@ import { printable } from "../../ui/text";
 import { nameOfRow, ofRows } from "./colouring";
 import type { Forest } from "./forest";
 
-/** Name and value of all that is known of a row. */
-export function facts(data: ProfileData, forest: Forest, row: number, metric: string): [string, string][] {
+/** Value and shares of a row. */
+export function shares(data: ProfileData, forest: Forest, row: number, metric: string): [string, string][] {
   const unit = data.metrics[metric].unit;
   const value = forest.value[row];
   const below = forest.parent[row] >= 0 ? forest.value[forest.parent[row]] : value;
-  const found: [string, string][] = [
+  return [
     [metric, `${valueText(value, unit)}, ${shareText(value / forest.value[0])} of all`],
     ["of the box above", shareText(value / below)],
-    ["itself", valueText(value - childrenValue(forest, row), unit)],
   ];
+}
+
+/** What is known of a row itself, metric by metric. */
+function ownValues(data: ProfileData, forest: Forest, row: number): [string, string][] {
+  const found: [string, string][] = [];
   for (const [name, other] of Object.entries(data.metrics)) {
     const own = ofRows(data, forest, other)[row];
-    if (name !== metric && !Number.isNaN(own)) found.push([`${name} here`, valueText(own, other.unit)]);
+    if (!Number.isNaN(own)) found.push([`${name} of its own`, valueText(own, other.unit)]);
   }
   return found;
 }
@@ -30,6 +34,7 @@ export function placeText(data: ProfileData, forest: Forest, row: number): strin
   const key = forest.key[row];
   if (key >= data.frames.kind.length) return "library";
   const kind = KIND_NAMES[data.frames.kind[key] as FrameKind];
+  if (row === 0) return "";
   const line = data.frames.line[key];
   const file = printable(data.frames.file[key]);
   return file ? `${kind}, ${file}${line ? `:${line}` : ""}` : kind;
@@ -53,7 +58,8 @@ export class Detail {
 
   show(forest: Forest, row: number, metric: string): void {
     const values = element("div", "values");
-    for (const [name, value] of facts(this.data, forest, row, metric)) {
+    const rows = [...shares(this.data, forest, row, metric), ...ownValues(this.data, forest, row)];
+    for (const [name, value] of rows) {
       values.append(element("div", "", element("span", "", `${name} `), value));
     }
     const place = element("span", "place", placeText(this.data, forest, row));
@@ -74,12 +80,4 @@ export class Detail {
     });
     return nav;
   }
-}
-
-function childrenValue(forest: Forest, row: number): number {
-  let value = 0;
-  for (let child = forest.first[row]; child < forest.first[row] + forest.count[row]; child++) {
-    value += forest.value[child];
-  }
-  return value;
 }

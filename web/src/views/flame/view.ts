@@ -1,13 +1,13 @@
 import "./flame.css";
 import type { FrameKind, ProfileData } from "../../data/profile";
-import { KIND_NAMES, kindColour } from "../../ui/colours";
+import { heatColour, KIND_NAMES, kindColour } from "../../ui/colours";
 import { element } from "../../ui/element";
 import { countText, shareText, valueText } from "../../ui/numbers";
 import { Choice, searchField, select, tick } from "../../ui/toolbar";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
-import { colouring, kindOfRow, type Legend, nameOfRow, PHASE_LEGEND } from "./colouring";
-import { Detail, facts, placeText } from "./detail";
+import { colouring, kindOfRow, type Legend, largest, nameOfRow, ofRows, PHASE_LEGEND } from "./colouring";
+import { Detail, placeText, shares } from "./detail";
 import { bottomUp, type Direction, type Forest, topDown } from "./forest";
 import { neighbour } from "./layout";
 import { Phase, phases } from "./phase";
@@ -16,7 +16,6 @@ import { type Match, search } from "./search";
 
 /** Selecting a row with less than this share of the whole zooms to it: it would hardly be seen. */
 const LEAST_SEEN = 0.02;
-const N_TOOLTIP_FACTS = 3;
 
 interface Settings {
   metric: string;
@@ -205,7 +204,7 @@ export class FlameView implements View {
     else if (box.row < 0)
       this.tooltip.show(event.clientX, event.clientY, `${countText(box.more, "box", "boxes")} too narrow to draw`, []);
     else {
-      const rows = facts(this.data, this.forest, box.row, this.settings.metric).slice(0, N_TOOLTIP_FACTS);
+      const rows = shares(this.data, this.forest, box.row, this.settings.metric);
       const place: [string, string] = ["", placeText(this.data, this.forest, box.row)];
       this.tooltip.show(event.clientX, event.clientY, nameOfRow(this.data, this.forest, box.row), [...rows, place]);
     }
@@ -293,9 +292,13 @@ export class FlameView implements View {
     const { colour } = this.settings;
     if (colour === "phase") return PHASE_LEGEND;
     if (colour !== "kind") {
-      const { unit, own } = this.data.metrics[colour];
-      const most = own.reduce((one, other) => Math.max(one, Number.isNaN(other) ? 0 : other), 0);
-      return [[this.look.colour(0), `the darker the more ${colour} of its own, up to ${valueText(most, unit)} a node`]];
+      const metric = this.data.metrics[colour];
+      const most = largest(ofRows(this.data, this.forest, metric));
+      const { theme } = this.host;
+      return [
+        [heatColour(0, theme), "none"],
+        [heatColour(1, theme), `${colour} of its own, up to ${valueText(most, metric.unit)}`],
+      ];
     }
     const kinds = new Set<FrameKind>();
     for (let row = 1; row < this.forest.key.length; row++) kinds.add(kindOfRow(this.data, this.forest, row));
