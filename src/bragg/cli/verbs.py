@@ -29,6 +29,7 @@ class Verb:
 VERBS = {
     "run": Verb("bragg.cli.run:run", "record a program"),
     "view": Verb("bragg.cli.view:view", "show where the time went, as a tree or a table"),
+    "web": Verb("bragg.cli.web:web", "show profiles in a browser, live while they change"),
     "diff": Verb("bragg.cli.diff:diff", "show what changed between two recordings, with limits for CI"),
     "source": Verb("bragg.cli.source:source", "show the code of a kernel, and where its warps waited"),
     "plot": Verb("bragg.cli.plot:plot", "draw what kernels reach of what their GPU can do"),
