@@ -67,6 +67,7 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
         "ppid": os.getppid(),
         "platform": f"{machine.sysname} {machine.release} {machine.machine}",
         "python": sys.version.split()[0],
+        "recorder_directory": os.path.dirname(bragg.__file__),  # noqa: PTH120 (as above)
         "rank": rank,
         "ranks": ranks,
         "started_ns": time.time_ns(),
