@@ -5,6 +5,7 @@ import { KIND_NAMES } from "../../ui/colours";
 import { element } from "../../ui/element";
 import { shareText, valueText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
+import { linksOf } from "../links";
 import { nameOfRow, ofRows } from "./colouring";
 import type { Forest } from "./forest";
 
@@ -52,6 +53,7 @@ export class Detail {
   constructor(
     private readonly data: ProfileData,
     private readonly onRow: (row: number) => void,
+    private readonly onOpen: (view: string, state: Record<string, string>) => void,
   ) {
     this.element.setAttribute("aria-live", "polite");
   }
@@ -64,7 +66,18 @@ export class Detail {
     }
     const place = element("span", "place", placeText(this.data, forest, row));
     const name = element("strong", "", printable(wholeName(this.data, forest, row)));
-    this.element.replaceChildren(name, " ", place, values, this.path(forest, row));
+    this.element.replaceChildren(name, " ", place, values, this.path(forest, row), this.links(forest.node[row]));
+  }
+
+  private links(node: number): HTMLElement {
+    const made = element("div", "links");
+    for (const [label, view] of linksOf(this.data, node, ["flame"])) {
+      const button = element("button", "", label);
+      button.type = "button";
+      button.onclick = () => this.onOpen(view, { node: String(node) });
+      made.append(button);
+    }
+    return made;
   }
 
   private path(forest: Forest, row: number): HTMLElement {

@@ -9,7 +9,7 @@ import type { Host, View } from "../view";
 import { colouring, kindOfRow, type Legend, largest, nameOfRow, ofRows, PHASE_LEGEND } from "./colouring";
 import { Detail, placeText, shares } from "./detail";
 import { bottomUp, type Direction, type Forest, topDown } from "./forest";
-import { neighbour } from "./layout";
+import { isAtOrAbove, neighbour } from "./layout";
 import { Phase, phases } from "./phase";
 import { type Look, Picture, ROW_HEIGHT } from "./picture";
 import { type Match, search } from "./search";
@@ -60,7 +60,8 @@ export class FlameView implements View {
     };
     this.settings = { ...this.usual };
     this.backward = phases(data);
-    this.detail = new Detail(data, (row) => this.choose(row, row));
+    const open = (view: string, state: Record<string, string>) => host.open(view, state);
+    this.detail = new Detail(data, (row) => this.choose(row, row), open);
   }
 
   mount(parent: HTMLElement): void {
@@ -109,10 +110,10 @@ export class FlameView implements View {
     };
     this.grow();
     const last = this.forest.key.length - 1;
-    const row = this.settings.direction === "up" ? Number(state.row) : this.rowOf(Number(state.node || 0));
-    this.selected = within(row, last);
-    const isTiny = this.forest.value[this.selected] < LEAST_SEEN * this.forest.value[0];
-    this.zoomed = state.zoom ? within(Number(state.zoom), last) : isTiny ? this.selected : 0;
+    this.selected = within(state.row ? Number(state.row) : this.rowOf(Number(state.node || 0)), last);
+    const zoomed = within(Number(state.zoom || 0), last);
+    const isTiny = this.forest.value[this.selected] < LEAST_SEEN * this.forest.value[zoomed];
+    this.zoomed = isTiny || !isAtOrAbove(this.forest, zoomed, this.selected) ? this.selected : zoomed;
     this.controls.sync();
     this.redraw();
   }
