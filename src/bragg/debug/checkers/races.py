@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.findings import program_ids
 from bragg.debug.program import kernel_line
 from bragg.debug.rounding import encode
-from bragg.debug.shadow import NOBODY, SEVERAL, Cells, Synchronisation, regions
+from bragg.debug.shadow import NOBODY, SEVERAL, Cells, Region, Regions, Synchronisation
 from bragg.debug.state import Listeners, machine
 
 __all__ = ["RACES"]
@@ -45,8 +46,7 @@ class _Detector:
         self._step = 0
         self._places: list[tuple[str, int]] = []
         self._sync = Synchronisation()
-        self._spans = regions(record.launch.buffers)
-        self._starts = np.array([start for start, _, _ in self._spans], np.int64)
+        self._regions = Regions(record.launch.buffers)
         self._cells: dict[int, Cells] = {}
         self._reads: dict[int, list[_Read]] = {}
 
@@ -56,9 +56,9 @@ class _Detector:
         buffer = access.buffer
         if not len(buffer.flat):
             return
-        region = int(np.searchsorted(self._starts, buffer.address + buffer.low * buffer.dtype.size_bytes, "right")) - 1
-        if access.kind == "load" and region not in self._cells and not access.order:
-            self._reads.setdefault(region, []).append(self._kept(access, place))
+        region = self._region(access)
+        if access.kind == "load" and region.address not in self._cells and not access.order:
+            self._reads.setdefault(region.address, []).append(self._kept(access, place))
             return
         cells = self._cells_of(region)
         if access.kind == "atomic":
@@ -84,12 +84,22 @@ class _Detector:
         size = access.dtype.size_bytes
         return _Read(closed, offsets, programs, size, access.buffer.address, self._step, place)
 
-    def _cells_of(self, region: int) -> Cells:
-        if region not in self._cells:
-            cells = self._cells[region] = Cells(*self._spans[region])
-            for read in self._reads.pop(region, []):
+    def _region(self, access: Access) -> Region:
+        """The range of memory of an access, with cells as small as its elements."""
+        region = self._regions.of(access.buffer)
+        granule = math.gcd(region.granule, access.dtype.size_bytes)
+        if granule < region.granule:
+            region.granule = granule
+            if region.address in self._cells:
+                self._cells[region.address].refine(granule)
+        return region
+
+    def _cells_of(self, region: Region) -> Cells:
+        if region.address not in self._cells:
+            cells = self._cells[region.address] = Cells(region)
+            for read in self._reads.pop(region.address, []):
                 self._mark_read(cells, read)
-        return self._cells[region]
+        return self._cells[region.address]
 
     def _mark_read(self, cells: Cells, read: _Read) -> None:
         view = _view(cells, read.closed, read.address, read.size)
