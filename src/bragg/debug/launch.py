@@ -193,13 +193,14 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
         numbers = np.arange(launch.programs, dtype=np.int64)
     else:
         numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
+    num_warps = int(launch.options.get("num_warps", 4))
     if waits(launch.program.function):
         with _author_errors(launch):
-            run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel)
+            run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel, num_warps)
         return
     start, size = 0, _FIRST_BATCH
     while start < len(numbers):
-        machine = Machine(launch.grid, numbers[start : start + size], listeners)
+        machine = Machine(launch.grid, numbers[start : start + size], listeners, num_warps)
         _run_batch(launch, machine, executable, values)
         start += size
         size = min(max(_BATCH_ELEMENTS // machine.largest_block, 1), _MOST_PROGRAMS)

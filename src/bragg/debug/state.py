@@ -51,17 +51,19 @@ class Machine:
         linear: int64 [batch]: number of each program of the batch, axis 0 fastest.
         rows: intp [active]: positions in the batch that execute the current statement, ascending.
         listeners: Who is told.
+        num_warps: Of each program, as the launch asks for; only kernels that ask for it see it.
         largest_block: Most elements of a block that was loaded or stored; sizes the next batch.
         turn: Gives the turn to another program; None when programs do not wait for each other.
         writes: How often memory was changed; tells whether programs that wait make progress.
         found: Tensors that pointers from memory lead to; kept as long as the batch.
     """
 
-    def __init__(self, grid: tuple[int, int, int], linear: Array, listeners: Listeners) -> None:
+    def __init__(self, grid: tuple[int, int, int], linear: Array, listeners: Listeners, num_warps: int = 4) -> None:
         self.grid = grid
         self.linear = linear
         self.rows: Array = np.arange(len(linear))
         self.listeners = listeners
+        self.num_warps = num_warps
         self.largest_block = 1
         self.turn: Callable[[], None] | None = None
         self.writes = 0

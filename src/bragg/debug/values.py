@@ -94,6 +94,11 @@ class TypeOfBlock:
         is_one_pointer = isinstance(self.scalar, PointerType) and not self.shape
         return self.scalar.element_ty if is_one_pointer else self.scalar
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the block in memory."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.scalar.primitive_bitwidth // 8
+
     def is_block(self) -> bool:
         """More than a single value."""
         return bool(self.shape)
