@@ -127,3 +127,11 @@ def gradient_of_a_shared_weight(w, x, dw):
     value = tl.load(x + row * 16 + columns) * (row + 1)
     place = columns % 8
     tl.store(dw + place, tl.load(dw + place) + value)  # bug
+
+
+@bug("data-race", floats(8), tensor="x")
+@triton.jit
+def bytes_that_overlap(x):
+    place = tl.program_id(0) * 3 + tl.arange(0, 4)
+    target = x.to(tl.pointer_type(tl.int8))
+    tl.store(target + place, (place + tl.program_id(0)).to(tl.int8))  # bug
