@@ -30,6 +30,8 @@ export class FlameView implements View {
   private readonly usual: Settings;
   private settings: Settings;
   private forest!: Forest;
+  /** What of the settings the forest is for. */
+  private grownFor = "";
   private look!: Look;
   private match: Match | null = null;
   private selected = 0;
@@ -143,8 +145,12 @@ export class FlameView implements View {
   /** The rows, colours and matches that the settings ask for. */
   private grow(): void {
     const { metric, direction, folds, colour, query } = this.settings;
-    const grown = direction === "up" ? bottomUp : topDown;
-    this.forest = grown(this.data, this.data.metrics[metric].own, folds);
+    const wanted = `${metric} ${direction} ${folds}`;
+    if (wanted !== this.grownFor) {
+      const grown = direction === "up" ? bottomUp : topDown;
+      this.forest = grown(this.data, this.data.metrics[metric].own, folds);
+      this.grownFor = wanted;
+    }
     this.match = query ? search(this.data, this.forest, query) : null;
     const style = getComputedStyle(document.documentElement);
     this.look = {
