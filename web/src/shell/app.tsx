@@ -2,7 +2,7 @@ import { Component } from "preact";
 import type { ProfileData } from "../data/profile";
 import type { Theme } from "../ui/colours";
 import { printable } from "../ui/text";
-import { VIEWS } from "../views";
+import { viewsOf } from "../views";
 import type { Host, View } from "../views/view";
 import { type Place, parsePlace, placeText } from "./address";
 import { Help } from "./help";
@@ -18,8 +18,6 @@ interface State {
   theme: Theme;
   helps: boolean;
 }
-
-const FIRST_VIEW = Object.keys(VIEWS)[0];
 
 /** The page: tabs, theme, help, and the view that the address names. */
 export class App extends Component<Props, State> {
@@ -52,13 +50,14 @@ export class App extends Component<Props, State> {
   override render() {
     const { place, theme, helps } = this.state;
     const data = this.data;
+    const views = viewsOf(data);
     return (
       <>
         <header class="bar">
           <h1 title={printable(data.title)}>{printable(data.title) || "bragg"}</h1>
           {this.props.profiles.length > 1 && this.profileChoice()}
           <nav aria-label="Views">
-            {Object.entries(VIEWS).map(([name, row], index) => (
+            {Object.entries(views).map(([name, row], index) => (
               <a
                 key={name}
                 href={placeText({ ...place, view: name, state: this.left.get(name) ?? {} })}
@@ -79,13 +78,13 @@ export class App extends Component<Props, State> {
         </header>
         <ViewFrame
           key={`${place.profile} ${place.view} ${theme}`}
-          row={VIEWS[place.view]}
+          row={views[place.view]}
           data={data}
           host={this.host}
           state={place.state}
           onView={this.onView}
         />
-        {helps && <Help row={VIEWS[place.view]} onClose={() => this.setState({ helps: false })} />}
+        {helps && <Help row={views[place.view]} onClose={() => this.setState({ helps: false })} />}
       </>
     );
   }
@@ -113,11 +112,9 @@ export class App extends Component<Props, State> {
   /** An address may be of another report: what it names and is not here is the usual. */
   private placeInAddress(): Place {
     const place = parsePlace(location.hash);
-    return {
-      ...place,
-      view: place.view in VIEWS ? place.view : FIRST_VIEW,
-      profile: place.profile in this.props.profiles ? place.profile : 0,
-    };
+    const profile = place.profile in this.props.profiles ? place.profile : 0;
+    const views = viewsOf(this.props.profiles[profile]);
+    return { ...place, profile, view: place.view in views ? place.view : Object.keys(views)[0] };
   }
 
   private get host(): Host {
@@ -135,7 +132,7 @@ export class App extends Component<Props, State> {
   }
 
   private rememberSelection(node: number): void {
-    for (const name of Object.keys(VIEWS)) {
+    for (const name of Object.keys(viewsOf(this.data))) {
       if (name !== this.state.place.view) this.left.set(name, { ...this.left.get(name), node: String(node) });
     }
     this.forceUpdate();
@@ -174,7 +171,7 @@ export class App extends Component<Props, State> {
   private readonly onKey = (event: KeyboardEvent): void => {
     const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea");
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-    const view = Object.keys(VIEWS)[Number(event.key) - 1];
+    const view = Object.keys(viewsOf(this.data))[Number(event.key) - 1];
     if (view !== undefined) this.go({ ...this.state.place, view, state: this.left.get(view) ?? {} });
     else if (event.key === "?") this.setState({ helps: !this.state.helps });
     else if (event.key === "T") this.toggleTheme();
