@@ -30,7 +30,7 @@ class Listeners:
         tainted: Of a use of elements that must not be used; (use, taint, bit, the tensor or None).
         division: Of integer divisions; (divisor, lanes).
         result: Of every floating result of an operation; (inputs, result).
-        hint: Of multiple_of and the like; (name, value, promised).
+        hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint).
     """
 
@@ -39,7 +39,7 @@ class Listeners:
     tainted: list[Callable[[str, Array, int, Buffer | None], None]] = field(default_factory=list)
     division: list[Callable[[Any], None]] = field(default_factory=list)
     result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
-    hint: list[Callable[[str, Any, Any], None]] = field(default_factory=list)
+    hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str], None]] = field(default_factory=list)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bragg.debug.storage import Buffer
 
 __all__ = [
+    "MISLED",
     "OVERFLOWN",
     "UNDEFINED",
     "Bounds",
@@ -39,6 +40,7 @@ Bounds = tuple[int, int] | None
 # Bits of a taint: why an element must not be used.
 UNDEFINED = 1
 OVERFLOWN = 2
+MISLED = 4  # It rests on a promise that does not hold.
 
 # Filled in by `bragg.debug.arithmetic` and `bragg.debug.language`, which need the classes below.
 OPERATORS: dict[str, Callable[..., Any]] = {}
@@ -196,6 +198,17 @@ class Tensor(Operators):
             return Tensor(None, self.dtype, self.affine.rows(positions), self.bounds, taint)
         affine = self.affine.rows(positions) if self.affine is not None else None
         return Tensor(self.data[positions], self.dtype, affine, self.bounds, taint)
+
+    def tainted(self, lanes: Array, bit: int) -> Tensor:
+        """The same values, of which some lanes must not be used.
+
+        Args:
+            lanes: bool, broadcasts to `data`.
+            bit: Why.
+        """
+        own = Tensor(self._data, self.dtype, self.affine, self.bounds, lanes.astype(np.uint8) * np.uint8(bit))
+        own.taint = merged_taint(self, own)
+        return own
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

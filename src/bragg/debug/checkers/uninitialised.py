@@ -14,6 +14,7 @@ from bragg.debug.findings import TensorFacts
 from bragg.debug.program import kernel_line
 from bragg.debug.state import Listeners
 from bragg.debug.storage import Buffer
+from bragg.debug.values import UNDEFINED
 from bragg.model import Severity
 
 __all__ = ["UNINITIALISED"]
@@ -34,7 +35,7 @@ def _watch(record: Recorder) -> Listeners:
     suspects = {id(buffer) for buffer in record.launch.buffers if has_unwritten(buffer)}
 
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
-        if use in _USES:
+        if bit == UNDEFINED and use in _USES:
             lines = ", ".join(str(source.line) for source in sources.values())
             record.at_line(
                 f"a value of a masked-off lane that was loaded without `other` {_USES[use]}",
