@@ -118,6 +118,14 @@ def test_keys_zoom_and_move(timeline: Any) -> None:
     assert "span" not in state(timeline)
 
 
+def test_keys_zoom_around_the_pointer(timeline: Any, pixel: Pixel) -> None:
+    timeline.mouse.move(*point(timeline, 710, STREAM_Y + 200))
+    for _ in range(6):
+        timeline.keyboard.press("w")
+    timeline.wait_for_timeout(REST_MS)
+    assert pixel(timeline, LANES, x_of(710), STREAM_Y) == RELU
+
+
 def test_dragging_moves_the_lanes_with_the_pointer(timeline: Any) -> None:
     for _ in range(4):
         timeline.keyboard.press("w")

@@ -13,7 +13,7 @@ export const HELD: Record<string, { zoom: number; pan: number; scroll: number }>
 };
 
 export const TIMELINE_KEYS: [string, string][] = [
-  ["W S", "zoom in and out; also the wheel, + and -, or two fingers"],
+  ["W S", "zoom in and out around the pointer; also the wheel, + and -, or two fingers"],
   ["A D ← →", "move; also by dragging, or Shift and the wheel"],
   ["↑ ↓", "scroll the lanes; also the wheel over their names"],
   ["F", "fit the chosen slice or range"],

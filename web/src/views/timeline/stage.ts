@@ -181,9 +181,10 @@ export class Stage {
     context.textBaseline = "middle";
     for (const { x, y, width, text, letter_px, ink } of names.slice(0, MAX_NAMES)) {
       const room = Math.floor((width - 6) / letter_px);
-      if (room < 1) continue;
+      if (room < 2) continue;
       context.fillStyle = ink;
-      context.fillText(cut(text, room), x + 4, y + ROW_PX / 2 - 1);
+      // The sign of what was cut is about two letters wide.
+      context.fillText(text.length <= room ? text : cut(text, room - 1), x + 4, y + ROW_PX / 2 - 1);
     }
     this.drawLabels(scene);
     this.drawRuler(ticks.map((tick) => [this.xOf(tick.at, scene.span), tick.text]));

@@ -49,6 +49,8 @@ export class TimelineView implements View {
   private restTimer = 0;
   private searchTimer = 0;
   private gapIndex = -1;
+  /** Where the pointer is over the lanes; null: elsewhere. */
+  private pointer_px: number | null = null;
 
   constructor(
     private readonly data: ProfileData,
@@ -167,7 +169,9 @@ export class TimelineView implements View {
       button("+", "Zoom in (W)", () => this.zoom(-PRESS_S * 3)),
       button("−", "Zoom out (S)", () => this.zoom(PRESS_S * 3)),
       button("All", "Everything (0)", () => this.show(whole(this.model.length_ns))),
-      button("Next gap", "The longest gaps of GPUs (G)", () => this.nextGap(1)),
+      ...(this.model.busy.length > 0
+        ? [button("Next gap", "The longest gaps of GPUs (G)", () => this.nextGap(1))]
+        : []),
       button("Perfetto", "Open in Perfetto", () => this.openPerfetto()),
     );
   }
@@ -222,8 +226,8 @@ export class TimelineView implements View {
 
   private zoom(seconds: number): void {
     const { span } = this.scene;
-    const middle = (span.start + span.end) / 2;
-    this.show(zoomed(span, Math.exp(ZOOM_A_SECOND * seconds), middle, this.model.length_ns));
+    const around_ns = this.pointer_px === null ? (span.start + span.end) / 2 : this.timeAt(this.pointer_px);
+    this.show(zoomed(span, Math.exp(ZOOM_A_SECOND * seconds), around_ns, this.model.length_ns));
   }
 
   private moveBy(x_px: number, y_px: number): void {
@@ -272,6 +276,7 @@ export class TimelineView implements View {
   }
 
   private hover(x: number, y: number, event: PointerEvent): void {
+    this.pointer_px = x;
     const hit = this.hit(x, y);
     if (hit.slice !== this.scene.hovered) {
       this.scene.hovered = hit.slice;
@@ -289,6 +294,7 @@ export class TimelineView implements View {
   }
 
   private unhover(): void {
+    this.pointer_px = null;
     this.tooltip.hide();
     if (this.scene.hovered < 0) return;
     this.scene.hovered = -1;
