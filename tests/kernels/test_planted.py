@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from bragg.registry import CHECKERS
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
 
+from tests.kernels.examples import DOCUMENT, rewritten
 from tests.kernels.planted.table import PLANTED
 
 for _name in ("bounds", "compilation", "leaks", "performance", "races", "values"):
@@ -49,3 +51,14 @@ def test_table_has_bugs_for_every_checker() -> None:
     assert len(PLANTED) >= 60
     assert {case.rule for case in PLANTED.values()} == {*CHECKERS, "kernel-fault"}
     assert {Path(case.file).parent.name for case in PLANTED.values()} == {"planted"}
+
+
+def test_document_lists_every_checker_with_its_example() -> None:
+    text = DOCUMENT.read_text()
+    rows = re.findall(r"^\| \[`([\w-]+)`\]\(#[\w-]+\) \| (\w+) \| (.+) \|$", text, re.MULTILINE)
+    state = {True: "on", False: "off"}
+    expected = [(checker.name, state[checker.is_default], checker.summary) for checker in CHECKERS.values()]
+    assert rows == [*expected, ("kernel-fault", "always", "what ends a kernel")]
+    assert re.findall(r"^## ([\w-]+)$", text, re.MULTILINE) == [name for name, *_ in rows]
+    assert re.findall(r"^```python\n# ([\w-]+)$", text, re.MULTILINE) == [name for name, *_ in rows]
+    assert rewritten(text) == text, "Run: python -m tests.kernels.examples"
