@@ -86,3 +86,26 @@ def promises_that_hold():
     out = np.empty(32, "f4")
     hints_kernel[(2,)](a, out, 32, B=16)
     return [(out[:16], a[:, :16].sum(0))]
+
+
+@triton.jit
+def wrapped_kernel(a, b, c, M, N, K, B: tl.constexpr):
+    rows, columns = tl.program_id(0) * B + tl.arange(0, B), tl.program_id(1) * B + tl.arange(0, B)
+    own_rows = tl.max_contiguous(tl.multiple_of(rows % M, B), B)
+    own_columns = tl.where(columns < N, columns, 0)
+    own_columns = tl.max_contiguous(tl.multiple_of(own_columns, B), B)
+    total = tl.zeros((B, B), tl.float32)
+    for start in range(0, K, B):
+        ks = start + tl.arange(0, B)
+        left = tl.load(a + own_rows[:, None] * K + ks[None, :], mask=ks[None, :] < K, other=0.0)
+        right = tl.load(b + ks[:, None] * N + own_columns[None, :], mask=ks[:, None] < K, other=0.0)
+        total = tl.dot(left, right, total)
+    tl.store(c + rows[:, None] * N + columns[None, :], total, mask=(rows < M)[:, None] & (columns < N)[None, :])
+
+
+@correct
+def promises_broken_in_lanes_that_are_left_out():
+    a, b = normal(40, 24), normal(24, 36)
+    c = np.empty((40, 36), "f4")
+    wrapped_kernel[(3, 3)](a, b, c, 40, 36, 24, B=16)
+    return [(c, a @ b)]

@@ -101,6 +101,7 @@ class Recorder:
         where: Array | None = None,
         source: Source | None = None,
         buffer: Buffer | None = None,
+        place: tuple[str, int] | None = None,
     ) -> None:
         """An operation shows something.
 
@@ -111,8 +112,9 @@ class Recorder:
             where: bool, [active programs or 1, *block]: the lanes that show it; None: all programs.
             source: The load that the values are from; None: not known.
             buffer: The tensor it is about, if one is.
+            place: File and line to blame; None: those that are executed.
         """
-        file, line = kernel_line()
+        file, line = place or kernel_line()
         active = machine().active_programs
         rows = np.ones((1, 1), bool) if where is None else where.reshape(len(where), -1)
         rows = np.broadcast_to(rows, (len(active), rows.shape[1]))

@@ -1,4 +1,8 @@
-"""Promises to the compiler that do not hold: multiple_of, max_contiguous, max_constancy, assume; addresses astray."""
+"""Promises to the compiler that do not hold: multiple_of, max_contiguous, max_constancy, assume; addresses astray.
+
+A promise about a block counts in the lanes that matter: kernels wrap indices around the end of a tensor, promise that
+they are contiguous, and leave the wrapped lanes out when they store.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +14,41 @@ import numpy.typing as npt
 
 from bragg.debug.access import Access
 from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.program import kernel_line
 from bragg.debug.provenance import addresses_of
 from bragg.debug.state import Listeners
-from bragg.debug.values import Pointer, Tensor
+from bragg.debug.storage import Buffer
+from bragg.debug.values import MISLED, Pointer, Tensor
 from bragg.model import Severity
 
 __all__ = ["PROMISES"]
 
 Array = npt.NDArray[Any]
 
+_HINT = "Remove the promise, or make it hold"
+
 
 def _watch(record: Recorder) -> Listeners:
     astray = {id(buffer) for buffer in record.launch.buffers if buffer.address % buffer.dtype.size_bytes}
 
-    def check(name: str, value: Any, promised: Any) -> None:
+    broken_at: dict[tuple[str, int], str] = {}
+
+    def check(name: str, value: Any, promised: Any) -> Array | None:
         broken = _broken(name, value, promised)
-        if broken is not None and broken.any():
-            what = "tl.assume" if name == "assume" else f"tl.{name}({promised})"
-            record.at_line(
-                f"{what} does not hold: the compiler may vectorise accesses that are not aligned or contiguous",
-                "Remove the promise, or make it hold",
-                Severity.ERROR,
-                broken,
-            )
+        if broken is None or not broken.any():
+            return None
+        what = "tl.assume" if name == "assume" else f"tl.{name}({promised})"
+        message = f"{what} does not hold: the compiler may vectorise accesses that are not aligned or contiguous"
+        if broken.ndim == 1:
+            record.at_line(message, _HINT, Severity.ERROR, broken)
+            return None
+        broken_at[kernel_line()] = message
+        return broken
+
+    def tell(_use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
+        if bit == MISLED:
+            for place, message in broken_at.items():
+                record.at_line(message, _HINT, Severity.ERROR, (taint & bit) != 0, place=place)
 
     def look(access: Access) -> None:
         if id(access.buffer) in astray:
@@ -45,7 +61,7 @@ def _watch(record: Recorder) -> Listeners:
                 "Pass a tensor whose memory is aligned",
             )
 
-    return Listeners(hint=[check], access=[look] if astray else [])
+    return Listeners(hint=[check], tainted=[tell], access=[look] if astray else [])
 
 
 def _broken(name: str, value: Any, promised: Any) -> Array | None:
