@@ -13,7 +13,7 @@ from typing import Any
 from bragg.debug.aggregates import AggregateKind
 from bragg.debug.dtypes import PointerType, dtype_named
 from bragg.debug.faults import Unsupported
-from bragg.debug.gluon import gluon_function
+from bragg.debug.gluon import TYPES, gluon_function
 from bragg.debug.language import FUNCTIONS
 from bragg.debug.libdevice import LIBDEVICE_FUNCTIONS
 from bragg.debug.loops import KernelRange
@@ -60,6 +60,8 @@ class Namespace:
 
     def _of_gluon(self, name: str) -> Any:
         value = getattr(self._module, name)
+        if name in TYPES:
+            return TYPES[name]
         if getattr(value, "__triton_builtin__", False) and not isinstance(value, type):
             return gluon_function(value.__module__, value.__name__)
         return translated(value, f"{self._module.__name__}.{name}")

@@ -17,7 +17,7 @@ from bragg.debug.shared_memory import SharedMemory, allocate
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor
 
-__all__ = ["gluon_function"]
+__all__ = ["TYPES", "gluon_function"]
 
 
 def _nothing(*_arguments: Any, **_named: Any) -> None:
@@ -173,6 +173,7 @@ _MBARRIER: dict[str, Any] = {
     "wait": barriers.wait,
     "arrive": barriers.arrive,
     "expect": barriers.expect,
+    "fence_init_release_cluster": _nothing,
 }
 
 _ASYNC_COPY: dict[str, Any] = {
@@ -219,6 +220,15 @@ _CORE: dict[str, Any] = {
     "thread_barrier": _nothing,
     "dot_fma": lambda a, b, acc: dot(a, b, acc),
     "fp4_to_fp": fp4_to_fp,
+}
+
+# Classes that annotations and options name.
+TYPES: dict[str, Any] = {
+    "void": None,
+    "base_value": object,
+    "base_type": object,
+    "tuple_type": tuple,
+    "CachePolicy": _nothing,
     "shared_memory_descriptor": SharedMemory,
 }
 
@@ -227,7 +237,7 @@ _BY_MODULE = {
     "tma": _TMA,
     "mbarrier": _MBARRIER,
     "async_copy": _ASYNC_COPY,
-    "cluster": {"barrier": _nothing},
+    "cluster": {"barrier": _nothing, "arrive": _nothing, "wait": _nothing},
     "ampere": _MMA,
     "hopper": _MMA,
     "blackwell": _MMA,
