@@ -153,7 +153,7 @@ def _cost_text(facts: RunFacts) -> str:
 
 def _name(profile: Profile, spot: HotSpot) -> str:
     frames = profile.tree.frames
-    name = Labels(frames, with_device=False).name(spot.frame)
+    name = Labels(frames, with_device=False).text(spot.frame)
     if frames.kind[spot.frame] == FrameKind.ROOT:
         return "code outside of any scope"
     return _cut(name)
