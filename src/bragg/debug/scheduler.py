@@ -23,6 +23,9 @@ from bragg.debug.turns import Turns
 
 __all__ = ["run_in_turns", "waits"]
 
+# Rounds in which loops only change their own names, as a search does, and one that counts its trips for ever.
+_MOST_IDLE_ROUNDS = 10_000
+
 # Threads at a time: as many programs as a GPU of 132 processors holds at once with 16 on each, rounded down.
 _MOST_RESIDENT = 2048
 
@@ -123,11 +126,12 @@ def run_in_turns(
 def _take_turns(waiting: list[Turns], to_start: Iterator[int], start: Callable[[int], Turns], kernel: str) -> None:
     idle_rounds = 0
     while True:
-        made_progress = False
+        made_progress = has_moved = False
         for one in list(waiting):
-            before = one.machine.writes
+            before, moves = one.machine.writes, one.machine.moves
             _resume(one, waiting)
             made_progress |= one.is_done or one.machine.writes != before
+            has_moved |= one.machine.moves != moves
         if made_progress:
             idle_rounds = 0
             continue
@@ -138,7 +142,7 @@ def _take_turns(waiting: list[Turns], to_start: Iterator[int], start: Callable[[
             idle_rounds = 0
         elif not waiting:
             return
-        elif idle_rounds > 1:
+        elif idle_rounds > (_MOST_IDLE_ROUNDS if has_moved else 1):
             raise _deadlock(waiting, kernel)
         else:
             idle_rounds += 1

@@ -55,6 +55,7 @@ class Machine:
         largest_block: Most elements of a block that was loaded or stored; sizes the next batch.
         turn: Gives the turn to another program; None when programs do not wait for each other.
         writes: How often memory was changed; tells whether programs that wait make progress.
+        moves: How often a loop that gives its turn away had changed its own names.
         found: Tensors that pointers from memory lead to; kept as long as the batch.
     """
 
@@ -67,6 +68,7 @@ class Machine:
         self.largest_block = 1
         self.turn: Callable[[], None] | None = None
         self.writes = 0
+        self.moves = 0
         self.found: list[Any] = []
 
     @property
