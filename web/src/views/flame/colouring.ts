@@ -1,6 +1,7 @@
 // What colour each row has.
 
 import { FrameKind, type Metric, type ProfileData } from "../../data/profile";
+import { placeOf } from "../../data/tree";
 import { heatColour, kindColour, OKABE_ITO, type Theme } from "../../ui/colours";
 import type { Forest } from "./forest";
 import { Phase, phases } from "./phase";
@@ -75,4 +76,10 @@ export function nameOfRow(data: ProfileData, forest: Forest, row: number): strin
   if (key < data.frames.kind.length) return data.frames.label[key];
   const library = data.libraries[key - data.frames.kind.length];
   return `[${library}: ${forest.folded[row]} frame${forest.folded[row] === 1 ? "" : "s"}]`;
+}
+
+/** File and line of a row; empty when unknown. */
+export function placeOfRow(data: ProfileData, forest: Forest, row: number): string {
+  const key = forest.key[row];
+  return key < data.frames.kind.length ? placeOf(data, key) : "";
 }

@@ -6,7 +6,7 @@ import { countText, shareText, valueText } from "../../ui/numbers";
 import { Choice, searchField, select, tick } from "../../ui/toolbar";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
-import { colouring, kindOfRow, type Legend, largest, nameOfRow, ofRows, PHASE_LEGEND } from "./colouring";
+import { colouring, kindOfRow, type Legend, largest, nameOfRow, ofRows, PHASE_LEGEND, placeOfRow } from "./colouring";
 import { Detail, placeText, shares } from "./detail";
 import { bottomUp, type Direction, type Forest, topDown } from "./forest";
 import { isAtOrAbove, neighbour } from "./layout";
@@ -155,7 +155,7 @@ export class FlameView implements View {
     const style = getComputedStyle(document.documentElement);
     this.look = {
       colour: colouring(this.data, this.forest, colour, this.host.theme),
-      name: (row) => nameOfRow(this.data, this.forest, row),
+      name: (row) => `${nameOfRow(this.data, this.forest, row)} ${placeOfRow(this.data, this.forest, row)}`,
       mark: (row) => this.phaseMark(row),
       isMatch: this.match?.isMatch ?? null,
       ground: style.getPropertyValue("--ground"),
