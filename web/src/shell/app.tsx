@@ -5,6 +5,7 @@ import { printable } from "../ui/text";
 import { viewsOf } from "../views";
 import type { Host, View } from "../views/view";
 import { type Place, parsePlace, placeText } from "./address";
+import { tellPlace } from "./embed";
 import { Help } from "./help";
 import { applyTheme, initialTheme, storeTheme } from "./theme";
 import { ViewFrame } from "./view_frame";
@@ -34,12 +35,14 @@ export class App extends Component<Props, State> {
 
   override componentDidMount(): void {
     this.showTab();
+    tellPlace(placeText(this.state.place));
     window.addEventListener("hashchange", this.onAddress);
     document.addEventListener("keydown", this.onKey);
   }
 
   override componentDidUpdate(): void {
     this.showTab();
+    tellPlace(placeText(this.state.place));
   }
 
   override componentWillUnmount(): void {
