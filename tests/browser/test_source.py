@@ -104,6 +104,13 @@ def test_without_samples_the_mapping_is_shown_and_how_to_get_samples(pages: Any)
     assert linked(page, "sass") == ["STG.E [R4], R1 ;"]
 
 
+def test_without_texts_samples_stand_at_the_lines_of_python(pages: Any) -> None:
+    page = pages.open(sampled_profile(code=False), "view=source")
+    heat = page.locator("[data-stage=python] .code-line .heat").all_inner_texts()
+    assert [text for text in heat if text] == ["30.0 %", "60.0 %", "30.0 %", "10.0 %"]
+    assert page.get_by_role("button", name="SASS").is_disabled()
+
+
 def test_keys_walk_the_lines_and_follow_them(source: Any) -> None:
     source.keyboard.press("h")
     assert linked(source, "python") == ["values = tl.load(x)"]

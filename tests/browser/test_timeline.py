@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import perfetto
+from tests.support.browser import server
 from tests.support.large_traces import training_trace
 from tests.support.traces import trace_from_text
 
@@ -245,16 +246,29 @@ def test_the_minimap_moves_what_is_shown(timeline: Any) -> None:
     assert (start + end) / 2 == pytest.approx(0.9 * 1040 - 20, abs=10)
 
 
-def test_perfetto_gets_a_chrome_trace(timeline: Any, tmp_path: Path) -> None:
+def test_perfetto_opens_the_saved_trace(timeline: Any, chromium: Any, tmp_path: Path) -> None:
     timeline.get_by_role("button", name="Perfetto").click()
     assert "vizviewer profile_0.trace.json" in timeline.locator("dialog").inner_text()
     with timeline.expect_download() as found:
         timeline.get_by_role("button", name="Save profile_0.trace.json").click()
     found.value.save_as(tmp_path / "trace.json")
-    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert sorted(event["name"] for event in events if event["ph"] == "X") == sorted(
-        ["step", "forward", "cuLaunchKernel", "backward", "matmul", "relu", "matmul"]
-    )
+    with server(perfetto.folder()) as address:
+        page = chromium.new_page()
+        page.route(lambda url: not url.startswith(address), lambda route: route.abort())
+        perfetto.open_ui(page, address)
+        rows = perfetto.ask(page, (tmp_path / "trace.json").read_bytes(), perfetto.SLICES)
+        arrows = perfetto.ask(page, (tmp_path / "trace.json").read_bytes(), perfetto.FLOWS)
+        page.close()
+    assert [tuple(row.values()) for row in rows] == [
+        ("step", 0, 1000, 0, "thread 1"),
+        ("forward", 50, 250, 1, "thread 1"),
+        ("cuLaunchKernel", 100, 20, 2, "thread 1"),
+        ("matmul", 200, 300, 0, "stream 7"),
+        ("backward", 400, 500, 1, "thread 1"),
+        ("relu", 700, 20, 0, "stream 7"),
+        ("matmul", 800, 200, 0, "stream 7"),
+    ]
+    assert [tuple(row.values()) for row in arrows] == [("cuLaunchKernel", "matmul")]
 
 
 def test_names_are_text_wherever_they_stand(pages: Any) -> None:
@@ -269,6 +283,14 @@ def test_without_slices_the_way_to_record_them_is_said(pages: Any) -> None:
     object.__setattr__(profile, "slices", profile.slices.empty())
     page = pages.open(profile, "view=timeline")
     assert "bragg run --data trace" in page.locator("main").inner_text()
+
+
+def test_a_single_slice_without_length_is_shown(pages: Any) -> None:
+    page = pages.open(trace_from_text("stream 7\n  5-5 mark"), "view=timeline", width=WIDTH)
+    page.keyboard.press("w")
+    page.mouse.click(*point(page, 500, STREAM_Y))
+    page.wait_for_timeout(REST_MS)
+    assert page.locator(".timeline-totals td").first.inner_text() == "mark"
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(pages: Any, pixel: Pixel) -> None:

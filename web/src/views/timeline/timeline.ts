@@ -216,7 +216,9 @@ export class TimelineView implements View {
 
   /** Before the first and after the last slice nothing was recorded, so nothing was idle. */
   private withinRun(span: Span): Span {
-    return this.scene.range ?? { start: Math.max(span.start, 0), end: Math.min(span.end, this.model.length_ns) };
+    return (
+      this.scene.range ?? { start: Math.max(span.start, 0), end: Math.min(span.end, Math.max(this.model.length_ns, 1)) }
+    );
   }
 
   private show(span: Span): void {
