@@ -137,7 +137,7 @@ def test_address_opens_the_same_picture(pages: Any, flame: Any) -> None:
 def test_node_that_another_view_chose_is_seen_although_the_picture_was_zoomed(flame: Any) -> None:
     flame.locator("canvas").click(position={"x": 200, "y": middle(2) + 8})
     flame.keyboard.press("3")
-    flame.get_by_text("copy").click()
+    flame.locator("td.name", has_text="copy").click()
     flame.get_by_role("link", name="Summary").click()
     flame.get_by_role("link", name="copy").click()
     assert detail(flame).startswith("copy")

@@ -12,15 +12,7 @@ import pytest
 from bragg.model import Metric, MetricKind, Profile, Severity
 from bragg.model.finding import Finding
 from tests.support.profiles import profile_from_text
-
-H200 = {
-    "name": "NVIDIA H200",
-    "arch": "90",
-    "num_sms": 132,
-    "clock_khz": 1_980_000,
-    "memory_clock_khz": 3_201_000,
-    "bus_width_bits": 6016,
-}
+from tests.support.whole_profiles import H200
 
 
 def profile() -> Profile:

@@ -31,6 +31,8 @@ export class App extends Component<Props, State> {
     super(props);
     // Views read the theme's colours when they are mounted, which is before the page is.
     applyTheme(this.state.theme);
+    const { place } = this.state;
+    if (place.state.node) this.share(place.state.node, place);
   }
 
   override componentDidMount(): void {
@@ -123,7 +125,10 @@ export class App extends Component<Props, State> {
   private get host(): Host {
     return {
       theme: this.state.theme,
-      select: (node) => this.rememberSelection(node),
+      select: (node) => {
+        this.share(String(node), this.state.place);
+        this.forceUpdate();
+      },
       open: (view, state) => this.go({ ...this.state.place, view, state }),
       changed: () => this.onChanged(),
     };
@@ -134,11 +139,11 @@ export class App extends Component<Props, State> {
     document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
-  private rememberSelection(node: number): void {
+  /** What is chosen in one view is chosen in the others. */
+  private share(node: string, place: Place): void {
     for (const name of Object.keys(viewsOf(this.data))) {
-      if (name !== this.state.place.view) this.left.set(name, { ...this.left.get(name), node: String(node) });
+      if (name !== place.view) this.left.set(name, { ...this.left.get(name), node });
     }
-    this.forceUpdate();
   }
 
   private readonly onView = (view: View | null): void => {
@@ -161,6 +166,7 @@ export class App extends Component<Props, State> {
   private readonly onAddress = (): void => {
     const place = this.placeInAddress();
     if (place.profile !== this.state.place.profile) this.left.clear();
+    if (place.state.node) this.share(place.state.node, place);
     this.setState({ place });
   };
 
