@@ -21,9 +21,10 @@ thread 1
   50-300 forward
   100-120 cuLaunchKernel ->5
   400-900 backward
+  660-670 cuLaunchKernel ->6
 stream 7
   200-500 matmul <-5
-  700-720 relu
+  700-720 relu <-6
   800-1000 matmul
 """
 WIDTH, LABELS_PX = 1000, 150
@@ -207,10 +208,18 @@ def test_the_longest_gap_comes_first(timeline: Any) -> None:
     assert "range=720~800" in state(timeline)
 
 
+def test_a_gap_tells_what_it_waited_for(timeline: Any) -> None:
+    timeline.mouse.move(*point(timeline, 540, STREAM_Y))
+    shown = timeline.get_by_role("tooltip").inner_text()
+    assert shown.startswith("GPU idle for 200 ns")
+    assert "waiting for the host to launch\n170 ns" in shown
+    assert "relu by cuLaunchKernel" in shown
+
+
 def test_an_address_brings_the_same_picture_back(pages: Any, pixel: Pixel) -> None:
-    address = "view=timeline&span=600~800&range=650~750&find=relu&slice=5"
+    address = "view=timeline&span=600~800&range=650~750&find=relu&slice=6"
     page = pages.open(trace_from_text(TRACE), address, width=WIDTH)
-    assert state(page) == f"#{address}".replace("&find=relu&slice=5", "&slice=5&find=relu")
+    assert state(page) == f"#{address}".replace("&find=relu&slice=6", "&slice=6&find=relu")
     assert page.locator(".timeline-slice h2").inner_text() == "relu"
     middle = LABELS_PX + (WIDTH - LABELS_PX) * 110 // 200
     assert pixel(page, LANES, middle, STREAM_Y) == "rgb(176, 19, 108)"
@@ -265,10 +274,11 @@ def test_perfetto_opens_the_saved_trace(timeline: Any, chromium: Any, tmp_path: 
         ("cuLaunchKernel", 100, 20, 2, "thread 1"),
         ("matmul", 200, 300, 0, "stream 7"),
         ("backward", 400, 500, 1, "thread 1"),
+        ("cuLaunchKernel", 660, 10, 2, "thread 1"),
         ("relu", 700, 20, 0, "stream 7"),
         ("matmul", 800, 200, 0, "stream 7"),
     ]
-    assert [tuple(row.values()) for row in arrows] == [("cuLaunchKernel", "matmul")]
+    assert [tuple(row.values()) for row in arrows] == [("cuLaunchKernel", "matmul"), ("cuLaunchKernel", "relu")]
 
 
 def test_names_are_text_wherever_they_stand(pages: Any) -> None:

@@ -5,6 +5,7 @@ import { countText, timeText } from "../../ui/numbers";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
 import { type Found, find } from "./find";
+import { gapCause } from "./gap_cause";
 import { Gestures } from "./gestures";
 import { longestGaps } from "./idle";
 import { HELD } from "./keys";
@@ -288,11 +289,22 @@ export class TimelineView implements View {
       const frame = this.data.tree.frame[this.data.slices.node[hit.slice]];
       this.tooltip.show(event.clientX, event.clientY, this.data.frames.label[frame], sliceFacts(this.data, hit.slice));
     } else if (hit.gap !== null) {
-      const length = timeText(hit.gap.end - hit.gap.start);
-      this.tooltip.show(event.clientX, event.clientY, `GPU idle for ${length}`, [
-        ["start", instantText(hit.gap.start)],
-      ]);
+      const title = `GPU idle for ${timeText(hit.gap.end - hit.gap.start)}`;
+      this.tooltip.show(event.clientX, event.clientY, title, this.gapFacts(hit.gap));
     } else this.tooltip.hide();
+  }
+
+  private gapFacts(gap: Span): [string, string][] {
+    const cause = gapCause(this.data, this.model, gap);
+    const start: [string, string] = ["start", instantText(gap.start)];
+    if (cause === null) return [start];
+    const label = (slice: number): string => this.data.frames.label[this.data.tree.frame[this.data.slices.node[slice]]];
+    return [
+      start,
+      ["waiting for the host to launch", timeText(cause.waiting_ns)],
+      ["between launch and start", timeText(cause.starting_ns)],
+      ["launched", `${label(cause.next)} by ${label(cause.launch)}`],
+    ];
   }
 
   private unhover(): void {
