@@ -265,3 +265,33 @@ def a_lock_that_is_tried_a_few_times():
     out = np.empty(4, "i4")
     tries_kernel[(4,)](np.ones(1, "i4"), out, 10)
     return [(out, [10] * 4)]
+
+
+@triton.jit
+def found_kernel(x, flag, wanted, B: tl.constexpr):
+    place = tl.program_id(0) * B + tl.arange(0, B)
+    if tl.sum((tl.load(x + place) == wanted).to(tl.int32), 0) > 0:
+        tl.store(flag, 1)
+
+
+@correct
+def flag_that_any_program_sets():
+    flag = np.zeros(1, "i4")
+    found_kernel[(4,)](np.arange(64, dtype="i4") % 5, flag, 3, B=16)
+    return [(flag, [1])]
+
+
+@triton.jit
+def resetting_kernel(part, counter, out, P: tl.constexpr):
+    program = tl.program_id(0)
+    tl.store(part + program, program * 2)
+    if tl.atomic_add(counter, 1) == P - 1:
+        tl.store(out, tl.sum(tl.load(part + tl.arange(0, P)), 0))
+        tl.store(counter, 0)
+
+
+@correct
+def counter_reset_by_the_last_program():
+    counter, out = np.zeros(1, "i4"), np.zeros(1, "i4")
+    resetting_kernel[(8,)](np.zeros(8, "i4"), counter, out, P=8)
+    return [(counter, [0]), (out, [56])]

@@ -135,3 +135,26 @@ def bytes_that_overlap(x):
     place = tl.program_id(0) * 3 + tl.arange(0, 4)
     target = x.to(tl.pointer_type(tl.int8))
     tl.store(target + place, (place + tl.program_id(0)).to(tl.int8))  # bug
+
+
+@bug("data-race", floats(64), floats(1), tensor="out")
+@triton.jit
+def sums_that_happen_to_be_equal(x, out):
+    total = tl.sum(tl.load(x + tl.program_id(0) * 16 + tl.arange(0, 16)), 0)
+    tl.store(out, total)  # bug
+
+
+@bug("data-race", floats(4), floats(1), tensor="out")
+@triton.jit
+def sum_that_one_program_resets(x, out):
+    if tl.program_id(0) == 0:
+        tl.store(out, 0.0)
+    tl.atomic_add(out, tl.load(x + tl.program_id(0)))  # bug
+
+
+@bug("data-race", integers(1), tensor="counter")
+@triton.jit
+def counter_that_one_program_resets(counter):
+    if tl.program_id(0) == 0:
+        tl.store(counter, 0)
+    tl.atomic_add(counter, 1)  # bug
