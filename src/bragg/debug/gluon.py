@@ -43,6 +43,11 @@ def _arrive_all(mbarriers: Any, preds: Any) -> None:
         barriers.arrive(barrier, pred=preds[place] if preds is not None else True)
 
 
+def _accumulated(acc: SharedMemory, use_acc: Any) -> Tensor:
+    """What is in an accumulator, which need not be written yet where it is not used."""
+    return acc.load() if cast(as_tensor(use_acc), DTYPES["int1"]).data.all() else acc.held()
+
+
 def _tensor_core(
     a: Any,
     b: Any,
@@ -54,7 +59,7 @@ def _tensor_core(
     mbarrier_preds: Any = None,
     **_options: Any,
 ) -> None:
-    acc.store(_product(a, b, acc.load(), use_acc=use_acc), pred)
+    acc.store(_product(a, b, _accumulated(acc, use_acc), use_acc=use_acc), pred)
     _arrive_all(mbarriers, mbarrier_preds)
 
 
@@ -73,7 +78,7 @@ def _scaled_tensor_core(
     mbarrier_preds: Any = None,
     **_options: Any,
 ) -> None:
-    total = arithmetic.select(use_acc, acc.load(), 0.0)
+    total = arithmetic.select(use_acc, _accumulated(acc, use_acc), 0.0)
     product = dot_scaled(_loaded(a), _loaded(a_scale), a_type, _loaded(b), _loaded(b_scale), b_type, total)
     acc.store(product, pred)
     _arrive_all(mbarriers, mbarrier_preds)

@@ -105,6 +105,11 @@ class SharedMemory:
         del layout
         return self._read(self._places(self.offset.data))
 
+    def held(self) -> Tensor:
+        """All elements, also those that nobody has written."""
+        rows, offsets = self._places(self.offset.data)
+        return Tensor(decode(self._typed()[rows, offsets], self.element), self.element)
+
     def store(self, value: Any, pred: Any = True) -> None:
         """Replace all elements, in the programs whose predicate holds."""
         content = cast(as_tensor(value), self.element)

@@ -234,7 +234,16 @@ def tries(x, limits, out):
         tl.store(out, 2)
 
 
-def test_try_is_refused_with_file_and_line() -> None:
-    with pytest.raises(Unsupported, match=r"test_flow.py:\d+: `try` in a kernel is not supported") as error:
-        executed(tries)
+@triton.jit
+def chains(x, limits, out):
+    pid = tl.program_id(0)
+    tl.store(out + pid, (0 <= pid < 3).to(tl.int32))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"), [(tries, "`try` in a kernel is not supported"), (chains, "a chain of comparisons")]
+)
+def test_what_triton_does_not_compile_is_refused_with_file_and_line(kernel: Any, message: str) -> None:
+    with pytest.raises(Unsupported, match=rf"test_flow.py:\d+: {message}") as error:
+        executed(kernel)
     assert error.value.hint

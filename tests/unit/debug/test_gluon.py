@@ -18,7 +18,7 @@ from triton.experimental.gluon import language as gl  # noqa: E402
 if not hasattr(gl, "num_warps"):
     pytest.skip("this Triton has an earlier Gluon", allow_module_level=True)
 
-from triton.experimental.gluon.language.nvidia import ampere, hopper  # noqa: E402
+from triton.experimental.gluon.language.nvidia import ampere, blackwell, hopper  # noqa: E402
 from triton.experimental.gluon.language.nvidia.ampere import async_copy  # noqa: E402
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma  # noqa: E402
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor  # noqa: E402
@@ -171,6 +171,41 @@ def test_products_of_tensor_cores() -> None:
     c = np.zeros((64, 16), "f4")
     run(product, 1, a, b, c, M=64, N=16, K=32)
     np.testing.assert_allclose(c, 2 * (a.astype("f4") @ b.astype("f4")), rtol=1e-5, atol=1e-4)
+
+
+@gluon.jit
+def product_in_tensor_memory(a, b, c, steps, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])
+    shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([M, K], gl.float16)
+    m = gl.arange(0, M, layout=gl.SliceLayout(1, layout))
+    n = gl.arange(0, N, layout=gl.SliceLayout(0, layout))
+    k = gl.arange(0, K, layout=gl.SliceLayout(0, layout))
+    acc = blackwell.allocate_tensor_memory(gl.float32, [M, N], blackwell.TensorMemoryLayout([M, N], col_stride=1))
+    x = gl.allocate_shared_memory(gl.float16, [M, K], shared)
+    y = gl.allocate_shared_memory(gl.float16, [N, K], shared)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    use_acc = False
+    for step in range(steps):
+        x.store(gl.load(a + m[:, None] * K * steps + step * K + k[None, :]))
+        y.store(
+            gl.load(b + gl.arange(0, N, layout=gl.SliceLayout(1, layout))[:, None] * K * steps + step * K + k[None, :])
+        )
+        blackwell.tcgen05_mma(x, y.permute((1, 0)), acc, use_acc=use_acc)
+        blackwell.tcgen05_commit(bar)
+        mbarrier.wait(bar, step & 1)
+        use_acc = True
+    gl.store(c + m[:, None] * N + n[None, :], acc.load(layout))
+
+
+def test_products_in_tensor_memory_accumulate_and_arrive() -> None:
+    random = np.random.default_rng(0)
+    a, b = random.standard_normal((64, 96)).astype("f2"), random.standard_normal((16, 96)).astype("f2")
+    c = np.zeros((64, 16), "f4")
+    with bragg.debug.check() as report:
+        run(product_in_tensor_memory, 1, a, b, c, 3, M=64, N=16, K=32)
+    np.testing.assert_allclose(c, a.astype("f4") @ b.T.astype("f4"), rtol=1e-5, atol=1e-4)
+    assert report.lines()[-1].startswith("no findings")
 
 
 @gluon.jit
