@@ -1,13 +1,13 @@
 // What is said of the row that is chosen: its whole name, its numbers, its callers.
 
-import type { FrameKind, ProfileData } from "../../data/profile";
-import { KIND_NAMES } from "../../ui/colours";
+import type { ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
 import { shareText, valueText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
 import { linksOf } from "../links";
-import { nameOfRow, ofRows } from "./colouring";
+import { ofRows } from "./colouring";
 import type { Forest } from "./forest";
+import { nameOfRow, placeText, wholeName } from "./names";
 
 /** Value and shares of a row. */
 export function shares(data: ProfileData, forest: Forest, row: number, metric: string): [string, string][] {
@@ -28,23 +28,6 @@ function ownValues(data: ProfileData, forest: Forest, row: number): [string, str
     if (!Number.isNaN(own)) found.push([`${name} of its own`, valueText(own, other.unit)]);
   }
   return found;
-}
-
-/** File and line, or what kind of thing it is. */
-export function placeText(data: ProfileData, forest: Forest, row: number): string {
-  const key = forest.key[row];
-  if (key >= data.frames.kind.length) return "library";
-  const kind = KIND_NAMES[data.frames.kind[key] as FrameKind];
-  if (row === 0) return "";
-  const line = data.frames.line[key];
-  const file = printable(data.frames.file[key]);
-  return file ? `${kind}, ${file}${line ? `:${line}` : ""}` : kind;
-}
-
-/** The whole name; of kernels as the program gave it. */
-export function wholeName(data: ProfileData, forest: Forest, row: number): string {
-  const key = forest.key[row];
-  return key < data.frames.kind.length && row > 0 ? data.frames.name[key] : nameOfRow(data, forest, row);
 }
 
 export class Detail {
