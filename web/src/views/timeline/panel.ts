@@ -2,9 +2,9 @@ import type { ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
 import { countText, shareText, timeText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
-import { type Model, pathOf } from "./model";
-import { instantText } from "./ticks";
-import type { Totals } from "./totals";
+import { labelOf, sliceFacts } from "./facts";
+import type { Model } from "./model";
+import { idleTexts, type Totals } from "./totals";
 
 const MAX_ROWS = 40;
 
@@ -29,20 +29,17 @@ export class Panel {
       this.slice.replaceChildren(element("h2", "", "Slice"), element("p", "faint", hint));
       return;
     }
-    const node = this.data.slices.node[slice];
-    const frame = this.data.tree.frame[node];
     const list = element("dl");
     for (const [name, value] of sliceFacts(this.data, slice)) {
       list.append(element("dt", "", name), element("dd", "", printable(value)));
     }
-    const name = element("h2", "", printable(this.data.frames.label[frame]));
-    name.title = printable(this.data.frames.name[frame]);
+    const name = element("h2", "", printable(labelOf(this.data, slice)));
+    name.title = printable(this.data.frames.name[this.data.tree.frame[this.data.slices.node[slice]]]);
     this.slice.replaceChildren(name, list, ...this.links(slice));
   }
 
   showTotals(totals: Totals, length_ns: number, isRange: boolean): void {
-    const idle = totals.idle.map((one) => `${one.label} idle ${shareText(one.share)}`);
-    const what = `${isRange ? "Range" : "In view"}: ${[timeText(length_ns), ...idle].join(", ")}`;
+    const what = `${isRange ? "Range" : "In view"}: ${[timeText(length_ns), ...idleTexts(totals)].join(", ")}`;
     const table = element("table");
     for (const { frame, time_ns, count } of totals.frames.slice(0, MAX_ROWS)) {
       const colour = element("i", "swatch");
@@ -67,7 +64,7 @@ export class Panel {
       .map(([source, target]) => {
         const other = source === slice ? target : source;
         const delay = timeText(start[target] - start[source]);
-        const label = this.data.frames.label[this.data.tree.frame[this.data.slices.node[other]]].slice(0, 80);
+        const label = labelOf(this.data, other).slice(0, 80);
         const words =
           source === slice ? `→ caused ${label}, ${delay} later` : `← launched by ${label}, ${delay} before`;
         const button = element("button", "link", printable(words));
@@ -76,18 +73,4 @@ export class Panel {
         return button;
       });
   }
-}
-
-/** What is known of a slice: names and values. */
-export function sliceFacts(data: ProfileData, slice: number): [string, string][] {
-  const { slices, tracks } = data;
-  const path = pathOf(data, slices.node[slice]).slice(0, -1);
-  const facts: [string, string][] = [
-    ["duration", timeText(slices.duration[slice])],
-    ["start", instantText(slices.start[slice])],
-    ["track", tracks.label[slices.track[slice]]],
-  ];
-  if (slices.correlation[slice]) facts.push(["correlation", String(slices.correlation[slice])]);
-  if (path.length > 0) facts.push(["path", path.map((label) => label.slice(0, 120)).join(" › ")]);
-  return facts;
 }
