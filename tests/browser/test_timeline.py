@@ -225,6 +225,15 @@ def test_an_address_brings_the_same_picture_back(pages: Any, pixel: Pixel) -> No
     assert pixel(page, LANES, middle, STREAM_Y) == "rgb(176, 19, 108)"
 
 
+def test_the_address_and_the_theme_may_change(timeline: Any, pixel: Pixel) -> None:
+    timeline.evaluate("location.hash = 'view=timeline&span=600~800&slice=6'")
+    assert span(timeline) == (600, 800)
+    timeline.keyboard.press("Shift+T")
+    assert span(timeline) == (600, 800)
+    assert timeline.locator(".timeline-slice h2").inner_text() == "relu"
+    assert pixel(timeline, LANES, LABELS_PX + 5, STREAM_Y + 200) == "rgb(20, 23, 26)"
+
+
 def test_bad_addresses_show_what_is_usual(pages: Any) -> None:
     page = pages.open(
         trace_from_text(TRACE), "view=timeline&span=9~1&slice=999&range=x&closed=7,q&node=-4", width=WIDTH
