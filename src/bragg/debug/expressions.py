@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["AccessText", "access_text", "feeding_lines"]
+__all__ = ["AccessText", "access_text", "feeding"]
 
 # Position of the mask among the arguments.
 _MASK = {"load": 1, "store": 2, "atomic": 2}
@@ -88,8 +89,14 @@ def _mentions(expression: ast.expr, name: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(expression))
 
 
+def feeding(places: Sequence[tuple[str, int]], here: tuple[str, int]) -> list[tuple[str, int]]:
+    """Those of some places (file, line) whose values may come to a place; all of them when the source does not tell."""
+    lines = _feeding_lines(*here)
+    return [place for place in places if place[0] == here[0] and place[1] in lines] or list(places)
+
+
 @lru_cache(maxsize=1024)
-def feeding_lines(file: str, line: int) -> frozenset[int]:
+def _feeding_lines(file: str, line: int) -> frozenset[int]:
     """Lines of the function around a line whose values may come to it, its own included; empty when it is not known."""
     around = [
         node

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bragg.debug.expressions import AccessText, access_text, feeding_lines
+from bragg.debug.expressions import AccessText, access_text, feeding
 
 SOURCE = """\
 def kernel(x, y, out, n, window):
@@ -53,13 +53,15 @@ def test_access_is_described(file: str, line: int, kind: str, tensor: str, expec
     assert access_text(file, line, kind, tensor) == expected
 
 
-def test_lines_that_feed_a_line(file: str) -> None:
-    assert feeding_lines(file, 11) == {2, 3, 4, 9, 10, 11}
-    assert feeding_lines(file, 5) == {2, 3, 5}
-    assert feeding_lines(file, 16) == {15, 16}
-    assert feeding_lines(file, 13) == frozenset()
+def test_places_that_feed_a_line(file: str) -> None:
+    every = [(file, line) for line in range(1, 17)]
+    assert [line for _, line in feeding(every, (file, 11))] == [2, 3, 4, 9, 10, 11]
+    assert [line for _, line in feeding(every, (file, 5))] == [2, 3, 5]
+    assert [line for _, line in feeding(every, (file, 16))] == [15, 16]
+    assert feeding(every, (file, 13)) == every
+    assert feeding([(file, 15)], (file, 5)) == [(file, 15)]
 
 
 def test_a_file_that_cannot_be_read_tells_nothing() -> None:
     assert access_text("no such file", 3, "load", "x") == AccessText()
-    assert feeding_lines("no such file", 3) == frozenset()
+    assert feeding([("a", 1)], ("no such file", 3)) == [("a", 1)]
