@@ -200,6 +200,12 @@ def test_search_leaves_only_what_was_found_in_colour(timeline: Any, pixel: Pixel
     assert "find=RELU" in state(timeline)
 
 
+def test_a_name_below_the_lanes_is_searched_for(timeline: Any) -> None:
+    timeline.locator(".timeline-totals").get_by_role("button", name="relu").click()
+    timeline.locator(".tools .note").filter(has_text="1 slice, 20 ns").wait_for()
+    assert timeline.get_by_label("Search slices").input_value() == "relu"
+
+
 def test_the_longest_gap_comes_first(timeline: Any) -> None:
     timeline.get_by_role("button", name="Next gap").click()
     assert "range=500~700" in state(timeline)

@@ -7,6 +7,12 @@ import type { Model } from "./model";
 import { idleTexts, type Totals } from "./totals";
 
 const MAX_ROWS = 40;
+const MAX_NAME = 200;
+
+export interface PanelEvents {
+  goTo(slice: number): void;
+  find(name: string): void;
+}
 
 /** Below the lanes: the slice that is chosen, and what ran in the range or in view. */
 export class Panel {
@@ -17,7 +23,7 @@ export class Panel {
     parent: HTMLElement,
     private readonly data: ProfileData,
     private readonly model: Model,
-    private readonly onSlice: (slice: number) => void,
+    private readonly on: PanelEvents,
   ) {
     this.slice.setAttribute("aria-live", "polite");
     parent.append(element("div", "timeline-panel", this.slice, this.totals));
@@ -44,7 +50,13 @@ export class Panel {
     for (const { frame, time_ns, count } of totals.frames.slice(0, MAX_ROWS)) {
       const colour = element("i", "swatch");
       colour.style.background = this.model.colours[frame];
-      const name = element("td", "name", colour, printable(this.data.frames.label[frame].slice(0, 200)));
+      const label = this.data.frames.label[frame].slice(0, MAX_NAME);
+      const name = element(
+        "td",
+        "name",
+        colour,
+        this.link(label, () => this.on.find(label)),
+      );
       const values = [timeText(time_ns), shareText(time_ns / totals.time_ns), `×${count}`];
       table.append(element("tr", "", name, ...values.map((value) => element("td", "number", value))));
     }
@@ -67,10 +79,14 @@ export class Panel {
         const label = labelOf(this.data, other).slice(0, 80);
         const words =
           source === slice ? `→ caused ${label}, ${delay} later` : `← launched by ${label}, ${delay} before`;
-        const button = element("button", "link", printable(words));
-        button.type = "button";
-        button.addEventListener("click", () => this.onSlice(other));
-        return button;
+        return this.link(words, () => this.on.goTo(other));
       });
+  }
+
+  private link(text: string, act: () => void): HTMLElement {
+    const button = element("button", "link", printable(text));
+    button.type = "button";
+    button.addEventListener("click", act);
+    return button;
   }
 }

@@ -72,7 +72,10 @@ export class TimelineView implements View {
     );
     this.root.append(lanes);
     this.stage = new Stage(lanes, this.data, this.model, this.palette);
-    this.panel = new Panel(this.root, this.data, this.model, (slice) => this.goTo(slice));
+    this.panel = new Panel(this.root, this.data, this.model, {
+      goTo: (slice) => this.goTo(slice),
+      find: (name) => this.setFound(name),
+    });
     parent.append(this.root);
     new Gestures(this.stage.canvas, {
       zoom: (factor, x) => this.show(zoomed(this.scene.span, factor, this.timeAt(x), this.model.length_ns)),
