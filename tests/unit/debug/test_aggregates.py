@@ -75,7 +75,7 @@ class Scheduler:
         self.end = end
 
     @triton.jit
-    def of(total):
+    def of(total):  # noqa: N805 - belongs to the class
         each = tl.cdiv(total, tl.num_programs(0))
         start = tl.program_id(0) * each
         return Scheduler(start, tl.minimum(start + each, total))
