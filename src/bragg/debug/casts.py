@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault
+from bragg.debug.provenance import addresses_of, pointer_of_addresses
 from bragg.debug.rounding import decode, encode, round_to, truncate_to
 from bragg.debug.values import Pointer, Tensor
 
@@ -52,8 +53,6 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
 
 
 def _cast_pointer(x: Pointer, dtype: Any) -> Any:
-    from bragg.debug.provenance import addresses_of, pointer_of_addresses
-
     if isinstance(dtype, PointerType):
         if dtype.element_ty is x.element:
             return x
@@ -66,8 +65,6 @@ def _cast_pointer(x: Pointer, dtype: Any) -> Any:
 
 
 def _pointer_of_integers(x: Tensor, dtype: PointerType) -> Pointer:
-    from bragg.debug.provenance import pointer_of_addresses
-
     if not x.dtype.is_int() or x.dtype.bits != 64:
         raise KernelFault(f"{x.dtype} cannot become a pointer", hint="Addresses are tl.int64 or tl.uint64")
     return pointer_of_addresses(x, dtype.element_ty)
