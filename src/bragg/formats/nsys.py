@@ -32,7 +32,7 @@ from bragg.model import (
 __all__ = ["FORMAT", "read"]
 
 _BATCH_ROWS = 1 << 14
-# 56 bytes each, and as much again while they are put in order.
+# 200 bytes each while they are put in order: 10 GB.
 _MAX_EVENTS = 50_000_000
 _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 _COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
