@@ -39,8 +39,12 @@ def _already_bad(operands: tuple[Any, ...], rank: int) -> Any:
     """Lanes in which an operand is NaN or infinite; False when no operand is."""
     before: Any = False
     for operand in operands:
-        if isinstance(operand, Tensor) and operand.dtype.is_floating() and operand.data.ndim <= rank:
-            before = before | ~np.isfinite(lift_array(operand.data, rank))
+        if not isinstance(operand, Tensor) or not operand.dtype.is_floating():
+            continue
+        is_bad: Array = ~np.isfinite(operand.data)
+        if is_bad.ndim > rank:  # What a reduction was given: any of it may be the reason.
+            is_bad = is_bad.reshape(len(is_bad), -1).any(axis=1)
+        before = before | lift_array(is_bad, rank)
     return before
 
 
