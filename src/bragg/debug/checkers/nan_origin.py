@@ -43,7 +43,7 @@ def _already_bad(operands: tuple[Any, ...], rank: int) -> Any:
             continue
         is_bad: Array = ~np.isfinite(operand.data)
         if is_bad.ndim > rank:  # What a reduction was given: any of it may be the reason.
-            is_bad = is_bad.reshape(len(is_bad), -1).any(axis=1)
+            is_bad = np.logical_or.reduce(is_bad, axis=tuple(range(1, is_bad.ndim)))
         before = before | lift_array(is_bad, rank)
     return before
 
