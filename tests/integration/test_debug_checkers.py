@@ -13,13 +13,13 @@ from bragg.debug.findings import Report
 from bragg.errors import UsageError
 from bragg.model import Severity
 
-triton = pytest.importorskip("triton")
-tl = triton.language
+pytest.importorskip("triton")
 
 import tests.kernels.planted.bounds
 import tests.kernels.planted.compilation
 import tests.kernels.planted.races
 import tests.kernels.planted.values  # noqa: F401 - enters kernels into the table
+from tests.kernels.planted.performance import reads_a_number_of_the_module
 from tests.kernels.planted.table import PLANTED
 from tests.support import triton_kernels as kernels
 
@@ -136,14 +136,6 @@ def test_without_checks_an_access_outside_is_an_exception_at_its_line() -> None:
     place = r"bounds.py:\d+: out-of-bounds store of x\[1000\]"
     with bragg.debug.interpret(), pytest.raises(KernelFault, match=place):
         PLANTED["no_mask_at_the_end"].launch()
-
-
-NUMBER = 7
-
-
-@triton.jit
-def reads_a_number_of_the_module(x):
-    tl.store(x + tl.arange(0, 16), NUMBER)
 
 
 @pytest.mark.filterwarnings("ignore:TRITON_")
