@@ -113,9 +113,10 @@ def test_without_the_interpreter_triton_finds_no_gpu(recorder: Recorder, capfd: 
 
 
 def test_a_driver_that_the_program_brings_launches_its_kernels(recorder: Recorder) -> None:
-    body = """
+    support = Path(__file__).parents[1] / "support"
+    body = f"""
 import sys
-sys.path.insert(0, "tests/support")
+sys.path.insert(0, {str(support)!r})
 import triton_driver
 driver = triton_driver.use()
 add[(4,)](triton_driver.Tensor(), triton_driver.Tensor(), triton_driver.Tensor(), 1000, BLOCK=256)
