@@ -115,7 +115,8 @@ def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
         return np.zeros(len(tree), np.bool_)
     frames = tree.frames
     is_within = np.array([file.startswith(directory + os.sep) for file in frames.file], np.bool_)
-    return (is_within & (frames.kind == FrameKind.PYTHON))[tree.frame]
+    is_hidden: BoolArray = is_within & (frames.kind == FrameKind.PYTHON)
+    return is_hidden[tree.frame]
 
 
 def _damage(tables: CaptureTables, scanned: Scan) -> dict[str, Any]:
