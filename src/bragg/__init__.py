@@ -85,15 +85,17 @@ def _load(place: str) -> Any:
 def _finish(capture: Path, output: Path) -> Profile:
     """Turn a capture into a profile: the recorder may not know the formats."""
     from bragg import formats
+    from bragg.record.sampled_lines import read_lines
 
-    return formats.finish(capture, output)
+    return formats.finish(capture, output, read_lines)
 
 
 def _read(capture: Path) -> Profile:
     """Read a capture, likewise."""
-    from bragg import formats
+    from bragg.formats import capture as captures
+    from bragg.record.sampled_lines import read_lines
 
-    return formats.load(capture)
+    return captures.read(capture, read_lines=read_lines)
 
 
 if TYPE_CHECKING:

@@ -81,13 +81,14 @@ def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
     """
     from bragg import formats
     from bragg.record.output import claim
+    from bragg.record.sampled_lines import read_lines
 
     try:
         path = claim(wished, set(), force=False)
     except OSError as error:
         raise BadFile(f"cannot write {wished}: {error.strerror}", hint="Choose another place with -o") from error
     try:
-        return path, formats.finish(capture, path)
+        return path, formats.finish(capture, path, read_lines)
     except BraggError:
         path.unlink()
         raise

@@ -17,6 +17,7 @@ from bragg.formats.capture_profile import (
     tracks_of,
     tree_of,
 )
+from bragg.formats.capture_samples import LineReader, with_samples
 from bragg.formats.capture_tables import CaptureTables, Columns, collect
 from bragg.formats.capture_values import values_of
 from bragg.formats.chunks import FILE_MAGIC, Scan, scan
@@ -64,21 +65,26 @@ class Recording:
         return SliceTable(part["start_ns"][rows], part["duration_ns"][rows], node, track, part["correlation"][rows])
 
 
-def read(path: Path, *, trace: bool = True) -> Profile:
+def read(path: Path, *, trace: bool = True, read_lines: LineReader | None = None) -> Profile:
     """The profile of a capture; `meta["capture"]` says whether it is complete and what was lost.
+
+    Args:
+        path: The capture.
+        trace: With its slices.
+        read_lines: Tells which source lines sampled instructions come from.
 
     Raises:
         BadFile: The file cannot be read, is no capture, or is of a later version.
         NothingRecorded: The capture holds no measurement.
     """
-    recording = open_capture(path)
+    recording = open_capture(path, read_lines)
     if not trace:
         return recording.profile
     return replace(recording.profile, slices=SliceTable.concatenate(list(recording.slice_blocks())).sorted())
 
 
-def open_capture(path: Path) -> Recording:
-    """Everything of a capture but its slices, which are handed out block by block.
+def open_capture(path: Path, read_lines: LineReader | None = None) -> Recording:
+    """Everything of a capture but its slices, which are handed out block by block; arguments as of `read`.
 
     Raises:
         BadFile: The file cannot be read, is no capture, or is of a later version.
@@ -96,13 +102,14 @@ def open_capture(path: Path) -> Recording:
         kernels=kernels_of(tables, tree),
         durations=durations_of(tables, tree),
     )
+    profile = with_samples(profile, tables, read_lines)
     useful = has_data(profile)
     for part in tables.slices:
         useful[resolve(part["node"], len(tree))] = True
     if not useful.any():
         raise NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
-    pruned = regroup(tree, dropped=~with_ancestors(tree, useful))
-    return Recording(pruned.apply(profile), tables.slices, pruned.target)
+    pruned = regroup(profile.tree, dropped=~with_ancestors(profile.tree, useful))
+    return Recording(pruned.apply(profile), tables.slices, pruned.target[: len(tree)])
 
 
 def _damage(tables: CaptureTables, scanned: Scan) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
+from bragg.views.terminal.sampling_facts import sampling_warnings
 from bragg.views.terminal.style import printable
 from bragg.views.terminal.units import bytes_text, count_text, share_text, time_text
 
@@ -130,6 +131,7 @@ class RunFacts:
                 yield f"{count_text(count, noun)} {what}"
         if unread := self._count("cuda", "unread_bytes"):
             yield f"{bytes_text(unread)} of device records of an unknown kind"
+        yield from sampling_warnings(self.meta)
         if error := self._table("statistics").get("capture_error"):
             yield f"the capture could not be written to its end: {error}"
         yield from self._damage()

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bragg.formats import capture
+from bragg.formats.chunks import ChunkType
+from bragg.model import FrameKind, Profile
+from bragg.model.source_place import CallChain, Place
+from tests.support.captures import NONE, CaptureBuilder, chunk
+
+ROOT, STATE, KERNEL = FrameKind.ROOT, FrameKind.STATE, FrameKind.KERNEL
+CUBIN = b"machine code"
+CRC = 0xDF940D43
+
+
+def sampled_capture() -> CaptureBuilder:
+    """Two nodes of a kernel, and a kernel that nobody launched."""
+    built = CaptureBuilder().strings(
+        "matmul",
+        "<samples without a launch>",
+        "smsp__pcsamp_warps_issue_stalled_selected",
+        "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
+        "a_new_reason",
+        "forward",
+    )
+    built.rows(ChunkType.FRAMES, (ROOT, NONE, NONE, 0, NONE), (KERNEL, 0, NONE, 0, 0), (STATE, 1, NONE, 0, NONE))
+    built.rows(ChunkType.FRAMES, (FrameKind.SCOPE, 5, NONE, 0, NONE))
+    built.rows(ChunkType.NODES, (NONE, 0), (0, 3), (1, 1), (0, 2), (3, 1))
+    built.add(chunk(ChunkType.CUBIN, 1, CRC.to_bytes(8, "little") + CUBIN))
+    built.rows(ChunkType.CODE, (CRC, 0))
+    built.rows(
+        ChunkType.SAMPLES,
+        (2, 0, 0, 2, 10, 10),
+        (2, 0, 16, 3, 30, 30),
+        (2, 0, 16, 3, 50, 40),  # the last of a row counts
+        (2, 0, 32, 4, 2, 0),
+        (4, 0, 16, 3, 7, 0),
+    )
+    return built
+
+
+def read_lines(image: bytes) -> object:
+    assert image == CUBIN
+    inner, outer = Place("/m.py", 7, 0, "helper"), Place("/m.py", 3)
+    return lambda symbol, offset: {0: (outer,), 16: (inner, outer)}.get(offset, ()) if symbol == "matmul" else ()
+
+
+def paths(profile: Profile) -> dict[str, int]:
+    """Own samples by path below the root."""
+    frames, own = profile.tree.frames, profile.own("num_samples")
+
+    def step(node: int) -> str:
+        row = profile.tree.frame[node]
+        return frames.name[row] + (f":{frames.line[row]}" if frames.line[row] else "")
+
+    return {"/".join(map(step, profile.tree.path(node)[1:])): int(own[node]) for node in np.flatnonzero(own)}
+
+
+def test_samples_lie_on_instructions_below_the_lines_they_come_from(tmp_path: Path) -> None:
+    path = sampled_capture().write(tmp_path / "run.part")
+    profile = capture.read(path, read_lines=read_lines)  # type: ignore[arg-type]
+    profile.check()
+    assert paths(profile) == {
+        "forward/matmul/:3/+0x0": 10,
+        "forward/matmul/:3/helper:7/+0x10": 50,
+        "forward/matmul/+0x20": 2,
+        "<samples without a launch>/matmul/:3/helper:7/+0x10": 7,
+    }
+
+
+def test_without_a_reader_of_lines_instructions_are_below_their_kernel(tmp_path: Path) -> None:
+    profile = capture.read(sampled_capture().write(tmp_path / "run.part"))
+    assert set(paths(profile)) == {
+        *(f"forward/matmul/+{offset}" for offset in ("0x0", "0x10", "0x20")),
+        "<samples without a launch>/matmul/+0x10",
+    }
+
+
+def test_reasons_are_metrics_and_what_is_shared_out_is_told(tmp_path: Path) -> None:
+    profile = capture.read(sampled_capture().write(tmp_path / "run.part"))
+    totals = {name: profile.total(name) for name in profile.metrics}
+    assert totals == {
+        "num_samples": 69,
+        "num_stalled_samples": 59,
+        "num_samples_apportioned": 19,
+        "stalled_selected": 10,
+        "stalled_long_scoreboard": 57,
+        "stalled_a_new_reason": 2,
+    }
+    assert profile.meta["sampling"] == {"samples": 69, "exact": 50, "without_launch": 7}
+
+
+def test_a_cubin_that_cannot_be_read_leaves_instructions_without_lines(tmp_path: Path) -> None:
+    def refuse(image: bytes) -> CallChain:
+        raise ValueError("no cubin")
+
+    path = sampled_capture().write(tmp_path / "run.part")
+    assert set(paths(capture.read(path, read_lines=refuse))) == set(paths(capture.read(path)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("row", [(2, 0, 0, 2, 10, 11), (2, 0, 0, 2, 2**63, 0)])
+def test_rows_that_mean_nothing_are_damage(tmp_path: Path, row: tuple[int, ...]) -> None:
+    built = sampled_capture().rows(ChunkType.SAMPLES, row)
+    profile = capture.read(built.write(tmp_path / "run.part"))
+    assert profile.meta["capture"]["damaged_chunks"] == 1
+    assert profile.total("num_samples") == 69
