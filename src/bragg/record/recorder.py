@@ -136,13 +136,13 @@ class Recorder:
         for lost in claim_doors(os.environ, config, core.library_path()):
             warnings.warn(lost, RuntimeWarning, stacklevel=stacklevel)
         session = Session(config, self._finisher, self._loader)
+        self._sessions = [*self._running(), session]  # before a warning, which may be an error
         if late and session.backend == "cpu":
             warnings.warn(
                 "PyTorch was imported before the recording started, so its operators are missing; use `bragg run`",
                 RuntimeWarning,
                 stacklevel=stacklevel,
             )
-        self._sessions = [*self._running(), session]
         return session
 
     def _running(self) -> list[Session]:

@@ -132,8 +132,8 @@ def _leaves(types: Sequence[Any], outer: Path = ()) -> Iterator[tuple[Path, str]
 
 
 def _unusual_options(metadata: Any) -> dict[str, Any]:
-    """Options that are not the default, without those that every name shows."""
-    shown = ("num_warps", "num_stages", "num_ctas", "cluster_dims")
+    """Options that are not the default, without those that every name shows and where libraries lie."""
+    shown = ("num_warps", "num_stages", "num_ctas", "cluster_dims", "extern_libs")
     return {
         name: value
         for name, default in _default_options(metadata.target).items()
