@@ -116,6 +116,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     default=None,
     help="Names and numbers that Triton kernels give to their launches; on unless switched off.",
 )
+@click.option(
+    "--kernel-code/--no-kernel-code",
+    default=None,
+    help="Source and compiled code of kernels in the profile; on unless switched off.",
+)
 @click.option("--as-proton", is_flag=True, help="Let `import triton.profiler` give bragg's drop-in for it.")
 @click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what each process recorded.")
@@ -128,12 +133,12 @@ def run(target: tuple[str, ...], module: bool, verbose: bool, no_summary: bool, 
     TARGET is `script.py args…`, `-m module args…`, `pytest args…`, or `-- command args…`; what follows belongs to it.
     Its child processes are recorded too, one profile each. The exit code is that of the target.
     """
-    from bragg import formats
     from bragg.cli.run_report import RunReport
+    from bragg.finishing import finish
     from bragg.record import RecordConfig, run_target
 
     config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})
-    result = run_target(config, target, formats.finish)
+    result = run_target(config, target, finish)
     try:
         report = RunReport.of(result)
         if as_json:

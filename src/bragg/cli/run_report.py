@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bragg import formats
 from bragg.errors import BackendUnavailable, NothingRecorded
+from bragg.finishing import finish
 from bragg.model import Profile
-from bragg.record.sampled_lines import read_lines
 from bragg.views.terminal.flat_view import flat_view
 from bragg.views.terminal.run_facts import RunFacts
 from bragg.views.terminal.sampling_facts import sampling_line
@@ -56,7 +54,7 @@ class RunReport:
             NothingRecorded: There is nothing to write.
             RecordingFailed: Something could not be written.
         """
-        finished = result.finish(partial(formats.finish, read_lines=read_lines))
+        finished = result.finish(finish)
         if not finished.profiles:
             raise NothingRecorded(_why_empty(finished.empty), hint=_hint_for_empty(result))
         n_earlier = len(finished.earlier)

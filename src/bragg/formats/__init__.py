@@ -12,7 +12,7 @@ from bragg.registry import FORMATS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bragg.formats.capture_samples import LineReader
+    from bragg.model.sampled_function import CodeReader
 
 __all__ = ["Format", "export", "finish", "load"]
 
@@ -54,13 +54,13 @@ def export(profile: Profile, format_name: str, path: str | Path) -> None:
     format_.write(profile, Path(path))
 
 
-def finish(capture_path: str | Path, path: str | Path, read_lines: LineReader | None = None) -> Profile:
+def finish(capture_path: str | Path, path: str | Path, read_code: CodeReader | None = None) -> Profile:
     """Turn the capture of a run into a `.bragg` file, in memory that does not grow with the length of the trace.
 
     Args:
         capture_path: The capture.
         path: The file; it is overwritten.
-        read_lines: Tells which source lines sampled instructions come from.
+        read_code: Gives the profile the texts of kernels, and tells where sampled instructions come from.
 
     Returns:
         The profile without its slices.
@@ -71,6 +71,6 @@ def finish(capture_path: str | Path, path: str | Path, read_lines: LineReader | 
     """
     from bragg.formats import bragg, capture
 
-    recording = capture.open_capture(Path(capture_path), read_lines)
+    recording = capture.open_capture(Path(capture_path), read_code)
     bragg.write(recording.profile, Path(path), slices=recording.slice_blocks())
     return recording.profile

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,64 +13,64 @@ from bragg.formats.capture_profile import LOST, resolve
 from bragg.formats.capture_tables import CaptureTables, Columns, last_rows
 from bragg.formats.chunks import ChunkType
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
+from bragg.model.sampled_function import CodeReader, SampledFunction
 from bragg.model.source_place import CallChain
 from bragg.model.stall_reasons import VENDOR_PREFIX, StallReason, parse_vendor_name
 
-__all__ = ["WITHOUT_LAUNCH", "LineFinder", "LineReader", "with_samples"]
-
-# Where an instruction comes from: symbol of the kernel and offset in bytes -> innermost place first; empty: not known.
-LineFinder = Callable[[str, int], CallChain]
-# Reads a cubin; raises ValueError when it is none.
-LineReader = Callable[[bytes], LineFinder]
+__all__ = ["WITHOUT_LAUNCH", "with_samples"]
 
 # The recorder's name for the node of samples whose launch it did not see.
 WITHOUT_LAUNCH = "<samples without a launch>"
 _SAMPLES, _STALLED, _APPORTIONED = "num_samples", "num_stalled_samples", "num_samples_apportioned"
 
+_Chains = Mapping[tuple[int, int], Mapping[int, CallChain]]
 
-def with_samples(profile: Profile, tables: CaptureTables, read_lines: LineReader | None) -> Profile:
-    """The profile with its instruction samples, in new nodes after those it has.
+
+def with_samples(profile: Profile, tables: CaptureTables, read_code: CodeReader | None) -> Profile:
+    """The profile with its instruction samples, in new nodes after those it has, and with the texts of its kernels.
 
     Args:
         profile: All else of the capture.
         tables: The capture.
-        read_lines: Tells the source lines of a cubin; None: instructions are directly below their kernels.
+        read_code: None: instructions are directly below their kernels, and there are no texts.
     """
     rows = last_rows(tables.samples, ChunkType.SAMPLES, ("node", "code", "pc_offset", "reason"))
+    rows["node"] = resolve(rows["node"], len(profile.tree))
+    profile, chains = _with_code(profile, _sampled_functions(profile.tree, rows, tables), read_code)
     if not len(rows["node"]):
         return profile
-    rows["node"] = resolve(rows["node"], len(profile.tree))
-    grown, node = _with_instructions(profile.tree, rows, _Codes(tables, read_lines))
+    grown, node = _with_instructions(profile.tree, rows, chains)
     metrics = {name: _padded(metric, len(grown)) for name, metric in profile.metrics.items()}
     metrics |= {metric.name: metric for metric in _metrics(rows, tables, node, len(grown))}
     sampling = {**profile.meta.get("sampling", {}), **_totals(metrics, rows, profile.tree)}
     return replace(profile, tree=grown, metrics=metrics, meta={**profile.meta, "sampling": sampling})
 
 
-class _Codes:
-    """The sampled functions, and what their cubins say of them."""
+def _with_code(
+    profile: Profile, functions: Mapping[tuple[int, int], SampledFunction], read_code: CodeReader | None
+) -> tuple[Profile, _Chains]:
+    if read_code is None:
+        return profile, {}
+    profile, chains = read_code(profile, list(functions.values()))
+    return profile, dict(zip(functions, chains, strict=True))
 
-    def __init__(self, tables: CaptureTables, read_lines: LineReader | None) -> None:
-        self._name = [tables.strings.get(text, LOST) for text in tables.codes.column("function").tolist()]
-        self._crc = tables.codes.column("cubin").astype(np.uint64).tolist()
-        self._cubins = tables.cubins if read_lines else {}
-        self._read_lines = read_lines
-        self._finders: dict[int, LineFinder | None] = {}
 
-    def chain(self, code: int, offset_bytes: int) -> CallChain:
-        """Where an instruction comes from, innermost place first; empty when that is not known."""
-        if code >= len(self._crc):
-            return ()
-        finder = self._finder(self._crc[code])
-        return finder(self._name[code], offset_bytes) if finder else ()
-
-    def _finder(self, crc: int) -> LineFinder | None:
-        if crc not in self._finders:
-            self._finders[crc] = None
-            if self._read_lines and crc in self._cubins:
-                with suppress(ValueError):  # damaged: its instructions stay without lines
-                    self._finders[crc] = self._read_lines(self._cubins[crc])
-        return self._finders[crc]
+def _sampled_functions(tree: CallTree, rows: Columns, tables: CaptureTables) -> dict[tuple[int, int], SampledFunction]:
+    """What was sampled, by frame of the kernel and number of the function, that with most samples first."""
+    samples: dict[tuple[int, int], int] = {}
+    for frame, code, count in zip(
+        tree.frame[rows["node"]].tolist(), rows["code"].tolist(), rows["count"].tolist(), strict=True
+    ):
+        samples[frame, code] = samples.get((frame, code), 0) + count
+    symbols = [tables.strings.get(text, LOST) for text in tables.codes.column("function").tolist()]
+    checksums = tables.codes.column("cubin").astype(np.uint64).tolist()
+    return {
+        (frame, code): SampledFunction(
+            tree.frames.name[frame], symbols[code], checksums[code], tables.cubins.get(checksums[code], b"")
+        )
+        for frame, code in sorted(samples, key=lambda place: -samples[place])
+        if code < len(symbols)
+    }
 
 
 @dataclass
@@ -113,15 +112,16 @@ class _Growth:
         return CallTree(np.append(tree.parent, self.parent), np.append(tree.frame, self.frame), frames)
 
 
-def _with_instructions(tree: CallTree, rows: Columns, codes: _Codes) -> tuple[CallTree, NDArray[np.int64]]:
+def _with_instructions(tree: CallTree, rows: Columns, chains: _Chains) -> tuple[CallTree, NDArray[np.int64]]:
     """The tree with a node for each instruction, and the node of each row: int64 [n_rows]."""
     places = np.stack([rows[name].astype(np.int64) for name in ("node", "code", "pc_offset")], axis=1)
     instructions, row_of = np.unique(places, axis=0, return_inverse=True)
     growth = _Growth(len(tree), len(tree.frames))
+    frames = tree.frame[instructions[:, 0]].tolist()
     nodes = []
-    for kernel, code, offset_bytes in instructions.tolist():
+    for (kernel, code, offset_bytes), frame in zip(instructions.tolist(), frames, strict=True):
         node = kernel
-        for place in reversed(codes.chain(code, offset_bytes)):
+        for place in reversed(chains.get((frame, code), {}).get(offset_bytes, ())):
             node = growth.child(node, place.function, place.file, place.line)
         nodes.append(growth.child(node, f"+{offset_bytes:#x}"))
     return growth.applied_to(tree), np.array(nodes, np.int64)[row_of.reshape(-1)]

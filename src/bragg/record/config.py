@@ -40,6 +40,8 @@ class RecordConfig:
         sample_budget: Share of the program's time that windows may cost.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
         launch_metadata: Ask the functions that Triton kernels have for the names and numbers of their launches.
+        kernel_code: Keep the code of Triton's kernels, and of others that are sampled, in the profile: source, TTIR,
+            TTGIR, PTX, SASS.
         rotate_s: Time after which a new phase begins, s; each is written to a file of its own, `<name>.part_<number>`,
             as soon as it is complete. None: one profile of all.
         rotate_keep: How many of these files are kept, the latest ones; None: all.
@@ -62,6 +64,7 @@ class RecordConfig:
     sample_budget: float = 0.03
     nvtx: bool | None = None
     launch_metadata: bool = True
+    kernel_code: bool = True
     rotate_s: float | None = None
     rotate_keep: int | None = None
     output: str = "%s.bragg"
@@ -100,6 +103,7 @@ class RecordConfig:
             variables.GRAPHS: self.graphs,
             variables.FLUSH_MS: str(self.flush_interval_ms),
             variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
+            variables.KERNEL_CODE: str(int(self.kernel_code)),
         }
         if self.sampling != "off":
             values[variables.SAMPLING] = self.sampling

@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     sample_interval_us: int | None
     nvtx: bool | None
     launch_metadata: bool
+    kernel_code: bool
     rotate_s: float | None
     rotate_keep: int | None
     force: bool

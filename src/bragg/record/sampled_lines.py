@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Mapping, Sequence
 
+from bragg.model import Profile
+from bragg.model.sampled_function import SampledFunction
 from bragg.model.source_place import CallChain
 from bragg.record.cubin import Cubin
 
-__all__ = ["read_lines"]
+__all__ = ["chains_of", "with_lines"]
 
 
-def read_lines(image: bytes) -> Callable[[str, int], CallChain]:
-    """A function that tells where the instruction of a kernel at an offset comes from; empty when that is not known.
+def with_lines(
+    profile: Profile, sampled: Sequence[SampledFunction]
+) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
+    """The profile as it is, and where the instructions of each function come from, by offset in bytes."""
+    return profile, [chains_of(function) for function in sampled]
 
-    Args:
-        image: A cubin.
 
-    Raises:
-        ValueError: It is none, or a damaged one.
-    """
-    cubin = Cubin.of(image)
-
-    @cache
-    def chains_of(symbol: str) -> dict[int, CallChain]:
-        try:
-            return {instruction.offset_bytes: instruction.chain for instruction in cubin.code(symbol, {}, "")}
-        except ValueError:  # what the driver adds to a cubin is not in it
-            return {}
-
-    return lambda symbol, offset_bytes: chains_of(symbol).get(offset_bytes, ())
+def chains_of(function: SampledFunction) -> dict[int, CallChain]:
+    """Where its instructions come from, by offset in bytes; empty when its cubin is missing or cannot be read."""
+    if not function.cubin:
+        return {}
+    try:
+        code = Cubin.of(function.cubin).code(function.symbol, {}, "")
+    except ValueError:  # damaged; or the driver has added the function
+        return {}
+    return {instruction.offset_bytes: instruction.chain for instruction in code}
