@@ -15,6 +15,7 @@
 #include "backends/duty_cycle.h"
 #include "backends/function_cubins.h"
 #include "backends/sampled_device.h"
+#include "backends/sampled_spans.h"
 #include "context/clock.h"
 #include "data/json.h"
 
@@ -131,7 +132,12 @@ void take_in_new_contexts(Sampling& self) {
 
 void drop_dying(Sampling& self) {
   const cuda::Context dying = self.dying.exchange(nullptr);
-  if (dying != nullptr) std::erase_if(self.devices, [&](const auto& each) { return each->context() == dying; });
+  if (dying == nullptr) return;
+  std::erase_if(self.devices, [&](const auto& each) {
+    if (each->context() != dying) return false;
+    SampledSpans::instance().end(each->ordinal(), now_ns());
+    return true;
+  });
 }
 
 bool any_runs(const Sampling& self) {
@@ -267,8 +273,15 @@ void note_context_end(cuda::Context context) noexcept {
   for (int nap = 0; self.calls_cupti.load() && nap < kDyingNaps; ++nap) std::this_thread::sleep_for(kDyingNap);
 }
 
-void lock_for_fork() { sampling().arrived_mutex.lock(); }
-void unlock_after_fork() { sampling().arrived_mutex.unlock(); }
+void lock_for_fork() {
+  sampling().arrived_mutex.lock();
+  SampledSpans::instance().lock_for_fork();
+}
+
+void unlock_after_fork() {
+  SampledSpans::instance().unlock_after_fork();
+  sampling().arrived_mutex.unlock();
+}
 
 void after_fork_in_child() {
   Sampling& self = sampling();

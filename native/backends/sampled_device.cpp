@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/launch_gate.h"
+#include "backends/sampled_spans.h"
 #include "context/clock.h"
 #include "data/json.h"
 
@@ -24,6 +25,7 @@ SampledDevice::SampledDevice(const CuptiLibrary& cupti, const PcSamplingLibrary&
 
 void SampledDevice::fail(cupti::Result result) {
   is_enabled_ = is_running_ = false;
+  SampledSpans::instance().end(ordinal_, now_ns());
   reason_ = sampling_refusal(cupti_, result);
   std::fprintf(stderr, "bragg: instructions of GPU %u are not sampled: %s\n", ordinal_, reason_.c_str());
 }
@@ -49,12 +51,14 @@ void SampledDevice::start() {
   const int64_t began_ns = now_ns();
   if (!while_nothing_launches([this] { return sampler_.start(); })) return;
   is_running_ = is_enabled_;
+  if (is_running_) SampledSpans::instance().begin(ordinal_, began_ns);
   if (std::exchange(is_fresh_, false)) enabling_ns_ += now_ns() - began_ns;
 }
 
 void SampledDevice::stop(std::vector<PcSample>& samples) {
   if (!is_running_ || !while_nothing_launches([this] { return sampler_.stop(); })) return;
   is_running_ = false;
+  SampledSpans::instance().end(ordinal_, now_ns());
   drain(samples);
 }
 
@@ -76,6 +80,7 @@ void SampledDevice::restart(std::vector<PcSample>& samples) {
   std::fprintf(stderr, "bragg: the sample buffer of GPU %u was full: now sampled every 2^%u cycles\n", ordinal_,
                settings_.period);
   const bool was_running = std::exchange(is_running_, false);
+  SampledSpans::instance().end(ordinal_, now_ns());
   enable();
   if (was_running) start();
 }
@@ -90,7 +95,7 @@ void SampledDevice::end(std::vector<PcSample>& samples) {
 
 std::string SampledDevice::description_json() const {
   JsonObject json;
-  json.put("state", reason_.empty() ? "sampled" : "not sampled");
+  json.put("state", !reason_.empty() ? "not sampled" : is_fresh_ ? "not begun" : "sampled");
   if (!reason_.empty()) json.put("reason", reason_);
   return json.put("period", settings_.period)
       .put("restarts", restarts_)

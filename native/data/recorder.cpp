@@ -18,6 +18,7 @@
 #include "backends/function_cubins.h"
 #include "backends/launch_gate.h"
 #include "backends/pc_sampling.h"
+#include "backends/sampled_spans.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/kernel_names.h"
@@ -676,7 +677,7 @@ void Recorder::take_record(Session& session, const Launch& launch, const DeviceE
 // ----------------------------------------------------------------------------------------------------------------
 
 // The hardware samples each multiprocessor once in a period: a kernel gets as many as it has kept busy, for as long as
-// it ran.
+// it ran while it was sampled.
 void Recorder::note_sampled_kernel(const Session& session, const DeviceEvent& event, uint64_t cubin_crc, NodeId node) {
   if (multiprocessors_.empty())
     for (const CudaDevice& device : CudaDriver::mapped().devices())
@@ -685,12 +686,13 @@ void Recorder::note_sampled_kernel(const Session& session, const DeviceEvent& ev
   const uint64_t blocks = uint64_t{grid[0]} * grid[1] * grid[2];
   const uint64_t busy = event.device < multiprocessors_.size() ? std::min(blocks, multiprocessors_[event.device]) : 1;
   const bool is_serialized = session.options().sampling.mode == SamplingMode::Serialized;
+  const int64_t sampled_ns = SampledSpans::instance().overlap_ns(event.device, event.start_ns, event.end_ns);
   samples_of_line_[session.line()].add({
       .target = {session.slot(), node},
       .function = FrameTable::instance().intern_string(event.name != nullptr ? event.name : ""),
       .cubin_crc = cubin_crc,
       .correlation = is_serialized ? event.correlation : 0,
-      .weight = static_cast<double>(event.end_ns - event.start_ns) * static_cast<double>(busy),
+      .weight = static_cast<double>(sampled_ns) * static_cast<double>(busy),
   });
 }
 

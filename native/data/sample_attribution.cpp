@@ -57,7 +57,8 @@ void SampleAttribution::add(const PcSample& sample) {
   }
 }
 
-// Kernels whose cubin is not known may be of any.
+// Kernels whose cubin is not known may be of any. Those that ran while nothing was sampled have no share, unless that
+// leaves none: clocks and the moment when sampling begins are not that exact.
 std::vector<SampleAttribution::Share> SampleAttribution::shares_of(const Code& code) const {
   for (const auto* kernels : {&kernels_, &kernels_before_}) {
     Shares found;
@@ -65,8 +66,10 @@ std::vector<SampleAttribution::Share> SampleAttribution::shares_of(const Code& c
       if (const auto of_code = kernels->find({crc, code.function}); of_code != kernels->end())
         for (const auto& [target, weight] : of_code->second) found[target] += weight;
     if (found.empty()) continue;
+    const bool any_sampled = std::ranges::any_of(found, [](const auto& each) { return each.second > 0; });
     std::vector<Share> shares;
-    for (const auto& [target, weight] : found) shares.push_back({target, weight});
+    for (const auto& [target, weight] : found)
+      if (weight > 0 || !any_sampled) shares.push_back({target, weight});
     return shares;
   }
   return {};

@@ -27,7 +27,8 @@ struct SampledKernel {
   StringId function = kNone;
   uint64_t cubin_crc = 0;    // 0: not known
   uint32_t correlation = 0;  // 0: its samples do not tell theirs
-  double weight = 0;  // how many samples it gets compared to others of its function: GPU time times multiprocessors
+  // How many samples it gets compared to others of its function: GPU time that was sampled, times multiprocessors.
+  double weight = 0;
 };
 
 // Threads: consumer only. Samples and records come in batches, late, and not in the same order: a window lasts from one

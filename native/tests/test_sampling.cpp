@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/duty_cycle.h"
+#include "backends/sampled_spans.h"
 #include "check.h"
 #include "data/sample_attribution.h"
 #include "recording.h"
@@ -100,6 +101,33 @@ TEST(samples_wait_for_their_kernels_and_find_those_of_the_window_before) {
   CHECK_EQ(received.nobodys, 2);
 }
 
+TEST(kernels_that_ran_while_nothing_was_sampled_have_no_share) {
+  SampleAttribution attribution;
+  Received received;
+  attribution.add({{0, 5}, kMatmul, 0, 0, 0});
+  attribution.add({{0, 6}, kMatmul, 0, 0, 10});
+  attribution.add(sample(kMatmul, 0, 8));
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[6], 8);
+  CHECK_EQ(received.exact, 8);
+}
+
+TEST(only_the_time_within_windows_is_sampled) {
+  constexpr uint32_t kDevice = 1000;
+  auto& spans = bragg::SampledSpans::instance();
+  CHECK_EQ(spans.overlap_ns(kDevice, 0, 50), 0);
+  for (int64_t window = 0; window < 1000; ++window) {
+    spans.begin(kDevice, window * 100);
+    spans.begin(kDevice, window * 100 + 5);  // it has begun
+    spans.end(kDevice, window * 100 + 20);
+  }
+  CHECK_EQ(spans.overlap_ns(kDevice, 99'810, 99'930), 10 + 20);
+  CHECK_EQ(spans.overlap_ns(kDevice, 99'830, 99'890), 0);
+  spans.begin(kDevice, 100'000);
+  CHECK_EQ(spans.overlap_ns(kDevice, 99'990, 100'070), 70);  // it goes on
+  CHECK_EQ(spans.overlap_ns(kDevice + 1, 100'000, 100'070), 0);
+}
+
 TEST(serialized_samples_belong_to_their_launch) {
   SampleAttribution attribution;
   Received received;
@@ -167,7 +195,7 @@ bragg::cuda::Function long_kernel(const char* name) {
 }
 
 void wait_until(const Recording& recording, const char* statistic, uint64_t least) {
-  for (int i = 0; i < 500 && recording.count(statistic) < least; ++i)
+  for (int i = 0; i < 6000 && recording.count(statistic) < least; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 

@@ -20,11 +20,12 @@ CUBIN = Path(__file__).parents[1] / "golden" / "cubins" / "triton-3.9-softmax-sm
 SAMPLES = 1 << 10
 LAUNCH = f"""
 import time
+from sampling import sampling, wait_for, wait_until_begun
 gpu.load(open({str(CUBIN)!r}, "rb").read(), "softmax")
 gpu.set_kernel_ns("softmax", 1 << 20)
 gpu.set_knob("vary_ns", 0)
 gpu.launch("warm up")
-time.sleep(0.5)  # it is sampled from now on
+wait_until_begun()
 def softmax(scope, count):
     with bragg.scope(scope):
         for _ in range(count): gpu.launch("softmax", grid=(64, 1, 1))
@@ -35,7 +36,7 @@ def softmax(scope, count):
 @pytest.fixture
 def sampled(record: Record) -> Record:
     """`record`, for programs that launch a kernel of the cubin and are sampled."""
-    return partial(record, start=START + LAUNCH, sample="continuous", sample_period=12)
+    return partial(record, start=START + LAUNCH, sample="continuous", sample_period=12, CLOCK="real")
 
 
 def samples(profile: Profile, scope: str, metric: str = "num_samples") -> int:
@@ -74,11 +75,13 @@ def test_samples_of_one_call_path_are_exactly_its_and_lie_on_the_lines_of_the_cu
 
 
 def test_samples_of_two_call_paths_are_shared_out_by_gpu_time(sampled: Record) -> None:
-    profile = sampled('softmax("small", 4); softmax("large", 12)').main
-    assert profile.total("num_samples") == 16 * SAMPLES
-    assert samples(profile, "small") == 4 * SAMPLES
-    assert samples(profile, "large", "num_samples_apportioned") == 12 * SAMPLES
-    assert profile.meta["sampling"]["exact"] == 0
+    profile = sampled('for _ in range(50): softmax("small", 1); softmax("large", 3)').main
+    total = profile.total("num_samples")
+    assert total == 200 * SAMPLES
+    # Where a window of attribution ends need not be where a round does.
+    assert samples(profile, "small") == pytest.approx(total / 4, abs=total / 20)
+    assert samples(profile, "large", "num_samples_apportioned") == pytest.approx(total * 3 / 4, abs=total / 10)
+    assert profile.meta["sampling"]["exact"] < total / 10
 
 
 def test_serialized_samples_belong_to_their_launches(sampled: Record) -> None:
@@ -110,21 +113,22 @@ def test_kernels_of_one_name_are_told_apart_by_their_cubin(sampled: Record) -> N
 def test_a_full_buffer_is_told_and_sampling_goes_on_at_a_longer_period(sampled: Record) -> None:
     program = """
     softmax("model", 4)
-    time.sleep(0.5)
+    wait_for(lambda found: found["devices"]["0"]["restarts"] == 1)
     softmax("after", 2)
     """
     run = sampled(program, SAMPLE_BUFFER=3 * SAMPLES)
     device = run.main.meta["sampling"]["devices"]["0"]
     assert device["restarts"] == 1
     assert device["period"] == 14
-    assert samples(run.main, "after") == 2 * SAMPLES // 4
+    # What was sampled before was lost with the buffer, but its kernels may have a share of what came later.
+    assert samples(run.main, "model") + samples(run.main, "after") >= 2 * SAMPLES // 4
+    assert samples(run.main, "after") > 0
     assert "the sample buffer of GPU 0 was full" in run.talk
 
 
 def test_windows_tell_what_they_cost(sampled: Record) -> None:
     program = """
-    end = time.monotonic() + 1
-    while time.monotonic() < end: softmax("model", 10); time.sleep(0.002)
+    while sampling().get("cycle", {}).get("windows", 0) < 3: softmax("model", 10); time.sleep(0.002)
     """
     run = sampled(program, sample="windows", sample_budget="50%")
     cycle = run.main.meta["sampling"]["cycle"]
