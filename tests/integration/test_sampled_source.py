@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from bragg.model import FrameKind
+from bragg.model.source_map import Stage, code_of_kernels
 from tests.integration.test_run_cuda import Record, record
 
 __all__ = ["record"]  # the fixture
@@ -38,12 +40,11 @@ def softmax(out, x, stride, n, BLOCK: tl.constexpr):
 
 gpu = FakeCuda()
 triton_driver.use(gpu)
-def run(count):
-    for _ in range(count): softmax[(64,)](Tensor(), Tensor(), 1024, 1000, BLOCK=1024)
-    gpu.synchronize()
-run(1)
+gpu.launch("warm up")
 wait_until_begun()
-with bragg.scope("model"): run(8)
+with bragg.scope("model"):
+    for _ in range(8): softmax[(64,)](Tensor(), Tensor(), 1024, 1000, BLOCK=1024)
+gpu.synchronize()
 """
 LOAD = START.splitlines().index(next(line for line in START.splitlines() if "tl.load" in line)) + 1
 # A kernel of 2^20 ns on the fake's 4 multiprocessors has 2^10 samples at a period of 2^12, on 16 instructions.
@@ -102,6 +103,19 @@ def test_the_samples_of_all_lines_are_those_of_the_run(elsewhere: Path) -> None:
     assert [line["number"] for line in instructions] == list(range(0, 256, 16))
     assert {line["samples"] for line in instructions} == {SAMPLES / 16}
     assert all(line["text"] for line in instructions)
+
+
+def test_without_kernel_code_samples_have_lines_and_no_texts(record: Record) -> None:
+    run = record("", START, "--no-kernel-code", sample="continuous", sample_period=12, KERNEL_NS=1 << 20, CLOCK="real")
+    assert run.main.sources == {}
+    tree = run.main.tree
+    lines = {int(tree.frames.line[row]) for row in tree.frame[tree.kind == FrameKind.LINE].tolist()}
+    assert LOAD in lines
+
+
+def test_a_run_that_is_not_sampled_has_the_texts_too(record: Record) -> None:
+    (code,) = code_of_kernels(record("", START.replace("wait_until_begun()", "")).main.sources).values()
+    assert list(code.texts) == list(Stage)
 
 
 def test_the_tree_leads_to_lines_and_instructions(elsewhere: Path) -> None:

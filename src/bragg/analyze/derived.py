@@ -157,8 +157,9 @@ def _stalls(profile: Profile, name: str) -> Derived:
     reasons = stall_metrics(profile.metrics)
     if not reasons:
         raise UsageError(f"{name} needs samples of instructions, which this profile has not", hint="bragg run --sample")
-    counts = [profile.inclusive(metric) for metric, reason in reasons.items() if reason.group is group]
-    values = np.sum(counts, axis=0, dtype=np.float64) if counts else np.zeros(len(profile.tree))
+    values = np.zeros(len(profile.tree))
+    for metric, reason in reasons.items():
+        values += profile.inclusive(metric) * (reason.group is group)
     return _ratio(name, "1", MetricKind.INCLUSIVE, values, np.ones(len(values)), [])
 
 
