@@ -44,6 +44,7 @@ PARTS = [
     Part("agreement", 180, needs="gpu"),
     Part("trace_size", 120, needs="gpu"),
     Part("view_speed", 60),
+    Part("report_page", 120),
     Part("overhead", 600, needs="gpu", takes_limit=True),
     Part("memory_growth", 120, needs="fakes"),
 ]

@@ -10,11 +10,12 @@ from enum import Enum
 from types import ModuleType
 from typing import Any
 
+from bragg.debug.aggregates import AggregateKind
 from bragg.debug.dtypes import PointerType, dtype_named
 from bragg.debug.faults import Unsupported
 from bragg.debug.language import FUNCTIONS
+from bragg.debug.libdevice import LIBDEVICE_FUNCTIONS
 from bragg.debug.loops import KernelRange
-from bragg.debug.mathematics import LIBDEVICE_FUNCTIONS
 
 __all__ = ["BUILTINS", "Namespace", "is_jitted", "language_function", "translated"]
 
@@ -96,6 +97,10 @@ def translated(value: Any, name: str = "") -> Any:
         return _held(value, NestedFunction)
     if type(value) is tuple or type(value) is list:
         return type(value)(translated(part, name) for part in value)
+    if hasattr(value, "_fields") and isinstance(value, tuple):
+        return type(value)(*(translated(part, name) for part in value))
+    if isinstance(value, type) and getattr(value, "__triton_aggregate__", False):
+        return _held(value, AggregateKind)
     module = type(value).__module__
     if module.startswith(("triton.language", "triton.runtime")):
         return _translated_object(value, name)

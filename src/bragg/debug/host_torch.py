@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from bragg.debug.host_driver import HostDevice
+
 __all__ = ["use_cpu_for_cuda"]
 
 
@@ -33,4 +35,5 @@ def use_cpu_for_cuda(torch: Any) -> None:
             return function(*(on_cpu(argument) for argument in arguments), **named)
 
     CpuForCuda().__enter__()
-    torch.cuda.synchronize = lambda device=None: None
+    for name in ("synchronize", "current_device", "Event"):
+        setattr(torch.cuda, name, getattr(HostDevice, name))

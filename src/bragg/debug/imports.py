@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-__all__ = ["on_import"]
+__all__ = ["on_import", "when_imported"]
 
 Action = Callable[[ModuleType], None]
 
@@ -39,16 +39,25 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-@contextmanager
-def on_import(name: str, action: Action) -> Iterator[None]:
-    """Act on a module: now if it is there, else when it is imported inside of the block."""
+def when_imported(name: str, action: Action) -> Callable[[], None]:
+    """Act on a module: now if it is there, else when it is imported.
+
+    Returns:
+        What stops waiting for it.
+    """
     if name in sys.modules:
         action(sys.modules[name])
-        yield
-        return
+        return lambda: None
     finder = _Finder(name, action)
     sys.meta_path.insert(0, finder)
+    return lambda: sys.meta_path.remove(finder)
+
+
+@contextmanager
+def on_import(name: str, action: Action) -> Iterator[None]:
+    """Act on a module that is imported inside of a block, or was before."""
+    stop = when_imported(name, action)
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
+        stop()

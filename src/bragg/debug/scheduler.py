@@ -45,6 +45,7 @@ def _shape_of(_code: CodeType, function: FunctionType) -> _Shape:
     tree = Program.of(function).parsed()
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
     is_waiting = any(_watches(call, call in list(ast.walk(loop.test))) for loop in loops for call in _calls(loop))
+    is_waiting |= any(_name_of(call) == "atomic_poll" for call in _calls(tree))
     return _Shape(is_waiting, tuple(call.func for call in _calls(tree)))
 
 
@@ -52,8 +53,12 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
     return (child for child in ast.walk(node) if isinstance(child, ast.Call))
 
 
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
+
+
 def _watches(call: ast.Call, is_in_test: bool) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = _name_of(call)
     is_volatile = any(keyword.arg == "volatile" for keyword in call.keywords)
     return name.startswith("atomic_") or (name == "load" and (is_in_test or is_volatile))
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from bragg.debug.affine import Affine
 from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault
+from bragg.debug.state import machine
 
 if TYPE_CHECKING:
     from bragg.debug.storage import Buffer
@@ -204,9 +205,22 @@ class Tensor(Operators):
         return transposed
 
     def __repr__(self) -> str:
-        data = self.data[0] if self.programs == 1 else self.data
-        per_program = "" if self.programs == 1 else f", {self.programs} programs"
-        return f"{self.dtype}{list(self.shape)}{per_program}: {np.array2string(data, threshold=64, precision=6)}"
+        data = self.active_data()
+        per_program = "" if len(data) == 1 else f", {len(data)} programs"
+        text = np.array2string(data[0] if len(data) == 1 else data, threshold=64, precision=6)
+        return f"{self.dtype}{list(self.shape)}{per_program}: {text}"
+
+    def active_data(self) -> Array:
+        """A row for each active program, or one for all, of a tensor that a debugger shows.
+
+        Programs that went another way have rows too where a kernel has not used the tensor since.
+        """
+        try:
+            now = machine()
+        except KernelFault:  # The kernel has ended.
+            return self.data
+        is_narrow = self.programs != len(now.linear) or len(now.rows) == len(now.linear)
+        return self.data if is_narrow else self.data[now.rows]
 
 
 class Pointer(Operators):

@@ -9,6 +9,9 @@ from bragg.model.tree import CallTree, FrameKind
 
 __all__ = ["own_host_time"]
 
+# Kernels: those that the host executes itself, where there is no GPU.
+_MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.KERNEL)
+
 
 def own_host_time(
     tree: CallTree, measured_ns: Int64Array, is_measured: BoolArray, sampled_ns: Int64Array
@@ -27,7 +30,7 @@ def own_host_time(
     own = np.zeros(len(tree), np.int64)
     below = np.zeros(len(tree), np.int64)
     measured_below = np.zeros(len(tree), np.int64)
-    is_measured_kind = (tree.kind == FrameKind.SCOPE) | (tree.kind == FrameKind.OPERATOR)
+    is_measured_kind = np.isin(tree.kind, _MEASURED_KINDS)
     for level in reversed(tree.levels):
         beyond = np.where(
             is_measured[level], measured_ns[level] - below[level], sampled_ns[level] - measured_below[level]

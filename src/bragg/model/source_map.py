@@ -13,12 +13,13 @@ from bragg.model.ptx_text import places_of_ptx
 from bragg.model.sass_listing import Instruction, parse_listing
 from bragg.model.source_place import CallChain, user_place
 
-__all__ = ["KernelCode", "Stage", "code_of_kernels", "source_name"]
+__all__ = ["KernelCode", "PlaceKey", "Stage", "code_of_kernels", "place_keys", "source_name"]
 
 _PREFIX = "kernel:"
 _ANY_COLUMN = -1
 
-_Key = tuple[tuple[str, int, int], ...]
+PlaceKey = tuple[tuple[str, int, int], ...]
+"""Lines with a key in common come from one place."""
 
 
 class Stage(str, Enum):
@@ -87,7 +88,7 @@ class KernelCode:
         Machine code and what was compiled without columns knows lines only.
         """
         index = self._by_chain[stage]
-        return next((index[key] for key in _keys(chain) if key in index), [])
+        return next((index[key] for key in place_keys(chain) if key in index), [])
 
     def lines_of_lines(self, stage: Stage, line: int, other: Stage) -> list[int]:
         """Indices of the lines of another stage that belong to a line (its index) of this one."""
@@ -129,16 +130,16 @@ class KernelCode:
         return found
 
     @cached_property
-    def _by_chain(self) -> dict[Stage, dict[_Key, list[int]]]:
-        found: dict[Stage, dict[_Key, list[int]]] = {stage: defaultdict(list) for stage in Stage}
+    def _by_chain(self) -> dict[Stage, dict[PlaceKey, list[int]]]:
+        found: dict[Stage, dict[PlaceKey, list[int]]] = {stage: defaultdict(list) for stage in Stage}
         for stage, chains in self._places.items():
             for index, chain in enumerate(chains):
-                for key in _keys(chain):
+                for key in place_keys(chain):
                     found[stage][key].append(index)
         return found
 
 
-def _keys(chain: CallChain) -> list[_Key]:
+def place_keys(chain: CallChain) -> list[PlaceKey]:
     """What a place is found by, most exact first: it and all calls, it alone, the user's line."""
     own = user_place(chain)
     if own is None:

@@ -9,13 +9,14 @@ from bragg.errors import UsageError
 from bragg.record import variables
 from bragg.record.output import check_pattern
 
-__all__ = ["BackendName", "Context", "Data", "Graphs", "RecordConfig"]
+__all__ = ["BackendName", "Context", "Data", "Graphs", "Interpret", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
 Context = Literal["python", "shadow"]
 Data = Literal["tree", "trace"]
 Graphs = Literal["node", "graph"]
 Sampling = Literal["off", "continuous", "windows", "serialized"]
+Interpret = Literal["auto", "on", "off"]
 
 # What the hardware can do, in powers of two.
 _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
@@ -47,6 +48,7 @@ class RecordConfig:
         rotate_keep: How many of these files are kept, the latest ones; None: all.
         output: Name of the profile. `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles; else the new one is numbered.
+        interpret: Execute Triton's kernels on the CPU, in the processes of a run. `auto`: where there is no GPU.
         as_proton: Let `import triton.profiler` give `bragg.proton` in the processes of a run.
 
     Raises:
@@ -69,6 +71,7 @@ class RecordConfig:
     rotate_keep: int | None = None
     output: str = "%s.bragg"
     force: bool = False
+    interpret: Interpret = "auto"
     as_proton: bool = False
 
     def __post_init__(self) -> None:
@@ -76,6 +79,7 @@ class RecordConfig:
         _check_choice("context", self.context, get_args(Context))
         _check_choice("data", self.data, get_args(Data))
         _check_choice("level of graphs", self.graphs, get_args(Graphs))
+        _check_choice("way to interpret", self.interpret, get_args(Interpret))
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
         if self.sample_interval_us is not None and self.sample_interval_us < 0:

@@ -20,6 +20,7 @@ NVTX = "BRAGG_NVTX"
 AS_PROTON = "BRAGG_AS_PROTON"
 LAUNCH_METADATA = "BRAGG_LAUNCH_METADATA"
 KERNEL_CODE = "BRAGG_KERNEL_CODE"
+INTERPRET = "BRAGG_INTERPRET"
 
 # Doors of other software through which a process loads the native core; each admits one tool.
 CUDA_INJECTION = "CUDA_INJECTION64_PATH"

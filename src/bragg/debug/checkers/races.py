@@ -202,6 +202,7 @@ class _Detector:
                 "line": place[1],
                 "code": linecache.getline(*place).strip(),
             },
+            rivals=np.unique(other[chosen][other[chosen] >= 0]),
         )
 
 

@@ -7,9 +7,13 @@ from typing import Any
 import numpy.typing as npt
 
 from bragg.debug.access import Access
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, Recorder, Source
 from bragg.debug.emptiness import has_unwritten, unwritten
+from bragg.debug.expressions import access_text
+from bragg.debug.findings import TensorFacts
+from bragg.debug.program import kernel_line
 from bragg.debug.state import Listeners
+from bragg.debug.storage import Buffer
 from bragg.model import Severity
 
 __all__ = ["UNINITIALISED"]
@@ -26,16 +30,29 @@ _USES = {
 
 
 def _watch(record: Recorder) -> Listeners:
+    sources: dict[tuple[str, int, str], Source] = {}
     suspects = {id(buffer) for buffer in record.launch.buffers if has_unwritten(buffer)}
 
-    def tell(use: str, taint: Array, bit: int) -> None:
+    def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if use in _USES:
+            lines = ", ".join(str(source.line) for source in sources.values())
             record.at_line(
                 f"a value of a masked-off lane that was loaded without `other` {_USES[use]}",
-                "Give the load a value for these lanes: other=0",
+                f"Give the load of line {lines} a value for these lanes: other=0",
                 Severity.ERROR,
                 (taint & bit) != 0,
+                next(iter(sources.values()), None),
             )
+
+    def remember(access: Access) -> None:
+        if access.kind != "load" or access.mask is None:
+            return
+        file, line = kernel_line()
+        key = file, line, access.buffer.name
+        if key not in sources and not access.mask.all():
+            text = access_text(file, line, access.kind, access.buffer.name)
+            if not text.has_filler:
+                sources[key] = Source(file, line, TensorFacts.of(access.buffer), text)
 
     def look(access: Access) -> None:
         if access.kind == "store" or id(access.buffer) not in suspects:
@@ -51,7 +68,7 @@ def _watch(record: Recorder) -> Listeners:
                 "Write the tensor first, or make it with zeros instead of empty",
             )
 
-    return Listeners(tainted=[tell], access=[look] if suspects else [])
+    return Listeners(tainted=[tell], access=[remember, look] if suspects else [remember])
 
 
 UNINITIALISED = Checker("uninitialised-read", "values that nobody wrote", True, _watch)

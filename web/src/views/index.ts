@@ -1,0 +1,36 @@
+import { FlameView, flameLack } from "./flame/view";
+import { KernelsView, kernelsLack } from "./kernels/view";
+import { ROOFLINE } from "./roofline";
+import { SOURCE } from "./source";
+import { SummaryView } from "./summary/view";
+import { TIMELINE } from "./timeline";
+import type { ViewRow } from "./view";
+
+const FLAME_KEYS: [string, string][] = [
+  ["← ↑ → ↓", "a neighbour"],
+  ["Enter", "zoom to the box that is chosen"],
+  ["Esc", "zoom out a level"],
+  ["0", "everything"],
+  ["/", "search"],
+  ["b", "bottom up or top down"],
+  ["l", "fold libraries"],
+  ["c", "colour by kind or by forward and backward"],
+];
+
+/** The views in the order of the tabs, by the name in the address. */
+export const VIEWS: Record<string, ViewRow> = {
+  summary: { label: "Summary", view: SummaryView, needs: () => "", keys: [] },
+  flame: { label: "Flame", view: FlameView, needs: flameLack, keys: FLAME_KEYS },
+  kernels: {
+    label: "Kernels",
+    view: KernelsView,
+    needs: kernelsLack,
+    keys: [
+      ["/", "filter"],
+      ["Enter", "open a row"],
+    ],
+  },
+  timeline: TIMELINE,
+  source: SOURCE,
+  roofline: ROOFLINE,
+};
