@@ -12,6 +12,7 @@
 #include "backends/sampled_spans.h"
 #include "check.h"
 #include "data/sample_attribution.h"
+#include "driver/pc_sampling_library.h"
 #include "recording.h"
 
 namespace {
@@ -151,6 +152,32 @@ TEST(a_session_that_has_ended_gets_no_more_samples) {
   attribution.settle(received.give);
   CHECK_EQ(received.count[5], 0);
   CHECK_EQ(received.count[6], 3);
+}
+
+TEST(every_refusal_says_what_is_in_the_way_and_what_to_do) {
+  bragg::CuptiLibrary cupti;
+  std::string reason;
+  (void)device();
+  CHECK(bragg::load_cupti(BRAGG_FAKES_DIR "/libcupti.so.13", cupti, reason));
+  const std::map<uint32_t, const char*> known = {
+      {2, "compute capability 7.5"},
+      {27, "compute capability 7.5"},
+      {33, "vGPU settings"},
+      {35, "NVreg_RestrictProfilingToAdminUsers=0"},
+      {40, "NVreg_RestrictProfilingToAdminUsers=0"},
+      {41, "development mode"},
+      {42, "mining GPUs"},
+      {43, "MIG instance cannot: use a GPU that is not partitioned"},
+      {44, "switch SLI off"},
+      {45, "use Linux itself"},
+  };
+  for (const auto& [result, expected] : known) {
+    const std::string text = bragg::sampling_refusal(cupti, static_cast<bragg::cupti::Result>(result));
+    CHECK(text.find(expected) != std::string::npos);
+    CHECK(text.find("CUPTI says: ") != std::string::npos);
+  }
+  const std::string unknown = bragg::sampling_refusal(cupti, bragg::cupti::Result::Unknown);
+  CHECK(unknown.starts_with("CUPTI says: "));
 }
 
 // Windows over `seconds` of a program that launches every microsecond, and `slower` in windows.

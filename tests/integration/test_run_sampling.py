@@ -149,6 +149,30 @@ def test_a_run_goes_on_without_samples_where_the_driver_refuses(sampled: Record,
     assert says in run.talk
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["SetConfigurationAttribute", "GetNumStallReasons", "GetStallReasons", "Start", "GetData"],
+)
+def test_a_run_goes_on_where_a_call_of_the_sampler_fails(sampled: Record, call: str) -> None:
+    run = sampled('softmax("model", 3)', FAIL=f"cuptiPCSampling{call}=999")
+    assert run.exit_code == 0
+    assert kernels(run.main)["model/softmax"] == 3
+    assert "instructions of GPU 0 were not sampled: CUPTI says:" in run.talk
+
+
+def test_other_contexts_of_a_gpu_are_counted(sampled: Record) -> None:
+    program = """
+    import ctypes
+    softmax("first", 4)
+    gpu.call("cuCtxCreate_v2", ctypes.byref(ctypes.c_void_p()), ctypes.c_uint(0), ctypes.c_int(0))
+    gpu.launch("elsewhere")
+    wait_for(lambda found: found["other_contexts"] == 1)
+    """
+    run = sampled(program)
+    assert samples(run.main, "first") == run.main.total("num_samples") == 4 * SAMPLES
+    assert "1 CUDA context not sampled: only one of each GPU can be" in run.talk
+
+
 def test_an_old_cupti_is_told(sampled: Record) -> None:
     run = sampled('softmax("model", 3)', OMIT="cuptiPCSamplingGetData")
     assert kernels(run.main)["model/softmax"] == 3
