@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ class Part:
     Attributes:
         name: Of the script.
         limit_s: It is ended after this time.
-        needs: `gpu`, `fakes` (of the driver, built with the native tests), or nothing; left out where that is missing.
+        needs: `gpu`, `triton`, `fakes` (of the driver, built with the native tests), or nothing; left out where that is
+            missing.
         takes_limit: It wants to know its limit, to leave out its last cases itself.
     """
 
@@ -44,8 +46,10 @@ PARTS = [
     Part("agreement", 180, needs="gpu"),
     Part("trace_size", 120, needs="gpu"),
     Part("view_speed", 60),
+    Part("cubin_lines", 60, needs="triton"),
     Part("report_page", 120),
     Part("overhead", 600, needs="gpu", takes_limit=True),
+    Part("sampling", 400, needs="gpu"),
     Part("memory_growth", 120, needs="fakes"),
 ]
 
@@ -89,7 +93,12 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + arguments.limit
     machine = harness.machine()
-    here = {"": True, "gpu": harness.gpu_is_here(), "fakes": harness.FAKES.is_dir()}
+    here = {
+        "": True,
+        "gpu": harness.gpu_is_here(),
+        "triton": find_spec("triton") is not None,
+        "fakes": harness.FAKES.is_dir(),
+    }
     parts = [part for part in PARTS if part.name in (arguments.only or [part.name]) and here[part.needs]]
     results = []
     with tempfile.TemporaryDirectory() as directory:
