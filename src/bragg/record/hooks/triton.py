@@ -58,7 +58,7 @@ def give_name(kernel: Any, specialization: Specialization, attributes: Sequence[
     from bragg.record.hooks.specialization import specialized_name
 
     name = _own_name(specialized_name(kernel.name, specialization), kernel.hash)
-    core.name_kernel(kernel.function, name, kernel.name, [*attributes, *attributes_of(kernel)])
+    core.name_kernel(kernel.function, name, kernel.name, (*attributes, *attributes_of(kernel)))
 
 
 def specialization_of(kernel: Any) -> Specialization:
