@@ -7,13 +7,13 @@ run that is cut short leaves what it had.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class Part:
     Attributes:
         name: Of the script.
         limit_s: It is ended after this time.
-        needs: `gpu`, `triton`, `fakes` (of the driver, built with the native tests), or nothing; left out where that is
+        needs: `gpu`, `fakes` (of the driver, built with the native tests), `triton`, or nothing; left out where that is
             missing.
         takes_limit: It wants to know its limit, to leave out its last cases itself.
     """
@@ -47,7 +47,10 @@ PARTS = [
     Part("trace_size", 120, needs="gpu"),
     Part("view_speed", 60),
     Part("cubin_lines", 60, needs="triton"),
+    Part("debug_speed", 240, needs="triton"),
+    Part("diff_speed", 60),
     Part("report_page", 120),
+    Part("timeline_speed", 120),
     Part("overhead", 600, needs="gpu", takes_limit=True),
     Part("sampling", 400, needs="gpu"),
     Part("memory_growth", 120, needs="fakes"),
@@ -93,12 +96,8 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + arguments.limit
     machine = harness.machine()
-    here = {
-        "": True,
-        "gpu": harness.gpu_is_here(),
-        "triton": find_spec("triton") is not None,
-        "fakes": harness.FAKES.is_dir(),
-    }
+    has_triton = importlib.util.find_spec("triton") is not None
+    here = {"": True, "gpu": harness.gpu_is_here(), "fakes": harness.FAKES.is_dir(), "triton": has_triton}
     parts = [part for part in PARTS if part.name in (arguments.only or [part.name]) and here[part.needs]]
     results = []
     with tempfile.TemporaryDirectory() as directory:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.errors import UsageError
 
-__all__ = ["CHECKERS", "FORMATS", "Registry"]
+__all__ = ["CHECKERS", "FORMATS", "REPRESENTATIONS", "Registry"]
 
 
 class Registry(Mapping[str, Any]):
@@ -77,3 +77,6 @@ CHECKERS = Registry(
         "leak": "bragg.debug.checkers.leaks:LEAKS",
     },
 )
+
+# How profiles show themselves in notebooks: each object makes text of a profile.
+REPRESENTATIONS = Registry("representation", {"html": "bragg.notebook.frame:frame_of"})

@@ -25,7 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.consumer)
 
 
-@pytest.fixture(scope="session")
+# Not longer than a module: tests elsewhere start Playwright too, and it is there once.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """A running browser; skips where there is none, and fails in continuous integration."""
     playwright = pytest.importorskip("playwright.sync_api")

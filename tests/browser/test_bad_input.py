@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bragg.model import CallTree, Combine, FrameKind, Metric, MetricKind, Profile
+from bragg.model import CallTree, Combine, Finding, FrameKind, Metric, MetricKind, Profile, Severity
 from tests.support.profiles import profile_from_text
+from tests.support.whole_profiles import H200, whole_profile
 
 HOSTILE = {
-    "markup": "<img src=x onerror=alert(1)><b>bold</b>",
+    "markup": "<img src=x onerror=alert(1)><u>line</u>",
     "script": "</script><script>document.title='taken'</script>",
     "template": "void outer<" * 1000 + "int" + ">" * 1000,
     "right to left": "abc\u202egnp.exe\u2066",
@@ -22,42 +23,44 @@ HOSTILE = {
 
 
 def with_names(name: str) -> Profile:
-    """A profile in which everything is called so."""
-    profile = profile_from_text("root\n  train.py:1@outer host=1us\n    inner 5us x2 @0")
-    frames = profile.tree.frames
-    named = frames.replace(name=["root", name, name], file=["", name, ""])
-    tree = CallTree(profile.tree.parent, profile.tree.frame, named)
-    return replace(profile, tree=tree, meta={"command": [name], "host": name, "devices": [{"name": name}]})
+    """A profile of which a program chose every name."""
+    profile = whole_profile(kernel=name)
+    tracks = profile.tracks.replace(name=[name, name])
+    sources = {key: f"{text}\n# {name}" for key, text in profile.sources.items()}
+    finding = Finding(name, Severity.ERROR, name, name, node=2)
+    meta = {**profile.meta, "command": [name], "host": name, "devices": [{**H200, "name": name}]}
+    return replace(profile, meta=meta, tracks=tracks, sources=sources, findings=[finding])
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_names_are_text_everywhere(pages: Any, name: str) -> None:
     page = pages.open(with_names(name))
-    for view in ("summary", "flame", "kernels"):
+    for view in ("summary", "flame", "kernels", "timeline", "source", "roofline"):
         page.evaluate(f"location.hash = '#view={view}&node=2&q=a'")
-        page.locator(f".{view}").wait_for()
-        assert page.locator("main img, main b, main script").count() == 0
+        page.locator(f"main[data-view={view}] > *").first.wait_for()
+        assert page.locator("main .lack").count() == 0
+        assert page.locator("main img, main u, main script").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
     assert page.title() == "test"
 
 
 def test_markup_is_shown_as_it_is(pages: Any) -> None:
     page = pages.open(with_names(HOSTILE["markup"]), "view=kernels")
-    assert page.locator("td.name").inner_text() == HOSTILE["markup"]
+    assert page.locator("td.name").first.inner_text() == HOSTILE["markup"]
 
 
 def test_characters_that_hide_or_turn_text_are_escaped(pages: Any) -> None:
     page = pages.open(with_names(HOSTILE["right to left"]), "view=kernels")
-    assert page.locator("td.name").inner_text() == "abc\\u202egnp.exe\\u2066"
+    assert page.locator("td.name").first.inner_text() == "abc\\u202egnp.exe\\u2066"
 
 
 def test_profile_of_one_node_says_what_it_lacks(pages: Any) -> None:
     page = pages.open(profile_from_text("root"))
     assert page.locator(".answer").inner_text() == "No time was recorded."
     page.get_by_role("link", name="Flame").click()
-    assert "nothing to draw" in page.locator(".lack").inner_text()
+    page.locator(".lack").filter(has_text="nothing to draw").wait_for()
     page.get_by_role("link", name="Kernels").click()
-    assert "no kernels" in page.locator(".lack").inner_text()
+    page.locator(".lack").filter(has_text="no kernels").wait_for()
 
 
 def test_nan_and_infinite_values_count_as_none(pages: Any) -> None:

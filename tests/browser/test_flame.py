@@ -134,6 +134,22 @@ def test_address_opens_the_same_picture(pages: Any, flame: Any) -> None:
     assert again.get_by_label("Search: text or /expression/").input_value() == "relu"
 
 
+def test_node_that_another_view_chose_is_seen_although_the_picture_was_zoomed(flame: Any) -> None:
+    flame.locator("canvas").click(position={"x": 200, "y": middle(2) + 8})
+    flame.keyboard.press("3")
+    flame.locator("td.name", has_text="copy").click()
+    flame.get_by_role("link", name="Summary").click()
+    flame.get_by_role("link", name="copy").click()
+    assert detail(flame).startswith("copy")
+    assert "zoom=0" not in state(flame)
+
+
+def test_kernel_is_found_in_the_table(flame: Any) -> None:
+    flame.locator("canvas").click(position={"x": 350, "y": middle(3) + 8})
+    flame.locator(".detail .links").get_by_role("button", name="Kernels").click()
+    assert flame.locator("tr.row[aria-expanded=true] td.name").inner_text() == "relu"
+
+
 def test_dark_picture_is_dark_from_the_first(pages: Any, pixel: Pixel) -> None:
     page = pages.open(profile_from_text(PROFILE), "view=flame", width=1000, theme="dark")
     assert pixel(page, "canvas", 900, middle(3)) == "rgb(20, 23, 26)"

@@ -116,6 +116,7 @@ def test_back_returns_to_the_open_row(kernels: Any) -> None:
     kernels.get_by_text("relu").click()
     kernels.get_by_role("button", name="Callers").click()
     kernels.locator(".flame").wait_for()
+    assert kernels.get_by_label("Call path").inner_text() == "total \u203a relu"
     kernels.go_back()
     kernels.locator(".kernels").wait_for()
     assert kernels.locator("tr.row[aria-expanded=true] td.name").inner_text() == "relu"

@@ -10,9 +10,10 @@ import pytest
 from bragg import formats
 from bragg.model import Profile
 from tests.support.profiles import profile_from_text
+from tests.support.whole_profiles import KERNEL, whole_profile
 
 SAMPLE = Path(__file__).parents[2] / "src" / "bragg" / "data" / "sample-h200.bragg"
-EVERY_VIEW = ["summary", "flame", "kernels"]
+EVERY_VIEW = ["summary", "flame", "kernels", "timeline", "source", "roofline"]
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +66,21 @@ def test_view_keeps_what_it_showed_while_another_is_open(pages: Any, sample: Pro
     assert page.get_by_label("Filter: text or /expression/").input_value() == "gemm"
 
 
+def test_kernel_that_is_chosen_is_chosen_in_every_view(pages: Any) -> None:
+    page = pages.open(whole_profile(), "view=flame&node=2")
+    assert page.locator(".flame .detail strong").inner_text() == KERNEL
+    links = page.locator(".flame .links button").all_inner_texts()
+    assert links == ["Kernels", "Timeline", "Source", "Roofline"]
+    for view, shown in (
+        ("Kernels", "tr[aria-expanded=true] td.name"),
+        ("Timeline", "main"),
+        ("Source", "main"),
+        ("Roofline", "main"),
+    ):
+        page.get_by_role("link", name=view).click()
+        page.locator(shown).filter(has_text=KERNEL).wait_for()
+
+
 def test_address_of_something_else_opens_the_usual(pages: Any, sample: Profile) -> None:
     page = pages.open(sample, "view=nothing&profile=7&node=99999999")
     assert page.locator(".summary").is_visible()
@@ -82,14 +98,15 @@ def test_several_profiles_are_chosen_from_a_list(pages: Any) -> None:
 
 
 @pytest.mark.parametrize("view", EVERY_VIEW)
-def test_phone_needs_no_sideways_scrolling(pages: Any, sample: Profile, view: str) -> None:
-    page = pages.open(sample, f"view={view}", width=390, height=844)
+def test_phone_needs_no_sideways_scrolling(pages: Any, view: str) -> None:
+    page = pages.open(whole_profile(), f"view={view}", width=390, height=844)
+    assert page.locator("main .lack").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 @pytest.mark.parametrize("view", EVERY_VIEW)
-def test_nothing_moves_after_it_was_drawn(pages: Any, sample: Profile, view: str) -> None:
-    page = pages.open(sample, f"view={view}")
+def test_nothing_moves_after_it_was_drawn(pages: Any, view: str) -> None:
+    page = pages.open(whole_profile(), f"view={view}")
     shifted = page.evaluate(
         """async () => {
             let shifted = 0;

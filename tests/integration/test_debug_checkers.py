@@ -54,14 +54,14 @@ def test_race_shows_both_sides() -> None:
     assert finding.other["line"] == finding.line - 1
 
 
-def test_finding_of_a_masked_lane_names_the_load_it_is_from() -> None:
+def test_finding_of_a_masked_lane_is_at_its_load_and_says_where_it_is_used() -> None:
     (finding,) = findings_of("sums_lanes_that_were_not_loaded")
     assert finding.tensor is not None
     assert (finding.tensor.name, finding.address, finding.mask) == ("x", "x + offsets", "offsets < n")
     assert finding.other is not None
-    assert finding.other["line"] == finding.line - 1
-    assert finding.hint == f"Give the load of line {finding.line - 1} a value for these lanes: other=0"
-    assert any(line.startswith("  loaded at: ") for line in finding.lines())
+    assert finding.other["code"] == "tl.store(out + tl.program_id(0), total)"
+    assert finding.other["line"] == finding.line + 1
+    assert any(line.startswith("  used at: ") for line in finding.lines())
 
 
 def test_lanes_are_grouped_into_ranges() -> None:

@@ -19,6 +19,7 @@ for _name in (
     "matmuls",
     "movement",
     "ordering",
+    "pointers",
     "pointwise",
     "puzzles",
     "quantisation",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from bragg.registry import CHECKERS
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
 
+from tests.kernels.examples import DOCUMENT, rewritten
 from tests.kernels.planted.table import PLANTED
 
-for _name in ("bounds", "compilation", "performance", "races", "values"):
+for _name in ("bounds", "compilation", "leaks", "performance", "races", "values"):
     importlib.import_module(f"tests.kernels.planted.{_name}")
 
 # The compiler, which asks for bank conflicts need, may warn of itself.
@@ -38,7 +40,7 @@ def test_planted_bug_is_found(name: str) -> None:
     case, report = PLANTED[name], report_of(name)
     found = [finding for finding in report if (finding.rule, finding.line) == (case.rule, case.line)]
     assert found, report.lines()
-    assert {finding.kernel for finding in found} == {name}
+    assert {finding.kernel for finding in found} == {case.kernel}
     assert {finding.tensor.name if finding.tensor else "" for finding in found} == {case.tensor}
     assert all(finding.file == case.file and finding.code.endswith("# bug") and finding.message for finding in found)
     if case.programs is not None:
@@ -47,5 +49,16 @@ def test_planted_bug_is_found(name: str) -> None:
 
 def test_table_has_bugs_for_every_checker() -> None:
     assert len(PLANTED) >= 60
-    assert {case.rule for case in PLANTED.values()} == {*CHECKERS, "kernel-fault"} - {"leak"}
+    assert {case.rule for case in PLANTED.values()} == {*CHECKERS, "kernel-fault"}
     assert {Path(case.file).parent.name for case in PLANTED.values()} == {"planted"}
+
+
+def test_document_lists_every_checker_with_its_example() -> None:
+    text = DOCUMENT.read_text()
+    rows = re.findall(r"^\| \[`([\w-]+)`\]\(#[\w-]+\) \| (\w+) \| (.+) \|$", text, re.MULTILINE)
+    state = {True: "on", False: "off"}
+    expected = [(checker.name, state[checker.is_default], checker.summary) for checker in CHECKERS.values()]
+    assert rows == [*expected, ("kernel-fault", "always", "what ends a kernel")]
+    assert re.findall(r"^## ([\w-]+)$", text, re.MULTILINE) == [name for name, *_ in rows]
+    assert re.findall(r"^```python\n# ([\w-]+)$", text, re.MULTILINE) == [name for name, *_ in rows]
+    assert rewritten(text) == text, "Run: python -m tests.kernels.examples"

@@ -82,7 +82,7 @@ def _after_each_other(
     wanted: NDArray[np.int64], length: NDArray[np.int64], stream: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """When each kernel begins if its stream runs one at a time."""
-    begins = wanted.copy()
+    begins: NDArray[np.int64] = wanted.copy()
     for number in range(_STREAMS):
         rows = np.flatnonzero(stream == number)
         before = np.concatenate([[0], np.cumsum(length[rows])[:-1]])

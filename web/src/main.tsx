@@ -3,6 +3,7 @@ import { render } from "preact";
 import { decode, fromBase64 } from "./data/decode";
 import type { ProfileData } from "./data/profile";
 import { App } from "./shell/app";
+import { followParent } from "./shell/embed";
 import { Followed } from "./shell/follow";
 
 /** Show profiles; what was shown before is in the address. */
@@ -32,6 +33,7 @@ function followServer(root: HTMLElement): void {
 }
 
 const root = document.getElementById("app") as HTMLElement;
+followParent();
 if (document.querySelector("meta[name=bragg-server]")) followServer(root);
 else {
   readPage(root).catch((error: unknown) => {

@@ -34,7 +34,7 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
         title=title,
         summary=Summary(sentences(profile, found), fact_rows(profile), lack_lines(profile, found)),
         kernels=kernels,
-        code=code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile) if kernel.code),
+        code=code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile)),
         roofline=_roofline(profile),
         difference=difference,
     )

@@ -71,7 +71,9 @@ class Arguments:
     def _descriptor(self, name: str, value: Any) -> Any:
         base = self._tensor(name, value.base)
         padding = getattr(value, "padding", "zero")
-        return make_descriptor(base, tuple(value.shape), tuple(value.strides), tuple(value.block_shape), padding)
+        layout = getattr(value, "layout", None)
+        shape, strides, block_shape = tuple(value.shape), tuple(value.strides), tuple(value.block_shape)
+        return make_descriptor(base, shape, strides, block_shape, padding, layout)
 
     def _tensor(self, name: str, value: Any, dtype: DType | None = None) -> Pointer:
         is_torch = hasattr(value, "data_ptr") and hasattr(value, "untyped_storage")

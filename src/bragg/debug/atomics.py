@@ -49,7 +49,7 @@ def read_modify_write(operation: str, pointer: Any, value: Any, mask: Any = None
     content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
     if operation in ("and", "or", "xor") and where.element.is_floating():
         raise KernelFault(f"atomic_{operation} takes integers, not {where.element}")
-    report_stored_taint(content, None if mask is None else as_tensor(mask).data, where.buffer)
+    report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
     return _changed(where, mask, sem or "acq_rel", ATOMICS[operation], content)
 
 
@@ -58,8 +58,8 @@ def compare_and_swap(pointer: Any, expected: Any, value: Any, sem: str | None = 
     where = _target(pointer, None, sem)
     old = broadcast_to(cast(as_tensor(expected), where.element), where.shape)
     new = broadcast_to(cast(as_tensor(value), where.element), where.shape)
-    report_stored_taint(old, None, where.buffer)
-    report_stored_taint(new, None, where.buffer)
+    report_stored_taint(old, None, where, "atomic")
+    report_stored_taint(new, None, where, "atomic")
     return _changed(where, None, sem or "acq_rel", None, old, new)
 
 
@@ -74,7 +74,7 @@ def write(pointer: Any, value: Any, mask: Any = None, sem: str | None = None) ->
     """An atomic store."""
     where = _target(pointer, mask, sem, _ORDERS_OF_STORES)
     content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
-    report_stored_taint(content, None if mask is None else as_tensor(mask).data, where.buffer)
+    report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
     _changed(where, mask, sem or "release", ATOMICS["xchg"], content)
 
 

@@ -148,6 +148,7 @@ class Descriptor:
         element_strides: In elements.
         block_shape: Of the blocks that are read and written.
         padding: `zero` or `nan`.
+        layout: Of the blocks in shared memory, as Gluon's kernels ask for it; no matter here.
     """
 
     base: Pointer
@@ -155,6 +156,7 @@ class Descriptor:
     element_strides: tuple[Any, ...]
     block_shape: tuple[int, ...]
     padding: str = "zero"
+    layout: Any = None
 
     is_kernel_value: ClassVar[bool] = True
 
@@ -167,6 +169,16 @@ class Descriptor:
     def type(self) -> TypeOfBlock:
         """Of the blocks."""
         return TypeOfBlock(self.base.element, self.block_shape)
+
+    @property
+    def block_type(self) -> TypeOfBlock:
+        """Of the blocks."""
+        return self.type
+
+    @property
+    def nbytes_per_cta(self) -> int:
+        """Bytes of a block."""
+        return self.type.nbytes
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -268,7 +280,12 @@ class Descriptor:
 
 
 def make_descriptor(
-    base: Any, shape: Sequence[Any], strides: Sequence[Any], block_shape: Sequence[int], padding: str = "zero"
+    base: Any,
+    shape: Sequence[Any],
+    strides: Sequence[Any],
+    block_shape: Sequence[int],
+    padding: str = "zero",
+    layout: Any = None,
 ) -> Descriptor:
     """A descriptor of the tensor that starts at a pointer.
 
@@ -280,4 +297,4 @@ def make_descriptor(
     widened = _wide(strides)
     if widened[-1].known_bounds() != (1, 1):
         raise KernelFault("the last stride of a tensor descriptor must be 1")
-    return Descriptor(base, _wide(shape), widened, tuple(int(n) for n in block_shape), padding)
+    return Descriptor(base, _wide(shape), widened, tuple(int(n) for n in block_shape), padding, layout)

@@ -7,7 +7,7 @@ import linecache
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["AccessText", "access_text"]
+__all__ = ["AccessText", "access_text", "feeding_lines"]
 
 # Position of the mask among the arguments.
 _MASK = {"load": 1, "store": 2, "atomic": 2}
@@ -60,12 +60,16 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
 
 @lru_cache(maxsize=64)
 def _calls(file: str) -> list[ast.Call]:
-    """Memory accesses in a file; empty when its text cannot be read."""
+    return [node for node in ast.walk(_tree(file)) if isinstance(node, ast.Call) and _is_access(node)]
+
+
+@lru_cache(maxsize=16)
+def _tree(file: str) -> ast.Module:
+    """A file; an empty one when its text cannot be read."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        return ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
-        return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_access(node)]
+        return ast.Module([], [])
 
 
 def _is_access(call: ast.Call) -> bool:
@@ -75,3 +79,30 @@ def _is_access(call: ast.Call) -> bool:
 
 def _mentions(expression: ast.expr, name: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(expression))
+
+
+@lru_cache(maxsize=1024)
+def feeding_lines(file: str, line: int) -> frozenset[int]:
+    """Lines of the function around a line whose values may come to it, its own included; empty when it is not known."""
+    around = [
+        node
+        for node in ast.walk(_tree(file))
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    if not around:
+        return frozenset()
+    statements = [node for node in ast.walk(around[-1]) if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    found = set(range(line, line + 1))
+    names = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name) and node.lineno == line}
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for statement in statements:
+            if names & _assigned(statement):
+                found |= set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+                names |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    return frozenset(found)
+
+
+def _assigned(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

@@ -72,7 +72,7 @@ class KernelFinding:
         programs: Linear numbers of the programs that show it.
         lanes: How many lanes show it, over all of them.
         positions: Where in the block these lanes are.
-        other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is from.
+        other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is used.
     """
 
     rule: str
@@ -153,7 +153,7 @@ def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
 
 def _other(other: dict[str, Any]) -> str:
     place = f"{other['file']}:{other['line']}: {other['code']}"
-    return f"  other side: program {other['program']} at {place}" if "program" in other else f"  loaded at: {place}"
+    return f"  other side: program {other['program']} at {place}" if "program" in other else f"  used at: {place}"
 
 
 def program_ids(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -18,7 +18,7 @@ from bragg.debug.loops import KernelRange, StaticRange
 from bragg.debug.merge import UNSET, merged, narrowed
 from bragg.debug.promotion import common_type, is_number
 from bragg.debug.state import machine
-from bragg.debug.values import OPERATORS, UNDEFINED, Pointer, Tensor, scalar
+from bragg.debug.values import MISLED, OPERATORS, UNDEFINED, Pointer, Tensor, scalar
 
 __all__ = [
     "UNSET",
@@ -75,7 +75,8 @@ def truth(test: Any) -> bool | Array:
             f"the condition of an `if` or loop is a block of shape {list(test.shape)}, not one value",
             hint="Use tl.where, a mask, or a reduction such as tl.max",
         )
-    machine().tell_taint("condition", test.taint, UNDEFINED)
+    for bit in (UNDEFINED, MISLED):
+        machine().tell_taint("condition", test.taint, bit)
     holds = test.data != 0
     if holds.all():
         return True
@@ -333,12 +334,19 @@ class While(_Repetition):
             if not len(machine().rows):
                 return False
             self._check_types(values)
-            turn = machine().turn
-            if turn is not None:
-                turn()
+            if machine().turn is not None:
+                self._give_turn(values)
         self.values = values
         self._trip_rows = machine().rows
         return len(machine().rows) > 0
+
+    def _give_turn(self, values: Values) -> None:
+        """Let others run; a loop that changes its own names is no mere wait."""
+        now = machine()
+        assert now.turn is not None
+        pairs = zip(self.values, values, self._written, strict=True)
+        now.moves += any(written and not _is_same(old, new) for old, new, written in pairs)
+        now.turn()
 
     def goes_on(self, test: Any, values: Values) -> bool:
         """Those whose test holds begin a trip; False: nobody does."""
@@ -350,6 +358,14 @@ class While(_Repetition):
         self.values = self._leave(values, np.asarray(stays))
         self._trip_rows = machine().rows
         return bool(np.any(stays))
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a is b or (a.data.shape == b.data.shape and bool((a.data == b.data).all()))
+    if isinstance(a, Pointer) and isinstance(b, Pointer):
+        return a.buffer is b.buffer and _is_same(a.offset, b.offset)
+    return a is b
 
 
 class Frame:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -22,10 +22,12 @@ class _Finder(MetaPathFinder):
         self._name, self._action = name, action
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The module's own spec, with an action after its execution."""
+        """The spec that the finders after this one give, with an action after the module's execution."""
         if name != self._name:
             return None
-        spec = PathFinder.find_spec(name, path, target)
+        later = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        found = (finder.find_spec(name, path, target) for finder in later if hasattr(finder, "find_spec"))
+        spec = next((one for one in found if one is not None), None)
         if spec is None or spec.loader is None:
             return spec
         loader: Any = spec.loader

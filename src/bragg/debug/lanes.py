@@ -48,7 +48,7 @@ def map_elementwise(function: Callable[..., Any], *operands: Any, pack: int = 1)
         raise KernelFault(f"blocks of {lanes} elements cannot be handled {pack} at a time")
     outer = machine()
     programs = len(outer.rows)
-    inner = Machine(outer.grid, np.repeat(outer.active_programs, lanes // pack), outer.listeners)
+    inner = Machine(outer.grid, np.repeat(outer.active_programs, lanes // pack), outer.listeners, outer.num_warps)
     before = use(inner)
     try:
         results = function(*(_part(block, programs, pack, k) for block in blocks for k in range(pack)))

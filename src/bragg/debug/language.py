@@ -24,7 +24,7 @@ from bragg.debug.promotion import is_number
 from bragg.debug.scaled import dot_scaled
 from bragg.debug.shapes import broadcast_pair, broadcast_to, flat_shape
 from bragg.debug.state import machine
-from bragg.debug.values import METHODS, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
+from bragg.debug.values import METHODS, MISLED, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
 
 __all__ = ["FUNCTIONS", "asserted"]
 
@@ -211,7 +211,10 @@ def _promoted(x: Tensor) -> Tensor:
 def _hint(name: str) -> Callable[[Any, Any], Any]:
     def apply(x: Any, values: Any) -> Any:
         for listener in machine().listeners.hint:
-            listener(name, x, values)
+            broken = listener(name, x, values)
+            if broken is None:
+                continue
+            x = x.moved(x.offset.tainted(broken, MISLED)) if isinstance(x, Pointer) else x.tainted(broken, MISLED)
         return x
 
     return apply
@@ -384,6 +387,9 @@ FUNCTIONS: dict[str, Any] = {
     "constexpr_type": Constant,
     "void": None,
     "debug_barrier": lambda: None,
+    "num_warps": lambda: machine().num_warps,
+    "num_threads": lambda: 32 * machine().num_warps,
+    "async_task": lambda *_arguments, **_named: None,
     "gdc_wait": lambda: None,
     "gdc_launch_dependents": lambda: None,
     "globaltimer": lambda: inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], DTYPES["int64"], False, 1),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import types
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,8 @@ __all__ = ["Launch", "execute", "is_kernel", "prepare"]
 _BATCH_ELEMENTS = 1 << 18
 _FIRST_BATCH = 4
 _MOST_PROGRAMS = 1 << 16
+# Elements of the largest block that a kernel had, by the constants that the sizes of blocks can depend on.
+_LARGEST_BLOCKS: weakref.WeakKeyDictionary[types.CodeType, dict[tuple[str, ...], int]] = weakref.WeakKeyDictionary()
 
 
 @dataclass
@@ -49,7 +53,7 @@ class Launch:
     grid: tuple[int, int, int]
     arguments: dict[str, Any]
     options: dict[str, Any]
-    constants: set[str]
+    constants: frozenset[str]
     only: tuple[int, int, int] | None
     values: dict[str, Any] = field(init=False)
 
@@ -75,6 +79,11 @@ class Launch:
         """Of the whole grid."""
         x, y, z = self.grid
         return x * y * z
+
+    @property
+    def block_sizes(self) -> tuple[str, ...]:
+        """The constants, on which sizes of blocks depend."""
+        return tuple(repr(self.arguments[name]) for name in sorted(self.constants))
 
     def run(self, listeners: Listeners) -> None:
         """Execute it.
@@ -116,7 +125,7 @@ def prepare(
     """
     jitted, named = _resolved(kernel, arguments, dict(named))
     function = python_function(jitted)
-    given = bound(inspect.signature(function), arguments, named, function.__name__)
+    given = bound(_signature(function), arguments, named, function.__name__)
     options = {name: value for name, value in named.items() if name not in given}
     return Launch(jitted, Program.of(function), _grid(grid, given), given, options, _constants(function), only)
 
@@ -166,14 +175,20 @@ def _tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dic
     return chosen
 
 
-def _constants(function: Callable[..., Any]) -> set[str]:
+@lru_cache(maxsize=256)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+@lru_cache(maxsize=256)
+def _constants(function: Callable[..., Any]) -> frozenset[str]:
     """Parameters that are annotated tl.constexpr."""
     annotations = getattr(function, "__annotations__", {})
-    return {
+    return frozenset(
         name
         for name, annotation in annotations.items()
         if "constexpr" in (annotation if isinstance(annotation, str) else getattr(annotation, "__name__", ""))
-    }
+    )
 
 
 def _grid(grid: Any, given: dict[str, Any]) -> tuple[int, int, int]:
@@ -193,16 +208,20 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
         numbers = np.arange(launch.programs, dtype=np.int64)
     else:
         numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
+    num_warps = int(launch.options.get("num_warps", 4))
     if waits(launch.program.function):
         with _author_errors(launch):
-            run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel)
+            run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel, num_warps)
         return
-    start, size = 0, _FIRST_BATCH
+    known = _LARGEST_BLOCKS.setdefault(launch.program.function.__code__, {})
+    block = known.get(launch.block_sizes, 0)
+    start = 0
     while start < len(numbers):
-        machine = Machine(launch.grid, numbers[start : start + size], listeners)
+        size = min(max(_BATCH_ELEMENTS // block, 1), _MOST_PROGRAMS) if block else _FIRST_BATCH
+        machine = Machine(launch.grid, numbers[start : start + size], listeners, num_warps)
         _run_batch(launch, machine, executable, values)
         start += size
-        size = min(max(_BATCH_ELEMENTS // machine.largest_block, 1), _MOST_PROGRAMS)
+        block = known[launch.block_sizes] = max(block, machine.largest_block)
 
 
 def _linear(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:

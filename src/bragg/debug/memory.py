@@ -17,8 +17,7 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.provenance import JointBuffer, parts
 from bragg.debug.shapes import broadcast_to
 from bragg.debug.state import machine
-from bragg.debug.storage import Buffer
-from bragg.debug.values import UNDEFINED, Pointer, Tensor, lift_array
+from bragg.debug.values import MISLED, UNDEFINED, Pointer, Tensor, lift_array
 
 __all__ = ["checked_mask", "chosen_parts", "load", "report_stored_taint", "report_taint", "store"]
 
@@ -26,7 +25,7 @@ Array = npt.NDArray[Any]
 
 
 def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = False) -> Tensor:
-    """Read a block.
+    """Read a block; elements whose address rests on a broken promise rest on it too.
 
     Args:
         pointer: Block of pointers.
@@ -35,6 +34,12 @@ def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = Fal
         volatile: Other programs may write there at the same time.
     """
     where = _pointer(pointer)
+    result = _loaded(where, mask, other, volatile)
+    taint = where.offset.taint
+    return result if taint is None else result.tainted(taint & MISLED != 0, MISLED)
+
+
+def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
     shape = where.shape
     machine().largest_block = max(machine().largest_block, where.numel)
     test = _mask(mask, where)
@@ -121,7 +126,7 @@ def store(pointer: Any, value: Any, mask: Any = None) -> None:
     if is_on is False:
         return
     lanes = None if test is None or is_on else test.data
-    report_stored_taint(content, lanes, where.buffer)
+    report_stored_taint(content, lanes, where)
     _write(where, content, checked_mask("store", where, lanes, value=content))
 
 
@@ -149,13 +154,23 @@ def report_taint(use: str, where: Pointer, test: Tensor | None) -> None:
             machine().tell_taint(use, operand.taint, UNDEFINED, where.buffer)
 
 
-def report_stored_taint(content: Tensor, lanes: Array | None, buffer: Buffer) -> None:
-    """Tell of undefined elements in lanes that are written; `lanes` is their mask, None: all."""
-    taint = content.taint
-    if taint is not None and lanes is not None:
-        rank = max(taint.ndim, lanes.ndim)
-        taint = lift_array(taint, rank) * lift_array(lanes, rank)
-    machine().tell_taint("store", taint, UNDEFINED, buffer)
+def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, use: str = "store") -> None:
+    """Tell of what is wrong with elements, or their addresses, in lanes that are written.
+
+    Args:
+        content: What is written.
+        lanes: Their mask; None: all.
+        where: Pointers to them.
+        use: How they are written.
+    """
+    for taint, bits in ((content.taint, (UNDEFINED, MISLED)), (where.offset.taint, (MISLED,))):
+        if taint is None:
+            continue
+        if lanes is not None:
+            rank = max(taint.ndim, lanes.ndim)
+            taint = lift_array(taint, rank) * lift_array(lanes, rank)
+        for bit in bits:
+            machine().tell_taint(use if bit == MISLED else "store", taint, bit, where.buffer)
 
 
 def checked_mask(

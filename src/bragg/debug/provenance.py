@@ -4,8 +4,8 @@ Such a pointer points into a `JointBuffer`: its offset holds the number of a ten
 offset in that tensor in the lower ones. So moving, broadcasting and merging it is integer arithmetic as for any other
 pointer, and every lane keeps its tensor: an address that leaves its tensor never becomes one of another tensor.
 
-    bit 63 ... 44        43 ... 0
-    number of the tensor  element offset + 2^43
+    bit 63 ... 50        49 ... 0
+    number of the tensor  element offset + 2^49
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bragg.debug.values import Pointer, Tensor
 __all__ = ["JointBuffer", "addresses_of", "joined", "parts", "pointer_of_addresses"]
 
 Array = npt.NDArray[Any]
-_SHIFT = 44
+_SHIFT = 50  # Addresses of programs have 47 bits, so even those of no tensor fit below; 8192 tensors fit above.
 _HALF = 1 << (_SHIFT - 1)
 
 

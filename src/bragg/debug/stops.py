@@ -62,6 +62,7 @@ class Watch:
 
     Attributes:
         text: Name of the parameter and index: `out[3,5]`.
+        tell: Takes what is said.
         last: The latest write.
 
     Raises:
@@ -69,6 +70,7 @@ class Watch:
     """
 
     text: str
+    tell: Callable[[str], None] = print
     last: str = "nothing wrote it"
 
     def __post_init__(self) -> None:
@@ -102,7 +104,7 @@ class Watch:
             content = "changed" if access.value is None else f"= {access.lane_values()[lane]}"
             code = linecache.getline(file, line).strip()
             self.last = f"{content} by program {place} of {record.launch.kernel} at {file}:{line}: {code}"
-            print(f"watch: {self.text} {self.last}")
+            self.tell(f"watch: {self.text} {self.last}")
 
 
 def _offset(buffer: Buffer, index: tuple[int, ...]) -> int:

@@ -30,14 +30,16 @@ class InterpretedKernel:
 
     Args:
         kernel: The decorated function.
+        run: Executes its launches; None: the innermost block of `redirected`, or plainly.
     """
 
-    def __init__(self, kernel: Any) -> None:
+    def __init__(self, kernel: Any, run: Runner | None = None) -> None:
         self.kernel = kernel
+        self._run = run
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*arguments: Any, **named: Any) -> None:
-            run = _RUNNERS[-1] if _RUNNERS else run_plainly
+            run = self._run or (_RUNNERS[-1] if _RUNNERS else run_plainly)
             run(self.kernel, grid, arguments, named)
 
         return launch

@@ -73,6 +73,8 @@ class _Checker:
             if isinstance(node, ast.IfExp) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
                 self._refuse(node, "`:=` inside of a conditional expression is not supported", "Assign it before")
 
+            if isinstance(node, ast.Compare) and len(node.ops) > 1:
+                self._refuse(node, "a chain of comparisons is not supported", "Join two comparisons by `and`, or by &")
             if isinstance(node, ast.With) and any(item.optional_vars is not None for item in node.items):
                 self._refuse(node, "`with … as …` is not supported", "Call the function before the block")
             if isinstance(node, ast.Assign) and len(node.targets) > 1:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bragg.debug.storage import Buffer
 
 __all__ = [
+    "MISLED",
     "OVERFLOWN",
     "UNDEFINED",
     "Bounds",
@@ -39,6 +40,7 @@ Bounds = tuple[int, int] | None
 # Bits of a taint: why an element must not be used.
 UNDEFINED = 1
 OVERFLOWN = 2
+MISLED = 4  # It rests on a promise that does not hold.
 
 # Filled in by `bragg.debug.arithmetic` and `bragg.debug.language`, which need the classes below.
 OPERATORS: dict[str, Callable[..., Any]] = {}
@@ -93,6 +95,11 @@ class TypeOfBlock:
         """The type of one element; for a pointer to one value, of what it points to."""
         is_one_pointer = isinstance(self.scalar, PointerType) and not self.shape
         return self.scalar.element_ty if is_one_pointer else self.scalar
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the block in memory."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.scalar.primitive_bitwidth // 8
 
     def is_block(self) -> bool:
         """More than a single value."""
@@ -191,6 +198,17 @@ class Tensor(Operators):
             return Tensor(None, self.dtype, self.affine.rows(positions), self.bounds, taint)
         affine = self.affine.rows(positions) if self.affine is not None else None
         return Tensor(self.data[positions], self.dtype, affine, self.bounds, taint)
+
+    def tainted(self, lanes: Array, bit: int) -> Tensor:
+        """The same values, of which some lanes must not be used.
+
+        Args:
+            lanes: bool, broadcasts to `data`.
+            bit: Why.
+        """
+        own = Tensor(self._data, self.dtype, self.affine, self.bounds, lanes.astype(np.uint8) * np.uint8(bit))
+        own.taint = merged_taint(self, own)
+        return own
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -48,6 +48,7 @@ class Idle:
         n_gaps: Pauses; None: only a timeline tells.
         late_launch_ns: Part of `idle_ns` that ended because the host launched too late; None likewise.
         queued_ns: Part in which work had been launched and did not run yet; None likewise. The rest is not known.
+        process: Id of the process whose work it was; None: of all, or only one was recorded.
     """
 
     device: int
@@ -56,6 +57,12 @@ class Idle:
     n_gaps: int | None = None
     late_launch_ns: float | None = None
     queued_ns: float | None = None
+    process: int | None = None
+
+    @property
+    def share(self) -> float:
+        """Of the span, 0 to 1."""
+        return self.idle_ns / self.span_ns if self.span_ns else 0.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class Answer:
         hottest: The largest first.
         n_others: More of them, that are not listed.
         roofs: None: no kernel has both flops or bytes and a known roof.
-        idle: One for each device with GPU work.
+        idle: One for each device of each process with GPU work.
     """
 
     metric: str | None

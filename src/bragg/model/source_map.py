@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from bragg.model.mlir_text import places_of_mlir
 from bragg.model.ptx_text import places_of_ptx
@@ -139,11 +139,13 @@ class KernelCode:
         return found
 
 
-def place_keys(chain: CallChain) -> list[PlaceKey]:
+# A kernel has tens of places and thousands of lines.
+@lru_cache(maxsize=1 << 14)
+def place_keys(chain: CallChain) -> tuple[PlaceKey, ...]:
     """What a place is found by, most exact first: it and all calls, it alone, the user's line."""
     own = user_place(chain)
     if own is None:
-        return []
+        return ()
     exact = tuple((place.file, place.line, place.column) for place in chain)
     keys = [exact, exact[:1]] if all(place.column for place in chain) else []
-    return list(dict.fromkeys([*keys, ((own.file, own.line, _ANY_COLUMN),)]))
+    return tuple(dict.fromkeys([*keys, ((own.file, own.line, _ANY_COLUMN),)]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def sentences(profile: Profile, answer: Answer) -> list[str]:
     facts = RunFacts(profile.meta)
     return [
         f"{_hottest_text(profile, answer)}{_bound_text(answer)}.",
-        *(f"{_idle_text(idle, profile)}." for idle in answer.idle),
+        *_idle_sentence(profile, answer.idle),
         *([f"{_cost_text(facts)}."] if not facts.recorder else []),
     ]
 
@@ -91,11 +91,25 @@ def _bound_text(answer: Answer) -> str:
     )
 
 
+def _idle_sentence(profile: Profile, found: Sequence[Idle]) -> list[str]:
+    """The device that idled most, and the range of the others."""
+    if not found:
+        return []
+    worst, *others = sorted(found, key=lambda idle: -idle.share)
+    if not others:
+        return [f"{_idle_text(worst, profile)}."]
+    range_text = share_text(others[0].share)
+    if len(others) > 1:
+        range_text = f"{share_text(others[-1].share)} to {range_text}"
+    return [f"{_idle_text(worst, profile)}; {count_text(len(others), 'other GPU')} idled {range_text}."]
+
+
 def _idle_text(idle: Idle, profile: Profile) -> str:
-    share = idle.idle_ns / idle.span_ns if idle.span_ns else 0.0
+    share = idle.share
+    owner = "" if idle.process is None else f" of process {idle.process}"
     text = (
-        f"GPU {idle.device} idled {time_text(idle.idle_ns)}, {share_text(share)} of the {time_text(idle.span_ns)} "
-        "from its first to its last work"
+        f"GPU {idle.device}{owner} idled {time_text(idle.idle_ns)}, {share_text(share)} of the "
+        f"{time_text(idle.span_ns)} from its first to its last work"
     )
     if share < _LITTLE:
         return text
@@ -139,7 +153,7 @@ def _cost_text(facts: RunFacts) -> str:
 
 def _name(profile: Profile, spot: HotSpot) -> str:
     frames = profile.tree.frames
-    name = Labels(frames, with_device=False).name(spot.frame)
+    name = Labels(frames, with_device=False).text(spot.frame)
     if frames.kind[spot.frame] == FrameKind.ROOT:
         return "code outside of any scope"
     return _cut(name)

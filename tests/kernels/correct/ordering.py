@@ -232,3 +232,66 @@ def least_neighbours_by_atomics():
     expected = np.arange(20)
     np.minimum.at(expected, edges.max(1), edges.min(1))
     return [(parent, expected)]
+
+
+@triton.jit
+def search_kernel(x, out, width):
+    row = tl.program_id(0)
+    i = 0
+    while tl.load(x + row * width + i) != 0:
+        i += 1
+    tl.store(out + row, i)
+
+
+@correct
+def first_zero_of_each_row():
+    x = np.ones((5, 8), "i4")
+    x[np.arange(5), [3, 0, 7, 5, 1]] = 0
+    out = np.empty(5, "i4")
+    search_kernel[(5,)](x, out, 8)
+    return [(out, [3, 0, 7, 5, 1])]
+
+
+@triton.jit
+def tries_kernel(lock, out, most):
+    count = 0
+    while tl.atomic_cas(lock, 0, 1) == 1 and count < most:
+        count += 1
+    tl.store(out + tl.program_id(0), count)
+
+
+@correct
+def a_lock_that_is_tried_a_few_times():
+    out = np.empty(4, "i4")
+    tries_kernel[(4,)](np.ones(1, "i4"), out, 10)
+    return [(out, [10] * 4)]
+
+
+@triton.jit
+def found_kernel(x, flag, wanted, B: tl.constexpr):
+    place = tl.program_id(0) * B + tl.arange(0, B)
+    if tl.sum((tl.load(x + place) == wanted).to(tl.int32), 0) > 0:
+        tl.store(flag, 1)
+
+
+@correct
+def flag_that_any_program_sets():
+    flag = np.zeros(1, "i4")
+    found_kernel[(4,)](np.arange(64, dtype="i4") % 5, flag, 3, B=16)
+    return [(flag, [1])]
+
+
+@triton.jit
+def resetting_kernel(part, counter, out, P: tl.constexpr):
+    program = tl.program_id(0)
+    tl.store(part + program, program * 2)
+    if tl.atomic_add(counter, 1) == P - 1:
+        tl.store(out, tl.sum(tl.load(part + tl.arange(0, P)), 0))
+        tl.store(counter, 0)
+
+
+@correct
+def counter_reset_by_the_last_program():
+    counter, out = np.zeros(1, "i4"), np.zeros(1, "i4")
+    resetting_kernel[(8,)](np.zeros(8, "i4"), counter, out, P=8)
+    return [(counter, [0]), (out, [56])]

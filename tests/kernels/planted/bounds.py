@@ -199,3 +199,13 @@ def neighbour_above_the_first_row(x, out):
     rows, columns = tl.arange(0, 8)[:, None], tl.arange(0, 8)[None, :]
     above = tl.load(x + (rows - 1) * 8 + columns, mask=columns < 8, other=0.0)  # bug
     tl.store(out + rows * 8 + columns, above)
+
+
+@bug("out-of-bounds", floats(4, 8), integers(4), 8, tensor="x", programs=range(4))
+@triton.jit
+def search_for_what_is_not_there(x, out, width):
+    row = tl.program_id(0)
+    i = 0
+    while tl.load(x + row * width + i) != 0:  # bug
+        i += 1
+    tl.store(out + row, i)

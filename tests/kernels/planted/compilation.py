@@ -25,19 +25,35 @@ def not_contiguous(x):
     tl.store(x + tl.program_id(0) * 128 + offsets, 1.0)
 
 
-@bug("broken-promise", floats(1024), 40, programs={1, 2, 3})
+@bug("broken-promise", floats(1024), floats(128), 40, programs={1, 2, 3})
 @triton.jit
-def not_contiguous_where_it_wraps(x, n):
-    offsets = (tl.program_id(0) * 32 + tl.arange(0, 32)) % n
-    offsets = tl.max_contiguous(offsets, 32)  # bug
-    tl.load(x + offsets)
+def not_contiguous_where_it_wraps(x, out, n):
+    place = tl.program_id(0) * 32 + tl.arange(0, 32)
+    offsets = tl.max_contiguous(place % n, 32)  # bug
+    tl.store(out + place, tl.load(x + offsets))
 
 
-@bug("broken-promise", floats(1024), programs=range(4))
+@bug("broken-promise", floats(1024), floats(4), programs=range(4))
 @triton.jit
-def not_constant(x):
+def not_constant(x, out):
     groups = tl.max_constancy(tl.arange(0, 64) // 3, 4)  # bug
-    tl.load(x + groups)
+    tl.store(out + tl.program_id(0), tl.sum(tl.load(x + groups), 0))
+
+
+@bug("broken-promise", floats(1024), floats(256), programs={1, 3})
+@triton.jit
+def block_that_starts_in_between(x, out):
+    place = tl.program_id(0) * 36 + tl.arange(0, 64)
+    values = tl.load(x + tl.multiple_of(place, 8))  # bug
+    tl.store(out + tl.program_id(0) * 64 + tl.arange(0, 64), values)
+
+
+@bug("broken-promise", floats(64, 50), 50, floats(64), programs=range(4))
+@triton.jit
+def stride_that_is_no_multiple(x, stride, out):
+    stride = tl.multiple_of(stride, 16)  # bug
+    row = tl.program_id(0)
+    tl.store(out + row, tl.load(x + row * stride))
 
 
 @bug("broken-promise", integers(4), 4, programs=range(4))

@@ -127,3 +127,34 @@ def gradient_of_a_shared_weight(w, x, dw):
     value = tl.load(x + row * 16 + columns) * (row + 1)
     place = columns % 8
     tl.store(dw + place, tl.load(dw + place) + value)  # bug
+
+
+@bug("data-race", floats(8), tensor="x")
+@triton.jit
+def bytes_that_overlap(x):
+    place = tl.program_id(0) * 3 + tl.arange(0, 4)
+    target = x.to(tl.pointer_type(tl.int8))
+    tl.store(target + place, (place + tl.program_id(0)).to(tl.int8))  # bug
+
+
+@bug("data-race", floats(64), floats(1), tensor="out")
+@triton.jit
+def sums_that_happen_to_be_equal(x, out):
+    total = tl.sum(tl.load(x + tl.program_id(0) * 16 + tl.arange(0, 16)), 0)
+    tl.store(out, total)  # bug
+
+
+@bug("data-race", floats(4), floats(1), tensor="out")
+@triton.jit
+def sum_that_one_program_resets(x, out):
+    if tl.program_id(0) == 0:
+        tl.store(out, 0.0)
+    tl.atomic_add(out, tl.load(x + tl.program_id(0)))  # bug
+
+
+@bug("data-race", integers(1), tensor="counter")
+@triton.jit
+def counter_that_one_program_resets(counter):
+    if tl.program_id(0) == 0:
+        tl.store(counter, 0)
+    tl.atomic_add(counter, 1)  # bug

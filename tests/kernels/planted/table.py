@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PLANTED", "Planted", "bug", "empty", "floats", "integers"]
+__all__ = ["PLANTED", "Planted", "bug", "bug_of_the_host", "empty", "floats", "integers"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Planted:
 
     Attributes:
         rule: Name of the checker that must find it.
+        kernel: Name of the kernel.
         launch: Runs the kernel on fresh tensors.
         file: Where the bug is.
         line: Its line.
@@ -29,6 +30,7 @@ class Planted:
     """
 
     rule: str
+    kernel: str
     launch: Callable[[], None]
     file: str
     line: int
@@ -45,7 +47,6 @@ def bug(
     grid: Any = (4,),
     tensor: str = "",
     programs: Any = None,
-    times: int = 1,
     **constants: Any,
 ) -> Callable[[Any], Any]:
     """Enter a kernel into the table.
@@ -56,7 +57,6 @@ def bug(
         grid: Of the launch.
         tensor: Name of the tensor of the finding.
         programs: Numbers of the programs of the finding.
-        times: How often it is launched.
         constants: Further arguments.
     """
 
@@ -65,18 +65,40 @@ def bug(
         assert function.__name__ not in PLANTED
 
         def launch() -> None:
-            given = []
-            for _ in range(times):
-                given.append([argument() if callable(argument) else argument for argument in arguments])
-                kernel[grid](*given[-1], **constants)
+            given = [argument() if callable(argument) else argument for argument in arguments]
+            kernel[grid](*given, **constants)
 
-        lines, first = inspect.getsourcelines(function)
-        (marked,) = (number for number, line in enumerate(lines, first) if line.rstrip().endswith("# bug"))
         numbers = None if programs is None else frozenset(programs)
-        PLANTED[function.__name__] = Planted(rule, launch, inspect.getsourcefile(function), marked, tensor, numbers)
+        PLANTED[function.__name__] = Planted(
+            rule, function.__name__, launch, inspect.getsourcefile(function), _marked(function), tensor, numbers
+        )
         return kernel
 
     return enter
+
+
+def bug_of_the_host(rule: str, kernel: str, *, tensor: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Enter a function that launches kernels into the table.
+
+    Args:
+        rule: Name of the checker that must find the bug.
+        kernel: Name of the kernel that the finding is about.
+        tensor: Name of the tensor.
+    """
+
+    def enter(launch: Callable[[], None]) -> Callable[[], None]:
+        PLANTED[launch.__name__] = Planted(
+            rule, kernel, launch, inspect.getsourcefile(launch), _marked(launch), tensor, None
+        )
+        return launch
+
+    return enter
+
+
+def _marked(function: Any) -> int:
+    lines, first = inspect.getsourcelines(function)
+    (marked,) = (number for number, line in enumerate(lines, first) if line.rstrip().endswith("# bug"))
+    return marked
 
 
 def floats(*shape: int) -> Callable[[], Any]:

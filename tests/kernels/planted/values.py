@@ -15,41 +15,41 @@ from tests.kernels.planted.table import bug, empty, floats, integers
 @triton.jit
 def stores_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
     offsets = tl.program_id(0) * B + tl.arange(0, B)
-    values = tl.load(x + offsets, mask=offsets < n)
-    tl.store(out + offsets, values)  # bug
+    values = tl.load(x + offsets, mask=offsets < n)  # bug
+    tl.store(out + offsets, values)
 
 
 @bug("uninitialised-read", floats(1000), floats(4), 1000, tensor="x", programs={3}, B=256)
 @triton.jit
 def sums_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
     offsets = tl.program_id(0) * B + tl.arange(0, B)
-    total = tl.sum(tl.load(x + offsets, mask=offsets < n), 0)
-    tl.store(out + tl.program_id(0), total)  # bug
+    total = tl.sum(tl.load(x + offsets, mask=offsets < n), 0)  # bug
+    tl.store(out + tl.program_id(0), total)
 
 
 @bug("uninitialised-read", floats(1000), floats(1), 1000, tensor="x", programs={3}, B=256)
 @triton.jit
 def adds_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
     offsets = tl.program_id(0) * B + tl.arange(0, B)
-    total = tl.sum(tl.load(x + offsets, mask=offsets < n), 0)
-    tl.atomic_add(out, total)  # bug
+    total = tl.sum(tl.load(x + offsets, mask=offsets < n), 0)  # bug
+    tl.atomic_add(out, total)
 
 
 @bug("uninitialised-read", floats(30, 32), floats(32, 16), floats(32, 16), tensor="a", programs={0}, grid=(1,))
 @triton.jit
 def multiplies_rows_that_were_not_loaded(a, b, out):
     rows, k, n = tl.arange(0, 32), tl.arange(0, 32), tl.arange(0, 16)
-    left = tl.load(a + rows[:, None] * 32 + k[None, :], mask=rows[:, None] < 30)
+    left = tl.load(a + rows[:, None] * 32 + k[None, :], mask=rows[:, None] < 30)  # bug
     right = tl.load(b + k[:, None] * 16 + n[None, :])
-    tl.store(out + rows[:, None] * 16 + n[None, :], tl.dot(left, right))  # bug
+    tl.store(out + rows[:, None] * 16 + n[None, :], tl.dot(left, right))
 
 
 @bug("uninitialised-read", floats(1000), floats(4), 1000, tensor="x", programs={3}, B=256)
 @triton.jit
 def decides_by_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
     offsets = tl.program_id(0) * B + tl.arange(0, B)
-    greatest = tl.max(tl.load(x + offsets, mask=offsets < n), 0)
-    if greatest > 0:  # bug
+    greatest = tl.max(tl.load(x + offsets, mask=offsets < n), 0)  # bug
+    if greatest > 0:
         tl.store(out + tl.program_id(0), 1.0)
 
 
@@ -57,8 +57,8 @@ def decides_by_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
 @triton.jit
 def addresses_of_lanes_that_were_not_loaded(index, x, out, n):
     i = tl.arange(0, 32)
-    rows = tl.load(index + i, mask=i < n)
-    values = tl.load(x + rows)  # bug
+    rows = tl.load(index + i, mask=i < n)  # bug
+    values = tl.load(x + rows)
     tl.store(out + i, values)
 
 
@@ -67,8 +67,8 @@ def addresses_of_lanes_that_were_not_loaded(index, x, out, n):
 def softmax_over_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
     columns = tl.arange(0, B)
     mask = columns < n
-    values = tl.exp(tl.load(x + tl.program_id(0) * n + columns, mask=mask))
-    tl.store(out + tl.program_id(0) * n + columns, values / tl.sum(values, 0), mask=mask)  # bug
+    values = tl.exp(tl.load(x + tl.program_id(0) * n + columns, mask=mask))  # bug
+    tl.store(out + tl.program_id(0) * n + columns, values / tl.sum(values, 0), mask=mask)
 
 
 @bug("uninitialised-read", empty(1024), floats(1024), tensor="x", programs=range(4), B=256)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from bragg.analyze.idle import idle_times
 from bragg.model.answer import Idle
 from tests.support.profiles import profile_from_text
@@ -26,6 +28,23 @@ def test_pauses_are_late_launches_or_waits_after_them() -> None:
 def test_work_of_any_stream_keeps_a_device_busy() -> None:
     trace = trace_from_text("stream 1\n  0-10 a\n  50-60 b\nstream 2\n  5-55 c")
     assert idle_times(trace)[0].idle_ns == 0
+
+
+def test_processes_have_devices_and_launches_of_their_own() -> None:
+    trace = trace_from_text("""
+        thread 1
+          0-5 launch ->1
+          20-30 launch ->2
+        stream 7
+          10-20 a <-1
+          40-50 b <-2
+        stream 8
+          0-50 c""")
+    process = np.array([42, 42, 43], np.int32)
+    assert idle_times(replace(trace, tracks=trace.tracks.replace(process=process))) == (
+        Idle(0, 40, 20, 1, late_launch_ns=10, queued_ns=10, process=42),
+        Idle(0, 50, 0, 0, late_launch_ns=0, queued_ns=0, process=43),
+    )
 
 
 def test_without_a_timeline_the_recorded_sums_answer() -> None:

@@ -159,6 +159,35 @@ def test_condition_that_assigns() -> None:
 
 
 @triton.jit
+def searches(x, limits, out):
+    pid = tl.program_id(0)
+    i = 0
+    while tl.load(x + i) > 0:
+        i += 1
+    while i <= tl.load(limits + pid):
+        i += 2
+    tl.store(out + pid, i)
+
+
+def test_search_in_memory_is_no_deadlock() -> None:
+    assert executed(searches) == [5 + 2 * max(0, -(-(int(limit) - 4) // 2)) for limit in LIMITS]
+
+
+@triton.jit
+def counts_while_it_waits(x, limits, out):
+    tries = 0
+    while tl.load(x + 1, volatile=True) == 3:
+        tries += 1
+    tl.store(out, tries)
+
+
+def test_wait_that_counts_its_trips_is_a_deadlock_in_the_end() -> None:
+    out = np.zeros(1, np.int32)
+    with pytest.raises(KernelFault, match="deadlock"):
+        bragg.debug.interpret(counts_while_it_waits)[(1,)](VALUES, LIMITS, out)
+
+
+@triton.jit
 def names_of_loops(x, limits, out):
     pid = tl.program_id(0)
     total = 0
@@ -205,7 +234,16 @@ def tries(x, limits, out):
         tl.store(out, 2)
 
 
-def test_try_is_refused_with_file_and_line() -> None:
-    with pytest.raises(Unsupported, match=r"test_flow.py:\d+: `try` in a kernel is not supported") as error:
-        executed(tries)
+@triton.jit
+def chains(x, limits, out):
+    pid = tl.program_id(0)
+    tl.store(out + pid, (0 <= pid < 3).to(tl.int32))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"), [(tries, "`try` in a kernel is not supported"), (chains, "a chain of comparisons")]
+)
+def test_what_triton_does_not_compile_is_refused_with_file_and_line(kernel: Any, message: str) -> None:
+    with pytest.raises(Unsupported, match=rf"test_flow.py:\d+: {message}") as error:
+        executed(kernel)
     assert error.value.hint

@@ -164,3 +164,21 @@ def test_poll_with_a_time_limit_ends_and_one_without_is_a_deadlock() -> None:
     assert out.tolist() == [5]
     with pytest.raises(KernelFault, match="deadlock"):
         run(polls_in_vain, 1, np.zeros(1, np.int32), out, None)
+
+
+@triton.jit
+def partly_nowhere(table, out):
+    i = tl.arange(0, 4)
+    pointers = tl.load(table + i).to(tl.pointer_type(tl.float32))
+    tl.store(out + i, tl.load(pointers, mask=i < 3, other=-1.0))
+
+
+def test_address_in_no_tensor_beside_others_counts_only_where_it_is_used() -> None:
+    x, out = floats(0, 1, 2, 3), floats(0, 0, 0, 0)
+    table = x.ctypes.data + np.arange(4) * 4
+    table[3] = 0x7FFF_0000_0000
+    run(partly_nowhere, 1, table, out)
+    assert out.tolist() == [0, 1, 2, -1]
+    table[1] = 0x7FFF_0000_0000
+    with pytest.raises(KernelFault, match="out-of-bounds load of memory of no tensor"):
+        run(partly_nowhere, 1, table, out)

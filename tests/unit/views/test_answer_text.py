@@ -52,6 +52,14 @@ def test_pauses_have_reasons_where_there_is_a_timeline() -> None:
     )
 
 
+def test_of_several_gpus_the_one_that_idled_most_is_named() -> None:
+    busy = {"0": 900, "1": 500, "2": 700}
+    meta = {"gpu_first_ns": 0, "gpu_last_ns": 1000, "gpu_busy_ns": busy}
+    sentence = said(replace(profile_from_text("root\n  a 1us"), meta=meta))[1]
+    assert sentence.startswith("GPU 1 idled 500 ns, 50.0 % of")
+    assert sentence.endswith("; 2 other GPUs idled 10.0 % to 30.0 %.")
+
+
 def test_without_a_timeline_the_host_is_looked_at() -> None:
     meta = {"gpu_first_ns": 0, "gpu_last_ns": 1000, "gpu_busy_ns": {"0": 100}}
     profile = replace(profile_from_text("root\n  load host=9us\n  a 1us"), meta=meta)

@@ -1,17 +1,12 @@
 // Sums and walks over a call tree: pure functions over its columns.
 
-import { FrameKind, type Metric, type ProfileData, type Tree } from "./profile";
+import { FrameKind, type ProfileData, type Tree } from "./profile";
 
 /** Each node's own value and those of all its descendants; no value counts as none. */
 export function sumUp(tree: Tree, own: Float64Array): Float64Array {
   const total = own.map((value) => (Number.isNaN(value) ? 0 : value));
   for (let node = total.length - 1; node > 0; node--) total[tree.parent[node]] += total[node];
   return total;
-}
-
-/** What a node shows of a metric: with its descendants where the metric adds up. */
-export function shownValues(tree: Tree, metric: Metric): Float64Array {
-  return metric.kind === "inclusive" ? sumUp(tree, metric.own) : metric.own;
 }
 
 /** The nodes from the root to a node, both included. */

@@ -2,9 +2,10 @@ import { Component } from "preact";
 import type { ProfileData } from "../data/profile";
 import type { Theme } from "../ui/colours";
 import { printable } from "../ui/text";
-import { VIEWS } from "../views";
+import { viewsOf } from "../views";
 import type { Host, View } from "../views/view";
 import { type Place, parsePlace, placeText } from "./address";
+import { tellPlace } from "./embed";
 import { Help } from "./help";
 import { applyTheme, initialTheme, storeTheme } from "./theme";
 import { ViewFrame } from "./view_frame";
@@ -19,8 +20,6 @@ interface State {
   helps: boolean;
 }
 
-const FIRST_VIEW = Object.keys(VIEWS)[0];
-
 /** The page: tabs, theme, help, and the view that the address names. */
 export class App extends Component<Props, State> {
   override state: State = { place: this.placeInAddress(), theme: initialTheme(), helps: false };
@@ -32,16 +31,20 @@ export class App extends Component<Props, State> {
     super(props);
     // Views read the theme's colours when they are mounted, which is before the page is.
     applyTheme(this.state.theme);
+    const { place } = this.state;
+    if (place.state.node) this.share(place.state.node, place);
   }
 
   override componentDidMount(): void {
     this.showTab();
+    tellPlace(placeText(this.state.place));
     window.addEventListener("hashchange", this.onAddress);
     document.addEventListener("keydown", this.onKey);
   }
 
   override componentDidUpdate(): void {
     this.showTab();
+    tellPlace(placeText(this.state.place));
   }
 
   override componentWillUnmount(): void {
@@ -52,13 +55,14 @@ export class App extends Component<Props, State> {
   override render() {
     const { place, theme, helps } = this.state;
     const data = this.data;
+    const views = viewsOf(data);
     return (
       <>
         <header class="bar">
           <h1 title={printable(data.title)}>{printable(data.title) || "bragg"}</h1>
           {this.props.profiles.length > 1 && this.profileChoice()}
           <nav aria-label="Views">
-            {Object.entries(VIEWS).map(([name, row], index) => (
+            {Object.entries(views).map(([name, row], index) => (
               <a
                 key={name}
                 href={placeText({ ...place, view: name, state: this.left.get(name) ?? {} })}
@@ -79,13 +83,13 @@ export class App extends Component<Props, State> {
         </header>
         <ViewFrame
           key={`${place.profile} ${place.view} ${theme}`}
-          row={VIEWS[place.view]}
+          row={views[place.view]}
           data={data}
           host={this.host}
           state={place.state}
           onView={this.onView}
         />
-        {helps && <Help row={VIEWS[place.view]} onClose={() => this.setState({ helps: false })} />}
+        {helps && <Help row={views[place.view]} onClose={() => this.setState({ helps: false })} />}
       </>
     );
   }
@@ -113,17 +117,18 @@ export class App extends Component<Props, State> {
   /** An address may be of another report: what it names and is not here is the usual. */
   private placeInAddress(): Place {
     const place = parsePlace(location.hash);
-    return {
-      ...place,
-      view: place.view in VIEWS ? place.view : FIRST_VIEW,
-      profile: place.profile in this.props.profiles ? place.profile : 0,
-    };
+    const profile = place.profile in this.props.profiles ? place.profile : 0;
+    const views = viewsOf(this.props.profiles[profile]);
+    return { ...place, profile, view: place.view in views ? place.view : Object.keys(views)[0] };
   }
 
   private get host(): Host {
     return {
       theme: this.state.theme,
-      select: (node) => this.rememberSelection(node),
+      select: (node) => {
+        this.share(String(node), this.state.place);
+        this.forceUpdate();
+      },
       open: (view, state) => this.go({ ...this.state.place, view, state }),
       changed: () => this.onChanged(),
     };
@@ -134,11 +139,11 @@ export class App extends Component<Props, State> {
     document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
-  private rememberSelection(node: number): void {
-    for (const name of Object.keys(VIEWS)) {
-      if (name !== this.state.place.view) this.left.set(name, { ...this.left.get(name), node: String(node) });
+  /** What is chosen in one view is chosen in the others. */
+  private share(node: string, place: Place): void {
+    for (const name of Object.keys(viewsOf(this.data))) {
+      if (name !== place.view) this.left.set(name, { ...this.left.get(name), node });
     }
-    this.forceUpdate();
   }
 
   private readonly onView = (view: View | null): void => {
@@ -161,6 +166,7 @@ export class App extends Component<Props, State> {
   private readonly onAddress = (): void => {
     const place = this.placeInAddress();
     if (place.profile !== this.state.place.profile) this.left.clear();
+    if (place.state.node) this.share(place.state.node, place);
     this.setState({ place });
   };
 
@@ -174,7 +180,7 @@ export class App extends Component<Props, State> {
   private readonly onKey = (event: KeyboardEvent): void => {
     const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea");
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-    const view = Object.keys(VIEWS)[Number(event.key) - 1];
+    const view = Object.keys(viewsOf(this.data))[Number(event.key) - 1];
     if (view !== undefined) this.go({ ...this.state.place, view, state: this.left.get(view) ?? {} });
     else if (event.key === "?") this.setState({ helps: !this.state.helps });
     else if (event.key === "T") this.toggleTheme();

@@ -27,7 +27,7 @@ const RATES: [string, number][] = [
 export function valueText(value: number | null, unit: string): string {
   if (value === null || Number.isNaN(value)) return "–";
   const ladder = LADDERS[unit];
-  if (ladder === undefined) return `${digits(value)} ${unit}`;
+  if (ladder === undefined) return `${digits(value)} ${unit}`.trimEnd();
   const [name, divisor] = ladder.find((step) => Math.abs(value) >= step[1]) ?? ladder[ladder.length - 1];
   const scaled = value / divisor;
   const text = divisor === 1 && Number.isInteger(scaled) ? grouped(scaled, 0) : digits(scaled);

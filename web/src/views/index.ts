@@ -1,3 +1,5 @@
+import type { ProfileData } from "../data/profile";
+import { DIFFERENCE } from "./diff";
 import { FlameView, flameLack } from "./flame/view";
 import { KernelsView, kernelsLack } from "./kernels/view";
 import { ROOFLINE } from "./roofline";
@@ -17,8 +19,7 @@ const FLAME_KEYS: [string, string][] = [
   ["c", "colour by kind or by forward and backward"],
 ];
 
-/** The views in the order of the tabs, by the name in the address. */
-export const VIEWS: Record<string, ViewRow> = {
+const ONE_PROFILE: Record<string, ViewRow> = {
   summary: { label: "Summary", view: SummaryView, needs: () => "", keys: [] },
   flame: { label: "Flame", view: FlameView, needs: flameLack, keys: FLAME_KEYS },
   kernels: {
@@ -34,3 +35,14 @@ export const VIEWS: Record<string, ViewRow> = {
   source: SOURCE,
   roofline: ROOFLINE,
 };
+
+const TWO_PROFILES: Record<string, ViewRow> = {
+  difference: DIFFERENCE,
+  summary: ONE_PROFILE.summary,
+  flame: ONE_PROFILE.flame,
+};
+
+/** The views in the order of the tabs, by the name in the address. */
+export function viewsOf(data: ProfileData): Record<string, ViewRow> {
+  return data.difference ? TWO_PROFILES : ONE_PROFILE;
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from bragg.debug.checkers.checker import Checker, Recorder
@@ -38,8 +39,10 @@ def _watch(record: Recorder) -> Listeners:
     for access in shared_accesses(text):
         ways = ways_of(access)
         if ways is not None and ways > 1:
+            # Triton's cache knows a kernel by its text: the path in it may be that of a copy.
+            is_here = Path(access.file).name == Path(here[0]).name
             record.at_source(
-                access.file,
+                here[0] if is_here else access.file,
                 access.line,
                 f"bank conflict: {ways} lanes of a warp {access.kind} one bank of shared memory"
                 f" ({'x'.join(map(str, access.shape))} elements of {access.element_bits} bits)",

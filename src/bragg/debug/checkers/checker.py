@@ -101,6 +101,7 @@ class Recorder:
         where: Array | None = None,
         source: Source | None = None,
         buffer: Buffer | None = None,
+        place: tuple[str, int] | None = None,
     ) -> None:
         """An operation shows something.
 
@@ -109,10 +110,12 @@ class Recorder:
             hint: What to do about it.
             severity: How much it matters.
             where: bool, [active programs or 1, *block]: the lanes that show it; None: all programs.
-            source: The load that the values are from; None: not known.
+            source: The load that the values are from, which is to blame; None: not known.
             buffer: The tensor it is about, if one is.
+            place: File and line to blame; None: those that are executed.
         """
-        file, line = kernel_line()
+        here = kernel_line()
+        file, line = (source.file, source.line) if source else place or here
         active = machine().active_programs
         rows = np.ones((1, 1), bool) if where is None else where.reshape(len(where), -1)
         rows = np.broadcast_to(rows, (len(active), rows.shape[1]))
@@ -125,8 +128,7 @@ class Recorder:
         if source is not None:
             finding.tensor = source.tensor
             finding.address, finding.mask = source.text.address, source.text.mask
-            code = linecache.getline(source.file, source.line).strip()
-            finding.other = {"file": source.file, "line": source.line, "code": code}
+            finding.other = {"file": here[0], "line": here[1], "code": linecache.getline(*here).strip()}
         name = finding.tensor.name if finding.tensor else ""
         key = (self.rule, self.launch.kernel, file, line, name, message)
         self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())

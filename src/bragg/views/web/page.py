@@ -14,7 +14,7 @@ _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
-<meta charset="utf-8">
+<meta charset="utf-8">{base}
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="bragg">
@@ -32,14 +32,16 @@ _PAGE = """<!doctype html>
 """
 
 
-def page(payloads: Sequence[bytes], title: str) -> str:
+def page(payloads: Sequence[bytes], title: str, *, base: str = "") -> str:
     """A page that shows profiles, from a file as well as from a server.
 
     Args:
         payloads: What `payload.pack` made of each.
         title: Of the page.
+        base: What its relative addresses begin with, for a page within another; empty: its own address.
     """
     return _PAGE.format(
+        base=f'\n<base href="{html.escape(base)}">' if base else "",
         policy=html.escape(_POLICY),
         title=html.escape(title),
         style=asset("app.css"),

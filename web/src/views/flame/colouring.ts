@@ -1,15 +1,17 @@
 // What colour each row has.
 
-import { FrameKind, type Metric, type ProfileData } from "../../data/profile";
-import { heatColour, kindColour, OKABE_ITO, type Theme } from "../../ui/colours";
+import type { FrameKind, Metric, ProfileData } from "../../data/profile";
+import { heatColour, KIND_NAMES, kindColour, OKABE_ITO, type Theme } from "../../ui/colours";
+import { valueText } from "../../ui/numbers";
 import type { Forest } from "./forest";
+import { kindOfRow } from "./names";
 import { Phase, phases } from "./phase";
 
 /** `kind`, `phase`, or the name of a metric. */
 export type ColourBy = string;
 
 const LIBRARY_COLOUR = { light: "#c9d2da", dark: "#6d7883" };
-const PHASE_COLOURS: Record<Phase, string> = {
+export const PHASE_COLOURS: Record<Phase, string> = {
   [Phase.Neither]: OKABE_ITO.grey,
   [Phase.Forward]: OKABE_ITO.sky,
   [Phase.Backward]: OKABE_ITO.purple,
@@ -18,7 +20,7 @@ const PHASE_COLOURS: Record<Phase, string> = {
 /** A legend: colours and what they mean. */
 export type Legend = [string, string][];
 
-export const PHASE_LEGEND: Legend = [
+const PHASE_LEGEND: Legend = [
   [PHASE_COLOURS[Phase.Forward], "forward"],
   [PHASE_COLOURS[Phase.Backward], "backward"],
   [PHASE_COLOURS[Phase.Neither], "neither"],
@@ -58,21 +60,24 @@ export function ofRows(data: ProfileData, forest: Forest, metric: Metric): Float
 }
 
 /** 0 where there is no value. */
-export function largest(values: Float64Array): number {
+function largest(values: Float64Array): number {
   return values.reduce((one, other) => (other > one ? other : one), 0);
 }
 
-/** Whether a row is Python, a kernel, … */
-export function kindOfRow(data: ProfileData, forest: Forest, row: number): FrameKind {
-  const key = forest.key[row];
-  return key < data.frames.kind.length ? data.frames.kind[key] : FrameKind.Python;
+/** What the colours mean. */
+export function legendOf(data: ProfileData, forest: Forest, by: ColourBy, theme: Theme): Legend {
+  if (by === "phase") return PHASE_LEGEND;
+  const metric = data.metrics[by];
+  if (metric === undefined) return kindLegend(data, forest);
+  const most = valueText(largest(ofRows(data, forest, metric)), metric.unit);
+  return [
+    [heatColour(0, theme), "none"],
+    [heatColour(1, theme), `${by} of its own, up to ${most}`],
+  ];
 }
 
-/** What a row is called. */
-export function nameOfRow(data: ProfileData, forest: Forest, row: number): string {
-  const key = forest.key[row];
-  if (row === 0) return "total";
-  if (key < data.frames.kind.length) return data.frames.label[key];
-  const library = data.libraries[key - data.frames.kind.length];
-  return `[${library}: ${forest.folded[row]} frame${forest.folded[row] === 1 ? "" : "s"}]`;
+function kindLegend(data: ProfileData, forest: Forest): Legend {
+  const kinds = new Set<FrameKind>();
+  for (let row = 1; row < forest.key.length; row++) kinds.add(kindOfRow(data, forest, row));
+  return [...kinds].sort((one, other) => one - other).map((kind) => [kindColour(kind), KIND_NAMES[kind]]);
 }

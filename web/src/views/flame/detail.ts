@@ -1,12 +1,13 @@
 // What is said of the row that is chosen: its whole name, its numbers, its callers.
 
-import type { FrameKind, ProfileData } from "../../data/profile";
-import { KIND_NAMES } from "../../ui/colours";
+import type { ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
 import { shareText, valueText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
-import { nameOfRow, ofRows } from "./colouring";
+import { linksOf } from "../links";
+import { ofRows } from "./colouring";
 import type { Forest } from "./forest";
+import { nameOfRow, placeText, wholeName } from "./names";
 
 /** Value and shares of a row. */
 export function shares(data: ProfileData, forest: Forest, row: number, metric: string): [string, string][] {
@@ -29,29 +30,13 @@ function ownValues(data: ProfileData, forest: Forest, row: number): [string, str
   return found;
 }
 
-/** File and line, or what kind of thing it is. */
-export function placeText(data: ProfileData, forest: Forest, row: number): string {
-  const key = forest.key[row];
-  if (key >= data.frames.kind.length) return "library";
-  const kind = KIND_NAMES[data.frames.kind[key] as FrameKind];
-  if (row === 0) return "";
-  const line = data.frames.line[key];
-  const file = printable(data.frames.file[key]);
-  return file ? `${kind}, ${file}${line ? `:${line}` : ""}` : kind;
-}
-
-/** The whole name; of kernels as the program gave it. */
-export function wholeName(data: ProfileData, forest: Forest, row: number): string {
-  const key = forest.key[row];
-  return key < data.frames.kind.length && row > 0 ? data.frames.name[key] : nameOfRow(data, forest, row);
-}
-
 export class Detail {
   readonly element = element("section", "detail");
 
   constructor(
     private readonly data: ProfileData,
     private readonly onRow: (row: number) => void,
+    private readonly onOpen: (view: string, state: Record<string, string>) => void,
   ) {
     this.element.setAttribute("aria-live", "polite");
   }
@@ -64,7 +49,18 @@ export class Detail {
     }
     const place = element("span", "place", placeText(this.data, forest, row));
     const name = element("strong", "", printable(wholeName(this.data, forest, row)));
-    this.element.replaceChildren(name, " ", place, values, this.path(forest, row));
+    this.element.replaceChildren(name, " ", place, values, this.path(forest, row), this.links(forest.node[row]));
+  }
+
+  private links(node: number): HTMLElement {
+    const made = element("div", "links");
+    for (const [label, view] of linksOf(this.data, node, ["flame"])) {
+      const button = element("button", "", label);
+      button.type = "button";
+      button.onclick = () => this.onOpen(view, { node: String(node) });
+      made.append(button);
+    }
+    return made;
   }
 
   private path(forest: Forest, row: number): HTMLElement {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { ProfileData } from "../../data/profile";
 import { profileFromText } from "../../data/sample";
-import { nameOfRow, ofRows } from "./colouring";
+import { ofRows } from "./colouring";
 import { bottomUp, type Forest, topDown } from "./forest";
 import { boxes, neighbour } from "./layout";
+import { nameOfRow } from "./names";
 import { Phase, phases } from "./phase";
 import { search, tester } from "./search";
 

@@ -1,6 +1,7 @@
 // A call tree as a flame graph draws it: equal siblings as one row, the largest first.
 
 import { FrameKind, type ProfileData } from "../../data/profile";
+import { Rows } from "./rows";
 
 export type Direction = "down" | "up";
 
@@ -28,15 +29,6 @@ export interface Forest {
   rowOfNode: Int32Array;
 }
 
-/** Rows before they are arranged; parents precede children. */
-interface Rows {
-  parent: number[];
-  key: number[];
-  value: number[];
-  node: number[];
-  folded: number[];
-}
-
 // Callers of less than this share of the whole are not followed: nobody could point at them.
 const LEAST_SHARE = 1e-5;
 // Python's own library and the recorder are part of excursions into others, so they name only those without another.
@@ -52,17 +44,17 @@ export function topDown(data: ProfileData, own: Float64Array, foldsLibraries: bo
 /** From what took the time to its callers. */
 export function bottomUp(data: ProfileData, own: Float64Array, foldsLibraries: boolean): Forest {
   const { rows: callers, rowOfNode } = mergedRows(data, own, foldsLibraries);
-  const rows: Rows = { parent: [-1], key: [data.tree.frame[0]], value: [0], node: [0], folded: [0] };
+  const rows = new Rows();
+  rows.child(-1, data.tree.frame[0], 0);
   const leafRow = new Int32Array(callers.parent.length).fill(-1);
   const leaves = callers.value.flatMap((value, row) => (value > 0 ? [row] : []));
   let level = leaves.map((row) => ({ leaf: row, above: row, into: 0, value: callers.value[row] }));
   for (const { value } of level) rows.value[0] += value;
   const least = rows.value[0] * LEAST_SHARE;
   while (level.length) {
-    const found = new Map<number, number>();
     const isFirst = rows.parent.length === 1;
     for (const path of level) {
-      path.into = childRow(rows, found, path.into, callers.key[path.above], callers.node[path.above]);
+      path.into = rows.child(path.into, callers.key[path.above], callers.node[path.above]);
       rows.value[path.into] += path.value;
       rows.folded[path.into] = callers.folded[path.above];
       if (isFirst) leafRow[path.leaf] = path.into;
@@ -79,15 +71,14 @@ export function bottomUp(data: ProfileData, own: Float64Array, foldsLibraries: b
 /** Own values by row, where equal siblings and the frames of an excursion into a library are one row. */
 function mergedRows(data: ProfileData, own: Float64Array, foldsLibraries: boolean) {
   const { tree, frames } = data;
-  const rows: Rows = { parent: [], key: [], value: [], node: [], folded: [] };
+  const rows = new Rows();
   const rowOfNode = new Int32Array(tree.parent.length);
   const library = foldsLibraries ? excursions(data) : null;
-  const found = new Map<number, number>();
   for (let node = 0; node < rowOfNode.length; node++) {
     const above = node ? rowOfNode[tree.parent[node]] : -1;
     const name = library ? library[node] : NOT_IN_LIBRARY;
     const key = name >= 0 ? frames.kind.length + name : tree.frame[node];
-    const row = name === INSIDE ? above : childRow(rows, found, above, key, node);
+    const row = name === INSIDE ? above : rows.child(above, key, node);
     if (name !== NOT_IN_LIBRARY) rows.folded[row]++;
     rows.value[row] += own[node] > 0 ? own[node] : 0;
     rowOfNode[node] = row;
@@ -119,58 +110,68 @@ function excursions(data: ProfileData): Int32Array {
   return named;
 }
 
-function childRow(rows: Rows, found: Map<number, number>, parent: number, key: number, node: number): number {
-  // Keys are below 2^22 and rows below 2^31, so the product is exact.
-  const place = (parent + 1) * 2 ** 22 + key;
-  const known = found.get(place);
-  if (known !== undefined) return known;
-  found.set(place, rows.parent.length);
-  rows.parent.push(parent);
-  rows.key.push(key);
-  rows.value.push(0);
-  rows.node.push(node);
-  rows.folded.push(0);
-  return rows.parent.length - 1;
-}
-
 function addUp(rows: Rows): void {
   for (let row = rows.parent.length - 1; row > 0; row--) rows.value[rows.parent[row]] += rows.value[row];
 }
 
 /** Level by level, without rows of no value. */
 function arrange(rows: Rows, rowOfNode: Int32Array): Forest {
-  const children: number[][] = rows.parent.map(() => []);
-  for (let row = 1; row < rows.parent.length; row++) if (rows.value[row] > 0) children[rows.parent[row]].push(row);
-  const order = [0];
+  const { begin, children } = childLists(rows);
+  const forest = emptyForest(children.length + 1, rowOfNode);
+  const order = new Int32Array(children.length + 1);
   const place = new Int32Array(rows.parent.length).fill(-1);
-  const first: number[] = [];
-  const start = [0];
-  const depth = [0];
-  const parent = [-1];
   place[0] = 0;
-  for (let at = 0; at < order.length; at++) {
-    const below = children[order[at]].sort((one, other) => rows.value[other] - rows.value[one] || one - other);
-    let left = start[at];
-    first.push(order.length);
+  forest.parent[0] = -1;
+  let n_placed = 1;
+  for (let at = 0; at < n_placed; at++) {
+    const row = order[at];
+    const below = children.subarray(begin[row], begin[row + 1]);
+    if (below.length > 1) below.sort((one, other) => rows.value[other] - rows.value[one] || one - other);
+    forest.key[at] = rows.key[row];
+    forest.value[at] = rows.value[row];
+    forest.node[at] = rows.node[row];
+    forest.folded[at] = rows.folded[row];
+    forest.first[at] = n_placed;
+    forest.count[at] = below.length;
+    let left = forest.start[at];
     for (const child of below) {
-      place[child] = order.length;
-      order.push(child);
-      start.push(left);
-      depth.push(depth[at] + 1);
-      parent.push(at);
+      order[n_placed] = child;
+      place[child] = n_placed;
+      forest.parent[n_placed] = at;
+      forest.depth[n_placed] = forest.depth[at] + 1;
+      forest.start[n_placed++] = left;
       left += rows.value[child] / rows.value[0];
     }
   }
+  for (let node = 0; node < rowOfNode.length; node++) {
+    forest.rowOfNode[node] = rowOfNode[node] < 0 ? -1 : place[rowOfNode[node]];
+  }
+  return forest;
+}
+
+/** The rows that have a value by parent: those of row r are children[begin[r]] up to children[begin[r + 1]]. */
+function childLists(rows: Rows): { begin: Int32Array; children: Int32Array } {
+  const n_rows = rows.parent.length;
+  const begin = new Int32Array(n_rows + 2);
+  for (let row = 1; row < n_rows; row++) if (rows.value[row] > 0) begin[rows.parent[row] + 2]++;
+  for (let row = 2; row < begin.length; row++) begin[row] += begin[row - 1];
+  const children = new Int32Array(begin[n_rows + 1]);
+  for (let row = 1; row < n_rows; row++) if (rows.value[row] > 0) children[begin[rows.parent[row] + 1]++] = row;
+  return { begin, children };
+}
+
+function emptyForest(n_rows: number, rowOfNode: Int32Array): Forest {
+  const whole = () => new Int32Array(n_rows);
   return {
-    parent: Int32Array.from(parent),
-    depth: Int32Array.from(depth),
-    key: Int32Array.from(order, (row) => rows.key[row]),
-    value: Float64Array.from(order, (row) => rows.value[row]),
-    start: Float64Array.from(start),
-    first: Int32Array.from(first),
-    count: Int32Array.from(order, (row) => children[row].length),
-    node: Int32Array.from(order, (row) => rows.node[row]),
-    folded: Int32Array.from(order, (row) => rows.folded[row]),
-    rowOfNode: rowOfNode.map((row) => (row < 0 ? -1 : place[row])),
+    parent: whole(),
+    depth: whole(),
+    key: whole(),
+    value: new Float64Array(n_rows),
+    start: new Float64Array(n_rows),
+    first: whole(),
+    count: whole(),
+    node: whole(),
+    folded: whole(),
+    rowOfNode: new Int32Array(rowOfNode.length),
   };
 }

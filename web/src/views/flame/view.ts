@@ -1,37 +1,30 @@
 import "./flame.css";
-import type { FrameKind, ProfileData } from "../../data/profile";
-import { heatColour, KIND_NAMES, kindColour } from "../../ui/colours";
+import type { ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
-import { countText, shareText, valueText } from "../../ui/numbers";
-import { Choice, searchField, select, tick } from "../../ui/toolbar";
+import { countText } from "../../ui/numbers";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
-import { colouring, kindOfRow, type Legend, largest, nameOfRow, ofRows, PHASE_LEGEND } from "./colouring";
-import { Detail, placeText, shares } from "./detail";
-import { bottomUp, type Direction, type Forest, topDown } from "./forest";
-import { neighbour } from "./layout";
+import { colouring, legendOf, PHASE_COLOURS } from "./colouring";
+import { Controls } from "./controls";
+import { Detail, shares } from "./detail";
+import { bottomUp, type Forest, topDown } from "./forest";
+import { isAtOrAbove, neighbour } from "./layout";
+import { nameOfRow, placeOfRow, placeText } from "./names";
 import { Phase, phases } from "./phase";
 import { type Look, Picture, ROW_HEIGHT } from "./picture";
-import { type Match, search } from "./search";
+import { search } from "./search";
+import { parseSettings, type Settings, settingsState, usualSettings, widthMetrics } from "./settings";
 
 /** Selecting a row with less than this share of the whole zooms to it: it would hardly be seen. */
 const LEAST_SEEN = 0.02;
 
-interface Settings {
-  metric: string;
-  direction: Direction;
-  folds: boolean;
-  colour: string;
-  query: string;
-}
-
 /** The call tree as an icicle: width is what a metric says. */
 export class FlameView implements View {
-  private readonly usual: Settings;
   private settings: Settings;
   private forest!: Forest;
+  /** What of the settings the forest is for. */
+  private grownFor = "";
   private look!: Look;
-  private match: Match | null = null;
   private selected = 0;
   private zoomed = 0;
   private readonly backward: Uint8Array;
@@ -42,25 +35,18 @@ export class FlameView implements View {
   private readonly spacer = element("div", "spacer");
   private readonly detail: Detail;
   private readonly tooltip = new Tooltip();
-  private readonly legend = element("span", "legend");
-  private readonly note = element("span", "note");
   private readonly resized = new ResizeObserver(() => this.redraw());
-  private controls!: { sync(): void; field: HTMLInputElement };
+  private readonly controls: Controls;
 
   constructor(
     private readonly data: ProfileData,
     private readonly host: Host,
   ) {
-    this.usual = {
-      metric: data.mainMetric ?? widthMetrics(data)[0],
-      direction: "down",
-      folds: data.libraries.some((name) => name !== ""),
-      colour: "kind",
-      query: "",
-    };
-    this.settings = { ...this.usual };
+    this.settings = usualSettings(data);
+    this.controls = new Controls(data, (changed) => this.set(changed));
     this.backward = phases(data);
-    this.detail = new Detail(data, (row) => this.choose(row, row));
+    const open = (view: string, state: Record<string, string>) => host.open(view, state);
+    this.detail = new Detail(data, (row) => this.choose(row, row), open);
   }
 
   mount(parent: HTMLElement): void {
@@ -72,7 +58,7 @@ export class FlameView implements View {
     this.canvas.onmouseleave = () => this.tooltip.hide();
     this.scroll.onscroll = () => this.draw();
     document.addEventListener("keydown", this.onKey);
-    parent.append(element("div", "flame", this.toolbar(), this.scroll, this.detail.element));
+    parent.append(element("div", "flame", this.controls.element, this.scroll, this.detail.element));
     this.resized.observe(this.scroll);
   }
 
@@ -83,15 +69,9 @@ export class FlameView implements View {
   }
 
   state(): Record<string, string> {
-    const { metric, direction, folds, colour, query } = this.settings;
-    const isDown = direction === "down";
-    const different = (value: string, usual: string) => (value === usual ? "" : value);
+    const isDown = this.settings.direction === "down";
     return {
-      metric: different(metric, this.usual.metric),
-      direction: different(direction, "down"),
-      libraries: different(String(folds), String(this.usual.folds)),
-      colour: different(colour, "kind"),
-      q: query,
+      ...settingsState(this.settings, this.data),
       node: this.selected && isDown ? String(this.forest.node[this.selected]) : "",
       row: this.selected && !isDown ? String(this.selected) : "",
       zoom: this.zoomed ? String(this.zoomed) : "",
@@ -99,21 +79,13 @@ export class FlameView implements View {
   }
 
   apply(state: Record<string, string>): void {
-    const has = (name: string | undefined, names: string[]) => name !== undefined && names.includes(name);
-    this.settings = {
-      metric: has(state.metric, widthMetrics(this.data)) ? state.metric : this.usual.metric,
-      direction: state.direction === "up" ? "up" : "down",
-      folds: state.libraries ? state.libraries === "true" : this.usual.folds,
-      colour: has(state.colour, ["phase", ...Object.keys(this.data.metrics)]) ? state.colour : "kind",
-      query: state.q ?? "",
-    };
+    this.settings = parseSettings(state, this.data);
     this.grow();
     const last = this.forest.key.length - 1;
-    const row = this.settings.direction === "up" ? Number(state.row) : this.rowOf(Number(state.node || 0));
-    this.selected = within(row, last);
-    const isTiny = this.forest.value[this.selected] < LEAST_SEEN * this.forest.value[0];
-    this.zoomed = state.zoom ? within(Number(state.zoom), last) : isTiny ? this.selected : 0;
-    this.controls.sync();
+    this.selected = within(state.row ? Number(state.row) : this.rowOf(Number(state.node || 0)), last);
+    const zoomed = within(Number(state.zoom || 0), last);
+    const isTiny = this.forest.value[this.selected] < LEAST_SEEN * this.forest.value[zoomed];
+    this.zoomed = isTiny || !isAtOrAbove(this.forest, zoomed, this.selected) ? this.selected : zoomed;
     this.redraw();
   }
 
@@ -134,7 +106,6 @@ export class FlameView implements View {
       this.selected = stays ? this.rowOf(node) : 0;
       this.zoomed = 0;
     }
-    this.controls.sync();
     this.redraw();
     this.host.changed();
   }
@@ -142,15 +113,21 @@ export class FlameView implements View {
   /** The rows, colours and matches that the settings ask for. */
   private grow(): void {
     const { metric, direction, folds, colour, query } = this.settings;
-    const grown = direction === "up" ? bottomUp : topDown;
-    this.forest = grown(this.data, this.data.metrics[metric].own, folds);
-    this.match = query ? search(this.data, this.forest, query) : null;
+    const wanted = `${metric} ${direction} ${folds}`;
+    if (wanted !== this.grownFor) {
+      const grown = direction === "up" ? bottomUp : topDown;
+      this.forest = grown(this.data, this.data.metrics[metric].own, folds);
+      this.grownFor = wanted;
+    }
+    const match = query ? search(this.data, this.forest, query) : null;
+    const { theme } = this.host;
+    this.controls.show(this.settings, match, legendOf(this.data, this.forest, colour, theme));
     const style = getComputedStyle(document.documentElement);
     this.look = {
-      colour: colouring(this.data, this.forest, colour, this.host.theme),
-      name: (row) => nameOfRow(this.data, this.forest, row),
+      colour: colouring(this.data, this.forest, colour, theme),
+      name: (row) => `${nameOfRow(this.data, this.forest, row)} ${placeOfRow(this.data, this.forest, row)}`,
       mark: (row) => this.phaseMark(row),
-      isMatch: this.match?.isMatch ?? null,
+      isMatch: match?.isMatch ?? null,
       ground: style.getPropertyValue("--ground"),
       ink: style.getPropertyValue("--ink"),
       rest: style.getPropertyValue("--line"),
@@ -162,7 +139,7 @@ export class FlameView implements View {
     if (this.settings.direction === "up" || row === 0 || this.settings.colour === "phase") return "";
     const isHere = this.backward[this.forest.node[row]] === Phase.Backward;
     const above = this.forest.node[this.forest.parent[row]];
-    return isHere && this.backward[above] !== Phase.Backward ? PHASE_LEGEND[1][0] : "";
+    return isHere && this.backward[above] !== Phase.Backward ? PHASE_COLOURS[Phase.Backward] : "";
   }
 
   private redraw(): void {
@@ -235,75 +212,6 @@ export class FlameView implements View {
       c: () => this.set({ colour: this.settings.colour === "kind" ? "phase" : "kind" }),
     };
   }
-
-  private toolbar(): HTMLElement {
-    const metrics = widthMetrics(this.data);
-    const directions: [string, string][] = [
-      ["down", "Top down"],
-      ["up", "Bottom up"],
-    ];
-    const direction = new Choice("Direction", directions, (value) => this.set({ direction: value as Direction }));
-    const sides = (
-      [
-        ["gpu_time", "GPU"],
-        ["host_time", "CPU"],
-      ] as [string, string][]
-    ).filter(([name]) => metrics.includes(name));
-    const side = new Choice("Side", sides, (metric) => this.set({ metric }));
-    const [metricLabel, metric] = select("width", metrics.map(twice), (value) => this.set({ metric: value }));
-    const colours: [string, string][] = [
-      ["kind", "kind"],
-      ["phase", "forward, backward"],
-      ...Object.keys(this.data.metrics).map(twice),
-    ];
-    const [colourLabel, colour] = select("colour", colours, (value) => this.set({ colour: value }));
-    const [foldLabel, fold] = tick("fold libraries", (folds) => this.set({ folds }));
-    const field = searchField("Search: text or /expression/", (query) => this.set({ query }));
-    this.controls = {
-      field,
-      sync: () => {
-        direction.value = this.settings.direction;
-        side.value = this.settings.metric;
-        metric.value = this.settings.metric;
-        colour.value = this.settings.colour;
-        fold.checked = this.settings.folds;
-        if (field.value !== this.settings.query) field.value = this.settings.query;
-        this.note.textContent = this.match
-          ? `${shareText(this.match.share)} in ${countText(this.match.count, "match", "matches")}`
-          : "";
-        this.showLegend();
-      },
-    };
-    const shown = [direction.element, ...(sides.length > 1 ? [side.element] : []), metricLabel, colourLabel, foldLabel];
-    return element("div", "tools", ...shown, field, this.note, this.legend);
-  }
-
-  private showLegend(): void {
-    this.legend.replaceChildren(
-      ...this.legendRows().map(([colour, text]) => {
-        const box = element("i");
-        box.style.background = colour;
-        return element("span", "", box, text);
-      }),
-    );
-  }
-
-  private legendRows(): Legend {
-    const { colour } = this.settings;
-    if (colour === "phase") return PHASE_LEGEND;
-    if (colour !== "kind") {
-      const metric = this.data.metrics[colour];
-      const most = largest(ofRows(this.data, this.forest, metric));
-      const { theme } = this.host;
-      return [
-        [heatColour(0, theme), "none"],
-        [heatColour(1, theme), `${colour} of its own, up to ${valueText(most, metric.unit)}`],
-      ];
-    }
-    const kinds = new Set<FrameKind>();
-    for (let row = 1; row < this.forest.key.length; row++) kinds.add(kindOfRow(this.data, this.forest, row));
-    return [...kinds].sort((one, other) => one - other).map((kind) => [kindColour(kind), KIND_NAMES[kind]]);
-  }
 }
 
 /** Why there is no flame graph; empty: there is one. */
@@ -311,17 +219,6 @@ export function flameLack(data: ProfileData): string {
   return widthMetrics(data).length ? "" : "The profile has no metric that adds up: there is nothing to draw.";
 }
 
-/** Metrics that add up along call paths and are not zero everywhere. */
-function widthMetrics(data: ProfileData): string[] {
-  return Object.entries(data.metrics)
-    .filter(([, metric]) => metric.kind !== "property" && metric.own.some((value) => value > 0))
-    .map(([name]) => name);
-}
-
 function within(row: number, last: number): number {
   return Number.isInteger(row) && row >= 0 && row <= last ? row : 0;
-}
-
-function twice(text: string): [string, string] {
-  return [text, text];
 }

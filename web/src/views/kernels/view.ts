@@ -1,10 +1,11 @@
 import "./kernels.css";
-import { type Configuration, FrameKind, type ProfileData } from "../../data/profile";
+import type { Configuration, ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
 import { bytesText, countText, shareText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
 import { searchField, select } from "../../ui/toolbar";
 import { tester } from "../flame/search";
+import { linksOf } from "../links";
 import type { Host, View } from "../view";
 import { COLUMNS, type Column, NAME, sizeText, sorted, usedColumns } from "./columns";
 import { GROUPINGS, type Grouping, type Row, rowsOf } from "./rows";
@@ -62,16 +63,16 @@ export class KernelsView implements View {
     this.sort = [NAME, ...COLUMNS].some((column) => column.name === state.sort) ? state.sort : "time";
     this.isDescending = state.order !== "up";
     this.query = state.q ?? "";
-    this.opened = state.kernel ?? this.nameOf(Number(state.node || 0));
+    this.opened = this.nameOf(Number(state.node || 0)) || (state.kernel ?? "");
     this.draw();
     this.scroll.querySelector("[aria-expanded=true]")?.scrollIntoView({ block: "center" });
   }
 
-  /** Name of the kernel at a node that another view chose; empty when it is none. */
+  /** The row of a node that another view chose; empty when it is none. */
   private nameOf(node: number): string {
-    const frame = this.data.tree.frame[node];
-    const isKernel = node > 0 && this.data.frames.kind[frame] === FrameKind.Kernel;
-    return isKernel ? this.data.frames.name[frame] : "";
+    const { frame } = this.data.tree;
+    if (this.grouping === "module" || !(node > 0 && node < frame.length)) return "";
+    return rowsOf(this.data, this.grouping).find((row) => row.frames.includes(frame[node]))?.name ?? "";
   }
 
   private set(change: () => void): void {
@@ -138,9 +139,14 @@ export class KernelsView implements View {
     const inner = element("div", "inner", element("code", "", printable(row.name)));
     if (row.bound) inner.append(element("p", "", `Below the roof of ${row.bound}.`));
     if (row.configurations.length) inner.append(configurationTable(row.configurations));
-    inner.append(this.link("Callers", "flame", { direction: "up", q: row.label }));
-    const node = this.hottestNode(row);
-    if (node) inner.append(this.link("Hottest call path", "flame", { node: String(node) }));
+    const node = String(this.hottestNode(row));
+    inner.append(
+      this.link("Hottest call path", "flame", { node }),
+      this.link("Callers", "flame", { node, direction: "up" }),
+    );
+    for (const [label, view] of linksOf(this.data, Number(node), ["flame", "kernels"])) {
+      inner.append(this.link(label, view, { node }));
+    }
     const cell = element("td", "", inner);
     cell.colSpan = n_columns;
     return element("tr", "more", cell);

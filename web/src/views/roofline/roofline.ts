@@ -128,7 +128,7 @@ export class RooflineView implements View {
       y1,
       x2,
       y2,
-      class: "roof",
+      class: line.isCounted ? "roof" : "roof other",
       "stroke-dasharray": DASHES[line.roof % DASHES.length],
     });
     stroke.dataset.roof = String(line.roof);

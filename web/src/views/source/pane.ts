@@ -35,7 +35,10 @@ export class Pane {
   private readonly lines = element("div", "code-lines");
   private readonly strip = element("canvas", "code-strip");
   private readonly made = new Map<number, HTMLElement>();
-  private readonly observer = new ResizeObserver(() => this.update());
+  private readonly observer = new ResizeObserver(() => {
+    this.update();
+    this.drawStrip();
+  });
   private linked = new Set<number>();
   private own = -1;
   private isPinned = false;
@@ -151,7 +154,6 @@ export class Pane {
       this.made.set(entry, line);
       this.lines.append(line);
     }
-    this.drawStrip();
   }
 
   private entryLine(row: number): HTMLElement {

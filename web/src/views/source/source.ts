@@ -261,7 +261,9 @@ export class SourceView implements View {
   }
 
   private readonly onKey = (event: KeyboardEvent): void => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
+    // Between buttons Tab goes on as everywhere.
+    const elsewhere = event.key === "Tab" ? "button, a, select, dialog" : "input, select, textarea, dialog";
+    const isTyping = event.target instanceof Element && event.target.closest(elsewhere);
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "j" || event.key === "k") this.step(event.key === "j" ? 1 : -1);
     else if (event.key === "h") this.nextHot();

@@ -57,8 +57,9 @@ export class Gestures {
     const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_PX : 1;
     const { x, y } = this.pointOf(event);
     if (event.ctrlKey || event.metaKey) this.on.zoom(Math.exp(event.deltaY * unit * PINCH_A_PX), x);
-    else if (event.shiftKey || this.on.isOverLabels(x, y)) this.on.move(0, -(event.deltaY || event.deltaX) * unit);
+    else if (event.shiftKey) this.on.move(-(event.deltaX || event.deltaY) * unit, 0);
     else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.on.move(-event.deltaX * unit, 0);
+    else if (this.on.isOverLabels(x, y)) this.on.move(0, -event.deltaY * unit);
     else this.on.zoom(Math.exp(event.deltaY * unit * ZOOM_A_PX), x);
   };
 

@@ -13,9 +13,9 @@ export const HELD: Record<string, { zoom: number; pan: number; scroll: number }>
 };
 
 export const TIMELINE_KEYS: [string, string][] = [
-  ["W S", "zoom in and out; also the wheel, + and -, or two fingers"],
-  ["A D ← →", "move; also by dragging"],
-  ["↑ ↓", "scroll the lanes; also Shift and the wheel"],
+  ["W S", "zoom in and out around the pointer; also the wheel, + and -, or two fingers"],
+  ["A D ← →", "move; also by dragging, or Shift and the wheel"],
+  ["↑ ↓", "scroll the lanes; also the wheel over their names"],
   ["F", "fit the chosen slice or range"],
   ["0", "everything"],
   ["[ ]", "the slice before and after the chosen one"],

@@ -25,6 +25,7 @@ const TICK_EVERY_PX = 90;
 /** A frame has room for so many names before it is late. */
 const MAX_NAMES = 600;
 const NEAR_PX = 3;
+const THUMB_PX = 4;
 /** More pixels are not told apart, and cost time. */
 const MAX_RATIO = 2;
 /** Arrows of one slice; a launch of a graph has one to each stream. */
@@ -181,9 +182,10 @@ export class Stage {
     context.textBaseline = "middle";
     for (const { x, y, width, text, letter_px, ink } of names.slice(0, MAX_NAMES)) {
       const room = Math.floor((width - 6) / letter_px);
-      if (room < 1) continue;
+      if (room < 2) continue;
       context.fillStyle = ink;
-      context.fillText(cut(text, room), x + 4, y + ROW_PX / 2 - 1);
+      // The sign of what was cut is about two letters wide.
+      context.fillText(text.length <= room ? text : cut(text, room - 1), x + 4, y + ROW_PX / 2 - 1);
     }
     this.drawLabels(scene);
     this.drawRuler(ticks.map((tick) => [this.xOf(tick.at, scene.span), tick.text]));
@@ -333,6 +335,7 @@ export class Stage {
     context.rect(this.labels_px, 0, this.plot_px, this.height_px);
     context.clip();
     if (scene.range !== null) this.drawRange(scene.range, scene.span);
+    this.drawThumb(scene.scroll_px);
     context.beginPath();
     context.rect(this.labels_px, RULER_PX, this.plot_px, this.height_px);
     context.clip();
@@ -352,6 +355,15 @@ export class Stage {
     context.fillRect(from, RULER_PX - 4, Math.max(to - from, 1), 4);
     context.fillRect(from, 0, 1, this.height_px);
     context.fillRect(to, 0, 1, this.height_px);
+  }
+
+  /** How far the lanes are scrolled, where they can be. */
+  private drawThumb(scroll_px: number): void {
+    if (this.overflow_px === 0) return;
+    const room = this.height_px - RULER_PX;
+    const scale = room / this.layout.height;
+    this.overlayContext.fillStyle = this.palette.faint;
+    this.overlayContext.fillRect(this.width_px - THUMB_PX, RULER_PX + scroll_px * scale, THUMB_PX, room * scale);
   }
 
   private drawOutline(slice: number, scene: Scene, line_px: number): void {

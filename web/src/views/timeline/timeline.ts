@@ -5,6 +5,7 @@ import { countText, timeText } from "../../ui/numbers";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
 import { type Found, find } from "./find";
+import { gapCause } from "./gap_cause";
 import { Gestures } from "./gestures";
 import { longestGaps } from "./idle";
 import { HELD } from "./keys";
@@ -49,6 +50,8 @@ export class TimelineView implements View {
   private restTimer = 0;
   private searchTimer = 0;
   private gapIndex = -1;
+  /** Where the pointer is over the lanes; null: elsewhere. */
+  private pointer_px: number | null = null;
 
   constructor(
     private readonly data: ProfileData,
@@ -167,7 +170,9 @@ export class TimelineView implements View {
       button("+", "Zoom in (W)", () => this.zoom(-PRESS_S * 3)),
       button("−", "Zoom out (S)", () => this.zoom(PRESS_S * 3)),
       button("All", "Everything (0)", () => this.show(whole(this.model.length_ns))),
-      button("Next gap", "The longest gaps of GPUs (G)", () => this.nextGap(1)),
+      ...(this.model.busy.length > 0
+        ? [button("Next gap", "The longest gaps of GPUs (G)", () => this.nextGap(1))]
+        : []),
       button("Perfetto", "Open in Perfetto", () => this.openPerfetto()),
     );
   }
@@ -212,7 +217,9 @@ export class TimelineView implements View {
 
   /** Before the first and after the last slice nothing was recorded, so nothing was idle. */
   private withinRun(span: Span): Span {
-    return this.scene.range ?? { start: Math.max(span.start, 0), end: Math.min(span.end, this.model.length_ns) };
+    return (
+      this.scene.range ?? { start: Math.max(span.start, 0), end: Math.min(span.end, Math.max(this.model.length_ns, 1)) }
+    );
   }
 
   private show(span: Span): void {
@@ -222,8 +229,8 @@ export class TimelineView implements View {
 
   private zoom(seconds: number): void {
     const { span } = this.scene;
-    const middle = (span.start + span.end) / 2;
-    this.show(zoomed(span, Math.exp(ZOOM_A_SECOND * seconds), middle, this.model.length_ns));
+    const around_ns = this.pointer_px === null ? (span.start + span.end) / 2 : this.timeAt(this.pointer_px);
+    this.show(zoomed(span, Math.exp(ZOOM_A_SECOND * seconds), around_ns, this.model.length_ns));
   }
 
   private moveBy(x_px: number, y_px: number): void {
@@ -272,6 +279,7 @@ export class TimelineView implements View {
   }
 
   private hover(x: number, y: number, event: PointerEvent): void {
+    this.pointer_px = x;
     const hit = this.hit(x, y);
     if (hit.slice !== this.scene.hovered) {
       this.scene.hovered = hit.slice;
@@ -281,14 +289,26 @@ export class TimelineView implements View {
       const frame = this.data.tree.frame[this.data.slices.node[hit.slice]];
       this.tooltip.show(event.clientX, event.clientY, this.data.frames.label[frame], sliceFacts(this.data, hit.slice));
     } else if (hit.gap !== null) {
-      const length = timeText(hit.gap.end - hit.gap.start);
-      this.tooltip.show(event.clientX, event.clientY, `GPU idle for ${length}`, [
-        ["start", instantText(hit.gap.start)],
-      ]);
+      const title = `GPU idle for ${timeText(hit.gap.end - hit.gap.start)}`;
+      this.tooltip.show(event.clientX, event.clientY, title, this.gapFacts(hit.gap));
     } else this.tooltip.hide();
   }
 
+  private gapFacts(gap: Span): [string, string][] {
+    const cause = gapCause(this.data, this.model, gap);
+    const start: [string, string] = ["start", instantText(gap.start)];
+    if (cause === null) return [start];
+    const label = (slice: number): string => this.data.frames.label[this.data.tree.frame[this.data.slices.node[slice]]];
+    return [
+      start,
+      ["waiting for the host to launch", timeText(cause.waiting_ns)],
+      ["between launch and start", timeText(cause.starting_ns)],
+      ["launched", `${label(cause.next)} by ${label(cause.launch)}`],
+    ];
+  }
+
   private unhover(): void {
+    this.pointer_px = null;
     this.tooltip.hide();
     if (this.scene.hovered < 0) return;
     this.scene.hovered = -1;
