@@ -208,7 +208,7 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
         numbers = np.arange(launch.programs, dtype=np.int64)
     else:
         numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
-    num_warps = int(launch.options.get("num_warps", 4))
+    num_warps = int({**launch.arguments, **launch.options}.get("num_warps", 4))  # Gluon's kernels may take it too.
     if waits(launch.program.function):
         with _author_errors(launch):
             run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel, num_warps)

@@ -106,6 +106,10 @@ class _Database:
         while batch := cursor.fetchmany(_BATCH_ROWS):
             yield from batch
 
+    def has(self, table: str, column: str) -> bool:
+        """Whether there is such a column."""
+        return column in self._columns.get(table, ())
+
     def count(self, table: str) -> int:
         """How many rows a table has."""
         if table not in self._columns:
@@ -124,6 +128,8 @@ class _Report:
         self._threads = {
             _int(thread): self._text(name) for thread, name in database.rows("ThreadNames", "globalTid", "nameId")
         }
+        # Releases before 2020 recorded one process and do not say of GPU work which.
+        self._tells_process = database.has(_KERNELS, "globalPid") or database.has(_COPIES, "globalPid")
         self._launches: Counter[tuple[int, ...]] = Counter()
         self._correlations: dict[tuple[int, int], int] = {}
         n_events = sum(map(database.count, (_KERNELS, _COPIES, _SETS, *_CALLS, _RANGES)))
@@ -216,7 +222,8 @@ class _Report:
 
     def _correlation(self, process: int, number: int) -> int:
         """An id that is unique among processes, which count their own."""
-        return self._correlations.setdefault((_process(process), number), len(self._correlations) + 1) if number else 0
+        key = _process(process) if self._tells_process else 0, number
+        return self._correlations.setdefault(key, len(self._correlations) + 1) if number else 0
 
     def _stream(self, process: int, device: int, context: int, stream: int) -> int:
         return self._track(TrackKind.GPU_STREAM, _process(process), device, context, stream, "")
