@@ -19,6 +19,7 @@ import tests.kernels.planted.bounds
 import tests.kernels.planted.compilation
 import tests.kernels.planted.races
 import tests.kernels.planted.values  # noqa: F401 - enters kernels into the table
+from tests.kernels.planted.performance import reads_a_number_of_the_module
 from tests.kernels.planted.table import PLANTED
 from tests.support import triton_kernels as kernels
 
@@ -135,3 +136,13 @@ def test_without_checks_an_access_outside_is_an_exception_at_its_line() -> None:
     place = r"bounds.py:\d+: out-of-bounds store of x\[1000\]"
     with bragg.debug.interpret(), pytest.raises(KernelFault, match=place):
         PLANTED["no_mask_at_the_end"].launch()
+
+
+@pytest.mark.filterwarnings("ignore:TRITON_")
+def test_kernel_that_triton_does_not_compile_has_no_known_bank_conflicts() -> None:
+    with bragg.debug.check(only=["bank-conflict"]) as report:
+        reads_a_number_of_the_module[(1,)](np.zeros(16, "f4"))
+    (finding,) = report
+    assert finding.message.startswith("Triton does not compile this kernel for a Hopper GPU: NameError")
+    assert (finding.rule, finding.severity) == ("bank-conflict", Severity.WARNING)
+    assert finding.code == "@triton.jit"

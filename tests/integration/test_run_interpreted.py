@@ -134,6 +134,7 @@ def test_tensors_that_a_program_asks_for_on_cuda_are_on_the_cpu(recorder: Record
         """
 import torch
 a, b, c = torch.rand(1000, device="cuda"), torch.rand(1000).cuda(), torch.empty(1000, device=torch.device("cuda:0"))
+assert torch.cuda.is_available() and torch.cuda.device_count() == 1
 assert a.is_cuda and b.is_cuda and c.is_cuda
 start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 start.record()

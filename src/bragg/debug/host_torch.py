@@ -12,7 +12,7 @@ __all__ = ["use_cpu_for_cuda"]
 
 
 def use_cpu_for_cuda(torch: Any) -> None:
-    """Redirect devices for the rest of the process; does nothing where there is a GPU."""
+    """Redirect devices for the rest of the process; does nothing where there is a GPU, or was redirected before."""
     from torch.overrides import TorchFunctionMode
 
     if torch.cuda.is_available():
@@ -41,7 +41,7 @@ def use_cpu_for_cuda(torch: Any) -> None:
 
     CpuForCuda().__enter__()
     _stay_in_backward(torch.autograd, CpuForCuda)
-    for name in ("synchronize", "current_device", "Event"):
+    for name in (name for name in vars(HostDevice) if not name.startswith("_")):
         setattr(torch.cuda, name, getattr(HostDevice, name))
 
 

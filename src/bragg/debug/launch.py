@@ -147,11 +147,11 @@ def execute(
 def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The jitted function inside of autotune and heuristics, and the arguments that they add."""
     while not is_jitted(kernel):
-        name = type(kernel).__name__
-        if name == "Heuristics":
+        names = {kind.__name__ for kind in type(kernel).__mro__}
+        if "Heuristics" in names:
             for parameter, heuristic in kernel.values.items():
                 named[parameter] = heuristic({**dict(zip(kernel.arg_names, arguments, strict=False)), **named})
-        elif name == "Autotuner":
+        elif "Autotuner" in names:
             named.update(_tuned(kernel, arguments, named))
         else:
             raise UsageError(f"{kernel!r} is no Triton kernel", hint="Decorate it with @triton.jit")

@@ -295,3 +295,25 @@ def hash_functions_that_overflow_on_purpose():
     counts = np.zeros(32, "i4")
     hash_kernel[(4,)](np.random.default_rng(0).integers(0, 2**31, 256).astype("i4"), counts, 16, B=64)
     return [(counts[:16].sum(), 256), (counts.sum(), 512)]
+
+
+class CachedAutotuner(triton.runtime.Autotuner):
+    """An autotuner of a library's own."""
+
+
+@triton.autotune(configs=[triton.Config({"B": 64}, num_warps=2), triton.Config({"B": 128})], key=["n"])
+@triton.jit
+def doubled_kernel(x, out, n, B: tl.constexpr):
+    place = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + place, tl.load(x + place, mask=place < n) * 2, mask=place < n)
+
+
+doubled_kernel.__class__ = CachedAutotuner
+
+
+@correct
+def autotuner_of_a_derived_class():
+    x = normal(200)
+    out = np.empty_like(x)
+    doubled_kernel[lambda meta: (triton.cdiv(200, meta["B"]),)](x, out, 200)
+    return [(out, x * 2)]

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, Recorder, Source
+from bragg.debug.expressions import AccessText, access_text
+from bragg.debug.findings import TensorFacts
+from bragg.debug.program import kernel_line
 from bragg.debug.state import Listeners
 from bragg.debug.storage import Buffer
 from bragg.model import Severity
@@ -24,10 +27,19 @@ def _watch(record: Recorder) -> Listeners:
                 "Convert a factor with .to(tl.int64) before the multiplication",
                 Severity.ERROR,
                 (taint & bit) != 0,
-                buffer=buffer,
+                _source(buffer),
             )
 
     return Listeners(tainted=[tell])
+
+
+def _source(buffer: Buffer | None) -> Source:
+    """The line that is executed, with the address that it computes."""
+    here = kernel_line()
+    if buffer is None:
+        return Source(*here)
+    texts = [access_text(*here, kind, buffer.name) for kind in ("load", "store", "atomic")]
+    return Source(*here, TensorFacts.of(buffer), next((text for text in texts if text.address), AccessText()))
 
 
 OVERFLOW = Checker("integer-overflow", "offsets that overflow 32 bits", True, _watch)

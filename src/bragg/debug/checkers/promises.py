@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.access import Access
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, Recorder, Source
 from bragg.debug.program import kernel_line
 from bragg.debug.provenance import addresses_of
 from bragg.debug.state import Listeners
@@ -48,7 +48,7 @@ def _watch(record: Recorder) -> Listeners:
     def tell(_use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if bit == MISLED:
             for place, message in broken_at.items():
-                record.at_line(message, _HINT, Severity.ERROR, (taint & bit) != 0, place=place)
+                record.at_line(message, _HINT, Severity.ERROR, (taint & bit) != 0, Source(*place))
 
     def look(access: Access) -> None:
         if id(access.buffer) in astray:
