@@ -108,6 +108,8 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   track = kNone;
   last_device_context = nullptr;
   expected_launch.function = nullptr;
+  gated_calls = 0;
+  is_in_gated_call.store(false, std::memory_order_relaxed);
   capture.store(kNoCapture, std::memory_order_relaxed);
   publish({});
   exited.store(false, std::memory_order_release);

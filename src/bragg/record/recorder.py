@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 from bragg.errors import BraggError, UsageError
 from bragg.model import Profile
 from bragg.record import autostart, variables
-from bragg.record.config import BackendName, Context, Data, Graphs, RecordConfig
+from bragg.record.config import BackendName, Context, Data, Graphs, RecordConfig, Sampling
 from bragg.record.core import core
 from bragg.record.environment import claim_doors
 from bragg.record.notes import note
@@ -35,10 +35,14 @@ class Options(TypedDict, total=False):
     context: Context
     data: Data
     graphs: Graphs
+    sampling: Sampling
+    sample_period: int
+    sample_budget: float
     flush_interval_ms: int
     sample_interval_us: int | None
     nvtx: bool | None
     launch_metadata: bool
+    kernel_code: bool
     rotate_s: float | None
     rotate_keep: int | None
     force: bool
