@@ -15,12 +15,9 @@ from bragg.model import Severity
 
 pytest.importorskip("triton")
 
-import tests.kernels.planted.bounds
-import tests.kernels.planted.compilation
-import tests.kernels.planted.races
-import tests.kernels.planted.values  # noqa: F401 - enters kernels into the table
 from tests.kernels.planted.performance import reads_a_number_of_the_module
 from tests.kernels.planted.table import PLANTED
+from tests.kernels.planted.values import adds_without_mask_at_the_store
 from tests.support import triton_kernels as kernels
 
 
@@ -63,6 +60,14 @@ def test_finding_of_a_masked_lane_is_at_its_load_and_says_where_it_is_used() -> 
     assert finding.other["code"] == "tl.store(out + tl.program_id(0), total)"
     assert finding.other["line"] == finding.line + 1
     assert any(line.startswith("  used at: ") for line in finding.lines())
+
+
+def test_two_loads_of_one_line_are_two_findings() -> None:
+    x, y, out = np.ones(1000, "f4"), np.ones(1000, "f4"), np.zeros(1024, "f4")
+    with bragg.debug.check() as report:
+        adds_without_mask_at_the_store[(4,)](x, y, out, 1000, B=256)
+    assert {finding.tensor.name for finding in report if finding.tensor} == {"x", "y"}
+    assert {(finding.address, finding.mask) for finding in report} == {("x + i", "i < n"), ("y + i", "i < n")}
 
 
 def test_lanes_are_grouped_into_ranges() -> None:

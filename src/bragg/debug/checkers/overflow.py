@@ -12,6 +12,7 @@ from bragg.debug.findings import TensorFacts
 from bragg.debug.program import kernel_line
 from bragg.debug.state import Listeners
 from bragg.debug.storage import Buffer
+from bragg.debug.values import OVERFLOWN
 from bragg.model import Severity
 
 __all__ = ["OVERFLOW"]
@@ -21,7 +22,7 @@ Array = npt.NDArray[Any]
 
 def _watch(record: Recorder) -> Listeners:
     def tell(use: str, taint: Array, bit: int, buffer: Buffer | None) -> None:
-        if use == "offset":
+        if use == "offset" and bit == OVERFLOWN:
             record.at_line(
                 "an offset was computed in 32 bits and overflowed before it was added to the pointer",
                 "Convert a factor with .to(tl.int64) before the multiplication",
