@@ -15,7 +15,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import bragg.debug
@@ -75,6 +75,9 @@ def sites() -> list[Site]:
         importlib.import_module(f"tests.kernels.correct.{name}")
     found: dict[Site, None] = {}
     for entry, launch in table.CORRECT.items():
+        # Tensors that are found by their addresses have another name in every run.
+        if launch.__module__.rpartition(".")[2] not in MODULES:
+            continue
 
         def watch(_record: Recorder, entry: str = entry) -> Listeners:
             def see(access: Access) -> None:
@@ -173,7 +176,10 @@ def test_there_are_many_sites() -> None:
     assert counts["unlock"] >= 2
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# Smaller sites do not exist: there is nothing to shrink.
+@settings(
+    max_examples=40, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_changed_call_is_found(tmp_path: Path, data: st.DataObject) -> None:
     site = data.draw(st.sampled_from(sites()))
