@@ -15,8 +15,8 @@ from bragg.model import Severity
 
 pytest.importorskip("triton")
 
+from tests.kernels.planted import PLANTED
 from tests.kernels.planted.performance import reads_a_number_of_the_module
-from tests.kernels.planted.table import PLANTED
 from tests.kernels.planted.values import adds_without_mask_at_the_store
 from tests.support import triton_kernels as kernels
 
