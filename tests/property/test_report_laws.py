@@ -15,6 +15,7 @@ from tests.support.random_profiles import profiles
 SAID_OF_RUNS = (
     *("devices", "merged", "statistics", "cuda", "capture", "lost", "versions", "command"),
     *("gpu_busy_ns", "gpu_first_ns", "gpu_last_ns", "started_ns", "stopped_ns", "host", "recorder"),
+    *("attributes", "kernel_code", "interpreted_launches", "sampling"),
 )
 scalars = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats() | st.text(max_size=4)
 keys = st.sampled_from(["0", "name", "arch", "num_sms", "own_ns", "state", "dropped_events", "bytes_lost", "x"])

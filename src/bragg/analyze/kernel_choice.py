@@ -92,14 +92,13 @@ def _meant(names: Sequence[str], wanted: str | None) -> list[str]:
 
 
 def _code_of(profile: Profile, name: str, codes: dict[str, KernelCode]) -> KernelCode | None:
-    key = profile.meta.get("attributes", {}).get(name, {}).get("code")
-    if key is not None:
+    key = profile.fact("attributes", name, "code")
+    if isinstance(key, str):
         return codes.get(key)
     return next((code for code in codes.values() if code.symbol == base_name(name)), None)
 
 
 def why_absent(profile: Profile, kernel: KernelChoice) -> str:
     """What the profile lacks of a kernel's texts, and why; empty when nothing is known of that."""
-    key = profile.meta.get("attributes", {}).get(kernel.name, {}).get("code", "")
-    reason: str = profile.meta.get("kernel_code", {}).get(key, "")
-    return reason
+    reason = profile.fact("kernel_code", str(profile.fact("attributes", kernel.name, "code")))
+    return reason if isinstance(reason, str) else ""

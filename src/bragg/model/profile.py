@@ -56,6 +56,13 @@ class Profile:
         """Arrows from launches to the device slices that they caused."""
         return launch_flows(self.slices, self.tracks)
 
+    def fact(self, *path: str) -> Any:
+        """A value within `meta`; None where there is none."""
+        value: Any = self.meta
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
     def metric(self, name: str) -> Metric:
         """A metric by name.
 

@@ -125,7 +125,8 @@ class RunFacts:
         """What the reader must know before trusting the numbers; one line each."""
         if self.gpu_failure:
             yield f"GPU work was not recorded: {self.gpu_failure}"
-        if launches := self.meta.get("interpreted_launches"):
+        launches = self.meta.get("interpreted_launches")
+        if launches and isinstance(launches, int):
             yield f"Triton kernels ran in bragg's interpreter on the CPU ({launches:,} launches): not times of a GPU"
         if self.n_dropped:
             yield f"{count_text(self.n_dropped, 'record')} dropped: times and counts are too low"
