@@ -115,18 +115,26 @@ def test_registered_strings_are_frames_of_their_text(tmp_path: Path) -> None:
     assert profile.meta["attributes"] == {"fast: registered": {"color": "#ff0000", "category": "compute"}}
 
 
-def test_payloads_of_every_kind_make_no_frames(tmp_path: Path) -> None:
+def test_payloads_that_are_numbers_are_values_of_their_range(tmp_path: Path) -> None:
     pytest.importorskip("numpy")
     profile = record(
         tmp_path,
         """
         import numpy, nvtx
-        for payload in (1, -1, 2.5, numpy.arange(3), numpy.float32(1)):
+        for payload in (1, -4, numpy.arange(3), 0.25, 2.5):
             with nvtx.annotate("work", payload=payload):
-                pass
+                with nvtx.annotate("none"):
+                    pass
+            nvtx.mark("read", payload=10)
         """,
     )
-    assert counted(profile, "host_count") == {("work",): 5}
+    assert counted(profile, "host_count") == {("work",): 5, ("work", "none"): 5}
+    values = {
+        profile.tree.label(node): (profile.own("nvtx_payload")[node], profile.own("nvtx_payload_sum")[node])
+        for node in range(len(profile.tree))
+        if profile.metrics["nvtx_payload"].counted[node]
+    }
+    assert values == {"work": (2.5, -0.25), "read": (10, 50)}
 
 
 @pytest.mark.parametrize("message", ["Grüße 你好 😀", "a\tb\n", "with: colon", "x" * 5000])
