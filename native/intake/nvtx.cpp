@@ -72,7 +72,8 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
       wanted.load(std::memory_order_relaxed) && recording_state.existing.load(std::memory_order_relaxed) != 0;
   nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
   if (pushes) {
-    push_context(source_of(domain), pushed_frame(domain, attributes));
+    const PushedFrame pushed = pushed_frame(domain, attributes);
+    autograd::begin(source_of(domain), pushed.frame, pushed.task);
     if (attributes.payload_type != PayloadType::None)
       record_payload(ThreadContext::current().innermost_entry(), attributes);
   }
@@ -84,7 +85,7 @@ int pop(const Domain& domain) noexcept {
   if (nesting.depth == 0) return kError;
   const bool pops = (nesting.was_pushed & 1) != 0;
   nesting.was_pushed = nesting.was_pushed >> 1 | kDeepest;
-  if (pops) pop_context(source_of(domain));
+  if (pops) autograd::end(source_of(domain));
   return --nesting.depth;
 }
 

@@ -49,9 +49,10 @@ Message& message_called(const Domain& domain, std::string_view name, FrameKind k
   };
   const Message* end = nullptr;
   if (Message* known = find_before(everything(list), end, matches)) return *known;
+  const auto task = kind == FrameKind::Operator ? autograd::kind_of(name) : autograd::TaskKind::Other;
   if (message_count.fetch_add(1, std::memory_order_relaxed) < kMaxMessages || name == kOtherMessage)
     return *find_or_add(list, matches, [&] {
-      return NamedNode<Message>(new Message{.name = copy(name), .domain = &domain, .kind = kind});
+      return NamedNode<Message>(new Message{.name = copy(name), .domain = &domain, .kind = kind, .task = task});
     });
   message_count.fetch_sub(1, std::memory_order_relaxed);
   return message_called(domain, kOtherMessage);
@@ -134,9 +135,9 @@ void name_category(Domain& domain, uint32_t id, std::string_view name) noexcept 
 
 Message* register_string(const Domain& domain, std::string_view text) noexcept { return &message_of(domain, text); }
 
-FrameId pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept {
+PushedFrame pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept {
   Message& message = message_of(domain, attributes);
-  return frame_of(message, message.pushed, message.kind, attributes);
+  return {frame_of(message, message.pushed, message.kind, attributes), message.task};
 }
 
 FrameId marker_frame(const Domain& domain, const EventAttributes& attributes) noexcept {

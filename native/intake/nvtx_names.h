@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "context/frame_table.h"
+#include "intake/autograd.h"
 #include "intake/nvtx.h"
 
 namespace bragg::nvtx {
@@ -34,7 +35,8 @@ struct Use {
 struct Message {
   std::string_view name;
   const Domain* domain;
-  FrameKind kind;  // of the frame that it pushes
+  FrameKind kind;           // of the frame that it pushes
+  autograd::TaskKind task;  // of an operator
   Use pushed{};
   Use marker{};
   Message* next = nullptr;
@@ -51,7 +53,11 @@ void name_category(Domain& domain, uint32_t id, std::string_view name) noexcept;
 [[nodiscard]] Message* register_string(const Domain& domain, std::string_view text) noexcept;
 
 // A range of these attributes when it is pushed: a scope, or an operator of PyTorch.
-[[nodiscard]] FrameId pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept;
+struct PushedFrame {
+  FrameId frame;
+  autograd::TaskKind task;
+};
+[[nodiscard]] PushedFrame pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept;
 // A mark or a started range.
 [[nodiscard]] FrameId marker_frame(const Domain& domain, const EventAttributes& attributes) noexcept;
 
