@@ -7,6 +7,7 @@ run that is cut short leaves what it had.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
@@ -28,7 +29,7 @@ class Part:
     Attributes:
         name: Of the script.
         limit_s: It is ended after this time.
-        needs: `gpu`, `fakes` (of the driver, built with the native tests), or nothing; left out where that is missing.
+        needs: `gpu`, `torch`, `fakes` (of the driver, by `make native-test`) or nothing; left out where that is missing.
         takes_limit: It wants to know its limit, to leave out its last cases itself.
     """
 
@@ -41,6 +42,7 @@ class Part:
 PARTS = [
     Part("scope_cost", 60),
     Part("metric_cost", 60),
+    Part("operators", 240, needs="torch"),
     Part("agreement", 180, needs="gpu"),
     Part("trace_size", 120, needs="gpu"),
     Part("view_speed", 60),
@@ -88,7 +90,8 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + arguments.limit
     machine = harness.machine()
-    here = {"": True, "gpu": harness.gpu_is_here(), "fakes": harness.FAKES.is_dir()}
+    has_torch = importlib.util.find_spec("torch") is not None
+    here = {"": True, "gpu": harness.gpu_is_here(), "fakes": harness.FAKES.is_dir(), "torch": has_torch}
     parts = [part for part in PARTS if part.name in (arguments.only or [part.name]) and here[part.needs]]
     results = []
     with tempfile.TemporaryDirectory() as directory:
