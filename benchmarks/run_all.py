@@ -29,7 +29,7 @@ class Part:
     Attributes:
         name: Of the script.
         limit_s: It is ended after this time.
-        needs: `gpu`, `torch`, `fakes` (of the driver, by `make native-test`) or nothing; left out where that is missing.
+        needs: `gpu`, `torch`, `fakes` (of the driver, by `make native-test`) or nothing; left out where it is missing.
         takes_limit: It wants to know its limit, to leave out its last cases itself.
     """
 

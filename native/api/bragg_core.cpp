@@ -20,6 +20,7 @@
 #include "driver/loaded_library.h"
 #include "intake/autograd.h"
 #include "intake/nvtx.h"
+#include "intake/xla_names.h"
 
 using bragg::Recorder;
 using bragg::ThreadContext;
@@ -156,6 +157,7 @@ void bragg_state_exit(void) { bragg::pop_context(bragg::Source::State); }
 uint32_t bragg_context_depth(void) { return ThreadContext::current().depth(); }
 void bragg_lend_context(void) { ThreadContext::current().lend(); }
 void bragg_record_nvtx(int wanted) { bragg::nvtx::set_recording(wanted != 0); }
+void bragg_read_xla(int wanted) { bragg::xla::is_wanted.store(wanted != 0); }
 int bragg_follow_autograd(const char* library, int counts_references_itself, uint32_t number_offset,
                           uint32_t thread_offset, uint64_t thread_number) {
   const bragg::autograd::Engine engine{.counts_references_itself = counts_references_itself != 0,

@@ -57,6 +57,8 @@ BRAGG_EXPORT void bragg_record_nvtx(int wanted);
 // 0: it has no such functions, or this thread has another number there than `thread_number`.
 BRAGG_EXPORT int bragg_follow_autograd(const char* library, int counts_references_itself, uint32_t number_offset,
                                        uint32_t thread_offset, uint64_t thread_number);
+// Whether ranges of XLA are shown as modules, scopes and operations from now on; they are not at first.
+BRAGG_EXPORT void bragg_read_xla(int wanted);
 // One host sample of this thread that stands for `weight_ns`.
 BRAGG_EXPORT void bragg_sample(int64_t weight_ns);
 

@@ -199,6 +199,7 @@ NB_MODULE(_core, module) {
       },
       "library"_a, nb::kw_only(), "counts_references_itself"_a, "number_offset"_a, "thread_offset"_a,
       "thread_number"_a);
+  module.def("read_xla", [](bool wanted) { bragg_read_xla(wanted); }, "wanted"_a);
   module.def("lend_context", &bragg_lend_context);
   module.def("return_context", &bragg_return_context);
 }

@@ -183,6 +183,13 @@ void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, Entry
     last_python_thread.store(this, std::memory_order_relaxed);
 }
 
+void ThreadContext::push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept {
+  auto& tree = CallingContextTree::instance();
+  ContextNodes outer = here();
+  for (const FrameId each : above) outer = {tree.child(outer.shadow, each), tree.child(outer.python, each)};
+  open(outer, source, frame, EntryKind::Range);
+}
+
 std::optional<ContextNodes> ThreadContext::innermost_operator() const noexcept {
   for (uint32_t i = depth_; i-- > 0;)
     if (entries_[i].kind != EntryKind::Range) return entries_[i].nodes;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "context/calling_context_tree.h"
@@ -70,6 +71,8 @@ class ThreadContext {
 
   void push(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Range); }
   void push_operator(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Operator); }
+  // Below the frames `above`, which are no entries of their own.
+  void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
   // Below `outer`, wherever the thread is.
   void push_elsewhere(ContextNodes outer, Source source, FrameId frame) noexcept {
     open(outer, source, frame, EntryKind::Elsewhere);

@@ -73,7 +73,11 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
   nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
   if (pushes) {
     const PushedFrame pushed = pushed_frame(domain, attributes);
-    autograd::begin(source_of(domain), pushed.frame, pushed.task);
+    if (pushed.above.empty()) {
+      autograd::begin(source_of(domain), pushed.frame, pushed.task);
+    } else {
+      ThreadContext::current().push_path(source_of(domain), pushed.above, pushed.frame);
+    }
     if (attributes.payload_type != PayloadType::None)
       record_payload(ThreadContext::current().innermost_entry(), attributes);
   }

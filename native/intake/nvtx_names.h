@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "context/frame_table.h"
 #include "intake/autograd.h"
@@ -35,8 +37,9 @@ struct Use {
 struct Message {
   std::string_view name;
   const Domain* domain;
-  FrameKind kind;           // of the frame that it pushes
-  autograd::TaskKind task;  // of an operator
+  FrameKind kind;              // of the frame that it pushes
+  autograd::TaskKind task;     // of an operator
+  std::vector<FrameId> above;  // frames between the context and what it pushes
   Use pushed{};
   Use marker{};
   Message* next = nullptr;
@@ -54,6 +57,7 @@ void name_category(Domain& domain, uint32_t id, std::string_view name) noexcept;
 
 // A range of these attributes when it is pushed: a scope, or an operator of PyTorch.
 struct PushedFrame {
+  std::span<const FrameId> above;
   FrameId frame;
   autograd::TaskKind task;
 };

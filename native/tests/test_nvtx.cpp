@@ -14,6 +14,7 @@
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/nvtx.h"
+#include "intake/xla_names.h"
 
 namespace {
 
@@ -346,6 +347,34 @@ TEST(payloads_that_are_no_numbers_are_none) {
   copy.push(nullptr, what);
   copy.pop();
   CHECK(values_of(ActiveSession::events()).empty());
+}
+
+TEST(ranges_of_xla_are_modules_scopes_and_operations_when_they_are_wanted) {
+  const ExistingSession session;
+  const Copy copy;
+  Domain* domain = copy.create_domain("TSL");
+  const char* const module = "XlaModule:#hlo_module=jit_f,program_id=1#";
+  copy.push(domain, text(module));
+  CHECK(context() == (Path{{FrameKind::Scope, std::string("TSL: ") + module}}));
+  copy.pop(domain);
+
+  bragg::xla::is_wanted.store(true);
+  copy.push(domain, text("XlaModule:#hlo_module=jit_g,program_id=2#"));
+  copy.push(domain, registered(copy.register_string(
+                        domain, "Thunk:#name=jit(g)/transpose(jvp(layer))/dot,hlo_op=gemm.1,unique_hlo_op_id=7#")));
+  CHECK(context() == (Path{{FrameKind::Operator, "jit_g"},
+                           {FrameKind::Scope, "layer"},
+                           {FrameKind::State, "[backward]"},
+                           {FrameKind::Operator, "dot"},
+                           {FrameKind::Operator, "gemm.1"}}));
+  CHECK_EQ(bragg::ThreadContext::current().depth(), 2u);
+  CHECK_EQ(copy.pop(domain), 1);
+  copy.push(domain, text("something else"));
+  CHECK(context().back() == (Open{FrameKind::Scope, "TSL: something else"}));
+  copy.pop(domain);
+  copy.pop(domain);
+  CHECK(context().empty());
+  bragg::xla::is_wanted.store(false);
 }
 
 TEST(a_pop_takes_away_only_what_its_push_pushed) {

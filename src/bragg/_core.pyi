@@ -180,6 +180,9 @@ def follow_autograd(
         False when the library lacks a function, or says that this thread has another number.
     """
 
+def read_xla(wanted: bool) -> None:
+    """Show ranges of XLA as modules, scopes and operations from now on, or as they are."""
+
 def flush_device_records() -> None:
     """Wait for the GPU and bring what is complete, before another user of CUPTI's buffers comes."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bragg.record import variables
-from bragg.record.hooks import autograd, checkpoint, modules, torch
+from bragg.record.hooks import autograd, checkpoint, jax, modules, torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ def operator_hooks(settings: Mapping[str, str]) -> list[Hook]:
     Args:
         settings: Environment variables that say what to record.
     """
-    if settings[variables.FRAMEWORK] not in ("auto", "torch"):
-        return []
-    return [
+    of_torch: list[Hook] = [
         ("torch", autograd.follow_backward),
         ("torch", torch.record_operators),
         (checkpoint.MODULE, checkpoint.mark_recomputation),
         *([("torch", modules.record_modules)] if settings[variables.MODULES] == "1" else []),
     ]
+    of_jax: list[Hook] = [("jax", jax.read_ranges)]
+    return {"auto": [*of_torch, *of_jax], "torch": of_torch, "jax": of_jax, "off": []}[settings[variables.FRAMEWORK]]
