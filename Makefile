@@ -26,9 +26,10 @@ export BRAGG_FAKES_DIR ?= $(CURDIR)/build/native/fakes
 
 NATIVE_SOURCES := $(shell find native -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name CMakeLists.txt)
 FORMATTED = $(filter %.cpp %.h %.c,$(NATIVE_SOURCES)) $(wildcard benchmarks/*.cpp)
+WEB_STATIC := src/bragg/views/web/static
 PYTHON_TREES := src tests benchmarks tools
 
-.PHONY: help build demo test lint format types layers fakes native-test tsan asan python-test python-test-312 bench clean fresh
+.PHONY: help build demo test lint format types layers fakes native-test tsan asan python-test python-test-312 bench clean fresh web web-check web-build
 
 help:  ## list the tasks
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -46,7 +47,7 @@ build: $(VENV)/.installed  ## make the environment in .venv and install bragg th
 demo: build  ## record and show a small program
 	bragg demo
 
-test: lint types layers native-test tsan asan python-test python-test-312  ## everything that must hold
+test: lint types layers web native-test tsan asan python-test python-test-312  ## everything that must hold
 
 lint: build  ## style of Python and C++
 	ruff check $(PYTHON_TREES)
@@ -63,6 +64,21 @@ types: build  ## mypy --strict
 
 layers: build  ## who may import whom
 	lint-imports
+
+web:  ## types, style, tests and build of the viewer; the build must be the committed one
+	@if tools/install_npm.sh; then $(MAKE) --no-print-directory web-check; else [ -z "$${CI:-}" ]; fi
+
+web-check: web/node_modules/.installed
+	cd web && npm run --silent check && npm run --silent test -- --reporter=dot && npm run --silent build -- --logLevel warn --outDir ../build/web
+	@diff -r build/web $(WEB_STATIC) >/dev/null || { echo "$(WEB_STATIC) is not what web/ builds; run: make web-build"; exit 1; }
+
+web-build: web/node_modules/.installed  ## build the viewer into the package
+	cd web && npm run --silent build -- --logLevel warn
+
+web/node_modules/.installed: web/package.json web/package-lock.json
+	tools/install_npm.sh
+	cd web && npm ci --silent
+	touch $@
 
 # native-build NAME SANITIZER: the tests, the core and the fake drivers in build/NAME
 define native-build
@@ -107,7 +123,7 @@ bench: build  ## measure what bragg costs, into build/benchmarks (parts that nee
 	python benchmarks/run_all.py --out $(OUT)
 
 clean:  ## remove everything that was built
-	rm -rf build $(VENV) $(VENV_312) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf build web/node_modules $(VENV) $(VENV_312) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 fresh:  ## make demo and make test in a new clone and an empty environment
 	directory=$$(mktemp -d) && trap 'rm -rf $$directory' EXIT && git clone -q . $$directory/bragg && cd $$directory/bragg && \

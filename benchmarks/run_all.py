@@ -29,7 +29,8 @@ class Part:
     Attributes:
         name: Of the script.
         limit_s: It is ended after this time.
-        needs: `gpu`, `torch`, `fakes` (of the driver, by `make native-test`) or nothing; left out where it is missing.
+        needs: `gpu`, `fakes` (of the driver, built with the native tests), `torch`, `triton`, or nothing; left out where
+            that is missing.
         takes_limit: It wants to know its limit, to leave out its last cases itself.
     """
 
@@ -46,6 +47,10 @@ PARTS = [
     Part("agreement", 180, needs="gpu"),
     Part("trace_size", 120, needs="gpu"),
     Part("view_speed", 60),
+    Part("debug_speed", 240, needs="triton"),
+    Part("diff_speed", 60),
+    Part("report_page", 120),
+    Part("timeline_speed", 120),
     Part("overhead", 600, needs="gpu", takes_limit=True),
     Part("memory_growth", 120, needs="fakes"),
 ]
@@ -90,8 +95,8 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + arguments.limit
     machine = harness.machine()
-    has_torch = importlib.util.find_spec("torch") is not None
-    here = {"": True, "gpu": harness.gpu_is_here(), "fakes": harness.FAKES.is_dir(), "torch": has_torch}
+    packages = {name: importlib.util.find_spec(name) is not None for name in ("torch", "triton")}
+    here = {"": True, "gpu": harness.gpu_is_here(), "fakes": harness.FAKES.is_dir(), **packages}
     parts = [part for part in PARTS if part.name in (arguments.only or [part.name]) and here[part.needs]]
     results = []
     with tempfile.TemporaryDirectory() as directory:

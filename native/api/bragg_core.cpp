@@ -154,6 +154,11 @@ uint32_t bragg_state_frame(const char* name, uint32_t size) {
 }
 void bragg_state_enter(uint32_t frame) { bragg::push_context(bragg::Source::State, frame); }
 void bragg_state_exit(void) { bragg::pop_context(bragg::Source::State); }
+uint32_t bragg_host_kernel_frame(const char* name, uint32_t size) {
+  return bragg::intern_frame(bragg::FrameKind::Kernel, {name, size});
+}
+void bragg_host_kernel_enter(uint32_t frame) { bragg::push_context(bragg::Source::HostKernel, frame); }
+void bragg_host_kernel_exit(void) { bragg::pop_context(bragg::Source::HostKernel); }
 uint32_t bragg_context_depth(void) { return ThreadContext::current().depth(); }
 void bragg_lend_context(void) { ThreadContext::current().lend(); }
 void bragg_record_nvtx(int wanted) { bragg::nvtx::set_recording(wanted != 0); }

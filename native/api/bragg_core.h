@@ -47,6 +47,10 @@ BRAGG_EXPORT void bragg_describe_scope(const char* name, const char* key, const 
 BRAGG_EXPORT uint32_t bragg_state_frame(const char* name, uint32_t size);
 BRAGG_EXPORT void bragg_state_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_state_exit(void);
+// A kernel that this thread executes itself, without a GPU: measured as scopes are, and a leaf of the call path.
+BRAGG_EXPORT uint32_t bragg_host_kernel_frame(const char* name, uint32_t size);
+BRAGG_EXPORT void bragg_host_kernel_enter(uint32_t frame);
+BRAGG_EXPORT void bragg_host_kernel_exit(void);
 BRAGG_EXPORT uint32_t bragg_context_depth(void);
 BRAGG_EXPORT void bragg_lend_context(void);
 BRAGG_EXPORT void bragg_return_context(void);

@@ -96,6 +96,10 @@ void enter_state(const std::string& name) {
   bragg_state_enter(bragg_state_frame(name.data(), static_cast<uint32_t>(name.size())));
 }
 
+void enter_host_kernel(const std::string& name) {
+  bragg_host_kernel_enter(bragg_host_kernel_frame(name.data(), static_cast<uint32_t>(name.size())));
+}
+
 }  // namespace
 
 uint64_t metric_bits(uint32_t metric, nb::handle value) {
@@ -120,6 +124,8 @@ void bind_metrics(nb::module_& module) {
              "values"_a = std::vector<std::pair<uint32_t, nb::object>>{});
   module.def("enter_state", enter_state, "name"_a);
   module.def("exit_state", bragg_state_exit);
+  module.def("enter_host_kernel", enter_host_kernel, "name"_a);
+  module.def("exit_host_kernel", bragg_host_kernel_exit);
 }
 
 }  // namespace bragg

@@ -250,6 +250,7 @@ ContextNodes ThreadContext::here() noexcept {
   ContextNodes nodes;
   if (!has_own_context()) return inherited();
   if (depth_ > 0) nodes = entries_[depth_ - 1].nodes;
+  if (depth_ > 0 && entries_[depth_ - 1].source == Source::HostKernel) return nodes;
   if (recording_state.python.load(std::memory_order_relaxed) != 0) nodes.python = python_node(nodes.python);
   return nodes;
 }

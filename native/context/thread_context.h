@@ -19,8 +19,9 @@
 namespace bragg {
 
 // Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source. Numbers from Nvtx on are
-// its domains, whose ranges interleave too.
-enum class Source : uint32_t { Api, Itt, State, Nvtx };
+// its domains, whose ranges interleave too. HostKernel: one that this thread executes itself, which is a leaf: Python
+// frames below it are the interpreter's.
+enum class Source : uint32_t { Api, Itt, State, HostKernel, Nvtx };
 
 // An event belongs to two nodes: one for sessions without and one for sessions with Python call paths.
 struct ContextNodes {

@@ -90,23 +90,17 @@ void Session::count_kernel(const KernelConfig& config) {
   if (last == kNone || kernels_[last].config != config) {
     const auto found = kernel_rows_.find(config);
     if (found == kernel_rows_.end()) {
-      if (kernels_.size() == kMaxKernelConfigs) {
+      if (kernels_.all().size() == kMaxKernelConfigs) {
         ++refused_configs_;
         return;
       }
-      last = static_cast<uint32_t>(kernels_.size());
+      last = kernels_.append({config});
       kernel_rows_.emplace(config, last);
-      kernels_.push_back({config});
     } else {
       last = found->second;
     }
   }
-  KernelRow& row = kernels_[last];
-  ++row.count;
-  if (!row.is_dirty) {
-    row.is_dirty = true;
-    dirty_kernels_.push_back(last);
-  }
+  ++kernels_.change(last).count;
 }
 
 void Session::note_launch(uint32_t correlation, bool keeps) {
@@ -300,15 +294,7 @@ void Session::write_slices() {
   slices_.clear();
 }
 
-void Session::write_kernels(bool all) {
-  std::vector<KernelRow> rows;
-  if (all) {
-    rows = kernels_;
-  } else {
-    for (const uint32_t row : dirty_kernels_) rows.push_back(kernels_[row]);
-  }
-  for (const uint32_t row : dirty_kernels_) kernels_[row].is_dirty = false;
-  dirty_kernels_.clear();
+void Session::write_kernels(const std::vector<KernelRow>& rows) {
   if (rows.empty()) return;
   Chunk chunk(ChunkType::Kernels, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
@@ -324,7 +310,7 @@ void Session::flush(const std::vector<Track>& tracks, const std::string& statist
   write_metrics(metrics_.take_changes());
   write_values(values_.take_changes());
   write_durations(durations_.take_changes());
-  write_kernels(false);
+  write_kernels(kernels_.take_changes());
   write_json(statistics);
   if (!options_.trace && writer_.size_bytes() > compact_at_bytes_) compact(tracks, statistics);
 }
@@ -339,7 +325,7 @@ void Session::compact(const std::vector<Track>& tracks, const std::string& stati
   write_metrics(metrics_.rows());
   write_values(values_.rows());
   write_durations(durations_.rows());
-  write_kernels(true);
+  write_kernels(kernels_.all());
   write_json(statistics);
   writer_.commit_rewrite();
   compact_at_bytes_ = std::max(kMinCompactBytes, writer_.size_bytes() * 4);

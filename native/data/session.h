@@ -15,6 +15,7 @@
 #include "context/clock.h"
 #include "context/recording_state.h"
 #include "data/capture_writer.h"
+#include "data/changing_rows.h"
 #include "data/correlation_map.h"
 #include "data/durations.h"
 #include "data/metric_table.h"
@@ -192,7 +193,6 @@ class Session {
   struct KernelRow {
     KernelConfig config;
     uint64_t count = 0;
-    bool is_dirty = false;
   };
   struct KernelConfigHash {
     size_t operator()(const KernelConfig& config) const noexcept;
@@ -203,7 +203,7 @@ class Session {
   void write_values(const std::vector<ValueRow>& rows);
   void write_durations(const std::vector<DurationRow>& rows);
   void write_slices();
-  void write_kernels(bool all);
+  void write_kernels(const std::vector<KernelRow>& rows);
   void write_json(std::string_view json);
   void compact(const std::vector<Track>& tracks, const std::string& statistics);
 
@@ -215,10 +215,9 @@ class Session {
   ValueTable values_;
   Durations durations_;
   std::vector<Slice> slices_;
-  std::vector<KernelRow> kernels_;
+  ChangingRows<KernelRow> kernels_;
   std::unordered_map<KernelConfig, uint32_t, KernelConfigHash> kernel_rows_;
   std::vector<uint32_t> last_row_of_frame_;  // most launches repeat the configuration of the one before
-  std::vector<uint32_t> dirty_kernels_;
   int64_t started_ns_ = now_ns();
   uint32_t first_correlation_ = 0;  // 0: no launch yet
   std::shared_ptr<Origin> origin_;  // all phases have one

@@ -1,15 +1,22 @@
 // Runs the registered tests. Usage: <executable> [substring of the test names to run]
-#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 #include "check.h"
 
 namespace bragg::test {
 
 namespace {
-std::atomic<int> failed_checks{0};
+std::mutex mutex;
+std::vector<std::string> failures;  // said again at the end, where a long log is read first
+const char* running = "";
+
+size_t count_failures() {
+  const std::lock_guard lock(mutex);
+  return failures.size();
 }
+}  // namespace
 
 std::vector<Test>& registry() {
   static std::vector<Test> tests;
@@ -17,16 +24,18 @@ std::vector<Test>& registry() {
 }
 
 void fail(const char* file, int line, const std::string& what) {
-  failed_checks.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex);
+  failures.push_back(std::string(running) + "\n  " + file + ":" + std::to_string(line) + ": " + what);
   std::printf("  %s:%d: %s\n", file, line, what.c_str());
 }
 
 static bool run(const Test& test) {
   std::printf("%s\n", test.name);
   std::fflush(stdout);  // a crash leaves the name of its test as the last line
-  const int before = failed_checks.load();
+  running = test.name;
+  const size_t before = count_failures();
   test.run();
-  return failed_checks.load() == before;
+  return count_failures() == before;
 }
 
 }  // namespace bragg::test
@@ -37,6 +46,7 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::strstr(test.name, argv[1]) == nullptr) continue;
     ++(bragg::test::run(test) ? passed : failed);
   }
+  for (const std::string& failure : bragg::test::failures) std::printf("%s\n", failure.c_str());
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 && passed > 0 ? 0 : 1;
 }

@@ -160,6 +160,19 @@ TEST(a_pop_removes_the_innermost_entry_of_its_own_source) {
   });
 }
 
+TEST(a_kernel_that_the_host_executes_is_a_leaf_among_the_other_entries) {
+  on_a_fresh_thread([](ThreadContext& thread) {
+    thread.push(Source::Api, scope("a"));
+    thread.push(Source::HostKernel, intern_frame(FrameKind::Kernel, "k"));
+    CHECK_EQ(thread.here().shadow, thread.innermost_entry().shadow);
+    CHECK_EQ(thread.here().python, thread.innermost_entry().python);
+    thread.pop(Source::Api);
+    CHECK_EQ(thread.depth(), 1);
+    thread.pop(Source::HostKernel);
+    CHECK_EQ(thread.depth(), 0);
+  });
+}
+
 TEST(deep_stacks_grow) {
   on_a_fresh_thread([](ThreadContext& thread) {
     for (int i = 0; i < 1000; ++i) thread.push(Source::Api, scope("again"));

@@ -51,6 +51,7 @@ _PLACES = {
     "errors": "bragg.errors",
     "exit_scope": "bragg.record.scope:exit_scope",
     "load": "bragg.formats:load",
+    "load_ipython_extension": "bragg.notebook.magic:load_ipython_extension",
     "record_metrics": "bragg.record.metric_values:record_metrics",
     "scope": "bragg.record.scope:scope",
 }

@@ -71,6 +71,10 @@ def enter_state(name: str) -> None:
     """Like `enter_scope`, for a frame of kind state: a label of what happens below it, without a time of its own."""
 
 def exit_state() -> None: ...
+def enter_host_kernel(name: str) -> None:
+    """Like `enter_scope`, for a kernel that this thread executes without a GPU: a leaf, whatever runs until its end."""
+
+def exit_host_kernel() -> None: ...
 def context_depth() -> int: ...
 def metric(name: str, kind: str = "inclusive", unit: str = "", is_float: bool = True) -> int:
     """The id of a metric of the program: its kind is inclusive, exclusive or property.

@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.errors import UsageError
 
-__all__ = ["CHECKERS", "FORMATS", "Registry"]
+__all__ = ["CHECKERS", "FORMATS", "REPRESENTATIONS", "Registry"]
 
 
 class Registry(Mapping[str, Any]):
@@ -53,6 +53,8 @@ FORMATS = Registry(
         "chrome": "bragg.formats.chrome:FORMAT",
         "perfetto": "bragg.formats.perfetto:FORMAT",
         "speedscope": "bragg.formats.speedscope:FORMAT",
+        "nsys": "bragg.formats.nsys:FORMAT",
+        "pprof": "bragg.formats.pprof:FORMAT",
         "collapsed": "bragg.formats.collapsed:FORMAT",
     },
 )
@@ -71,5 +73,10 @@ CHECKERS = Registry(
         "nan-origin": "bragg.debug.checkers.nan_origin:NAN_ORIGIN",
         "uncoalesced": "bragg.debug.checkers.coalescing:COALESCING",
         "atomic-order": "bragg.debug.checkers.atomic_order:ATOMIC_ORDER",
+        "bank-conflict": "bragg.debug.checkers.bank_conflicts:BANK_CONFLICTS",
+        "leak": "bragg.debug.checkers.leaks:LEAKS",
     },
 )
+
+# How profiles show themselves in notebooks: each object makes text of a profile.
+REPRESENTATIONS = Registry("representation", {"html": "bragg.notebook.frame:frame_of"})

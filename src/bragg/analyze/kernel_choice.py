@@ -14,7 +14,7 @@ from bragg.model import FrameKind, Profile
 from bragg.model.kernel_name import base_name
 from bragg.model.source_map import KernelCode, code_of_kernels
 
-__all__ = ["KernelChoice", "choose_kernel", "why_absent"]
+__all__ = ["KernelChoice", "choose_kernel", "every_kernel", "why_absent"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,13 @@ def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
         raise UsageError(f"no kernel is called {wanted!r}", hint=f"The hottest: {', '.join(list(kernels)[:5])}")
     codes = code_of_kernels(profile.sources)
     return KernelChoice(meant[0], kernels[meant[0]], _code_of(profile, meant[0], codes), meant[1:])
+
+
+def every_kernel(profile: Profile) -> list[KernelChoice]:
+    """All kernels, the one with most samples or GPU time first."""
+    codes = code_of_kernels(profile.sources)
+    kernels = _kernels_by_heat(profile)
+    return [KernelChoice(name, nodes, _code_of(profile, name, codes), []) for name, nodes in kernels.items()]
 
 
 def _kernels_by_heat(profile: Profile) -> dict[str, list[int]]:

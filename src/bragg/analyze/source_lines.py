@@ -30,13 +30,13 @@ from typing import NamedTuple
 from bragg.analyze.kernel_choice import KernelChoice, why_absent
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
-from bragg.model.annotated_code import AnnotatedCode, CodeSection, Samples, SourceLine
+from bragg.model.annotated_code import AnnotatedCode, CodeSection, Samples, SourceLine, StagedCode
 from bragg.model.kernel_name import base_name
 from bragg.model.source_map import KernelCode, Stage
 from bragg.model.source_place import CallChain, Place, function_spans, is_library
 from bragg.model.stall_reasons import stall_metrics
 
-__all__ = ["annotate"]
+__all__ = ["annotate", "annotate_stages"]
 
 _SAMPLES = "num_samples"
 _OFFSET = re.compile(r"\+0x([0-9a-f]+)$")
@@ -56,9 +56,6 @@ def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> Ann
         NothingRecorded: The profile does not have that text.
     """
     samples = list(_samples_of(profile, kernel))
-    total = Samples()
-    for sample in samples:
-        total.add(sample.samples)
     annotator = _Annotator(profile, kernel, samples)
     sections = annotator.source() if stage is None else [annotator.stage(stage)]
     if not sections or not any(section.lines for section in sections):
@@ -67,7 +64,23 @@ def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> Ann
             f"this profile has no {what} of {kernel.name}",
             hint=why_absent(profile, kernel) or "It has the code of Triton's kernels",
         )
-    return AnnotatedCode(kernel.name, sections, total, annotator.unplaced, why_absent(profile, kernel))
+    return AnnotatedCode(kernel.name, sections, _total(samples), annotator.unplaced, why_absent(profile, kernel))
+
+
+def annotate_stages(profile: Profile, kernel: KernelChoice) -> StagedCode:
+    """The source of a kernel and the samples of each line of its texts; what the profile lacks is empty."""
+    samples = list(_samples_of(profile, kernel))
+    annotator = _Annotator(profile, kernel, samples)
+    code = kernel.code or KernelCode("", {})
+    by_stage = {stage: annotator.samples_by_line(stage) for stage in code.texts}
+    return StagedCode(kernel.name, code, annotator.source(), by_stage, _total(samples), why_absent(profile, kernel))
+
+
+def _total(samples: Sequence[_Sample]) -> Samples:
+    total = Samples()
+    for sample in samples:
+        total.add(sample.samples)
+    return total
 
 
 @dataclass(frozen=True)
@@ -150,13 +163,14 @@ class _Annotator:
             CodeSection(
                 f"{function.name}  {function.file}".strip(),
                 [self._source_line(function.file, line, at) for line in function.lines],
+                function.file,
             )
             for function in self._functions(lines)
         ]
 
     def stage(self, stage: Stage) -> CodeSection:
         """All lines of one text."""
-        at = self._samples_by_line(stage)
+        at = self.samples_by_line(stage)
         lines = [
             SourceLine(
                 self._number(stage, index),
@@ -190,7 +204,7 @@ class _Annotator:
                 self.unplaced.add(sample.samples)
         return found
 
-    def _samples_by_line(self, stage: Stage) -> dict[int, Samples]:
+    def samples_by_line(self, stage: Stage) -> dict[int, Samples]:
         """Samples of the lines of a stage. Lines of one place cannot be told apart: each shows all of them."""
         index_of = {instruction.offset_bytes: index for index, instruction in enumerate(self._code.instructions)}
         found: dict[int, Samples] = defaultdict(Samples)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import click
 
 from bragg.cli.checked_run import parse_program, run_checked
+from bragg.cli.console import write_lines
 
 __all__ = ["debug"]
 
 _EPILOG = """\b
 Examples:
   bragg debug train.py                       stops at breakpoint() in a kernel, all programs at once
+  bragg debug --at-program 6,5 train.py      only where program (6, 5, 0) gets to
   bragg debug --watch 'out[3,5]' train.py    who writes this element, and when
 """
 
 
 @click.command(epilog=_EPILOG, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]")
 @click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute this program of each grid alone.")
+@click.option("--at-program", callback=parse_program, metavar="X,Y,Z", help="Stop only where this program gets to.")
 @click.option("--break-on", multiple=True, metavar="CHECKER", help="Stop where this checker finds something.")
 @click.option("--watch", multiple=True, metavar="NAME[I,J]", help="Say who writes this element of a tensor.")
 @click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
@@ -24,6 +27,7 @@ Examples:
 def debug(
     target: tuple[str, ...],
     program: tuple[int, int, int] | None,
+    at_program: tuple[int, int, int] | None,
     break_on: tuple[str, ...],
     watch: tuple[str, ...],
     module: bool,
@@ -33,7 +37,13 @@ def debug(
     `breakpoint()` and `pdb.set_trace()` in a kernel stop with the values of all programs, or of the chosen one.
     """
     from bragg.debug.session import CheckedSession, chosen_checkers
-    from bragg.debug.stops import stop_on, watcher
+    from bragg.debug.stepping import stepping
+    from bragg.debug.stops import Watch, stop_on
 
-    checkers = [*chosen_checkers(), *(watcher(text) for text in watch)]
-    return run_checked(CheckedSession(checkers, program, stop_on(break_on)), target, module=module)
+    watches = [Watch(text) for text in watch]
+    checkers = [*chosen_checkers(), *(one.checker for one in watches)]
+    with stepping(at_program):
+        code = run_checked(CheckedSession(checkers, program, stop_on(break_on, at_program)), target, module=module)
+    if watches:
+        write_lines(f"watch: {one.text}, last: {one.last}" for one in watches)
+    return code

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.errors import GateExceeded, UsageError
+from bragg.cli.console import say, stream_style, write_json, write_lines
+from bragg.errors import BadFile, GateExceeded, UsageError
 
 if TYPE_CHECKING:
     from bragg.analyze.diff import Gate
@@ -40,6 +40,10 @@ Examples:
 )
 @click.option("--fail-over", metavar="PERCENT", help="Exit code 5 when something grew by more than this share.")
 @click.option("--floor", metavar="TIME", help="Growth up to this never fails: 20us, or a number in the metric's unit.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="HTML", help="Write a page too, with both flame graphs."
+)
+@click.option("--force", is_flag=True, help="Overwrite HTML.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, all rows unless --lines is given.")
 def diff(
     before: Path,
@@ -49,18 +53,23 @@ def diff(
     lines: int | None,
     fail_over: str | None,
     floor: str | None,
+    html: Path | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Show what takes longer or shorter in AFTER than in BEFORE, the largest change first.
 
-    Both are profiles (.bragg), captures of a run (.part) or files of Proton.
+    Both are profiles (.bragg), captures of a run (.part) or files of other profilers.
     """
     from bragg import formats
     from bragg.analyze.diff import By, compare
     from bragg.views.terminal.columns import choose_names
     from bragg.views.terminal.diff_text import diff_json, diff_lines
+    from bragg.views.web.diff import pack_difference
 
     gate = _gate(fail_over, floor)
+    if html is not None and html.exists() and not force:
+        raise UsageError(f"{html} exists", hint="Choose another name, or overwrite it with --force")
     one, other = (formats.load(file, trace=False) for file in (before, after))
     name = choose_names(other, [metric], ())[0] if metric else None
     comparison = compare(one, other, By(by), name)
@@ -71,8 +80,23 @@ def diff(
     else:
         max_rows = _DEFAULT_ROWS if lines is None else lines or None
         write_lines(diff_lines(comparison, stream_style(sys.stdout), max_rows))
+    if html is not None:
+        paths = comparison if by == "path" else compare(one, other, By.PATH, comparison.metric)
+        flat = compare(one, other, By.KERNEL, comparison.metric) if by == "path" else comparison
+        _write_page(html, pack_difference(paths, flat, before.name, after.name), f"{before.name} → {after.name}")
     if exceeded:
         raise GateExceeded(_exceeded_text(comparison, exceeded, fail_over or "", floor))
+
+
+def _write_page(html: Path, packed: bytes, title: str) -> None:
+    from bragg.views.terminal.units import bytes_text
+    from bragg.views.web.page import page
+
+    try:
+        html.write_text(page([packed], title), encoding="utf-8")
+    except OSError as error:
+        raise BadFile(f"cannot write {html}: {error.strerror}") from error
+    say([f"Wrote {html} ({bytes_text(html.stat().st_size)})"])
 
 
 def _exceeded_text(comparison: Comparison, exceeded: list[int], fail_over: str, floor: str | None) -> str:

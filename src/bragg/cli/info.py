@@ -81,7 +81,9 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
     sections = {
         "holds": {name: f"{count:,}" for name, count in facts["rows"].items()},
-        "metrics": {name: f"{metric['unit']}, {metric['kind']}" for name, metric in facts["metrics"].items()},
+        "metrics": {
+            name: ", ".join(filter(None, (metric["unit"], metric["kind"]))) for name, metric in facts["metrics"].items()
+        },
         "size": {
             "file": bytes_text(facts["size_bytes"]),
             **{part: bytes_text(size) for part, size in facts["part_bytes"].items()},

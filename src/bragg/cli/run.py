@@ -87,6 +87,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     default=None,
     help="Names and numbers that Triton kernels give to their launches; on unless switched off.",
 )
+@click.option(
+    "--interpret",
+    type=click.Choice(["auto", "on", "off"]),
+    help="Execute Triton's kernels on the CPU; auto: where there is no GPU.  [auto]",
+)
 @click.option("--as-proton", is_flag=True, help="Let `import triton.profiler` give bragg's drop-in for it.")
 @click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what each process recorded.")

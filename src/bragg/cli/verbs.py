@@ -29,9 +29,11 @@ class Verb:
 VERBS = {
     "run": Verb("bragg.cli.run:run", "record a program"),
     "view": Verb("bragg.cli.view:view", "show where the time went, as a tree or a table"),
+    "web": Verb("bragg.cli.web:web", "show profiles in a browser, live while they change"),
     "diff": Verb("bragg.cli.diff:diff", "show what changed between two recordings, with limits for CI"),
     "source": Verb("bragg.cli.source:source", "show the code of a kernel, and where its warps waited"),
     "plot": Verb("bragg.cli.plot:plot", "draw what kernels reach of what their GPU can do"),
+    "report": Verb("bragg.cli.report:report", "write a profile as one HTML page that opens anywhere"),
     "export": Verb("bragg.cli.export:export", "write a profile for another tool"),
     "info": Verb("bragg.cli.info:info", "show what a profile holds and how it was recorded"),
     "recover": Verb("bragg.cli.recover:recover", "make profiles of what a killed run left behind"),

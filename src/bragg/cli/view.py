@@ -72,6 +72,7 @@ Examples:
 )
 @click.option("--full-names", is_flag=True, help="Whole kernel names and paths.")
 @click.option("--no-fold", is_flag=True, help="Every library frame and every caller on a line of its own.")
+@click.option("--tui", is_flag=True, help="Walk about in the tree: sort, search, see the source; needs the extra tui.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, all rows unless --lines is given.")
 def view(
     file: Path | None,
@@ -79,6 +80,7 @@ def view(
     list_only: bool,
     print_sorted: bool,
     before: Path | None,
+    tui: bool,
     as_json: bool,
     **choices: Any,
 ) -> None:
@@ -86,12 +88,16 @@ def view(
 
     FILE is a profile (.bragg), the capture of a run (.part) or a file of Proton; without it, the newest profile here.
     """
+    from bragg.cli.tui import run_tui
+
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     profile = _load(path, choices, options)
     if choices["group_by"] == "module" and not list_only:
         profile, options = _by_module(profile, options)
-    if list_only:
+    if tui:
+        run_tui(profile, str(path), options)
+    elif list_only:
         _write_list(profile, path, as_json)
     elif before is not None:
         if choices["group_by"] == "module":

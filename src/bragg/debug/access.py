@@ -35,6 +35,7 @@ class Access:
         dtype: Of what is read or written.
         order: `relaxed`, `acquire`, `release`, `acq_rel`; empty for loads and stores that are not volatile.
         value: What a store writes; None for other kinds.
+        unwritten: bool [lanes that take part]: a listener's word that nobody has written these; None: all are known.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Access:
     dtype: DType
     order: str = ""
     value: Tensor | None = None
+    unwritten: Array | None = None
 
     @cached_property
     def closed(self) -> Affine | None:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bragg.debug.aggregates import rebuilt
 from bragg.debug.blocks import make_descriptor
+from bragg.debug.device_arrays import DeviceArrays
 from bragg.debug.dtypes import DTYPES, DType, dtype_of_array
 from bragg.debug.foreign import translated
 from bragg.debug.storage import Buffer
@@ -30,6 +32,7 @@ class Arguments:
     def __init__(self) -> None:
         self.buffers: list[Buffer] = []
         self._host_copies: dict[int, tuple[Any, Any]] = {}
+        self._device_arrays = DeviceArrays()
 
     def convert(self, name: str, value: Any) -> Any:
         """The kernel's value of a parameter that is not a constant.
@@ -46,7 +49,8 @@ class Arguments:
         if isinstance(value, float | np.floating):
             return scalar(float(value), DTYPES["fp32"])
         if isinstance(value, tuple):
-            return tuple(self.convert(f"{name}[{k}]", part) for k, part in enumerate(value))
+            names = getattr(value, "_fields", range(len(value)))
+            return rebuilt(value, [self.convert(f"{name}[{k}]", part) for k, part in zip(names, value, strict=True)])
         if type(value).__name__ == "TensorDescriptor":
             return self._descriptor(name, value)
         if type(value).__name__ == "TensorWrapper":
@@ -62,11 +66,14 @@ class Arguments:
         """Write what the kernel changed to tensors that are not in host memory."""
         for device, host in self._host_copies.values():
             device.copy_(host)
+        self._device_arrays.copy_back()
 
     def _descriptor(self, name: str, value: Any) -> Any:
         base = self._tensor(name, value.base)
         padding = getattr(value, "padding", "zero")
-        return make_descriptor(base, tuple(value.shape), tuple(value.strides), tuple(value.block_shape), padding)
+        layout = getattr(value, "layout", None)
+        shape, strides, block_shape = tuple(value.shape), tuple(value.strides), tuple(value.block_shape)
+        return make_descriptor(base, shape, strides, block_shape, padding, layout)
 
     def _tensor(self, name: str, value: Any, dtype: DType | None = None) -> Pointer:
         is_torch = hasattr(value, "data_ptr") and hasattr(value, "untyped_storage")
@@ -74,6 +81,8 @@ class Arguments:
         dtype = dtype or dtype_of_array(type_name)
         if dtype is None:
             raise UsageError(f"the argument {name} has elements of {type_name}, which Triton does not have")
+        if not is_torch and hasattr(value, "__cuda_array_interface__"):
+            value = self._device_arrays.on_host(name, value)
         buffer = self._torch_buffer(name, value, dtype) if is_torch else _array_buffer(name, value, dtype)
         self.buffers.append(buffer)
         return Pointer(buffer, scalar(0, DTYPES["int64"]), dtype)

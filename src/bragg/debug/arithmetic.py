@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from bragg.debug.affine import Affine
 from bragg.debug.casts import cast
+from bragg.debug.directed import odd_sum
 from bragg.debug.dtypes import DTYPES, DType
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.promotion import common_type, is_number, type_with_number
+from bragg.debug.provenance import addresses_of, joined
 from bragg.debug.rounding import round_to
 from bragg.debug.shapes import broadcast_pair
 from bragg.debug.state import machine
@@ -171,9 +173,7 @@ def _move(pointer: Pointer, amount: Any, sign: int) -> Pointer:
     offset = as_tensor(amount)
     if not offset.dtype.is_int():
         raise KernelFault(f"a pointer is moved by integers, not by {offset.dtype}")
-    if offset.taint is not None and (offset.taint & OVERFLOWN).any():
-        for listener in machine().listeners.tainted:
-            listener("offset", offset.taint, OVERFLOWN)
+    machine().tell_taint("offset", offset.taint, OVERFLOWN, pointer.buffer)
     wide = cast(offset, DTYPES["int64"])
     moved = add(pointer.offset, wide) if sign > 0 else sub(pointer.offset, wide)
     return pointer.moved(moved)
@@ -323,12 +323,10 @@ def constant_mask(shape: tuple[int, ...], value: bool) -> Tensor:
 
 
 def _compare_pointers(a: Any, b: Any, name: str) -> Any:
+    """In the order of addresses; a number is one."""
     if isinstance(a, Pointer) and isinstance(b, Pointer) and a.buffer is b.buffer:
         return OPERATORS[name](a.offset, b.offset)
-    if name in ("eq", "ne") and (is_number(a) or is_number(b)):
-        shape = a.shape if isinstance(a, Pointer) else b.shape
-        return constant_mask(shape, name == "ne")
-    raise Unsupported("pointers into different tensors cannot be compared", hint="Compare offsets instead")
+    return OPERATORS[name](*(addresses_of(side) if isinstance(side, Pointer) else side for side in (a, b)))
 
 
 def neg(a: Any) -> Any:
@@ -358,8 +356,7 @@ def select(condition: Any, a: Any, b: Any) -> Any:
     """`tl.where`: lanes of `a` where the condition holds, else of `b`."""
     test = cast(as_tensor(condition), _BOOL)
     if isinstance(a, Pointer) and isinstance(b, Pointer):
-        if a.buffer is not b.buffer:
-            raise Unsupported("tl.where on pointers into different tensors", hint="Choose between loaded values")
+        a, b = joined([a, b])
         return a.moved(select(test, a.offset, b.offset))
     x, y, dtype = pair(a, b)
     rank = max(test.data.ndim, x.data.ndim, y.data.ndim)
@@ -429,14 +426,7 @@ def fused(a: Any, b: Any, c: Any) -> Tensor:
 
 def _fused_float32(x: Array, y: Array, z: Array) -> Array:
     """The product is exact in float64; the sum is rounded to odd there, so that rounding again is harmless."""
-    product, addend = x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)
-    total = product + addend
-    back = total - product
-    error = (product - (total - back)) + (addend - back)
-    is_even = (total.view(np.int64) & 1) == 0
-    step = np.where((error > 0) == (total > 0), 1, -1)
-    is_off = (error != 0) & is_even & np.isfinite(total)
-    return np.where(is_off, (total.view(np.int64) + step).view(np.float64), total).astype(np.float32)
+    return odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)).astype(np.float32)
 
 
 OPERATORS.update(

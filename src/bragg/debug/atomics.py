@@ -12,14 +12,15 @@ from bragg.debug.arithmetic import as_tensor
 from bragg.debug.casts import cast
 from bragg.debug.dtypes import DType
 from bragg.debug.faults import KernelFault
-from bragg.debug.memory import checked_mask, report_stored_taint, report_taint
+from bragg.debug.memory import checked_mask, chosen_parts, report_stored_taint, report_taint
+from bragg.debug.provenance import JointBuffer
 from bragg.debug.rounding import round_to
 from bragg.debug.shapes import broadcast_to
 from bragg.debug.state import machine
 from bragg.debug.storage import Buffer
-from bragg.debug.values import Pointer, Tensor, lift_array
+from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array, scalar
 
-__all__ = ["ATOMICS", "compare_and_swap", "read_modify_write"]
+__all__ = ["ATOMICS", "compare_and_swap", "poll", "read", "read_modify_write", "write"]
 
 Array = npt.NDArray[Any]
 
@@ -35,42 +36,94 @@ ATOMICS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 _ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+_ORDERS_OF_LOADS = ("relaxed", "acquire")
+_ORDERS_OF_STORES = ("relaxed", "release")
+
+# How often a poll with a time limit looks: no clock runs in the engine.
+_TURNS_OF_A_TIMEOUT = 64
 
 
 def read_modify_write(operation: str, pointer: Any, value: Any, mask: Any = None, sem: str | None = None) -> Tensor:
     """An atomic operation; gives the old values."""
-    where, lanes, shape = _target(pointer, mask, sem)
-    content = broadcast_to(cast(as_tensor(value), where.element), shape)
+    where = _target(pointer, mask, sem)
+    content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
     if operation in ("and", "or", "xor") and where.element.is_floating():
         raise KernelFault(f"atomic_{operation} takes integers, not {where.element}")
-    report_stored_taint(content, lanes)
-    lanes = checked_mask("atomic", where, lanes, sem or "acq_rel")
-    return _apply(where, shape, lanes, ATOMICS[operation], content)
+    report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
+    return _changed(where, mask, sem or "acq_rel", ATOMICS[operation], content)
 
 
 def compare_and_swap(pointer: Any, expected: Any, value: Any, sem: str | None = None) -> Tensor:
     """Write a value where the old one is the expected one; gives the old values."""
-    where, _, shape = _target(pointer, None, sem)
-    old = broadcast_to(cast(as_tensor(expected), where.element), shape)
-    new = broadcast_to(cast(as_tensor(value), where.element), shape)
-    report_stored_taint(old, None)
-    report_stored_taint(new, None)
-    lanes = checked_mask("atomic", where, None, sem or "acq_rel")
-    return _apply(where, shape, lanes, None, old, new)
+    where = _target(pointer, None, sem)
+    old = broadcast_to(cast(as_tensor(expected), where.element), where.shape)
+    new = broadcast_to(cast(as_tensor(value), where.element), where.shape)
+    report_stored_taint(old, None, where, "atomic")
+    report_stored_taint(new, None, where, "atomic")
+    return _changed(where, None, sem or "acq_rel", None, old, new)
 
 
-def _target(pointer: Any, mask: Any, sem: str | None) -> tuple[Pointer, Array | None, tuple[int, ...]]:
+def read(pointer: Any, mask: Any = None, sem: str | None = None) -> Tensor:
+    """An atomic load."""
+    where = _target(pointer, mask, sem, _ORDERS_OF_LOADS)
+    unused = broadcast_to(scalar(0, where.element), where.shape)
+    return _changed(where, mask, sem or "acquire", lambda old, _: old, unused)
+
+
+def write(pointer: Any, value: Any, mask: Any = None, sem: str | None = None) -> None:
+    """An atomic store."""
+    where = _target(pointer, mask, sem, _ORDERS_OF_STORES)
+    content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
+    report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
+    _changed(where, mask, sem or "release", ATOMICS["xchg"], content)
+
+
+def poll(pointer: Any, expected: Any, sem: str | None = None, timeout_ns: Any = None) -> Tensor:
+    """Wait until elements have the expected values; gives which of them had it before the time was over.
+
+    Raises:
+        KernelFault: The programs do not take turns, so nobody could write what is waited for.
+    """
+    turns = 0
+    while True:
+        seen = OPERATORS["eq"](read(pointer, None, sem), expected)
+        if seen.data.all() or (timeout_ns is not None and turns >= _TURNS_OF_A_TIMEOUT):
+            return seen  # type: ignore[no-any-return]
+        now = machine()
+        if now.turn is None:
+            raise KernelFault("tl.atomic_poll waits for what no other program can write", hint="Write it before")
+        now.writes += timeout_ns is not None  # A wait that ends by itself is no deadlock.
+        now.turn()
+        turns += 1
+
+
+def _target(pointer: Any, mask: Any, sem: str | None, orders: tuple[str, ...] = _ORDERS) -> Pointer:
+    """The elements, one for each lane."""
     if not isinstance(pointer, Pointer):
         raise KernelFault("an atomic operation needs a pointer", hint="Pass a tensor to the kernel")
-    if sem is not None and sem not in _ORDERS:
-        raise KernelFault(f"unknown memory order {sem!r}", hint=f"Choose one of: {', '.join(_ORDERS)}")
+    if sem is not None and sem not in orders:
+        raise KernelFault(f"unknown memory order {sem!r}", hint=f"Choose one of: {', '.join(orders)}")
     if not pointer.buffer.writable:
         raise KernelFault(f"{pointer.buffer.name} is read-only", hint="Pass an array that may be written")
     machine().largest_block = max(machine().largest_block, pointer.numel)
     test = None if mask is None else as_tensor(mask)
     shape = pointer.shape if test is None else np.broadcast_shapes(pointer.shape, test.shape)
-    report_taint("atomic", pointer.offset, test)
-    return broadcast_to(pointer, shape), None if test is None else test.data, shape
+    report_taint("atomic", pointer, test)
+    whole: Pointer = broadcast_to(pointer, shape)
+    return whole
+
+
+def _changed(where: Pointer, mask: Any, order: str, function: Any, *operands: Tensor) -> Tensor:
+    """Let the lanes that a mask leaves on take effect, after everyone was told; gives the old values."""
+    test = None if mask is None else as_tensor(mask)
+    if not isinstance(where.buffer, JointBuffer):
+        lanes = checked_mask("atomic", where, None if test is None else test.data, order)
+        return _apply(where, where.shape, lanes, function, *operands)
+    old: Array = np.zeros((1, *where.shape), where.element.carrier)
+    for part, chosen in chosen_parts(where, test):
+        lanes = checked_mask("atomic", part, chosen.data, order)
+        old = np.where(chosen.data, _apply(part, where.shape, lanes, function, *operands).data, old)
+    return Tensor(old, where.element)
 
 
 def _apply(where: Pointer, shape: tuple[int, ...], mask: Array | None, function: Any, *operands: Tensor) -> Tensor:

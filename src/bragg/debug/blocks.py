@@ -14,12 +14,26 @@ from bragg.debug.arithmetic import as_tensor
 from bragg.debug.casts import cast
 from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.provenance import addresses_of
 from bragg.debug.shapes import expand_dims, reshape
+from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, TypeOfBlock
 
 __all__ = ["BlockPointer", "Descriptor", "make_block_pointer", "make_descriptor"]
 
 _INT64 = DTYPES["int64"]
+_ALIGNMENT = 16  # Bytes. Source: CUDA driver API, cuTensorMapEncodeTiled.
+
+# Types that each atomic operation of a descriptor takes. Source: PTX ISA, cp.reduce.async.bulk.tensor.
+_BITS = ("uint32", "int32", "uint64", "int64")
+_REDUCIBLE = {
+    "add": ("uint32", "int32", "uint64", "fp32", "fp16", "bf16"),
+    "min": (*_BITS, "fp16", "bf16"),
+    "max": (*_BITS, "fp16", "bf16"),
+    "and": _BITS,
+    "or": _BITS,
+    "xor": _BITS,
+}
 
 
 def _steps(count: int) -> Tensor:
@@ -134,6 +148,7 @@ class Descriptor:
         element_strides: In elements.
         block_shape: Of the blocks that are read and written.
         padding: `zero` or `nan`.
+        layout: Of the blocks in shared memory, as Gluon's kernels ask for it; no matter here.
     """
 
     base: Pointer
@@ -141,6 +156,7 @@ class Descriptor:
     element_strides: tuple[Any, ...]
     block_shape: tuple[int, ...]
     padding: str = "zero"
+    layout: Any = None
 
     is_kernel_value: ClassVar[bool] = True
 
@@ -155,6 +171,16 @@ class Descriptor:
         return TypeOfBlock(self.base.element, self.block_shape)
 
     @property
+    def block_type(self) -> TypeOfBlock:
+        """Of the blocks."""
+        return self.type
+
+    @property
+    def nbytes_per_cta(self) -> int:
+        """Bytes of a block."""
+        return self.type.nbytes
+
+    @property
     def shape(self) -> tuple[Any, ...]:
         """Of the tensor."""
         return self.extents
@@ -164,7 +190,20 @@ class Descriptor:
         """In elements."""
         return self.element_strides
 
+    def _tell_misalignment(self) -> None:
+        """Tell of a base or a stride that the hardware does not take."""
+        for listener in machine().listeners.differs:
+            size = self.base.element.size_bytes
+            strides = (stride.data * size for stride in self.element_strides[:-1])
+            for what, places in (("base", addresses_of(self.base).data), *(("stride", stride) for stride in strides)):
+                if (places % _ALIGNMENT).any():
+                    listener(
+                        f"the {what} of a tensor descriptor is no multiple of {_ALIGNMENT} bytes: a GPU faults",
+                        "Align the tensor and pad its rows",
+                    )
+
     def _window(self, offsets: Any) -> _Window:
+        self._tell_misalignment()
         if len(offsets) != len(self.block_shape):
             raise KernelFault(f"a descriptor of {len(self.block_shape)} axes was given {len(offsets)} offsets")
         return _Window(self.base, self.extents, self.element_strides, _wide(offsets), self.block_shape)
@@ -181,22 +220,72 @@ class Descriptor:
         value = reshape(as_tensor(value), self.block_shape)
         memory.store(window.pointers(), value, window.inside(range(len(self.block_shape))))
 
-    def _atomic(self, operation: str, offsets: Any, value: Any) -> None:
+    def gather(self, rows: Any, column: Any) -> Tensor:
+        """Read a row of the block's width at each of some row numbers, from one column on."""
+        pointers, mask = self._rows(rows, column)
+        return memory.load(pointers, mask, float("nan") if self.padding == "nan" else 0)
+
+    def scatter(self, value: Any, rows: Any, column: Any) -> None:
+        """Write a row of the block's width at each of some row numbers, from one column on."""
+        pointers, mask = self._rows(rows, column)
+        memory.store(pointers, value, mask)
+
+    def _rows(self, rows: Any, column: Any) -> tuple[Pointer, Any]:
+        """Pointers [rows, columns], and which of them are inside.
+
+        Raises:
+            KernelFault: What the hardware does not gather.
+        """
+        self._tell_misalignment()
+        numbers = as_tensor(rows)
+        least_columns = 32 // self.dtype.bits * 8
+        if len(self.block_shape) != 2 or self.block_shape[0] != 1:
+            raise KernelFault(f"gather and scatter need blocks of one row, not {list(self.block_shape)}")
+        if len(numbers.shape) != 1 or numbers.shape[0] < 8 or numbers.dtype.name not in ("int16", "int32"):
+            raise KernelFault(
+                f"gather and scatter take 8 row numbers or more, not {numbers.dtype}{list(numbers.shape)}"
+            )
+        if self.block_shape[1] < least_columns:
+            raise KernelFault(f"gather and scatter of {self.dtype} need {least_columns} columns or more")
+        down = expand_dims(cast(numbers, _INT64), 1)
+        across = OPERATORS["add"](expand_dims(_steps(self.block_shape[1]), 0), _wide([column])[0])
+        mask: Any = None
+        total: Any = None
+        for index, extent, stride in zip((down, across), self.extents, self.element_strides, strict=True):
+            test = OPERATORS["and"](OPERATORS["ge"](index, 0), OPERATORS["lt"](index, extent))
+            mask = test if mask is None else OPERATORS["and"](mask, test)
+            part = OPERATORS["mul"](index, stride)
+            total = part if total is None else OPERATORS["add"](total, part)
+        return OPERATORS["add"](self.base, total), mask
+
+    def reduce(self, operation: str, offsets: Any, value: Any) -> None:
+        """Change the block at offsets atomically.
+
+        Raises:
+            KernelFault: The hardware has no such operation on elements of this type.
+        """
+        if self.dtype.name not in _REDUCIBLE[operation]:
+            raise KernelFault(f"atomic_{operation} of a tensor descriptor does not take {self.dtype}")
         window = self._window(offsets)
         mask = window.inside(range(len(self.block_shape)))
         atomics.read_modify_write(operation, window.pointers(), value, mask, "relaxed")
 
     def __getattr__(self, name: str) -> Any:
         operation = name.removeprefix("atomic_")
-        if name.startswith("atomic_") and operation in atomics.ATOMICS:
-            return lambda offsets, value: self._atomic(operation, offsets, value)
+        if name.startswith("atomic_") and operation in _REDUCIBLE:
+            return lambda offsets, value: self.reduce(operation, offsets, value)
         if name.startswith("__"):
             raise AttributeError(name)
         raise Unsupported(f"{name} of a tensor descriptor is not supported", hint="Use load, store or atomic_add")
 
 
 def make_descriptor(
-    base: Any, shape: Sequence[Any], strides: Sequence[Any], block_shape: Sequence[int], padding: str = "zero"
+    base: Any,
+    shape: Sequence[Any],
+    strides: Sequence[Any],
+    block_shape: Sequence[int],
+    padding: str = "zero",
+    layout: Any = None,
 ) -> Descriptor:
     """A descriptor of the tensor that starts at a pointer.
 
@@ -208,4 +297,4 @@ def make_descriptor(
     widened = _wide(strides)
     if widened[-1].known_bounds() != (1, 1):
         raise KernelFault("the last stride of a tensor descriptor must be 1")
-    return Descriptor(base, _wide(shape), widened, tuple(int(n) for n in block_shape), padding)
+    return Descriptor(base, _wide(shape), widened, tuple(int(n) for n in block_shape), padding, layout)

@@ -16,6 +16,9 @@ __all__ = ["bitcast", "cast"]
 
 Array = npt.NDArray[Any]
 
+# What Triton converts fp8e4b15 to and from.
+_WITH_FP8E4B15 = {"fp8e4b15", "fp16", "fp32"}
+
 
 def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
     """Convert values to a type.
@@ -34,7 +37,9 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
     if source is dtype:
         return x
     if isinstance(dtype, PointerType):
-        raise Unsupported("integers cannot be made into pointers", hint="Pass the tensors themselves to the kernel")
+        return _pointer_of_integers(x, dtype)
+    if "fp8e4b15" in (source.name, dtype.name) and not {source.name, dtype.name} <= _WITH_FP8E4B15:
+        raise KernelFault(f"{source} cannot be converted to {dtype}", hint="Go through tl.float16 or tl.float32")
     if rounding not in (None, "rtne", "rtz"):
         raise KernelFault(f"unknown rounding {rounding!r}", hint="Choose rtne or rtz")
     if source.is_int() and dtype.is_int() and dtype.bits > 1:
@@ -43,19 +48,25 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
 
 
 def _cast_pointer(x: Pointer, dtype: Any) -> Any:
+    from bragg.debug.provenance import addresses_of, pointer_of_addresses
+
     if isinstance(dtype, PointerType):
         if dtype.element_ty is x.element:
             return x
-        if dtype.element_ty.size_bytes != x.element.size_bytes:
-            raise Unsupported(
-                f"a pointer to {x.element} cannot become one to {dtype.element_ty}: their sizes differ",
-                hint="View the tensor with the other type before the launch",
-            )
-        return Pointer(x.buffer, x.offset, dtype.element_ty)
-    if dtype is DTYPES["int64"]:
-        size = x.element.size_bytes
-        return Tensor(x.offset.data * size + x.buffer.address, dtype, taint=x.offset.taint)
+        if dtype.element_ty.size_bytes == x.element.size_bytes:
+            return Pointer(x.buffer, x.offset, dtype.element_ty)
+        return pointer_of_addresses(addresses_of(x), dtype.element_ty)
+    if dtype in (DTYPES["int64"], DTYPES["uint64"]):
+        return cast(addresses_of(x), dtype)
     raise KernelFault(f"a pointer cannot be converted to {dtype}", hint="Convert it to tl.int64")
+
+
+def _pointer_of_integers(x: Tensor, dtype: PointerType) -> Pointer:
+    from bragg.debug.provenance import pointer_of_addresses
+
+    if not x.dtype.is_int() or x.dtype.bits != 64:
+        raise KernelFault(f"{x.dtype} cannot become a pointer", hint="Addresses are tl.int64 or tl.uint64")
+    return pointer_of_addresses(x, dtype.element_ty)
 
 
 def _cast_integer(x: Tensor, dtype: DType) -> Tensor:

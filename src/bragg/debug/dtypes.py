@@ -33,6 +33,7 @@ class Minifloat:
         bias: Of the exponent.
         has_infinity: The highest exponent is kept for infinities and NaN, as in IEEE 754.
         is_fnuz: One NaN, in the place of the negative zero; else the highest code of either sign is NaN.
+        is_finite: Neither infinities nor NaN.
     """
 
     exponent: int
@@ -40,6 +41,7 @@ class Minifloat:
     bias: int
     has_infinity: bool = False
     is_fnuz: bool = False
+    is_finite: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +227,7 @@ DTYPES: dict[str, DType] = dict(
             for bits in (8, 16, 32, 64)
         ),
         _row("fp8e4nv", Kind.FLOATING, 8, True, "f4", "u1", 4, 3, 7),
+        _row("fp8e4b15", Kind.FLOATING, 8, True, "f4", "u1", 4, 3, 15, False, False, True),
         _row("fp8e5", Kind.FLOATING, 8, True, "f4", "u1", 5, 2, 15, True),
         _row("fp8e4b8", Kind.FLOATING, 8, True, "f4", "u1", 4, 3, 8, False, True),
         _row("fp8e5b16", Kind.FLOATING, 8, True, "f4", "u1", 5, 2, 16, False, True),

@@ -7,8 +7,8 @@ from bragg.errors import BraggError, UsageError
 __all__ = ["KernelFault", "Unsupported"]
 
 
-class KernelFault(BraggError):  # noqa: N818
-    """The kernel does what a GPU cannot compile or survive.
+class _Placed(BraggError):  # noqa: N818
+    """Something at a line of a kernel.
 
     Attributes:
         reason: What is wrong, without the place.
@@ -29,5 +29,9 @@ class KernelFault(BraggError):  # noqa: N818
         self.args = (self.message,)
 
 
-class Unsupported(UsageError):  # noqa: N818
+class KernelFault(_Placed):
+    """The kernel does what a GPU cannot compile or survive."""
+
+
+class Unsupported(_Placed, UsageError):  # noqa: N818
     """The kernel is fine, but the engine does not know this construct."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import linecache
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from bragg.debug.storage import Buffer
 from bragg.model import Finding, Severity
 
-__all__ = ["KernelFinding", "Report", "TensorFacts", "Witness", "access_text", "program_ids"]
+__all__ = ["KernelFinding", "Report", "TensorFacts", "Witness", "program_ids"]
 
 _SHOWN_PROGRAMS = 5
 
@@ -72,8 +70,9 @@ class KernelFinding:
         witness: The first lane that shows it.
         grid: Programs along the three axes.
         programs: Linear numbers of the programs that show it.
-        lanes: Lanes that show it, over all of them.
-        other: The other side of a conflict: `file`, `line`, `code`, `program`.
+        lanes: How many lanes show it, over all of them.
+        positions: Where in the block these lanes are.
+        other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is used.
     """
 
     rule: str
@@ -91,6 +90,7 @@ class KernelFinding:
     grid: tuple[int, int, int] = (1, 1, 1)
     programs: set[int] = field(default_factory=set)
     lanes: int = 0
+    positions: set[int] = field(default_factory=set)
     other: dict[str, Any] | None = None
 
     def to_finding(self) -> Finding:
@@ -102,6 +102,7 @@ class KernelFinding:
         shown = asdict(self)
         shown["severity"] = self.severity.name.lower()
         shown["programs"] = {"count": len(self.programs), "first": sorted(self.programs)[:100]}
+        shown["positions"] = _ranges(self.positions)
         return shown
 
     def lines(self) -> list[str]:
@@ -117,7 +118,7 @@ class KernelFinding:
         if self.address:
             lines.append(f"  address: {self.address}; mask: {self.mask or 'none'}")
         if self.other:
-            lines.append(f"  other side: {_other(self.other)}")
+            lines.append(_other(self.other))
         if self.hint:
             lines.append(f"  fix: {self.hint}")
         return lines
@@ -127,7 +128,10 @@ class KernelFinding:
         numbers = sorted(self.programs)
         shown = ", ".join(_program_text(number, self.grid) for number in numbers[:_SHOWN_PROGRAMS])
         more = " …" if len(numbers) > _SHOWN_PROGRAMS else ""
-        text = f"programs {shown}{more} ({len(numbers)} of {total}), {self.lanes} lanes"
+        ranges = _ranges(self.positions)
+        lanes = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges[:_SHOWN_PROGRAMS])
+        lanes += " …" if len(ranges) > _SHOWN_PROGRAMS else ""
+        text = f"programs {shown}{more} ({len(numbers)} of {total}), lanes {lanes} ({self.lanes} in all)"
         if self.witness and self.witness.offset is not None:
             at = "" if self.witness.index is None else f" = index {list(self.witness.index)}"
             text += (
@@ -136,8 +140,20 @@ class KernelFinding:
         return text
 
 
+def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
+    """First and last number of each run of consecutive numbers."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
 def _other(other: dict[str, Any]) -> str:
-    return f"program {other['program']} at {other['file']}:{other['line']}: {other['code']}"
+    place = f"{other['file']}:{other['line']}: {other['code']}"
+    return f"  other side: program {other['program']} at {place}" if "program" in other else f"  used at: {place}"
 
 
 def program_ids(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -175,14 +191,30 @@ class Report:
     def __len__(self) -> int:
         return len(self._found)
 
-    def add(self, finding: KernelFinding, key: tuple[Any, ...], programs: Iterable[int], lanes: int) -> None:
-        """Add lanes to the finding of a place, which is made at its first lane."""
+    def add(
+        self,
+        finding: KernelFinding,
+        key: tuple[Any, ...],
+        programs: Iterable[int],
+        lanes: int,
+        positions: Iterable[int] = (),
+    ) -> None:
+        """Add lanes to the finding of a place, which is made at its first lane.
+
+        Args:
+            finding: What is known if it is the first one.
+            key: What makes two findings one.
+            programs: Linear numbers of the programs that show it.
+            lanes: How many lanes, over all of these programs.
+            positions: Where in their blocks these are.
+        """
         known = self._found.get(key)
         if known is None:
             finding.code = linecache.getline(finding.file, finding.line).strip()
             known = self._found[key] = finding
-        is_new = known.lanes == 0
+        is_new = known is finding
         known.programs.update(programs)
+        known.positions.update(positions)
         known.lanes += lanes
         if is_new and self._tell is not None:
             self._tell(known)
@@ -205,41 +237,3 @@ class Report:
             "programs": self.programs,
             "findings": [finding.to_json() for finding in self.findings],
         }
-
-
-@lru_cache(maxsize=64)
-def _calls(file: str) -> list[ast.Call]:
-    """Memory accesses in a file; empty when its text cannot be read."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_access(node)]
-
-
-def _is_access(call: ast.Call) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in ("load", "store") or name.startswith("atomic_")
-
-
-def access_text(file: str, line: int, kind: str) -> tuple[str, str]:
-    """Expressions of address and mask of the access at a line; empty where the source does not tell.
-
-    Args:
-        file: The file.
-        line: The line.
-        kind: `load`, `store` or `atomic`.
-    """
-    found = [
-        call
-        for call in _calls(file)
-        if call.lineno <= line <= (call.end_lineno or call.lineno) and kind in ast.unparse(call.func)
-    ]
-    if len(found) != 1:
-        return "", ""
-    call = found[0]
-    position = {"load": 1, "store": 2, "atomic": 2}[kind]
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    pointer = call.args[0] if call.args else named.get("pointer")
-    mask = named.get("mask") or (call.args[position] if len(call.args) > position else None)
-    return ("" if pointer is None else ast.unparse(pointer)), ("" if mask is None else ast.unparse(mask))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bragg.debug.aggregates import rebuilt
 from bragg.debug.arithmetic import as_tensor
 from bragg.debug.casts import cast
 from bragg.debug.dtypes import DTYPES
@@ -17,7 +18,7 @@ from bragg.debug.loops import KernelRange, StaticRange
 from bragg.debug.merge import UNSET, merged, narrowed
 from bragg.debug.promotion import common_type, is_number
 from bragg.debug.state import machine
-from bragg.debug.values import OPERATORS, UNDEFINED, Pointer, Tensor, scalar
+from bragg.debug.values import MISLED, OPERATORS, UNDEFINED, Pointer, Tensor, scalar
 
 __all__ = [
     "UNSET",
@@ -31,6 +32,7 @@ __all__ = [
     "combined",
     "decides",
     "is_anyone_left",
+    "listed",
     "negated",
 ]
 
@@ -43,9 +45,14 @@ def assigned(value: Any) -> Any:
     """What a plain assignment makes of a value: Python numbers become tensors of one value."""
     if is_number(value):
         return scalar(value)
-    if type(value) is tuple:
-        return tuple(assigned(part) for part in value)
+    if isinstance(value, tuple):
+        return rebuilt(value, [assigned(part) for part in value])
     return value
+
+
+def listed(values: list[Any]) -> Values:
+    """What a list is to Triton: a tuple."""
+    return tuple(values)
 
 
 def is_anyone_left() -> bool:
@@ -68,9 +75,8 @@ def truth(test: Any) -> bool | Array:
             f"the condition of an `if` or loop is a block of shape {list(test.shape)}, not one value",
             hint="Use tl.where, a mask, or a reduction such as tl.max",
         )
-    if test.taint is not None and (test.taint & UNDEFINED).any():
-        for listener in machine().listeners.tainted:
-            listener("condition", test.taint, UNDEFINED)
+    for bit in (UNDEFINED, MISLED):
+        machine().tell_taint("condition", test.taint, bit)
     holds = test.data != 0
     if holds.all():
         return True
@@ -162,6 +168,32 @@ class _Repetition(_Fork):
         self._names = names
         self._is_started = False
         self._is_compiled = True
+        self._trip_rows = self._entry_rows
+        self._local: list[int] = []
+        self._waiting: list[tuple[Array, Values]] = []
+
+    def broken(self, values: Values) -> None:
+        """The active programs leave the loop."""
+        _tell_of_jump("break")
+        self._park(values)
+        machine().rows = _NOBODY
+
+    def continued(self, values: Values) -> None:
+        """The active programs wait for the next trip."""
+        _tell_of_jump("continue")
+        if len(machine().rows):
+            self._waiting.append((machine().rows, values))
+        machine().rows = _NOBODY
+
+    def _rejoined(self, values: Values) -> Values:
+        """The values of all programs that are still in the loop at the end of a trip."""
+        if not self._waiting:
+            return values
+        trip = _Fork(self._written)
+        trip._entry_rows, trip._entry, trip._parts = self._trip_rows, self.values, self._waiting
+        trip._park(values)
+        self._waiting = []
+        return trip.join()
 
     def _start(self, values: Values) -> Values:
         """Names that the loop changes hold tensors from the start, as Triton carries them."""
@@ -170,7 +202,21 @@ class _Repetition(_Fork):
         if self._is_compiled:
             values = tuple(assigned(v) if w else v for v, w in zip(values, self._written, strict=True))
             self._entry = values
+            self._local = [k for k, value in enumerate(values) if value is UNSET]
         return values
+
+    def _without_local(self, values: Values) -> Values:
+        """Names that have their first value in the loop lose it at the end of a trip, and are none after the loop."""
+        if not self._local:
+            return values
+        left = list(values)
+        for k in self._local:
+            left[k] = UNSET
+        return tuple(left)
+
+    def join(self) -> Values:
+        """All programs together again."""
+        return self._without_local(super().join())
 
     def _check_types(self, values: Values) -> None:
         """Raise a fault when a name has another type after a trip, which Triton does not compile."""
@@ -240,8 +286,12 @@ class Loop(_Repetition):
         if not self._is_started:
             values = self._start(values)
         else:
+            values = self._without_local(self._rejoined(values))
+            if not len(machine().rows):
+                return False
             self._check_types(values)
         if self._trips is not None:
+            self._trip_rows = machine().rows
             for number in self._trips:
                 self.values = self._with_number(values, scalar(number, self._dtype) if self._is_compiled else number)
                 return True
@@ -251,17 +301,22 @@ class Loop(_Repetition):
 
     def _more_apart(self, values: Values) -> bool:
         """Programs whose limits differ."""
+        if len(self._now) != len(machine().rows):
+            self._keep(np.searchsorted(self._trip_rows, machine().rows))
         goes_on = np.where(self._step > 0, self._now < self._end, self._now > self._end)
         if not goes_on.all():
             values = self._leave(values, goes_on)
-            keep = np.flatnonzero(goes_on)
-            self._now, self._end, self._step = self._now[keep], self._end[keep], self._step[keep]
+            self._keep(np.flatnonzero(goes_on))
         if not len(self._now):
             return False
         number = self._now if (self._now != self._now[0]).any() else self._now[:1]
         self.values = self._with_number(values, Tensor(number.astype(self._dtype.carrier), self._dtype))
         self._now = self._now + self._step
+        self._trip_rows = machine().rows
         return True
+
+    def _keep(self, positions: Array) -> None:
+        self._now, self._end, self._step = self._now[positions], self._end[positions], self._step[positions]
 
     def _with_number(self, values: Values, number: Any) -> Values:
         return (*values[: self._target], number, *values[self._target + 1 :])
@@ -275,21 +330,42 @@ class While(_Repetition):
         if not self._is_started:
             values = self._start(values)
         else:
+            values = self._without_local(self._rejoined(values))
+            if not len(machine().rows):
+                return False
             self._check_types(values)
-            turn = machine().turn
-            if turn is not None and len(machine().rows):
-                turn()
+            if machine().turn is not None:
+                self._give_turn(values)
         self.values = values
+        self._trip_rows = machine().rows
         return len(machine().rows) > 0
 
-    def goes_on(self, test: Any) -> bool:
+    def _give_turn(self, values: Values) -> None:
+        """Let others run; a loop that changes its own names is no mere wait."""
+        now = machine()
+        assert now.turn is not None
+        pairs = zip(self.values, values, self._written, strict=True)
+        now.moves += any(written and not _is_same(old, new) for old, new, written in pairs)
+        now.turn()
+
+    def goes_on(self, test: Any, values: Values) -> bool:
         """Those whose test holds begin a trip; False: nobody does."""
+        self.values = values
         holds = truth(test)
         if holds is True:
             return True
         stays = np.zeros(len(machine().rows), bool) if holds is False else holds
-        self.values = self._leave(self.values, np.asarray(stays))
+        self.values = self._leave(values, np.asarray(stays))
+        self._trip_rows = machine().rows
         return bool(np.any(stays))
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a is b or (a.data.shape == b.data.shape and bool((a.data == b.data).all()))
+    if isinstance(a, Pointer) and isinstance(b, Pointer):
+        return a.buffer is b.buffer and _is_same(a.offset, b.offset)
+    return a is b
 
 
 class Frame:
@@ -316,6 +392,11 @@ class Frame:
             return self._parts[0][1]
         places = [(np.searchsorted(self._entry_rows, rows), value) for rows, value in self._parts]
         return merged(places, len(self._entry_rows))
+
+
+def _tell_of_jump(word: str) -> None:
+    for listener in machine().listeners.differs:
+        listener(f"Triton does not compile `{word}`", "Let a mask or the condition of the loop say who goes on")
 
 
 def chosen(test: Any, first: Callable[..., Any], second: Callable[..., Any], values: Sequence[Any]) -> Any:

@@ -10,14 +10,17 @@ from enum import Enum
 from types import ModuleType
 from typing import Any
 
+from bragg.debug.aggregates import AggregateKind
 from bragg.debug.dtypes import PointerType, dtype_named
 from bragg.debug.faults import Unsupported
+from bragg.debug.gluon import TYPES, gluon_function
 from bragg.debug.language import FUNCTIONS
+from bragg.debug.libdevice import LIBDEVICE_FUNCTIONS
 from bragg.debug.loops import KernelRange
-from bragg.debug.mathematics import LIBDEVICE_FUNCTIONS
 
 __all__ = ["BUILTINS", "Namespace", "is_jitted", "language_function", "translated"]
 
+_GLUON = "triton.experimental.gluon"
 BUILTINS: dict[str, Any] = {
     "range": KernelRange,
     "min": FUNCTIONS["builtin_min"],
@@ -33,7 +36,8 @@ class Namespace:
     def __init__(self, module: ModuleType) -> None:
         self._module = module
         self._is_libdevice = module.__name__.endswith("libdevice")
-        self._is_triton = module.__name__.split(".")[0] == "triton"
+        self._is_gluon = module.__name__.startswith(_GLUON)
+        self._is_triton = module.__name__.split(".")[0] == "triton" and not self._is_gluon
         self._found: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -48,9 +52,19 @@ class Namespace:
             raise Unsupported(f"libdevice.{name} is not supported", hint="Compute it with functions of triton.language")
         if self._is_triton and name in FUNCTIONS:
             return FUNCTIONS[name]
+        if self._is_gluon:
+            return self._of_gluon(name)
         if self._module.__name__ == "triton.language.math" and name in LIBDEVICE_FUNCTIONS:
             return LIBDEVICE_FUNCTIONS[name]
         return translated(getattr(self._module, name), f"{self._module.__name__}.{name}")
+
+    def _of_gluon(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if name in TYPES:
+            return TYPES[name]
+        if getattr(value, "__triton_builtin__", False) and not isinstance(value, type):
+            return gluon_function(value.__module__, value.__name__)
+        return translated(value, f"{self._module.__name__}.{name}")
 
 
 def language_function(name: str) -> Any:
@@ -68,9 +82,11 @@ def language_function(name: str) -> Any:
 
 
 def is_jitted(value: Any) -> bool:
-    """A function decorated with @triton.jit."""
-    kind = type(value)
-    return kind.__module__.startswith("triton.runtime") and kind.__name__ in ("JITFunction", "InterpretedFunction")
+    """A function decorated with @triton.jit or @gluon.jit."""
+    return any(
+        kind.__name__ in ("JITFunction", "InterpretedFunction") and kind.__module__.startswith("triton.runtime")
+        for kind in type(value).__mro__
+    )
 
 
 _TRANSLATED: dict[int, tuple[Any, Any]] = {}
@@ -96,10 +112,16 @@ def translated(value: Any, name: str = "") -> Any:
         return _held(value, NestedFunction)
     if type(value) is tuple or type(value) is list:
         return type(value)(translated(part, name) for part in value)
+    if hasattr(value, "_fields") and isinstance(value, tuple):
+        return type(value)(*(translated(part, name) for part in value))
+    if isinstance(value, type) and getattr(value, "__triton_aggregate__", False):
+        return _held(value, AggregateKind)
     module = type(value).__module__
     if module.startswith(("triton.language", "triton.runtime")):
         return _translated_object(value, name)
     own = getattr(value, "__module__", None) or ""
+    if own.startswith(_GLUON) and getattr(value, "__triton_builtin__", False) and not isinstance(value, type):
+        return gluon_function(own, value.__name__)
     if own.startswith("triton.language") and hasattr(value, "__name__"):
         return _translated_function(value, name)
     replacement = BUILTINS.get(getattr(value, "__name__", ""))

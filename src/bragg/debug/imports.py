@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["on_import"]
+__all__ = ["on_import", "when_imported"]
 
 Action = Callable[[ModuleType], None]
 
@@ -22,10 +22,12 @@ class _Finder(MetaPathFinder):
         self._name, self._action = name, action
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The module's own spec, with an action after its execution."""
+        """The spec that the finders after this one give, with an action after the module's execution."""
         if name != self._name:
             return None
-        spec = PathFinder.find_spec(name, path, target)
+        later = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        found = (finder.find_spec(name, path, target) for finder in later if hasattr(finder, "find_spec"))
+        spec = next((one for one in found if one is not None), None)
         if spec is None or spec.loader is None:
             return spec
         loader: Any = spec.loader
@@ -39,16 +41,25 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-@contextmanager
-def on_import(name: str, action: Action) -> Iterator[None]:
-    """Act on a module: now if it is there, else when it is imported inside of the block."""
+def when_imported(name: str, action: Action) -> Callable[[], None]:
+    """Act on a module: now if it is there, else when it is imported.
+
+    Returns:
+        What stops waiting for it.
+    """
     if name in sys.modules:
         action(sys.modules[name])
-        yield
-        return
+        return lambda: None
     finder = _Finder(name, action)
     sys.meta_path.insert(0, finder)
+    return lambda: sys.meta_path.remove(finder)
+
+
+@contextmanager
+def on_import(name: str, action: Action) -> Iterator[None]:
+    """Act on a module that is imported inside of a block, or was before."""
+    stop = when_imported(name, action)
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
+        stop()

@@ -10,17 +10,21 @@ import numpy as np
 
 from bragg.debug import arithmetic, atomics, blocks, memory, reductions, shapes
 from bragg.debug.affine import Affine
+from bragg.debug.aggregates import aggregate_replace
 from bragg.debug.arithmetic import as_tensor, constant_mask
+from bragg.debug.assembly import inline_asm_elementwise
 from bragg.debug.casts import bitcast, cast
 from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault
+from bragg.debug.lanes import map_elementwise
 from bragg.debug.loops import KernelRange, StaticRange
 from bragg.debug.mathematics import LANGUAGE_FUNCTIONS, unsigned_high_product
 from bragg.debug.matmul import dot
 from bragg.debug.promotion import is_number
+from bragg.debug.scaled import dot_scaled
 from bragg.debug.shapes import broadcast_pair, broadcast_to, flat_shape
 from bragg.debug.state import machine
-from bragg.debug.values import METHODS, OPERATORS, Pointer, Tensor, scalar, uniform_value
+from bragg.debug.values import METHODS, MISLED, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
 
 __all__ = ["FUNCTIONS", "asserted"]
 
@@ -207,7 +211,10 @@ def _promoted(x: Tensor) -> Tensor:
 def _hint(name: str) -> Callable[[Any, Any], Any]:
     def apply(x: Any, values: Any) -> Any:
         for listener in machine().listeners.hint:
-            listener(name, x, values)
+            broken = listener(name, x, values)
+            if broken is None:
+                continue
+            x = x.moved(x.offset.tainted(broken, MISLED)) if isinstance(x, Pointer) else x.tainted(broken, MISLED)
         return x
 
     return apply
@@ -250,7 +257,8 @@ def _text(value: Any, row: int, as_hex: bool) -> str:
         value = value.offset
     if not isinstance(value, Tensor):
         return hex(value) if as_hex and isinstance(value, int) else str(value)
-    data = value.data[row if value.programs > 1 else 0]
+    rows = value.active_data()
+    data = rows[row if len(rows) > 1 else 0]
     formatter: Any = {"int": hex} if as_hex else None
     return np.array2string(data, threshold=1 << 20, formatter=formatter) if data.ndim else str(data.item())
 
@@ -319,7 +327,19 @@ FUNCTIONS: dict[str, Any] = {
     "store": _store,
     **{f"atomic_{operation}": _atomic(operation) for operation in atomics.ATOMICS},
     "atomic_cas": _atomic_cas,
+    "atomic_load": lambda pointer, mask=None, sem=None, scope=None: atomics.read(pointer, mask, sem),
+    "atomic_store": lambda pointer, val, mask=None, sem=None, scope=None: atomics.write(pointer, val, mask, sem),
+    "atomic_poll": lambda pointer, expected_value, sem=None, scope=None, timeout_ns=None: atomics.poll(
+        pointer, expected_value, sem, timeout_ns
+    ),
+    "expect_zero": lambda x, mask: x,
     "dot": _dot,
+    "dot_scaled": dot_scaled,
+    "aggregate_replace": aggregate_replace,
+    "tuple": lambda values, _type=None: tuple(values),
+    "slice": slice,
+    "inline_asm_elementwise": inline_asm_elementwise,
+    "map_elementwise": map_elementwise,
     "where": arithmetic.select,
     "add": _numbers_too("add"),
     "sub": _numbers_too("sub"),
@@ -361,7 +381,21 @@ FUNCTIONS: dict[str, Any] = {
     ),
     "load_tensor_descriptor": lambda desc, offsets: desc.load(offsets),
     "store_tensor_descriptor": lambda desc, offsets, value: desc.store(offsets, value),
+    "tensor_descriptor": blocks.Descriptor,
+    "block_type": TypeOfBlock,
+    "dtype": DType,
+    "constexpr_type": Constant,
+    "void": None,
     "debug_barrier": lambda: None,
+    "num_warps": lambda: machine().num_warps,
+    "num_threads": lambda: 32 * machine().num_warps,
+    "async_task": lambda *_arguments, **_named: None,
+    "gdc_wait": lambda: None,
+    "gdc_launch_dependents": lambda: None,
+    "globaltimer": lambda: inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], DTYPES["int64"], False, 1),
+    "smid": lambda: inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], DTYPES["int32"], True, 1),
+    "convert_custom_float8_sm70": cast,
+    "convert_custom_float8_sm80": cast,
     "multiple_of": _hint("multiple_of"),
     "max_contiguous": _hint("max_contiguous"),
     "max_constancy": _hint("max_constancy"),

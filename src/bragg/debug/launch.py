@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 import types
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from bragg.debug import flow
 from bragg.debug.arguments import Arguments, bound
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.foreign import is_jitted, translated
 from bragg.debug.program import NestedFunction, Program, python_function
 from bragg.debug.scheduler import run_in_turns, waits
@@ -21,12 +23,14 @@ from bragg.debug.state import Listeners, Machine, use
 from bragg.debug.storage import Buffer
 from bragg.errors import BraggError, UsageError
 
-__all__ = ["Launch", "execute"]
+__all__ = ["Launch", "execute", "is_kernel", "prepare"]
 
 # Elements of all blocks of a batch: more leave the second-level cache, fewer pay Python more often.
 _BATCH_ELEMENTS = 1 << 18
 _FIRST_BATCH = 4
 _MOST_PROGRAMS = 1 << 16
+# Elements of the largest block that a kernel had, by the constants that the sizes of blocks can depend on.
+_LARGEST_BLOCKS: weakref.WeakKeyDictionary[types.CodeType, dict[tuple[str, ...], int]] = weakref.WeakKeyDictionary()
 
 
 @dataclass
@@ -34,20 +38,41 @@ class Launch:
     """One launch.
 
     Attributes:
-        kernel: Name of the kernel.
+        jitted: The decorated function, without autotune and heuristics around it.
         program: Its source.
         grid: Programs along the three axes.
         arguments: What the host passed, by parameter.
-        buffers: The tensors among them.
+        options: What it passed to the compiler.
+        constants: Parameters that are annotated tl.constexpr.
         only: The one program to execute; None: all.
+        values: What the kernel gets, by parameter.
     """
 
-    kernel: str
+    jitted: Any
     program: Program
     grid: tuple[int, int, int]
     arguments: dict[str, Any]
-    buffers: list[Buffer] = field(default_factory=list)
-    only: tuple[int, int, int] | None = None
+    options: dict[str, Any]
+    constants: frozenset[str]
+    only: tuple[int, int, int] | None
+    values: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._converter = Arguments()
+        self.values = {
+            name: translated(value, name) if name in self.constants else self._converter.convert(name, value)
+            for name, value in self.arguments.items()
+        }
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel."""
+        return self.program.function.__name__
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        """The tensors among the arguments."""
+        return self._converter.buffers
 
     @property
     def programs(self) -> int:
@@ -55,8 +80,54 @@ class Launch:
         x, y, z = self.grid
         return x * y * z
 
+    @property
+    def block_sizes(self) -> tuple[str, ...]:
+        """The constants, on which sizes of blocks depend."""
+        return tuple(repr(self.arguments[name]) for name in sorted(self.constants))
+
+    def run(self, listeners: Listeners) -> None:
+        """Execute it.
+
+        Args:
+            listeners: Who is told of what the kernel does.
+
+        Raises:
+            KernelFault: The kernel does what a GPU cannot compile or survive.
+        """
+        NestedFunction.now += 1
+        try:
+            _run(self, self.program.executable(), self.values, listeners)
+        finally:
+            self._converter.copy_back()
+
 
 Observer = Callable[[Launch], Listeners]
+
+
+def prepare(
+    kernel: Any,
+    grid: Any,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    only: tuple[int, int, int] | None = None,
+) -> Launch:
+    """A launch that is ready to be executed.
+
+    Args:
+        kernel: A @triton.jit function, also inside of autotune and heuristics.
+        grid: As Triton takes it.
+        arguments: By position.
+        named: By name, with options of the compiler.
+        only: Program to execute instead of all.
+
+    Raises:
+        UsageError: The launch does not fit the kernel.
+    """
+    jitted, named = _resolved(kernel, arguments, dict(named))
+    function = python_function(jitted)
+    given = bound(_signature(function), arguments, named, function.__name__)
+    options = {name: value for name, value in named.items() if name not in given}
+    return Launch(jitted, Program.of(function), _grid(grid, given), given, options, _constants(function), only)
 
 
 def execute(
@@ -64,41 +135,12 @@ def execute(
     grid: Any,
     arguments: tuple[Any, ...],
     named: dict[str, Any],
-    observe: Observer | None = None,
+    observe: Observer = lambda launch: Listeners(),
     only: tuple[int, int, int] | None = None,
 ) -> Launch:
-    """Execute a launch.
-
-    Args:
-        kernel: A @triton.jit function, also inside of autotune and heuristics.
-        grid: As Triton takes it.
-        arguments: By position.
-        named: By name, with options of the compiler.
-        observe: Gives who is told of what the kernel does.
-        only: Program to execute instead of all.
-
-    Raises:
-        KernelFault: The kernel does what a GPU cannot compile or survive.
-        UsageError: The launch does not fit the kernel.
-    """
-    jitted, named = _resolved(kernel, arguments, dict(named))
-    function = python_function(jitted)
-    program = Program.of(function)
-    given = bound(inspect.signature(function), arguments, named, function.__name__)
-    launch = Launch(function.__name__, program, _grid(grid, given), given, only=only)
-    converter = Arguments()
-    constants = _constants(jitted)
-    values = {
-        name: translated(value, name) if name in constants else converter.convert(name, value)
-        for name, value in given.items()
-    }
-    launch.buffers = converter.buffers
-    listeners = observe(launch) if observe else Listeners()
-    NestedFunction.now += 1
-    try:
-        _run(launch, program.executable(), values, listeners)
-    finally:
-        converter.copy_back()
+    """Prepare a launch and run it; `observe` gives who is told of what the kernel does."""
+    launch = prepare(kernel, grid, arguments, named, only)
+    launch.run(observe(launch))
     return launch
 
 
@@ -133,15 +175,20 @@ def _tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dic
     return chosen
 
 
-def _constants(jitted: Any) -> set[str]:
+@lru_cache(maxsize=256)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+@lru_cache(maxsize=256)
+def _constants(function: Callable[..., Any]) -> frozenset[str]:
     """Parameters that are annotated tl.constexpr."""
-    function = python_function(jitted)
     annotations = getattr(function, "__annotations__", {})
-    return {
+    return frozenset(
         name
         for name, annotation in annotations.items()
         if "constexpr" in (annotation if isinstance(annotation, str) else getattr(annotation, "__name__", ""))
-    }
+    )
 
 
 def _grid(grid: Any, given: dict[str, Any]) -> tuple[int, int, int]:
@@ -161,16 +208,20 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
         numbers = np.arange(launch.programs, dtype=np.int64)
     else:
         numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
+    num_warps = int(launch.options.get("num_warps", 4))
     if waits(launch.program.function):
         with _author_errors(launch):
-            run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel)
+            run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel, num_warps)
         return
-    start, size = 0, _FIRST_BATCH
+    known = _LARGEST_BLOCKS.setdefault(launch.program.function.__code__, {})
+    block = known.get(launch.block_sizes, 0)
+    start = 0
     while start < len(numbers):
-        machine = Machine(launch.grid, numbers[start : start + size], listeners)
+        size = min(max(_BATCH_ELEMENTS // block, 1), _MOST_PROGRAMS) if block else _FIRST_BATCH
+        machine = Machine(launch.grid, numbers[start : start + size], listeners, num_warps)
         _run_batch(launch, machine, executable, values)
         start += size
-        size = min(max(_BATCH_ELEMENTS // machine.largest_block, 1), _MOST_PROGRAMS)
+        block = known[launch.block_sizes] = max(block, machine.largest_block)
 
 
 def _linear(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
@@ -195,14 +246,15 @@ def _author_errors(launch: Launch) -> Iterator[None]:
         yield
     except BraggError as error:
         place = _kernel_place(error)
-        if place and isinstance(error, KernelFault) and not error.line:
+        if place and isinstance(error, KernelFault | Unsupported) and not error.line:
             error.place(launch.kernel, *place)
         raise error.with_traceback(_without_engine(error.__traceback__)) from None
     except Exception as error:  # noqa: BLE001 - the kernel is the author's code
         raise error.with_traceback(_without_engine(error.__traceback__)) from None
 
 
-def _is_kernel(frame: types.FrameType) -> bool:
+def is_kernel(frame: types.FrameType) -> bool:
+    """A frame executes a kernel or a function that kernels call."""
     return frame.f_globals.get("_bragg") is flow
 
 
@@ -210,7 +262,7 @@ def _kernel_place(error: BaseException) -> tuple[str, int] | None:
     """File and line of the innermost kernel frame that is the author's."""
     place, trace = None, error.__traceback__
     while trace:
-        if _is_kernel(trace.tb_frame) and "triton/language/" not in trace.tb_frame.f_code.co_filename:
+        if is_kernel(trace.tb_frame) and "triton/language/" not in trace.tb_frame.f_code.co_filename:
             place = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
     return place
@@ -220,7 +272,7 @@ def _without_engine(trace: types.TracebackType | None) -> types.TracebackType | 
     """A traceback that leads from the launch to the kernel's line, without the engine's own frames."""
     kept = []
     while trace:
-        if _is_kernel(trace.tb_frame):
+        if is_kernel(trace.tb_frame):
             kept.append(trace)
         trace = trace.tb_next
     rest: types.TracebackType | None = None

@@ -1,4 +1,4 @@
-"""Functions of floats: those of triton.language and those of libdevice."""
+"""Functions of floats of triton.language, and what those of libdevice share with them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.arithmetic import as_tensor, elementwise, pair
-from bragg.debug.casts import cast
-from bragg.debug.dtypes import DTYPES
 from bragg.debug.faults import KernelFault
 from bragg.debug.values import Tensor
 
-__all__ = ["LANGUAGE_FUNCTIONS", "LIBDEVICE_FUNCTIONS", "unsigned_high_product"]
+__all__ = ["LANGUAGE_FUNCTIONS", "each", "erf", "exp2_flushed", "through_float64", "unsigned_high_product"]
 
 Array = npt.NDArray[Any]
 
@@ -61,7 +59,7 @@ def erf(x: Array) -> Array:
     return result
 
 
-def _each(function: Callable[..., float]) -> Callable[..., Array]:
+def each(function: Callable[..., float]) -> Callable[..., Array]:
     """A function of Python's math module on every element; its domain errors give NaN, its overflows infinity."""
 
     def safe(*values: float) -> float:
@@ -76,28 +74,24 @@ def _each(function: Callable[..., float]) -> Callable[..., Array]:
     return lambda *arrays: vectorized(*arrays).astype(arrays[0].dtype)
 
 
-def _gamma_log(x: float) -> float:
-    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
-
-
 def _rsqrt(x: Array) -> Array:
     return (1 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
 
 
-def _exp2(x: Array) -> Array:
+def exp2_flushed(x: Array) -> Array:
     """Results below the normal numbers are flushed to 0, as ex2.approx.ftz does."""
     result: Array = np.exp2(x)
     return np.where(result < np.finfo(np.float32).tiny, x.dtype.type(0), result) if x.dtype == np.float32 else result
 
 
-def _through_float64(function: Callable[..., Array]) -> Callable[..., Array]:
+def through_float64(function: Callable[..., Array]) -> Callable[..., Array]:
     """Correctly rounded in all but a few cases of 2^29."""
     return lambda *arrays: function(*(array.astype(np.float64) for array in arrays)).astype(arrays[0].dtype)
 
 
 _STRICT: dict[str, Callable[..., Array]] = {
     "exp": np.exp,
-    "exp2": _exp2,
+    "exp2": exp2_flushed,
     "log": np.log,
     "log2": np.log2,
     "cos": np.cos,
@@ -113,120 +107,6 @@ _STRICT: dict[str, Callable[..., Array]] = {
 
 LANGUAGE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: _strict(name, function) for name, function in _STRICT.items()
-}
-
-
-def _round_half_away(x: Array) -> Array:
-    result: Array = np.copysign(np.floor(np.abs(x) + np.where(np.abs(x) < 2**22, 0.5, 0).astype(x.dtype)), x)
-    return result
-
-
-_IN_FLOAT64: dict[str, Callable[..., Array]] = {
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "atan2": np.arctan2,
-    "pow": np.power,
-    "exp10": lambda x: np.power(10.0, x),
-    "cbrt": np.cbrt,
-    "hypot": np.hypot,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "rcbrt": lambda x: 1 / np.cbrt(x),
-    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2.0)),
-    "cospi": lambda x: np.cos(np.pi * np.fmod(x, 2.0)),
-    "normcdf": lambda x: 0.5 * (1 + erf(x / math.sqrt(2))),
-}
-
-_FLOAT_FUNCTIONS: dict[str, Callable[..., Array]] = {
-    **{
-        name: _through_float64(getattr(np, name))
-        for name in (
-            "sin",
-            "cos",
-            "tan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "exp",
-            "exp2",
-            "expm1",
-            "log",
-            "log2",
-            "log10",
-            "log1p",
-        )
-    },
-    **{name: _through_float64(function) for name, function in _IN_FLOAT64.items()},
-    "erf": erf,
-    "erfc": _each(math.erfc),
-    "lgamma": _each(_gamma_log),
-    "tgamma": _each(math.gamma),
-    "sqrt": np.sqrt,
-    "fabs": np.abs,
-    "abs": np.abs,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "rint": np.rint,
-    "nearbyint": np.rint,
-    "round": _round_half_away,
-    "fmod": np.fmod,
-    "fmin": np.fmin,
-    "fmax": np.fmax,
-    "min": np.fmin,
-    "max": np.fmax,
-    "fdim": lambda x, y: np.where(x > y, x - y, np.where(np.isnan(x) | np.isnan(y), np.nan, 0)).astype(x.dtype),
-    "copysign": np.copysign,
-    "nextafter": np.nextafter,
-    "div_rn": np.divide,
-    "mul_rn": np.multiply,
-    "add_rn": np.add,
-    "sub_rn": np.subtract,
-    "fast_expf": np.exp,
-    "fast_logf": np.log,
-    "fast_sinf": np.sin,
-    "fast_cosf": np.cos,
-    "fast_tanhf": np.tanh,
-    "fast_powf": np.power,
-    "fast_dividef": np.divide,
-}
-
-_TESTS: dict[str, Callable[[Array], Array]] = {
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinited": np.isfinite,
-    "finitef": np.isfinite,
-    "signbit": np.signbit,
-}
-
-
-def _libdevice(name: str, function: Callable[..., Array]) -> Callable[..., Tensor]:
-    def apply(*operands: Any) -> Tensor:
-        tensors = [as_tensor(operand) for operand in operands]
-        if len(tensors) == 2:
-            left, right, dtype = pair(*operands)
-            tensors = [left, right]
-        else:
-            dtype = tensors[0].dtype
-        if dtype.is_int() and name not in ("abs", "min", "max"):
-            dtype = DTYPES["fp32"]
-        if dtype.is_narrow:
-            raise KernelFault(f"libdevice.{name} takes fp32 and fp64, not {dtype}", hint="Convert with .to(tl.float32)")
-        return elementwise(function, dtype, *(cast(tensor, dtype) for tensor in tensors))
-
-    return apply
-
-
-def _test(function: Callable[[Array], Array]) -> Callable[[Any], Tensor]:
-    return lambda x: Tensor(function(as_tensor(x).data).astype(np.int32), DTYPES["int32"], taint=as_tensor(x).taint)
-
-
-LIBDEVICE_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: _libdevice(name, function) for name, function in _FLOAT_FUNCTIONS.items()},
-    **{name: _test(function) for name, function in _TESTS.items()},
 }
 
 

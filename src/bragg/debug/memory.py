@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,20 @@ from bragg.debug.access import Access, prefix
 from bragg.debug.affine import Affine
 from bragg.debug.arithmetic import affine_of, as_tensor
 from bragg.debug.casts import cast
-from bragg.debug.dtypes import DType
+from bragg.debug.dtypes import DTYPES, DType
 from bragg.debug.faults import KernelFault
+from bragg.debug.provenance import JointBuffer, parts
 from bragg.debug.shapes import broadcast_to
 from bragg.debug.state import machine
-from bragg.debug.values import UNDEFINED, Pointer, Tensor, lift_array
+from bragg.debug.values import MISLED, UNDEFINED, Pointer, Tensor, lift_array
 
-__all__ = ["checked_mask", "load", "report_stored_taint", "report_taint", "store"]
+__all__ = ["checked_mask", "chosen_parts", "load", "report_stored_taint", "report_taint", "store"]
 
 Array = npt.NDArray[Any]
 
 
 def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = False) -> Tensor:
-    """Read a block.
+    """Read a block; elements whose address rests on a broken promise rest on it too.
 
     Args:
         pointer: Block of pointers.
@@ -32,13 +34,21 @@ def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = Fal
         volatile: Other programs may write there at the same time.
     """
     where = _pointer(pointer)
+    result = _loaded(where, mask, other, volatile)
+    taint = where.offset.taint
+    return result if taint is None else result.tainted(taint & MISLED != 0, MISLED)
+
+
+def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
     shape = where.shape
     machine().largest_block = max(machine().largest_block, where.numel)
     test = _mask(mask, where)
     if test is not None and test.shape != shape:
         shape = np.broadcast_shapes(shape, test.shape)
         where = broadcast_to(where, shape)
-    report_taint("load", where.offset, test)
+    report_taint("load", where, test)
+    if isinstance(where.buffer, JointBuffer):
+        return _load_parts(where, test, other, volatile)
     is_on = None if test is None else checked_constant(test)
     lanes = None if test is None or is_on else test.data
     if is_on is False:
@@ -48,6 +58,22 @@ def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = Fal
         data = _read(where, reachable)
         lanes = lanes if lanes is None or reachable is lanes or other is None else reachable
     return _filled(data, where.element, shape, lanes if is_on is not False else test, other)
+
+
+def _load_parts(where: Pointer, test: Tensor | None, other: Any, volatile: bool) -> Tensor:
+    data: Array = np.zeros((1, *where.shape), where.element.carrier)
+    for part, chosen in chosen_parts(where, test):
+        piece = load(part, chosen, 0 if where.element.is_int() else 0.0, volatile)
+        data = np.where(chosen.data, piece.data, data)
+    return _filled(data, where.element, where.shape, test, other)
+
+
+def chosen_parts(where: Pointer, test: Tensor | None) -> Iterator[tuple[Pointer, Tensor]]:
+    """For each tensor of a joint pointer: a pointer into it, and its lanes among those of a mask."""
+    for part, lanes in parts(where):
+        chosen = lanes if test is None else lanes & lift_array(test.data, lanes.ndim)
+        if chosen.any():
+            yield part, Tensor(chosen, DTYPES["int1"])
 
 
 def checked_constant(test: Tensor) -> bool | None:
@@ -91,12 +117,16 @@ def store(pointer: Any, value: Any, mask: Any = None) -> None:
     shape = np.broadcast_shapes(where.shape, content.shape, () if test is None else test.shape)
     where, content = broadcast_to(where, shape), broadcast_to(content, shape)
     test = None if test is None else broadcast_to(test, shape)
-    report_taint("store", where.offset, test)
+    report_taint("store", where, test)
+    if isinstance(where.buffer, JointBuffer):
+        for part, chosen in chosen_parts(where, test):
+            store(part, content, chosen)
+        return
     is_on = None if test is None else checked_constant(test)
     if is_on is False:
         return
     lanes = None if test is None or is_on else test.data
-    report_stored_taint(content, lanes)
+    report_stored_taint(content, lanes, where)
     _write(where, content, checked_mask("store", where, lanes, value=content))
 
 
@@ -117,28 +147,30 @@ def _mask(mask: Any, pointer: Pointer) -> Tensor | None:
     return test
 
 
-def report_taint(use: str, *operands: Tensor | None) -> None:
+def report_taint(use: str, where: Pointer, test: Tensor | None) -> None:
     """Tell of addresses and masks that were computed from undefined elements."""
-    for operand in operands:
-        if operand is not None and operand.taint is not None:
-            _tell(use, operand.taint)
+    for operand in (where.offset, test):
+        if operand is not None:
+            machine().tell_taint(use, operand.taint, UNDEFINED, where.buffer)
 
 
-def report_stored_taint(content: Tensor, lanes: Array | None) -> None:
-    """Tell of undefined elements in lanes that are written; `lanes` is their mask, None: all."""
-    if content.taint is None:
-        return
-    if lanes is None:
-        _tell("store", content.taint)
-        return
-    rank = max(content.taint.ndim, lanes.ndim)
-    _tell("store", lift_array(content.taint, rank) * lift_array(lanes, rank))
+def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, use: str = "store") -> None:
+    """Tell of what is wrong with elements, or their addresses, in lanes that are written.
 
-
-def _tell(use: str, taint: Array) -> None:
-    if (taint & UNDEFINED).any():
-        for listener in machine().listeners.tainted:
-            listener(use, taint, UNDEFINED)
+    Args:
+        content: What is written.
+        lanes: Their mask; None: all.
+        where: Pointers to them.
+        use: How they are written.
+    """
+    for taint, bits in ((content.taint, (UNDEFINED, MISLED)), (where.offset.taint, (MISLED,))):
+        if taint is None:
+            continue
+        if lanes is not None:
+            rank = max(taint.ndim, lanes.ndim)
+            taint = lift_array(taint, rank) * lift_array(lanes, rank)
+        for bit in bits:
+            machine().tell_taint(use if bit == MISLED else "store", taint, bit, where.buffer)
 
 
 def checked_mask(

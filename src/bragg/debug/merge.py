@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -10,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.affine import Affine
-from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.aggregates import parts_of, rebuilt
+from bragg.debug.faults import KernelFault
 from bragg.debug.promotion import is_number
+from bragg.debug.provenance import joined
 from bragg.debug.values import Operators, Pointer, Tensor, lift_array, scalar
 
 __all__ = ["UNSET", "Unset", "merged", "narrowed"]
@@ -41,12 +42,8 @@ def narrowed(value: Any, positions: Array) -> Any:
     """A value for some of the active programs."""
     if isinstance(value, Tensor | Pointer):
         return value.rows(positions)
-    if type(value) is tuple:
-        return tuple(narrowed(part, positions) for part in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and hasattr(value, "is_kernel_value"):
-        fields = {field.name: narrowed(getattr(value, field.name), positions) for field in dataclasses.fields(value)}
-        return type(value)(**fields)
-    return value
+    parts = parts_of(value)
+    return value if parts is None else rebuilt(value, [narrowed(part, positions) for part in parts])
 
 
 def merged(parts: Parts, count: int) -> Any:
@@ -58,7 +55,6 @@ def merged(parts: Parts, count: int) -> Any:
 
     Raises:
         KernelFault: The values differ in type or shape.
-        Unsupported: Pointers into different tensors.
     """
     values = [value for _, value in parts]
     first = values[0]
@@ -72,17 +68,16 @@ def merged(parts: Parts, count: int) -> Any:
         tensors = [(rows, scalar(value) if is_number(value) else value) for rows, value in parts]
         return _merged_tensors(tensors, count)
     if isinstance(first, Pointer):
-        if any(not isinstance(value, Pointer) or value.buffer is not first.buffer for value in values):
-            raise Unsupported(
-                "a name holds pointers into different tensors in different programs",
-                hint="Load on both ways and choose between the values",
-            )
-        return first.moved(_merged_tensors([(rows, value.offset) for rows, value in parts], count))
-    if type(first) is tuple:
-        return tuple(merged([(rows, value[k]) for rows, value in parts], count) for k in range(len(first)))
-    if hasattr(first, "is_kernel_value"):
-        names = [field.name for field in dataclasses.fields(first)]
-        return type(first)(**{n: merged([(rows, getattr(v, n)) for rows, v in parts], count) for n in names})
+        if not all(isinstance(value, Pointer) for value in values):
+            raise KernelFault("a name holds a pointer in some programs and none in others", hint="Compare it with None")
+        together = joined(values)
+        offsets = [(rows, value.offset) for (rows, _), value in zip(parts, together, strict=True)]
+        return together[0].moved(_merged_tensors(offsets, count))
+    inner = [parts_of(value) for value in values]
+    if inner[0] is not None and all(part is not None and len(part) == len(inner[0]) for part in inner):
+        columns = zip(*(part for part in inner if part is not None), strict=True)
+        places = [rows for rows, _ in parts]
+        return rebuilt(first, [merged(list(zip(places, column, strict=True)), count) for column in columns])
     if all(value == first for value in values):
         return first
     raise KernelFault(f"a name holds {first!r} in some programs and {values[-1]!r} in others")

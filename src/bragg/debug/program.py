@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from types import CodeType, FunctionType
-from typing import Any
+from types import CellType, CodeType, FunctionType
+from typing import Any, NoReturn
 
 from bragg.debug import flow
 from bragg.debug.faults import Unsupported
@@ -21,7 +21,7 @@ from bragg.debug.reductions import sort
 from bragg.debug.transform import rewrite
 from bragg.debug.values import Tensor
 
-__all__ = ["NestedFunction", "Program", "kernel_line", "python_function"]
+__all__ = ["NestedFunction", "Program", "kernel_line", "python_function", "with_kernel_names"]
 
 _MARK = "_bragg"
 
@@ -88,18 +88,26 @@ class Program:
 
     def executable(self) -> Callable[..., Any]:
         """The rewritten function, with the meaning its global names have now."""
-        names: dict[str, Any] = {_MARK: flow, "__builtins__": {**_builtins(), **BUILTINS}}
-        outer = _closed_over(self.function)
-        for name in self._names:
-            if name in outer:
-                names[name] = translated(outer[name], name)
-            elif name in self.function.__globals__:
-                names[name] = translated(self.function.__globals__[name], name)
-        made = FunctionType(self._code, names, self.function.__name__)
-        made.__defaults__ = tuple(translated(value) for value in self.function.__defaults__ or ()) or None
-        named = self.function.__kwdefaults__
-        made.__kwdefaults__ = {name: translated(value) for name, value in named.items()} if named else None
-        return made
+        return _made(self.function, self._code, self._names)
+
+
+def with_kernel_names(function: FunctionType) -> Callable[..., Any]:
+    """A function as it is, but with the engine's meaning of the names that it uses."""
+    return _made(function, function.__code__, tuple(_global_names(function.__code__)))
+
+
+def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Callable[..., Any]:
+    names: dict[str, Any] = {_MARK: flow, "__builtins__": {**_builtins(), **BUILTINS}}
+    outer = _closed_over(function)
+    for name in used:
+        if name in outer or name in function.__globals__:
+            names[name] = _meaning(outer[name] if name in outer else function.__globals__[name], name)
+    cells = tuple(CellType(translated(outer[name], name)) for name in code.co_freevars)
+    made = FunctionType(code, names, function.__name__, closure=cells or None)
+    made.__defaults__ = tuple(translated(value) for value in function.__defaults__ or ()) or None
+    named = function.__kwdefaults__
+    made.__kwdefaults__ = {name: translated(value) for name, value in named.items()} if named else None
+    return made
 
 
 _PROGRAMS: weakref.WeakKeyDictionary[CodeType, Program] = weakref.WeakKeyDictionary()
@@ -126,6 +134,26 @@ def _global_names(code: CodeType) -> set[str]:
         if isinstance(const, CodeType):
             names |= _global_names(const)
     return names
+
+
+class _Refused:
+    """A name that the engine does not know: refused where it is used, as it may be used nowhere."""
+
+    def __init__(self, error: Unsupported) -> None:
+        self._error = error
+
+    def __call__(self, *_arguments: Any, **_named: Any) -> NoReturn:
+        raise self._error
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self._error
+
+
+def _meaning(value: Any, name: str) -> Any:
+    try:
+        return translated(value, name)
+    except Unsupported as error:
+        return _Refused(error)
 
 
 class NestedFunction:

@@ -215,9 +215,7 @@ def histogram(x: Any, bins: int, mask: Any = None) -> Tensor:
         is_counted = is_counted & lanes.reshape(len(lanes), -1)
     rows = np.broadcast_to(np.arange(len(data))[:, None], data.shape)
     counts = np.bincount((rows * bins + data)[is_counted], minlength=len(data) * bins)
-    if values.taint is not None:
-        for listener in machine().listeners.tainted:
-            listener("histogram", values.taint, UNDEFINED)
+    machine().tell_taint("histogram", values.taint, UNDEFINED)
     return Tensor(counts.reshape(len(data), bins).astype(np.int32), DTYPES["int32"])
 
 

@@ -32,7 +32,10 @@ def round_to(values: Array, dtype: DType) -> Array:
         return values.astype(np.float16).astype(np.float32)
     if values.dtype == np.float64:
         values = _round_to_odd(values)
-    return _round_bf16(values) if dtype.name == "bf16" else _round_minifloat(values, _layout(dtype))
+    if dtype.name == "bf16":
+        return _round_bf16(values)
+    layout = _layout(dtype)
+    return _round_finite(values) if layout.is_finite else _round_minifloat(values, layout)
 
 
 def truncate_to(values: Array, dtype: DType) -> Array:
@@ -41,6 +44,10 @@ def truncate_to(values: Array, dtype: DType) -> Array:
         cut = values.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
         result: Array = np.where(np.isnan(values), np.float32(np.nan), cut.view(np.float32))
         return result
+    return _truncated_fp16(values)
+
+
+def _truncated_fp16(values: Array) -> Array:
     nearest = values.astype(np.float16)
     too_far = np.abs(nearest.astype(np.float64)) > np.abs(values.astype(np.float64))
     toward_zero = np.where(too_far, np.nextafter(nearest, np.float16(0)), nearest)
@@ -126,6 +133,18 @@ def _round_minifloat(values: Array, layout: Minifloat) -> Array:
     return result
 
 
+def _round_finite(values: Array) -> Array:
+    """float32 to fp8e4b15: toward zero to fp16, clamped to 1.75 as NaN is, then to nearest with ties away from zero.
+
+    Source: what Triton compiles for sm_80 and later; there is no instruction for it.
+    """
+    magnitude = np.fmin(np.abs(_truncated_fp16(values)), np.float32(1.75)).astype(np.float16)
+    code = (magnitude.view(np.uint16).astype(np.uint32) * 2 + 0x80) >> 8
+    rounded = (code << 7).astype(np.uint16).view(np.float16).astype(np.float32)
+    result: Array = np.copysign(rounded, values)
+    return result
+
+
 def _encode_minifloat(values: Array, layout: Minifloat) -> Array:
     magnitude = np.abs(values).astype(np.float32, copy=False)
     bits = magnitude.view(np.uint32)
@@ -133,7 +152,7 @@ def _encode_minifloat(values: Array, layout: Minifloat) -> Array:
     normal = (bits >> shift) - np.uint32((127 - layout.bias) << layout.mantissa)
     step = np.float32(2.0 ** (1 - layout.bias - layout.mantissa))
     least = np.float32(2.0 ** (1 - layout.bias))
-    is_nan = np.isnan(values)
+    is_nan = np.isnan(values) if not layout.is_finite else np.bool_(False)
     small = np.where(magnitude < least, magnitude / step, 0).astype(np.uint32)
     code = np.where(magnitude < least, small, normal)
     code = np.where(np.isinf(values), np.uint32(((1 << layout.exponent) - 1) << layout.mantissa), code)
@@ -157,7 +176,7 @@ def _table(layout: Minifloat) -> Array:
         values[0x80] = np.nan
     elif layout.has_infinity:
         values = np.where(exponent == top, np.where(mantissa == 0, np.copysign(np.inf, values), np.nan), values)
-    else:
+    elif not layout.is_finite:
         values[[0x7F, 0xFF]] = np.nan
     result: Array = values.astype(np.float32)
     return result

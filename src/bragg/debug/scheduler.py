@@ -7,7 +7,6 @@ when all that were started wait: so a kernel that a GPU can finish with any numb
 from __future__ import annotations
 
 import ast
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,10 +17,14 @@ import numpy as np
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.foreign import is_jitted
-from bragg.debug.program import Program, kernel_line, python_function
+from bragg.debug.program import Program, python_function
 from bragg.debug.state import Listeners, Machine, use
+from bragg.debug.turns import Turns
 
 __all__ = ["run_in_turns", "waits"]
+
+# Rounds in which loops only change their own names, as a search does, and one that counts its trips for ever.
+_MOST_IDLE_ROUNDS = 10_000
 
 # Threads at a time: as many programs as a GPU of 132 processors holds at once with 16 on each, rounded down.
 _MOST_RESIDENT = 2048
@@ -45,6 +48,7 @@ def _shape_of(_code: CodeType, function: FunctionType) -> _Shape:
     tree = Program.of(function).parsed()
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
     is_waiting = any(_watches(call, call in list(ast.walk(loop.test))) for loop in loops for call in _calls(loop))
+    is_waiting |= any(_name_of(call) == "atomic_poll" for call in _calls(tree))
     return _Shape(is_waiting, tuple(call.func for call in _calls(tree)))
 
 
@@ -52,8 +56,12 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
     return (child for child in ast.walk(node) if isinstance(child, ast.Call))
 
 
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
+
+
 def _watches(call: ast.Call, is_in_test: bool) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = _name_of(call)
     is_volatile = any(keyword.arg == "volatile" for keyword in call.keywords)
     return name.startswith("atomic_") or (name == "load" and (is_in_test or is_volatile))
 
@@ -79,61 +87,13 @@ def _called(expression: ast.expr, function: FunctionType) -> Any:
     return None
 
 
-class _Turns:
-    """One program on its thread; it runs only between `resume` and its next wait."""
-
-    def __init__(self, machine: Machine, run: Callable[[], Any]) -> None:
-        self.machine = machine
-        self.error: BaseException | None = None
-        self.is_done = False
-        self.waits_at = ("", 0)
-        self._run = run
-        self._may_run, self._has_stopped = threading.Semaphore(0), threading.Semaphore(0)
-        self._is_cancelled = False
-        machine.turn = self._give_away
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def resume(self) -> None:
-        """Run until the program waits or ends."""
-        use(self.machine)
-        self._may_run.release()
-        self._has_stopped.acquire()
-
-    def cancel(self) -> None:
-        """End the thread of a program that waits."""
-        if not self.is_done:
-            self._is_cancelled = True
-            self.resume()
-        self._thread.join()
-
-    def _give_away(self) -> None:
-        self.waits_at = kernel_line()
-        self._has_stopped.release()
-        self._may_run.acquire()
-        if self._is_cancelled:
-            raise _Cancelled
-
-    def _work(self) -> None:
-        self._may_run.acquire()
-        try:
-            with np.errstate(all="ignore"):
-                if not self._is_cancelled:
-                    self._run()
-        except _Cancelled:
-            pass
-        except BaseException as error:  # noqa: BLE001 - raised again on the thread that launched
-            self.error = error
-        self.is_done = True
-        self._has_stopped.release()
-
-
-class _Cancelled(BaseException):
-    """Unwinds a program that will never go on."""
-
-
 def run_in_turns(
-    grid: tuple[int, int, int], numbers: Any, listeners: Listeners, run: Callable[[], Any], kernel: str
+    grid: tuple[int, int, int],
+    numbers: Any,
+    listeners: Listeners,
+    run: Callable[[], Any],
+    kernel: str,
+    num_warps: int = 4,
 ) -> None:
     """Execute programs that may wait for each other.
 
@@ -143,28 +103,35 @@ def run_in_turns(
         listeners: Who is told.
         run: Executes the program of the current machine.
         kernel: Name of the kernel.
+        num_warps: Of each program.
 
     Raises:
         KernelFault: All programs wait, and none changes memory any more.
     """
-    waiting: list[_Turns] = []
+    waiting: list[Turns] = []
     to_start = iter(numbers)
     try:
-        _take_turns(waiting, to_start, lambda number: _Turns(Machine(grid, np.array([number]), listeners), run), kernel)
+        _take_turns(
+            waiting,
+            to_start,
+            lambda number: Turns(Machine(grid, np.array([number]), listeners, num_warps), run),
+            kernel,
+        )
     finally:
         for one in waiting:
             one.cancel()
         use(None)
 
 
-def _take_turns(waiting: list[_Turns], to_start: Iterator[int], start: Callable[[int], _Turns], kernel: str) -> None:
+def _take_turns(waiting: list[Turns], to_start: Iterator[int], start: Callable[[int], Turns], kernel: str) -> None:
     idle_rounds = 0
     while True:
-        made_progress = False
+        made_progress = has_moved = False
         for one in list(waiting):
-            before = one.machine.writes
+            before, moves = one.machine.writes, one.machine.moves
             _resume(one, waiting)
             made_progress |= one.is_done or one.machine.writes != before
+            has_moved |= one.machine.moves != moves
         if made_progress:
             idle_rounds = 0
             continue
@@ -175,13 +142,13 @@ def _take_turns(waiting: list[_Turns], to_start: Iterator[int], start: Callable[
             idle_rounds = 0
         elif not waiting:
             return
-        elif idle_rounds > 1:
+        elif idle_rounds > (_MOST_IDLE_ROUNDS if has_moved else 1):
             raise _deadlock(waiting, kernel)
         else:
             idle_rounds += 1
 
 
-def _resume(one: _Turns, waiting: list[_Turns]) -> None:
+def _resume(one: Turns, waiting: list[Turns]) -> None:
     one.resume()
     if one.is_done:
         waiting.remove(one)
@@ -189,7 +156,7 @@ def _resume(one: _Turns, waiting: list[_Turns]) -> None:
         raise one.error
 
 
-def _deadlock(waiting: list[_Turns], kernel: str) -> KernelFault:
+def _deadlock(waiting: list[Turns], kernel: str) -> KernelFault:
     first = waiting[0]
     place = tuple(int(first.machine.program_ids(axis)[0]) for axis in range(3))
     fault = KernelFault(

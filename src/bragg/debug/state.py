@@ -13,6 +13,7 @@ from bragg.debug.faults import KernelFault
 
 if TYPE_CHECKING:
     from bragg.debug.access import Access
+    from bragg.debug.storage import Buffer
 
 __all__ = ["Listeners", "Machine", "machine", "use"]
 
@@ -26,19 +27,19 @@ class Listeners:
     Attributes:
         access: Of every load, store and atomic, before it happens.
         out_of_bounds: Of lanes outside their tensor; (access, lanes outside).
-        tainted: Of a use of elements that must not be used; (use, taint, bit).
+        tainted: Of a use of elements that must not be used; (use, taint, bit, the tensor or None).
         division: Of integer divisions; (divisor, lanes).
         result: Of every floating result of an operation; (inputs, result).
-        hint: Of multiple_of and the like; (name, value, promised).
+        hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint).
     """
 
     access: list[Callable[[Access], None]] = field(default_factory=list)
     out_of_bounds: list[Callable[[Access, Array], None]] = field(default_factory=list)
-    tainted: list[Callable[[str, Array, int], None]] = field(default_factory=list)
+    tainted: list[Callable[[str, Array, int, Buffer | None], None]] = field(default_factory=list)
     division: list[Callable[[Any], None]] = field(default_factory=list)
     result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
-    hint: list[Callable[[str, Any, Any], None]] = field(default_factory=list)
+    hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str], None]] = field(default_factory=list)
 
 
@@ -50,19 +51,25 @@ class Machine:
         linear: int64 [batch]: number of each program of the batch, axis 0 fastest.
         rows: intp [active]: positions in the batch that execute the current statement, ascending.
         listeners: Who is told.
+        num_warps: Of each program, as the launch asks for; only kernels that ask for it see it.
         largest_block: Most elements of a block that was loaded or stored; sizes the next batch.
         turn: Gives the turn to another program; None when programs do not wait for each other.
         writes: How often memory was changed; tells whether programs that wait make progress.
+        moves: How often a loop that gives its turn away had changed its own names.
+        found: Tensors that pointers from memory lead to; kept as long as the batch.
     """
 
-    def __init__(self, grid: tuple[int, int, int], linear: Array, listeners: Listeners) -> None:
+    def __init__(self, grid: tuple[int, int, int], linear: Array, listeners: Listeners, num_warps: int = 4) -> None:
         self.grid = grid
         self.linear = linear
         self.rows: Array = np.arange(len(linear))
         self.listeners = listeners
+        self.num_warps = num_warps
         self.largest_block = 1
         self.turn: Callable[[], None] | None = None
         self.writes = 0
+        self.moves = 0
+        self.found: list[Any] = []
 
     @property
     def active_programs(self) -> Array:
@@ -75,6 +82,19 @@ class Machine:
         linear = self.active_programs
         numbers = (linear % x, linear // x % y, linear // (x * y))[axis]
         return numbers.astype(np.int32)
+
+    def tell_taint(self, use: str, taint: Array | None, bit: int, buffer: Buffer | None = None) -> None:
+        """Tell of elements that must not be used where some are among those that are used.
+
+        Args:
+            use: What is done with them.
+            taint: Of the elements; None: none is tainted.
+            bit: Why they must not be used.
+            buffer: The tensor that is accessed by them; None: none is.
+        """
+        if taint is not None and self.listeners.tainted and (taint & bit).any():
+            for listener in self.listeners.tainted:
+                listener(use, taint, bit, buffer)
 
 
 _machine: Machine | None = None

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import linecache
-import pdb
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.debug import flow
 from bragg.debug.access import Access
 from bragg.debug.checkers import Checker, Recorder
 from bragg.debug.findings import KernelFinding, program_ids
 from bragg.debug.program import kernel_line
 from bragg.debug.state import Listeners
+from bragg.debug.stepping import KernelDebugger, kernel_frame
 from bragg.debug.storage import Buffer
 from bragg.errors import UsageError
 from bragg.registry import CHECKERS
 
-__all__ = ["stop_on", "watcher"]
+__all__ = ["Watch", "stop_on"]
 
 _ELEMENT = re.compile(r"(\w+)\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
 
@@ -29,8 +29,12 @@ _ELEMENT = re.compile(r"(\w+)\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
 _CONTINUE = -1
 
 
-def stop_on(rules: Sequence[str]) -> Callable[[KernelFinding], None]:
+def stop_on(rules: Sequence[str], program: tuple[int, int, int] | None = None) -> Callable[[KernelFinding], None]:
     """What opens the debugger at the kernel's line when one of some checkers finds something.
+
+    Args:
+        rules: Names of the checkers.
+        program: Only where this program shows it; None: wherever any does.
 
     Raises:
         UsageError: A name is not that of a checker.
@@ -39,63 +43,71 @@ def stop_on(rules: Sequence[str]) -> Callable[[KernelFinding], None]:
         CHECKERS[rule]
 
     def stop(finding: KernelFinding) -> None:
-        if finding.rule in rules:
+        frame = kernel_frame(sys._getframe())
+        shows_it = program is None or program in (program_ids(number, finding.grid) for number in finding.programs)
+        if finding.rule in rules and shows_it and frame is not None:
             print("\n".join(finding.lines()))
-            _open_debugger()
+            debugger = KernelDebugger()
+            debugger.reset()
+            debugger.interaction(frame, None)
+            if debugger.stoplineno != _CONTINUE:
+                debugger.set_trace(frame)
 
     return stop
 
 
-def _open_debugger() -> None:
-    """Stop at the line of the kernel that is being executed."""
-    frame = sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("_bragg") is not flow:
-        frame = frame.f_back
-    debugger = pdb.Pdb(skip=["bragg.*"])
-    debugger.reset()
-    debugger.interaction(frame, None)
-    if debugger.stoplineno != _CONTINUE:
-        debugger.set_trace(frame)
+@dataclass
+class Watch:
+    """Says who writes one element of a tensor, and knows who did last.
 
-
-def watcher(text: str) -> Checker:
-    """A checker that says who writes one element.
-
-    Args:
+    Attributes:
         text: Name of the parameter and index: `out[3,5]`.
+        tell: Takes what is said.
+        last: The latest write.
 
     Raises:
         UsageError: The text is something else.
     """
-    match = _ELEMENT.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(f"{text!r} is no element of a tensor", hint="Give the parameter and an index: 'out[3,5]'")
-    name, index = match[1], tuple(int(part) for part in match[2].split(","))
 
-    def watch(record: Recorder) -> Listeners:
-        places = {id(buffer): _offset(buffer, index) for buffer in record.launch.buffers if buffer.name == name}
+    text: str
+    tell: Callable[[str], None] = print
+    last: str = "nothing wrote it"
+
+    def __post_init__(self) -> None:
+        match = _ELEMENT.fullmatch(self.text.strip())
+        if match is None:
+            raise UsageError(
+                f"{self.text!r} is no element of a tensor", hint="Give the parameter and an index: 'out[3,5]'"
+            )
+        self._name, self._index = match[1], tuple(int(part) for part in match[2].split(","))
+
+    @property
+    def checker(self) -> Checker:
+        """What watches launches."""
+        return Checker(f"watch {self.text}", f"who writes {self.text}", False, self._watch)
+
+    def _watch(self, record: Recorder) -> Listeners:
+        buffers = [buffer for buffer in record.launch.buffers if buffer.name == self._name]
+        places = {id(buffer): _offset(buffer, self._index) for buffer in buffers}
 
         def see(access: Access) -> None:
             offset = places.get(id(access.buffer))
             if access.kind != "load" and offset is not None:
-                _say(record, access, offset, text)
+                self._say(record, access, offset)
 
         return Listeners(access=[see] if places else [])
 
-    return Checker(f"watch {text}", f"who writes {text}", False, watch)
+    def _say(self, record: Recorder, access: Access, offset: int) -> None:
+        file, line = kernel_line()
+        for lane in np.flatnonzero(access.offsets == offset).tolist():
+            place = program_ids(int(access.programs[lane]), record.launch.grid)
+            content = "changed" if access.value is None else f"= {access.lane_values()[lane]}"
+            code = linecache.getline(file, line).strip()
+            self.last = f"{content} by program {place} of {record.launch.kernel} at {file}:{line}: {code}"
+            self.tell(f"watch: {self.text} {self.last}")
 
 
 def _offset(buffer: Buffer, index: tuple[int, ...]) -> int:
     if len(index) != len(buffer.shape) or any(not 0 <= i < n for i, n in zip(index, buffer.shape, strict=True)):
         raise UsageError(f"{buffer.name}{list(index)} does not exist", hint=f"Its shape is {list(buffer.shape)}")
     return sum(i * stride for i, stride in zip(index, buffer.strides, strict=True))
-
-
-def _say(record: Recorder, access: Access, offset: int, text: str) -> None:
-    lanes = np.flatnonzero(access.offsets == offset)
-    file, line = kernel_line()
-    for lane in lanes.tolist():
-        place = program_ids(int(access.programs[lane]), record.launch.grid)
-        content = "changed" if access.value is None else f"= {access.lane_values()[lane]}"
-        code = linecache.getline(file, line).strip()
-        print(f"watch: {text} {content} by program {place} at {file}:{line}: {code}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +12,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.affine import Affine
 from bragg.debug.dtypes import DType
+from bragg.debug.faults import Unsupported
 from bragg.debug.rounding import decode, encode
 
-__all__ = ["Buffer"]
+__all__ = ["LIVE", "Buffer"]
 
 Array = npt.NDArray[Any]
 
@@ -55,6 +57,8 @@ class Buffer:
         self.address = address
         self.writable = writable
         self.owner = owner
+        if len(flat):
+            LIVE[id(self)] = self
 
     @property
     def low(self) -> int:
@@ -65,6 +69,38 @@ class Buffer:
     def high(self) -> int:
         """One more than the greatest element offset."""
         return len(self.flat) - self.first
+
+    def spans(self, address: int) -> bool:
+        """An address in bytes lies between the lowest and the highest element."""
+        start = self.address - self.first * self.flat.itemsize
+        return start <= address < start + len(self.flat) * self.flat.itemsize
+
+    def seen_as(self, dtype: DType) -> Buffer:
+        """The tensor as one of elements of another size; itself when the size is the same.
+
+        Raises:
+            Unsupported: It is a strided view, or does not hold a whole number of such elements.
+        """
+        size = dtype.size_bytes
+        if size == self.flat.itemsize:
+            return self
+        if size not in self._views:
+            start = self.first * self.flat.itemsize
+            if self.gaps is not None or start % size or len(self.flat) * self.flat.itemsize % size:
+                raise Unsupported(
+                    f"a pointer into {self.name} cannot become one to {dtype}: it is no whole number of such elements",
+                    hint="View the tensor with the other type before the launch",
+                )
+            flat = self.flat.view(dtype.storage)
+            shape, first = (len(flat),), start // size
+            self._views[size] = Buffer(
+                self.name, dtype, flat, shape, (1,), self.address, first=first, writable=self.writable, owner=self
+            )
+        return self._views[size]
+
+    @cached_property
+    def _views(self) -> dict[int, Buffer]:
+        return {}
 
     @cached_property
     def gaps(self) -> Array | None:
@@ -156,6 +192,10 @@ class Buffer:
 
     def _as(self, dtype: DType) -> Array:
         return self.flat if dtype.storage == self.flat.dtype else self.flat.view(dtype.storage)
+
+
+# Every tensor that a kernel may point into now, by identity.
+LIVE: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
 
 
 def _step(base: Array) -> int | None:

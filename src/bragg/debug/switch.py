@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from bragg.debug.host_driver import has_host_driver
 from bragg.debug.launch import execute
 from bragg.errors import UsageError
 
-__all__ = ["InterpretedKernel", "redirected", "run_plainly"]
+__all__ = ["InterpretedKernel", "redirect", "redirected", "run_plainly"]
 
 Runner = Callable[..., Any]
 
@@ -29,14 +30,16 @@ class InterpretedKernel:
 
     Args:
         kernel: The decorated function.
+        run: Executes its launches; None: the innermost block of `redirected`, or plainly.
     """
 
-    def __init__(self, kernel: Any) -> None:
+    def __init__(self, kernel: Any, run: Runner | None = None) -> None:
         self.kernel = kernel
+        self._run = run
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*arguments: Any, **named: Any) -> None:
-            run = _RUNNERS[-1] if _RUNNERS else run_plainly
+            run = self._run or (_RUNNERS[-1] if _RUNNERS else run_plainly)
             run(self.kernel, grid, arguments, named)
 
         return launch
@@ -44,30 +47,56 @@ class InterpretedKernel:
 
 @contextmanager
 def redirected(run: Runner) -> Iterator[None]:
-    """Send every launch of a Triton kernel to a runner, whenever the kernel was decorated.
+    """Send every launch of a Triton kernel to a runner inside of a block; see `redirect`.
 
     Raises:
         UsageError: Triton is not installed.
     """
-    classes = _launching_classes()
-    before = [(kind, kind.__dict__.get("run")) for kind in classes]
-
-    def redirect(self: Any, *arguments: Any, grid: Any, warmup: bool = False, **named: Any) -> None:
-        if not warmup:
-            run(self, grid, arguments, named)
-
-    for kind in classes:
-        kind.run = redirect
+    undo = redirect(run)
     _RUNNERS.append(run)
     try:
         yield
     finally:
         _RUNNERS.remove(run)
-        for kind, method in before:
+        undo()
+
+
+def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Callable[[], None]:
+    """Send every launch of a Triton kernel to a runner, whenever the kernel was decorated.
+
+    Kernels that are only compiled are, where Triton can ask the driver for the host.
+
+    Args:
+        run: Executes a launch.
+        is_wanted: Asked at each launch; False: Triton launches as ever.
+
+    Returns:
+        What undoes it.
+
+    Raises:
+        UsageError: Triton is not installed.
+    """
+    before = [(kind, kind.__dict__.get("run"), kind.run) for kind in _launching_classes()]
+    for kind, _, launch in before:
+        kind.run = _redirection(launch, run, is_wanted)
+
+    def undo() -> None:
+        for kind, method, _ in before:
             if method is None:
                 del kind.run
             else:
                 kind.run = method
+
+    return undo
+
+
+def _redirection(launch: Callable[..., Any], run: Runner, is_wanted: Callable[[], bool]) -> Callable[..., Any]:
+    def redirected_run(kernel: Any, *arguments: Any, grid: Any, warmup: bool = False, **named: Any) -> Any:
+        if not is_wanted() or (warmup and has_host_driver()):
+            return launch(kernel, *arguments, grid=grid, warmup=warmup, **named)
+        return None if warmup else run(kernel, grid, arguments, named)
+
+    return redirected_run
 
 
 def _launching_classes() -> list[Any]:

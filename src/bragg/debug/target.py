@@ -6,11 +6,13 @@ import importlib.util
 import runpy
 import sys
 import traceback
+from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bragg.debug.host_driver import has_gpu, use_host_driver
 from bragg.debug.host_torch import use_cpu_for_cuda
 from bragg.debug.imports import on_import
 from bragg.errors import BraggError, UsageError
@@ -70,6 +72,8 @@ def _exit_code(run: Callable[[], Any]) -> int:
         return 1
     except BraggError:
         raise
+    except BdbQuit:
+        return 1
     except Exception as error:  # noqa: BLE001 - the program is the author's code
         _print_traceback(error)
         return 1
@@ -88,45 +92,6 @@ def _print_traceback(error: BaseException) -> None:
     print("".join([*lines, *traceback.format_exception_only(type(error), error)]), end="", file=sys.stderr)
 
 
-_GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-
-
-class HostDriver:
-    """What scripts ask Triton's driver where there is no GPU: tensors live on the CPU."""
-
-    def get_active_torch_device(self) -> Any:
-        """The CPU."""
-        import torch
-
-        return torch.device("cpu")
-
-    def get_current_device(self) -> int:
-        """The only one."""
-        return 0
-
-    def set_current_device(self, device: int) -> None:
-        """There is only one."""
-
-    def get_current_stream(self, device: int = 0) -> int:
-        """The default one."""
-        return 0
-
-    def get_current_target(self) -> Any:
-        """A Hopper GPU: scripts choose their configurations by it."""
-        from triton.backends.compiler import GPUTarget
-
-        return GPUTarget("cuda", 90, 32)
-
-    def get_benchmarker(self) -> Callable[..., list[float]]:
-        """Runs a kernel once; all configurations are equally fast."""
-
-        def once(call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_options: Any) -> list[float]:
-            call()
-            return [1.0] * len(quantiles)
-
-        return once
-
-
 @contextmanager
 def host_without_gpu() -> Iterator[None]:
     """Let scripts that are written for a GPU run where there is none.
@@ -137,11 +102,10 @@ def host_without_gpu() -> Iterator[None]:
         UsageError: Triton is not installed.
     """
     try:
-        from triton.runtime import driver
+        import triton.runtime  # noqa: F401
     except ImportError as error:
         raise UsageError("Triton is not installed", hint="pip install triton") from error
-    # Triton's own search for a GPU imports PyTorch: seconds.
-    if not any(Path(device).exists() for device in _GPU_DEVICES):
-        driver.set_active(HostDriver())
+    if not has_gpu():
+        use_host_driver()
     with on_import("torch", use_cpu_for_cuda):
         yield

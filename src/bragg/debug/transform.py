@@ -25,8 +25,6 @@ from bragg.debug.faults import Unsupported
 __all__ = ["rewrite"]
 
 _NO_WAY = {
-    ast.Break: "break",
-    ast.Continue: "continue",
     ast.Try: "try",
     ast.Lambda: "lambda",
     ast.ClassDef: "class",
@@ -34,7 +32,6 @@ _NO_WAY = {
     ast.Yield: "yield",
     ast.YieldFrom: "yield from",
     ast.Await: "await",
-    ast.NamedExpr: ":=",
     ast.Global: "global",
     ast.Nonlocal: "nonlocal",
     ast.Delete: "del",
@@ -55,7 +52,7 @@ def rewrite(function: ast.FunctionDef, filename: str) -> ast.FunctionDef:
     """
     function.decorator_list = []
     _Checker(function, filename).check()
-    return _Rewriter(function, filename).result()
+    return _Rewriter(function).result()
 
 
 class _Checker:
@@ -71,18 +68,29 @@ class _Checker:
                 self._refuse(node, "a function inside of a kernel is not supported", "Make it a @triton.jit function")
             if isinstance(node, ast.For | ast.While) and node.orelse:
                 self._refuse(node, "`else` after a loop is not supported", "Triton does not compile it either")
-            if isinstance(node, ast.For | ast.While) and any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
-                self._refuse(node, "`return` inside of a loop is not supported", "Triton does not compile it either")
             if isinstance(node, ast.For) and not isinstance(node.target, ast.Name):
                 self._refuse(node, "a loop with several targets is not supported", "Loop over a range")
+            if isinstance(node, ast.IfExp) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
+                self._refuse(node, "`:=` inside of a conditional expression is not supported", "Assign it before")
+
+            if isinstance(node, ast.Compare) and len(node.ops) > 1:
+                self._refuse(node, "a chain of comparisons is not supported", "Join two comparisons by `and`, or by &")
+            if isinstance(node, ast.With) and any(item.optional_vars is not None for item in node.items):
+                self._refuse(node, "`with … as …` is not supported", "Call the function before the block")
+            if isinstance(node, ast.Assign) and len(node.targets) > 1:
+                self._refuse(node, "an assignment to several targets at once is not supported", "Assign one by one")
+            if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                self._refuse(node, "an assignment to a part of a value is not supported", "Make a new value")
 
     def _refuse(self, node: ast.AST, message: str, hint: str) -> None:
-        raise Unsupported(f"{self._filename}:{getattr(node, 'lineno', 0)}: {message}", hint=hint)
+        error = Unsupported(message, hint=hint)
+        error.place("", self._filename, getattr(node, "lineno", 0))
+        raise error
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, function: ast.FunctionDef, filename: str) -> None:
-        self._function, self._filename = function, filename
+    def __init__(self, function: ast.FunctionDef) -> None:
+        self._function = function
         arguments = function.args
         self._parameters = [
             argument.arg
@@ -92,6 +100,7 @@ class _Rewriter(ast.NodeTransformer):
         inner = {name for node in ast.walk(function) if isinstance(node, ast.comprehension) for name in _stored(node)}
         self._locals = sorted({*self._parameters, *_stored(function)} - inner)
         self._count = 0
+        self._loops: list[tuple[str, str]] = []  # Name and values of each loop that is open.
 
     def result(self) -> ast.FunctionDef:
         function = self._function
@@ -103,7 +112,7 @@ class _Rewriter(ast.NodeTransformer):
         for node in start:
             _place(node, function.body[0])
         for node in end:
-            _place(node, function.body[-1])
+            _place(node, function.body[-1], width=0)
         function.body = [*start, *body, *end]
         function.returns = None
         for argument in ast.walk(function.args):
@@ -112,15 +121,15 @@ class _Rewriter(ast.NodeTransformer):
         return ast.fix_missing_locations(function)
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Rewrite statements; those after an `if` that may return run only while a program is left."""
+        """Rewrite statements; those after one that may leave the block run only while a program is left."""
         result: list[ast.stmt] = []
         for index, statement in enumerate(statements):
             rewritten = self.visit(statement)
             result.extend(rewritten if isinstance(rewritten, list) else [rewritten])
-            if isinstance(statement, ast.Return):
+            if isinstance(statement, ast.Return | ast.Break | ast.Continue):
                 break
             rest = statements[index + 1 :]
-            if rest and isinstance(statement, ast.If) and _returns(statement):
+            if rest and isinstance(statement, ast.If | ast.For | ast.While | ast.With) and _leaves(statement):
                 guard = ast.parse("if _bragg.is_anyone_left(): pass").body[0]
                 assert isinstance(guard, ast.If)
                 guard.body = self._block(rest)
@@ -133,8 +142,8 @@ class _Rewriter(ast.NodeTransformer):
         return f"_{stem}{self._count}"
 
     def _names(self, *nodes: ast.AST) -> list[str]:
-        """Local names that stand in the nodes; all of them when a node may return."""
-        if any(_returns(node) for node in nodes):
+        """Local names that stand in the nodes; all of them when programs may leave from within."""
+        if any(_jumps(node) for node in nodes):
             return self._locals
         used = {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
         return [name for name in self._locals if name in used]
@@ -150,8 +159,9 @@ class _Rewriter(ast.NodeTransformer):
         then = _compound(f"if {me}.then({values}):\n    {values} = {me}.values\n    {me}.done({values})")
         other = _compound(f"if {me}.otherwise():\n    {values} = {me}.values\n    {me}.done({values})")
         join = _statement(f"{values} = {me}.join()")
-        for part in (made, then, other, join):
-            _place(part, node)
+        _place(made, node)
+        for part in (then, other, join):
+            _place(part, node, width=0)
         then.body[1:1] = self._block(node.body)
         other.body[1:1] = self._block(node.orelse)
         return [made, then, other, join]
@@ -166,30 +176,55 @@ class _Rewriter(ast.NodeTransformer):
         made.value.args[0] = self.visit(node.iter)  # type: ignore[attr-defined]
         loop = _compound(f"while {me}.more({values}):\n    {values} = {me}.values")
         join = _statement(f"{values} = {me}.join()")
-        for part in (made, loop, join):
+        for part in (made, loop):
             _place(part, node)
-        loop.body.extend(self._block(node.body))
+        _place(join, node, width=0)
+        loop.body.extend(self._loop_body(me, values, node.body))
         return [made, loop, join]
+
+    def _loop_body(self, me: str, values: str, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        self._loops.append((me, values))
+        rewritten = self._block(body)
+        self._loops.pop()
+        return rewritten
+
+    def visit_Break(self, node: ast.Break) -> ast.stmt:
+        me, values = self._loops[-1]
+        return _place(_statement(f"{me}.broken({values})"), node)
+
+    def visit_Continue(self, node: ast.Continue) -> ast.stmt:
+        me, values = self._loops[-1]
+        return _place(_statement(f"{me}.continued({values})"), node)
+
+    def visit_With(self, node: ast.With) -> list[ast.stmt]:
+        """Regions that only say how to compile what is inside of them."""
+        entered = [ast.copy_location(ast.Expr(self.visit(item.context_expr)), node) for item in node.items]
+        return [*entered, *self._block(node.body)]
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        node.value = self._assigned(self.visit(node.value))
+        return node
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         names = self._names(node.test, *node.body)
-        written = {name for child in node.body for name in _stored(child)}
+        written = {name for child in (node.test, *node.body) for name in _stored(child)}
         me, values = self._name("loop"), _tuple(names)
         flags = tuple(name in written for name in names)
         made = _statement(f"{me} = _bragg.While({flags!r}, {tuple(names)!r})")
         text = (
             f"while {me}.more({values}):\n    {values} = {me}.values\n"
-            f"    if {me}.goes_on(None):\n        {values} = {me}.values"
+            f"    if {me}.goes_on(None, {values}):\n        {values} = {me}.values"
         )
         loop = _compound(text)
         join = _statement(f"{values} = {me}.join()")
-        for part in (made, loop, join):
+        for part in (made, loop):
             _place(part, node)
+        _place(join, node, width=0)
         inner = loop.body[1]
         assert isinstance(inner, ast.If)
         assert isinstance(inner.test, ast.Call)
         inner.test.args[0] = self.visit(node.test)
-        inner.body.extend(self._block(node.body))
+        inner.body.extend(self._loop_body(me, values, node.body))
         return [made, loop, join]
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
@@ -199,16 +234,25 @@ class _Rewriter(ast.NodeTransformer):
         return _place(given, node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        if len(node.targets) > 1:
-            message = f"{self._filename}:{node.lineno}: an assignment to several targets at once is not supported"
-            raise Unsupported(message, hint="Triton does not compile it either; assign one after the other")
         node.value = self._assigned(self.visit(node.value))
         return node
 
+    def visit_List(self, node: ast.List) -> ast.expr:
+        """Lists are tuples, as in Triton."""
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(ast.Tuple([self.visit(one) for one in node.elts], ast.Load()), node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        self.generic_visit(node)
+        call = ast.parse("_bragg.listed(None)", mode="eval").body
+        assert isinstance(call, ast.Call)
+        _place(call, node)
+        call.args[0] = node
+        return call
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        if not isinstance(node.target, ast.Name):
-            message = f"{self._filename}:{node.lineno}: an operation on a part of a value is not supported"
-            raise Unsupported(message, hint="Triton does not compile it either")
+        assert isinstance(node.target, ast.Name)
         old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         value = ast.copy_location(ast.BinOp(old, node.op, self.visit(node.value)), node)
         return ast.copy_location(ast.Assign([node.target], self._assigned(value)), node)
@@ -282,6 +326,21 @@ def _stored(node: ast.AST) -> Iterator[str]:
             yield child.id
 
 
+def _jumps(node: ast.AST) -> bool:
+    """Programs may leave from within the node, if only for the next trip of a loop in it."""
+    return any(isinstance(child, ast.Return | ast.Break | ast.Continue) for child in ast.walk(node))
+
+
+def _leaves(node: ast.AST) -> bool:
+    """Programs may leave from within the node to somewhere outside of it."""
+    if isinstance(node, ast.Return | ast.Break | ast.Continue):
+        return True
+    inner = [child for child in ast.iter_child_nodes(node) if _leaves(child)]
+    if isinstance(node, ast.For | ast.While):
+        return any(_returns(child) for child in inner)
+    return bool(inner)
+
+
 def _returns(node: ast.AST) -> bool:
     return any(isinstance(child, ast.Return) for child in ast.walk(node))
 
@@ -310,10 +369,12 @@ def _assign_names(names: Sequence[str], value: str) -> ast.stmt:
     return ast.parse(f"{' = '.join(names)} = {value}").body[0]
 
 
-def _place(node: ast.AST, at: ast.AST, deep: bool = True) -> ast.stmt:
-    """Give new nodes the line of the old one."""
+def _place(node: ast.AST, at: ast.AST, *, deep: bool = True, width: int = 1) -> ast.stmt:
+    """Give new nodes the line of the old one. Those without width stand for no text: no debugger need stop there."""
     for child in ast.walk(node) if deep else (node,):
         ast.copy_location(child, at)
+        if isinstance(child, ast.stmt | ast.expr):
+            child.end_lineno, child.end_col_offset = child.lineno, child.col_offset + width
         if not deep and isinstance(child, ast.If):
             _place(child.test, at)
     return node  # type: ignore[return-value]

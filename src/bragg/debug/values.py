@@ -15,11 +15,13 @@ import numpy.typing as npt
 from bragg.debug.affine import Affine
 from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault
+from bragg.debug.state import machine
 
 if TYPE_CHECKING:
     from bragg.debug.storage import Buffer
 
 __all__ = [
+    "MISLED",
     "OVERFLOWN",
     "UNDEFINED",
     "Bounds",
@@ -38,6 +40,7 @@ Bounds = tuple[int, int] | None
 # Bits of a taint: why an element must not be used.
 UNDEFINED = 1
 OVERFLOWN = 2
+MISLED = 4  # It rests on a promise that does not hold.
 
 # Filled in by `bragg.debug.arithmetic` and `bragg.debug.language`, which need the classes below.
 OPERATORS: dict[str, Callable[..., Any]] = {}
@@ -92,6 +95,11 @@ class TypeOfBlock:
         """The type of one element; for a pointer to one value, of what it points to."""
         is_one_pointer = isinstance(self.scalar, PointerType) and not self.shape
         return self.scalar.element_ty if is_one_pointer else self.scalar
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the block in memory."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.scalar.primitive_bitwidth // 8
 
     def is_block(self) -> bool:
         """More than a single value."""
@@ -191,6 +199,17 @@ class Tensor(Operators):
         affine = self.affine.rows(positions) if self.affine is not None else None
         return Tensor(self.data[positions], self.dtype, affine, self.bounds, taint)
 
+    def tainted(self, lanes: Array, bit: int) -> Tensor:
+        """The same values, of which some lanes must not be used.
+
+        Args:
+            lanes: bool, broadcasts to `data`.
+            bit: Why.
+        """
+        own = Tensor(self._data, self.dtype, self.affine, self.bounds, lanes.astype(np.uint8) * np.uint8(bit))
+        own.taint = merged_taint(self, own)
+        return own
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -204,9 +223,22 @@ class Tensor(Operators):
         return transposed
 
     def __repr__(self) -> str:
-        data = self.data[0] if self.programs == 1 else self.data
-        per_program = "" if self.programs == 1 else f", {self.programs} programs"
-        return f"{self.dtype}{list(self.shape)}{per_program}: {np.array2string(data, threshold=64, precision=6)}"
+        data = self.active_data()
+        per_program = "" if len(data) == 1 else f", {len(data)} programs"
+        text = np.array2string(data[0] if len(data) == 1 else data, threshold=64, precision=6)
+        return f"{self.dtype}{list(self.shape)}{per_program}: {text}"
+
+    def active_data(self) -> Array:
+        """A row for each active program, or one for all, of a tensor that a debugger shows.
+
+        Programs that went another way have rows too where a kernel has not used the tensor since.
+        """
+        try:
+            now = machine()
+        except KernelFault:  # The kernel has ended.
+            return self.data
+        is_narrow = self.programs != len(now.linear) or len(now.rows) == len(now.linear)
+        return self.data if is_narrow else self.data[now.rows]
 
 
 class Pointer(Operators):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bragg.errors import UsageError
-from bragg.formats.files import open_file
+from bragg.formats.files import first_bytes
 from bragg.formats.format import Format, unknown_format
 from bragg.model import Profile
 from bragg.registry import FORMATS
@@ -13,7 +13,7 @@ from bragg.registry import FORMATS
 __all__ = ["Format", "export", "finish", "load"]
 
 # What a file is told by.
-_N_FIRST_BYTES = 64
+_N_FIRST_BYTES = 1 << 16
 
 
 def load(path: str | Path, *, trace: bool = True) -> Profile:
@@ -28,8 +28,7 @@ def load(path: str | Path, *, trace: bool = True) -> Profile:
         NothingRecorded: The file holds no measurement.
     """
     path = Path(path)
-    with open_file(path) as file:
-        start = file.read(_N_FIRST_BYTES)
+    start = first_bytes(path, _N_FIRST_BYTES)
     for format_ in FORMATS.values():
         if format_.read is not None and format_.begins(start):
             profile: Profile = format_.read(path, trace=trace)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from bragg.errors import NothingRecorded
 from bragg.formats.capture_profile import (
@@ -21,9 +24,9 @@ from bragg.formats.capture_tables import CaptureTables, Columns, collect
 from bragg.formats.capture_values import values_of
 from bragg.formats.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.format import Format
-from bragg.model import Profile, SliceTable
+from bragg.model import CallTree, FrameKind, Profile, SliceTable
 from bragg.model.regroup import regroup
-from bragg.model.table import Int32Array
+from bragg.model.table import BoolArray, Int32Array
 from bragg.model.transform import has_data, with_ancestors
 
 __all__ = ["FORMAT", "Recording", "open_capture", "read"]
@@ -101,8 +104,18 @@ def open_capture(path: Path) -> Recording:
         useful[resolve(part["node"], len(tree))] = True
     if not useful.any():
         raise NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
-    pruned = regroup(tree, dropped=~with_ancestors(tree, useful))
+    pruned = regroup(tree, dropped=~with_ancestors(tree, useful), folded=_of_recorder(tree, tables.meta))
     return Recording(pruned.apply(profile), tables.slices, pruned.target)
+
+
+def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
+    """Whether a node is Python code of the recorder, which stands between the program and what it called."""
+    directory = meta.get("recorder_directory")
+    if not isinstance(directory, str):
+        return np.zeros(len(tree), np.bool_)
+    frames = tree.frames
+    is_within = np.array([file.startswith(directory + os.sep) for file in frames.file], np.bool_)
+    return (is_within & (frames.kind == FrameKind.PYTHON))[tree.frame]
 
 
 def _damage(tables: CaptureTables, scanned: Scan) -> dict[str, Any]:

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from bragg.formats.chrome_reader import is_chrome_trace, read
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
 from bragg.formats.timeline import lanes, require_slices
 from bragg.model import FrameKind, Profile
 
-__all__ = ["FORMAT", "write"]
+__all__ = ["FORMAT", "read", "write"]
 
 
 def write(profile: Profile, path: Path) -> None:
@@ -121,4 +122,4 @@ def _us(time_ns: int) -> str:
     return f"{whole}.{rest:03d}"
 
 
-FORMAT = Format(".chrome.json", "Chrome trace, one JSON document", write=write)
+FORMAT = Format(".chrome.json", "Chrome trace, one JSON document", sniff=is_chrome_trace, read=read, write=write)

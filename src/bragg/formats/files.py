@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +13,10 @@ from typing import BinaryIO
 
 from bragg.errors import BadFile
 
-__all__ = ["new_file", "open_file"]
+__all__ = ["first_bytes", "new_file", "open_content", "open_file", "read_content"]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_PIECE_BYTES = 1 << 20
 
 
 @contextmanager
@@ -49,6 +54,59 @@ def open_file(path: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise _cannot("read", path, error) from error
+
+
+@contextmanager
+def open_content(path: Path) -> Iterator[BinaryIO]:
+    """The content of a file, which may be compressed with gzip.
+
+    Raises:
+        BadFile: The file cannot be read, or its compression is damaged.
+    """
+    with open_file(path) as file:
+        if file.read(2) != _GZIP_MAGIC:
+            file.seek(0)
+            yield file
+            return
+        file.seek(0)
+        try:
+            with gzip.GzipFile(fileobj=file) as content:
+                yield content  # type: ignore[misc]
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise BadFile(f"{path} is damaged: {error}", hint="Copy it again") from error
+
+
+def read_content(path: Path, max_bytes: int) -> bytes:
+    """The whole content of such a file.
+
+    Raises:
+        BadFile: Likewise, or the content is longer than `max_bytes`.
+    """
+    pieces: list[bytes] = []
+    n_bytes = 0
+    with open_content(path) as file:
+        while piece := file.read(_PIECE_BYTES):
+            pieces.append(piece)
+            n_bytes += len(piece)
+            if n_bytes > max_bytes:
+                raise BadFile(f"{path} is too large: over {max_bytes >> 20} MB", hint="Record less, or fewer threads")
+    return b"".join(pieces)
+
+
+def first_bytes(path: Path, n_bytes: int) -> bytes:
+    """How the content of such a file begins; as it stands where it cannot be decompressed.
+
+    Raises:
+        BadFile: The file cannot be read.
+    """
+    with open_file(path) as file:
+        start = file.read(n_bytes)
+    if not start.startswith(_GZIP_MAGIC):
+        return start
+    try:
+        return zlib.decompressobj(wbits=31).decompress(start, n_bytes)
+    except zlib.error:
+        return start
 
 
 def _cannot(verb: str, path: Path, error: OSError) -> BadFile:

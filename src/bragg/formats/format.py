@@ -9,7 +9,7 @@ from pathlib import Path
 from bragg.errors import BadFile
 from bragg.model import Profile
 
-__all__ = ["Format", "unknown_format"]
+__all__ = ["Format", "damaged", "unknown_format"]
 
 
 @dataclass(frozen=True)
@@ -40,5 +40,12 @@ class Format:
 def unknown_format(path: Path) -> BadFile:
     """The error for a file that no format can read."""
     return BadFile(
-        f"{path} is no profile: unknown format", hint="Give a .bragg file, the .part file of a run, or a file of Proton"
+        f"{path} is no profile: unknown format",
+        hint="Give a .bragg file, the .part file of a run, or a file of Proton, PyTorch, JAX, Nsight Systems (SQLite), "
+        "speedscope or pprof",
     )
+
+
+def damaged(path: Path, error: Exception, hint: str) -> BadFile:
+    """The error for a file that breaks off or breaks its rules."""
+    return BadFile(f"{path} is damaged: {' '.join(str(error).split())}", hint=hint)

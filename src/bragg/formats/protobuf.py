@@ -1,7 +1,8 @@
-"""Protocol buffer messages: one at a time, or one for each row of numpy columns."""
+"""Protocol buffer messages: read field by field; written one at a time, or one for each row of numpy columns."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from numpy.typing import NDArray
 
 from bragg.model.table import BoolArray, UInt8Array
 
-__all__ = ["Messages", "message", "number", "text"]
+__all__ = ["Messages", "fields", "message", "number", "signed", "text", "varints"]
 
-_VARINT, _FIXED64, _LENGTH = 0, 1, 2
+_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
+_FIXED_BYTES = {_FIXED64: 8, _FIXED32: 4}
 _MAX_VARINT_BYTES = 10
+_MASK_64 = (1 << 64) - 1
 
 
 def number(field: int, value: int) -> bytes:
@@ -39,6 +42,85 @@ def _varint(value: int) -> bytes:
         value >>= 7
     encoded.append(value)
     return bytes(encoded)
+
+
+def fields(content: bytes, *, may_break_off: bool = False) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a message in their order: their numbers, and what they hold.
+
+    Args:
+        content: The message.
+        may_break_off: Whether the last field may be incomplete; it is left out then.
+
+    Raises:
+        ValueError: The content is no message.
+    """
+    at = 0
+    while at < len(content):
+        try:
+            field, value, at = _read_field(content, at)
+        except IndexError as error:
+            if may_break_off:
+                return
+            raise ValueError(f"it breaks off in a field, at byte {at}") from error
+        yield field, value
+
+
+def _read_field(content: bytes, at: int) -> tuple[int, int | bytes, int]:
+    """Number and value of a field, and where it ends.
+
+    Raises:
+        IndexError: It breaks off.
+        ValueError: It is none.
+    """
+    tag, at = _read_varint(content, at)
+    field, wire = tag >> 3, tag & 7
+    if wire == _VARINT:
+        value, at = _read_varint(content, at)
+        return field, value, at
+    size, at = _read_varint(content, at) if wire == _LENGTH else (_FIXED_BYTES.get(wire, -1), at)
+    if size < 0 or not field:
+        raise ValueError(f"a field of type {wire} is unknown, at byte {at}")
+    if at + size > len(content):
+        raise IndexError
+    return field, content[at : at + size], at + size
+
+
+def varints(content: bytes) -> list[int]:
+    """Packed numbers.
+
+    Raises:
+        ValueError: The last one breaks off.
+    """
+    found, at = [], 0
+    try:
+        while at < len(content):
+            value, at = _read_varint(content, at)
+            found.append(value)
+    except IndexError as error:
+        raise ValueError("it breaks off in a list of numbers") from error
+    return found
+
+
+def signed(value: int) -> int:
+    """A number that was written as an int64."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _read_varint(content: bytes, at: int) -> tuple[int, int]:
+    """A number, and where it ends.
+
+    Raises:
+        IndexError: It breaks off.
+        ValueError: It is longer than a number can be.
+    """
+    value = shift = 0
+    while (byte := content[at]) & 0x80:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+        if shift >= 7 * _MAX_VARINT_BYTES:
+            raise ValueError(f"a number has too many bytes, at byte {at}")
+    return (value | byte << shift) & _MASK_64, at + 1
 
 
 class Messages:

@@ -8,12 +8,13 @@ taken to, because that is Proton's default; `meta["assumed_inclusive"]` lists th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bragg.errors import BadFile
 from bragg.formats import deep_json, msgpack
+from bragg.formats import format as format_
 from bragg.formats.files import open_file
 from bragg.formats.format import unknown_format
 from bragg.formats.proton_names import MetricColumns, TreeBuilder, frame_kind, metric_name
@@ -42,7 +43,7 @@ _CPU_TIME, _HOST_TIME = "cpu_time (ns)", "host_time (ns)"
 
 def is_json_tree(start: bytes) -> bool:
     """Whether a file may be a tree in JSON."""
-    return start.lstrip().startswith(b"[")
+    return start.lstrip().startswith(b"[") and b'"frame"' in start
 
 
 def is_msgpack_tree(start: bytes) -> bool:
@@ -56,13 +57,7 @@ def read_json(path: Path, *, trace: bool = True) -> Profile:
     Raises:
         BadFile: The file is damaged, or JSON of another kind.
     """
-    with open_file(path) as file:
-        content = file.read()
-    try:
-        document = deep_json.loads(content)
-    except ValueError as error:
-        raise damaged(path, error) from error
-    return _read(path, document)
+    return _read(path, deep_json.loads)
 
 
 def read_msgpack(path: Path, *, trace: bool = True) -> Profile:
@@ -71,28 +66,24 @@ def read_msgpack(path: Path, *, trace: bool = True) -> Profile:
     Raises:
         BadFile: The file is damaged, or MessagePack of another kind.
     """
-    with open_file(path) as file:
-        content = file.read()
-    try:
-        document = msgpack.decode(content)
-    except ValueError as error:
-        raise damaged(path, error) from error
-    return _read(path, document)
+    return _read(path, msgpack.decode)
 
 
 def damaged(path: Path, error: Exception) -> BadFile:
     """The error for a file that breaks off or breaks its rules."""
-    return BadFile(f"{path} is damaged: {' '.join(str(error).split())}", hint="Write it again with proton.finalize()")
+    return format_.damaged(path, error, "Write it again with proton.finalize()")
 
 
-def _read(path: Path, document: Any) -> Profile:
-    if not _is_tree(document):
-        raise unknown_format(path)
+def _read(path: Path, decode: Callable[[bytes], Any]) -> Profile:
+    with open_file(path) as file:
+        content = file.read()
     try:
-        profile = read_tree(document)
+        document = decode(content)
+        if _is_tree(document):
+            return read_tree(document)
     except ValueError as error:
         raise damaged(path, error) from error
-    return profile
+    raise unknown_format(path)
 
 
 def _is_tree(document: Any) -> bool:

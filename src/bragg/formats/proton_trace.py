@@ -8,6 +8,7 @@ kernel counts cycles, shown as if one took a nanosecond.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,24 +19,12 @@ from bragg.formats.files import open_file
 from bragg.formats.format import Format, unknown_format
 from bragg.formats.proton import damaged
 from bragg.formats.proton_names import MetricColumns, TreeBuilder, frame_kind
-from bragg.model import (
-    CallTree,
-    Combine,
-    DurationTable,
-    FrameKind,
-    Metric,
-    MetricKind,
-    Profile,
-    SliceTable,
-    TrackKind,
-    TrackTable,
-)
-from bragg.model.durations import bucket_of
-from bragg.model.host_time import own_host_time
-from bragg.model.table import BoolArray, Int64Array
+from bragg.formats.slice_metrics import durations_of_slices, metrics_of_slices
+from bragg.model import FrameKind, Profile, SliceTable, TrackKind, TrackTable
 
 __all__ = ["FORMAT", "read"]
 
+_NO_EVENTS = re.compile(rb'"traceEvents": *\[\s*\]')
 # Thread ids of streams, and of ranges of graphs, begin here.
 _STREAM_LANES = 200_000
 _GRAPH_LANES = 100_000
@@ -44,8 +33,8 @@ _KINDS = {"kernel": TrackKind.GPU_STREAM, "scope": TrackKind.HOST_THREAD, "metri
 
 
 def is_trace(start: bytes) -> bool:
-    """Whether a file may be a timeline: an object."""
-    return start.lstrip().startswith(b"{")
+    """Whether a file may be a timeline of Proton: one whose events tell their call path, or that is empty."""
+    return start.lstrip().startswith(b"{") and (b'"call_stack"' in start or _NO_EVENTS.search(start) is not None)
 
 
 def read(path: Path, *, trace: bool = True) -> Profile:
@@ -139,7 +128,7 @@ class _Timeline:
         tree = self._nodes.tree()
         tracks = self._track_table()
         slices = self._slice_table()
-        metrics = {**_gpu_metrics(tree, tracks, slices), **_host_metrics(tree, tracks, slices)}
+        metrics = metrics_of_slices(tree, tracks, slices.take(tracks.kind[slices.track] != TrackKind.RANGES))
         own = self._columns.metrics(len(tree), {})
         meta: dict[str, Any] = {"recorder": "proton", "data": "trace"}
         if self._columns.texts:
@@ -150,7 +139,7 @@ class _Timeline:
             {**own, **metrics},
             tracks,
             slices.sorted() if trace else SliceTable.empty(),
-            durations=_durations(tree, tracks, slices),
+            durations=durations_of_slices(tree, tracks, slices),
         )
 
     def _slice_table(self) -> SliceTable:
@@ -218,56 +207,6 @@ def _number(value: Any) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         return value
-
-
-def _on(kind: TrackKind, tracks: TrackTable, slices: SliceTable) -> BoolArray:
-    found: BoolArray = tracks.kind[slices.track] == kind
-    return found
-
-
-def _gpu_metrics(tree: CallTree, tracks: TrackTable, slices: SliceTable) -> dict[str, Metric]:
-    on_gpu = slices.take(_on(TrackKind.GPU_STREAM, tracks, slices))
-    if not len(on_gpu):
-        return {}
-    extremes = [
-        Metric(name, "ns", MetricKind.PROPERTY, np.full(len(tree), np.nan), combine)
-        for name, combine in (("gpu_time_min", Combine.MIN), ("gpu_time_max", Combine.MAX))
-    ]
-    for metric in extremes:
-        metric.combine.ufunc.at(metric.own, on_gpu.node, on_gpu.duration_ns)
-    found = [
-        Metric("gpu_time", "ns", MetricKind.INCLUSIVE, _sum(tree, on_gpu.node, on_gpu.duration_ns)),
-        Metric("gpu_count", "1", MetricKind.INCLUSIVE, np.bincount(on_gpu.node, minlength=len(tree))),
-        *extremes,
-    ]
-    return {metric.name: metric for metric in found}
-
-
-def _host_metrics(tree: CallTree, tracks: TrackTable, slices: SliceTable) -> dict[str, Metric]:
-    on_host = slices.take(_on(TrackKind.HOST_THREAD, tracks, slices))
-    if not len(on_host):
-        return {}
-    count = np.bincount(on_host.node, minlength=len(tree))
-    measured_ns = _sum(tree, on_host.node, on_host.duration_ns)
-    own = own_host_time(tree, measured_ns, count > 0, np.zeros(len(tree), np.int64))
-    return {
-        "host_time": Metric("host_time", "ns", MetricKind.INCLUSIVE, own),
-        "host_count": Metric("host_count", "1", MetricKind.EXCLUSIVE, count),
-    }
-
-
-def _sum(tree: CallTree, node: Any, values: Int64Array) -> Int64Array:
-    total = np.zeros(len(tree), np.int64)
-    np.add.at(total, node, values)
-    return total
-
-
-def _durations(tree: CallTree, tracks: TrackTable, slices: SliceTable) -> DurationTable:
-    on_gpu = slices.take(_on(TrackKind.GPU_STREAM, tracks, slices))
-    if not len(on_gpu):
-        return DurationTable.empty()
-    ones = np.ones(len(on_gpu), np.int64)
-    return DurationTable(tree.frame[on_gpu.node], bucket_of(on_gpu.duration_ns), ones, on_gpu.start_ns).combined()
 
 
 FORMAT = Format(".chrome_trace", "timeline as Proton writes it", sniff=is_trace, read=read)

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
+from bragg.formats.speedscope_reader import is_speedscope, read
 from bragg.formats.timeline import lanes
 from bragg.model import CallTree, FrameTable, Metric, MetricKind, Profile, SliceTable
 from bragg.model.table import Int64Array
 
-__all__ = ["FORMAT", "write"]
+__all__ = ["FORMAT", "read", "write"]
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _UNITS = {"ns": "nanoseconds", "B": "bytes"}
@@ -118,4 +119,6 @@ def _stretches(slices: SliceTable) -> tuple[Int64Array, Int64Array]:
     return nodes, weights
 
 
-FORMAT = Format(".speedscope.json", "speedscope flame graphs and timelines", write=write)
+FORMAT = Format(
+    ".speedscope.json", "speedscope flame graphs and timelines", sniff=is_speedscope, read=read, write=write
+)

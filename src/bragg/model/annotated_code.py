@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bragg.model.source_map import Stage
+from bragg.model.source_map import KernelCode, Stage
 from bragg.model.source_place import CallChain
 from bragg.model.stall_reasons import StallReason, main_reason
 
-__all__ = ["AnnotatedCode", "CodeSection", "Samples", "SourceLine"]
+__all__ = ["AnnotatedCode", "CodeSection", "Samples", "SourceLine", "StagedCode"]
 
 
 @dataclass
@@ -66,10 +67,12 @@ class CodeSection:
     Attributes:
         title: What they are: a function with its file, or a stage.
         lines: In order.
+        file: That they are in; empty for a stage.
     """
 
     title: str
     lines: list[SourceLine]
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,4 +91,25 @@ class AnnotatedCode:
     sections: list[CodeSection]
     total: Samples
     unplaced: Samples
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class StagedCode:
+    """A kernel's code at all stages, with its samples at each.
+
+    Attributes:
+        kernel: Its name in the profile.
+        code: Its texts; without texts when the profile has none.
+        source: The functions that it comes from; the kernel's own first.
+        samples: By stage, those of each line by its index.
+        total: All samples of the kernel.
+        missing: What the profile lacks of this kernel, and why; may be empty.
+    """
+
+    kernel: str
+    code: KernelCode
+    source: list[CodeSection]
+    samples: Mapping[Stage, Mapping[int, Samples]]
+    total: Samples
     missing: str = ""

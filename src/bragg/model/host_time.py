@@ -9,6 +9,9 @@ from bragg.model.tree import CallTree, FrameKind
 
 __all__ = ["own_host_time"]
 
+# Kernels: those that the host executes itself, where there is no GPU.
+_MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.KERNEL)
+
 
 def own_host_time(
     tree: CallTree, measured_ns: Int64Array, is_measured: BoolArray, sampled_ns: Int64Array
@@ -28,7 +31,7 @@ def own_host_time(
     own = np.zeros(len(tree), np.int64)
     inside = np.zeros(len(tree), np.int64)
     measured_inside = np.zeros(len(tree), np.int64)
-    is_measured_kind = (tree.kind == FrameKind.SCOPE) | (tree.kind == FrameKind.OPERATOR)
+    is_measured_kind = np.isin(tree.kind, _MEASURED_KINDS)
     runs_inside_parent = ~(is_measured & (tree.kind == FrameKind.STATE))
     for level in reversed(tree.levels):
         beyond = np.where(

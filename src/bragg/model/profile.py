@@ -18,6 +18,7 @@ from bragg.model.metric import Metric, MetricKind
 from bragg.model.table import Table
 from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackKind, TrackTable, launch_flows
 from bragg.model.tree import CallTree, FrameKind
+from bragg.registry import REPRESENTATIONS
 
 __all__ = ["Profile"]
 
@@ -109,6 +110,11 @@ class Profile:
     def to_polars(self, table: TableName = "nodes") -> Any:
         """Likewise as a `polars.DataFrame`."""
         return polars_frame(self, table)
+
+    def _repr_html_(self) -> str:
+        """How notebooks show it: the page of `bragg report` in a frame."""
+        text: str = REPRESENTATIONS["html"](self)
+        return text
 
     def check(self) -> None:
         """Check the laws between the tables.

@@ -6,19 +6,20 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from bragg.model.mlir_text import places_of_mlir
 from bragg.model.ptx_text import places_of_ptx
 from bragg.model.sass_listing import Instruction, parse_listing
 from bragg.model.source_place import CallChain, user_place
 
-__all__ = ["KernelCode", "Stage", "code_of_kernels", "source_name"]
+__all__ = ["KernelCode", "PlaceKey", "Stage", "code_of_kernels", "place_keys", "source_name"]
 
 _PREFIX = "kernel:"
 _ANY_COLUMN = -1
 
-_Key = tuple[tuple[str, int, int], ...]
+PlaceKey = tuple[tuple[str, int, int], ...]
+"""Lines with a key in common come from one place."""
 
 
 class Stage(str, Enum):
@@ -87,7 +88,7 @@ class KernelCode:
         Machine code and what was compiled without columns knows lines only.
         """
         index = self._by_chain[stage]
-        return next((index[key] for key in _keys(chain) if key in index), [])
+        return next((index[key] for key in place_keys(chain) if key in index), [])
 
     def lines_of_lines(self, stage: Stage, line: int, other: Stage) -> list[int]:
         """Indices of the lines of another stage that belong to a line (its index) of this one."""
@@ -129,20 +130,22 @@ class KernelCode:
         return found
 
     @cached_property
-    def _by_chain(self) -> dict[Stage, dict[_Key, list[int]]]:
-        found: dict[Stage, dict[_Key, list[int]]] = {stage: defaultdict(list) for stage in Stage}
+    def _by_chain(self) -> dict[Stage, dict[PlaceKey, list[int]]]:
+        found: dict[Stage, dict[PlaceKey, list[int]]] = {stage: defaultdict(list) for stage in Stage}
         for stage, chains in self._places.items():
             for index, chain in enumerate(chains):
-                for key in _keys(chain):
+                for key in place_keys(chain):
                     found[stage][key].append(index)
         return found
 
 
-def _keys(chain: CallChain) -> list[_Key]:
+# A kernel has tens of places and thousands of lines.
+@lru_cache(maxsize=1 << 14)
+def place_keys(chain: CallChain) -> tuple[PlaceKey, ...]:
     """What a place is found by, most exact first: it and all calls, it alone, the user's line."""
     own = user_place(chain)
     if own is None:
-        return []
+        return ()
     exact = tuple((place.file, place.line, place.column) for place in chain)
     keys = [exact, exact[:1]] if all(place.column for place in chain) else []
-    return list(dict.fromkeys([*keys, ((own.file, own.line, _ANY_COLUMN),)]))
+    return tuple(dict.fromkeys([*keys, ((own.file, own.line, _ANY_COLUMN),)]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, TypeVar
 
 from triton.language import core as tl
@@ -81,12 +80,7 @@ class scope:  # noqa: N801 (Proton's name)
     def __enter__(self) -> None:
         enter_scope(self.name, _semantic=self.semantic)
 
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         exit_scope(self.name, _semantic=self.semantic)
 
 

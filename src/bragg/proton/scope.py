@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
-from types import TracebackType
 from typing import Any, TypeVar
 
 from bragg.proton.metric_values import record
@@ -46,12 +45,7 @@ class scope:  # noqa: N801 (Proton's name)
             _record_or_leave(opened, self.metrics)
         return self
 
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self.id is None:
             return
         opened = opened_by(self)
@@ -89,16 +83,11 @@ class cpu_timed_scope(scope):  # noqa: N801 (Proton's name)
         super().__enter__()
         return self
 
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         elapsed_ns = time.perf_counter_ns() - self._started_ns.times.pop()
         if self.id is not None and opened_by(self) is not None:
             record({f"{_CPU_TIME} (ns)(exc)": elapsed_ns})
-        super().__exit__(exception_type, exception, traceback)
+        super().__exit__(*raised)
 
 
 class _Starts(threading.local):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from types import TracebackType
 from typing import Any, TypeVar
 
 from bragg.proton import open_scopes
@@ -41,12 +40,7 @@ class state:  # noqa: N801 (Proton's name)
         self._before.append(open_scopes.replace_state(self.name))
         return self
 
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         open_scopes.replace_state(self._before.pop())
 
     def __call__(self, function: _Function) -> _Function:

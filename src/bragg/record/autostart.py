@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import warnings
+from importlib import import_module
 
 from bragg.record import variables
 from bragg.record.core import core
@@ -53,6 +54,13 @@ def start() -> None:
         _current = ProcessRecording(directory)
     except FileNotFoundError:  # The directory is gone: this process has outlived its run.
         return
+    if os.environ.get(variables.INTERPRET, "off") != "off":
+        when_imported("triton", _interpret_launches)
+
+
+def _interpret_launches(triton: ModuleType) -> None:
+    """Execute launches on the CPU; what does knows both the recorder and the debugger, and is above both."""
+    import_module("bragg.interpreted").interpret_launches(triton, os.environ)
 
 
 class ProcessRecording:

@@ -9,13 +9,14 @@ from bragg.errors import UsageError
 from bragg.record import variables
 from bragg.record.output import check_pattern
 
-__all__ = ["BackendName", "Context", "Data", "Framework", "Graphs", "RecordConfig"]
+__all__ = ["BackendName", "Context", "Data", "Framework", "Graphs", "Interpret", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
 Context = Literal["python", "shadow"]
 Data = Literal["tree", "trace"]
 Framework = Literal["auto", "torch", "jax", "off"]
 Graphs = Literal["node", "graph"]
+Interpret = Literal["auto", "on", "off"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class RecordConfig:
         rotate_keep: How many of these files are kept, the latest ones; None: all.
         output: Name of the profile. `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles; else the new one is numbered.
+        interpret: Execute Triton's kernels on the CPU, in the processes of a run. `auto`: where there is no GPU.
         as_proton: Let `import triton.profiler` give `bragg.proton` in the processes of a run.
 
     Raises:
@@ -58,6 +60,7 @@ class RecordConfig:
     rotate_keep: int | None = None
     output: str = "%s.bragg"
     force: bool = False
+    interpret: Interpret = "auto"
     as_proton: bool = False
 
     def __post_init__(self) -> None:
@@ -66,6 +69,7 @@ class RecordConfig:
         _check_choice("data", self.data, get_args(Data))
         _check_choice("level of graphs", self.graphs, get_args(Graphs))
         _check_choice("framework", self.framework, get_args(Framework))
+        _check_choice("way to interpret", self.interpret, get_args(Interpret))
         if self.modules and self.framework not in ("auto", "torch"):
             raise UsageError(f"modules are those of PyTorch, which framework={self.framework!r} leaves out")
         if self.flush_interval_ms < 1:

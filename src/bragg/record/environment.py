@@ -42,6 +42,7 @@ def recording_environment(
     result[variables.CORE_DIR] = str(Path(library).parent)
     if config.sample_interval_us is None:
         result.pop(variables.SAMPLE_US, None)
+    result[variables.INTERPRET] = config.interpret
     result[variables.ROTATE_MS] = str(round((config.rotate_s or 0) * 1000))
     candidates = choose_backend(config.backend, environ).cupti_candidates(environ, sys.path)
     result[variables.CUPTI_PATHS] = os.pathsep.join(candidates)

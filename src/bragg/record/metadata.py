@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["at_start", "at_stop"]
+__all__ = ["at_start", "at_stop", "count_interpreted_launch"]
 
 # What changes the speed of a program from outside. The rest of the environment stays private.
 _ENVIRONMENT = (
@@ -32,6 +32,16 @@ _ENVIRONMENT = (
     "XLA_FLAGS",
 )
 _FRAMEWORKS = ("torch", "triton", "jax", "numpy")
+
+
+_interpreted_launches = 0
+
+
+def count_interpreted_launch() -> int:
+    """A kernel is executed by an interpreter instead of on a GPU; returns how many were, with this one."""
+    global _interpreted_launches
+    _interpreted_launches += 1
+    return _interpreted_launches
 
 
 def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
@@ -57,6 +67,7 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
         "ppid": os.getppid(),
         "platform": f"{machine.sysname} {machine.release} {machine.machine}",
         "python": sys.version.split()[0],
+        "recorder_directory": os.path.dirname(bragg.__file__),  # noqa: PTH120 (as above)
         "rank": rank,
         "ranks": ranks,
         "started_ns": time.time_ns(),
@@ -64,9 +75,10 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def at_stop() -> dict[str, Any]:
-    """What is known when it stops: versions of the frameworks that the program did import."""
+    """What is known when it stops: versions of the frameworks that the program did import, and interpreted kernels."""
     versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in _FRAMEWORKS}
     return {
         "stopped_ns": time.time_ns(),
         "versions": {name: str(version) for name, version in versions.items() if version is not None},
+        **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),
     }

@@ -18,6 +18,7 @@ CUPTI_DIR = "BRAGG_CUPTI_DIR"
 NVTX = "BRAGG_NVTX"
 AS_PROTON = "BRAGG_AS_PROTON"
 LAUNCH_METADATA = "BRAGG_LAUNCH_METADATA"
+INTERPRET = "BRAGG_INTERPRET"
 
 # Doors of other software through which a process loads the native core; each admits one tool.
 CUDA_INJECTION = "CUDA_INJECTION64_PATH"

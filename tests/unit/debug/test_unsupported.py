@@ -18,65 +18,12 @@ import triton.language as tl  # noqa: E402
 
 
 @triton.jit
-def scaled_product(x, y):
-    i = tl.arange(0, 32)
-    block = tl.load(x + i[:, None] * 32 + i[None, :])
-    tl.dot_scaled(block, None, "e5m2", block, None, "e5m2")
-
-
-@triton.jit
-def inline_assembly(x, y):
-    tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tl.load(x)], dtype=tl.float32, is_pure=True, pack=1)
-
-
-@triton.jit
-def pointer_from_integer(x, y):
-    tl.load(tl.load(x).to(tl.int64).to(tl.pointer_type(tl.float32)))
-
-
-@triton.jit
-def pointers_into_two_tensors(x, y):
-    tl.load(x if tl.program_id(0) > 0 else y)
-
-
-@triton.jit
-def choice_between_tensors(x, y):
-    i = tl.arange(0, 4)
-    tl.load(tl.where(i > 2, x + i, y + i))
-
-
-@triton.jit
-def old_float(x, y):
-    tl.load(x).to(tl.float8e4b15)
-
-
-@triton.jit
-def gather_by_descriptor(x, y):
-    tl.make_tensor_descriptor(x, [32, 32], [32, 1], [1, 32]).gather(tl.arange(0, 8), 0)
-
-
-@triton.jit
-def leaves_a_loop(x, y):
-    for _ in range(4):
-        break
-
-
-@triton.jit
-def returns_in_a_loop(x, y):
-    for _ in range(4):
-        return
+def thread_number(x, y):
+    tl.inline_asm_elementwise("mov.u32 $0, %tid.x;", "=r,r", [tl.load(x)], dtype=tl.int32, is_pure=True, pack=1)
 
 
 CASES = {
-    scaled_product: "dot_scaled is not supported",
-    inline_assembly: "inline_asm_elementwise is not supported",
-    pointer_from_integer: "integers cannot be made into pointers",
-    pointers_into_two_tensors: "pointers into different tensors in different programs",
-    choice_between_tensors: "tl.where on pointers into different tensors",
-    old_float: "the type fp8e4b15 is not supported",
-    gather_by_descriptor: "gather of a tensor descriptor is not supported",
-    leaves_a_loop: r"test_unsupported.py:\d+: `break` in a kernel is not supported",
-    returns_in_a_loop: r"test_unsupported.py:\d+: `return` inside of a loop is not supported",
+    thread_number: r"test_unsupported.py:\d+: %tid.x in inline assembly is not supported",
 }
 
 

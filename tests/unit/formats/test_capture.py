@@ -71,6 +71,29 @@ def test_the_trace_can_be_left_out(tmp_path: Path) -> None:
     assert profile.total("gpu_time") == 300
 
 
+def test_frames_of_the_recorder_are_no_part_of_a_call_path(tmp_path: Path) -> None:
+    builder = (
+        CaptureBuilder()
+        .meta(recorder_directory="/site/bragg")
+        .strings("root", "main", "a.py", "call", "/site/bragg/scope.py", "matmul", "/site/bragg_user.py")
+    )
+    python, kernel = int(FrameKind.PYTHON), int(FrameKind.KERNEL)
+    builder.rows(ChunkType.FRAMES, (0, 0, NONE, 0, NONE), (python, 1, 2, 3, NONE), (python, 3, 4, 5, NONE))
+    builder.rows(ChunkType.FRAMES, (python, 3, 6, 7, NONE), (kernel, 5, NONE, 0, 0))
+    builder.rows(ChunkType.NODES, (NONE, 0), (0, 1), (1, 2), (2, 3), (3, 4), (2, 4))
+    builder.rows(ChunkType.METRICS, (4, DEVICE, 1, 7, 7, 7, 0), (5, DEVICE, 1, 2, 2, 2, 0))
+    profile = read(builder, tmp_path)
+    assert [profile.tree.frames.name[frame] for frame in profile.tree.frame] == [
+        "root",
+        "main",
+        "call",
+        "matmul",
+        "matmul",
+    ]
+    assert profile.tree.parent.tolist() == [-1, 0, 1, 1, 2]
+    assert profile.own("gpu_time").tolist() == [0, 0, 0, 2, 7]
+
+
 def test_nodes_without_data_are_pruned_but_not_those_with_slices(tmp_path: Path) -> None:
     builder = CaptureBuilder().strings("root", "only a slice", "nothing")
     builder.rows(ChunkType.FRAMES, (0, 0, NONE, 0, NONE), (1, 1, NONE, 0, NONE), (1, 2, NONE, 0, NONE))

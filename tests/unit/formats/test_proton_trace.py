@@ -104,7 +104,7 @@ def test_trace_of_an_instrumented_kernel_counts_cycles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("events", "error"),
     [
-        ([{"ph": "X", "name": "a", "ts": 0, "dur": 1}], "unknown format"),
+        ([{"name": "call_stack", "call_stack": []}], "unknown format"),
         ([5], "is damaged: an event is no object"),
         ([{"ph": "X", "cat": "kernel", "ts": -1, "dur": 1, "args": {"call_stack": ["ROOT", "a"]}}], "is no time: -1"),
         (

@@ -36,6 +36,14 @@ def check_amd(surroundings: Surroundings) -> Check:
     return note("AMD GPU", "present, and not recorded by this version", blocks="GPU times of AMD GPUs")
 
 
+def check_interpreter(surroundings: Surroundings) -> Check:
+    """Where Triton's kernels are executed by `bragg run`."""
+    if check_gpu(surroundings).state is State.OK or (surroundings.root / "dev/kfd").exists():
+        return ok("Triton kernels", "executed on the GPU (bragg run --interpret auto)")
+    found = "executed by bragg's interpreter on the CPU, whose times are not those of a GPU (--interpret auto)"
+    return note("Triton kernels", found)
+
+
 def check_cupti_library(surroundings: Surroundings) -> Check:
     """CUPTI is installed somewhere."""
     candidates = surroundings.probe.get("candidates", [])
@@ -123,6 +131,7 @@ CHECKS = (
     check_gpu,
     check_driver,
     check_amd,
+    check_interpreter,
     check_cupti_library,
     check_cupti,
     check_counters,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy.typing as npt
 
 from bragg.debug.access import Access
 from bragg.debug.checkers.checker import Checker, Recorder
-from bragg.debug.findings import access_text
+from bragg.debug.checkers.rows import spill_of
+from bragg.debug.expressions import access_text
 from bragg.debug.program import kernel_line
 from bragg.debug.state import Listeners, machine
+from bragg.model import Severity
 
 __all__ = ["BOUNDS"]
 
@@ -20,28 +23,49 @@ Array = npt.NDArray[Any]
 
 def _watch(record: Recorder) -> Listeners:
     def tell(access: Access, outside: Array) -> None:
-        lanes_of_block = int(np.prod(access.shape[1:], dtype=np.int64))
-        chosen = np.flatnonzero(np.broadcast_to(outside, access.shape))
-        offsets = np.broadcast_to(access.offset.data, access.shape).reshape(-1)[chosen]
-        programs = machine().active_programs[chosen // lanes_of_block]
-        record.at_access(access, programs, chosen % lanes_of_block, offsets, *_words(access, offsets))
+        for message, chosen in _kinds(access, outside):
+            if chosen.any():
+                record.at_access(access, *_lanes(access, chosen), message, _fix(access))
 
-    return Listeners(out_of_bounds=[tell])
+    def look(access: Access) -> None:
+        spill = spill_of(access)
+        if spill is not None:
+            name = access.buffer.name
+            message = f"{access.kind} past the end of a row of {name} into the next: rows have {spill.pitch} elements"
+            record.at_access(access, *_lanes(access, spill.lanes), message, _fix(access), Severity.WARNING)
+
+    has_rows = any(len(buffer.shape) > 1 for buffer in record.launch.buffers)
+    return Listeners(out_of_bounds=[tell], access=[look] if has_rows else [])
 
 
-def _words(access: Access, offsets: Array) -> tuple[str, str]:
-    buffer = access.buffer
-    is_in_gap = bool(((offsets >= buffer.low) & (offsets < buffer.high)).all())
-    if is_in_gap:
-        message = f"{access.kind} between the rows of {buffer.name}: in its memory, but not an element of the view"
-    elif (offsets < 0).all() and buffer.low == 0:
-        message = f"{access.kind} before the first element of {buffer.name}"
+def _lanes(access: Access, chosen: Array) -> tuple[Array, Array, Array]:
+    """Program, position in the block and offset of each chosen lane; `chosen` broadcasts to the access."""
+    lanes_of_block = int(np.prod(access.shape[1:], dtype=np.int64))
+    found = np.flatnonzero(np.broadcast_to(chosen, access.shape))
+    offsets = np.broadcast_to(access.offset.data, access.shape).reshape(-1)[found]
+    return machine().active_programs[found // lanes_of_block], found % lanes_of_block, offsets
+
+
+def _kinds(access: Access, outside: Array) -> Iterator[tuple[str, Array]]:
+    """What is to be said of lanes outside of a tensor, and the lanes it is said of."""
+    buffer, kind, offsets = access.buffer, access.kind, access.offset.data
+    before = outside & (offsets < buffer.low)
+    beyond = outside & (offsets >= buffer.high)
+    if buffer.low == 0:
+        yield f"{kind} before the first element of {buffer.name}", before
+        yield f"{kind} outside of {buffer.name}, which has the offsets 0 to {buffer.high - 1}", beyond
     else:
-        message = f"{access.kind} outside of {buffer.name}, which has the offsets {buffer.low} to {buffer.high - 1}"
-    _, mask = access_text(*kernel_line(), access.kind)
+        limits = f"{buffer.low} to {buffer.high - 1}"
+        yield f"{kind} outside of {buffer.name}, which has the offsets {limits}", before | beyond
+    text = f"{kind} between the rows of {buffer.name}: in its memory, but not an element of the view"
+    yield text, outside & ~before & ~beyond
+
+
+def _fix(access: Access) -> str:
+    mask = access_text(*kernel_line(), access.kind, access.buffer.name).mask
     if mask:
-        return message, f"The mask {mask} lets these lanes through: compare each index with the extent of its axis"
-    return message, "Give the access a mask that compares each index with the extent of its axis"
+        return f"The mask {mask} lets these lanes through: compare each index with the extent of its axis"
+    return "Give the access a mask that compares each index with the extent of its axis"
 
 
 BOUNDS = Checker("out-of-bounds", "loads, stores and atomics outside of their tensor", True, _watch)

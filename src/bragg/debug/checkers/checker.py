@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +11,34 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.access import Access
-from bragg.debug.findings import KernelFinding, Report, TensorFacts, Witness, access_text, program_ids
+from bragg.debug.expressions import AccessText, access_text
+from bragg.debug.findings import KernelFinding, Report, TensorFacts, Witness, program_ids
 from bragg.debug.launch import Launch
 from bragg.debug.program import kernel_line
 from bragg.debug.state import Listeners, machine
 from bragg.debug.storage import Buffer
 from bragg.model import Severity
 
-__all__ = ["Checker", "Recorder"]
+__all__ = ["Checker", "Recorder", "Source"]
 
 Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A load that values are from.
+
+    Attributes:
+        file: Of the line.
+        line: The line.
+        tensor: That was read.
+        text: What the source says of it.
+    """
+
+    file: str
+    line: int
+    tensor: TensorFacts
+    text: AccessText
 
 
 @dataclass(frozen=True)
@@ -46,6 +65,7 @@ class Recorder:
         hint: str,
         severity: Severity = Severity.ERROR,
         other: dict[str, Any] | None = None,
+        rivals: Array | None = None,
     ) -> None:
         """Lanes of a memory access show something.
 
@@ -58,20 +78,31 @@ class Recorder:
             hint: What to do about it.
             severity: How much it matters.
             other: The other side of a conflict.
+            rivals: Linear numbers of the programs on that side.
         """
         file, line = kernel_line()
         key = (self.rule, self.launch.kernel, file, line, access.buffer.name, message)
-        address, mask = access_text(file, line, access.kind)
+        text = access_text(file, line, access.kind, access.buffer.name)
         offset = int(offsets[0])
         finding = self._finding(file, line, message, hint, severity)
         finding.tensor = TensorFacts.of(access.buffer)
-        finding.address, finding.mask, finding.other = address, mask, other
+        finding.address, finding.mask, finding.other = text.address, text.mask, other
         finding.witness = Witness(
             program_ids(int(programs[0]), self.launch.grid), int(lanes[0]), offset, _index(access.buffer, offset)
         )
-        self.report.add(finding, key, np.unique(programs).tolist(), len(programs))
+        involved = programs if rivals is None else np.concatenate([programs, rivals])
+        self.report.add(finding, key, np.unique(involved).tolist(), len(programs), np.unique(lanes).tolist())
 
-    def at_line(self, message: str, hint: str, severity: Severity, where: Array | None = None) -> None:
+    def at_line(
+        self,
+        message: str,
+        hint: str,
+        severity: Severity,
+        where: Array | None = None,
+        source: Source | None = None,
+        buffer: Buffer | None = None,
+        place: tuple[str, int] | None = None,
+    ) -> None:
         """An operation shows something.
 
         Args:
@@ -79,19 +110,45 @@ class Recorder:
             hint: What to do about it.
             severity: How much it matters.
             where: bool, [active programs or 1, *block]: the lanes that show it; None: all programs.
+            source: The load that the values are from, which is to blame; None: not known.
+            buffer: The tensor it is about, if one is.
+            place: File and line to blame; None: those that are executed.
         """
-        file, line = kernel_line()
+        here = kernel_line()
+        file, line = (source.file, source.line) if source else place or here
         active = machine().active_programs
-        if where is None or len(where) == 1:
-            programs, lanes = active, len(active) if where is None else int(where.sum()) * len(active)
-        else:
-            rows = where.reshape(len(where), -1)
-            programs, lanes = active[rows.any(axis=1)], int(rows.sum())
+        rows = np.ones((1, 1), bool) if where is None else where.reshape(len(where), -1)
+        rows = np.broadcast_to(rows, (len(active), rows.shape[1]))
+        programs, lanes = active[rows.any(axis=1)], np.flatnonzero(rows.any(axis=0))
         finding = self._finding(file, line, message, hint, severity)
         if len(programs):
-            finding.witness = Witness(program_ids(int(programs[0]), self.launch.grid))
-        key = (self.rule, self.launch.kernel, file, line, message)
-        self.report.add(finding, key, programs.tolist(), lanes)
+            first = int(np.flatnonzero(rows[np.searchsorted(active, programs[0])])[0])
+            finding.witness = Witness(program_ids(int(programs[0]), self.launch.grid), first)
+        finding.tensor = TensorFacts.of(buffer) if buffer else None
+        if source is not None:
+            finding.tensor = source.tensor
+            finding.address, finding.mask = source.text.address, source.text.mask
+            finding.other = {"file": here[0], "line": here[1], "code": linecache.getline(*here).strip()}
+        name = finding.tensor.name if finding.tensor else ""
+        key = (self.rule, self.launch.kernel, file, line, name, message)
+        self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
+
+    def at_source(
+        self, file: str, line: int, message: str, hint: str, severity: Severity, buffer: Buffer | None = None
+    ) -> None:
+        """A line shows something that no single program does.
+
+        Args:
+            file: Of the line.
+            line: The line.
+            message: What is wrong.
+            hint: What to do about it.
+            severity: How much it matters.
+            buffer: The tensor it is about, if one is.
+        """
+        finding = self._finding(file, line, message, hint, severity)
+        finding.tensor = TensorFacts.of(buffer) if buffer else None
+        self.report.add(finding, (self.rule, self.launch.kernel, file, line, message), (), 0)
 
     def _finding(self, file: str, line: int, message: str, hint: str, severity: Severity) -> KernelFinding:
         return KernelFinding(self.rule, severity, self.launch.kernel, file, line, message, hint, grid=self.launch.grid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +17,16 @@ from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.findings import program_ids
 from bragg.debug.program import kernel_line
 from bragg.debug.rounding import encode
-from bragg.debug.shadow import NOBODY, SEVERAL, Cells, Synchronisation, regions
+from bragg.debug.shadow import NOBODY, SEVERAL, Cells, Region, Regions, Synchronisation
 from bragg.debug.state import Listeners, machine
+from bragg.model import Severity
 
 __all__ = ["RACES"]
 
 Array = npt.NDArray[Any]
 
 _HINT = "Let each element belong to one program, or use tl.atomic_add and the like"
+_SAME_VALUE = "writes too, the same value this time"
 
 
 @dataclass
@@ -45,8 +48,7 @@ class _Detector:
         self._step = 0
         self._places: list[tuple[str, int]] = []
         self._sync = Synchronisation()
-        self._spans = regions(record.launch.buffers)
-        self._starts = np.array([start for start, _, _ in self._spans], np.int64)
+        self._regions = Regions(record.launch.buffers)
         self._cells: dict[int, Cells] = {}
         self._reads: dict[int, list[_Read]] = {}
 
@@ -56,14 +58,14 @@ class _Detector:
         buffer = access.buffer
         if not len(buffer.flat):
             return
-        region = int(np.searchsorted(self._starts, buffer.address + buffer.low * buffer.dtype.size_bytes, "right")) - 1
-        if access.kind == "load" and region not in self._cells and not access.order:
-            self._reads.setdefault(region, []).append(self._kept(access, place))
+        region = self._region(access)
+        if access.kind == "load" and region.address not in self._cells and not access.order:
+            self._reads.setdefault(region.address, []).append(self._kept(access, place))
             return
         cells = self._cells_of(region)
-        if access.kind == "atomic":
-            addresses = access.offsets * access.dtype.size_bytes + buffer.address
-            self._sync.note(self._step, addresses, access.programs, access.order)
+        if access.kind == "atomic" and access.dtype.is_int():
+            # Sums of floats are no signals.
+            self._sync.note(self._step, _addresses(access), access.programs, access.order)
         is_plain = access.kind != "atomic" and not access.order
         if is_plain and self._see_apart(cells, access, place):
             return
@@ -84,12 +86,22 @@ class _Detector:
         size = access.dtype.size_bytes
         return _Read(closed, offsets, programs, size, access.buffer.address, self._step, place)
 
-    def _cells_of(self, region: int) -> Cells:
-        if region not in self._cells:
-            cells = self._cells[region] = Cells(*self._spans[region])
-            for read in self._reads.pop(region, []):
+    def _region(self, access: Access) -> Region:
+        """The range of memory of an access, with cells as small as its elements."""
+        region = self._regions.of(access.buffer)
+        granule = math.gcd(region.granule, access.dtype.size_bytes)
+        if granule < region.granule:
+            region.granule = granule
+            if region.address in self._cells:
+                self._cells[region.address].refine(granule)
+        return region
+
+    def _cells_of(self, region: Region) -> Cells:
+        if region.address not in self._cells:
+            cells = self._cells[region.address] = Cells(region)
+            for read in self._reads.pop(region.address, []):
                 self._mark_read(cells, read)
-        return self._cells[region]
+        return self._cells[region.address]
 
     def _mark_read(self, cells: Cells, read: _Read) -> None:
         view = _view(cells, read.closed, read.address, read.size)
@@ -136,9 +148,11 @@ class _Detector:
         clash = (writer != NOBODY) & (writer != who)
         if not is_plain:
             clash &= ~cells.is_atomic[index]
-        if access.kind == "store":
-            clash &= ~self._is_same_value(access, lanes)
-        self._tell(access, clash, lanes, writer, cells.write_step[index], cells.write_place[index], "write")
+        same = self._is_same_value(access, lanes) if access.kind == "store" and clash.any() else np.zeros_like(clash)
+        steps, places = cells.write_step[index], cells.write_place[index]
+        self._tell(access, clash & ~same, lanes, writer, steps, places, "writes")
+        if not _is_constant(access):
+            self._tell(access, clash & same, lanes, writer, steps, places, _SAME_VALUE)
         if access.kind == "load":
             if is_plain:
                 _mark_lanes(cells, index, who, self._step, place)
@@ -146,7 +160,7 @@ class _Detector:
         reader = cells.reader[index]
         clash = (reader != NOBODY) & (reader != who) & (reader != SEVERAL)
         shared = reader == SEVERAL
-        self._tell(access, clash | shared, lanes, reader, cells.read_step[index], cells.read_place[index], "read")
+        self._tell(access, clash | shared, lanes, reader, cells.read_step[index], cells.read_place[index], "reads")
         self._write(cells, access, index, who, lanes, place, is_plain)
 
     def _write(
@@ -158,17 +172,18 @@ class _Detector:
             if lost.any():
                 winner = np.empty(len(cells.writer), np.intp)
                 winner[index] = np.arange(len(index))
-                rival = winner[index]
-                lost &= ~_writes_equal(access, lanes, lanes[rival])
-                step = np.full(len(index), self._step)
-                self._tell(access, lost, lanes, cells.writer[index], step, np.full(len(index), place), "write")
+                same = _writes_equal(access, lanes, lanes[winner[index]])
+                steps, places = np.full(len(index), self._step), np.full(len(index), place)
+                self._tell(access, lost & ~same, lanes, cells.writer[index], steps, places, "writes")
+                if not _is_constant(access):
+                    self._tell(access, lost & same, lanes, cells.writer[index], steps, places, _SAME_VALUE)
         cells.write_step[index] = self._step
         cells.write_place[index] = place
         cells.is_atomic[index] = not is_plain
         cells.reader[index] = NOBODY
 
     def _is_same_value(self, access: Access, lanes: Array) -> Array:
-        """Lanes that write what is there already: harmless."""
+        """Lanes that write what is there already."""
         there = access.buffer.read(access.offsets[lanes], access.dtype)
         new = access.lane_values()[lanes]
         return encode(there, access.dtype) == encode(new, access.dtype)  # type: ignore[no-any-return]
@@ -180,9 +195,13 @@ class _Detector:
             return
         chosen = np.flatnonzero(clash)
         programs = access.programs[lanes[chosen]]
-        pairs = np.stack([programs, other[chosen], steps[chosen]], axis=1)
+        # A plain write and an atomic on the same element are not ordered by that element itself.
+        own = _addresses(access)[lanes[chosen]] if access.kind == "atomic" and what == "writes" else -1
+        pairs = np.stack([programs, other[chosen], steps[chosen], np.broadcast_to(own, chosen.shape)], axis=1)
         distinct, which = np.unique(pairs, axis=0, return_inverse=True)
-        is_race = np.array([a == SEVERAL or not self._sync.orders(a, step, p) for p, a, step in distinct.tolist()])
+        is_race = np.array(
+            [a == SEVERAL or not self._sync.orders(a, step, p, address) for p, a, step, address in distinct.tolist()]
+        )
         chosen = chosen[is_race[which.ravel()]]
         if not len(chosen):
             return
@@ -194,15 +213,26 @@ class _Detector:
             mine,
             access.lane_numbers[own],
             access.offsets[own],
-            f"data race on {access.buffer.name}: one program {verb} an element that another one {what}s, in no order",
+            f"data race on {access.buffer.name}: one program {verb} an element that another one {what}, in no order",
             _HINT,
+            Severity.WARNING if what == _SAME_VALUE else Severity.ERROR,
             other={
                 "program": "several" if rival == SEVERAL else list(program_ids(rival, self._record.launch.grid)),
                 "file": place[0],
                 "line": place[1],
                 "code": linecache.getline(*place).strip(),
             },
+            rivals=np.unique(other[chosen][other[chosen] >= 0]),
         )
+
+
+def _addresses(access: Access) -> Array:
+    return access.offsets * access.dtype.size_bytes + access.buffer.address
+
+
+def _is_constant(access: Access) -> bool:
+    """All programs store the same by the way it is computed, as a flag is set: harmless."""
+    return access.value is not None and access.value.programs == 1
 
 
 def _column(programs: Array, closed: Affine) -> Array:

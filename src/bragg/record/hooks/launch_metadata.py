@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["ask_launches", "choose_kernels"]
+__all__ = ["answer", "ask_launches", "choose_kernels"]
 
 _failed: set[str] = set()
 _hooks: list[Any] = []
@@ -55,6 +55,22 @@ def choose_kernels(wanted: Callable[[str], bool] | None) -> None:
     _wanted = wanted
     for hook in _hooks:
         hook.choose(wanted)
+
+
+def answer(function: Callable[..., Any], *given: Any) -> tuple[str | None, list[tuple[int, float]], dict[Any, Any]]:
+    """What a function of `launch_metadata` says of one launch: its name, metrics with their values, and arrays."""
+    name, values, arrays = None, [], {}
+    try:
+        for key, value in function(*given).items():
+            if key == "name":
+                name = str(value)
+            elif (found := _metric_value(key, value)) is NotImplemented:
+                arrays[key] = value
+            elif found is not None:
+                values.append(found)
+    except Exception as error:  # noqa: BLE001 - the function is the author's
+        _report(function, error)
+    return name, values, arrays
 
 
 def _like(chain: Any, hook: Callable[[Any], Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from functools import cache
 
 from bragg.record.core import core
@@ -145,7 +146,9 @@ def _unusual_options(metadata: Any) -> dict[str, Any]:
 def _default_options(target: Any) -> dict[str, Any]:
     from triton.compiler import make_backend
 
-    options: dict[str, Any] = vars(make_backend(target).parse_options({}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Triton warns of options that a program has not set: this is no program.
+        options: dict[str, Any] = vars(make_backend(target).parse_options({}))
     return options
 
 

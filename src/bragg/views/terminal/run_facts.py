@@ -123,6 +123,8 @@ class RunFacts:
         """What the reader must know before trusting the numbers; one line each."""
         if self.gpu_failure:
             yield f"GPU work was not recorded: {self.gpu_failure}"
+        if launches := self.meta.get("interpreted_launches"):
+            yield f"Triton kernels ran in bragg's interpreter on the CPU ({launches:,} launches): not times of a GPU"
         if self.n_dropped:
             yield f"{count_text(self.n_dropped, 'record')} dropped: times and counts are too low"
         for counter, noun, what in _LOSSES:

@@ -1,0 +1,117 @@
+"""The table of kernels: what each took, reached, and how it was launched."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from bragg.analyze.occupancy import occupancy
+from bragg.analyze.work import devices_of, own_work, roof_parts_s
+from bragg.model import FrameKind, Profile
+from bragg.model.kernel_facts import Configuration, KernelFacts
+from bragg.model.kernel_name import base_name
+from bragg.model.table import FloatArray, Int64Array
+
+__all__ = ["kernel_facts"]
+
+_KINDS = (FrameKind.KERNEL, FrameKind.MEMORY)
+
+
+def kernel_facts(profile: Profile) -> list[KernelFacts]:
+    """Every kernel, copy and set that took time, the one with most GPU time first."""
+    if "gpu_time" not in profile.metrics:
+        return []
+    tree = profile.tree
+    nodes = np.flatnonzero(np.isin(tree.kind, _KINDS))
+    frame = tree.frame[nodes]
+    sums = _Sums(profile, nodes, frame.astype(np.int64))
+    time_ns, count = sums.of(profile.own("gpu_time")), sums.of(_own(profile, "gpu_count"))
+    work = own_work(profile)
+    flops, size = sums.of(work.all_flops), sums.of(work.bytes)
+    compute_s, memory_s = roof_parts_s(work, devices_of(profile))
+    roof_s, compute, memory = sums.of(np.maximum(compute_s, memory_s)), sums.of(compute_s), sums.of(memory_s)
+    longest = _longest(profile, nodes, frame.astype(np.int64))
+    configurations = _configurations(profile)
+    hottest = np.argsort(-time_ns, kind="stable")
+    return [
+        KernelFacts(
+            frame=row,
+            base=base_name(tree.frames.name[row]),
+            time_ns=float(time_ns[row]),
+            count=int(count[row]),
+            max_ns=_known(longest[row]),
+            flops=_known(flops[row]) or None,
+            bytes=_known(size[row]) or None,
+            roof_ns=_known(roof_s[row] * 1e9) or None,
+            bound=_bound(compute[row], memory[row]),
+            configurations=tuple(configurations.get(row, ())),
+        )
+        for row in hottest[time_ns[hottest] > 0].tolist()
+    ]
+
+
+class _Sums:
+    """Adds up values of kernels' nodes by frame."""
+
+    def __init__(self, profile: Profile, nodes: Int64Array, frame: Int64Array) -> None:
+        self._nodes, self._frame, self._n_frames = nodes, frame, len(profile.tree.frames)
+
+    def of(self, own: FloatArray | Int64Array) -> FloatArray:
+        added = np.bincount(self._frame, weights=own[self._nodes], minlength=self._n_frames)
+        return added.astype(np.float64)
+
+
+def _own(profile: Profile, name: str) -> FloatArray:
+    metric = profile.metrics.get(name)
+    return np.zeros(len(profile.tree)) if metric is None else metric.own.astype(np.float64)
+
+
+def _longest(profile: Profile, nodes: Int64Array, frame: Int64Array) -> FloatArray:
+    longest = np.full(len(profile.tree.frames), np.nan)
+    if "gpu_time_max" in profile.metrics:
+        np.fmax.at(longest, frame, profile.own("gpu_time_max")[nodes])
+    return longest
+
+
+def _configurations(profile: Profile) -> dict[int, list[Configuration]]:
+    """By frame, the most frequent first."""
+    found: dict[int, list[Configuration]] = defaultdict(list)
+    table = profile.kernels
+    rows = list(zip(*(getattr(table, name).tolist() for name in table.columns()), strict=True))
+    for values in sorted(rows, key=lambda row: -row[-1]):
+        frame, registers, static_bytes, dynamic_bytes, local_bytes, *sizes, count = values
+        grid, block, cluster = tuple(sizes[0:3]), tuple(sizes[3:6]), tuple(sizes[6:9])
+        arch = _arch(profile, int(profile.tree.frames.device[frame]))
+        shared_bytes = static_bytes + dynamic_bytes
+        share, limit = occupancy(arch, int(np.prod(block)), registers, shared_bytes)
+        found[frame].append(
+            Configuration(
+                count=count,
+                grid=grid,
+                block=block,
+                cluster=cluster if any(cluster) else None,
+                registers=registers,
+                shared_bytes=shared_bytes,
+                local_bytes_per_thread=local_bytes,
+                occupancy=share,
+                occupancy_limit=limit,
+            )
+        )
+    return found
+
+
+def _arch(profile: Profile, ordinal: int) -> str:
+    """Architecture of a device of the run; empty when it was not recorded."""
+    devices = profile.meta.get("devices", [])
+    return str(devices[ordinal].get("arch", "")) if 0 <= ordinal < len(devices) else ""
+
+
+def _bound(compute_s: float, memory_s: float) -> str | None:
+    if np.isnan(compute_s) or np.isnan(memory_s) or not max(compute_s, memory_s):
+        return None
+    return "compute" if compute_s > memory_s else "memory"
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,78 @@
+"""How many warps of a kernel a multiprocessor can hold at once, and what limits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["occupancy"]
+
+_WARP = 32
+_REGISTERS = 65_536
+# Registers are given to warps in blocks of 256, and to warps four at a time.
+_REGISTER_BLOCK, _WARP_BLOCK = 256, 4
+# Shared memory is given in blocks of 128 bytes; from sm_80 on the system takes 1 kB of each block of threads.
+_SHARED_BLOCK, _SYSTEM_SHARED_BYTES = 128, 1024
+
+
+@dataclass(frozen=True)
+class _Multiprocessor:
+    threads: int
+    blocks: int
+    shared_bytes: int
+    system_shared_bytes: int = _SYSTEM_SHARED_BYTES
+
+
+# Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+_MULTIPROCESSORS = {
+    "70": _Multiprocessor(2048, 32, 96 << 10, 0),
+    "75": _Multiprocessor(1024, 16, 64 << 10, 0),
+    "80": _Multiprocessor(2048, 32, 164 << 10),
+    "86": _Multiprocessor(1536, 16, 100 << 10),
+    "87": _Multiprocessor(1536, 16, 164 << 10),
+    "89": _Multiprocessor(1536, 24, 100 << 10),
+    "90": _Multiprocessor(2048, 32, 228 << 10),
+    "100": _Multiprocessor(2048, 32, 228 << 10),
+    "103": _Multiprocessor(2048, 32, 228 << 10),
+    "120": _Multiprocessor(1536, 24, 100 << 10),
+}
+
+
+def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> tuple[float | None, str]:
+    """Share of a multiprocessor's warps that can be resident, and what keeps it from being more.
+
+    Args:
+        arch: `90`; of NVIDIA.
+        threads: Of one block.
+        registers: Of one thread.
+        shared_bytes: Of one block.
+
+    Returns:
+        0 to 1, and `registers`, `shared memory`, `threads` or `blocks`; empty where all warps fit. None and an empty
+        text for an unknown device, or a block that does not fit.
+    """
+    device = _MULTIPROCESSORS.get(arch)
+    if device is None or threads <= 0:
+        return None, ""
+    warps = -(-threads // _WARP)
+    blocks = {
+        "threads": device.threads // (warps * _WARP),
+        "blocks": device.blocks,
+        "registers": _warps_by_registers(registers) // warps if registers else device.blocks,
+        "shared memory": device.shared_bytes // _shared_of_block(device, shared_bytes),
+    }
+    limit = min(blocks, key=lambda name: blocks[name])
+    share = blocks[limit] * warps * _WARP / device.threads
+    return (share, "" if share == 1 else limit) if share else (None, "")
+
+
+def _warps_by_registers(registers: int) -> int:
+    of_warp = _rounded_up(registers * _WARP, _REGISTER_BLOCK)
+    return _REGISTERS // of_warp // _WARP_BLOCK * _WARP_BLOCK
+
+
+def _shared_of_block(device: _Multiprocessor, shared_bytes: int) -> int:
+    return max(_rounded_up(shared_bytes + device.system_shared_bytes, _SHARED_BLOCK), 1)
+
+
+def _rounded_up(value: int, step: int) -> int:
+    return -(-value // step) * step

@@ -1,0 +1,56 @@
+"""`bragg report`: a profile as one page that opens anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bragg.cli.console import say, write_json
+from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.errors import BadFile, UsageError
+
+__all__ = ["report"]
+
+_EPILOG = """\b
+Examples:
+  bragg report train.bragg
+  bragg report train.bragg -o train.html --force
+"""
+
+
+@click.command(epilog=_EPILOG)
+@file_argument
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="HTML", help="Name of the page.")
+@click.option("--title", metavar="TEXT", help="What stands above it.  [name of FILE]")
+@click.option("--force", is_flag=True, help="Overwrite HTML.")
+@click.option("--json", "as_json", is_flag=True, help="What was written, as one JSON object on stdout.")
+def report(file: Path | None, output: Path | None, title: str | None, force: bool, as_json: bool) -> None:
+    """Write FILE as one HTML page: summary, flame graph, kernels, timeline, source, roofline.
+
+    The page holds everything and asks nothing of the network: open it from disk, mail it, attach it to a job. It is
+    named after FILE unless it is given a name. It holds the call paths, names, files and command line of the run.
+    """
+    from bragg import formats
+    from bragg.cli.report_payload import report_payload
+    from bragg.views.terminal.units import bytes_text
+    from bragg.views.web.page import page
+
+    path = newest_profile(file)
+    target = output or path.with_suffix(".html")
+    if target.exists() and not force:
+        raise UsageError(f"{target} exists", hint="Choose another name with -o, or overwrite it with --force")
+    name = title or path.name
+    _write(target, page([report_payload(formats.load(path), name)], name))
+    size_bytes = target.stat().st_size
+    if as_json:
+        write_json("report", {"file": str(path), "page": str(target), "size_bytes": size_bytes})
+    else:
+        say([f"Wrote {target} ({bytes_text(size_bytes)}). Next: open it in any browser, or: bragg view {path}"])
+
+
+def _write(target: Path, text: str) -> None:
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadFile(f"cannot write {target}: {error.strerror}") from error

@@ -1,0 +1,49 @@
+"""A profile with all that analyses say of it, as the pages of the browser read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bragg.analyze.answer import answer
+from bragg.analyze.kernel_choice import every_kernel
+from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.roofline import roofline
+from bragg.analyze.source_lines import annotate_stages
+from bragg.errors import UsageError
+from bragg.model import Profile
+from bragg.views.answer_text import fact_rows, lack_lines, sentences
+from bragg.views.web.code import code_of
+from bragg.views.web.payload import Extras, Summary, pack
+from bragg.views.web.points import roofline_of
+
+__all__ = ["report_payload"]
+
+
+def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] | None = None) -> bytes:
+    """Everything that a page shows of a profile.
+
+    Args:
+        profile: What to show.
+        title: What the reader calls it: the name of its file.
+        difference: How it differs from another one, as `views/web/diff.py` writes it; None: nothing is compared.
+    """
+    kernels = kernel_facts(profile)
+    found = answer(profile, kernels)
+    extras = Extras(
+        title=title,
+        summary=Summary(sentences(profile, found), fact_rows(profile), lack_lines(profile, found)),
+        kernels=kernels,
+        code=code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile)),
+        roofline=_roofline(profile),
+        difference=difference,
+    )
+    return pack(profile, extras=extras)
+
+
+def _roofline(profile: Profile) -> Mapping[str, Any] | None:
+    """None where nothing has flops or bytes."""
+    try:
+        return roofline_of(roofline(profile))
+    except UsageError:
+        return None

@@ -1,0 +1,107 @@
+"""`bragg web`: profiles in a browser, live."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import shlex
+import sys
+import webbrowser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bragg.cli.console import say, write_json, write_lines
+from bragg.errors import BackendUnavailable, BadFile
+
+if TYPE_CHECKING:
+    from bragg.views.web.server import ProfileServer
+
+__all__ = ["tunnel_command", "web"]
+
+_SSH_PORT = "22"
+_EPILOG = """\b
+Examples:
+  bragg web train.bragg
+  bragg web before.bragg after.bragg --port 8123 --no-open
+  bragg web .        the profiles here, and of a run that goes on what it recorded so far
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on this machine.  [a free one]")
+@click.option("--no-open", is_flag=True, help="Do not open a browser.")
+@click.option("--json", "as_json", is_flag=True, help="The address, as one JSON object on stdout.")
+def web(files: tuple[Path, ...], port: int, no_open: bool, as_json: bool) -> None:
+    """Show FILES in a browser and follow what changes in them, until Ctrl-C.
+
+    A file may be a profile, a capture of a run that still goes on (.part), or of another profiler; of a directory,
+    which is this one unless FILES are given, the newest profiles are shown. Only this machine can connect, and only
+    with the address that is printed.
+    """
+    paths = files or (Path(),)
+    for path in paths:
+        if not path.exists():
+            raise BadFile(f"cannot read {path}: No such file or directory", hint="Check the path")
+    server = _server(paths, port)
+    tunnel = tunnel_command(os.environ, server.server_port)
+    if as_json:
+        write_json("web", {"address": server.address, "port": server.server_port, "tunnel": tunnel})
+    else:
+        write_lines([server.address])
+        say(_advice(tunnel))
+    if not no_open and tunnel is None and _has_browser(os.environ):
+        webbrowser.open(server.address)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        say([""])
+    finally:
+        server.is_closing = True
+        server.server_close()
+
+
+def tunnel_command(environment: Mapping[str, str], port: int) -> str | None:
+    """What to run on one's own machine to reach a port of this one; None when this is one's own machine."""
+    connection = environment.get("SSH_CONNECTION", "").split()
+    if not connection:
+        return None
+    # Address and port of the client, then of the server.
+    host, ssh_port = connection[2:4] if len(connection) == 4 else ("this-machine", _SSH_PORT)
+    other_port = [] if ssh_port == _SSH_PORT else ["-p", ssh_port]
+    return shlex.join(["ssh", "-N", "-L", f"{port}:127.0.0.1:{port}", *other_port, f"{getpass.getuser()}@{host}"])
+
+
+def _advice(tunnel: str | None) -> list[str]:
+    stop = "Ctrl-C stops."
+    if tunnel is None:
+        return [f"Open this address in a browser on this machine. {stop}"]
+    return [f"Run this on your own machine, then open the address there: {tunnel}", stop]
+
+
+def _server(paths: tuple[Path, ...], port: int) -> ProfileServer:
+    from bragg.views.web.server import ProfileServer
+    from bragg.views.web.shelf import Shelf
+
+    title = paths[0].resolve().name if len(paths) == 1 else f"{len(paths)} profiles"
+    try:
+        return ProfileServer(Shelf(paths, _packed), secrets.token_urlsafe(24), port=port, title=f"{title} - bragg")
+    except OSError as error:
+        raise BackendUnavailable(
+            f"port {port} cannot be used: {error.strerror}", hint="Choose another one, or none: --port 0"
+        ) from error
+
+
+def _packed(path: Path) -> bytes:
+    from bragg import formats
+    from bragg.cli.report_payload import report_payload
+
+    return report_payload(formats.load(path), path.name)
+
+
+def _has_browser(environment: Mapping[str, str]) -> bool:
+    return sys.platform == "darwin" or any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -1,0 +1,59 @@
+"""Blocks that lanes of a warp fetch from the same banks of shared memory, one after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.compiled import SharedAccess, gpu_dialect, shared_accesses
+from bragg.debug.checkers.layouts import conflict_ways, held, places
+from bragg.debug.state import Listeners
+from bragg.model import Severity
+
+__all__ = ["BANK_CONFLICTS", "ways_of"]
+
+
+def ways_of(access: SharedAccess) -> int | None:
+    """How many lanes meet in one bank; None: the layouts are not ones whose addresses are known.
+
+    Conversions between register layouts, and the operands of tensor cores, are laid out by the compiler itself.
+    """
+    size = access.element_bits // 8
+    indices = held(access.registers, access.shape)
+    if indices is None or not size:
+        return None
+    addresses = places(access.memory, indices, access.shape, size)
+    return None if addresses is None else conflict_ways(addresses, size)
+
+
+def _watch(record: Recorder) -> Listeners:
+    function = record.launch.program.function
+    here = function.__code__.co_filename, function.__code__.co_firstlineno
+    try:
+        text = gpu_dialect(record.launch)
+    except Exception as error:  # noqa: BLE001 - the compiler is Triton's, and its errors have no common class
+        message = f"Triton does not compile this kernel for a Hopper GPU: {_first_line(error)}"
+        record.at_source(*here, message, "Its bank conflicts are not known", Severity.WARNING)
+        return Listeners()
+    for access in shared_accesses(text):
+        ways = ways_of(access)
+        if ways is not None and ways > 1:
+            # Triton's cache knows a kernel by its text: the path in it may be that of a copy.
+            is_here = Path(access.file).name == Path(here[0]).name
+            record.at_source(
+                here[0] if is_here else access.file,
+                access.line,
+                f"bank conflict: {ways} lanes of a warp {access.kind} one bank of shared memory"
+                f" ({'x'.join(map(str, access.shape))} elements of {access.element_bits} bits)",
+                "Change the block's shape or type, or load it in the order in which it is used",
+                Severity.NOTE,
+            )
+    return Listeners()
+
+
+def _first_line(error: Any) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+BANK_CONFLICTS = Checker("bank-conflict", "shared memory accesses that wait for each other", False, _watch)

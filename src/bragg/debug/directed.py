@@ -1,0 +1,131 @@
+"""Floating-point operations with a rounding direction: to nearest, toward zero, down, up.
+
+The nearest result is computed first; the sign of what it lacks to the exact one says whether the neighbour is due.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["MODES", "odd_sum", "operate", "rounded", "stepped"]
+
+Array = npt.NDArray[Any]
+
+# Names of libdevice and of PTX.
+MODES = {"rn": "rn", "rz": "rz", "rd": "rd", "ru": "ru", "rm": "rd", "rp": "ru"}
+
+
+def rounded(wide: Array, mode: str) -> Array:
+    """float64, exact or rounded to odd, to float32."""
+    nearest = wide.astype(np.float32)
+    return stepped(nearest, np.sign(wide - nearest.astype(np.float64)), mode)
+
+
+def odd_sum(a: Array, b: Array) -> Array:
+    """`a + b` in float64, where an inexact sum has an odd last digit, so that rounding again is harmless."""
+    total = a + b
+    back = total - a
+    error = (a - (total - back)) + (b - back)
+    is_even = (total.view(np.int64) & 1) == 0
+    step = np.where((error > 0) == (total > 0), 1, -1)
+    is_off = (error != 0) & is_even & np.isfinite(total)
+    return np.where(is_off, (total.view(np.int64) + step).view(np.float64), total)
+
+
+def operate(name: str, mode: str, *operands: Array) -> Array:
+    """One of add, sub, mul, div, fma, sqrt, rcp on float32 or float64.
+
+    Args:
+        name: The operation.
+        mode: rn, rz, rd or ru.
+        operands: Arrays of one type.
+    """
+    if name == "sub":
+        return operate("add", mode, operands[0], -operands[1])
+    if name == "rcp":
+        return operate("div", mode, np.ones_like(operands[0]), operands[0])
+    if operands[0].dtype == np.float32:
+        return _single(name, mode, *operands)
+    if mode == "rn" and name != "fma":
+        return _NEAREST[name](*operands)
+    return _exactly(name, mode, *operands)
+
+
+_NEAREST: dict[str, Callable[..., Array]] = {"add": np.add, "mul": np.multiply, "div": np.divide, "sqrt": np.sqrt}
+
+
+def _single(name: str, mode: str, *operands: Array) -> Array:
+    if name in ("div", "sqrt"):
+        nearest = _NEAREST[name](*operands)
+        if mode == "rn":
+            return nearest
+        wide, x = nearest.astype(np.float64), operands[0].astype(np.float64)
+        if name == "sqrt":
+            return stepped(nearest, np.sign(x - wide * wide), mode)
+        y = operands[1].astype(np.float64)
+        return stepped(nearest, np.sign(x - wide * y) * np.sign(y), mode)
+    x, *others = (operand.astype(np.float64) for operand in operands)
+    if name == "mul":
+        return rounded(x * others[0], mode)
+    return rounded(odd_sum(x * others[0], others[1]) if name == "fma" else odd_sum(x, others[0]), mode)
+
+
+def stepped(nearest: Array, lacking: Array, mode: str) -> Array:
+    """The neighbour where the exact result lies on its side; `lacking` is the sign of exact minus nearest."""
+    down, up = np.nextafter(nearest, nearest.dtype.type(-np.inf)), np.nextafter(nearest, nearest.dtype.type(np.inf))
+    if mode == "rd":
+        return np.where(lacking < 0, down, nearest)
+    if mode == "ru":
+        return np.where(lacking > 0, up, nearest)
+    if mode == "rz":
+        return np.where((nearest > 0) & (lacking < 0), down, np.where((nearest < 0) & (lacking > 0), up, nearest))
+    return nearest
+
+
+_EXACT: dict[str, Callable[..., Fraction]] = {
+    "add": lambda x, y: x + y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "fma": lambda x, y, z: x * y + z,
+}
+
+
+def _exactly(name: str, mode: str, *operands: Array) -> Array:
+    """float64, element by element with fractions."""
+
+    def one(*values: float) -> tuple[float, float]:
+        if not all(math.isfinite(value) for value in values) or (name == "div" and values[1] == 0):
+            return _plain(name, *values), 0
+        if name == "sqrt":
+            root = math.sqrt(values[0]) if values[0] >= 0 else math.nan
+            return root, 0 if math.isnan(root) else _sign(Fraction(values[0]) - Fraction(root) ** 2)
+        exact = _EXACT[name](*map(Fraction, values))
+        if exact == 0:
+            return _plain(name, *values), 0
+        try:
+            nearest = float(exact)
+        except OverflowError:
+            return math.copysign(math.inf, exact), -_sign(exact)
+        return nearest, _sign(exact - Fraction(nearest))
+
+    nearest, lacking = np.vectorize(one, otypes=[np.float64, np.float64])(*operands)
+    return stepped(nearest, lacking, mode)
+
+
+def _plain(name: str, *values: float) -> float:
+    """The result where an operand is not finite, or the result is zero: it is exact, up to the sign of zero."""
+    x, *others = (np.float64(value) for value in values)
+    with np.errstate(all="ignore"):
+        if name == "fma":
+            return float(x * others[0] + others[1])
+        return float(_NEAREST[name](x, *others))
+
+
+def _sign(value: Fraction) -> int:
+    return (value > 0) - (value < 0)

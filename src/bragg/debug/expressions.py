@@ -1,0 +1,108 @@
+"""What the source says of a memory access: the expressions of its address and its mask."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from dataclasses import dataclass
+from functools import lru_cache
+
+__all__ = ["AccessText", "access_text", "feeding_lines"]
+
+# Position of the mask among the arguments.
+_MASK = {"load": 1, "store": 2, "atomic": 2}
+
+
+@dataclass(frozen=True)
+class AccessText:
+    """Expressions of one access; empty where the source does not tell.
+
+    Attributes:
+        address: Of the pointers.
+        mask: Of the mask, or the boundary check of a block pointer; empty: none.
+        has_filler: Lanes that are masked off get a value.
+    """
+
+    address: str = ""
+    mask: str = ""
+    has_filler: bool = False
+
+
+@lru_cache(maxsize=1024)
+def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
+    """The expressions of the access at a line.
+
+    Args:
+        file: The file.
+        line: The line.
+        kind: `load`, `store` or `atomic`.
+        tensor: Name of the parameter; chooses among several accesses of a line.
+    """
+    found = [
+        call
+        for call in _calls(file)
+        if call.lineno <= line <= (call.end_lineno or call.lineno) and kind in ast.unparse(call.func)
+    ]
+    if len(found) > 1:
+        found = [call for call in found if call.args and _mentions(call.args[0], tensor)]
+    if len(found) != 1:
+        return AccessText()
+    call, position = found[0], _MASK[kind]
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    pointer = call.args[0] if call.args else named.get("pointer")
+    mask = named.get("mask") or (call.args[position] if len(call.args) > position else None)
+    text = "" if mask is None else ast.unparse(mask)
+    if "boundary_check" in named:
+        text = f"boundary_check={ast.unparse(named['boundary_check'])}"
+    has_filler = len(call.args) > position + 1 or bool({"other", "padding_option"} & named.keys())
+    return AccessText("" if pointer is None else ast.unparse(pointer), text, has_filler)
+
+
+@lru_cache(maxsize=64)
+def _calls(file: str) -> list[ast.Call]:
+    return [node for node in ast.walk(_tree(file)) if isinstance(node, ast.Call) and _is_access(node)]
+
+
+@lru_cache(maxsize=16)
+def _tree(file: str) -> ast.Module:
+    """A file; an empty one when its text cannot be read."""
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return ast.Module([], [])
+
+
+def _is_access(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in ("load", "store") or name.startswith("atomic_")
+
+
+def _mentions(expression: ast.expr, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(expression))
+
+
+@lru_cache(maxsize=1024)
+def feeding_lines(file: str, line: int) -> frozenset[int]:
+    """Lines of the function around a line whose values may come to it, its own included; empty when it is not known."""
+    around = [
+        node
+        for node in ast.walk(_tree(file))
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    if not around:
+        return frozenset()
+    statements = [node for node in ast.walk(around[-1]) if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    found = set(range(line, line + 1))
+    names = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name) and node.lineno == line}
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for statement in statements:
+            if names & _assigned(statement):
+                found |= set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+                names |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    return frozenset(found)
+
+
+def _assigned(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

@@ -1,0 +1,108 @@
+"""Triton programs where there is no GPU: the debugger's engine executes their launches, the recorder sees kernels.
+
+The times are those of the engine, on the host. They say how often and from where a kernel is launched, and not how fast
+a GPU executes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from bragg.debug.host_driver import HostDriver, has_gpu, has_host_driver, use_host_driver
+from bragg.debug.host_torch import use_cpu_for_cuda
+from bragg.debug.imports import when_imported
+from bragg.debug.launch import Launch, prepare
+from bragg.debug.specialization import specialize
+from bragg.debug.state import Listeners
+from bragg.debug.switch import redirect
+from bragg.record import variables
+from bragg.record.core import core
+from bragg.record.hooks.launch_metadata import answer
+from bragg.record.hooks.specialization import specialized_name
+from bragg.record.hooks.triton import specialization_of
+from bragg.record.metadata import count_interpreted_launch
+from bragg.record.metric_values import record_metrics
+from bragg.record.notes import note
+
+__all__ = ["interpret_launches"]
+
+# Backends of Triton for GPUs; with another one, such as for CPUs, programs need no help.
+_GPU_BACKENDS = {"nvidia", "amd"}
+
+
+def interpret_launches(triton: ModuleType, settings: Mapping[str, str]) -> None:
+    """Execute the launches of this process with the engine, if that is wanted.
+
+    Args:
+        triton: The package, just imported.
+        settings: Environment variables; `BRAGG_INTERPRET` is `auto` or `on`.
+    """
+    is_forced = settings[variables.INTERPRET] == "on"
+    if not is_forced and (has_gpu() or not _needs_gpu(triton, settings)):
+        return
+    if not has_gpu():
+        use_host_driver()
+        when_imported("torch", use_cpu_for_cuda)
+    asks = settings.get(variables.LAUNCH_METADATA) == "1"
+
+    def run(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        _execute(prepare(kernel, grid, arguments, named), asks)
+
+    redirect(run, (lambda: True) if is_forced else has_host_driver)
+
+
+def _needs_gpu(triton: ModuleType, settings: Mapping[str, str]) -> bool:
+    is_settled = settings.get("TRITON_INTERPRET") == "1" or settings[variables.BACKEND] == "cuda"
+    return not is_settled and set(triton.backends.backends) <= _GPU_BACKENDS
+
+
+def _execute(launch: Launch, asks: bool) -> None:
+    """Execute a launch as a kernel of the call path, between the hooks of the program."""
+    if count_interpreted_launch() == 1:
+        note("Triton kernels run in bragg's interpreter on the CPU: their times are not those of a GPU")
+    compiled = specialize(launch, HostDriver().get_current_target())
+    function = getattr(launch.jitted, "launch_metadata", None)
+    given = (launch.grid, compiled.metadata, launch.arguments)
+    name, values, arrays = answer(function, *given) if asks and function else (None, [], {})
+    with _hooks(compiled.name, function, given):
+        core.enter_host_kernel(name or _name(compiled))
+        try:
+            for metric, value in values:
+                core.add_value(metric, value)
+            record_metrics(arrays)
+            launch.run(Listeners())
+        finally:
+            core.exit_host_kernel()
+
+
+def _name(compiled: SimpleNamespace) -> str:
+    """As the kernel is called on a GPU."""
+    if compiled.name != compiled.src.fn.__name__:  # chosen by the program: @triton.jit(repr=...)
+        return str(compiled.name)
+    return specialized_name(compiled.name, specialization_of(compiled))
+
+
+@contextmanager
+def _hooks(name: str, function: Any, given: tuple[Any, ...]) -> Iterator[None]:
+    """Call what the program wants to be called before and after launches."""
+    from triton.compiler.compiler import LazyDict
+
+    runtime = sys.modules["triton"].knobs.runtime
+    metadata = LazyDict({"name": name, "function": 0, "stream": 0})
+    if function is not None:
+        metadata.add(function, given)
+    _call(runtime.launch_enter_hook, metadata)
+    try:
+        yield
+    finally:
+        _call(runtime.launch_exit_hook, metadata)
+
+
+def _call(hook: Any, metadata: Any) -> None:
+    """Call a hook, or a chain of them, which may be empty."""
+    if hook is not None and getattr(hook, "calls", True):
+        hook(metadata)

@@ -1,0 +1,76 @@
+"""`%load_ext bragg`: the cell magic `%%bragg`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import bragg
+from bragg.cli.console import error_lines, say
+from bragg.cli.run import run
+from bragg.errors import BraggError, UsageError
+from bragg.record.recorder import Options
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from bragg.model import Profile
+
+__all__ = ["load_ipython_extension", "recording_options"]
+
+_OUTPUT = "notebook.bragg"
+_CELL = "the-cell"
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Add `%%bragg` to a shell; what `%load_ext bragg` calls."""
+
+    def record_cell(line: str, cell: str) -> Profile | None:
+        """Run a cell and show where its time went; the options are those of `bragg run`."""
+        return _record(shell, line, cell)
+
+    shell.register_magic_function(record_cell, magic_kind="cell", magic_name="bragg")
+
+
+def recording_options(line: str) -> dict[str, Any]:
+    """What the line of `%%bragg` asks for: `output`, and `bragg.record.recorder.Options`.
+
+    Raises:
+        UsageError: An option is unknown, or means nothing in a cell.
+    """
+    try:
+        context = run.make_context("%%bragg", [*shlex.split(line), _CELL])
+    except click.exceptions.Exit as error:
+        raise UsageError("there is no help here", hint="Run in a terminal: bragg run --help") from error
+    except (click.ClickException, ValueError) as error:
+        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        raise UsageError(message, hint="The options of bragg run: bragg run --help") from error
+    given = {name: value for name, value in context.params.items() if value not in (None, False)}
+    if given.pop("target") != (_CELL,):
+        raise UsageError("%%bragg runs the cell, no other program", hint="In a cell: !bragg run script.py")
+    options = {"output": given.pop("output", _OUTPUT)}
+    known = Options.__annotations__
+    if strange := [name for name in given if name not in known]:
+        raise UsageError(f"--{strange[0].replace('_', '-')} means nothing in a cell", hint="Leave it out")
+    explicit = {name: context.params[name] for name in ("nvtx", "launch_metadata") if context.params[name] is not None}
+    return {**options, **given, **explicit}
+
+
+def _record(shell: InteractiveShell, line: str, cell: str) -> Profile | None:
+    """The profile of a cell; None, and the reason on stderr, where there is none."""
+    try:
+        options = recording_options(line)
+        session = bragg.start(options.pop("output"), **options)
+        try:
+            shell.run_cell(cell)
+        finally:
+            profile = bragg.stop(session)
+        if session.path is not None:  # what `stop` returns has no timeline
+            say([f"Wrote {session.path}"])
+            profile = bragg.load(session.path)
+    except BraggError as error:
+        say(error_lines(error.message, error.hint))
+        return None
+    return profile

@@ -1,0 +1,167 @@
+"""The answer to where the time went, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from bragg.model import FrameKind, Profile
+from bragg.model.answer import Answer, HotSpot, Idle
+from bragg.views.terminal.folding import fold_libraries
+from bragg.views.terminal.labels import Labels
+from bragg.views.terminal.run_facts import RunFacts
+from bragg.views.terminal.units import count_text, share_text, time_text, value_text
+
+__all__ = ["fact_rows", "lack_lines", "sentences"]
+
+_METRIC_NAMES = {"gpu_time": "GPU time", "host_time": "host time", "samples": "samples"}
+_MAX_NAME = 60
+# A device that idles less than this is busy: there is nothing to explain.
+_LITTLE = 0.05
+
+
+def sentences(profile: Profile, answer: Answer) -> list[str]:
+    """Three sentences: what took the time and what bounds it, how long the GPU idled and why, what recording cost."""
+    if answer.metric is None:
+        return ["No time was recorded."]
+    facts = RunFacts(profile.meta)
+    return [
+        f"{_hottest_text(profile, answer)}{_bound_text(answer)}.",
+        *_idle_sentence(profile, answer.idle),
+        *([f"{_cost_text(facts)}."] if not facts.recorder else []),
+    ]
+
+
+def fact_rows(profile: Profile) -> list[tuple[str, str]]:
+    """Name and value of what is known of the run."""
+    facts = RunFacts(profile.meta)
+    rows = [
+        ("Command", facts.command),
+        ("Duration", facts.duration_text()),
+        ("Machine", facts.machine),
+        ("Backend", facts.backend),
+        ("Recorded by", facts.recorder or f"bragg {profile.meta.get('bragg', '')}".rstrip()),
+        ("Versions", facts.versions),
+        ("Platform", str(profile.meta.get("platform", ""))),
+        ("Losses and overhead", facts.cost),
+        ("Call paths", f"{len(profile.tree):,}"),
+        ("Timeline", f"{count_text(len(profile.slices), 'slice')}" if len(profile.slices) else ""),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def lack_lines(profile: Profile, answer: Answer) -> list[str]:
+    """What must be known before the numbers are trusted, and what was not recorded."""
+    warnings = list(RunFacts(profile.meta).warnings())
+    if answer.metric is None:
+        return [*warnings, "No time was recorded: only call paths and counts are shown."]
+    return [*warnings, *_not_recorded(profile, answer)]
+
+
+def _not_recorded(profile: Profile, answer: Answer) -> Iterator[str]:
+    if answer.metric != "gpu_time":
+        yield "No GPU time was recorded: bragg doctor says why, where a GPU was expected."
+    elif answer.roofs is None:
+        yield (
+            "No kernel has flops or bytes, so it is not known how near it is to its roof: give them by launch_metadata "
+            "of triton.jit, or to scopes by bragg.scope(name, metrics)."
+        )
+    if not len(profile.slices):
+        yield "No timeline was recorded: bragg run --data trace."
+
+
+def _hottest_text(profile: Profile, answer: Answer) -> str:
+    first, *others = answer.hottest
+    whole = f"{value_text(answer.total, _unit(profile, answer))} of {_METRIC_NAMES[answer.metric or '']}"
+    parts = [f"{_name(profile, first)} took {share_text(first.share)} of {whole}"]
+    parts += [f"{_name(profile, spot)} {share_text(spot.share)}" for spot in others]
+    text = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    noun = "kernel" if answer.metric == "gpu_time" else "function"
+    return f"{text}; {count_text(answer.n_others, f'other {noun}')} the rest" if answer.n_others else text
+
+
+def _bound_text(answer: Answer) -> str:
+    roofs = answer.roofs
+    if roofs is None:
+        return ""
+    bound, share = max(("compute", roofs.compute), ("memory", roofs.memory), key=lambda item: item[1])
+    return (
+        f"; {share_text(share)} is in {bound}-bound kernels, and kernels reach {share_text(roofs.util)} of their roofs"
+    )
+
+
+def _idle_sentence(profile: Profile, found: Sequence[Idle]) -> list[str]:
+    """The device that idled most, and the range of the others."""
+    if not found:
+        return []
+    worst, *others = sorted(found, key=lambda idle: -idle.share)
+    if not others:
+        return [f"{_idle_text(worst, profile)}."]
+    range_text = share_text(others[0].share)
+    if len(others) > 1:
+        range_text = f"{share_text(others[-1].share)} to {range_text}"
+    return [f"{_idle_text(worst, profile)}; {count_text(len(others), 'other GPU')} idled {range_text}."]
+
+
+def _idle_text(idle: Idle, profile: Profile) -> str:
+    share = idle.share
+    owner = "" if idle.process is None else f" of process {idle.process}"
+    text = (
+        f"GPU {idle.device}{owner} idled {time_text(idle.idle_ns)}, {share_text(share)} of the "
+        f"{time_text(idle.span_ns)} from its first to its last work"
+    )
+    if share < _LITTLE:
+        return text
+    reasons = ", ".join(_reasons(idle))
+    if reasons:
+        return f"{text}, in {count_text(idle.n_gaps or 0, 'pause')}: {reasons}"
+    busiest = _busiest_on_host(profile)
+    return f"{text}; {busiest}" if busiest else text
+
+
+def _busiest_on_host(profile: Profile) -> str:
+    """The library or function in which the host spent most of its time; empty when that was not recorded."""
+    if "host_time" not in profile.metrics or profile.total("host_time") <= 0:
+        return ""
+    folded = fold_libraries(profile)
+    labels = Labels(folded.profile.tree.frames)
+    own, frame = folded.profile.own("host_time"), folded.profile.tree.frame
+    by_frame = np.bincount(frame, weights=own, minlength=len(folded.profile.tree.frames))
+    busiest = int(by_frame.argmax())
+    share = share_text(float(by_frame[busiest]) / profile.total("host_time"))
+    return f"meanwhile the host spent {share} of its time in {_cut(labels.text(busiest))}"
+
+
+def _reasons(idle: Idle) -> Iterator[str]:
+    if not idle.idle_ns or idle.late_launch_ns is None or idle.queued_ns is None:
+        return
+    late, queued = idle.late_launch_ns / idle.idle_ns, idle.queued_ns / idle.idle_ns
+    for share, reason in (
+        (late, "waiting for the host to launch"),
+        (queued, "between a launch and its start"),
+        (1 - late - queued, "for reasons that the timeline does not show"),
+    ):
+        if share >= _LITTLE:
+            yield f"{share_text(share)} {reason}"
+
+
+def _cost_text(facts: RunFacts) -> str:
+    lost = f"lost {count_text(facts.n_dropped, 'record')}" if facts.n_dropped else "lost no record"
+    return f"Recording {lost}" if facts.overhead is None else f"Recording cost {share_text(facts.overhead)} and {lost}"
+
+
+def _name(profile: Profile, spot: HotSpot) -> str:
+    frames = profile.tree.frames
+    name = Labels(frames, with_device=False).text(spot.frame)
+    if frames.kind[spot.frame] == FrameKind.ROOT:
+        return "code outside of any scope"
+    return _cut(name)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
+
+
+def _unit(profile: Profile, answer: Answer) -> str:
+    return profile.metric(answer.metric or "").unit

@@ -1,0 +1,1 @@
+"""The call tree in the terminal, to walk about in; needs the extra `tui`."""

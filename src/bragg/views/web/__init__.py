@@ -1,0 +1,1 @@
+"""Profiles in a browser: one page that holds everything."""

@@ -1,0 +1,32 @@
+"""A roofline as the web viewer reads it; the shape is that of `web/src/data/roofline.ts`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from bragg.model.roofline import Roofline
+
+__all__ = ["roofline_of"]
+
+
+def roofline_of(chart: Roofline) -> dict[str, Any]:
+    """All points and roofs: JSON values."""
+    return {
+        "roofs": [
+            {**dataclasses.asdict(roof), "flops_per_s": sorted(roof.flops_per_s.items())} for roof in chart.roofs
+        ],
+        "points": [
+            {
+                **dataclasses.asdict(point),
+                "intensity": point.intensity,
+                "flops_per_s": point.flops_per_s,
+                "bytes_per_s": point.bytes_per_s,
+                "util": point.util,
+                "bound": point.bound,
+            }
+            for point in chart.points
+        ],
+        "time_ns": chart.time_ns,
+        "widths": list(chart.widths),
+    }

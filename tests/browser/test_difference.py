@@ -1,0 +1,109 @@
+"""The page of `bragg diff --html`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from bragg import formats
+from bragg.cli.diff import diff
+from bragg.model import Profile
+from tests.support.profiles import profile_from_text
+
+BEFORE = """root
+  train.py:3@step
+    forward
+      matmul 300us x15
+      relu 10us x2
+    backward
+      matmul_grad 90us x15"""
+AFTER = """root
+  train.py:3@step
+    forward
+      matmul 450us x15
+      gelu 40us x4
+    backward
+      matmul_grad 60us x15"""
+
+
+def page_of(pages: Any, folder: Path, before: Profile, after: Profile, place: str = "", **look: Any) -> Any:
+    for name, profile in (("before", before), ("after", after)):
+        formats.export(profile, "bragg", folder / f"{name}.bragg")
+    names = [str(folder / name) for name in ("before.bragg", "after.bragg", "diff.html")]
+    result = CliRunner().invoke(diff, [*names[:2], "--html", names[2]], catch_exceptions=False)
+    assert "Wrote" in result.stderr
+    return pages.open(folder / "diff.html", place, **look)
+
+
+def opened(pages: Any, folder: Path, place: str = "", **look: Any) -> Any:
+    return page_of(pages, folder, profile_from_text(BEFORE), profile_from_text(AFTER), place, **look)
+
+
+def cells(page: Any, column: str) -> list[str]:
+    found: list[str] = page.locator(f"td.{column}").all_inner_texts()
+    return found
+
+
+def test_table_has_the_largest_change_first_and_can_be_sorted(pages: Any, tmp_path: Path) -> None:
+    page = opened(pages, tmp_path)
+    assert cells(page, "name") == ["matmul", "gelu", "matmul_grad", "relu"]
+    assert cells(page, "change") == ["+150 us", "+40.0 us", "-30.0 us", "-10.0 us"]
+    assert cells(page, "relative") == ["+50.0 %", "new", "-33.3 %", "gone"]
+    page.get_by_role("button", name="name").click()
+    assert cells(page, "name") == ["gelu", "matmul", "matmul_grad", "relu"]
+    assert "sort=name" in page.url
+
+
+def test_both_sides_have_one_scale_and_colours_of_their_change(pages: Any, tmp_path: Path, pixel: Any) -> None:
+    page = opened(pages, tmp_path)
+    ground = pixel(page, "canvas >> nth=1", 2, 205)
+    width = page.locator("canvas").first.evaluate("canvas => canvas.clientWidth")
+    # 400 us before, 550 us after: the bar of the whole ends at 400 / 550 of the left side, and fills the right one.
+    assert pixel(page, "canvas >> nth=0", int(width * 0.71), 10) != pixel(
+        page, "canvas >> nth=0", int(width * 0.75), 10
+    )
+    assert pixel(page, "canvas >> nth=1", int(width * 0.98), 10) == pixel(
+        page, "canvas >> nth=1", int(width * 0.75), 10
+    )
+    # matmul, which takes longer, is red; matmul_grad, which takes less, is blue.
+    red, _, blue = channels(pixel(page, "canvas >> nth=1", int(width * 0.6), 70))
+    assert red > blue + 40
+    red, _, blue = channels(pixel(page, "canvas >> nth=1", int(width * 0.97), 70))
+    assert blue > red + 10, ground
+
+
+def channels(colour: str) -> list[int]:
+    return [int(number) for number in colour.removeprefix("rgb(").removesuffix(")").split(", ")]
+
+
+def test_choosing_a_box_zooms_both_sides_and_tells_both_values(pages: Any, tmp_path: Path) -> None:
+    page = opened(pages, tmp_path)
+    canvas = page.locator("canvas").nth(1)
+    canvas.click(position={"x": 20, "y": 70})
+    detail = page.locator(".difference .detail")
+    assert (
+        detail.inner_text() == "total > step > forward > matmul before 300 us, after 450 us, change +150 us (+50.0 %)"
+    )
+    assert "zoom=" in page.url
+    page.keyboard.press("ArrowRight")
+    assert "gelu before 0 ns, after 40.0 us, change +40.0 us (new)" in detail.inner_text()
+    page.keyboard.press("0")
+    assert detail.inner_text().startswith("total before 400 us")
+
+
+def test_search_fades_the_rest_and_filters_the_table_and_is_in_the_address(pages: Any, tmp_path: Path) -> None:
+    page = opened(pages, tmp_path, "view=difference&q=grad")
+    assert cells(page, "name") == ["matmul_grad"]
+    assert page.locator(".note").inner_text() == "1 row, -30.0 us"
+
+
+def test_summary_tells_the_change_and_hostile_names_are_text(pages: Any, tmp_path: Path) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    page = page_of(
+        pages, tmp_path, profile_from_text("root\n  k 1us"), profile_from_text(f"root\n  k 1us\n  {hostile} 2us")
+    )
+    assert cells(page, "name") == [hostile, "k"]
+    page.get_by_role("link", name="Summary").click()
+    assert "gpu_time: 1.00 us before, 3.00 us after: +2.00 us (+200.0 %)." in page.locator("main").inner_text()

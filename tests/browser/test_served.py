@@ -1,0 +1,81 @@
+"""The pages of `bragg web`, over HTTP."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bragg import formats
+from bragg.cli.report_payload import report_payload
+from bragg.views.web.server import ProfileServer
+from bragg.views.web.shelf import Shelf
+from tests.support.profiles import profile_from_text
+
+BEFORE = profile_from_text("root\n  forward\n    matmul 12us x3")
+AFTER = profile_from_text("root\n  forward\n    matmul 12us x3\n    softmax 8us")
+
+
+@contextmanager
+def serving(*paths: Path) -> Iterator[str]:
+    shelf = Shelf(paths, lambda path: report_payload(formats.load(path), path.name))
+    server = ProfileServer(shelf, "token")
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield server.address
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def opened(pages: Any, address: str) -> Any:
+    page = pages.blank((address, "data:", "blob:"))
+    page.goto(f"{address}#view=kernels")
+    page.locator("main.view").wait_for()
+    return page
+
+
+def test_page_follows_its_file(pages: Any, tmp_path: Path) -> None:
+    path = tmp_path / "run.bragg"
+    formats.export(BEFORE, "bragg", path)
+    with serving(path) as address:
+        page = opened(pages, address)
+        page.get_by_text("matmul").first.wait_for()
+        assert page.get_by_text("softmax").count() == 0
+        address_before = page.url
+        formats.export(AFTER, "bragg", path)
+        page.get_by_text("softmax").first.wait_for()
+        assert page.url == address_before
+
+
+def test_file_that_is_damaged_or_gone_stays_as_it_was_and_the_page_says_so(pages: Any, tmp_path: Path) -> None:
+    path = tmp_path / "run.bragg"
+    formats.export(BEFORE, "bragg", path)
+    with serving(path) as address:
+        page = opened(pages, address)
+        path.write_bytes(path.read_bytes()[:200])
+        page.get_by_role("status").filter(has_text="is damaged").wait_for()
+        assert page.get_by_text("matmul").count() > 0
+        path.unlink()
+        page.get_by_role("status").filter(has_text="run.bragg is gone").wait_for()
+        formats.export(AFTER, "bragg", path)
+        page.get_by_text("softmax").first.wait_for()
+        assert page.get_by_role("status").is_hidden()
+        # The answer with which the server told the damage.
+        pages.problems = [problem for problem in pages.problems if "503" not in problem]
+
+
+def test_profile_that_is_written_later_appears_and_several_can_be_chosen(pages: Any, tmp_path: Path) -> None:
+    with serving(tmp_path) as address:
+        page = pages.blank((address, "data:", "blob:"))
+        page.goto(f"{address}#view=kernels")
+        page.get_by_role("status").filter(has_text="There is no profile yet").wait_for()
+        formats.export(BEFORE, "bragg", tmp_path / "one.bragg")
+        page.get_by_text("matmul").first.wait_for()
+        formats.export(AFTER, "bragg", tmp_path / "two.bragg")
+        page.get_by_label("Profile").select_option(label="two.bragg")
+        page.get_by_text("softmax").first.wait_for()

@@ -1,0 +1,233 @@
+"""Debuggers inside of kernels: pdb at a terminal, an IDE through debugpy, cells of a notebook."""
+
+from __future__ import annotations
+
+import os
+import pty
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.debug_adapter import DebugAdapter
+
+pytest.importorskip("triton")
+
+TIMEOUT_S = 60
+SCRIPT = """\
+import numpy as np
+import triton
+import triton.language as tl
+
+@triton.jit
+def scaled(block, factor):
+    product = block * factor
+    return product
+
+@triton.jit
+def kernel(x, out, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    offsets = pid * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    values = tl.load(x + offsets, mask=mask, other=0.0)
+    if pid >= 2:
+        STOP
+        values = scaled(values, 3.0)
+    tl.store(out + offsets, values, mask=mask)
+
+x, out = np.arange(30, dtype="f4"), np.zeros(30, "f4")
+RUN
+print("result", out[29])
+"""
+
+
+def write(directory: Path, stop: str = "breakpoint()", run: str = "kernel[(4,)](x, out, 30, BLOCK=8)") -> Path:
+    script = directory / "script.py"
+    script.write_text(SCRIPT.replace("STOP", stop).replace("RUN", run))
+    return script
+
+
+def line_of(script: Path, text: str) -> int:
+    return next(number for number, line in enumerate(script.read_text().splitlines(), 1) if text in line)
+
+
+def at_prompt(script: Path, commands: list[str], *options: str, **variables: str) -> list[str]:
+    """What `bragg debug` prints when these commands are typed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bragg", "debug", *options, str(script)],
+        input="\n".join(commands) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        env={**os.environ, **variables},
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stdout.replace("(Pdb) ", "").splitlines()
+
+
+@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_values_are_those_of_the_programs_that_got_to_the_breakpoint(tmp_path: Path, stop: str) -> None:
+    output = at_prompt(write(tmp_path, stop), ["p offsets", 'print("offsets=", offsets)', "p values.shape", "c"])
+    assert output[:3] == [
+        f"> {tmp_path}/script.py(18)kernel()",
+        "-> values = scaled(values, 3.0)",
+        "programs: (2, 0, 0), (3, 0, 0), of a grid of (4, 1, 1)",
+    ]
+    assert output[3:5] == ["int32[8], 2 programs: [[16 17 18 19 20 21 22 23]", " [24 25 26 27 28 29 30 31]]"]
+    assert output[5:7] == [
+        "pid (2, 0, 0) offsets= [16 17 18 19 20 21 22 23]",
+        "pid (3, 0, 0) offsets= [24 25 26 27 28 29 30 31]",
+    ]
+    assert output[7:9] == ["(8,)", "result 87.0"]
+
+
+def test_steps_follow_the_authors_lines_into_helpers_and_back_to_the_script(tmp_path: Path) -> None:
+    output = at_prompt(write(tmp_path), ["s", "s", "p block", "s", "r", "n", "n", "n", "c"], "--program", "2")
+    places = [line.rpartition("/")[2] for line in output if line.startswith("> ")]
+    assert places == [
+        "script.py(18)kernel()",
+        "script.py(6)scaled()",
+        "script.py(7)scaled()",
+        "script.py(8)scaled()",
+        "script.py(8)scaled()->fp32[8]: [48..... 63. 66. 69.]",
+        "script.py(19)kernel()",
+        "script.py(19)kernel()->None",
+        "script.py(23)<module>()",
+    ]
+    assert "fp32[8]: [16. 17. 18. 19. 20. 21. 22. 23.]" in output
+
+
+def test_the_stack_holds_nothing_but_the_program(tmp_path: Path) -> None:
+    output = at_prompt(write(tmp_path), ["b 7", "c", "w", "c", "c"], "--program", "3")
+    start = output.index(f"  {tmp_path}/script.py(22)<module>()")
+    assert [line for line in output[start:] if "script.py(" in line] == [
+        f"  {tmp_path}/script.py(22)<module>()",
+        f"  {tmp_path}/script.py(18)kernel()",
+        f"> {tmp_path}/script.py(7)scaled()",
+    ]
+
+
+def test_breakpoints_may_wait_for_a_program(tmp_path: Path) -> None:
+    script = write(tmp_path)
+    assert at_prompt(script, ["p pid", "c"], "--at-program", "3")[3] == "int32[], 2 programs: [2 3]"
+    assert at_prompt(script, ["p pid", "c"], "--at-program", "1")[0] == "result 87.0"
+
+
+def test_a_finding_opens_the_debugger_where_the_chosen_program_shows_it(tmp_path: Path) -> None:
+    script = write(tmp_path, "pass", "kernel[(4,)](x, out, 31, BLOCK=8)")
+    options = ("--break-on", "out-of-bounds", "--at-program")
+    output = at_prompt(script, ["p mask", "c", "c"], *options, "3")
+    assert output[0] == f"error: out-of-bounds in kernel ({tmp_path}/script.py:15)"
+    assert any(line.startswith("int1[8], 4 programs: [[ True") for line in output)
+    assert "result" in at_prompt(script, ["p mask", "c", "c"], *options, "0")[0]
+
+
+def test_quitting_ends_the_program_without_a_traceback(tmp_path: Path) -> None:
+    assert at_prompt(write(tmp_path), ["q"])[-1] == "no findings in 1 launches of 4 programs"
+
+
+def test_a_debugger_that_the_environment_names_is_left_alone(tmp_path: Path) -> None:
+    assert at_prompt(write(tmp_path), [], PYTHONBREAKPOINT="0")[0] == "result 87.0"
+
+
+def test_watch_says_at_the_end_who_wrote_last(tmp_path: Path) -> None:
+    run = "kernel[(4,)](x, out, 30, BLOCK=8); kernel[(2,)](out, out, 16, BLOCK=8)"
+    output = at_prompt(write(tmp_path, "pass", run), [], "--watch", "out[9]", "--watch", "x[1]")
+    where = f"by program (1, 0, 0) of kernel at {tmp_path}/script.py:19: tl.store(out + offsets, values, mask=mask)"
+    assert output[:2] == [f"watch: out[9] = 9.0 {where}"] * 2
+    assert output[-2:] == [f"watch: out[9], last: = 9.0 {where}", "watch: x[1], last: nothing wrote it"]
+
+
+def test_pdb_works_at_a_terminal_without_the_command(tmp_path: Path) -> None:
+    run = "import bragg.debug\nwith bragg.debug.interpret():\n    kernel[(4,)](x, out, 30, BLOCK=8)"
+    controller, terminal = pty.openpty()
+    program = subprocess.Popen(
+        [sys.executable, str(write(tmp_path, run=run))], stdin=terminal, stdout=terminal, stderr=terminal
+    )
+    os.close(terminal)
+    os.write(controller, b"p values\nc\n")
+    assert program.wait(TIMEOUT_S) == 0
+    output = os.read(controller, 1 << 16).decode()
+    os.close(controller)
+    assert "script.py(18)kernel()" in output
+    assert "fp32[8], 2 programs: [[16. 17. 18." in output
+    assert "result 87.0" in output
+
+
+def test_an_ide_stops_at_a_line_of_a_kernel(tmp_path: Path) -> None:
+    pytest.importorskip("debugpy")
+    script = write(tmp_path, "pass")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-Xfrozen_modules=off", "-m", "debugpy", "--listen", f"127.0.0.1:{port}"]
+    command += ["--wait-for-client", "-m", "bragg", "check", str(script)]
+    output = tmp_path / "output"
+    with output.open("w") as file:
+        program = subprocess.Popen(command, stdout=file)
+    ide = connect(port)
+    try:
+        ide.ask("initialize", adapterID="test")
+        ide.send("attach", justMyCode=True)
+        ide.event("initialized")
+        lines = [line_of(script, "product ="), line_of(script, "tl.store")]
+        ide.ask("setBreakpoints", source={"path": str(script)}, breakpoints=[{"line": line} for line in lines])
+        ide.ask("configurationDone")
+        seen = [stop(ide) for _ in lines]
+        assert seen == [
+            (lines[0], "scaled", {"block": "fp32[8], 2 programs: [[16. 17. 18."}),
+            (lines[1], "kernel", {"values": "fp32[8], 4 programs: [[ 0.  1.  2."}),
+        ]
+        assert program.wait(TIMEOUT_S) == 0
+        assert output.read_text().splitlines()[0] == "result 87.0"
+    finally:
+        ide.close()
+        program.kill()
+        program.wait()
+
+
+def connect(port: int) -> DebugAdapter:
+    end = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return DebugAdapter(port, TIMEOUT_S)
+        except ConnectionRefusedError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def stop(ide: DebugAdapter) -> tuple[int, str, dict[str, str]]:
+    """Where the program has stopped and the start of one value there; the program goes on."""
+    thread = ide.event("stopped")["threadId"]
+    frame = ide.ask("stackTrace", threadId=thread)["stackFrames"][0]
+    scope = ide.ask("scopes", frameId=frame["id"])["scopes"][0]
+    found = ide.ask("variables", variablesReference=scope["variablesReference"])["variables"]
+    values = {one["name"]: one["value"][:34] for one in found if one["name"] in ("block", "values")}
+    ide.ask("continue", threadId=thread)
+    return frame["line"], frame["name"], values
+
+
+def test_cells_of_a_notebook_define_and_debug_kernels(tmp_path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    kernel = SCRIPT.partition("x, out =")[0].replace("STOP", "print('values', values)")
+    cells = [
+        kernel,
+        "import bragg.debug\nx, out = np.arange(30, dtype='f4'), np.zeros(30, 'f4')\n"
+        "with bragg.debug.interpret():\n    kernel[(4,)](x, out, 30, BLOCK=8)\nprint(out[29])",
+        "with bragg.debug.check() as report:\n    kernel[(4,)](x, out, 31, BLOCK=8)\nreport.findings[0]",
+        kernel.replace("scaled(values, 3.0)", "scaled(values, 5.0)"),
+        "bragg.debug.interpret(kernel)[(4,)](x, out, 30, BLOCK=8)\nprint(out[29])",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(notebook, timeout=TIMEOUT_S, kernel_name="python3").execute()
+    texts = ["".join(out.get("text", "") for out in cell.outputs) for cell in notebook.cells]
+    assert texts[1].splitlines()[-1] == "87.0"
+    assert "pid (2, 0, 0) values [16. 17. 18. 19. 20. 21. 22. 23.]" in texts[1]
+    assert "values = tl.load(x + offsets, mask=mask, other=0.0)" in str(notebook.cells[2].outputs[-1])
+    assert texts[4].splitlines()[-1] == "145.0"

@@ -1,0 +1,142 @@
+"""Planted promises that do not hold, and code that a GPU runs differently or that Triton does not compile."""
+
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
+
+from __future__ import annotations
+
+import numpy as np
+import triton
+import triton.language as tl
+
+from tests.kernels.planted.table import bug, floats, integers
+
+
+@bug("broken-promise", floats(1024), programs={1, 2, 3}, B=100)
+@triton.jit
+def not_a_multiple(x, B: tl.constexpr):
+    start = tl.multiple_of(tl.program_id(0) * B, 16)  # bug
+    tl.store(x + start + tl.arange(0, 16), 1.0)
+
+
+@bug("broken-promise", floats(1024), programs=range(4))
+@triton.jit
+def not_contiguous(x):
+    offsets = tl.max_contiguous(tl.arange(0, 64) * 2, 64)  # bug
+    tl.store(x + tl.program_id(0) * 128 + offsets, 1.0)
+
+
+@bug("broken-promise", floats(1024), floats(128), 40, programs={1, 2, 3})
+@triton.jit
+def not_contiguous_where_it_wraps(x, out, n):
+    place = tl.program_id(0) * 32 + tl.arange(0, 32)
+    offsets = tl.max_contiguous(place % n, 32)  # bug
+    tl.store(out + place, tl.load(x + offsets))
+
+
+@bug("broken-promise", floats(1024), floats(4), programs=range(4))
+@triton.jit
+def not_constant(x, out):
+    groups = tl.max_constancy(tl.arange(0, 64) // 3, 4)  # bug
+    tl.store(out + tl.program_id(0), tl.sum(tl.load(x + groups), 0))
+
+
+@bug("broken-promise", floats(1024), floats(256), programs={1, 3})
+@triton.jit
+def block_that_starts_in_between(x, out):
+    place = tl.program_id(0) * 36 + tl.arange(0, 64)
+    values = tl.load(x + tl.multiple_of(place, 8))  # bug
+    tl.store(out + tl.program_id(0) * 64 + tl.arange(0, 64), values)
+
+
+@bug("broken-promise", floats(64, 50), 50, floats(64), programs=range(4))
+@triton.jit
+def stride_that_is_no_multiple(x, stride, out):
+    stride = tl.multiple_of(stride, 16)  # bug
+    row = tl.program_id(0)
+    tl.store(out + row, tl.load(x + row * stride))
+
+
+@bug("broken-promise", integers(4), 4, programs=range(4))
+@triton.jit
+def assumption_that_fails(x, n):
+    tl.assume(n > 10)  # bug
+    tl.store(x + tl.program_id(0), n)
+
+
+@bug("broken-promise", floats(4), programs={3})
+@triton.jit
+def assumption_that_fails_in_one_program(x):
+    tl.assume(tl.program_id(0) < 3)  # bug
+    tl.store(x + tl.program_id(0), 0.0)
+
+
+@bug("broken-promise", lambda: np.ones(1024, "u1")[1:65].view("f4"), floats(16), tensor="x", programs={0}, grid=(1,))
+@triton.jit
+def address_astray(x, out):
+    values = tl.load(x + tl.arange(0, 16))  # bug
+    tl.store(out + tl.arange(0, 16), values)
+
+
+@bug("portability", floats(64), grid=(1,), programs={0})
+@triton.jit
+def and_between_blocks(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, 0.0, mask=(i > 2) and (i < 10))  # bug
+
+
+@bug("portability", floats(64), grid=(1,), programs={0})
+@triton.jit
+def or_between_blocks(x):
+    i = tl.arange(0, 64)
+    mask = (i < 2) or (i > 10)  # bug
+    tl.store(x + i, 0.0, mask=mask)
+
+
+@bug("kernel-fault", floats(64), grid=(1,))
+@triton.jit
+def if_on_a_block(x):
+    if tl.load(x + tl.arange(0, 64)) > 0:  # bug
+        tl.store(x, 1.0)
+
+
+@bug("kernel-fault", floats(64), grid=(1,))
+@triton.jit
+def type_changes_in_a_loop(x):
+    total = 0
+    for i in range(4):  # bug
+        total += tl.load(x + i)
+    tl.store(x, total)
+
+
+@bug("kernel-fault", floats(64))
+@triton.jit
+def assertion_that_fails(x):
+    tl.device_assert(tl.program_id(0) < 3, "too many programs")  # bug
+
+
+@bug("kernel-fault", floats(64), 64, grid=(1,))
+@triton.jit
+def range_that_is_no_constant(x, n):
+    tl.load(x + tl.arange(0, n))  # bug
+
+
+@bug("kernel-fault", floats(64), grid=(1,))
+@triton.jit
+def block_of_48(x):
+    tl.load(x + tl.arange(0, 48))  # bug
+
+
+@bug("kernel-fault", integers(4))
+@triton.jit
+def lock_that_nobody_releases(lock):
+    while tl.atomic_cas(lock, 0, 1) == 1:  # bug
+        pass
+
+
+@bug("kernel-fault", integers(4), grid=(2,))
+@triton.jit
+def programs_that_wait_for_each_other(flags):
+    pid = tl.program_id(0)
+    while tl.load(flags + 1 - pid, volatile=True) == 0:  # bug
+        pass
+    tl.atomic_xchg(flags + pid, 1)

@@ -1,0 +1,160 @@
+"""Planted races between programs."""
+
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
+
+from __future__ import annotations
+
+import numpy as np
+import triton
+import triton.language as tl
+
+from tests.kernels.planted.table import bug, floats, integers
+
+
+@bug("data-race", floats(1024), 1000, tensor="x", programs=range(4), B=256)
+@triton.jit
+def blocks_that_overlap(x, n, B: tl.constexpr):
+    offsets = tl.program_id(0) * (B - 1) + tl.arange(0, B)
+    tl.store(x + offsets, offsets.to(tl.float32) * tl.program_id(0))  # bug
+
+
+@bug("data-race", floats(1024), 1024, tensor="x", programs=range(4), B=256)
+@triton.jit
+def shift_in_place(x, n, B: tl.constexpr):
+    offsets = tl.program_id(0) * B + tl.arange(0, B)
+    values = tl.load(x + offsets + 1, mask=offsets + 1 < n, other=0.0)
+    tl.store(x + offsets, values + 1)  # bug
+
+
+@bug("data-race", floats(1), floats(4), tensor="total")
+@triton.jit
+def sum_without_atomic(total, x):
+    tl.store(total, tl.load(total) + tl.load(x + tl.program_id(0)))  # bug
+
+
+@bug("data-race", integers(1), integers(4), tensor="counter")
+@triton.jit
+def plain_read_of_a_counter(counter, out):
+    tl.atomic_add(counter, 1)
+    tl.store(out + tl.program_id(0), tl.load(counter))  # bug
+
+
+@bug("data-race", integers(1), tensor="counter")
+@triton.jit
+def plain_write_of_a_counter(counter):
+    tl.atomic_add(counter, 1)
+    tl.store(counter, tl.program_id(0) + 10)  # bug
+
+
+@bug("data-race", floats(8, 64), 63, tensor="x", programs=range(8), grid=(8,), B=64)
+@triton.jit
+def wrong_row_stride(x, stride, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    row = x + tl.program_id(0) * stride
+    tl.store(row + columns, tl.program_id(0).to(tl.float32) + columns)  # bug
+
+
+@bug("data-race", integers(1), floats(64), tensor="part", grid=(64,))
+@triton.jit
+def count_relaxed_then_read(counter, part):
+    pid = tl.program_id(0)
+    tl.store(part + pid, pid.to(tl.float32))
+    if tl.atomic_add(counter, 1, sem="relaxed") == 63:
+        tl.load(part + tl.arange(0, 64))  # bug
+
+
+@bug("data-race", floats(16, 16), tensor="x", grid=(2, 2))
+@triton.jit
+def transposition_in_place(x):
+    i, j = tl.program_id(0) * 8 + tl.arange(0, 8), tl.program_id(1) * 8 + tl.arange(0, 8)
+    tile = tl.load(x + i[:, None] * 16 + j[None, :]) + tl.program_id(0)
+    tl.store(x + j[:, None] * 16 + i[None, :], tl.trans(tile))  # bug
+
+
+@bug("data-race", floats(32), floats(4, 32), tensor="out", programs=range(4))
+@triton.jit
+def partial_sums_without_atomic(out, x):
+    columns = tl.arange(0, 32)
+    part = tl.load(x + tl.program_id(0) * 32 + columns) * tl.program_id(0)
+    tl.store(out + columns, part)  # bug
+
+
+@bug("data-race", lambda: np.array([0, 1, 1, 2], "i4"), floats(4), tensor="out", programs={1, 2})
+@triton.jit
+def scatter_to_equal_indices(index, out):
+    row = tl.load(index + tl.program_id(0))
+    tl.store(out + row, tl.program_id(0).to(tl.float32))  # bug
+
+
+@bug("data-race", floats(64), floats(4), tensor="x")
+@triton.jit
+def reads_what_the_neighbour_writes(x, out):
+    pid = tl.program_id(0)
+    tl.store(x + pid * 16 + tl.arange(0, 16), pid.to(tl.float32))
+    neighbour = (pid + 1) % 4
+    total = tl.sum(tl.load(x + neighbour * 16 + tl.arange(0, 16)), 0)  # bug
+    tl.store(out + pid, total)
+
+
+@bug("data-race", floats(2), integers(2), floats(1), tensor="out")
+@triton.jit
+def lock_of_another_element(x, lock, out):
+    pid = tl.program_id(0) % 2
+    while tl.atomic_cas(lock + pid, 0, 1) == 1:
+        pass
+    tl.store(out, tl.load(out) + tl.load(x + pid))  # bug
+    tl.debug_barrier()
+    tl.atomic_xchg(lock + pid, 0)
+
+
+@bug("data-race", floats(4), integers(4), floats(4), tensor="sums")
+@triton.jit
+def flag_that_is_raised_too_early(x, flags, sums):
+    pid = tl.program_id(0)
+    tl.atomic_xchg(flags + pid, 1)
+    tl.store(sums + pid, tl.load(x + pid) * 2)
+    if pid > 0:
+        while tl.atomic_add(flags + pid - 1, 0) == 0:
+            pass
+        tl.load(sums + pid - 1)  # bug
+
+
+@bug("data-race", floats(16), floats(8, 16), floats(8), tensor="dw", grid=(8,))
+@triton.jit
+def gradient_of_a_shared_weight(w, x, dw):
+    columns = tl.arange(0, 16)
+    row = tl.program_id(0)
+    value = tl.load(x + row * 16 + columns) * (row + 1)
+    place = columns % 8
+    tl.store(dw + place, tl.load(dw + place) + value)  # bug
+
+
+@bug("data-race", floats(8), tensor="x")
+@triton.jit
+def bytes_that_overlap(x):
+    place = tl.program_id(0) * 3 + tl.arange(0, 4)
+    target = x.to(tl.pointer_type(tl.int8))
+    tl.store(target + place, (place + tl.program_id(0)).to(tl.int8))  # bug
+
+
+@bug("data-race", floats(64), floats(1), tensor="out")
+@triton.jit
+def sums_that_happen_to_be_equal(x, out):
+    total = tl.sum(tl.load(x + tl.program_id(0) * 16 + tl.arange(0, 16)), 0)
+    tl.store(out, total)  # bug
+
+
+@bug("data-race", floats(4), floats(1), tensor="out")
+@triton.jit
+def sum_that_one_program_resets(x, out):
+    if tl.program_id(0) == 0:
+        tl.store(out, 0.0)
+    tl.atomic_add(out, tl.load(x + tl.program_id(0)))  # bug
+
+
+@bug("data-race", integers(1), tensor="counter")
+@triton.jit
+def counter_that_one_program_resets(counter):
+    if tl.program_id(0) == 0:
+        tl.store(counter, 0)
+    tl.atomic_add(counter, 1)  # bug

@@ -1,0 +1,175 @@
+"""Planted reads of what nobody wrote, divisions by zero, overflows and numbers that are none."""
+
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
+
+from __future__ import annotations
+
+import numpy as np
+import triton
+import triton.language as tl
+
+from tests.kernels.planted.table import bug, empty, floats, integers
+
+
+@bug("uninitialised-read", floats(1000), floats(1024), 1000, tensor="x", programs={3}, B=256)
+@triton.jit
+def stores_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
+    offsets = tl.program_id(0) * B + tl.arange(0, B)
+    values = tl.load(x + offsets, mask=offsets < n)  # bug
+    tl.store(out + offsets, values)
+
+
+@bug("uninitialised-read", floats(1000), floats(4), 1000, tensor="x", programs={3}, B=256)
+@triton.jit
+def sums_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
+    offsets = tl.program_id(0) * B + tl.arange(0, B)
+    total = tl.sum(tl.load(x + offsets, mask=offsets < n), 0)  # bug
+    tl.store(out + tl.program_id(0), total)
+
+
+@bug("uninitialised-read", floats(1000), floats(1), 1000, tensor="x", programs={3}, B=256)
+@triton.jit
+def adds_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
+    offsets = tl.program_id(0) * B + tl.arange(0, B)
+    total = tl.sum(tl.load(x + offsets, mask=offsets < n), 0)  # bug
+    tl.atomic_add(out, total)
+
+
+@bug("uninitialised-read", floats(30, 32), floats(32, 16), floats(32, 16), tensor="a", programs={0}, grid=(1,))
+@triton.jit
+def multiplies_rows_that_were_not_loaded(a, b, out):
+    rows, k, n = tl.arange(0, 32), tl.arange(0, 32), tl.arange(0, 16)
+    left = tl.load(a + rows[:, None] * 32 + k[None, :], mask=rows[:, None] < 30)  # bug
+    right = tl.load(b + k[:, None] * 16 + n[None, :])
+    tl.store(out + rows[:, None] * 16 + n[None, :], tl.dot(left, right))
+
+
+@bug("uninitialised-read", floats(1000), floats(4), 1000, tensor="x", programs={3}, B=256)
+@triton.jit
+def decides_by_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
+    offsets = tl.program_id(0) * B + tl.arange(0, B)
+    greatest = tl.max(tl.load(x + offsets, mask=offsets < n), 0)  # bug
+    if greatest > 0:
+        tl.store(out + tl.program_id(0), 1.0)
+
+
+@bug("uninitialised-read", integers(20), floats(64), floats(32), 20, tensor="index", programs={0}, grid=(1,))
+@triton.jit
+def addresses_of_lanes_that_were_not_loaded(index, x, out, n):
+    i = tl.arange(0, 32)
+    rows = tl.load(index + i, mask=i < n)  # bug
+    values = tl.load(x + rows)
+    tl.store(out + i, values)
+
+
+@bug("uninitialised-read", floats(8, 50), floats(8, 50), 50, tensor="x", programs=range(8), grid=(8,), B=64)
+@triton.jit
+def softmax_over_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    mask = columns < n
+    values = tl.exp(tl.load(x + tl.program_id(0) * n + columns, mask=mask))  # bug
+    tl.store(out + tl.program_id(0) * n + columns, values / tl.sum(values, 0), mask=mask)
+
+
+@bug("uninitialised-read", empty(1024), floats(1024), tensor="x", programs=range(4), B=256)
+@triton.jit
+def reads_an_empty_tensor(x, out, B: tl.constexpr):
+    offsets = tl.program_id(0) * B + tl.arange(0, B)
+    values = tl.load(x + offsets)  # bug
+    tl.store(out + offsets, values)
+
+
+@bug("uninitialised-read", floats(64), empty(64), tensor="total", programs=range(4))
+@triton.jit
+def adds_to_an_empty_tensor(x, total):
+    offsets = tl.program_id(0) * 16 + tl.arange(0, 16)
+    tl.atomic_add(total + offsets, tl.load(x + offsets))  # bug
+
+
+@bug("uninitialised-read", empty(64), floats(64), tensor="x", programs={3})
+@triton.jit
+def reads_what_was_written_in_part(x, out):
+    offsets = tl.program_id(0) * 16 + tl.arange(0, 16)
+    if tl.program_id(0) != 3:
+        tl.store(x + offsets, 1.0)
+    values = tl.load(x + offsets)  # bug
+    tl.store(out + offsets, values)
+
+
+@bug("integer-overflow", floats(64), 1 << 30, tensor="x", programs={2, 3})
+@triton.jit
+def row_times_stride_in_32_bits(x, stride):
+    offset = tl.program_id(0) * stride
+    tl.load(x + offset, mask=offset == 0, other=0.0)  # bug
+
+
+@bug("integer-overflow", floats(64), 2_000_000_000, tensor="x", programs={2, 3})
+@triton.jit
+def sum_of_offsets_in_32_bits(x, base):
+    offsets = base + tl.program_id(0) * 100_000_000 + tl.arange(0, 16)
+    tl.load(x + offsets, mask=offsets < 64, other=0.0)  # bug
+
+
+@bug("integer-overflow", floats(64), 70_000, tensor="x", programs={1, 2, 3})
+@triton.jit
+def square_of_a_row_number_in_32_bits(x, n):
+    rows = tl.program_id(0) * n
+    place = rows * n + tl.arange(0, 16)
+    tl.load(x + place, mask=(place >= 0) & (place < 64), other=0.0)  # bug
+
+
+@bug("division-by-zero", integers(4), integers(4), programs=range(4))
+@triton.jit
+def divides_by_a_loaded_zero(x, out):
+    tl.store(out + tl.program_id(0), 10 // tl.load(x + tl.program_id(0)))  # bug
+
+
+@bug("division-by-zero", integers(4), 4, programs={0})
+@triton.jit
+def remainder_of_its_own_number(out, n):
+    tl.store(out + tl.program_id(0), n % tl.program_id(0))  # bug
+
+
+@bug("division-by-zero", lambda: np.array([3, 0, 5, 1], "i4"), integers(4), programs={1})
+@triton.jit
+def mean_of_an_empty_group(counts, out):
+    count = tl.load(counts + tl.program_id(0))
+    tl.store(out + tl.program_id(0), tl.cdiv(100, count))  # bug
+
+
+@bug("nan-origin", floats(64), programs={0}, grid=(1,))
+@triton.jit
+def infinity_minus_itself(x):
+    i = tl.arange(0, 64)
+    values = tl.exp(tl.load(x + i) * 100)  # bug
+    tl.store(x + i, values - values)
+
+
+@bug("nan-origin", floats(64), programs={0}, grid=(1,))
+@triton.jit
+def square_root_of_a_negative_number(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.sqrt(tl.load(x + i) - 2))  # bug
+
+
+@bug("nan-origin", floats(64), programs={2})
+@triton.jit
+def logarithm_of_zero(x):
+    i = tl.program_id(0) * 16 + tl.arange(0, 16)
+    value = tl.load(x + i) * (tl.program_id(0) != 2)
+    tl.store(x + i, tl.log(value))  # bug
+
+
+@bug("nan-origin", lambda: np.full(64, 60000, "f2"), programs={0}, grid=(1,))
+@triton.jit
+def sum_beyond_half_precision(x):
+    i = tl.arange(0, 64)
+    value = tl.load(x + i)
+    tl.store(x + i, value + value)  # bug
+
+
+@bug("nan-origin", lambda: np.zeros(4, "f4"), programs=range(4))
+@triton.jit
+def zero_by_zero(x):
+    value = tl.load(x + tl.program_id(0))
+    tl.store(x + tl.program_id(0), value / value)  # bug

@@ -1,0 +1,42 @@
+"""Correct kernels give what NumPy gives, and no checker that is on by default has anything to say of them."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import bragg.debug
+
+pytest.importorskip("triton")
+pytest.importorskip("ml_dtypes")
+
+from tests.kernels.correct.table import CORRECT
+
+for _name in (
+    "attention",
+    "matmuls",
+    "movement",
+    "ordering",
+    "pointers",
+    "pointwise",
+    "puzzles",
+    "quantisation",
+    "rows",
+):
+    importlib.import_module(f"tests.kernels.correct.{_name}")
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_kernel_is_right_and_has_no_findings(name: str) -> None:
+    with bragg.debug.check() as report:
+        pairs = CORRECT[name]()
+    assert report.launches > 0
+    assert len(report) == 0, "\n".join(report.lines())
+    for actual, expected in pairs:
+        np.testing.assert_allclose(np.asarray(actual, "f8"), np.asarray(expected, "f8"), rtol=2e-3, atol=2e-3)
+
+
+def test_table_is_large() -> None:
+    assert len(CORRECT) >= 60

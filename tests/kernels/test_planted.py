@@ -1,0 +1,64 @@
+"""Every planted bug is found: by its checker, at its line, for its tensor and in its programs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import bragg.debug
+from bragg.debug.faults import KernelFault
+from bragg.debug.findings import Report
+from bragg.registry import CHECKERS
+
+pytest.importorskip("triton")
+pytest.importorskip("ml_dtypes")
+
+from tests.kernels.examples import DOCUMENT, rewritten
+from tests.kernels.planted.table import PLANTED
+
+for _name in ("bounds", "compilation", "leaks", "performance", "races", "values"):
+    importlib.import_module(f"tests.kernels.planted.{_name}")
+
+# The compiler, which asks for bank conflicts need, may warn of itself.
+pytestmark = pytest.mark.filterwarnings("ignore:TRITON_")
+
+
+def report_of(name: str) -> Report:
+    case = PLANTED[name]
+    off = {checker.name for checker in CHECKERS.values() if not checker.is_default}
+    with bragg.debug.check(add=[case.rule] if case.rule in off else []) as report, suppress(KernelFault):
+        case.launch()
+    return report
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_bug_is_found(name: str) -> None:
+    case, report = PLANTED[name], report_of(name)
+    found = [finding for finding in report if (finding.rule, finding.line) == (case.rule, case.line)]
+    assert found, report.lines()
+    assert {finding.kernel for finding in found} == {case.kernel}
+    assert {finding.tensor.name if finding.tensor else "" for finding in found} == {case.tensor}
+    assert all(finding.file == case.file and finding.code.endswith("# bug") and finding.message for finding in found)
+    if case.programs is not None:
+        assert case.programs in [finding.programs for finding in found]
+
+
+def test_table_has_bugs_for_every_checker() -> None:
+    assert len(PLANTED) >= 60
+    assert {case.rule for case in PLANTED.values()} == {*CHECKERS, "kernel-fault"}
+    assert {Path(case.file).parent.name for case in PLANTED.values()} == {"planted"}
+
+
+def test_document_lists_every_checker_with_its_example() -> None:
+    text = DOCUMENT.read_text()
+    rows = re.findall(r"^\| \[`([\w-]+)`\]\(#[\w-]+\) \| (\w+) \| (.+) \|$", text, re.MULTILINE)
+    state = {True: "on", False: "off"}
+    expected = [(checker.name, state[checker.is_default], checker.summary) for checker in CHECKERS.values()]
+    assert rows == [*expected, ("kernel-fault", "always", "what ends a kernel")]
+    assert re.findall(r"^## ([\w-]+)$", text, re.MULTILINE) == [name for name, *_ in rows]
+    assert re.findall(r"^```python\n# ([\w-]+)$", text, re.MULTILINE) == [name for name, *_ in rows]
+    assert rewritten(text) == text, "Run: python -m tests.kernels.examples"

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bragg.analyze.idle import idle_times
+from bragg.model.answer import Idle
+from tests.support.profiles import profile_from_text
+from tests.support.traces import trace_from_text
+
+
+def test_pauses_are_late_launches_or_waits_after_them() -> None:
+    trace = trace_from_text("""
+        thread 1
+          0-5 launch ->1
+          40-60 launch ->2
+          62-64 launch ->3
+        stream 7
+          10-20 first <-1
+          70-80 second <-2
+          100-110 third <-3
+          130-140 fourth""")
+    # 20 to 70: launched at 60, so 40 late and 10 queued; 80 to 100: all queued; 110 to 130: not known.
+    assert idle_times(trace) == (Idle(0, span_ns=130, idle_ns=90, n_gaps=3, late_launch_ns=40, queued_ns=30),)
+
+
+def test_work_of_any_stream_keeps_a_device_busy() -> None:
+    trace = trace_from_text("stream 1\n  0-10 a\n  50-60 b\nstream 2\n  5-55 c")
+    assert idle_times(trace)[0].idle_ns == 0
+
+
+def test_processes_have_devices_and_launches_of_their_own() -> None:
+    trace = trace_from_text("""
+        thread 1
+          0-5 launch ->1
+          20-30 launch ->2
+        stream 7
+          10-20 a <-1
+          40-50 b <-2
+        stream 8
+          0-50 c""")
+    process = np.array([42, 42, 43], np.int32)
+    assert idle_times(replace(trace, tracks=trace.tracks.replace(process=process))) == (
+        Idle(0, 40, 20, 1, late_launch_ns=10, queued_ns=10, process=42),
+        Idle(0, 50, 0, 0, late_launch_ns=0, queued_ns=0, process=43),
+    )
+
+
+def test_without_a_timeline_the_recorded_sums_answer() -> None:
+    meta = {"gpu_first_ns": 100, "gpu_last_ns": 1100, "gpu_busy_ns": {"0": 300, "1": 2000}}
+    profile = replace(profile_from_text("root\n  a 1us"), meta=meta)
+    assert idle_times(profile) == (Idle(0, 1000, 700), Idle(1, 1000, 0))
+
+
+def test_nothing_is_said_of_a_run_without_a_gpu() -> None:
+    assert idle_times(profile_from_text("root\n  a host=1us")) == ()

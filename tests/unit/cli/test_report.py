@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.cli.main import main
+from tests.support.profiles import profile_from_text
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    path = tmp_path / "run.bragg"
+    formats.export(profile_from_text("root\n  matmul 12us x3"), "bragg", path)
+    return path
+
+
+def test_page_is_named_after_the_profile_and_announced(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(profile)]) == 0
+    page = profile.with_suffix(".html")
+    assert page.read_text().startswith("<!doctype html>")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"Wrote {page} (")
+    assert "Next: open it in any browser" in err
+
+
+def test_existing_page_is_kept_unless_forced(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = profile.parent / "page.html"
+    target.write_text("mine")
+    assert main(["report", str(profile), "-o", str(target)]) == 2
+    assert target.read_text() == "mine"
+    assert "--force" in capsys.readouterr().err
+    assert main(["report", str(profile), "-o", str(target), "--force"]) == 0
+    assert target.read_text() != "mine"
+
+
+def test_json_says_where_the_page_is(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(profile), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    page = profile.with_suffix(".html")
+    assert found == {
+        "schema": "bragg/1",
+        "view": "report",
+        "file": str(profile),
+        "page": str(page),
+        "size_bytes": page.stat().st_size,
+    }
+
+
+def test_title_stands_above_the_page(profile: Path) -> None:
+    assert main(["report", str(profile), "--title", "before <the> change"]) == 0
+    assert "<title>before &lt;the&gt; change</title>" in profile.with_suffix(".html").read_text()
+
+
+def test_unwritable_place_and_missing_file_are_bad_files(profile: Path, tmp_path: Path) -> None:
+    assert main(["report", str(profile), "-o", str(tmp_path / "no" / "page.html")]) == 6
+    assert main(["report", str(tmp_path / "missing.bragg")]) == 6

@@ -1,0 +1,207 @@
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
+"""Operations on whole blocks give what their definition gives, computed apart from the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bragg.debug
+from bragg.debug.faults import KernelFault
+
+triton = pytest.importorskip("triton")
+ml_dtypes = pytest.importorskip("ml_dtypes")
+import triton.language as tl  # noqa: E402
+
+
+def run(kernel: Any, *arguments: Any, programs: int = 1, **named: Any) -> None:
+    bragg.debug.interpret(kernel)[(programs,)](*arguments, **named)
+
+
+@triton.jit
+def scaled_product(
+    a, a_scale, b, b_scale, c, A: tl.constexpr, B: tl.constexpr, KA: tl.constexpr, KB: tl.constexpr, G: tl.constexpr
+):
+    m = tl.arange(0, 32)
+    n = tl.arange(0, 16)
+    x = tl.load(a + m[:, None] * KA + tl.arange(0, KA)[None, :])
+    y = tl.load(b + tl.arange(0, KB)[:, None] * 16 + n[None, :])
+    xs = tl.load(a_scale + m[:, None] * G + tl.arange(0, G)[None, :])
+    ys = tl.load(b_scale + n[:, None] * G + tl.arange(0, G)[None, :])
+    acc = tl.full((32, 16), 1.0, tl.float32)
+    tl.store(c + m[:, None] * 16 + n[None, :], tl.dot_scaled(x, xs, A, y, ys, B, acc))
+
+
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+NARROW = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
+
+
+def operand(random: np.random.Generator, name: str, rows: int, k: int) -> tuple[Any, Any]:
+    """Bytes of [rows, k] elements, and their values."""
+    if name == "e2m1":
+        codes = random.integers(0, 16, (rows, k))
+        return (codes[:, ::2] | codes[:, 1::2] << 4).astype(np.uint8), E2M1[codes]
+    values = random.standard_normal((rows, k)).astype(NARROW[name])
+    return values.view(np.uint8), values.astype(np.float64)
+
+
+@pytest.mark.parametrize("names", [("e2m1", "e2m1"), ("e4m3", "e5m2"), ("e5m2", "e2m1")])
+def test_scaled_product_of_microscaled_blocks(names: tuple[str, str]) -> None:
+    random = np.random.default_rng(0)
+    k, groups = 64, 2
+    (a, x), (b, y) = operand(random, names[0], 32, k), operand(random, names[1], 16, k)
+    a_scale, b_scale = (random.integers(120, 134, (rows, groups)).astype(np.uint8) for rows in (32, 16))
+    x *= np.repeat(2.0 ** (a_scale.astype(int) - 127), k // groups, axis=1)
+    y *= np.repeat(2.0 ** (b_scale.astype(int) - 127), k // groups, axis=1)
+    c = np.zeros((32, 16), np.float32)
+    b = np.ascontiguousarray(b.T)
+    run(scaled_product, a, a_scale, b, b_scale, c, A=names[0], B=names[1], KA=a.shape[1], KB=b.shape[0], G=groups)
+    np.testing.assert_allclose(c, x @ y.T + 1, rtol=1e-5, atol=1e-3)
+
+
+def test_scale_of_all_ones_is_nan_and_wrong_scales_are_a_fault() -> None:
+    random = np.random.default_rng(0)
+    (a, _), (b, _) = operand(random, "e4m3", 32, 64), operand(random, "e4m3", 16, 64)
+    scale = np.full((32, 2), 127, np.uint8)
+    scale[3, 1] = 255
+    c = np.zeros((32, 16), np.float32)
+    sizes = {"A": "e4m3", "B": "e4m3", "KA": 64, "KB": 64}
+    run(scaled_product, a, scale, np.ascontiguousarray(b.T), scale[:16, :], c, G=2, **sizes)
+    assert np.isnan(c[3]).all()
+    assert np.isnan(c[:, 3]).all()
+    assert np.isfinite(c[4:, 4:]).all()
+    with pytest.raises(KernelFault, match="do not fit"):
+        run(scaled_product, a, np.zeros((32, 8), np.uint8), b, np.zeros((16, 8), np.uint8), c, G=8, **sizes)
+
+
+@triton.jit
+def gathered(x, rows, out, y, M, COLUMN: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [M, 32], [32, 1], [1, 16])
+    target = tl.make_tensor_descriptor(y, [M, 32], [32, 1], [1, 16])
+    numbers = tl.load(rows + tl.arange(0, 8))
+    block = source.gather(numbers, COLUMN)
+    tl.store(out + tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :], block)
+    target.scatter(block * 2, numbers, COLUMN)
+
+
+@pytest.mark.parametrize("column", [0, 8, 24])
+def test_descriptor_gathers_and_scatters_rows(column: int) -> None:
+    x = np.arange(10 * 32, dtype=np.float32).reshape(10, 32)
+    rows = np.array([3, 0, 9, 12, -1, 5, 1, 7], np.int32)
+    out, y = np.full((8, 16), 7, np.float32), np.zeros((10, 32), np.float32)
+    run(gathered, x, rows, out, y, 10, COLUMN=column)
+    padded = np.zeros((8, 16), np.float32)
+    inside = [k for k, row in enumerate(rows) if 0 <= row < 10]
+    width = min(16, 32 - column)
+    padded[inside, :width] = x[rows[inside], column : column + width]
+    assert (out == padded).all()
+    expected = np.zeros_like(y)
+    expected[rows[inside], column : column + width] = 2 * x[rows[inside], column : column + width]
+    assert (y == expected).all()
+
+
+@triton.jit
+def reduced(x, y, OPERATION: tl.constexpr):
+    i, j = tl.arange(0, 8)[:, None], tl.arange(0, 16)[None, :]
+    target = tl.make_tensor_descriptor(y, [12, 16], [16, 1], [8, 16])
+    block = tl.load(x + i * 16 + j)
+    if OPERATION == "add":
+        target.atomic_add([8, 0], block)
+    elif OPERATION == "max":
+        target.atomic_max([8, 0], block)
+    else:
+        target.atomic_xor([8, 0], block)
+
+
+@pytest.mark.parametrize(("name", "function"), [("add", np.add), ("max", np.maximum), ("xor", np.bitwise_xor)])
+def test_descriptor_changes_a_block_atomically(name: str, function: Any) -> None:
+    random = np.random.default_rng(0)
+    x, y = (random.integers(-9, 9, (n, 16)).astype(np.int32) for n in (8, 12))
+    expected = y.copy()
+    expected[8:] = function(y[8:], x[:4])
+    run(reduced, x, y, OPERATION=name)
+    assert (y == expected).all()
+
+
+def test_descriptor_refuses_what_the_hardware_does_not_reduce() -> None:
+    with pytest.raises(KernelFault, match="atomic_max of a tensor descriptor does not take fp32"):
+        run(reduced, np.zeros((8, 16), np.float32), np.zeros((12, 16), np.float32), OPERATION="max")
+
+
+@triton.jit
+def steps_of_collatz(n, limit):
+    steps = 0
+    while (n > 1) & (steps < limit):
+        if n % 2 == 1:
+            n = 3 * n + 1
+        else:
+            n = n // 2
+            steps += 0
+        steps += 1
+    return steps
+
+
+@triton.jit
+def sorted_pair(a0, a1, b0, b1):
+    return tl.minimum(a0, a1), tl.maximum(a0, a1), a0 + b0, a1 + b1
+
+
+@triton.jit
+def mapped(x, out):
+    i = tl.program_id(0) * 16 + tl.arange(0, 16)
+    values = tl.load(x + i)
+    tl.store(out + i, tl.map_elementwise(steps_of_collatz, values, 1000))
+
+
+@triton.jit
+def mapped_by_two(x, low, total):
+    i = tl.arange(0, 16)
+    values = tl.load(x + i)
+    a, b = tl.map_elementwise(sorted_pair, values, i * 10, pack=2)
+    tl.store(low + i, a)
+    tl.store(total + i, b)
+
+
+@pytest.mark.skipif(not hasattr(tl, "map_elementwise"), reason="this Triton has no map_elementwise")
+def test_function_of_one_element_is_mapped_with_its_own_control_flow() -> None:
+    def steps(n: int) -> int:
+        count = 0
+        while n > 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            count += 1
+        return count
+
+    x, out = np.arange(1, 33, dtype=np.int32), np.zeros(32, np.int32)
+    run(mapped, x, out, programs=2)
+    assert out.tolist() == [steps(n) for n in range(1, 33)]
+
+
+@pytest.mark.skipif(not hasattr(tl, "map_elementwise"), reason="this Triton has no map_elementwise")
+def test_function_of_two_neighbours_gives_two_blocks() -> None:
+    x = np.random.default_rng(0).integers(0, 99, 16).astype(np.int32)
+    low, total = np.zeros(16, np.int32), np.zeros(16, np.int32)
+    run(mapped_by_two, x, low, total)
+    assert (low == np.sort(x.reshape(8, 2), axis=1).ravel()).all()
+    assert (total == x + np.arange(16) * 10).all()
+
+
+@triton.jit
+def to_finite_float(x, codes, back, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    narrow = tl.load(x + i).to(tl.float8e4b15)
+    tl.store(codes + i, narrow.to(tl.uint8, bitcast=True))
+    tl.store(back + i, narrow.to(tl.float32))
+
+
+def test_finite_float_of_8_bits_for_every_half() -> None:
+    bits = np.arange(65536, dtype=np.uint32).astype(np.uint16)
+    x, codes, back = bits.view(np.float16), np.zeros(65536, np.uint8), np.zeros(65536, np.float32)
+    run(to_finite_float, x, codes, back, N=1024, programs=64)
+    # The compiled sequence: clamp to 1.75 (which replaces NaN), double, add half of a last digit, keep the high byte.
+    clamped = np.where(np.isnan(x), 0x3F00, np.minimum(bits & 0x7FFF, 0x3F00)).astype(np.uint32)
+    expected = (((clamped * 2 + 0x80) >> 8) | (bits >> 8 & 0x80)).astype(np.uint8)
+    assert (codes == expected).all()
+    wide = (expected.astype(np.uint16) & 0x80) << 8 | (expected.astype(np.uint16) & 0x7F) << 7
+    assert (back.view(np.uint32) == wide.view(np.float16).astype(np.float32).view(np.uint32)).all()

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+from pathlib import Path
+
+import bragg
+from bragg.views.web.page import asset, page
+
+SCRIPT_LIMIT_BYTES = 400_000
+PACKAGE_LIMIT_BYTES = 5_000_000
+
+
+def test_payloads_are_in_the_page_in_order() -> None:
+    found = re.findall(r'class="profile">([^<]*)<', page([b"one", b"two"], "t"))
+    assert [base64.b64decode(text) for text in found] == [b"one", b"two"]
+
+
+def test_title_is_text() -> None:
+    assert "<title>&lt;b&gt; &amp; &quot;</title>" in page([], '<b> & "')
+
+
+def test_page_names_no_other_place() -> None:
+    text = page([b""], "t").replace(asset("app.js"), "")
+    assert re.findall(r"""(?:src|href)=["'](?!data:,")|url\((?!#)""", text) == []
+    assert "default-src &#x27;none&#x27;" in text
+
+
+def test_script_and_style_do_not_end_their_elements() -> None:
+    assert "</script" not in asset("app.js").lower()
+    assert "</style" not in asset("app.css").lower()
+    assert "@import" not in asset("app.css")
+
+
+def test_script_is_small() -> None:
+    assert len(gzip.compress(asset("app.js").encode())) <= SCRIPT_LIMIT_BYTES
+
+
+def test_package_without_its_native_part_is_small() -> None:
+    folder = Path(bragg.__file__).parent
+    files = [file for file in folder.rglob("*") if file.is_file() and file.suffix not in (".so", ".pyc")]
+    assert sum(file.stat().st_size for file in files) <= PACKAGE_LIMIT_BYTES

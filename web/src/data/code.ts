@@ -1,0 +1,46 @@
+// The code of kernels at each stage of their compilation. Written by bragg/views/web/code.py.
+
+/** What a kernel is at some point of its compilation, first to last. */
+export type Stage = "python" | "ttir" | "ttgir" | "ptx" | "sass";
+
+/** Row, samples, and samples by reason (row of `reasons`) of a line. */
+export type LineSamples = [row: number, count: number, byReason: [reason: number, count: number][]];
+
+export interface CodePane {
+  stage: Stage;
+  lines: string[];
+  /** As it is shown beside each line; of machine code the offset in bytes. */
+  numbers: number[];
+  /** Where parts begin, and what they are; empty: it is one. */
+  sections: [row: number, title: string][];
+  /** Row of `places` that each line comes from, -1: unknown. Of Python empty: places name its lines. */
+  place: number[];
+  /** Of machine code the line of the PTX of each instruction, from 1; 0: unknown. */
+  ptx: number[];
+  /** Lines that have any, ascending. */
+  samples: LineSamples[];
+}
+
+/** Where code comes from: a line of the source, and the calls by which it came there. */
+export interface CodePlace {
+  /** Lines whose places share a key belong together; the most exact key first. */
+  keys: number[];
+  /** Rows of the Python pane: the line itself and those that called it. */
+  source: number[];
+}
+
+export interface KernelText {
+  /** `symbol/hash`: tells specializations apart; empty: none of its texts were recorded. */
+  key: string;
+  /** As its frames are named. */
+  name: string;
+  /** What the profile lacks of it, and why. */
+  missing: string;
+  /** Those that have lines, in the order of stages. */
+  panes: CodePane[];
+  places: CodePlace[];
+  /** All samples of the kernel. */
+  samples: number;
+  /** Why warps waited: name, group, meaning. */
+  reasons: [name: string, group: string, meaning: string][];
+}

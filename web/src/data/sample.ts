@@ -1,0 +1,80 @@
+// Profiles for tests, drawn as text: two spaces a level, a kind and a name, and own values.
+
+import { FrameKind, type ProfileData } from "./profile";
+
+const KINDS: Record<string, FrameKind> = {
+  scope: FrameKind.Scope,
+  python: FrameKind.Python,
+  library: FrameKind.Python,
+  operator: FrameKind.Operator,
+  kernel: FrameKind.Kernel,
+};
+
+/**
+ * The profile that a text draws. A line is `kind name value`; libraries are `library package.function`. Equal kinds and
+ * names are one frame; the values are the metric `gpu_time`, ns.
+ */
+export function profileFromText(text: string): ProfileData {
+  const lines = text.split("\n").filter((line) => line.trim());
+  const left = Math.min(...lines.map((line) => line.search(/\S/)));
+  const parent = [-1];
+  const names = ["root"];
+  const kinds: FrameKind[] = [FrameKind.Root];
+  const libraries: string[] = [];
+  const library = [-1];
+  const frame = [0];
+  const own = [Number.NaN];
+  const open: number[] = [0];
+  for (const line of lines) {
+    const depth = (line.search(/\S/) - left) / 2 + 1;
+    const [kind, name, value] = line.trim().split(" ");
+    const known = names.findIndex((other, row) => other === name && kinds[row] === KINDS[kind]);
+    frame.push(known < 0 ? names.length : known);
+    if (known < 0) {
+      const owner = kind === "library" ? name.split(".")[0] : "";
+      if (owner && !libraries.includes(owner)) libraries.push(owner);
+      names.push(name);
+      kinds.push(KINDS[kind]);
+      library.push(libraries.indexOf(owner));
+    }
+    open.length = depth;
+    parent.push(open[depth - 1]);
+    open.push(parent.length - 1);
+    own.push(value ? Number(value) : Number.NaN);
+  }
+  const none = () => new Int32Array(0);
+  return {
+    title: "sample",
+    meta: {},
+    summary: { sentences: [], facts: [], lacks: [] },
+    frames: {
+      kind: Uint8Array.from(kinds),
+      name: names,
+      label: names,
+      file: names.map((name, row) => (kinds[row] === FrameKind.Python ? `${name}.py` : "")),
+      line: new Int32Array(names.length),
+      device: new Int32Array(names.length).fill(-1),
+      library: Int32Array.from(library),
+    },
+    libraries,
+    tree: { parent: Int32Array.from(parent), frame: Int32Array.from(frame) },
+    metrics: { gpu_time: { unit: "ns", kind: "inclusive", own: Float64Array.from(own) } },
+    mainMetric: "gpu_time",
+    kernels: [],
+    durations: { frame: none(), bucket: none(), count: new Float64Array(0) },
+    tracks: { kind: new Uint8Array(0), label: [], process: none(), device: none() },
+    slices: {
+      start: new Float64Array(0),
+      duration: new Float64Array(0),
+      node: none(),
+      track: none(),
+      correlation: none(),
+    },
+    flows: { source: none(), target: none() },
+    findings: [],
+    sources: {},
+    code: [],
+    roofline: null,
+    difference: null,
+  };
+}

@@ -1,0 +1,190 @@
+import { Component } from "preact";
+import type { ProfileData } from "../data/profile";
+import type { Theme } from "../ui/colours";
+import { printable } from "../ui/text";
+import { viewsOf } from "../views";
+import type { Host, View } from "../views/view";
+import { type Place, parsePlace, placeText } from "./address";
+import { tellPlace } from "./embed";
+import { Help } from "./help";
+import { applyTheme, initialTheme, storeTheme } from "./theme";
+import { ViewFrame } from "./view_frame";
+
+interface Props {
+  profiles: ProfileData[];
+}
+
+interface State {
+  place: Place;
+  theme: Theme;
+  helps: boolean;
+}
+
+/** The page: tabs, theme, help, and the view that the address names. */
+export class App extends Component<Props, State> {
+  override state: State = { place: this.placeInAddress(), theme: initialTheme(), helps: false };
+  /** What each view showed when it was left. */
+  private readonly left = new Map<string, Record<string, string>>();
+  private shown: View | null = null;
+
+  constructor(props: Props) {
+    super(props);
+    // Views read the theme's colours when they are mounted, which is before the page is.
+    applyTheme(this.state.theme);
+    const { place } = this.state;
+    if (place.state.node) this.share(place.state.node, place);
+  }
+
+  override componentDidMount(): void {
+    this.showTab();
+    tellPlace(placeText(this.state.place));
+    window.addEventListener("hashchange", this.onAddress);
+    document.addEventListener("keydown", this.onKey);
+  }
+
+  override componentDidUpdate(): void {
+    this.showTab();
+    tellPlace(placeText(this.state.place));
+  }
+
+  override componentWillUnmount(): void {
+    window.removeEventListener("hashchange", this.onAddress);
+    document.removeEventListener("keydown", this.onKey);
+  }
+
+  override render() {
+    const { place, theme, helps } = this.state;
+    const data = this.data;
+    const views = viewsOf(data);
+    return (
+      <>
+        <header class="bar">
+          <h1 title={printable(data.title)}>{printable(data.title) || "bragg"}</h1>
+          {this.props.profiles.length > 1 && this.profileChoice()}
+          <nav aria-label="Views">
+            {Object.entries(views).map(([name, row], index) => (
+              <a
+                key={name}
+                href={placeText({ ...place, view: name, state: this.left.get(name) ?? {} })}
+                aria-current={name === place.view ? "page" : undefined}
+                class={row.needs(data) ? "empty" : ""}
+                title={row.needs(data) || `${row.label} (${index + 1})`}
+              >
+                {row.label}
+              </a>
+            ))}
+          </nav>
+          <button type="button" onClick={this.toggleTheme} title="Light or dark (T)" aria-label="Light or dark">
+            ◐
+          </button>
+          <button type="button" onClick={() => this.setState({ helps: true })} title="Keys (?)" aria-label="Keys">
+            ?
+          </button>
+        </header>
+        <ViewFrame
+          key={`${place.profile} ${place.view} ${theme}`}
+          row={views[place.view]}
+          data={data}
+          host={this.host}
+          state={place.state}
+          onView={this.onView}
+        />
+        {helps && <Help row={views[place.view]} onClose={() => this.setState({ helps: false })} />}
+      </>
+    );
+  }
+
+  private profileChoice() {
+    return (
+      <select
+        aria-label="Profile"
+        value={this.state.place.profile}
+        onChange={(event) => this.go({ ...this.state.place, profile: Number(event.currentTarget.value), state: {} })}
+      >
+        {this.props.profiles.map((profile, index) => (
+          <option key={`${index} ${profile.title}`} value={index}>
+            {printable(profile.title)}
+          </option>
+        ))}
+      </select>
+    );
+  }
+
+  private get data(): ProfileData {
+    return this.props.profiles[this.state.place.profile];
+  }
+
+  /** An address may be of another report: what it names and is not here is the usual. */
+  private placeInAddress(): Place {
+    const place = parsePlace(location.hash);
+    const profile = place.profile in this.props.profiles ? place.profile : 0;
+    const views = viewsOf(this.props.profiles[profile]);
+    return { ...place, profile, view: place.view in views ? place.view : Object.keys(views)[0] };
+  }
+
+  private get host(): Host {
+    return {
+      theme: this.state.theme,
+      select: (node) => {
+        this.share(String(node), this.state.place);
+        this.forceUpdate();
+      },
+      open: (view, state) => this.go({ ...this.state.place, view, state }),
+      changed: () => this.onChanged(),
+    };
+  }
+
+  /** On a phone the tabs are wider than the window. */
+  private showTab(): void {
+    document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  /** What is chosen in one view is chosen in the others. */
+  private share(node: string, place: Place): void {
+    for (const name of Object.keys(viewsOf(this.data))) {
+      if (name !== place.view) this.left.set(name, { ...this.left.get(name), node });
+    }
+  }
+
+  private readonly onView = (view: View | null): void => {
+    this.shown = view;
+  };
+
+  private onChanged(): void {
+    if (this.shown === null) return;
+    const place = { ...this.state.place, state: this.shown.state() };
+    this.left.set(place.view, place.state);
+    history.replaceState(null, "", placeText(place));
+    this.setState({ place });
+  }
+
+  private go(place: Place): void {
+    this.left.set(place.view, place.state);
+    location.hash = placeText(place);
+  }
+
+  private readonly onAddress = (): void => {
+    const place = this.placeInAddress();
+    if (place.profile !== this.state.place.profile) this.left.clear();
+    if (place.state.node) this.share(place.state.node, place);
+    this.setState({ place });
+  };
+
+  private readonly toggleTheme = (): void => {
+    const theme = this.state.theme === "light" ? "dark" : "light";
+    applyTheme(theme);
+    storeTheme(theme);
+    this.setState({ theme });
+  };
+
+  private readonly onKey = (event: KeyboardEvent): void => {
+    const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    const view = Object.keys(viewsOf(this.data))[Number(event.key) - 1];
+    if (view !== undefined) this.go({ ...this.state.place, view, state: this.left.get(view) ?? {} });
+    else if (event.key === "?") this.setState({ helps: !this.state.helps });
+    else if (event.key === "T") this.toggleTheme();
+    else return;
+    event.preventDefault();
+  };
+}

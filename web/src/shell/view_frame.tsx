@@ -1,0 +1,50 @@
+import { Component, createRef } from "preact";
+import type { ProfileData } from "../data/profile";
+import type { Host, View, ViewRow } from "../views/view";
+
+interface Props {
+  row: ViewRow;
+  data: ProfileData;
+  host: Host;
+  state: Record<string, string>;
+  onView(view: View | null): void;
+}
+
+/** The place of a view: makes it, hands it addresses, and ends it. */
+export class ViewFrame extends Component<Props> {
+  private readonly element = createRef<HTMLElement>();
+  private view: View | null = null;
+
+  override componentDidMount(): void {
+    const { row, data, host, state, onView } = this.props;
+    if (row.needs(data)) return;
+    this.view = new row.view(data, host);
+    this.view.mount(this.element.current as HTMLElement);
+    this.view.apply(state);
+    onView(this.view);
+  }
+
+  override shouldComponentUpdate(next: Props): boolean {
+    if (this.view && !equal(next.state, this.view.state())) this.view.apply(next.state);
+    return false;
+  }
+
+  override componentWillUnmount(): void {
+    this.props.onView(null);
+    this.view?.destroy();
+  }
+
+  override render({ row, data }: Props) {
+    const lack = row.needs(data);
+    return (
+      <main ref={this.element} class="view" data-view={row.label.toLowerCase()}>
+        {lack && <p class="lack">{lack}</p>}
+      </main>
+    );
+  }
+}
+
+function equal(one: Record<string, string>, other: Record<string, string>): boolean {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...names].every((name) => (one[name] ?? "") === (other[name] ?? ""));
+}

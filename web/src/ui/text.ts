@@ -1,0 +1,19 @@
+// Names come from programs and may hold anything. They reach the page as text nodes or through a canvas, never as HTML.
+
+// C0 and C1 controls, and what turns the direction of text around or is not seen.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu;
+
+/** Text on one line in which every character is seen: others are shown as escapes, as in a terminal. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, (letter) => {
+    const code = letter.charCodeAt(0);
+    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** Printable text of at most so many characters, its end replaced by `…`. */
+export function cut(text: string, length: number): string {
+  const head = printable(text.slice(0, length + 1));
+  return head.length > length ? `${head.slice(0, Math.max(length - 1, 0))}…` : head;
+}

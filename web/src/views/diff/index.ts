@@ -1,0 +1,15 @@
+import type { ViewRow } from "../view";
+import { DifferenceView } from "./view";
+
+export const DIFFERENCE: ViewRow = {
+  label: "Difference",
+  view: DifferenceView,
+  needs: (data) => (data.difference ? "" : "This page shows one profile: bragg diff compares two."),
+  keys: [
+    ["← ↑ → ↓", "a neighbour"],
+    ["Enter", "zoom to the box that is chosen"],
+    ["Esc", "zoom out a level"],
+    ["0", "everything"],
+    ["/", "search"],
+  ],
+};

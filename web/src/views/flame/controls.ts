@@ -1,0 +1,76 @@
+// The controls above a flame graph, its legend, and what a search found.
+
+import type { ProfileData } from "../../data/profile";
+import { element } from "../../ui/element";
+import { countText, shareText } from "../../ui/numbers";
+import { Choice, searchField, select, tick } from "../../ui/toolbar";
+import type { Legend } from "./colouring";
+import type { Direction } from "./forest";
+import type { Match } from "./search";
+import { type Settings, widthMetrics } from "./settings";
+
+const DIRECTIONS: [Direction, string][] = [
+  ["down", "Top down"],
+  ["up", "Bottom up"],
+];
+const SIDES: [string, string][] = [
+  ["gpu_time", "GPU"],
+  ["host_time", "CPU"],
+];
+
+export class Controls {
+  readonly element = element("div", "tools");
+  /** Where the search is typed. */
+  readonly field: HTMLInputElement;
+  private readonly direction: Choice;
+  private readonly side: Choice;
+  private readonly metric: HTMLSelectElement;
+  private readonly colour: HTMLSelectElement;
+  private readonly folds: HTMLInputElement;
+  private readonly note = element("span", "note");
+  private readonly legend = element("span", "legend");
+
+  constructor(data: ProfileData, onSet: (changed: Partial<Settings>) => void) {
+    const metrics = widthMetrics(data);
+    const sides = SIDES.filter(([name]) => metrics.includes(name));
+    const colours: [string, string][] = [
+      ["kind", "kind"],
+      ["phase", "forward, backward"],
+      ...Object.keys(data.metrics).map(twice),
+    ];
+    this.direction = new Choice("Direction", DIRECTIONS, (value) => onSet({ direction: value as Direction }));
+    this.side = new Choice("Side", sides, (metric) => onSet({ metric }));
+    const [metricLabel, metric] = select("width", metrics.map(twice), (value) => onSet({ metric: value }));
+    const [colourLabel, colour] = select("colour", colours, (value) => onSet({ colour: value }));
+    const [foldLabel, folds] = tick("fold libraries", (isOn) => onSet({ folds: isOn }));
+    this.field = searchField("Search: text or /expression/", (query) => onSet({ query }));
+    this.metric = metric;
+    this.colour = colour;
+    this.folds = folds;
+    this.element.append(this.direction.element);
+    if (sides.length > 1) this.element.append(this.side.element);
+    this.element.append(metricLabel, colourLabel, foldLabel, this.field, this.note, this.legend);
+  }
+
+  /** Show settings; `match` is null where nothing is searched. */
+  show(settings: Settings, match: Match | null, legend: Legend): void {
+    this.direction.value = settings.direction;
+    this.side.value = settings.metric;
+    this.metric.value = settings.metric;
+    this.colour.value = settings.colour;
+    this.folds.checked = settings.folds;
+    if (this.field.value !== settings.query) this.field.value = settings.query;
+    this.note.textContent = match ? `${shareText(match.share)} in ${countText(match.count, "match", "matches")}` : "";
+    this.legend.replaceChildren(...legend.map(([colour, text]) => legendItem(colour, text)));
+  }
+}
+
+function legendItem(colour: string, text: string): HTMLElement {
+  const box = element("i");
+  box.style.background = colour;
+  return element("span", "", box, text);
+}
+
+function twice(text: string): [string, string] {
+  return [text, text];
+}

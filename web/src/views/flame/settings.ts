@@ -1,0 +1,59 @@
+// What a reader chose of a flame graph, and how an address says it.
+
+import type { ProfileData } from "../../data/profile";
+import type { Direction } from "./forest";
+
+export interface Settings {
+  /** What widths mean. */
+  metric: string;
+  direction: Direction;
+  /** Whether library frames are put together. */
+  folds: boolean;
+  /** `kind`, `phase`, or the name of a metric. */
+  colour: string;
+  query: string;
+}
+
+/** Metrics that add up along call paths and are not zero everywhere. */
+export function widthMetrics(data: ProfileData): string[] {
+  return Object.entries(data.metrics)
+    .filter(([, metric]) => metric.kind !== "property" && metric.own.some((value) => value > 0))
+    .map(([name]) => name);
+}
+
+/** What is shown until something else is chosen. */
+export function usualSettings(data: ProfileData): Settings {
+  return {
+    metric: data.mainMetric ?? widthMetrics(data)[0],
+    direction: "down",
+    folds: data.libraries.some((name) => name !== ""),
+    colour: "kind",
+    query: "",
+  };
+}
+
+/** The settings of an address; what it says wrongly or not is as usual. */
+export function parseSettings(state: Record<string, string>, data: ProfileData): Settings {
+  const usual = usualSettings(data);
+  const colours = ["phase", ...Object.keys(data.metrics)];
+  return {
+    metric: widthMetrics(data).find((name) => name === state.metric) ?? usual.metric,
+    direction: state.direction === "up" ? "up" : "down",
+    folds: state.libraries ? state.libraries === "true" : usual.folds,
+    colour: colours.find((name) => name === state.colour) ?? "kind",
+    query: state.q ?? "",
+  };
+}
+
+/** What an address says of settings: what is not as usual. */
+export function settingsState(settings: Settings, data: ProfileData): Record<string, string> {
+  const usual = usualSettings(data);
+  const unless = (isUsual: boolean, text: string) => (isUsual ? "" : text);
+  return {
+    metric: unless(settings.metric === usual.metric, settings.metric),
+    direction: unless(settings.direction === "down", settings.direction),
+    libraries: unless(settings.folds === usual.folds, String(settings.folds)),
+    colour: unless(settings.colour === "kind", settings.colour),
+    q: settings.query,
+  };
+}

@@ -1,0 +1,224 @@
+import "./flame.css";
+import type { ProfileData } from "../../data/profile";
+import { element } from "../../ui/element";
+import { countText } from "../../ui/numbers";
+import { Tooltip } from "../../ui/tooltip";
+import type { Host, View } from "../view";
+import { colouring, legendOf, PHASE_COLOURS } from "./colouring";
+import { Controls } from "./controls";
+import { Detail, shares } from "./detail";
+import { bottomUp, type Forest, topDown } from "./forest";
+import { isAtOrAbove, neighbour } from "./layout";
+import { nameOfRow, placeOfRow, placeText } from "./names";
+import { Phase, phases } from "./phase";
+import { type Look, Picture, ROW_HEIGHT } from "./picture";
+import { search } from "./search";
+import { parseSettings, type Settings, settingsState, usualSettings, widthMetrics } from "./settings";
+
+/** Selecting a row with less than this share of the whole zooms to it: it would hardly be seen. */
+const LEAST_SEEN = 0.02;
+
+/** The call tree as an icicle: width is what a metric says. */
+export class FlameView implements View {
+  private settings: Settings;
+  private forest!: Forest;
+  /** What of the settings the forest is for. */
+  private grownFor = "";
+  private look!: Look;
+  private selected = 0;
+  private zoomed = 0;
+  private readonly backward: Uint8Array;
+
+  private readonly canvas = element("canvas");
+  private readonly picture = new Picture(this.canvas);
+  private readonly scroll = element("div", "scroll");
+  private readonly spacer = element("div", "spacer");
+  private readonly detail: Detail;
+  private readonly tooltip = new Tooltip();
+  private readonly resized = new ResizeObserver(() => this.redraw());
+  private readonly controls: Controls;
+
+  constructor(
+    private readonly data: ProfileData,
+    private readonly host: Host,
+  ) {
+    this.settings = usualSettings(data);
+    this.controls = new Controls(data, (changed) => this.set(changed));
+    this.backward = phases(data);
+    const open = (view: string, state: Record<string, string>) => host.open(view, state);
+    this.detail = new Detail(data, (row) => this.choose(row, row), open);
+  }
+
+  mount(parent: HTMLElement): void {
+    this.scroll.tabIndex = 0;
+    this.scroll.setAttribute("aria-label", "Flame graph");
+    this.scroll.append(this.canvas, this.spacer);
+    this.canvas.onclick = (event) => this.onClick(event);
+    this.canvas.onmousemove = (event) => this.onMove(event);
+    this.canvas.onmouseleave = () => this.tooltip.hide();
+    this.scroll.onscroll = () => this.draw();
+    document.addEventListener("keydown", this.onKey);
+    parent.append(element("div", "flame", this.controls.element, this.scroll, this.detail.element));
+    this.resized.observe(this.scroll);
+  }
+
+  destroy(): void {
+    document.removeEventListener("keydown", this.onKey);
+    this.resized.disconnect();
+    this.tooltip.destroy();
+  }
+
+  state(): Record<string, string> {
+    const isDown = this.settings.direction === "down";
+    return {
+      ...settingsState(this.settings, this.data),
+      node: this.selected && isDown ? String(this.forest.node[this.selected]) : "",
+      row: this.selected && !isDown ? String(this.selected) : "",
+      zoom: this.zoomed ? String(this.zoomed) : "",
+    };
+  }
+
+  apply(state: Record<string, string>): void {
+    this.settings = parseSettings(state, this.data);
+    this.grow();
+    const last = this.forest.key.length - 1;
+    this.selected = within(state.row ? Number(state.row) : this.rowOf(Number(state.node || 0)), last);
+    const zoomed = within(Number(state.zoom || 0), last);
+    const isTiny = this.forest.value[this.selected] < LEAST_SEEN * this.forest.value[zoomed];
+    this.zoomed = isTiny || !isAtOrAbove(this.forest, zoomed, this.selected) ? this.selected : zoomed;
+    this.redraw();
+  }
+
+  /** The row of a node, or of the nearest above it that has one. */
+  private rowOf(node: number): number {
+    let at = node;
+    while (at > 0 && !(this.forest.rowOfNode[at] >= 0)) at = this.data.tree.parent[at] ?? 0;
+    return at > 0 ? this.forest.rowOfNode[at] : 0;
+  }
+
+  private set(changed: Partial<Settings>): void {
+    const isOther = "metric" in changed || "direction" in changed || "folds" in changed;
+    const node = this.forest.node[this.selected];
+    const stays = isOther && this.settings.direction === "down" && changed.direction !== "up";
+    Object.assign(this.settings, changed);
+    this.grow();
+    if (isOther) {
+      this.selected = stays ? this.rowOf(node) : 0;
+      this.zoomed = 0;
+    }
+    this.redraw();
+    this.host.changed();
+  }
+
+  /** The rows, colours and matches that the settings ask for. */
+  private grow(): void {
+    const { metric, direction, folds, colour, query } = this.settings;
+    const wanted = `${metric} ${direction} ${folds}`;
+    if (wanted !== this.grownFor) {
+      const grown = direction === "up" ? bottomUp : topDown;
+      this.forest = grown(this.data, this.data.metrics[metric].own, folds);
+      this.grownFor = wanted;
+    }
+    const match = query ? search(this.data, this.forest, query) : null;
+    const { theme } = this.host;
+    this.controls.show(this.settings, match, legendOf(this.data, this.forest, colour, theme));
+    const style = getComputedStyle(document.documentElement);
+    this.look = {
+      colour: colouring(this.data, this.forest, colour, theme),
+      name: (row) => `${nameOfRow(this.data, this.forest, row)} ${placeOfRow(this.data, this.forest, row)}`,
+      mark: (row) => this.phaseMark(row),
+      isMatch: match?.isMatch ?? null,
+      ground: style.getPropertyValue("--ground"),
+      ink: style.getPropertyValue("--ink"),
+      rest: style.getPropertyValue("--line"),
+    };
+  }
+
+  /** Marks where the backward pass begins. */
+  private phaseMark(row: number): string {
+    if (this.settings.direction === "up" || row === 0 || this.settings.colour === "phase") return "";
+    const isHere = this.backward[this.forest.node[row]] === Phase.Backward;
+    const above = this.forest.node[this.forest.parent[row]];
+    return isHere && this.backward[above] !== Phase.Backward ? PHASE_COLOURS[Phase.Backward] : "";
+  }
+
+  private redraw(): void {
+    const width = this.scroll.clientWidth;
+    if (!width) return;
+    this.picture.layOut(this.forest, this.zoomed, width);
+    this.spacer.style.height = `${this.picture.n_levels * ROW_HEIGHT}px`;
+    const top = this.forest.depth[this.selected] * ROW_HEIGHT;
+    const { scrollTop, clientHeight } = this.scroll;
+    if (top < scrollTop || top + 2 * ROW_HEIGHT > scrollTop + clientHeight)
+      this.scroll.scrollTop = top - clientHeight / 3;
+    this.draw();
+    this.detail.show(this.forest, this.selected, this.settings.metric);
+  }
+
+  private draw(): void {
+    const { clientWidth, clientHeight, scrollTop } = this.scroll;
+    this.canvas.style.height = `${clientHeight}px`;
+    this.picture.draw(this.look, scrollTop, clientWidth, clientHeight, this.selected);
+  }
+
+  private choose(row: number, zoomed: number): void {
+    this.selected = row;
+    this.zoomed = zoomed;
+    this.redraw();
+    this.host.select(this.forest.node[row]);
+    this.host.changed();
+  }
+
+  private onClick(event: MouseEvent): void {
+    this.tooltip.hide();
+    const box = this.picture.at(event.offsetX, event.offsetY + this.scroll.scrollTop);
+    if (box && box.row >= 0) this.choose(box.row, box.row);
+  }
+
+  private onMove(event: MouseEvent): void {
+    const box = this.picture.at(event.offsetX, event.offsetY + this.scroll.scrollTop);
+    if (!box) this.tooltip.hide();
+    else if (box.row < 0)
+      this.tooltip.show(event.clientX, event.clientY, `${countText(box.more, "box", "boxes")} too narrow to draw`, []);
+    else {
+      const rows = shares(this.data, this.forest, box.row, this.settings.metric);
+      const place: [string, string] = ["", placeText(this.data, this.forest, box.row)];
+      this.tooltip.show(event.clientX, event.clientY, nameOfRow(this.data, this.forest, box.row), [...rows, place]);
+    }
+  }
+
+  private readonly onKey = (event: KeyboardEvent): void => {
+    const isTyping = event.target instanceof Element && event.target.closest("input, select, dialog");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    const does = this.keys()[event.key];
+    if (!does) return;
+    event.preventDefault();
+    does();
+  };
+
+  private keys(): Record<string, () => void> {
+    const step = (key: string) => () => this.choose(neighbour(this.forest, this.selected, key), this.zoomed);
+    return {
+      ArrowDown: step("ArrowDown"),
+      ArrowUp: step("ArrowUp"),
+      ArrowLeft: step("ArrowLeft"),
+      ArrowRight: step("ArrowRight"),
+      Enter: () => this.choose(this.selected, this.selected),
+      Escape: () => this.choose(this.selected, Math.max(this.forest.parent[this.zoomed], 0)),
+      "0": () => this.choose(0, 0),
+      "/": () => this.controls.field.focus(),
+      b: () => this.set({ direction: this.settings.direction === "up" ? "down" : "up" }),
+      l: () => this.set({ folds: !this.settings.folds }),
+      c: () => this.set({ colour: this.settings.colour === "kind" ? "phase" : "kind" }),
+    };
+  }
+}
+
+/** Why there is no flame graph; empty: there is one. */
+export function flameLack(data: ProfileData): string {
+  return widthMetrics(data).length ? "" : "The profile has no metric that adds up: there is nothing to draw.";
+}
+
+function within(row: number, last: number): number {
+  return Number.isInteger(row) && row >= 0 && row <= last ? row : 0;
+}

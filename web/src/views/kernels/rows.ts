@@ -1,0 +1,128 @@
+// Kernels put together by what they are called or by who launched them.
+
+import { type Configuration, FrameKind, type KernelRow, type ProfileData } from "../../data/profile";
+import { type Histograms, histograms, quantiles } from "./durations";
+
+export const GROUPINGS = ["kernel", "specialization", "module"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+/** A row of the table; null: not known. */
+export interface Row {
+  /** What identifies it in its grouping. */
+  name: string;
+  label: string;
+  /** Kernels that it is the sum of, rows of `frames`. */
+  frames: number[];
+  time_ns: number;
+  /** Of the time of all rows, 0 to 1. */
+  share: number;
+  count: number;
+  mean_ns: number | null;
+  p50_ns: number | null;
+  p95_ns: number | null;
+  max_ns: number | null;
+  flops_per_s: number | null;
+  bytes_per_s: number | null;
+  util: number | null;
+  bound: string;
+  /** The most frequent first. */
+  configurations: Configuration[];
+}
+
+const SHARES = [0.5, 0.95];
+const UNKNOWN_MODULE = "(not called from Python)";
+
+export function rowsOf(data: ProfileData, grouping: Grouping): Row[] {
+  const rows = grouping === "module" ? byModule(data) : byName(data, grouping);
+  const total = rows.reduce((sum, row) => sum + row.time_ns, 0);
+  for (const row of rows) row.share = total ? row.time_ns / total : 0;
+  return rows;
+}
+
+function byName(data: ProfileData, grouping: Grouping): Row[] {
+  const known = histograms(data.durations);
+  const groups = new Map<string, KernelRow[]>();
+  for (const kernel of data.kernels) {
+    const name = grouping === "kernel" ? kernel.base : data.frames.name[kernel.frame];
+    const group = groups.get(name);
+    if (group) group.push(kernel);
+    else groups.set(name, [kernel]);
+  }
+  return [...groups].map(([name, kernels]) => sumOf(data, known, name, kernels));
+}
+
+function sumOf(data: ProfileData, known: Histograms, name: string, kernels: KernelRow[]): Row {
+  const sum = (value: (kernel: KernelRow) => number) => kernels.reduce((added, kernel) => added + value(kernel), 0);
+  const frames = kernels.map((kernel) => kernel.frame);
+  const time_ns = sum((kernel) => kernel.time_ns);
+  const count = sum((kernel) => kernel.count);
+  const [p50_ns, p95_ns] = quantiles(known, frames, count, SHARES);
+  const rate = (of: (kernel: KernelRow) => number | null) =>
+    kernels.every((kernel) => of(kernel) !== null) && time_ns
+      ? (sum((kernel) => of(kernel) ?? 0) / time_ns) * 1e9
+      : null;
+  const roof = rate((kernel) => kernel.roof_ns);
+  const longest = kernels.map((kernel) => kernel.max_ns ?? Number.NaN);
+  const label = data.frames.label[frames[0]];
+  return {
+    name,
+    label: name === kernels[0].base && data.frames.name[frames[0]] !== name && kernels.length > 1 ? name : label,
+    frames,
+    time_ns,
+    share: 0,
+    count,
+    mean_ns: count ? time_ns / count : null,
+    p50_ns,
+    p95_ns,
+    max_ns: longest.some(Number.isNaN) ? null : Math.max(...longest),
+    flops_per_s: rate((kernel) => kernel.flops),
+    bytes_per_s: rate((kernel) => kernel.bytes),
+    util: roof === null ? null : roof / 1e9,
+    bound: [...new Set(kernels.map((kernel) => kernel.bound).filter(Boolean))].join(", "),
+    configurations: kernels.flatMap((kernel) => kernel.configurations).sort((one, other) => other.count - one.count),
+  };
+}
+
+/** GPU time by the file of the user's own code that is nearest above. */
+function byModule(data: ProfileData): Row[] {
+  const { tree, frames, metrics } = data;
+  const time = metrics.gpu_time?.own;
+  if (time === undefined) return [];
+  const count = metrics.gpu_count?.own;
+  const rows = new Map<string, Row>();
+  const frameSets = new Map<Row, Set<number>>();
+  for (let node = 0; node < time.length; node++) {
+    const kind = frames.kind[tree.frame[node]];
+    if (!(time[node] > 0) || (kind !== FrameKind.Kernel && kind !== FrameKind.Memory)) continue;
+    const name = moduleOf(data, node);
+    const row = rows.get(name) ?? emptyRow(name);
+    rows.set(name, row);
+    row.time_ns += time[node];
+    row.count += count?.[node] > 0 ? count[node] : 0;
+    const set = frameSets.get(row) ?? new Set();
+    frameSets.set(row, set.add(tree.frame[node]));
+  }
+  for (const [row, set] of frameSets) {
+    row.frames = [...set];
+    row.mean_ns = row.count ? row.time_ns / row.count : null;
+  }
+  return [...rows.values()];
+}
+
+function moduleOf(data: ProfileData, node: number): string {
+  const { tree, frames } = data;
+  let library = "";
+  for (let above = tree.parent[node]; above >= 0; above = tree.parent[above]) {
+    const frame = tree.frame[above];
+    if (frames.kind[frame] !== FrameKind.Python || !frames.file[frame]) continue;
+    if (frames.library[frame] < 0) return frames.file[frame].split("/").slice(-2).join("/");
+    library ||= data.libraries[frames.library[frame]];
+  }
+  return library || UNKNOWN_MODULE;
+}
+
+function emptyRow(name: string): Row {
+  const unknown = { p50_ns: null, p95_ns: null, max_ns: null, flops_per_s: null, bytes_per_s: null, util: null };
+  const counted = { time_ns: 0, share: 0, count: 0, mean_ns: null };
+  return { name, label: name, frames: [], ...counted, ...unknown, bound: "", configurations: [] };
+}

@@ -1,0 +1,52 @@
+// What a pane shows below each other: lines, and before each part its title.
+
+import type { CodePane } from "../../data/code";
+
+/** Entries of a pane: a row of its lines, or -1 - the number of a section's title. */
+export function entriesOf(pane: CodePane): Int32Array {
+  const entries = new Int32Array(pane.lines.length + pane.sections.length);
+  let at = 0;
+  let section = 0;
+  for (let row = 0; row < pane.lines.length; row += 1) {
+    while (section < pane.sections.length && pane.sections[section][0] <= row) {
+      entries[at] = -1 - section;
+      at += 1;
+      section += 1;
+    }
+    entries[at] = row;
+    at += 1;
+  }
+  return entries.subarray(0, at);
+}
+
+/** Where a row stands among the entries. */
+export function entryOf(pane: CodePane, row: number): number {
+  return row + pane.sections.filter(([first]) => first <= row).length;
+}
+
+/** The entries that are seen, with some around them: scrolling by less makes nothing anew. */
+export function seen(top_px: number, height_px: number, line_px: number, count: number, around = 12): [number, number] {
+  const first = Math.max(Math.floor(top_px / line_px) - around, 0);
+  return [first, Math.min(Math.ceil((top_px + height_px) / line_px) + around, count)];
+}
+
+/** Of several rows the one to bring into view: the first of the largest group of rows that stand near each other. */
+export function mainRow(rows: number[], near = 12): number {
+  let best = rows[0];
+  let most = 0;
+  let first = 0;
+  const ordered = [...rows].sort((a, b) => a - b);
+  for (let index = 0; index < ordered.length; index += 1) {
+    if (index > 0 && ordered[index] - ordered[index - 1] > near) first = index;
+    if (index - first + 1 > most) {
+      most = index - first + 1;
+      best = ordered[first];
+    }
+  }
+  return best;
+}
+
+/** The number that stands beside a line. */
+export function numberText(pane: CodePane, row: number): string {
+  return pane.stage === "sass" ? pane.numbers[row].toString(16).padStart(4, "0") : String(pane.numbers[row]);
+}

@@ -1,0 +1,33 @@
+// Finding places in ascending columns.
+
+/** Index of the first value that is not below `value`, from `from` on. */
+export function firstFrom(values: ArrayLike<number>, value: number, from = 0, to = values.length): number {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Likewise where it is expected near `from`: the steps grow, so what is near is found soon. */
+export function firstNear(values: ArrayLike<number>, value: number, from: number): number {
+  let step = 1;
+  let low = from;
+  while (low + step < values.length && values[low + step] < value) {
+    low += step;
+    step *= 2;
+  }
+  return firstFrom(values, value, low, Math.min(low + step + 1, values.length));
+}
+
+/** The next index after or before `from` that matches, around the end; -1: none does. */
+export function nextWhere(length: number, from: number, step: 1 | -1, matches: (index: number) => boolean): number {
+  for (let count = 1; count <= length; count += 1) {
+    const index = (((from + step * count) % length) + length) % length;
+    if (matches(index)) return index;
+  }
+  return -1;
+}

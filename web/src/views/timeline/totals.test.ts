@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { busyOfDevices } from "./idle";
+import { groupsOf } from "./lanes";
+import { type Totals, totalsOf } from "./totals";
+import { traceFromText } from "./trace_text";
+
+const TRACE = `
+thread 1
+  0-100 step
+  0-50 inner
+stream 7
+  0-10 gemm
+  40-60 gemm
+  60-70 copy
+`;
+
+function totals(text: string, start: number, end: number): [Totals, Record<string, [number, number]>] {
+  const data = traceFromText(text);
+  const found = totalsOf(data, groupsOf(data), busyOfDevices(data), { start, end });
+  return [
+    found,
+    Object.fromEntries(found.frames.map((one) => [data.frames.name[one.frame], [one.time_ns, one.count]])),
+  ];
+}
+
+describe("a range", () => {
+  it("adds up kernels, of those that stick out the part inside", () => {
+    expect(totals(TRACE, 50, 65)[1]).toEqual({ gemm: [10, 1], copy: [5, 1] });
+  });
+
+  it("says how long the GPU was idle", () => {
+    expect(totals(TRACE, 0, 100)[0].idle).toEqual([{ label: "GPU 0", share: 0.6 }]);
+  });
+
+  it("adds up the outermost slices of threads where there is no GPU", () => {
+    const [found, times] = totals("thread 1\n  0-100 step\n  0-50 inner\n", 0, 80);
+    expect([found.ofGpu, times]).toEqual([false, { step: [80, 1] }]);
+  });
+
+  it("is empty where nothing ran", () => {
+    expect(totals(TRACE, 80, 90)[0].frames).toEqual([]);
+  });
+});

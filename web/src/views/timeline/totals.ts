@@ -1,0 +1,61 @@
+// What ran within a span: time by kernel, and how long GPUs were idle.
+
+import type { ProfileData } from "../../data/profile";
+import type { Busy } from "./idle";
+import { busyWithin } from "./idle";
+import type { Group, Row } from "./lanes";
+import { firstFrom } from "./order";
+import type { Span } from "./span";
+
+export interface FrameTotal {
+  /** Row of the table of frames. */
+  frame: number;
+  /** Within the span; of what sticks out, the part inside. */
+  time_ns: number;
+  count: number;
+}
+
+export interface Totals {
+  /** Whether they are of GPUs; else of the outermost slices of host threads. */
+  ofGpu: boolean;
+  /** Most time first. */
+  frames: FrameTotal[];
+  time_ns: number;
+  /** Share of the span in which each device did nothing. */
+  idle: { label: string; share: number }[];
+}
+
+/** What ran on GPUs within a span; without GPUs, what ran on threads. */
+export function totalsOf(data: ProfileData, groups: Group[], busy: Busy[], span: Span): Totals {
+  const lanes = groups.flatMap((group) => group.lanes);
+  const ofGpu = lanes.some((lane) => lane.isGpu);
+  const found = new Map<number, FrameTotal>();
+  for (const lane of lanes) {
+    if (lane.isGpu !== ofGpu) continue;
+    // Slices that overlap on a stream stand below each other; those below on a thread are part of those above.
+    for (const row of ofGpu ? lane.rows : lane.rows.slice(0, 1)) addRow(data, row, span, found);
+  }
+  const frames = [...found.values()].sort((a, b) => b.time_ns - a.time_ns);
+  const length = span.end - span.start;
+  return {
+    ofGpu,
+    frames,
+    time_ns: frames.reduce((sum, frame) => sum + frame.time_ns, 0),
+    idle: busy.map((one) => ({ label: one.label, share: 1 - busyWithin(one, span) / length })),
+  };
+}
+
+function addRow(data: ProfileData, row: Row, span: Span, found: Map<number, FrameTotal>): void {
+  const { slices, tree } = data;
+  for (let index = firstFrom(row.end, span.start); index < row.start.length; index += 1) {
+    if (row.start[index] >= span.end) break;
+    const frame = tree.frame[slices.node[row.slices[index]]];
+    let total = found.get(frame);
+    if (total === undefined) {
+      total = { frame, time_ns: 0, count: 0 };
+      found.set(frame, total);
+    }
+    total.time_ns += Math.min(row.end[index], span.end) - Math.max(row.start[index], span.start);
+    total.count += 1;
+  }
+}
