@@ -29,8 +29,8 @@ class Part:
     Attributes:
         name: Of the script.
         limit_s: It is ended after this time.
-        needs: `gpu`, `fakes` (of the driver, built with the native tests), `torch`, `triton`, or nothing; left out where
-            that is missing.
+        needs: `gpu`, `fakes` (of the driver, built with the native tests), `torch`, `triton` or nothing; left out
+            where that is missing.
         takes_limit: It wants to know its limit, to leave out its last cases itself.
     """
 
