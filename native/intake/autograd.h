@@ -1,8 +1,9 @@
 // PyTorch's operators, and which of them the nodes of its autograd engine belong to.
 //
-// A node is numbered when the forward operator creates it: by a counter of the thread, beside the thread's own number.
-// So an operator that ends knows the numbers of its nodes, and where it stands in the tree is kept for each of them.
-// When the engine evaluates a node, on whatever thread, what runs stands below that place and `[backward]`.
+// A node is numbered when an operator creates it: by a counter of the thread, beside the thread's own number. The
+// counter is read whenever an operator begins or ends: nodes that came meanwhile belong to the innermost one that was
+// open, and where that stands in the tree is kept for each of them. When the engine evaluates a node, on whatever
+// thread, what runs stands below that place and `[backward]`.
 #pragma once
 
 #include <cstdint>

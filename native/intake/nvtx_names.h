@@ -37,9 +37,9 @@ struct Use {
 struct Message {
   std::string_view name;
   const Domain* domain;
-  FrameKind kind;              // of the frame that it pushes
-  autograd::TaskKind task;     // of an operator
-  std::vector<FrameId> above;  // frames between the context and what it pushes
+  FrameKind kind;                // of the frame that it pushes
+  autograd::TaskKind task;       // of an operator
+  std::vector<FrameId> above{};  // frames between the context and what it pushes
   Use pushed{};
   Use marker{};
   Message* next = nullptr;
