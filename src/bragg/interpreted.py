@@ -46,7 +46,8 @@ def interpret_launches(triton: ModuleType, settings: Mapping[str, str]) -> None:
         return
     if not has_gpu():
         use_host_driver()
-        when_imported("torch", use_cpu_for_cuda)
+        if not _is_imported_by_torch():
+            when_imported("torch", use_cpu_for_cuda)
     asks = settings.get(variables.LAUNCH_METADATA) == "1"
 
     def run(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -84,6 +85,16 @@ def _name(compiled: SimpleNamespace) -> str:
     if compiled.name != compiled.src.fn.__name__:  # chosen by the program: @triton.jit(repr=...)
         return str(compiled.name)
     return specialized_name(compiled.name, specialization_of(compiled))
+
+
+def _is_imported_by_torch() -> bool:
+    """PyTorch's compiler imports Triton for any program: one that does not itself has asked for no GPU."""
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if str(frame.f_globals.get("__name__", "")).startswith("torch."):
+            return True
+    return False
 
 
 @contextmanager

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bragg.model import CallTree, Combine, Finding, FrameKind, Metric, MetricKind, Profile, Severity
+from bragg.views.web.page import page as page_of
+from bragg.views.web.payload import pack
 from tests.support.profiles import profile_from_text
 from tests.support.whole_profiles import H200, whole_profile
 
@@ -52,6 +55,16 @@ def test_markup_is_shown_as_it_is(pages: Any) -> None:
 def test_characters_that_hide_or_turn_text_are_escaped(pages: Any) -> None:
     page = pages.open(with_names(HOSTILE["right to left"]), "view=kernels")
     assert page.locator("td.name").first.inner_text() == "abc\\u202egnp.exe\\u2066"
+
+
+def test_damaged_page_says_that_it_cannot_be_read(pages: Any, tmp_path: Path) -> None:
+    file = tmp_path / "damaged.html"
+    file.write_text(page_of([pack(whole_profile())[:-200]], "damaged"))
+    page = pages.blank(("file:", "data:"))
+    page.goto(f"file://{file}")
+    page.get_by_text("This report could not be read").wait_for()
+    assert len(pages.problems) == 1
+    pages.problems.clear()
 
 
 def test_profile_of_one_node_says_what_it_lacks(pages: Any) -> None:

@@ -107,3 +107,17 @@ def test_summary_tells_the_change_and_hostile_names_are_text(pages: Any, tmp_pat
     assert cells(page, "name") == [hostile, "k"]
     page.get_by_role("link", name="Summary").click()
     assert "gpu_time: 1.00 us before, 3.00 us after: +2.00 us (+200.0 %)." in page.locator("main").inner_text()
+
+
+def test_trees_deeper_than_a_canvas_can_be_are_scrolled(pages: Any, tmp_path: Path) -> None:
+    def deep(leaf: str) -> Profile:
+        return profile_from_text(
+            "\n".join(["root", *(f"{'  ' * level}f{level}" for level in range(1, 3000)), f"{'  ' * 3000}{leaf}"])
+        )
+
+    page = page_of(pages, tmp_path, deep("leaf 5us"), deep("leaf 9us"))
+    page.locator(".difference .scroll").evaluate("scroll => scroll.scrollTo(0, scroll.scrollHeight)")
+    canvas = page.locator("canvas").nth(1)
+    height = canvas.evaluate("canvas => canvas.clientHeight")
+    canvas.click(position={"x": 20, "y": height - 10})
+    assert "f2999 > leaf before 5.00 us, after 9.00 us" in page.locator(".detail").inner_text()

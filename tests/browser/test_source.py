@@ -104,6 +104,14 @@ def test_without_samples_the_mapping_is_shown_and_how_to_get_samples(pages: Any)
     assert linked(page, "sass") == ["STG.E [R4], R1 ;"]
 
 
+def test_what_a_kernel_lacks_is_said(pages: Any) -> None:
+    found = profile(samples=False)
+    page = pages.open(
+        replace(found, meta={**found.meta, "kernel_code": {KEY: "nvdisasm was not found"}}), "view=source"
+    )
+    assert "Missing: nvdisasm was not found." in page.locator(".code-status").inner_text()
+
+
 def test_without_texts_samples_stand_at_the_lines_of_python(pages: Any) -> None:
     page = pages.open(sampled_profile(code=False), "view=source")
     heat = page.locator("[data-stage=python] .code-line .heat").all_inner_texts()

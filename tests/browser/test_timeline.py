@@ -200,6 +200,12 @@ def test_search_leaves_only_what_was_found_in_colour(timeline: Any, pixel: Pixel
     assert "find=RELU" in state(timeline)
 
 
+def test_a_name_below_the_lanes_is_searched_for(timeline: Any) -> None:
+    timeline.locator(".timeline-totals").get_by_role("button", name="relu").click()
+    timeline.locator(".tools .note").filter(has_text="1 slice, 20 ns").wait_for()
+    assert timeline.get_by_label("Search slices").input_value() == "relu"
+
+
 def test_the_longest_gap_comes_first(timeline: Any) -> None:
     timeline.get_by_role("button", name="Next gap").click()
     assert "range=500~700" in state(timeline)
@@ -223,6 +229,15 @@ def test_an_address_brings_the_same_picture_back(pages: Any, pixel: Pixel) -> No
     assert page.locator(".timeline-slice h2").inner_text() == "relu"
     middle = LABELS_PX + (WIDTH - LABELS_PX) * 110 // 200
     assert pixel(page, LANES, middle, STREAM_Y) == "rgb(176, 19, 108)"
+
+
+def test_the_address_and_the_theme_may_change(timeline: Any, pixel: Pixel) -> None:
+    timeline.evaluate("location.hash = 'view=timeline&span=600~800&slice=6'")
+    assert span(timeline) == (600, 800)
+    timeline.keyboard.press("Shift+T")
+    assert span(timeline) == (600, 800)
+    assert timeline.locator(".timeline-slice h2").inner_text() == "relu"
+    assert pixel(timeline, LANES, LABELS_PX + 5, STREAM_Y + 200) == "rgb(20, 23, 26)"
 
 
 def test_bad_addresses_show_what_is_usual(pages: Any) -> None:

@@ -177,7 +177,7 @@ def _shapes() -> Iterator[tuple[tuple[str, ...], str, int]]:
             yield own, f"tl.cumsum({table}, {axis}, reverse=True)", 0
             yield own, f"tl.associative_scan({table}, {axis}, greater)", 0
         yield from ((own, f"tl.sort({table}, descending={flag})", 0) for flag in (False, True))
-        for text in ("tl.flip(c)", f"tl.trans({table})", "tl.interleave(c, c)", "tl.join(c, b)"):
+        for text in ("tl.flip(c, 0)", f"tl.trans({table})", "tl.interleave(c, c)", "tl.join(c, b)"):
             wide = f"tl.sum(tl.reshape({text}, (64, 2)), 1)" if text[3] in "ij" else text
             yield own, wide, 0
         if name in INTEGERS:

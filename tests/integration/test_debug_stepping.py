@@ -17,6 +17,8 @@ from tests.support.debug_adapter import DebugAdapter
 pytest.importorskip("triton")
 
 TIMEOUT_S = 60
+# Since 3.13 `breakpoint()` stops at its own line, and before that at the next.
+STEP_TO_NEXT = ["n"] if sys.version_info >= (3, 13) else []
 SCRIPT = """\
 import numpy as np
 import triton
@@ -71,7 +73,8 @@ def at_prompt(script: Path, commands: list[str], *options: str, **variables: str
 
 @pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
 def test_values_are_those_of_the_programs_that_got_to_the_breakpoint(tmp_path: Path, stop: str) -> None:
-    output = at_prompt(write(tmp_path, stop), ["p offsets", 'print("offsets=", offsets)', "p values.shape", "c"])
+    commands = ["p offsets", 'print("offsets=", offsets)', "p values.shape", "c"]
+    output = at_prompt(write(tmp_path, stop), [*STEP_TO_NEXT, *commands])[3 * len(STEP_TO_NEXT) :]
     assert output[:3] == [
         f"> {tmp_path}/script.py(18)kernel()",
         "-> values = scaled(values, 3.0)",
@@ -85,10 +88,12 @@ def test_values_are_those_of_the_programs_that_got_to_the_breakpoint(tmp_path: P
     assert output[7:9] == ["(8,)", "result 87.0"]
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python does not tell what part of a line is executed")
 def test_steps_follow_the_authors_lines_into_helpers_and_back_to_the_script(tmp_path: Path) -> None:
-    output = at_prompt(write(tmp_path), ["s", "s", "p block", "s", "r", "n", "n", "n", "c"], "--program", "2")
+    commands = [*STEP_TO_NEXT, "s", "s", "p block", "s", "r", "n", "n", "n", "c"]
+    output = at_prompt(write(tmp_path), commands, "--program", "2")
     places = [line.rpartition("/")[2] for line in output if line.startswith("> ")]
-    assert places == [
+    assert places[len(STEP_TO_NEXT) :] == [
         "script.py(18)kernel()",
         "script.py(6)scaled()",
         "script.py(7)scaled()",
@@ -153,7 +158,7 @@ def test_pdb_works_at_a_terminal_without_the_command(tmp_path: Path) -> None:
     assert program.wait(TIMEOUT_S) == 0
     output = os.read(controller, 1 << 16).decode()
     os.close(controller)
-    assert "script.py(18)kernel()" in output
+    assert f"script.py({18 - len(STEP_TO_NEXT)})kernel()" in output
     assert "fp32[8], 2 programs: [[16. 17. 18." in output
     assert "result 87.0" in output
 

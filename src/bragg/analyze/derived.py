@@ -67,7 +67,7 @@ def evaluate(profile: Profile, name: str) -> Derived:
     """Compute a metric at every node.
 
     `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
-    `{,avg_}{,cpu_}time/{s,ms,us,ns}` and `<metric>/%`. Names are read in any case.
+    `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `<metric>/%` and `<metric>/own`. Names are read in any case.
 
     Raises:
         UsageError: There is no such metric, or the profile lacks what it is computed from.
@@ -93,7 +93,9 @@ def list_available(profile: Profile) -> list[str]:
     for time in filter(lambda time: _name_of(profile, time), ("time", "cpu_time")):
         averages = ["avg_"] if _count_of(profile, time) else []
         names += [f"{average}{time}/{unit}" for average in ("", *averages) for unit in _NS_OF_UNIT]
-    return names + [f"{item}/%" for item, metric in profile.metrics.items() if metric.kind is not MetricKind.PROPERTY]
+    adding_up = [item for item, metric in profile.metrics.items() if metric.kind is not MetricKind.PROPERTY]
+    own = [f"{item}/own" for item in adding_up if profile.metrics[item].kind is MetricKind.INCLUSIVE]
+    return [*names, *(f"{item}/%" for item in adding_up), *own]
 
 
 def _util(profile: Profile, name: str) -> Derived:
@@ -147,12 +149,16 @@ def _time(profile: Profile, name: str, average: str | None, cpu: str | None, uni
 
 
 def _share(profile: Profile, name: str, base: str) -> Derived:
-    metric = _required_metric(profile, name, base)
-    if metric.kind is MetricKind.PROPERTY:
-        raise UsageError(f"{base} does not add up, so it has no shares", hint=_hint(profile))
+    metric = _adding_up(profile, name, base)
     total = np.full(len(metric.own), float(metric.own.sum()))
     values = profile.inclusive(metric.name)
     return _ratio(name, "%", metric.kind, values * 100.0, total, [(total == 0, f"{base} is zero everywhere")])
+
+
+def _own(profile: Profile, name: str, base: str) -> Derived:
+    metric = _adding_up(profile, name, base)
+    values = metric.own.astype(np.float64)
+    return _ratio(name, metric.unit, MetricKind.PROPERTY, values, np.ones(len(values)), [])
 
 
 _RULES: dict[str, Callable[..., Derived]] = {
@@ -161,6 +167,7 @@ _RULES: dict[str, Callable[..., Derived]] = {
     rf"([gt]?)(flop(?:{'|'.join(map(str, WIDTHS))})?|byte)/s": _rate,
     r"(avg_)?(cpu_)?time/(s|ms|us|ns)": _time,
     r"(.+)/%": _share,
+    r"(.+)/own": _own,
 }
 
 
@@ -186,6 +193,13 @@ def _required_metric(profile: Profile, name: str, part: str) -> Metric:
     if not found:
         raise UsageError(f"{name} needs {part}, which this profile has not", hint=_hint(profile))
     return profile.metrics[found]
+
+
+def _adding_up(profile: Profile, name: str, part: str) -> Metric:
+    metric = _required_metric(profile, name, part)
+    if metric.kind is MetricKind.PROPERTY:
+        raise UsageError(f"{name}: {part} does not add up", hint=_hint(profile))
+    return metric
 
 
 def _require(profile: Profile, name: str, part: str) -> None:

@@ -33,7 +33,11 @@ def _recorded(profile: Profile) -> tuple[Idle, ...]:
     if not isinstance(first, int) or not isinstance(last, int) or not isinstance(busy_ns, dict) or last <= first:
         return ()
     span_ns = last - first
-    return tuple(Idle(int(device), span_ns, max(span_ns - busy, 0)) for device, busy in busy_ns.items())
+    return tuple(
+        Idle(int(device), span_ns, max(span_ns - busy, 0))
+        for device, busy in busy_ns.items()
+        if device.isdecimal() and isinstance(busy, int)
+    )
 
 
 def _idle_of(profile: Profile, process: int, device: int) -> Idle | None:

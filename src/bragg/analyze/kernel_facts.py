@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from bragg.analyze.occupancy import occupancy
-from bragg.analyze.work import devices_of, own_work, roof_parts_s
+from bragg.analyze.work import device_records, devices_of, own_work, roof_parts_s
 from bragg.model import FrameKind, Profile
 from bragg.model.kernel_facts import Configuration, KernelFacts
 from bragg.model.kernel_name import base_name
@@ -102,9 +102,9 @@ def _configurations(profile: Profile) -> dict[int, list[Configuration]]:
 
 
 def _arch(profile: Profile, ordinal: int) -> str:
-    """Architecture of a device of the run; empty when it was not recorded."""
-    devices = profile.meta.get("devices", [])
-    return str(devices[ordinal].get("arch", "")) if 0 <= ordinal < len(devices) else ""
+    """Architecture of a device; empty when it was not recorded, or differs between merged runs."""
+    found = {str(record.get("arch", "")) for record in device_records(profile.meta, ordinal)}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _bound(compute_s: float, memory_s: float) -> str | None:

@@ -17,6 +17,7 @@ __all__ = [
     "ROOF_TIME",
     "Devices",
     "Work",
+    "device_records",
     "devices_of",
     "has_flops",
     "has_work",
@@ -125,15 +126,22 @@ def _common_below(profile: Profile, own: Int64Array) -> Int64Array:
 
 def _recorded_peak(meta: Mapping[str, Any], ordinal: int) -> Peak:
     """The peak of a device of the run, or of all merged runs if they agree."""
-    recordings = [meta] if "devices" in meta else meta.get("merged", [])
-    lists = [recording.get("devices", []) for recording in recordings]
-    peaks = [find(devices[ordinal]) for devices in lists if ordinal < len(devices)]
+    peaks = [find(record) for record in device_records(meta, ordinal)]
     label = f"device {ordinal}"
     if not peaks:
         return Peak(label, {}, None, "", f"{label} was not recorded")
     if len({peak.key() for peak in peaks}) > 1:
         return Peak(label, {}, None, "", f"{label} was not the same one in all recordings")
     return peaks[0]
+
+
+def device_records(meta: Mapping[str, Any], ordinal: int) -> list[Mapping[str, Any]]:
+    """What is recorded of a device of the run, or of that device of each of the merged runs."""
+    merged = meta.get("merged")
+    recordings = [meta] if "devices" in meta else merged if isinstance(merged, list) else []
+    lists = [recording.get("devices") for recording in recordings if isinstance(recording, Mapping)]
+    rows = [devices[ordinal] for devices in lists if isinstance(devices, list) and 0 <= ordinal < len(devices)]
+    return [row for row in rows if isinstance(row, Mapping)]
 
 
 def roof_parts_s(work: Work, devices: Devices) -> tuple[FloatArray, FloatArray]:

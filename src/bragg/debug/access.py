@@ -97,6 +97,12 @@ class Access:
         chosen = np.arange(int(np.prod(self.shape, dtype=np.int64))) if self._chosen is None else self._chosen
         return chosen % max(lanes, 1)
 
+    def unwritten_block(self) -> Array:
+        """bool, [active programs, *block]: lanes that read what nobody has written."""
+        whole = np.zeros(int(np.prod(self.shape, dtype=np.int64)), bool)
+        whole[slice(None) if self._chosen is None else self._chosen] = self.unwritten
+        return whole.reshape(self.shape)
+
     def lane_values(self) -> Array:
         """What a store writes: one value for each lane that takes part."""
         assert self.value is not None

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,19 +38,47 @@ def buffers_at(addresses: Sequence[int]) -> list[Buffer]:
 
 
 def _known(address: int) -> Buffer | None:
-    """The smallest tensor of the launch around an address; one that starts there is preferred."""
+    """The largest tensor of the launch around an address; one that starts there is preferred."""
     known = [buffer for buffer in LIVE.values() if buffer.spans(address)]
-    return min(known, key=lambda one: (one.address != address, one.flat.nbytes)) if known else None
+    return max(known, key=lambda one: (one.address == address, one.flat.nbytes)) if known else None
 
 
 def _buffers_of(addresses: set[int]) -> Iterator[Buffer]:
     from bragg.debug.arguments import Arguments
 
     named = {id(value): name for name, value in _variables()}
-    for tensor in _live_tensors():
-        start, size = _extent(tensor)
-        if any(start <= address < start + size for address in addresses):
-            yield Arguments().convert(named.get(id(tensor), f"tensor at {start:#x}"), tensor).buffer
+    missing = set(addresses)
+    for census in _searches():
+        extents = census()
+        for address in sorted(missing):
+            around = [one for one in extents if one[0] <= address < one[0] + one[1]]
+            tensor = max(around, key=lambda one: (one[0] == address, one[1]))[2]() if around else None
+            if tensor is not None:
+                missing.discard(address)
+                yield Arguments().convert(named.get(id(tensor), f"tensor at {address:#x}"), tensor).buffer
+        if not missing:
+            return
+
+
+# Address, bytes and a reference of each array that was found, by the way of searching; of one launch.
+_Extents = list[tuple[int, int, "weakref.ref[Any]"]]
+_CENSUS: dict[str, tuple[int, _Extents]] = {}
+
+
+def _searches() -> Iterator[Callable[[], _Extents]]:
+    """Ways to find arrays, the quick one first; each searches at most once for a launch."""
+    for name, search in (("tracked", _tracked_tensors), ("held", _held_tensors)):
+        yield partial(_census, name, search)
+
+
+def _census(name: str, search: Callable[[], Iterator[Any]]) -> _Extents:
+    from bragg.debug.program import NestedFunction
+
+    launch = NestedFunction.now
+    if name not in _CENSUS or _CENSUS[name][0] != launch:
+        distinct = {id(tensor): tensor for tensor in search()}
+        _CENSUS[name] = launch, [(*_extent(tensor), weakref.ref(tensor)) for tensor in distinct.values()]
+    return _CENSUS[name][1]
 
 
 def _variables() -> Iterator[tuple[str, Any]]:
@@ -59,21 +89,17 @@ def _variables() -> Iterator[tuple[str, Any]]:
         frame = frame.f_back  # type: ignore[assignment]
 
 
-def _live_tensors() -> Iterator[Any]:
-    """PyTorch's tensors are tracked by the collector of garbage; NumPy's arrays stand in what is tracked."""
-    seen: set[int] = set()
-    tracked = gc.get_objects()
-    for value in (*(value for _, value in _variables()), *tracked):
-        if _is_tensor(value):
-            candidates = [value]
-        elif type(value) in (list, dict, tuple):
-            candidates = [part for part in gc.get_referents(value) if _is_tensor(part)]
-        else:
-            continue
-        for one in candidates:
-            if id(one) not in seen:
-                seen.add(id(one))
-                yield one
+def _tracked_tensors() -> Iterator[Any]:
+    """What variables of running functions hold, and PyTorch's tensors, which the collector of garbage tracks."""
+    yield from (value for _, value in _variables() if _is_tensor(value))
+    yield from (value for value in gc.get_objects() if _is_tensor(value))
+
+
+def _held_tensors() -> Iterator[Any]:
+    """NumPy's arrays, which are not tracked, in lists, tuples and dictionaries, which are."""
+    for value in gc.get_objects():
+        if type(value) in (list, dict, tuple):
+            yield from (part for part in gc.get_referents(value) if _is_tensor(part))
 
 
 def _is_tensor(value: Any) -> bool:

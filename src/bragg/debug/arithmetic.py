@@ -18,7 +18,7 @@ from bragg.debug.provenance import addresses_of, joined
 from bragg.debug.rounding import round_to
 from bragg.debug.shapes import broadcast_pair
 from bragg.debug.state import machine
-from bragg.debug.values import OPERATORS, OVERFLOWN, Bounds, Pointer, Tensor, lift_array, merged_taint, scalar
+from bragg.debug.values import DIVIDED, OPERATORS, OVERFLOWN, Bounds, Pointer, Tensor, lift_array, merged_taint, scalar
 
 __all__ = ["abs_", "as_tensor", "constant_mask", "elementwise", "fused", "greatest", "least", "pair", "select"]
 
@@ -192,9 +192,16 @@ def _integers(a: Any, b: Any, what: str) -> tuple[Tensor, Tensor, DType]:
     x, y, dtype = pair(a, b, division=True)
     if not dtype.is_int():
         raise KernelFault(f"{what} takes integers, not {dtype}", hint="Use tl.floor(a / b)")
-    for listener in machine().listeners.division:
-        listener(y)
     return x, y, dtype
+
+
+def _divided(result: Tensor, divisor: Tensor) -> Tensor:
+    """The result of an integer division, without meaning where the divisor is zero."""
+    for listener in machine().listeners.division:
+        lanes = listener(divisor)
+        if lanes is not None:
+            result = result.tainted(lift_array(lanes, result.data.ndim), DIVIDED)
+    return result
 
 
 def floordiv(a: Any, b: Any) -> Tensor:
@@ -207,7 +214,7 @@ def floordiv(a: Any, b: Any) -> Tensor:
         result = elementwise(np.floor_divide, dtype, x, y)
         result.bounds = (x.known_bounds()[0] // y.known_bounds()[1], x.known_bounds()[1] // y.known_bounds()[0])
         return result
-    return elementwise(_truncated_quotient, dtype, x, y)
+    return _divided(elementwise(_truncated_quotient, dtype, x, y), y)
 
 
 def _truncated_quotient(x: Array, y: Array) -> Array:
@@ -225,15 +232,17 @@ def mod(a: Any, b: Any) -> Tensor:
             return elementwise(_float_remainder, dtype, x, y)
     x, y, dtype = _integers(a, b, "%")
     (low, high), (least_divisor, most_divisor) = x.known_bounds(), y.known_bounds()
+    x, y = x.untainted(OVERFLOWN), y.untainted(OVERFLOWN)  # Hash functions overflow on purpose.
     if low >= 0 and high < least_divisor and (len(x.shape) >= len(y.shape)) and not y.shape:
         return x
     if low >= 0 and least_divisor > 0:
         result = elementwise(np.remainder, dtype, x, y)
         result.bounds = (0, min(high, most_divisor - 1))
         return result
-    return elementwise(
+    remainder = elementwise(
         lambda i, j: np.where(j == 0, i, np.fmod(i, np.where(j == 0, 1, j))).astype(i.dtype), dtype, x, y
     )
+    return _divided(remainder, y)
 
 
 def _float_remainder(x: Array, y: Array) -> Array:
@@ -242,6 +251,10 @@ def _float_remainder(x: Array, y: Array) -> Array:
     is_single = x.dtype == np.float32
     remainder = _fused_float32(-quotient, y, x) if is_single else x - quotient * y
     return np.where(np.isinf(y), x, remainder).astype(x.dtype)
+
+
+# Operations of hash functions, which overflow on purpose.
+_MIXING = ("&", "^", ">>")
 
 
 def _bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], Tensor]:
@@ -254,7 +267,8 @@ def _bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], 
             short = _with_constant(x, y, absorbing=0 if name == "&" else 1)
             if short is not None:
                 return short
-        return elementwise(function, dtype, x, y)
+        result = elementwise(function, dtype, x, y)
+        return result.untainted(OVERFLOWN) if name in _MIXING else result
 
     return operate
 

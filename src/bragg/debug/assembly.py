@@ -17,7 +17,7 @@ from bragg.debug.ptx_text import constraints as parsed_constraints
 from bragg.debug.ptx_text import statements
 from bragg.debug.rounding import decode, encode
 from bragg.debug.state import machine
-from bragg.debug.values import Pointer, Tensor, lift_array
+from bragg.debug.values import UNDEFINED, Pointer, Tensor, lift_array
 
 __all__ = ["inline_asm_elementwise"]
 
@@ -69,8 +69,10 @@ def inline_asm_elementwise(
     unpacked, first = [], 0
     for one in results:
         count = pack // _elements_in_register(one, pack)
-        read = [registers.read(f"${first + k}") for k in range(count)]
-        unpacked.append(_unpacked(read, one, pack, (programs, *shape), taint))
+        read = [registers.result(f"${first + k}") for k in range(count)]
+        whole = _unpacked([bits for bits, _ in read], one, pack, (programs, *shape), taint)
+        is_whole = all(is_written for _, is_written in read)
+        unpacked.append(whole if is_whole else whole.tainted(np.ones(1, bool), UNDEFINED))
         first += count
     return unpacked[0] if isinstance(dtype, DType) else tuple(unpacked)
 

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.dtypes import DTYPES, DType, PointerType
-from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.faults import KernelFault
+from bragg.debug.provenance import addresses_of, pointer_of_addresses
 from bragg.debug.rounding import decode, encode, round_to, truncate_to
 from bragg.debug.values import Pointer, Tensor
 
@@ -42,14 +43,16 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
         raise KernelFault(f"{source} cannot be converted to {dtype}", hint="Go through tl.float16 or tl.float32")
     if rounding not in (None, "rtne", "rtz"):
         raise KernelFault(f"unknown rounding {rounding!r}", hint="Choose rtne or rtz")
+    if rounding and not (source.is_floating() and dtype.is_floating() and dtype.bits < source.bits):
+        raise KernelFault(
+            f"a conversion of {source} to {dtype} has no rounding to choose", hint="Leave the rounding out"
+        )
     if source.is_int() and dtype.is_int() and dtype.bits > 1:
         return _cast_integer(x, dtype)
     return Tensor(_converted(x.data, source, dtype, rounding), dtype, taint=x.taint)
 
 
 def _cast_pointer(x: Pointer, dtype: Any) -> Any:
-    from bragg.debug.provenance import addresses_of, pointer_of_addresses
-
     if isinstance(dtype, PointerType):
         if dtype.element_ty is x.element:
             return x
@@ -62,8 +65,6 @@ def _cast_pointer(x: Pointer, dtype: Any) -> Any:
 
 
 def _pointer_of_integers(x: Tensor, dtype: PointerType) -> Pointer:
-    from bragg.debug.provenance import pointer_of_addresses
-
     if not x.dtype.is_int() or x.dtype.bits != 64:
         raise KernelFault(f"{x.dtype} cannot become a pointer", hint="Addresses are tl.int64 or tl.uint64")
     return pointer_of_addresses(x, dtype.element_ty)
@@ -96,8 +97,8 @@ def _converted(data: Array, source: DType, dtype: DType, rounding: str | None) -
     if not dtype.is_narrow:
         return data.astype(np.float32)
     if rounding == "rtz":
-        if dtype.bits == 8:
-            raise Unsupported(f"rounding toward zero to {dtype} is not supported", hint="Use the default rounding")
+        if dtype.bits == 8 and dtype.name != "fp8e5":
+            raise KernelFault(f"Triton does not round toward zero to {dtype}", hint="Use the default rounding")
         return truncate_to(data, dtype)
     if source.is_narrow and source.bits == 8 and dtype.bits == 16:
         return data  # Every float of 8 bits is one of 16 bits.

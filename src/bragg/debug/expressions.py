@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["AccessText", "access_text", "feeding_lines"]
+__all__ = ["AccessText", "access_text", "feeding"]
 
 # Position of the mask among the arguments.
 _MASK = {"load": 1, "store": 2, "atomic": 2}
@@ -20,7 +21,7 @@ class AccessText:
     Attributes:
         address: Of the pointers.
         mask: Of the mask, or the boundary check of a block pointer; empty: none.
-        has_filler: Lanes that are masked off get a value.
+        has_filler: Lanes that are masked off get a value, in every access of the line that it may be.
     """
 
     address: str = ""
@@ -44,9 +45,10 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
         if call.lineno <= line <= (call.end_lineno or call.lineno) and kind in ast.unparse(call.func)
     ]
     if len(found) > 1:
-        found = [call for call in found if call.args and _mentions(call.args[0], tensor)]
+        found = [call for call in found if call.args and _mentions(call.args[0], tensor)] or found
+    has_filler = bool(found) and all(_has_filler(call, _MASK[kind]) for call in found)
     if len(found) != 1:
-        return AccessText()
+        return AccessText(has_filler=has_filler)
     call, position = found[0], _MASK[kind]
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     pointer = call.args[0] if call.args else named.get("pointer")
@@ -54,8 +56,14 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
     text = "" if mask is None else ast.unparse(mask)
     if "boundary_check" in named:
         text = f"boundary_check={ast.unparse(named['boundary_check'])}"
-    has_filler = len(call.args) > position + 1 or bool({"other", "padding_option"} & named.keys())
     return AccessText("" if pointer is None else ast.unparse(pointer), text, has_filler)
+
+
+def _has_filler(call: ast.Call, position: int) -> bool:
+    """Descriptors, which are given a list of offsets, have one by themselves."""
+    is_descriptor = bool(call.args) and isinstance(call.args[0], ast.List)
+    named = {keyword.arg for keyword in call.keywords}
+    return is_descriptor or len(call.args) > position + 1 or bool({"other", "padding_option"} & named)
 
 
 @lru_cache(maxsize=64)
@@ -81,8 +89,14 @@ def _mentions(expression: ast.expr, name: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(expression))
 
 
+def feeding(places: Sequence[tuple[str, int]], here: tuple[str, int]) -> list[tuple[str, int]]:
+    """Those of some places (file, line) whose values may come to a place; all of them when the source does not tell."""
+    lines = _feeding_lines(*here)
+    return [place for place in places if place[0] == here[0] and place[1] in lines] or list(places)
+
+
 @lru_cache(maxsize=1024)
-def feeding_lines(file: str, line: int) -> frozenset[int]:
+def _feeding_lines(file: str, line: int) -> frozenset[int]:
     """Lines of the function around a line whose values may come to it, its own included; empty when it is not known."""
     around = [
         node

@@ -18,7 +18,7 @@ from bragg.debug.loops import KernelRange, StaticRange
 from bragg.debug.merge import UNSET, merged, narrowed
 from bragg.debug.promotion import common_type, is_number
 from bragg.debug.state import machine
-from bragg.debug.values import MISLED, OPERATORS, UNDEFINED, Pointer, Tensor, scalar
+from bragg.debug.values import MEANINGLESS, MISLED, OPERATORS, Pointer, Tensor, scalar
 
 __all__ = [
     "UNSET",
@@ -75,7 +75,7 @@ def truth(test: Any) -> bool | Array:
             f"the condition of an `if` or loop is a block of shape {list(test.shape)}, not one value",
             hint="Use tl.where, a mask, or a reduction such as tl.max",
         )
-    for bit in (UNDEFINED, MISLED):
+    for bit in (*MEANINGLESS, MISLED):
         machine().tell_taint("condition", test.taint, bit)
     holds = test.data != 0
     if holds.all():

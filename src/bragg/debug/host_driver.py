@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 __all__ = ["HostDevice", "HostDriver", "has_gpu", "has_host_driver", "use_host_driver"]
@@ -128,7 +130,7 @@ class HostEvent:
 
 
 class HostDevice:
-    """The parts of `torch.cuda` that programs time kernels with."""
+    """The parts of `torch.cuda` that programs time kernels with and choose their configurations by."""
 
     Event = HostEvent
 
@@ -140,3 +142,32 @@ class HostDevice:
     def current_device() -> int:
         """The only one."""
         return 0
+
+    @staticmethod
+    @contextmanager
+    def device(device: Any = None) -> Iterator[None]:
+        """Choose the only one."""
+        yield
+
+    @staticmethod
+    def get_device_name(device: Any = None) -> str:
+        """That of the GPU whose properties the driver gives."""
+        return "NVIDIA H200"
+
+    @staticmethod
+    def get_device_capability(device: Any = None) -> tuple[int, int]:
+        """Hopper's."""
+        return 9, 0
+
+    @staticmethod
+    def get_device_properties(device: Any = None) -> SimpleNamespace:
+        """Of the same GPU, by the names of PyTorch."""
+        return SimpleNamespace(
+            name=HostDevice.get_device_name(),
+            major=9,
+            minor=0,
+            multi_processor_count=_PROPERTIES["multiprocessor_count"],
+            shared_memory_per_block_optin=_PROPERTIES["max_shared_mem"],
+            regs_per_multiprocessor=_PROPERTIES["max_num_regs"],
+            warp_size=_PROPERTIES["warpSize"],
+        )

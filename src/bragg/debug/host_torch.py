@@ -41,7 +41,7 @@ def use_cpu_for_cuda(torch: Any) -> None:
 
     CpuForCuda().__enter__()
     _stay_in_backward(torch.autograd, CpuForCuda)
-    for name in ("synchronize", "current_device", "Event"):
+    for name in (name for name in vars(HostDevice) if not name.startswith("_")):
         setattr(torch.cuda, name, getattr(HostDevice, name))
 
 

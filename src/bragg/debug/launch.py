@@ -147,11 +147,11 @@ def execute(
 def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The jitted function inside of autotune and heuristics, and the arguments that they add."""
     while not is_jitted(kernel):
-        name = type(kernel).__name__
-        if name == "Heuristics":
+        names = {kind.__name__ for kind in type(kernel).__mro__}
+        if "Heuristics" in names:
             for parameter, heuristic in kernel.values.items():
                 named[parameter] = heuristic({**dict(zip(kernel.arg_names, arguments, strict=False)), **named})
-        elif name == "Autotuner":
+        elif "Autotuner" in names:
             named.update(_tuned(kernel, arguments, named))
         else:
             raise UsageError(f"{kernel!r} is no Triton kernel", hint="Decorate it with @triton.jit")
@@ -208,7 +208,7 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
         numbers = np.arange(launch.programs, dtype=np.int64)
     else:
         numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
-    num_warps = int(launch.options.get("num_warps", 4))
+    num_warps = int({**launch.arguments, **launch.options}.get("num_warps", 4))  # Gluon's kernels may take it too.
     if waits(launch.program.function):
         with _author_errors(launch):
             run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel, num_warps)

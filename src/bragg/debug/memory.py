@@ -17,7 +17,7 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.provenance import JointBuffer, parts
 from bragg.debug.shapes import broadcast_to
 from bragg.debug.state import machine
-from bragg.debug.values import MISLED, UNDEFINED, Pointer, Tensor, lift_array
+from bragg.debug.values import MEANINGLESS, MISLED, UNDEFINED, UNWRITTEN, Pointer, Tensor, lift_array
 
 __all__ = ["checked_mask", "chosen_parts", "load", "report_stored_taint", "report_taint", "store"]
 
@@ -54,9 +54,12 @@ def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
     if is_on is False:
         data: Array = np.zeros((1, *shape), where.element.carrier)
     else:
-        reachable = checked_mask("load", where, lanes, "relaxed" if volatile else "")
-        data = _read(where, reachable)
+        access = _told("load", where, lanes, "relaxed" if volatile else "")
+        data, reachable = _read(where, access.mask), access.mask
         lanes = lanes if lanes is None or reachable is lanes or other is None else reachable
+        if access.unwritten is not None:
+            filled = _filled(data, where.element, shape, lanes, other)
+            return filled.tainted(access.unwritten_block(), UNWRITTEN)
     return _filled(data, where.element, shape, lanes if is_on is not False else test, other)
 
 
@@ -148,10 +151,20 @@ def _mask(mask: Any, pointer: Pointer) -> Tensor | None:
 
 
 def report_taint(use: str, where: Pointer, test: Tensor | None) -> None:
-    """Tell of addresses and masks that were computed from undefined elements."""
-    for operand in (where.offset, test):
-        if operand is not None:
-            machine().tell_taint(use, operand.taint, UNDEFINED, where.buffer)
+    """Tell of masks, and of addresses of lanes that are on, which were computed from meaningless elements."""
+    addresses = _of_lanes(where.offset.taint, None if test is None else test.data)
+    for taint in (addresses, None if test is None else test.taint):
+        for bit in MEANINGLESS:
+            machine().tell_taint(use, taint, bit, where.buffer)
+
+
+def _of_lanes(taint: Array | None, lanes: Array | None) -> Array | None:
+    """A taint without that of lanes that are off; `lanes` None: all are on."""
+    if taint is None or lanes is None:
+        return taint
+    rank = max(taint.ndim, lanes.ndim)
+    kept: Array = lift_array(taint, rank) * lift_array(lanes, rank)
+    return kept
 
 
 def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, use: str = "store") -> None:
@@ -163,14 +176,9 @@ def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, us
         where: Pointers to them.
         use: How they are written.
     """
-    for taint, bits in ((content.taint, (UNDEFINED, MISLED)), (where.offset.taint, (MISLED,))):
-        if taint is None:
-            continue
-        if lanes is not None:
-            rank = max(taint.ndim, lanes.ndim)
-            taint = lift_array(taint, rank) * lift_array(lanes, rank)
+    for taint, bits in ((content.taint, (*MEANINGLESS, MISLED)), (where.offset.taint, (MISLED,))):
         for bit in bits:
-            machine().tell_taint(use if bit == MISLED else "store", taint, bit, where.buffer)
+            machine().tell_taint(use if bit == MISLED else "store", _of_lanes(taint, lanes), bit, where.buffer)
 
 
 def checked_mask(
@@ -181,6 +189,11 @@ def checked_mask(
     Raises:
         KernelFault: A lane is outside, and nobody listens.
     """
+    return _told(kind, where, mask, order, value).mask
+
+
+def _told(kind: str, where: Pointer, mask: Array | None, order: str = "", value: Tensor | None = None) -> Access:
+    """The access to what is inside of the tensor, after everyone has been told of it."""
     now = machine()
     access = Access(kind, where.buffer, where.offset, mask, where.element, order, value)
     if not where.buffer.has_inside(_bounds(where.offset)):
@@ -195,7 +208,7 @@ def checked_mask(
             access = Access(kind, where.buffer, where.offset, mask, where.element, order, value)
     for listener in now.listeners.access:
         listener(access)
-    return mask
+    return access
 
 
 def _bounds(offset: Tensor) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from bragg.debug.addresses import NOWHERE, buffers_at
 from bragg.debug.dtypes import DTYPES, DType
 from bragg.debug.faults import KernelFault
 from bragg.debug.storage import Buffer
-from bragg.debug.values import Pointer, Tensor
+from bragg.debug.values import OPERATORS, Pointer, Tensor, scalar
 
 __all__ = ["JointBuffer", "addresses_of", "joined", "parts", "pointer_of_addresses"]
 
@@ -75,10 +75,7 @@ def _renumbered(pointer: Pointer, members: list[Buffer]) -> Tensor:
 
 
 def _moved(offset: Tensor, distance: Any) -> Tensor:
-    from bragg.debug.arithmetic import add
-    from bragg.debug.values import scalar
-
-    moved: Tensor = add(offset, scalar(int(distance), DTYPES["int64"]))
+    moved: Tensor = OPERATORS["add"](offset, scalar(int(distance), DTYPES["int64"]))
     return moved
 
 

@@ -62,6 +62,12 @@ class Registers:
             bits = np.where(where, bits, np.zeros_like(bits) if old is None else old)
         self._bits[name] = bits
 
+    def result(self, name: str) -> tuple[Array, bool]:
+        """The bits of a register, and whether any instruction wrote it; zeros if not."""
+        if name in self._bits:
+            return self._bits[name], True
+        return np.zeros(self.executions, np.uint64), False
+
     def read(self, operand: str) -> Array:
         """uint64 [executions]: the bits of a register or a literal.
 

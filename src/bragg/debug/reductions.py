@@ -13,7 +13,7 @@ from bragg.debug.dtypes import DTYPES
 from bragg.debug.faults import KernelFault
 from bragg.debug.shapes import broadcast_to, rearranged, reshape
 from bragg.debug.state import machine
-from bragg.debug.values import UNDEFINED, Tensor, lift_array
+from bragg.debug.values import MEANINGLESS, Tensor, lift_array
 
 __all__ = ["gather", "histogram", "reduce", "scan", "sort"]
 
@@ -215,7 +215,8 @@ def histogram(x: Any, bins: int, mask: Any = None) -> Tensor:
         is_counted = is_counted & lanes.reshape(len(lanes), -1)
     rows = np.broadcast_to(np.arange(len(data))[:, None], data.shape)
     counts = np.bincount((rows * bins + data)[is_counted], minlength=len(data) * bins)
-    machine().tell_taint("histogram", values.taint, UNDEFINED)
+    for bit in MEANINGLESS:
+        machine().tell_taint("histogram", values.taint, bit)
     return Tensor(counts.reshape(len(data), bins).astype(np.int32), DTYPES["int32"])
 
 

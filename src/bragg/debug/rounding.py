@@ -39,12 +39,16 @@ def round_to(values: Array, dtype: DType) -> Array:
 
 
 def truncate_to(values: Array, dtype: DType) -> Array:
-    """Round float32 to fp16 or bf16 toward zero."""
+    """Round float32 to fp16, bf16 or fp8e5 toward zero; fp8e5 is the upper byte of fp16, as Triton computes it."""
     if dtype.name == "bf16":
         cut = values.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
         result: Array = np.where(np.isnan(values), np.float32(np.nan), cut.view(np.float32))
         return result
-    return _truncated_fp16(values)
+    half = _truncated_fp16(values)
+    if dtype.name == "fp16":
+        return half
+    upper = (half.astype(np.float16).view(np.uint16) & np.uint16(0xFF00)).view(np.float16)
+    return np.asarray(np.where(np.isnan(values), np.float32(np.nan), upper.astype(np.float32)))
 
 
 def _truncated_fp16(values: Array) -> Array:

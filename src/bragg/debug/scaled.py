@@ -14,7 +14,7 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.rounding import round_to
 from bragg.debug.values import Tensor, lift_array
 
-__all__ = ["E2M1_VALUES", "dot_scaled"]
+__all__ = ["E2M1_VALUES", "dot_scaled", "fp4_to_fp"]
 
 Array = npt.NDArray[Any]
 

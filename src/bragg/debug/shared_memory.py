@@ -257,6 +257,7 @@ def allocate(element: DType, shape: Any, layout: Any = None, value: Any = None) 
     """New memory; None as the value leaves it undefined."""
     extents = flat_shape((shape,))
     count = int(np.prod(extents))
+    machine().largest_block = max(machine().largest_block, count)
     memory = _Allocation(-(-count * element.size_bytes // 8) * 8)
     offsets = np.arange(count, dtype=np.int64).reshape(1, *extents)
     made = SharedMemory(memory, Tensor(offsets, DTYPES["int64"]), element, layout)

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from bragg.debug.storage import Buffer
 
 __all__ = [
+    "DIVIDED",
+    "MEANINGLESS",
     "MISLED",
     "OVERFLOWN",
     "UNDEFINED",
+    "UNWRITTEN",
     "Bounds",
     "Operators",
     "Pointer",
@@ -41,6 +44,10 @@ Bounds = tuple[int, int] | None
 UNDEFINED = 1
 OVERFLOWN = 2
 MISLED = 4  # It rests on a promise that does not hold.
+UNWRITTEN = 8  # Of memory that nobody has written.
+DIVIDED = 16  # An integer divided by zero.
+# What must not be used in any way.
+MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED)
 
 # Filled in by `bragg.debug.arithmetic` and `bragg.debug.language`, which need the classes below.
 OPERATORS: dict[str, Callable[..., Any]] = {}
@@ -209,6 +216,12 @@ class Tensor(Operators):
         own = Tensor(self._data, self.dtype, self.affine, self.bounds, lanes.astype(np.uint8) * np.uint8(bit))
         own.taint = merged_taint(self, own)
         return own
+
+    def untainted(self, bit: int) -> Tensor:
+        """The same values, which may be used as far as one reason is concerned."""
+        if self.taint is None or not (self.taint & bit).any():
+            return self
+        return Tensor(self._data, self.dtype, self.affine, self.bounds, self.taint & np.uint8(~bit & 0xFF))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -28,9 +28,9 @@ def load(path: str | Path, *, trace: bool = True) -> Profile:
         NothingRecorded: The file holds no measurement.
     """
     path = Path(path)
-    start = first_bytes(path, _N_FIRST_BYTES)
+    start, content = first_bytes(path, _N_FIRST_BYTES)
     for format_ in FORMATS.values():
-        if format_.read is not None and format_.begins(start):
+        if format_.read is not None and format_.begins(start, content):
             profile: Profile = format_.read(path, trace=trace)
             return profile
     raise unknown_format(path)

@@ -80,6 +80,9 @@ class _Assembly:
         self._header = header
         self._frames = Frames()
         self._tracks: dict[tuple[int, int, int, int, str], int] = {}
+        self._places = list(events.lanes)
+        # The call path of each kind of slice, where bragg wrote it; py-spy tells a place there.
+        self._paths = [None if category == "py-spy" else path for category, _, path in events.whats]
         base_ns = header.get("baseTimeNanoseconds")
         self._base_ns = base_ns if isinstance(base_ns, int) and 0 <= base_ns < _MAX_NS else 0
         self._frame_and_track: dict[tuple[int, int], tuple[int, int]] = {}
@@ -117,7 +120,7 @@ class _Assembly:
 
     def _frame_and_track_of(self, what: int, lane: int) -> tuple[int, int]:
         events = self._events
-        place = list(events.lanes)[lane]
+        place = self._places[lane]
         process = events.names.get((place[0], ""), "")
         device, shows_work = device_lane(process, events.names.get(place, ""))
         kind, name, file, line = events.frames[what]
@@ -167,10 +170,9 @@ class _Assembly:
             if category
         }
         node_of_path: dict[str, int] = {"": 0}
-        paths = [path if category != "py-spy" else None for category, _, path in self._events.whats]
-        for path in filter(None, paths):
+        for path in filter(None, self._paths):
             node_of_path[path] = self._node_of(nodes, path, frame_of_label)
-        above = np.array([-1 if path is None else node_of_path[path] for path in paths], np.int32)[what]
+        above = np.array([-1 if path is None else node_of_path[path] for path in self._paths], np.int32)[what]
         placed = np.full(len(what), -1, np.int32)
         known = np.flatnonzero(above >= 0)
         placed[known] = nodes.children(above[known], frame[known])
@@ -205,13 +207,11 @@ class _Assembly:
         return KernelTable(*np.array(rows, np.int64).reshape(-1, len(KernelTable.columns())).T)
 
     def _meta(self) -> dict[str, Any]:
-        events, other = self._events, self._header.get("otherData")
-        if isinstance(other, dict) and any(
-            category == "flow" or path is not None for category, _, path in events.whats
-        ):
+        other = self._header.get("otherData")
+        if isinstance(other, dict) and any(path is not None for path in self._paths):
             return dict(other)
         meta: dict[str, Any] = {"recorder": self._recorder(), "data": "trace", "devices": self._devices()}
-        left_out = {phase: count for phase, count in events.not_read.items() if count}
+        left_out = {phase: count for phase, count in self._events.not_read.items() if count}
         return {**meta, **({"events_left_out": left_out} if left_out else {})}
 
     def _recorder(self) -> str:

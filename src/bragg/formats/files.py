@@ -93,8 +93,8 @@ def read_content(path: Path, max_bytes: int) -> bytes:
     return b"".join(pieces)
 
 
-def first_bytes(path: Path, n_bytes: int) -> bytes:
-    """How the content of such a file begins; as it stands where it cannot be decompressed.
+def first_bytes(path: Path, n_bytes: int) -> tuple[bytes, bytes]:
+    """How a file begins, and how its content does; both are the same where that is not compressed.
 
     Raises:
         BadFile: The file cannot be read.
@@ -102,11 +102,11 @@ def first_bytes(path: Path, n_bytes: int) -> bytes:
     with open_file(path) as file:
         start = file.read(n_bytes)
     if not start.startswith(_GZIP_MAGIC):
-        return start
+        return start, start
     try:
-        return zlib.decompressobj(wbits=31).decompress(start, n_bytes)
+        return start, zlib.decompressobj(wbits=31).decompress(start, n_bytes)
     except zlib.error:
-        return start
+        return start, start
 
 
 def _cannot(verb: str, path: Path, error: OSError) -> BadFile:

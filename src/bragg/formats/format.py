@@ -20,7 +20,8 @@ class Format:
         suffix: What file names of this format end with.
         description: One line for lists of formats.
         magic: First bytes of every file of this format; empty when they differ, or it is only written.
-        sniff: Whether a file that starts with these bytes may be of this format; None where `magic` tells.
+        sniff: Whether content that starts with these bytes may be of this format; None where `magic` tells. Files of
+            such formats may be compressed with gzip.
         read: Reads a whole profile, or only its tree when `trace` is false; None when it is only written.
         write: Writes a profile; None when it is only read.
     """
@@ -32,9 +33,14 @@ class Format:
     read: Callable[..., Profile] | None = None
     write: Callable[[Profile, Path], None] | None = None
 
-    def begins(self, start: bytes) -> bool:
-        """Whether a file that starts with these bytes may be of this format."""
-        return self.sniff(start) if self.sniff else bool(self.magic) and start.startswith(self.magic)
+    def begins(self, start: bytes, content: bytes) -> bool:
+        """Whether a file may be of this format.
+
+        Args:
+            start: Its first bytes.
+            content: The same, of what was compressed.
+        """
+        return self.sniff(content) if self.sniff else bool(self.magic) and start.startswith(self.magic)
 
 
 def unknown_format(path: Path) -> BadFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable
-from json.decoder import JSONDecoder
+from json.decoder import JSONDecodeError, JSONDecoder
 from typing import Any, BinaryIO
 
 __all__ = ["read_list"]
@@ -96,9 +96,10 @@ class _Text:
         while True:
             try:
                 value, end = _DECODER.raw_decode(self._buffer, self._at)
-            except ValueError:
+            except JSONDecodeError as error:
+                # Its place in the text is none in the file.
                 if not self._read():
-                    raise
+                    raise ValueError(f"it breaks off, or is no JSON: {error.msg}") from error
                 continue
             except RecursionError as error:
                 raise ValueError("values are nested too deeply") from error

@@ -10,6 +10,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -32,7 +33,7 @@ from bragg.model import (
 __all__ = ["FORMAT", "read"]
 
 _BATCH_ROWS = 1 << 14
-# 56 bytes each, and as much again while they are put in order.
+# 200 bytes each while they are put in order: 10 GB.
 _MAX_EVENTS = 50_000_000
 _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 _COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -106,6 +107,10 @@ class _Database:
         while batch := cursor.fetchmany(_BATCH_ROWS):
             yield from batch
 
+    def has(self, table: str, column: str) -> bool:
+        """Whether there is such a column."""
+        return column in self._columns.get(table, ())
+
     def count(self, table: str) -> int:
         """How many rows a table has."""
         if table not in self._columns:
@@ -124,6 +129,8 @@ class _Report:
         self._threads = {
             _int(thread): self._text(name) for thread, name in database.rows("ThreadNames", "globalTid", "nameId")
         }
+        # Releases before 2020 recorded one process and do not say of GPU work which.
+        self._tells_process = database.has(_KERNELS, "globalPid") or database.has(_COPIES, "globalPid")
         self._launches: Counter[tuple[int, ...]] = Counter()
         self._correlations: dict[tuple[int, int], int] = {}
         n_events = sum(map(database.count, (_KERNELS, _COPIES, _SETS, *_CALLS, _RANGES)))
@@ -133,7 +140,8 @@ class _Report:
     def profile(self, trace: bool) -> Profile:
         """The profile of all events."""
         origin_ns = self._origin_ns()
-        columns = np.array([*self._kernels(), *self._copies(), *self._calls(), *self._ranges()], np.int64)
+        rows = chain(self._kernels(), self._copies(), self._calls(), self._ranges())
+        columns = np.fromiter(chain.from_iterable(rows), np.int64)  # a list of them would take 350 bytes a row
         start_ns, end_ns, frame, track, correlation, size_bytes = columns.reshape(-1, 6).T
         if (end_ns < start_ns).any():
             raise ValueError("an event ends before it starts")
@@ -216,7 +224,8 @@ class _Report:
 
     def _correlation(self, process: int, number: int) -> int:
         """An id that is unique among processes, which count their own."""
-        return self._correlations.setdefault((_process(process), number), len(self._correlations) + 1) if number else 0
+        key = _process(process) if self._tells_process else 0, number
+        return self._correlations.setdefault(key, len(self._correlations) + 1) if number else 0
 
     def _stream(self, process: int, device: int, context: int, stream: int) -> int:
         return self._track(TrackKind.GPU_STREAM, _process(process), device, context, stream, "")

@@ -15,7 +15,7 @@ from typing import Any
 from bragg.errors import BadFile
 from bragg.formats import deep_json, msgpack
 from bragg.formats import format as format_
-from bragg.formats.files import open_file
+from bragg.formats.files import open_content
 from bragg.formats.format import unknown_format
 from bragg.formats.proton_names import MetricColumns, TreeBuilder, frame_kind, metric_name
 from bragg.model import FrameKind, MetricKind, Profile
@@ -75,7 +75,7 @@ def damaged(path: Path, error: Exception) -> BadFile:
 
 
 def _read(path: Path, decode: Callable[[bytes], Any]) -> Profile:
-    with open_file(path) as file:
+    with open_content(path) as file:
         content = file.read()
     try:
         document = decode(content)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.formats.files import open_file
+from bragg.formats.files import open_content
 from bragg.formats.format import Format, unknown_format
 from bragg.formats.proton import damaged
 from bragg.formats.proton_names import MetricColumns, TreeBuilder, frame_kind
@@ -43,7 +43,7 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     Raises:
         BadFile: The file is damaged, or JSON of another kind.
     """
-    with open_file(path) as file:
+    with open_content(path) as file:
         content = file.read()
     try:
         documents = list(_documents(content))

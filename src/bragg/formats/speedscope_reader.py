@@ -17,7 +17,7 @@ from bragg.formats.deep_json import loads
 from bragg.formats.files import read_content
 from bragg.formats.format import damaged, unknown_format
 from bragg.formats.trace_tree import Frames, Nodes
-from bragg.model import FrameKind, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
+from bragg.model import FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
 
 __all__ = ["is_speedscope", "read"]
 
@@ -129,7 +129,7 @@ class _Document:
 
     def profile(self, trace: bool) -> Profile:
         """The profile of all parts."""
-        tree = self._nodes.tree(self._frames.table())
+        tree = self._nodes.tree(self._frame_table())
         meta: dict[str, Any] = {"recorder": self._exporter or "speedscope", "data": "trace" if self._slices else "tree"}
         n_tracks = len(self._tracks)
         numbers = np.arange(1, n_tracks + 1)
@@ -140,6 +140,15 @@ class _Document:
         tracks = TrackTable(kinds, zeros, zeros - 1, zeros, numbers, self._tracks)  # type: ignore[arg-type]
         metrics = {name: _metric(name, unit, column, len(tree)) for (name, unit), column in self._values.items()}
         return Profile(meta, tree, metrics, tracks, slices.sorted() if trace else SliceTable.empty())
+
+    def _frame_table(self) -> FrameTable:
+        """The frames; what has GPU time of its own in a file of bragg is a kernel."""
+        frames = self._frames.table()
+        kind = frames.kind.copy()
+        for node, time_ns in self._values.get(("gpu_time", "ns"), {}).items():
+            if node and time_ns > 0:
+                kind[self._nodes.frame[node]] = FrameKind.KERNEL
+        return frames.replace(kind=kind)
 
 
 def _metric_of(unit: str) -> tuple[str, str]:

@@ -10,22 +10,21 @@ from bragg.views.web.page import page
 
 __all__ = ["frame_of", "page_of"]
 
+_TITLE = "profile"
 _HEIGHT_PX = 620
 # The page runs its own script and nothing else: it reaches neither the notebook nor the network.
 _FRAME = (
-    '<iframe srcdoc="{page}" sandbox="allow-scripts" title="{title}" '
+    '<iframe srcdoc="{page}" sandbox="allow-scripts" title="bragg profile" '
     'style="width:100%;height:{height}px;border:1px solid #8884;border-radius:4px"></iframe>'
 )
 
 
 def frame_of(profile: Profile) -> str:
     """What `Profile._repr_html_` returns: an iframe that holds everything and asks nothing of the network."""
-    return _FRAME.format(page=html.escape(page_of(profile)), title="bragg profile", height=_HEIGHT_PX)
+    return _FRAME.format(page=html.escape(page_of(profile)), height=_HEIGHT_PX)
 
 
 def page_of(profile: Profile) -> str:
     """The page of a profile for the `srcdoc` of a frame."""
-    target = profile.meta.get("target")
-    title = str(target) if isinstance(target, str) and target else "profile"
     # Relative addresses of such a page would be those of the notebook.
-    return page([report_payload(profile, title)], title, base="about:srcdoc")
+    return page([report_payload(profile, _TITLE)], _TITLE, base="about:srcdoc")

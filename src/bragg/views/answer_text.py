@@ -15,7 +15,7 @@ from bragg.views.terminal.units import count_text, share_text, time_text, value_
 
 __all__ = ["fact_rows", "lack_lines", "sentences"]
 
-_METRIC_NAMES = {"gpu_time": "GPU time", "host_time": "host time", "samples": "samples"}
+_METRIC_NAMES = {"gpu_time": "of GPU time", "host_time": "of host time", "samples": "samples"}
 _MAX_NAME = 60
 # A device that idles less than this is busy: there is nothing to explain.
 _LITTLE = 0.05
@@ -73,7 +73,7 @@ def _not_recorded(profile: Profile, answer: Answer) -> Iterator[str]:
 
 def _hottest_text(profile: Profile, answer: Answer) -> str:
     first, *others = answer.hottest
-    whole = f"{value_text(answer.total, _unit(profile, answer))} of {_METRIC_NAMES[answer.metric or '']}"
+    whole = f"{value_text(answer.total, _unit(profile, answer))} {_METRIC_NAMES[answer.metric or '']}"
     parts = [f"{_name(profile, first)} took {share_text(first.share)} of {whole}"]
     parts += [f"{_name(profile, spot)} {share_text(spot.share)}" for spot in others]
     text = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -243,3 +243,77 @@ def matrix_taken_as_flat_memory():
         flat_copy_kernel[(triton.cdiv(x.size, block),)](x, out, x.size, B=block)
         pairs.append((out, x))
     return pairs
+
+
+@triton.jit
+def mean_kernel(totals, counts, index, x, out, n, B: tl.constexpr):
+    place = tl.arange(0, B)
+    mask = place < n
+    count = tl.load(counts + place, mask=mask, other=0)
+    total = tl.load(totals + place, mask=mask)
+    mean = tl.where(count > 0, total // count, 0)
+    chosen = tl.load(x + tl.load(index + place, mask=mask), mask=mask)
+    tl.store(out + place, mean + chosen, mask=mask)
+
+
+@correct
+def lanes_without_meaning_that_are_left_out():
+    totals, counts = np.arange(20, dtype="i4") * 7, np.arange(20, dtype="i4") % 4
+    index, x = np.arange(20, dtype="i8")[::-1].copy(), np.arange(100, 120, dtype="i4")
+    out = np.empty(20, "i4")
+    mean_kernel[(1,)](totals, counts, index, x, out, 20, B=32)
+    return [(out, np.where(counts > 0, totals // np.maximum(counts, 1), 0) + x[index])]
+
+
+@triton.jit
+def triangle_kernel(x, out, B: tl.constexpr):
+    rows, columns = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    tl.store(x + rows * B + columns, 1.0, mask=rows >= columns)
+    tl.debug_barrier()
+    value = tl.load(x + rows * B + columns)
+    tl.store(out + tl.arange(0, B), tl.sum(tl.where(rows >= columns, value, 0.0), 1))
+
+
+@correct
+def half_of_a_matrix_that_nobody_writes():
+    out = np.empty(16, "f4")
+    triangle_kernel[(1,)](np.empty((16, 16), "f4"), out, B=16)
+    return [(out, np.arange(1, 17))]
+
+
+@triton.jit
+def hash_kernel(keys, counts, n, B: tl.constexpr):
+    key = tl.load(keys + tl.program_id(0) * B + tl.arange(0, B))
+    tl.atomic_add(counts + ((key * 1103515245 + 12345) & 0x7FFFFFFF) % n, 1)
+    key ^= key >> 16
+    key *= 0x45D9F3B
+    tl.atomic_add(counts + n + (key ^ (key >> 16)) % 4 + 4, 1)
+
+
+@correct
+def hash_functions_that_overflow_on_purpose():
+    counts = np.zeros(32, "i4")
+    hash_kernel[(4,)](np.random.default_rng(0).integers(0, 2**31, 256).astype("i4"), counts, 16, B=64)
+    return [(counts[:16].sum(), 256), (counts.sum(), 512)]
+
+
+class CachedAutotuner(triton.runtime.Autotuner):
+    """An autotuner of a library's own."""
+
+
+@triton.autotune(configs=[triton.Config({"B": 64}, num_warps=2), triton.Config({"B": 128})], key=["n"])
+@triton.jit
+def doubled_kernel(x, out, n, B: tl.constexpr):
+    place = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + place, tl.load(x + place, mask=place < n) * 2, mask=place < n)
+
+
+doubled_kernel.__class__ = CachedAutotuner
+
+
+@correct
+def autotuner_of_a_derived_class():
+    x = normal(200)
+    out = np.empty_like(x)
+    doubled_kernel[lambda meta: (triton.cdiv(200, meta["B"]),)](x, out, 200)
+    return [(out, x * 2)]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bragg.analyze.kernel_choice import choose_kernel, why_absent
+from bragg.analyze.kernel_choice import choose_kernel, every_kernel, why_absent
 from bragg.errors import NothingRecorded, UsageError
 from tests.support.profiles import profile_from_text
 from tests.support.sampled_kernels import KEY, sampled_profile
@@ -27,6 +27,12 @@ def test_of_several_specializations_the_hottest_is_shown_and_the_others_are_name
 def test_a_whole_name_means_no_other() -> None:
     chosen = choose_kernel(sampled_profile(), "softmax<BLOCK=64 w4>")
     assert (chosen.name, chosen.others) == ("softmax<BLOCK=64 w4>", [])
+
+
+def test_all_kernels_come_with_their_code_the_hottest_first() -> None:
+    kernels = every_kernel(sampled_profile())
+    assert [kernel.name for kernel in kernels] == [HOTTEST, "other<BLOCK=1 w4>", "softmax<BLOCK=64 w4>"]
+    assert [kernel.code is not None for kernel in kernels] == [True, False, True]
 
 
 def test_an_expression_is_searched_for() -> None:

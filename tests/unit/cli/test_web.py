@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -15,6 +16,7 @@ import pytest
 from bragg import formats
 from bragg.cli.main import main
 from bragg.cli.web import tunnel_command
+from bragg.views.web.server import ProfileServer
 from tests.support.profiles import profile_from_text
 
 
@@ -30,6 +32,41 @@ def test_tunnel_goes_to_the_address_that_the_client_connected_to() -> None:
 def test_missing_file_is_told_before_anything_is_served(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["web", "gone.bragg"]) == 6
     assert "cannot read gone.bragg" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "n_opened"),
+    [
+        ({"DISPLAY": ":0"}, [], 1),
+        ({"DISPLAY": ":0"}, ["--no-open"], 0),
+        ({"DISPLAY": ":0", "SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}, [], 0),
+        ({}, [], 0),
+    ],
+)
+def test_browser_is_opened_where_the_reader_sits(
+    environment: dict[str, str], options: list[str], n_opened: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_server: ProfileServer) -> None:
+        raise KeyboardInterrupt
+
+    opened: list[str] = []
+    monkeypatch.setattr(ProfileServer, "serve_forever", interrupted)
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert main(["web", str(tmp_path), *options]) == 0
+    assert len(opened) == n_opened
+
+
+def test_taken_port_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["web", str(tmp_path), "--port", str(port)]) == 4
+    assert f"port {port} cannot be used" in capsys.readouterr().err
 
 
 def test_address_is_printed_works_and_ends_with_ctrl_c(tmp_path: Path) -> None:

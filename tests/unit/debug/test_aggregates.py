@@ -64,6 +64,41 @@ def test_aggregate_changes_in_branches_and_loops() -> None:
     assert out.tolist() == expected
 
 
+@aggregate
+class Scheduler:
+    start: tl.tensor
+    end: tl.tensor
+
+    @constexpr_function
+    def __init__(self, start, end):
+        self.start = start
+        self.end = end
+
+    @triton.jit
+    def of(total):  # noqa: N805 - belongs to the class
+        each = tl.cdiv(total, tl.num_programs(0))
+        start = tl.program_id(0) * each
+        return Scheduler(start, tl.minimum(start + each, total))
+
+    @triton.jit
+    def tile(self, place):
+        return self.start + place
+
+
+@triton.jit
+def scheduled(out, total, Choice: tl.constexpr):
+    scheduler = Choice.of(total)
+    for place in range(scheduler.end - scheduler.start):
+        tile = scheduler.tile(place)
+        tl.store(out + tile, tl.program_id(0) * 100 + tile)
+
+
+def test_class_is_passed_as_a_constant_and_makes_its_own_values() -> None:
+    out = np.zeros(10, np.int32)
+    run(scheduled, out, 10, Scheduler)
+    assert out.tolist() == [place // 3 * 100 + place for place in range(10)]
+
+
 @triton.jit
 def unknown_part(out):
     tl.store(out, Range(1, 2, 3).middle)

@@ -262,6 +262,23 @@ def test_memory_is_reached_by_address_with_bounds() -> None:
 
 
 @triton.jit
+def writes_no_result(out, STORES: tl.constexpr):
+    dummy = tl.inline_asm_elementwise("bar.sync 0; // dummy $0", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
+    tl.store(out, dummy if STORES else 1)
+
+
+def test_result_that_no_instruction_writes_must_not_be_used() -> None:
+    out = np.zeros(1, np.int32)
+    with bragg.debug.check() as report:
+        writes_no_result[(1,)](out, False)
+    assert out.tolist() == [1]
+    assert report.lines()[-1].startswith("no findings")
+    with bragg.debug.check() as report:
+        writes_no_result[(1,)](out, True)
+    assert [finding.rule for finding in report] == ["uninitialised-read"]
+
+
+@triton.jit
 def assembled(x, TEXT: tl.constexpr, CONSTRAINTS: tl.constexpr):
     tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [tl.load(x)], dtype=tl.int32, is_pure=True, pack=1)
 

@@ -205,3 +205,27 @@ def test_finite_float_of_8_bits_for_every_half() -> None:
     assert (codes == expected).all()
     wide = (expected.astype(np.uint16) & 0x80) << 8 | (expected.astype(np.uint16) & 0x7F) << 7
     assert (back.view(np.uint32) == wide.view(np.float16).astype(np.float32).view(np.uint32)).all()
+
+
+@triton.jit
+def truncated(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    narrow = tl.cast(tl.load(x + i), tl.float8e5, fp_downcast_rounding="rtz")
+    tl.store(out + i, narrow.to(tl.float32))
+
+
+def test_rounding_toward_zero_to_eight_bits_never_grows() -> None:
+    x = np.array([1.24, -1.26, 1.74, 1e9, -1e9, np.inf, 3e-5, 0.0], np.float32)
+    out = np.zeros_like(x)
+    run(truncated, x, out, N=8)
+    assert out.tolist() == [1.0, -1.25, 1.5, 57344.0, -57344.0, np.inf, 1.52587890625e-05, 0.0]
+
+
+@triton.jit
+def rounded_integer(x):
+    tl.store(x, tl.cast(tl.load(x).to(tl.int32), tl.float32, fp_downcast_rounding="rtz"))
+
+
+def test_rounding_where_there_is_none_is_a_fault() -> None:
+    with pytest.raises(KernelFault, match="int32 to fp32 has no rounding to choose"):
+        run(rounded_integer, np.zeros(1, np.float32))

@@ -84,6 +84,13 @@ def test_table_of_addresses_leads_to_tensors_that_are_no_arguments() -> None:
     assert (y.tolist(), z.tolist()) == ([1, 2, 3, 4], [11, 12, 13, 14])
 
 
+def test_address_of_a_tensor_and_of_a_part_of_it_is_that_of_the_whole() -> None:
+    y, out = floats(0, 1, 2, 3), np.zeros(1, np.float32)
+    part = y[:2]
+    run(through_a_table, 1, np.array([part.ctypes.data]), out)
+    assert y.tolist() == [1, 2, 3, 4]
+
+
 def test_table_of_addresses_leads_to_torch_tensors() -> None:
     torch = pytest.importorskip("torch")
     tensors = [torch.arange(4.0), torch.arange(4.0) + 10]

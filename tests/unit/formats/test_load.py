@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from bragg import formats
 from bragg.errors import BadFile, UsageError
 from bragg.formats.files import new_file
 from tests.support.captures import small_capture
-from tests.support.profiles import profile_from_text
+from tests.support.profiles import profile_from_text, tree_to_text
 
 
 def test_a_file_is_known_by_its_first_bytes_whatever_its_name(tmp_path: Path) -> None:
@@ -77,3 +78,17 @@ def test_a_full_disk_is_an_error_of_one_line_and_leaves_no_rest(tmp_path: Path) 
     with pytest.raises(BadFile, match="No space left on device"), new_file(tmp_path / "file"):
         raise OSError(28, os.strerror(28))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["scopes-3.9.hatchet", "scopes-3.9.hatchet_msgpack", "scopes-3.9.chrome_trace"])
+def test_text_and_messages_may_be_compressed(name: str, tmp_path: Path) -> None:
+    path = Path(__file__).parents[2] / "golden" / "proton" / name
+    (tmp_path / "file").write_bytes(gzip.compress(path.read_bytes()))
+    assert tree_to_text(formats.load(tmp_path / "file")) == tree_to_text(formats.load(path))
+
+
+def test_archives_are_not_compressed_again(tmp_path: Path) -> None:
+    formats.export(profile_from_text("root\n  k 1us"), "bragg", tmp_path / "run.bragg")
+    (tmp_path / "file").write_bytes(gzip.compress((tmp_path / "run.bragg").read_bytes()))
+    with pytest.raises(BadFile, match="unknown format"):
+        formats.load(tmp_path / "file")

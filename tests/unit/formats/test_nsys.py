@@ -60,6 +60,17 @@ def test_equal_correlation_ids_of_two_processes_are_told_apart(tmp_path: Path) -
     assert "  <launch not recorded>\n    matmul(float*) 5ns" in text
 
 
+def test_gpu_work_that_does_not_say_its_process_belongs_to_the_only_one(tmp_path: Path) -> None:
+    path = write_database(tmp_path / "report.sqlite")
+    with closing(sqlite3.connect(path)) as database:
+        for table in ("KERNEL", "MEMCPY", "MEMSET"):
+            database.execute(f"ALTER TABLE CUPTI_ACTIVITY_KIND_{table} DROP COLUMN globalPid")
+        database.commit()
+    assert "    model: step host=10ns hostx1\n      cudaLaunchKernel host=10ns hostx1\n      matmul(float*) 400ns" in (
+        tree_to_text(formats.load(path))
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bragg import formats
 from bragg.errors import BadFile
-from bragg.model import Profile
+from bragg.model import FrameKind, Profile
 from tests.support.profiles import profile_from_text, tree_to_text
 from tests.support.traces import trace_from_text
 
@@ -61,7 +62,12 @@ def test_samples_of_bytes_or_counts_are_a_metric_without_a_timeline(tmp_path: Pa
 def test_own_flame_graphs_come_back_by_their_names(tmp_path: Path) -> None:
     text = "root\n  step\n    matmul 12us x3\n    relu 4us"
     formats.export(profile_from_text(text), "speedscope", tmp_path / "own.json")
-    assert tree_to_text(formats.load(tmp_path / "own.json")) == text
+    profile = formats.load(tmp_path / "own.json")
+    assert tree_to_text(profile) == text
+    assert [profile.tree.frames.name[row] for row in np.flatnonzero(profile.tree.frames.kind == FrameKind.KERNEL)] == [
+        "matmul",
+        "relu",
+    ]
 
 
 def test_own_timelines_come_back_and_are_not_counted_twice(tmp_path: Path) -> None:

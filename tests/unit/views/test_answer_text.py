@@ -5,7 +5,7 @@ from typing import Any
 
 from bragg.analyze.answer import answer
 from bragg.analyze.kernel_facts import kernel_facts
-from bragg.model import Profile
+from bragg.model import Metric, MetricKind, Profile
 from bragg.views.answer_text import fact_rows, lack_lines, sentences
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
@@ -34,6 +34,12 @@ def test_host_time_answers_where_no_gpu_was_measured() -> None:
     profile = profile_from_text("root\n  a host=3us\n  b host=1us")
     assert said(profile)[0] == "a took 75.0 % of 4.00 us of host time and b 25.0 %."
     assert "No GPU time was recorded" in lacking(profile)[0]
+
+
+def test_samples_answer_where_there_are_no_times() -> None:
+    profile = profile_from_text("root\n  a host=3us\n  b host=1us")
+    samples = Metric("samples", "1", MetricKind.INCLUSIVE, profile.own("host_time") // 1000)
+    assert said(replace(profile, metrics={"samples": samples}))[0] == "a took 75.0 % of 4 samples and b 25.0 %."
 
 
 def test_recording_says_what_it_cost() -> None:

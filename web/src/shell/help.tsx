@@ -19,7 +19,7 @@ export function Help({ row, onClose }: Props) {
   useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} class="help" onClose={onClose} closedby="any">
-      <Keys title={row.label} keys={row.keys} />
+      {row.keys.length > 0 && <Keys title={row.label} keys={row.keys} />}
       <Keys title="Everywhere" keys={PAGE_KEYS} />
       <form method="dialog">
         <button type="submit">Close</button>

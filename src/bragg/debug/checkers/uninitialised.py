@@ -9,12 +9,12 @@ import numpy.typing as npt
 from bragg.debug.access import Access
 from bragg.debug.checkers.checker import Checker, Recorder, Source
 from bragg.debug.emptiness import has_unwritten, unwritten
-from bragg.debug.expressions import access_text, feeding_lines
+from bragg.debug.expressions import access_text, feeding
 from bragg.debug.findings import TensorFacts
 from bragg.debug.program import kernel_line
 from bragg.debug.state import Listeners
 from bragg.debug.storage import Buffer
-from bragg.debug.values import UNDEFINED
+from bragg.debug.values import UNDEFINED, UNWRITTEN
 from bragg.model import Severity
 
 __all__ = ["UNINITIALISED"]
@@ -29,58 +29,54 @@ _USES = {
     "histogram": "is counted",
 }
 
-Sources = dict[tuple[str, int, str], Source]
+_MASKED = (
+    "a value of a masked-off lane that was loaded without `other` {}",
+    "Give the load a value for these lanes: other=0",
+)
+_NEVER = (
+    "a value of memory that nobody has written {}",
+    "Write the tensor first, or make it with zeros instead of empty",
+)
+
+Sources = dict[tuple[str, int], Source]
 
 
 def _watch(record: Recorder) -> Listeners:
     masked: Sources = {}
+    never: Sources = {}
     suspects = {id(buffer) for buffer in record.launch.buffers if has_unwritten(buffer)}
 
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
-        if bit != UNDEFINED or use not in _USES:
+        if bit not in (UNDEFINED, UNWRITTEN) or use not in _USES:
             return
-        for source in _feeding(masked):
-            record.at_line(
-                f"a value of a masked-off lane that was loaded without `other` {_USES[use]}",
-                "Give the load a value for these lanes: other=0",
-                Severity.ERROR,
-                (taint & bit) != 0,
-                source,
-            )
+        sources, (message, hint) = (masked, _MASKED) if bit == UNDEFINED else (never, _NEVER)
+        found: list[Source | None] = [sources[place] for place in feeding(list(sources), kernel_line())]
+        for source in found or [None]:
+            record.at_line(message.format(_USES[use]), hint, Severity.ERROR, (taint & bit) != 0, source)
 
     def remember(access: Access) -> None:
-        if access.kind != "load" or access.mask is None:
-            return
-        file, line = kernel_line()
-        key = file, line, access.buffer.name
-        if key not in masked and not access.mask.all():
-            text = access_text(file, line, access.kind, access.buffer.name)
+        if access.kind == "load" and access.mask is not None and kernel_line() not in masked and not access.mask.all():
+            text = access_text(*kernel_line(), access.kind, access.buffer.name)
             if not text.has_filler:
-                masked[key] = Source(file, line, TensorFacts.of(access.buffer), text)
+                masked[kernel_line()] = Source(*kernel_line(), TensorFacts.of(access.buffer), text)
 
     def look(access: Access) -> None:
         if access.kind == "store" or id(access.buffer) not in suspects:
             return
         bad = unwritten(access.buffer, access.offsets)
-        if bad.any():
-            record.at_access(
-                access,
-                access.programs[bad],
-                access.lane_numbers[bad],
-                access.offsets[bad],
-                f"{access.kind} of elements of {access.buffer.name} that were never written",
-                "Write the tensor first, or make it with zeros instead of empty",
-            )
+        if not bad.any():
+            return
+        if access.kind == "load":
+            access.unwritten = bad
+            text = access_text(*kernel_line(), access.kind, access.buffer.name)
+            never.setdefault(kernel_line(), Source(*kernel_line(), TensorFacts.of(access.buffer), text))
+            return
+        name = access.buffer.name
+        message = f"{access.kind} of elements of {name} that were never written"
+        lanes = access.lane_numbers[bad]
+        record.at_access(access, access.programs[bad], lanes, access.offsets[bad], message, _NEVER[1])
 
     return Listeners(tainted=[tell], access=[remember, look] if suspects else [remember])
-
-
-def _feeding(sources: Sources) -> list[Source | None]:
-    """The loads whose values may have come to the line that is executed; all of them when the source does not tell."""
-    file, line = kernel_line()
-    lines = feeding_lines(file, line)
-    chosen = [source for source in sources.values() if source.file == file and source.line in lines]
-    return [*(chosen or sources.values())] or [None]
 
 
 UNINITIALISED = Checker("uninitialised-read", "values that nobody wrote", True, _watch)

@@ -36,6 +36,13 @@ def test_machine_without_gpu_is_only_a_note(tmp_path: Path) -> None:
     assert (check.state, check.blocks) == (State.NOTE, "GPU times")
 
 
+def test_where_triton_kernels_are_executed_is_told(gpu_machine: Path, tmp_path: Path) -> None:
+    assert "on the GPU" in gpu.check_interpreter(on(gpu_machine)).found
+    check = gpu.check_interpreter(on(tmp_path / "elsewhere"))
+    assert (check.state, check.blocks) == (State.NOTE, "")
+    assert "bragg's interpreter on the CPU" in check.found
+
+
 def test_attached_cupti_shows_its_version(gpu_machine: Path) -> None:
     probe = {"cuda": {"state": "attached", "cupti_version": 130001, "driver_version": 13000}}
     assert gpu.check_cupti(on(gpu_machine, probe)).found == "version 130001 with driver 13000"

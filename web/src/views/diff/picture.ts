@@ -36,22 +36,27 @@ export class Picture {
     return this.boxes.reduce((most, box) => Math.max(most, box.depth + 1), 0);
   }
 
-  draw(look: Look, width: number, height: number, selected: number): void {
+  /** The boxes from `top` px down, on a canvas of this size. */
+  draw(look: Look, top: number, width: number, height: number, selected: number): void {
     const scale = devicePixelRatio || 1;
     this.canvas.width = Math.round(width * scale);
     this.canvas.height = Math.round(height * scale);
     this.canvas.style.height = `${height}px`;
     const paper = this.canvas.getContext("2d") as CanvasRenderingContext2D;
-    paper.scale(scale, scale);
+    paper.setTransform(scale, 0, 0, scale, 0, -top * scale);
     paper.fillStyle = look.ground;
-    paper.fillRect(0, 0, width, height);
+    paper.fillRect(0, top, width, height);
     paper.font = '12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace';
     paper.textBaseline = "middle";
     const letter = paper.measureText("m").width;
-    for (const box of this.boxes) this.drawBox(paper, box, look, letter, box.node === selected);
+    const first = Math.floor(top / ROW_HEIGHT);
+    const last = Math.ceil((top + height) / ROW_HEIGHT);
+    for (const box of this.boxes) {
+      if (box.depth >= first && box.depth <= last) this.drawBox(paper, box, look, letter, box.node === selected);
+    }
   }
 
-  /** The node at a point; -1: none. */
+  /** The node at a point of the whole picture; -1: none. */
   at(x: number, y: number): number {
     const depth = Math.floor(y / ROW_HEIGHT);
     return this.boxes.find((box) => box.depth === depth && x >= box.x && x < box.x + box.width)?.node ?? -1;

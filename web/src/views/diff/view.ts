@@ -16,6 +16,8 @@ import { neighbour, type Side, type Sides, scaleOf, sidesOf } from "./sides";
 
 const N_SHOWN = 200;
 const LONGEST_PATH = 12;
+/** Of each side; diff.css says the same. */
+const TITLE_HEIGHT = 26;
 
 /** Two profiles beside each other on one scale, and a table of what changed. */
 export class DifferenceView implements View {
@@ -29,6 +31,7 @@ export class DifferenceView implements View {
   private isDescending = true;
 
   private readonly scroll = element("div", "scroll");
+  private readonly sections: Record<Side, HTMLElement>;
   private readonly detail = element("p", "detail");
   private readonly note = element("span", "note");
   private readonly table = element("div", "rows");
@@ -47,13 +50,15 @@ export class DifferenceView implements View {
       before: new Picture(data.tree, this.sides, "before"),
       after: new Picture(data.tree, this.sides, "after"),
     };
+    this.sections = { before: this.section("before"), after: this.section("after") };
   }
 
   mount(parent: HTMLElement): void {
     document.addEventListener("keydown", this.onKey);
     this.scroll.tabIndex = 0;
     this.scroll.setAttribute("aria-label", "Flame graphs before and after");
-    this.scroll.append(this.side("before"), this.side("after"));
+    this.scroll.append(this.sections.before, this.sections.after);
+    this.scroll.onscroll = () => this.drawSides();
     const tools = element("div", "tools", this.field, this.note, this.legend());
     parent.append(element("div", "difference", tools, this.scroll, this.detail, this.table));
     this.resized.observe(this.scroll);
@@ -95,17 +100,26 @@ export class DifferenceView implements View {
     this.host.changed();
   }
 
-  private side(side: Side): HTMLElement {
+  private section(side: Side): HTMLElement {
     const { canvas } = this.pictures[side];
     canvas.onclick = (event) => {
-      const node = this.pictures[side].at(event.offsetX, event.offsetY);
+      const node = this.nodeAt(side, event);
       if (node >= 0) this.choose(node, node);
     };
-    canvas.onmousemove = (event) => this.onMove(event, this.pictures[side].at(event.offsetX, event.offsetY));
+    canvas.onmousemove = (event) => this.onMove(event, this.nodeAt(side, event));
     canvas.onmouseleave = () => this.tooltip.hide();
     const total = valueText(this.sides[side][0], this.difference.unit);
     const title = element("h2", "", `${side}: ${printable(this.difference[side])}, ${total}`);
     return element("section", "", title, canvas);
+  }
+
+  /** How much of a side is scrolled out above. */
+  private topOf(side: Side): number {
+    return Math.max(this.scroll.scrollTop - this.sections[side].offsetTop, 0);
+  }
+
+  private nodeAt(side: Side, event: MouseEvent): number {
+    return this.pictures[side].at(event.offsetX, event.offsetY + this.topOf(side));
   }
 
   private choose(node: number, zoomed: number): void {
@@ -152,9 +166,13 @@ export class DifferenceView implements View {
       ground: style.getPropertyValue("--ground"),
       ink: style.getPropertyValue("--ink"),
     };
-    const pictures = Object.values(this.pictures);
-    const levels = Math.max(...pictures.map((picture) => picture.layOut(this.zoomed, scale)));
-    for (const picture of pictures) picture.draw(look, width, levels * ROW_HEIGHT, this.selected);
+    const sides: Side[] = ["before", "after"];
+    const levels = Math.max(...sides.map((side) => this.pictures[side].layOut(this.zoomed, scale)));
+    const height = Math.min(levels * ROW_HEIGHT, this.scroll.clientHeight - TITLE_HEIGHT);
+    for (const side of sides) {
+      this.sections[side].style.height = `${levels * ROW_HEIGHT + TITLE_HEIGHT}px`;
+      this.pictures[side].draw(look, this.topOf(side), width, height, this.selected);
+    }
   }
 
   private matches(): Uint8Array | null {

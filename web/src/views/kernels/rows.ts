@@ -30,6 +30,7 @@ export interface Row {
 }
 
 const SHARES = [0.5, 0.95];
+const NS_PER_S = 1e9;
 const UNKNOWN_MODULE = "(not called from Python)";
 
 export function rowsOf(data: ProfileData, grouping: Grouping): Row[] {
@@ -57,16 +58,13 @@ function sumOf(data: ProfileData, known: Histograms, name: string, kernels: Kern
   const time_ns = sum((kernel) => kernel.time_ns);
   const count = sum((kernel) => kernel.count);
   const [p50_ns, p95_ns] = quantiles(known, frames, count, SHARES);
-  const rate = (of: (kernel: KernelRow) => number | null) =>
-    kernels.every((kernel) => of(kernel) !== null) && time_ns
-      ? (sum((kernel) => of(kernel) ?? 0) / time_ns) * 1e9
-      : null;
-  const roof = rate((kernel) => kernel.roof_ns);
+  /** Where it is known of all of them. */
+  const perTime = (of: (kernel: KernelRow) => number | null, scale = 1) =>
+    kernels.every((kernel) => of(kernel) !== null) ? (sum((kernel) => of(kernel) ?? 0) / time_ns) * scale : null;
   const longest = kernels.map((kernel) => kernel.max_ns ?? Number.NaN);
-  const label = data.frames.label[frames[0]];
   return {
     name,
-    label: name === kernels[0].base && data.frames.name[frames[0]] !== name && kernels.length > 1 ? name : label,
+    label: data.frames.name[frames[0]] === name ? data.frames.label[frames[0]] : name,
     frames,
     time_ns,
     share: 0,
@@ -75,9 +73,9 @@ function sumOf(data: ProfileData, known: Histograms, name: string, kernels: Kern
     p50_ns,
     p95_ns,
     max_ns: longest.some(Number.isNaN) ? null : Math.max(...longest),
-    flops_per_s: rate((kernel) => kernel.flops),
-    bytes_per_s: rate((kernel) => kernel.bytes),
-    util: roof === null ? null : roof / 1e9,
+    flops_per_s: perTime((kernel) => kernel.flops, NS_PER_S),
+    bytes_per_s: perTime((kernel) => kernel.bytes, NS_PER_S),
+    util: perTime((kernel) => kernel.roof_ns),
     bound: [...new Set(kernels.map((kernel) => kernel.bound).filter(Boolean))].join(", "),
     configurations: kernels.flatMap((kernel) => kernel.configurations).sort((one, other) => other.count - one.count),
   };

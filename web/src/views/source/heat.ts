@@ -12,7 +12,7 @@ export class Heat {
     pane: CodePane,
   ) {
     this.byRow = new Map(pane.samples.map((line) => [line[0], line]));
-    this.most = Math.max(0, ...pane.samples.map((line) => line[1]));
+    this.most = pane.samples.reduce((most, line) => Math.max(most, line[1]), 0);
   }
 
   count(row: number): number {

@@ -22,12 +22,3 @@ export function firstNear(values: ArrayLike<number>, value: number, from: number
   }
   return firstFrom(values, value, low, Math.min(low + step + 1, values.length));
 }
-
-/** The next index after or before `from` that matches, around the end; -1: none does. */
-export function nextWhere(length: number, from: number, step: 1 | -1, matches: (index: number) => boolean): number {
-  for (let count = 1; count <= length; count += 1) {
-    const index = (((from + step * count) % length) + length) % length;
-    if (matches(index)) return index;
-  }
-  return -1;
-}

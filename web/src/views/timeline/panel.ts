@@ -2,11 +2,17 @@ import type { ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
 import { countText, shareText, timeText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
-import { type Model, pathOf } from "./model";
-import { instantText } from "./ticks";
-import type { Totals } from "./totals";
+import { labelOf, sliceFacts } from "./facts";
+import type { Model } from "./model";
+import { idleTexts, type Totals } from "./totals";
 
 const MAX_ROWS = 40;
+const MAX_NAME = 200;
+
+export interface PanelEvents {
+  goTo(slice: number): void;
+  find(name: string): void;
+}
 
 /** Below the lanes: the slice that is chosen, and what ran in the range or in view. */
 export class Panel {
@@ -17,7 +23,7 @@ export class Panel {
     parent: HTMLElement,
     private readonly data: ProfileData,
     private readonly model: Model,
-    private readonly onSlice: (slice: number) => void,
+    private readonly on: PanelEvents,
   ) {
     this.slice.setAttribute("aria-live", "polite");
     parent.append(element("div", "timeline-panel", this.slice, this.totals));
@@ -29,25 +35,28 @@ export class Panel {
       this.slice.replaceChildren(element("h2", "", "Slice"), element("p", "faint", hint));
       return;
     }
-    const node = this.data.slices.node[slice];
-    const frame = this.data.tree.frame[node];
     const list = element("dl");
     for (const [name, value] of sliceFacts(this.data, slice)) {
       list.append(element("dt", "", name), element("dd", "", printable(value)));
     }
-    const name = element("h2", "", printable(this.data.frames.label[frame]));
-    name.title = printable(this.data.frames.name[frame]);
+    const name = element("h2", "", printable(labelOf(this.data, slice)));
+    name.title = printable(this.data.frames.name[this.data.tree.frame[this.data.slices.node[slice]]]);
     this.slice.replaceChildren(name, list, ...this.links(slice));
   }
 
   showTotals(totals: Totals, length_ns: number, isRange: boolean): void {
-    const idle = totals.idle.map((one) => `${one.label} idle ${shareText(one.share)}`);
-    const what = `${isRange ? "Range" : "In view"}: ${[timeText(length_ns), ...idle].join(", ")}`;
+    const what = `${isRange ? "Range" : "In view"}: ${[timeText(length_ns), ...idleTexts(totals)].join(", ")}`;
     const table = element("table");
     for (const { frame, time_ns, count } of totals.frames.slice(0, MAX_ROWS)) {
       const colour = element("i", "swatch");
       colour.style.background = this.model.colours[frame];
-      const name = element("td", "name", colour, printable(this.data.frames.label[frame].slice(0, 200)));
+      const label = this.data.frames.label[frame].slice(0, MAX_NAME);
+      const name = element(
+        "td",
+        "name",
+        colour,
+        this.link(label, () => this.on.find(label)),
+      );
       const values = [timeText(time_ns), shareText(time_ns / totals.time_ns), `×${count}`];
       table.append(element("tr", "", name, ...values.map((value) => element("td", "number", value))));
     }
@@ -67,27 +76,17 @@ export class Panel {
       .map(([source, target]) => {
         const other = source === slice ? target : source;
         const delay = timeText(start[target] - start[source]);
-        const label = this.data.frames.label[this.data.tree.frame[this.data.slices.node[other]]].slice(0, 80);
+        const label = labelOf(this.data, other).slice(0, 80);
         const words =
           source === slice ? `→ caused ${label}, ${delay} later` : `← launched by ${label}, ${delay} before`;
-        const button = element("button", "link", printable(words));
-        button.type = "button";
-        button.addEventListener("click", () => this.onSlice(other));
-        return button;
+        return this.link(words, () => this.on.goTo(other));
       });
   }
-}
 
-/** What is known of a slice: names and values. */
-export function sliceFacts(data: ProfileData, slice: number): [string, string][] {
-  const { slices, tracks } = data;
-  const path = pathOf(data, slices.node[slice]).slice(0, -1);
-  const facts: [string, string][] = [
-    ["duration", timeText(slices.duration[slice])],
-    ["start", instantText(slices.start[slice])],
-    ["track", tracks.label[slices.track[slice]]],
-  ];
-  if (slices.correlation[slice]) facts.push(["correlation", String(slices.correlation[slice])]);
-  if (path.length > 0) facts.push(["path", path.map((label) => label.slice(0, 120)).join(" › ")]);
-  return facts;
+  private link(text: string, act: () => void): HTMLElement {
+    const button = element("button", "link", printable(text));
+    button.type = "button";
+    button.addEventListener("click", act);
+    return button;
+  }
 }

@@ -6,7 +6,7 @@ import { FlowIndex } from "./flows";
 import { busyOfDevices } from "./idle";
 import { groupsOf } from "./lanes";
 import { bandAt, GROUP_PX, layoutOf, ROW_PX } from "./layout";
-import { firstFrom, firstNear, nextWhere } from "./order";
+import { firstFrom, firstNear } from "./order";
 import { ticksOf } from "./ticks";
 import { traceFromText } from "./trace_text";
 
@@ -81,10 +81,4 @@ it("the minimap shows how busy each part was", () => {
 it("searches from near find what searches from the start find", () => {
   const values = Float64Array.from({ length: 1000 }, (_, index) => index * 3);
   for (const value of [1, 50, 2997, 5000]) expect(firstNear(values, value, 0)).toBe(firstFrom(values, value));
-});
-
-it("the next goes around the end", () => {
-  expect(nextWhere(4, 3, 1, () => true)).toBe(0);
-  expect(nextWhere(4, 0, -1, (index) => index < 3)).toBe(2);
-  expect(nextWhere(4, 0, 1, () => false)).toBe(-1);
 });

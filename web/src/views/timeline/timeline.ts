@@ -4,31 +4,31 @@ import { element } from "../../ui/element";
 import { countText, timeText } from "../../ui/numbers";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
-import { type Found, find } from "./find";
-import { gapCause } from "./gap_cause";
+import { Bar } from "./bar";
+import { gapFacts, labelOf, sliceFacts } from "./facts";
+import { find } from "./find";
+import type { Hit } from "./geometry";
 import { Gestures } from "./gestures";
+import { HeldKeys, PRESS_S } from "./held_keys";
 import { longestGaps } from "./idle";
 import { HELD } from "./keys";
 import { Minimap } from "./minimap";
 import { belowNode, type Model, modelOf, placeOfSlice } from "./model";
-import { firstFrom, nextWhere } from "./order";
+import { firstFrom } from "./order";
 import { type Palette, paletteOf } from "./palette";
-import { Panel, sliceFacts } from "./panel";
+import { Panel } from "./panel";
 import { perfettoDialog } from "./perfetto";
+import { firstScene, type Scene } from "./scene";
 import { around, centred, clamped, panned, parseSpan, type Span, spanText, whole, zoomed } from "./span";
-import { type Hit, type Scene, Stage } from "./stage";
-import { instantText } from "./ticks";
+import { Stage } from "./stage";
 import { totalsOf } from "./totals";
 
 /** A second of a held key zooms by e to this, and moves by so many lengths of what is shown. */
 const ZOOM_A_SECOND = 2.2;
 const PAN_A_SECOND = 1.1;
 const SCROLL_PX_A_SECOND = 600;
-/** One press moves as far as so many seconds of holding. */
-const PRESS_S = 0.14;
 /** Totals, and the address, wait until the picture rests. */
 const REST_MS = 180;
-const SEARCH_MS = 150;
 const MAX_GAPS = 100;
 
 /** What ran when: a lane for each thread and stream. */
@@ -38,9 +38,8 @@ export class TimelineView implements View {
   private readonly scene: Scene;
   private readonly tooltip = new Tooltip();
   private readonly root = element("div", "timeline");
-  private readonly search = element("input");
-  private readonly count = element("output", "note");
-  private readonly held = new Set<string>();
+  private readonly bar: Bar;
+  private keys!: HeldKeys;
   private stage!: Stage;
   private minimap!: Minimap;
   private panel!: Panel;
@@ -48,7 +47,6 @@ export class TimelineView implements View {
   private frame = 0;
   private frame_ms = 0;
   private restTimer = 0;
-  private searchTimer = 0;
   private gapIndex = -1;
   /** Where the pointer is over the lanes; null: elsewhere. */
   private pointer_px: number | null = null;
@@ -59,26 +57,25 @@ export class TimelineView implements View {
   ) {
     this.model = modelOf(data);
     this.palette = paletteOf(this.model.colours, host.theme);
-    this.scene = {
-      span: whole(this.model.length_ns),
-      scroll_px: 0,
-      closed: new Set(),
-      range: null,
-      selected: -1,
-      hovered: -1,
-      found: null,
-    };
+    this.scene = firstScene(this.model.length_ns);
+    this.bar = new Bar(
+      { find: (text) => this.setFound(text), nextFound: (step) => this.nextFound(step) },
+      this.buttons(),
+    );
   }
 
   mount(parent: HTMLElement): void {
     const lanes = element("div", "timeline-stage");
-    this.root.append(this.bar());
+    this.root.append(this.bar.root);
     this.minimap = new Minimap(this.root, this.model, this.palette, (at) =>
       this.show(centred(this.scene.span, at, this.model.length_ns)),
     );
     this.root.append(lanes);
     this.stage = new Stage(lanes, this.data, this.model, this.palette);
-    this.panel = new Panel(this.root, this.data, this.model, (slice) => this.goTo(slice));
+    this.panel = new Panel(this.root, this.data, this.model, {
+      goTo: (slice) => this.goTo(slice),
+      find: (name) => this.setFound(name),
+    });
     parent.append(this.root);
     new Gestures(this.stage.canvas, {
       zoom: (factor, x) => this.show(zoomed(this.scene.span, factor, this.timeAt(x), this.model.length_ns)),
@@ -95,19 +92,18 @@ export class TimelineView implements View {
     this.observer.observe(lanes);
     this.resize(lanes);
     this.panel.showSlice(-1);
-    document.addEventListener("keydown", this.onKeyDown);
-    document.addEventListener("keyup", this.onKeyUp);
-    window.addEventListener("blur", this.onBlur);
+    this.keys = new HeldKeys({
+      step: (key, seconds) => this.step(key, seconds),
+      act: (key, isBack, target) => this.act(key, isBack ? -1 : 1, target),
+    });
   }
 
   destroy(): void {
     this.observer.disconnect();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.restTimer);
-    clearTimeout(this.searchTimer);
-    document.removeEventListener("keydown", this.onKeyDown);
-    document.removeEventListener("keyup", this.onKeyUp);
-    window.removeEventListener("blur", this.onBlur);
+    this.keys.destroy();
+    this.bar.destroy();
     this.tooltip.destroy();
     this.root.remove();
   }
@@ -127,11 +123,10 @@ export class TimelineView implements View {
   apply(state: Record<string, string>): void {
     const { scene } = this;
     scene.closed = new Set((state.closed ?? "").split(",").filter(Boolean).map(Number));
-    this.stage.relayout(scene.closed);
+    this.relayout();
     scene.selected = this.sliceOf(state);
     scene.range = parseSpan(state.range);
-    this.search.value = state.find ?? "";
-    this.setFound(this.search.value);
+    this.setFound(state.find ?? "");
     const span = parseSpan(state.span);
     scene.span = span === null ? whole(this.model.length_ns) : clamped(span, this.model.length_ns);
     this.panel.showSlice(scene.selected);
@@ -139,50 +134,27 @@ export class TimelineView implements View {
     this.changed();
   }
 
-  private bar(): HTMLElement {
-    this.search.type = "search";
-    this.search.placeholder = "Search slices, or /expression/";
-    this.search.setAttribute("aria-label", "Search slices");
-    this.search.addEventListener("input", () => {
-      clearTimeout(this.searchTimer);
-      this.searchTimer = window.setTimeout(() => {
-        this.setFound(this.search.value);
-        this.changed();
-      }, SEARCH_MS);
-    });
-    this.search.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") this.nextFound(event.shiftKey ? -1 : 1);
-      if (event.key === "Escape") this.search.blur();
-    });
-    const button = (label: string, title: string, act: () => void): HTMLElement => {
-      const made = element("button", "", label);
-      made.type = "button";
-      made.title = title;
-      made.addEventListener("click", act);
-      return made;
-    };
-    return element(
-      "div",
-      "tools",
-      this.search,
-      this.count,
-      element("span", "space"),
-      button("+", "Zoom in (W)", () => this.zoom(-PRESS_S * 3)),
-      button("−", "Zoom out (S)", () => this.zoom(PRESS_S * 3)),
-      button("All", "Everything (0)", () => this.show(whole(this.model.length_ns))),
-      ...(this.model.busy.length > 0
-        ? [button("Next gap", "The longest gaps of GPUs (G)", () => this.nextGap(1))]
-        : []),
-      button("Perfetto", "Open in Perfetto", () => this.openPerfetto()),
-    );
+  private buttons(): [string, string, () => void][] {
+    const nextGap: [string, string, () => void] = ["Next gap", "The longest gaps of GPUs (G)", () => this.nextGap(1)];
+    return [
+      ["+", "Zoom in (W)", () => this.zoom(-PRESS_S * 3)],
+      ["−", "Zoom out (S)", () => this.zoom(PRESS_S * 3)],
+      ["All", "Everything (0)", () => this.show(whole(this.model.length_ns))],
+      ...(this.model.busy.length > 0 ? [nextGap] : []),
+      ["Perfetto", "Open in Perfetto", () => this.openPerfetto()],
+    ];
   }
 
   private resize(lanes: HTMLElement): void {
     if (lanes.clientWidth === 0) return;
-    this.stage.resize(lanes.clientWidth, lanes.clientHeight);
-    this.stage.relayout(this.scene.closed);
+    this.stage.resize(lanes.clientWidth, lanes.clientHeight, this.scene.closed);
     this.minimap.resize(this.root.clientWidth);
     this.draw();
+  }
+
+  private relayout(): void {
+    const { geometry } = this.stage;
+    geometry.resize(geometry.width_px, geometry.height_px, this.scene.closed);
   }
 
   /** At most once a frame. */
@@ -195,15 +167,15 @@ export class TimelineView implements View {
   private tick(now_ms: number): void {
     this.frame = 0;
     const elapsed_s = this.frame_ms ? Math.min((now_ms - this.frame_ms) / 1e3, 0.1) : 0;
-    this.frame_ms = this.held.size > 0 ? now_ms : 0;
-    for (const key of this.held) this.step(key, elapsed_s);
+    this.frame_ms = this.keys.held.size > 0 ? now_ms : 0;
+    for (const key of this.keys.held) this.step(key, elapsed_s);
     this.draw();
-    if (this.held.size > 0) this.changed();
+    if (this.keys.held.size > 0) this.changed();
   }
 
   private draw(): void {
     const { scene } = this;
-    scene.scroll_px = Math.min(Math.max(scene.scroll_px, 0), this.stage.overflow_px);
+    scene.scroll_px = Math.min(Math.max(scene.scroll_px, 0), this.stage.geometry.overflow_px);
     this.stage.draw(scene);
     this.minimap.draw(scene.span);
   }
@@ -235,7 +207,7 @@ export class TimelineView implements View {
 
   private moveBy(x_px: number, y_px: number): void {
     this.scene.scroll_px -= y_px;
-    this.show(panned(this.scene.span, -x_px / this.stage.plot_px, this.model.length_ns));
+    this.show(panned(this.scene.span, -x_px / this.stage.geometry.plot_px, this.model.length_ns));
   }
 
   private choose(range: Span | null): void {
@@ -257,25 +229,29 @@ export class TimelineView implements View {
     const start = this.data.slices.start[slice];
     const end = start + this.data.slices.duration[slice];
     const { span } = this.scene;
-    if (start < span.start || end > span.end || end - start < (span.end - span.start) / this.stage.plot_px) {
+    if (start < span.start || end > span.end || end - start < (span.end - span.start) / this.stage.geometry.plot_px) {
       this.scene.span = around({ start, end }, this.model.length_ns, 8);
+    }
+    if (Number.isNaN(this.stage.geometry.yOf(slice, 0))) {
+      this.scene.closed.clear();
+      this.relayout();
     }
     this.scrollTo(slice);
     this.select(slice);
   }
 
   private scrollTo(slice: number): void {
-    const y = this.stage.yOf(slice, this.scene.scroll_px);
+    const y = this.stage.geometry.yOf(slice, this.scene.scroll_px);
     const height = this.stage.canvas.clientHeight;
     if (y < 40 || y > height - 40) this.scene.scroll_px += y - height / 2;
   }
 
   private hit(x: number, y: number): Hit {
-    return this.stage.hit(x, y, this.scene);
+    return this.stage.geometry.hit(x, y, this.scene);
   }
 
   private timeAt(x: number): number {
-    return this.stage.timeAt(x, this.scene.span);
+    return this.stage.geometry.timeAt(x, this.scene.span);
   }
 
   private hover(x: number, y: number, event: PointerEvent): void {
@@ -286,25 +262,12 @@ export class TimelineView implements View {
       this.stage.drawOverlay(this.scene);
     }
     if (hit.slice >= 0) {
-      const frame = this.data.tree.frame[this.data.slices.node[hit.slice]];
-      this.tooltip.show(event.clientX, event.clientY, this.data.frames.label[frame], sliceFacts(this.data, hit.slice));
+      const title = labelOf(this.data, hit.slice);
+      this.tooltip.show(event.clientX, event.clientY, title, sliceFacts(this.data, hit.slice));
     } else if (hit.gap !== null) {
       const title = `GPU idle for ${timeText(hit.gap.end - hit.gap.start)}`;
-      this.tooltip.show(event.clientX, event.clientY, title, this.gapFacts(hit.gap));
+      this.tooltip.show(event.clientX, event.clientY, title, gapFacts(this.data, this.model, hit.gap));
     } else this.tooltip.hide();
-  }
-
-  private gapFacts(gap: Span): [string, string][] {
-    const cause = gapCause(this.data, this.model, gap);
-    const start: [string, string] = ["start", instantText(gap.start)];
-    if (cause === null) return [start];
-    const label = (slice: number): string => this.data.frames.label[this.data.tree.frame[this.data.slices.node[slice]]];
-    return [
-      start,
-      ["waiting for the host to launch", timeText(cause.waiting_ns)],
-      ["between launch and start", timeText(cause.starting_ns)],
-      ["launched", `${label(cause.next)} by ${label(cause.launch)}`],
-    ];
   }
 
   private unhover(): void {
@@ -333,7 +296,7 @@ export class TimelineView implements View {
   private toggle(group: number): void {
     const { closed } = this.scene;
     if (!closed.delete(group)) closed.add(group);
-    this.stage.relayout(closed);
+    this.relayout();
     this.changed();
   }
 
@@ -347,10 +310,10 @@ export class TimelineView implements View {
   }
 
   private setFound(text: string): void {
-    const found: Found | null = find(this.data, this.model.groups, text);
+    const found = find(this.data, this.model.groups, text);
     this.scene.found = found;
-    const what = found === null ? "" : `${countText(found.slices.length, "slice")}, ${timeText(found.time_ns)}`;
-    this.count.textContent = what;
+    this.bar.show(text, found === null ? "" : `${countText(found.slices.length, "slice")}, ${timeText(found.time_ns)}`);
+    this.changed();
   }
 
   private nextFound(step: 1 | -1): void {
@@ -359,7 +322,7 @@ export class TimelineView implements View {
     const { start } = this.data.slices;
     const { selected, span } = this.scene;
     const at = slices.indexOf(selected);
-    if (at >= 0) this.goTo(slices[nextWhere(slices.length, at, step, () => true)]);
+    if (at >= 0) this.goTo(slices[(at + step + slices.length) % slices.length]);
     else {
       const starts = Float64Array.from(slices, (slice) => start[slice]);
       this.goTo(slices[firstFrom(starts, span.start) % slices.length]);
@@ -414,17 +377,6 @@ export class TimelineView implements View {
     this.changed();
   }
 
-  private readonly onKeyDown = (event: KeyboardEvent): void => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (key in HELD && !event.shiftKey) {
-      if (!event.repeat) this.step(key, PRESS_S);
-      this.held.add(key);
-    } else if (!this.act(key, event.shiftKey ? -1 : 1, event.target)) return;
-    event.preventDefault();
-  };
-
   /** What a key does once; whether it does anything. */
   private act(key: string, step: 1 | -1, target: EventTarget | null): boolean {
     const actions: Record<string, () => void> = {
@@ -434,7 +386,7 @@ export class TimelineView implements View {
       "]": () => this.neighbour(1),
       g: () => this.nextGap(step),
       n: () => this.nextFound(step),
-      "/": () => this.search.focus(),
+      "/": () => this.bar.focus(),
       Escape: () => {
         this.choose(null);
         this.select(-1);
@@ -444,12 +396,6 @@ export class TimelineView implements View {
     actions[key]?.();
     return key in actions;
   }
-
-  private readonly onKeyUp = (event: KeyboardEvent): void => {
-    this.held.delete(event.key.length === 1 ? event.key.toLowerCase() : event.key);
-  };
-
-  private readonly onBlur = (): void => this.held.clear();
 }
 
 function ordered(one: number, other: number): Span | null {

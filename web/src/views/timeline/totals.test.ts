@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { busyOfDevices } from "./idle";
 import { groupsOf } from "./lanes";
-import { type Totals, totalsOf } from "./totals";
+import { idleTexts, type Totals, totalsOf } from "./totals";
 import { traceFromText } from "./trace_text";
 
 const TRACE = `
@@ -40,4 +40,11 @@ describe("a range", () => {
   it("is empty where nothing ran", () => {
     expect(totals(TRACE, 80, 90)[0].frames).toEqual([]);
   });
+});
+
+it("many devices are told together", () => {
+  const idle = [0.1, 0.2, 0.3, 0.4, 0.5].map((share, device) => ({ label: `GPU ${device}`, share }));
+  const totals = { ofGpu: true, frames: [], time_ns: 0 };
+  expect(idleTexts({ ...totals, idle })).toEqual(["5 GPUs idle 30.0 % (10.0 % to 50.0 %)"]);
+  expect(idleTexts({ ...totals, idle: idle.slice(0, 2) })).toEqual(["GPU 0 idle 10.0 %", "GPU 1 idle 20.0 %"]);
 });

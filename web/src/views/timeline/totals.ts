@@ -1,6 +1,7 @@
 // What ran within a span: time by kernel, and how long GPUs were idle.
 
 import type { ProfileData } from "../../data/profile";
+import { shareText } from "../../ui/numbers";
 import type { Busy } from "./idle";
 import { busyWithin } from "./idle";
 import type { Group, Row } from "./lanes";
@@ -58,4 +59,16 @@ function addRow(data: ProfileData, row: Row, span: Span, found: Map<number, Fram
     total.time_ns += Math.min(row.end[index], span.end) - Math.max(row.start[index], span.start);
     total.count += 1;
   }
+}
+
+/** More devices are told together. */
+const MAX_DEVICES = 4;
+
+/** How long each device was idle; of many the least, the mean and the most. */
+export function idleTexts({ idle }: Totals): string[] {
+  if (idle.length <= MAX_DEVICES) return idle.map((one) => `${one.label} idle ${shareText(one.share)}`);
+  const shares = idle.map((one) => one.share);
+  const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
+  const [least, most] = [Math.min(...shares), Math.max(...shares)].map(shareText);
+  return [`${idle.length} GPUs idle ${shareText(mean)} (${least} to ${most})`];
 }

@@ -1,0 +1,67 @@
+"""The source tells the address and mask of an access, and which lines feed another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bragg.debug.expressions import AccessText, access_text, feeding
+
+SOURCE = """\
+def kernel(x, y, out, n, window):
+    i = tl.arange(0, 64)
+    a = tl.load(x + i, mask=i < n)
+    b, c = tl.load(x + i, i < n, 0.0), tl.load(y + i, mask=i < n, other=0.0)
+    tl.store(out + i, a, mask=i < n)
+    tile = tl.load(window, boundary_check=(0, 1), padding_option="zero")
+    row = descriptor.load([0, 0])
+    d, e = tl.load(p), tl.load(q)
+    total = a
+    total += b
+    tl.atomic_add(out, total)
+
+
+def other(x):
+    total = tl.load(x)
+    return total
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "kernel.py"
+    path.write_text(SOURCE)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "tensor", "expected"),
+    [
+        (3, "load", "x", AccessText("x + i", "i < n", False)),
+        (4, "load", "x", AccessText("x + i", "i < n", True)),
+        (4, "load", "y", AccessText("y + i", "i < n", True)),
+        (5, "store", "out", AccessText("out + i", "i < n", False)),
+        (6, "load", "x", AccessText("window", "boundary_check=(0, 1)", True)),
+        (7, "load", "x", AccessText("[0, 0]", "", True)),
+        (8, "load", "x", AccessText()),
+        (11, "atomic", "out", AccessText("out", "", False)),
+        (2, "load", "x", AccessText()),
+    ],
+)
+def test_access_is_described(file: str, line: int, kind: str, tensor: str, expected: AccessText) -> None:
+    assert access_text(file, line, kind, tensor) == expected
+
+
+def test_places_that_feed_a_line(file: str) -> None:
+    every = [(file, line) for line in range(1, 17)]
+    assert [line for _, line in feeding(every, (file, 11))] == [2, 3, 4, 9, 10, 11]
+    assert [line for _, line in feeding(every, (file, 5))] == [2, 3, 5]
+    assert [line for _, line in feeding(every, (file, 16))] == [15, 16]
+    assert feeding(every, (file, 13)) == every
+    assert feeding([(file, 15)], (file, 5)) == [(file, 15)]
+
+
+def test_a_file_that_cannot_be_read_tells_nothing() -> None:
+    assert access_text("no such file", 3, "load", "x") == AccessText()
+    assert feeding([("a", 1)], ("no such file", 3)) == [("a", 1)]

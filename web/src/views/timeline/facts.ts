@@ -1,0 +1,42 @@
+// What is known of slices and gaps: names and values.
+
+import type { ProfileData } from "../../data/profile";
+import { timeText } from "../../ui/numbers";
+import { gapCause } from "./gap_cause";
+import { type Model, pathOf } from "./model";
+import type { Span } from "./span";
+import { instantText } from "./ticks";
+
+/** Longer parts of a path are cut. */
+const MAX_LABEL = 120;
+
+export type Facts = [name: string, value: string][];
+
+export function labelOf(data: ProfileData, slice: number): string {
+  return data.frames.label[data.tree.frame[data.slices.node[slice]]];
+}
+
+export function sliceFacts(data: ProfileData, slice: number): Facts {
+  const { slices, tracks } = data;
+  const path = pathOf(data, slices.node[slice]).slice(0, -1);
+  const facts: Facts = [
+    ["duration", timeText(slices.duration[slice])],
+    ["start", instantText(slices.start[slice])],
+    ["track", tracks.label[slices.track[slice]]],
+  ];
+  if (slices.correlation[slice]) facts.push(["correlation", String(slices.correlation[slice])]);
+  if (path.length > 0) facts.push(["path", path.map((label) => label.slice(0, MAX_LABEL)).join(" › ")]);
+  return facts;
+}
+
+export function gapFacts(data: ProfileData, model: Model, gap: Span): Facts {
+  const cause = gapCause(data, model, gap);
+  const start: Facts = [["start", instantText(gap.start)]];
+  if (cause === null) return start;
+  return [
+    ...start,
+    ["waiting for the host to launch", timeText(cause.waiting_ns)],
+    ["between launch and start", timeText(cause.starting_ns)],
+    ["launched", `${labelOf(data, cause.next)} by ${labelOf(data, cause.launch)}`],
+  ];
+}
