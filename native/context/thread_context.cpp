@@ -180,7 +180,7 @@ void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, Entry
   ++depth_;
   publish(entry.nodes);
   if (source == Source::Api && last_python_thread.load(std::memory_order_relaxed) != this)
-    last_python_thread.store(this, std::memory_order_relaxed);
+    last_python_thread.store(this, std::memory_order_release);
 }
 
 void ThreadContext::push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept {
@@ -282,7 +282,7 @@ NodeId ThreadContext::python_node(NodeId outer) noexcept {
   }
   if (count == 0) return outer;  // no Python since
   if (last_python_thread.load(std::memory_order_relaxed) != this)
-    last_python_thread.store(this, std::memory_order_relaxed);
+    last_python_thread.store(this, std::memory_order_release);
   hash = mix(hash, outer) | 1;
   const uint32_t epoch = python_epoch.load(std::memory_order_acquire);
   if (epoch != cache_epoch_) {
