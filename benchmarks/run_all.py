@@ -47,11 +47,13 @@ PARTS = [
     Part("agreement", 180, needs="gpu"),
     Part("trace_size", 120, needs="gpu"),
     Part("view_speed", 60),
+    Part("cubin_lines", 60, needs="triton"),
     Part("debug_speed", 240, needs="triton"),
     Part("diff_speed", 60),
     Part("report_page", 120),
     Part("timeline_speed", 120),
     Part("overhead", 600, needs="gpu", takes_limit=True),
+    Part("sampling", 400, needs="gpu"),
     Part("memory_growth", 120, needs="fakes"),
 ]
 

@@ -1,9 +1,10 @@
-"""Two Triton kernels: a sum of vectors and a row-wise softmax, checked against PyTorch. Needs a GPU.
+"""Two Triton kernels: a sum of vectors and a row-wise softmax, checked against PyTorch.
 
     bragg run examples/triton_add.py
     bragg view triton_add.bragg
 
-Compilation shows once, on the host, below the first launch of each kernel.
+Compilation shows once, on the host, below the first launch of each kernel. Where there is no GPU, `bragg run` executes
+the kernels on the CPU.
 """
 
 import torch
@@ -52,7 +53,7 @@ def softmax(matrix: torch.Tensor) -> torch.Tensor:
 def main() -> None:
     """Launch both kernels a hundred times and compare their last results."""
     if not torch.cuda.is_available():
-        raise SystemExit("This example needs a GPU that PyTorch can use. Without one, try examples/train_mlp.py")
+        raise SystemExit("This example needs a GPU that PyTorch can use. Without one: bragg run examples/triton_add.py")
     torch.manual_seed(0)
     x, y = (torch.randn(4096, 1000, device="cuda") for _ in range(2))
     for _ in range(100):

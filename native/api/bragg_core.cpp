@@ -27,6 +27,7 @@ using bragg::ThreadContext;
 
 namespace {
 
+static_assert(BRAGG_SAMPLE_SERIALIZED == static_cast<int>(bragg::SamplingMode::Serialized));
 static_assert(BRAGG_BOOL == static_cast<int>(bragg::value_kernel::Dtype::Bool));
 
 void copy_text(const std::string& text, char* out, uint32_t size) {
@@ -46,6 +47,14 @@ void handle_forks_once() {
 const char* environment(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+// Checked by whoever has set it.
+int sampling_mode(const char* name) {
+  constexpr const char* kNames[] = {"off", "continuous", "windows", "serialized"};
+  const auto found = std::find_if(std::begin(kNames), std::end(kNames),
+                                  [name](const char* each) { return std::strcmp(each, name) == 0; });
+  return found != std::end(kNames) ? static_cast<int>(found - std::begin(kNames)) : BRAGG_SAMPLE_OFF;
 }
 
 int injected_session = -1;
@@ -76,6 +85,9 @@ void start_injected_session(const char* directory) {
   options.trace = std::strcmp(environment("BRAGG_DATA", "tree"), "trace") == 0;
   options.graph_level = std::strcmp(environment("BRAGG_GRAPHS", "node"), "graph") == 0;
   options.flush_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_FLUSH_MS", "1000")));
+  options.sampling = sampling_mode(environment("BRAGG_SAMPLING", "off"));
+  options.sample_period = static_cast<uint32_t>(std::atoi(environment("BRAGG_SAMPLE_PERIOD", "0")));
+  options.sample_budget = std::atof(environment("BRAGG_SAMPLE_BUDGET", "0.03"));
   options.rotate_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_ROTATE_MS", "0")));
   int os_error = 0;
   char reason[512] = "";
@@ -103,6 +115,7 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .trace = options->trace != 0,
       .graph_level = options->graph_level != 0,
       .flush_interval_ms = options->flush_interval_ms,
+      .sampling = {static_cast<bragg::SamplingMode>(options->sampling), options->sample_period, options->sample_budget},
       .rotate_interval_ms = options->rotate_interval_ms,
   });
   *os_error = result.os_error;

@@ -11,6 +11,13 @@ extern "C" {
 
 enum bragg_backend { BRAGG_AUTO = 0, BRAGG_CUDA = 1, BRAGG_CPU = 2 };
 
+enum bragg_sampling {
+  BRAGG_SAMPLE_OFF = 0,
+  BRAGG_SAMPLE_CONTINUOUS = 1,
+  BRAGG_SAMPLE_WINDOWS = 2,
+  BRAGG_SAMPLE_SERIALIZED = 3
+};
+
 struct bragg_session_options {
   const char* part_path;
   const char* meta_json;         // a JSON object
@@ -20,6 +27,9 @@ struct bragg_session_options {
   int trace;
   int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
   uint32_t flush_interval_ms;
+  int sampling;                 // enum bragg_sampling: of instructions
+  uint32_t sample_period;       // 2^n cycles; 0: chosen here
+  double sample_budget;         // of BRAGG_SAMPLE_WINDOWS: share of the program's time that sampling may cost
   uint32_t rotate_interval_ms;  // the next phase begins by itself, in <part_path without .part>.part_<n>.part; 0: never
 };
 

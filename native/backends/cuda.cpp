@@ -13,14 +13,18 @@
 #include "backends/buffer_dump.h"
 #include "backends/buffer_pool.h"
 #include "backends/device_values.h"
+#include "backends/function_cubins.h"
 #include "backends/graph_callbacks.h"
 #include "backends/graph_registry.h"
+#include "backends/launch_gate.h"
+#include "backends/pc_sampling.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
 #include "context/stream_captures.h"
 #include "context/thread_context.h"
 #include "data/json.h"
 #include "driver/cuda_driver.h"
+#include "driver/cuda_functions.h"
 #include "driver/cupti_library.h"
 
 namespace bragg::cuda_backend {
@@ -64,7 +68,7 @@ struct Backend {
   std::string devices;                       // consumer side
   std::string dump_directory;                // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
   std::mutex contexts_mutex;
-  std::vector<cuda::Context> contexts;
+  std::vector<KnownContext> contexts;
 };
 
 Backend& backend() {
@@ -81,7 +85,16 @@ void note_context(ThreadContext& thread, cuda::Context context) noexcept {
   thread.last_device = CudaDriver::mapped().current_device();
   const std::lock_guard lock(backend().contexts_mutex);
   auto& contexts = backend().contexts;
-  if (std::find(contexts.begin(), contexts.end(), context) == contexts.end()) contexts.push_back(context);
+  if (std::ranges::find(contexts, context, &KnownContext::handle) == contexts.end())
+    contexts.push_back({context, thread.last_device});
+}
+
+void forget_context(cuda::Context context) noexcept {
+  {
+    const std::lock_guard lock(backend().contexts_mutex);
+    std::erase_if(backend().contexts, [&](const KnownContext& known) { return known.handle == context; });
+  }
+  pc_sampling::note_context_end(context);
 }
 
 const void* launched_function(const cupti::CallbackData& data, uint32_t cbid) noexcept {
@@ -142,6 +155,12 @@ void keep_cupti_from_crashing(const cupti::CallbackData& data, uint32_t cbid) no
     record_nodes_from_now_on(self, "one was instantiated before recording");
 }
 
+// Version of the graph, or number of the kernel's cubin where instructions are sampled.
+int64_t launched_code(const cupti::CallbackData& data, uint32_t cbid, const void* function) noexcept {
+  if (function == nullptr) return launched_graph(data, cbid).version;
+  return pc_sampling::is_wanted() ? FunctionCubins::instance().find(function) : 0;
+}
+
 void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
   note_context(thread, data.context);
   const ContextNodes nodes = thread.here();
@@ -156,7 +175,7 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
     thread.expected_launch.function = nullptr;
   }
   thread.record({EventKind::Launch, static_cast<uint8_t>(has_one_record(cbid) ? 0 : 1), static_cast<uint16_t>(mask),
-                 data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, launched_graph(data, cbid).version});
+                 data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, launched_code(data, cbid, function)});
   if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
     thread.open_launch = {EventKind::LaunchEnd,
                           static_cast<uint8_t>(kCallOf[cbid] - 1),
@@ -195,8 +214,18 @@ void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
   thread.open_launch.correlation = 0;
 }
 
+// A call that must not meet certain calls of CUPTI.
+void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept {
+  if (site == cupti::CallbackSite::Exit) {
+    LaunchGate::instance().leave(thread);
+  } else if (pc_sampling::is_wanted()) {
+    LaunchGate::instance().enter(thread);
+  }
+}
+
 void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   ThreadContext& thread = ThreadContext::current();
+  gate(thread, data.site);
   if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
   keep_cupti_from_crashing(data, cbid);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
@@ -210,10 +239,17 @@ void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argumen
   if (domain == cupti::Domain::DriverApi) {
     const auto& data = *static_cast<const cupti::CallbackData*>(argument);
     if (cbid < kCallOf.size() && kCallOf[cbid] != 0) return on_launch_call(cbid, data);
+    if (cupti::is_module_call(cbid)) {
+      gate(ThreadContext::current(), data.site);
+      return FunctionCubins::instance().note_call(cbid, data);
+    }
     return on_graph_call(cupti, cbid, data);
   }
   if (domain == cupti::Domain::Resource) {
     const auto& data = *static_cast<const cupti::ResourceData*>(argument);
+    if (cbid == cupti::resource::kContextDestroyStarting) return forget_context(data.context);
+    if (cbid == cupti::resource::kModuleLoaded)
+      return pc_sampling::note_module(*static_cast<const cupti::ModuleData*>(data.descriptor));
     on_graph_resource(cupti, cbid, *static_cast<const cupti::GraphData*>(data.descriptor),
                       backend().traces_graphs.load());
   }
@@ -297,6 +333,12 @@ void follow_graphs(Backend& self) {
     (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
 }
 
+void follow_modules(Backend& self) {
+  for (const uint32_t cbid : cupti::module_cbids)
+    (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
+  (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource, cupti::resource::kModuleLoaded);
+}
+
 void apply_graph_level(Backend& self) {
   if (self.state.load() != State::Attached) return;
   if (!self.wants_whole_graphs.load()) return record_nodes_from_now_on(self, "another session wants the nodes");
@@ -325,6 +367,8 @@ bool attach(Backend& self) {
     return fail(self, refusal(cupti, result));
   }
   follow_graphs(self);
+  (void)cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource, cupti::resource::kContextDestroyStarting);
+  if (pc_sampling::is_wanted()) follow_modules(self);
   if (const char* directory = std::getenv("BRAGG_DUMP_BUFFERS")) self.dump_directory = directory;
   self.reason.clear();
   self.state.store(State::Attached);
@@ -334,8 +378,9 @@ bool attach(Backend& self) {
 
 void apply_collecting(Backend& self, bool on) {
   if (self.state.load() != State::Attached || self.collecting == on) return;
+  const bool keeps_gate = !on && pc_sampling::is_wanted();
   for (size_t i = 0; i < kCalls; ++i)  // an older CUPTI does not know the newest calls: nothing to enable then
-    if (!cupti::is_graph_launch(call_at(i).cbid))
+    if (!cupti::is_graph_launch(call_at(i).cbid) && !keeps_gate)
       (void)self.cupti.enable_callback(on ? 1 : 0, self.subscriber, cupti::Domain::DriverApi, call_at(i).cbid);
   for (const cupti::Kind kind : kKinds) {
     const auto result = on ? self.cupti.enable(kind) : self.cupti.disable(kind);
@@ -346,6 +391,19 @@ void apply_collecting(Backend& self, bool on) {
     }
   }
   self.collecting = on;
+}
+
+// Of the first GPU; "": it can be sampled.
+std::string sampling_refusal() {
+  std::string reason;
+  const CudaFunctions* functions = CudaFunctions::find(reason);
+  if (functions == nullptr) return reason;
+  cuda::Context context = nullptr;
+  if (const auto result = functions->retain_primary(&context, 0); result != cuda::Result::Success)
+    return functions->failure("cuDevicePrimaryCtxRetain", result);
+  reason = pc_sampling::probe(backend().cupti, context);
+  (void)functions->release_primary(0);
+  return reason;
 }
 
 bool attach_if_up(Backend& self) { return CudaDriver::mapped().is_initialized() && attach(self); }
@@ -360,6 +418,7 @@ const char* name_of(State state) {
 void start(const std::string& candidates) {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
+  if (self.state.load() == State::Attached && pc_sampling::is_wanted()) follow_modules(self);
   if (self.state.load() == State::Attached || self.state.load() == State::Waiting) return;
   self.candidates = candidates;
   if (attach_if_up(self) || self.state.load() == State::Failed) return;
@@ -406,13 +465,8 @@ void flush(bool wait) {
   Backend& self = backend();
   if (self.state.load() != State::Attached) return;
   if (wait) {
-    std::vector<cuda::Context> contexts;
-    {
-      const std::lock_guard lock(self.contexts_mutex);
-      contexts = self.contexts;
-    }
     const CudaDriver driver = CudaDriver::mapped();
-    for (const cuda::Context context : contexts) driver.synchronize(context);
+    for (const KnownContext& context : contexts()) driver.synchronize(context.handle);
   }
   (void)self.cupti.flush_all(0);  // nothing to do about a refusal; the records come with the next flush
 }
@@ -461,6 +515,13 @@ void consume(const std::function<void()>& before, const std::function<void(const
 
 State state() { return backend().state.load(); }
 
+const CuptiLibrary& cupti_library() { return backend().cupti; }
+
+std::vector<KnownContext> contexts() {
+  const std::lock_guard lock(backend().contexts_mutex);
+  return backend().contexts;
+}
+
 std::string description_json() {
   Backend& self = backend();
   const State state = self.state.load();
@@ -500,8 +561,11 @@ std::string probe_json(const std::string& candidates) {
   start(candidates);
   const std::string description = description_json();
   const std::string devices = devices_of(CudaDriver::mapped());
+  JsonObject json;
+  json.raw("cuda", description).raw("devices", devices);
+  if (state() == State::Attached && devices != "[]") json.put("sampling", sampling_refusal());
   detach();
-  return JsonObject().raw("cuda", description).raw("devices", devices).text();
+  return json.text();
 }
 
 const char* api_name(uint8_t api) { return api < kCalls ? call_at(api).name.data() : "driver call"; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/device_event.h"
+#include "driver/cupti_library.h"
 
 namespace bragg::cuda_backend {
 
@@ -47,8 +48,16 @@ void after_fork_in_child();
 void consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take);
 
 [[nodiscard]] State state();
-[[nodiscard]] std::string description_json();  // for META: state, reason, library, versions, dropped records
-[[nodiscard]] std::string devices_json();      // "" before attachment
+
+struct KnownContext {
+  cuda::Context handle;
+  uint32_t device;
+};
+// Those that something was launched in, until they are destroyed. Threads: any.
+[[nodiscard]] std::vector<KnownContext> contexts();
+[[nodiscard]] const CuptiLibrary& cupti_library();  // loaded from attachment on
+[[nodiscard]] std::string description_json();       // for META: state, reason, library, versions, dropped records
+[[nodiscard]] std::string devices_json();           // "" before attachment
 // Initialises CUDA, subscribes and unsubscribes: what a session would find. For a process of its own.
 [[nodiscard]] std::string probe_json(const std::string& candidates);
 [[nodiscard]] const char* api_name(uint8_t api);  // of Event::detail

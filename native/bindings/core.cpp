@@ -62,7 +62,8 @@ class Session {
  public:
   Session(const std::string& part_path, const std::string& backend, const std::string& context, const std::string& data,
           const std::string& graphs, uint32_t flush_interval_ms, uint32_t rotate_interval_ms,
-          uint32_t sample_interval_us, const std::string& meta, const std::vector<std::string>& cupti_candidates)
+          uint32_t sample_interval_us, const std::string& sampling, uint32_t sample_period, double sample_budget,
+          const std::string& meta, const std::vector<std::string>& cupti_candidates)
       : samples_(sample_interval_us > 0 && context == "python") {
     const std::string candidates = join(cupti_candidates);
     bragg_session_options options{};
@@ -72,6 +73,9 @@ class Session {
     options.backend = choice(backend, {"auto", "cuda", "cpu"}, "backend");
     options.python_context = choice(context, {"shadow", "python"}, "context");
     options.trace = choice(data, {"tree", "trace"}, "data");
+    options.sampling = choice(sampling, {"off", "continuous", "windows", "serialized"}, "sampling mode");
+    options.sample_period = sample_period;
+    options.sample_budget = sample_budget;
     options.graph_level = choice(graphs, {"node", "graph"}, "level of graphs");
     options.flush_interval_ms = flush_interval_ms;
     options.rotate_interval_ms = rotate_interval_ms;
@@ -156,9 +160,11 @@ NB_MODULE(_core, module) {
 
   nb::class_<Session>(module, "Session")
       .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, const std::string&,
-                    uint32_t, uint32_t, uint32_t, const std::string&, const std::vector<std::string>&>(),
+                    uint32_t, uint32_t, uint32_t, const std::string&, uint32_t, double, const std::string&,
+                    const std::vector<std::string>&>(),
            "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node",
-           "flush_interval_ms"_a = 1000, "rotate_interval_ms"_a = 0, "sample_interval_us"_a = 0, "meta"_a = "{}",
+           "flush_interval_ms"_a = 1000, "rotate_interval_ms"_a = 0, "sample_interval_us"_a = 0, "sampling"_a = "off",
+           "sample_period"_a = 0, "sample_budget"_a = 0.03, "meta"_a = "{}",
            "cupti_candidates"_a = std::vector<std::string>{})
       .def("activate", &Session::activate)
       .def("deactivate", &Session::deactivate, "flush"_a = true)

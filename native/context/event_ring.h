@@ -30,8 +30,8 @@ struct Event {
   NodeId shadow;
   NodeId python;
   int64_t start_ns;  // Launch: 1 + the kernel's name, 0 if it goes by its symbol; Value: the bits of the value
-  int64_t end_ns;    // Launch: the version of the graph, 0 if it is none or unknown; Value: element of a vector << 32 |
-                     // its length, which is 0 for a scalar
+  int64_t end_ns;  // Launch: number of the cubin or version of the graph, 0: unknown; Value: element of a vector << 32
+                   // | its length, which is 0 for a scalar
 };
 static_assert(sizeof(Event) == 32);
 static_assert(kMaxSessions <= 16);

@@ -112,6 +112,8 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   next_node_number = 0;
   sampled_ns_ = 0;
   elsewhere_ns_ = 0;
+  gated_calls = 0;
+  is_in_gated_call.store(false, std::memory_order_relaxed);
   capture.store(kNoCapture, std::memory_order_relaxed);
   publish({});
   exited.store(false, std::memory_order_release);

@@ -120,8 +120,10 @@ class ThreadContext {
   uint32_t own_reading = 0;          // of that kernel: its ValueTarget's capture
   OpenCall open_call;
   std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
-  Event open_launch{};                         // trace: the driver call this thread is in
-  std::atomic<uint64_t> own_ns{0};             // estimated: every so many calls into the core are timed
+  uint32_t gated_calls = 0;                    // of LaunchGate, within each other
+  std::atomic<bool> is_in_gated_call{false};
+  Event open_launch{};              // trace: the driver call this thread is in
+  std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
 
   // Runs `work`, timing one call in 64; the others pay an increment.
   template <class Work>

@@ -24,6 +24,9 @@ enum class ChunkType : uint16_t {
   MetricNames = 11,
   Values = 12,
   Durations = 13,
+  Code = 14,
+  Samples = 15,
+  Cubin = 16,
 };
 
 [[nodiscard]] uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before = 0) noexcept;

@@ -12,13 +12,19 @@
 #include <new>
 #include <utility>
 
+#include "backends/cubin_store.h"
 #include "backends/cuda.h"
 #include "backends/device_values.h"
+#include "backends/function_cubins.h"
+#include "backends/launch_gate.h"
+#include "backends/pc_sampling.h"
+#include "backends/sampled_spans.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/kernel_names.h"
 #include "context/stream_captures.h"
 #include "data/json.h"
+#include "driver/cuda_driver.h"
 
 namespace bragg {
 namespace {
@@ -174,6 +180,7 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
   slot_of_line_[session->line()] = slot;
   if (options.python_context) recording_state.python.fetch_or(bit);
   if (options.trace) recording_state.trace.fetch_or(bit);
+  if (session->samples_instructions()) samples_of_line_.try_emplace(session->line());
   session->before = thread_totals();
   next_flush_ns_[slot] = now_ns();
   sessions_[slot] = std::move(session);
@@ -199,6 +206,7 @@ StartResult Recorder::start(SessionOptions options) {
     auto session = std::make_unique<Session>(std::move(options), slot, free_line());
     if (const int error = session->open()) return {-1, error, {}};
     if (wants_cuda) {
+      pc_sampling::want(session->options().sampling);
       cuda_backend::set_graph_level(all_want_whole_graphs(*session));
       cuda_backend::start(candidates);
     }
@@ -287,10 +295,14 @@ void Recorder::deactivate(int session, bool flush) {
 void Recorder::wait_for_devices() {
   cuda_backend::flush(true);
   device_values::wait();
+  pc_sampling::bring();
   const std::lock_guard flushed(device_flush_mutex_);  // what a flush of the consumer has taken meanwhile is here, too
 }
 
-void Recorder::update_collecting() { cuda_backend::set_collecting(recording_state.active.load() != 0); }
+void Recorder::update_collecting() {
+  cuda_backend::set_collecting(recording_state.active.load() != 0);
+  pc_sampling::set_active(recording_state.active.load() != 0);
+}
 
 void Recorder::flush(int session) {
   const ControlLock control(control_mutex_);
@@ -306,6 +318,7 @@ void Recorder::stop(int session, const std::string& meta_json) {
   Session& phase = current(session);
   recording_state.active.fetch_and(~phase.mask());
   wait_for_devices();
+  if (is_last_sampled(phase)) pc_sampling::finish();
   update_collecting();
   {
     const std::lock_guard work(work_mutex_);
@@ -321,11 +334,13 @@ void Recorder::stop(int session, const std::string& meta_json) {
 
 void Recorder::bring_all() {
   step();
+  settle_samples();
   add_graph_values();
   for_sessions(retired_.load(), [this](Session& session) { end(session, session.end_meta_json()); });
 }
 
 void Recorder::end(Session& session, const std::string& meta_json) {
+  end_samples(session);
   session.finish(tracks_, statistics_json(session), meta_json);
   const uint32_t slot = session.slot();
   sessions_[slot].reset();
@@ -334,6 +349,7 @@ void Recorder::end(Session& session, const std::string& meta_json) {
 }
 
 void Recorder::finish_consumer() {
+  pc_sampling::finish();
   cuda_backend::detach();
   stopping_.store(true);
   consumer_signal.wake();
@@ -378,7 +394,9 @@ void Recorder::consumer_loop() {
       const std::lock_guard flushing(device_flush_mutex_);
       cuda_backend::flush(false);
       device_flushed_ns_ = now;
+      samples_are_due_.store(true);
     }
+    pc_sampling::step(launch_count_.load());
     rotate_due_sessions();
     const std::lock_guard work(work_mutex_);
     end_drained_phases();
@@ -420,9 +438,11 @@ void Recorder::on_ending_signal(int number) {
 
 void Recorder::finish_and_end_by(int number) {
   cuda_backend::flush(false);
+  pc_sampling::bring();
   {
     const std::lock_guard work(work_mutex_);
     step();
+    settle_samples();
     add_graph_values();
     for_sessions(recording_state.existing.load(), [this](Session& session) {
       session.finish(tracks_, statistics_json(session), session.end_meta_json());
@@ -445,6 +465,7 @@ void Recorder::step() {
   };
   cuda_backend::consume(before_records, [this](const DeviceEvent& event) { take_device_event(event); });
   for (const ArrivedValue& value : arrived) take_arrived_value(value);
+  take_samples();
   for_sessions(recording_state.trace.load(), [this](Session& session) {
     if (session.wants_flush()) session.flush(tracks_, statistics_json(session));
   });
@@ -454,9 +475,17 @@ void Recorder::end_drained_phases() {
   if (retired_.load() == 0) return;
   step();  // what the flush brought
   add_graph_values();
-  for_sessions(retired_.load(), [this](Session& session) {
-    if (session.is_drained(device_flushed_ns_)) end(session, session.end_meta_json());
+  SessionMask drained = 0;
+  for_sessions(retired_.load(), [&](Session& session) {
+    if (session.is_drained(device_flushed_ns_)) drained |= 1u << session.slot();
   });
+  if (drained == 0) return;
+  if (!samples_of_line_.empty()) {  // samples come later than the records of their kernels
+    pc_sampling::bring();
+    step();
+    settle_samples();
+  }
+  for_sessions(drained, [this](Session& session) { end(session, session.end_meta_json()); });
 }
 
 void Recorder::drain_rings() {
@@ -472,13 +501,18 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   switch (event.kind) {
     case EventKind::Launch:
     case EventKind::OwnLaunch: {
+      launch_count_.fetch_add(1, std::memory_order_relaxed);
       Launch launch{event.shadow, event.python, static_cast<StringId>(event.start_ns - 1), 0, event.detail != 0};
       for_sessions(event.mask, [&](Session& session) {
         session.counters.launches += event.kind == EventKind::Launch;
         session.note_launch(event.correlation, launch.keeps);
         launch.mask |= session.mask();
       });
-      launch.graph = static_cast<GraphVersionId>(event.end_ns);
+      if (event.detail == 0 && event.mask != 0) {
+        launch.cubin = static_cast<CubinNumber>(event.end_ns);
+      } else {
+        launch.graph = static_cast<GraphVersionId>(event.end_ns);
+      }
       if (event.mask == 0) return captured_paths_.note_unrecorded_launch(launch);
       launches_.insert(event.correlation, launch);
       if (launch.graph != 0) captured_paths_.note_launch(launch);
@@ -630,11 +664,77 @@ void Recorder::take_record(Session& session, const Launch& launch, const DeviceE
   if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config_of(event, frame));
   if (event.kind == DeviceEventKind::Kernel || event.kind == DeviceEventKind::Graph)
     session.count_duration(frame, event);
+  if (event.kind == DeviceEventKind::Kernel && session.samples_instructions())
+    note_sampled_kernel(session, event, FunctionCubins::instance().crc(launch.cubin), node);
   if (captured != nullptr && captured->captured == nullptr) {
     ++counters.unknown_captures;
     tell_of_unknown_captures();
   }
   ++counter_of(counters, event.kind);
+}
+
+// Samples
+// ----------------------------------------------------------------------------------------------------------------
+
+// The hardware samples each multiprocessor once in a period: a kernel gets as many as it has kept busy, for as long as
+// it ran while it was sampled.
+void Recorder::note_sampled_kernel(const Session& session, const DeviceEvent& event, uint64_t cubin_crc, NodeId node) {
+  if (multiprocessors_.empty())
+    for (const CudaDevice& device : CudaDriver::mapped().devices())
+      multiprocessors_.push_back(static_cast<uint64_t>(device.multiprocessors));
+  const uint32_t* grid = &event.launch_config[4];
+  const uint64_t blocks = uint64_t{grid[0]} * grid[1] * grid[2];
+  const uint64_t busy = event.device < multiprocessors_.size() ? std::min(blocks, multiprocessors_[event.device]) : 1;
+  const bool is_serialized = session.options().sampling.mode == SamplingMode::Serialized;
+  const int64_t sampled_ns = SampledSpans::instance().overlap_ns(event.device, event.start_ns, event.end_ns);
+  samples_of_line_[session.line()].add({
+      .target = {session.slot(), node},
+      .function = FrameTable::instance().intern_string(event.name != nullptr ? event.name : ""),
+      .cubin_crc = cubin_crc,
+      .correlation = is_serialized ? event.correlation : 0,
+      .weight = static_cast<double>(sampled_ns) * static_cast<double>(busy),
+  });
+}
+
+void Recorder::take_samples() {
+  if (samples_of_line_.empty()) return;
+  static const StringId own_kernel = FrameTable::instance().intern_string(value_kernel::kName);
+  for (const PcSample& sample : pc_sampling::take())
+    for (auto& [line, attribution] : samples_of_line_)
+      if (sample.function != own_kernel) attribution.add(sample);
+  if (samples_are_due_.exchange(false)) settle_samples();
+}
+
+bool Recorder::is_last_sampled(const Session& session) {
+  const std::lock_guard work(work_mutex_);
+  return samples_of_line_.size() == 1 && samples_of_line_.contains(session.line());
+}
+
+void Recorder::settle_samples() {
+  for (auto& [line, attribution] : samples_of_line_)
+    attribution.settle([this, line = line](auto&&... what) { give_samples(line, what...); });
+}
+
+void Recorder::end_samples(Session& session) {
+  const auto found = samples_of_line_.find(session.line());
+  if (found == samples_of_line_.end()) return;
+  SampleAttribution& attribution = found->second;
+  const bool is_last = !session.is_retired();
+  if (is_last) attribution.give_up([&](auto&&... what) { give_samples(session.line(), what...); });
+  attribution.forget(session.slot());
+  if (is_last) samples_of_line_.erase(found);
+}
+
+void Recorder::give_samples(uint32_t line, const SampleTarget* target, const Code& code, const PcSample& sample,
+                            uint64_t count, bool is_exact) {
+  Session* session = target != nullptr ? sessions_[target->slot].get() : newest_on(line);
+  if (session == nullptr) return;
+  if (target != nullptr) return session->add_samples(target->node, code, sample, count, is_exact);
+  auto& frames = FrameTable::instance();
+  auto& tree = CallingContextTree::instance();
+  const NodeId nobodys = tree.child(kRootNode, frames.intern(FrameKind::State, "<samples without a launch>"));
+  const FrameId kernel = frames.intern(FrameKind::Kernel, frames.string(code.function));
+  session->add_samples(tree.child(nobodys, kernel), code, sample, count, false);
 }
 
 FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
@@ -731,6 +831,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("dropped_events", totals.dropped_events - session.before.dropped_events)
       .put("refused_nodes", CallingContextTree::instance().refused())
       .put("refused_kernel_configs", session.refused_kernel_configs())
+      .put("refused_samples", session.refused_samples())
       .put("own_ns", totals.own_ns - session.before.own_ns);
   if (session.writer().error() != 0) statistics.put("capture_error", std::strerror(session.writer().error()));
   JsonObject meta;
@@ -738,6 +839,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .raw("statistics", statistics.text())
       .raw("gpu_busy_ns", session.activity.busy_json());
   if (session.options().backend != BackendChoice::Cpu) meta.raw("cuda", cuda_backend::description_json());
+  if (session.samples_instructions()) meta.raw("sampling", pc_sampling::description_json());
   if (const std::string devices = cuda_backend::devices_json(); !devices.empty()) meta.raw("devices", devices);
   if (session.activity.first_ns() != 0)
     meta.put("gpu_first_ns", session.activity.first_ns()).put("gpu_last_ns", session.activity.last_ns());
@@ -753,6 +855,9 @@ void Recorder::prepare_fork() {
   ThreadRegistry::instance().lock_for_fork();
   CallingContextTree::instance().lock_for_fork();
   device_values::lock_for_fork();
+  pc_sampling::lock_for_fork();
+  CubinStore::instance().lock_for_fork();
+  FunctionCubins::instance().lock_for_fork();
   GraphRegistry::instance().lock_for_fork();
   StreamCaptures::instance().lock_for_fork();
   KernelNames::instance().lock_for_fork();
@@ -766,6 +871,9 @@ void Recorder::after_fork_in_parent() {
   KernelNames::instance().unlock_after_fork();
   StreamCaptures::instance().unlock_after_fork();
   GraphRegistry::instance().unlock_after_fork();
+  FunctionCubins::instance().unlock_after_fork();
+  CubinStore::instance().unlock_after_fork();
+  pc_sampling::unlock_after_fork();
   device_values::unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();
   ThreadRegistry::instance().unlock_after_fork();
@@ -789,8 +897,11 @@ void Recorder::after_fork_in_child() {
   ending_signal_.store(0);
   cuda_backend::after_fork_in_child();
   device_values::after_fork_in_child();
+  pc_sampling::after_fork_in_child();
+  LaunchGate::instance().after_fork_in_child();
   launches_.clear();
   captured_paths_.clear();
+  samples_of_line_.clear();
   tracks_.clear();
   range_track_ = kNone;
   stream_tracks_.clear();

@@ -18,6 +18,7 @@
 #include "context/thread_context.h"
 #include "data/captured_paths.h"
 #include "data/correlation_map.h"
+#include "data/sample_attribution.h"
 #include "data/session.h"
 
 namespace bragg {
@@ -71,6 +72,13 @@ class Recorder {
   void take_record_of_condition(const Launch& graph_launch, const DeviceEvent& event);
   [[nodiscard]] CapturedPlace* captured_place_of(const Launch& launch, const DeviceEvent& event);
   void add_graph_values();
+  void note_sampled_kernel(const Session& session, const DeviceEvent& event, uint64_t cubin_crc, NodeId node);
+  void take_samples();
+  void settle_samples();
+  [[nodiscard]] bool is_last_sampled(const Session& session);
+  void end_samples(Session& session);
+  void give_samples(uint32_t line, const SampleTarget* target, const Code& code, const PcSample& sample, uint64_t count,
+                    bool is_exact);
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);
   [[nodiscard]] uint32_t range_track();
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
@@ -117,6 +125,10 @@ class Recorder {
   // Consumer side.
   CorrelationMap launches_;
   CapturedPaths captured_paths_;
+  std::map<uint32_t, SampleAttribution> samples_of_line_;  // of the lines whose sessions sample instructions
+  std::vector<uint64_t> multiprocessors_;                  // by device
+  std::atomic<uint64_t> launch_count_{0};
+  std::atomic<bool> samples_are_due_{false};
   std::vector<Track> tracks_;
   uint32_t range_track_ = kNone;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/cubin_store.h"
 #include "context/calling_context_tree.h"
 #include "data/json.h"
 
@@ -281,6 +282,39 @@ void Session::write_durations(const std::vector<DurationRow>& rows) {
   writer_.write(chunk);
 }
 
+// The cubins of new functions come first, then the functions.
+void Session::write_samples(const std::vector<SampleRow>& rows) {
+  const std::span codes(samples_.codes().begin() + codes_written_, samples_.codes().end());
+  for (const Code& code : codes) {
+    const bool is_written = std::any_of(samples_.codes().data(), &code,
+                                        [&](const Code& earlier) { return earlier.cubin_crc == code.cubin_crc; });
+    const CubinStore::Image image = is_written ? nullptr : CubinStore::instance().find(code.cubin_crc);
+    if (image == nullptr) continue;
+    Chunk chunk(ChunkType::Cubin, 1);
+    chunk.number(code.cubin_crc);
+    chunk.text({reinterpret_cast<const char*>(image->data()), image->size()});
+    writer_.write(chunk);
+  }
+  if (!codes.empty()) {
+    Chunk chunk(ChunkType::Code, static_cast<uint32_t>(codes.size()));
+    chunk.number(codes_written_);
+    chunk.column_of<uint64_t>(codes, [](const Code& row) { return row.cubin_crc; });
+    chunk.column_of<uint32_t>(codes, [](const Code& row) { return row.function; });
+    writer_.write(chunk);
+    codes_written_ += static_cast<uint32_t>(codes.size());
+  }
+  if (rows.empty()) return;
+  Chunk chunk(ChunkType::Samples, static_cast<uint32_t>(rows.size()));
+  chunk.number(0);
+  chunk.column_of<uint32_t>(rows, [](const SampleRow& row) { return row.key.node; });
+  chunk.column_of<uint32_t>(rows, [](const SampleRow& row) { return row.key.code; });
+  chunk.column_of<uint32_t>(rows, [](const SampleRow& row) { return row.key.pc_offset; });
+  chunk.column_of<uint32_t>(rows, [](const SampleRow& row) { return row.key.reason; });
+  chunk.column_of<uint64_t>(rows, [](const SampleRow& row) { return row.count; });
+  chunk.column_of<uint64_t>(rows, [](const SampleRow& row) { return row.exact; });
+  writer_.write(chunk);
+}
+
 void Session::write_slices() {
   if (slices_.empty()) return;
   Chunk chunk(ChunkType::Slices, static_cast<uint32_t>(slices_.size()));
@@ -310,6 +344,7 @@ void Session::flush(const std::vector<Track>& tracks, const std::string& statist
   write_metrics(metrics_.take_changes());
   write_values(values_.take_changes());
   write_durations(durations_.take_changes());
+  write_samples(samples_.take_changes());
   write_kernels(kernels_.take_changes());
   write_json(statistics);
   if (!options_.trace && writer_.size_bytes() > compact_at_bytes_) compact(tracks, statistics);
@@ -325,6 +360,8 @@ void Session::compact(const std::vector<Track>& tracks, const std::string& stati
   write_metrics(metrics_.rows());
   write_values(values_.rows());
   write_durations(durations_.rows());
+  codes_written_ = 0;
+  write_samples(samples_.rows());
   write_kernels(kernels_.all());
   write_json(statistics);
   writer_.commit_rewrite();

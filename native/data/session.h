@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/device_event.h"
+#include "backends/pc_sampling.h"
 #include "context/clock.h"
 #include "context/recording_state.h"
 #include "data/capture_writer.h"
@@ -19,6 +20,7 @@
 #include "data/correlation_map.h"
 #include "data/durations.h"
 #include "data/metric_table.h"
+#include "data/sample_table.h"
 #include "data/value_table.h"
 
 namespace bragg {
@@ -34,6 +36,7 @@ struct SessionOptions {
   bool trace = false;
   bool graph_level = false;  // one record for each launch of a CUDA graph, instead of its nodes'
   uint32_t flush_interval_ms = 1000;
+  SamplingOptions sampling;
   uint32_t rotate_interval_ms = 0;  // time after which a phase is followed by the next; 0: never by itself
 };
 
@@ -148,6 +151,10 @@ class Session {
   }
   void add_value(const ValueKey& key, uint64_t bits, uint64_t count = 1) { values_.add(key, bits, count); }
   void repeat_value(const ValueKey& key, uint64_t bits, uint64_t count) { values_.add_repeated(key, bits, count); }
+  void add_samples(NodeId kernel, const Code& code, const PcSample& sample, uint64_t count, bool is_exact) {
+    samples_.add(kernel, code, sample.pc_offset, sample.reason, count, is_exact);
+  }
+  [[nodiscard]] bool samples_instructions() const { return options_.sampling.mode != SamplingMode::Off; }
   void keep(const Slice& slice) { slices_.push_back(slice); }  // trace only
   [[nodiscard]] bool wants_flush() const { return slices_.size() >= kSlicesPerChunk; }
   void count_kernel(const KernelConfig& config);
@@ -181,6 +188,7 @@ class Session {
 
   [[nodiscard]] const CaptureWriter& writer() const { return writer_; }
   [[nodiscard]] uint64_t refused_kernel_configs() const { return refused_configs_; }
+  [[nodiscard]] uint64_t refused_samples() const { return samples_.refused(); }
 
   SessionCounters counters;
   DeviceActivity activity;
@@ -202,6 +210,7 @@ class Session {
   void write_metrics(const std::vector<MetricRow>& rows);
   void write_values(const std::vector<ValueRow>& rows);
   void write_durations(const std::vector<DurationRow>& rows);
+  void write_samples(const std::vector<SampleRow>& rows);
   void write_slices();
   void write_kernels(const std::vector<KernelRow>& rows);
   void write_json(std::string_view json);
@@ -214,6 +223,8 @@ class Session {
   MetricTable metrics_;
   ValueTable values_;
   Durations durations_;
+  SampleTable samples_;
+  uint32_t codes_written_ = 0;
   std::vector<Slice> slices_;
   ChangingRows<KernelRow> kernels_;
   std::unordered_map<KernelConfig, uint32_t, KernelConfigHash> kernel_rows_;

@@ -30,6 +30,11 @@ enum class Result : uint32_t {
   InsufficientPrivileges = 35,
   MultipleSubscribersNotSupported = 39,
   VirtualizedDeviceInsufficientPrivileges = 40,
+  ConfidentialComputingNotSupported = 41,
+  CmpDeviceNotSupported = 42,
+  MigDeviceNotSupported = 43,
+  SliDeviceNotSupported = 44,
+  WslDeviceNotSupported = 45,
   Unknown = 999,
 };
 

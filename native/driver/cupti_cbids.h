@@ -45,6 +45,14 @@ inline constexpr DriverCall graph_calls[] = {{495, "cuStreamBeginCapture"},
                                              {720, "cuStreamBeginCaptureToGraph"},
                                              {721, "cuStreamBeginCaptureToGraph_ptsz"}};
 
+// Calls that load modules and find their functions. Ascending.
+inline constexpr DriverCall module_calls[] = {{18, "cuModuleLoad"},
+                                              {19, "cuModuleLoadData"},
+                                              {20, "cuModuleLoadDataEx"},
+                                              {21, "cuModuleLoadFatBinary"},
+                                              {23, "cuModuleGetFunction"}};
+inline constexpr uint32_t kModuleGetFunction = 23;
+
 // Copies and sets. _ptds: compiled for the per-thread default stream. Ascending.
 inline constexpr DriverCall memory_calls[] = {{43, "cuMemcpyHtoD"},
                                               {45, "cuMemcpyDtoH"},
@@ -166,14 +174,19 @@ consteval std::array<uint32_t, N> cbids_of(const DriverCall (&calls)[N]) {
 inline constexpr auto launch_cbids = cbids_of(launch_calls);
 inline constexpr auto memory_cbids = cbids_of(memory_calls);
 inline constexpr auto graph_cbids = cbids_of(graph_calls);
+inline constexpr auto module_cbids = cbids_of(module_calls);
 static_assert(std::ranges::is_sorted(launch_cbids) && std::ranges::is_sorted(memory_cbids));
-static_assert(std::ranges::is_sorted(graph_cbids));
+static_assert(std::ranges::is_sorted(graph_cbids) && std::ranges::is_sorted(module_cbids));
 
 [[nodiscard]] constexpr bool is_launch(uint32_t cbid) noexcept {
   return std::ranges::binary_search(launch_cbids, cbid);
 }
 [[nodiscard]] constexpr bool is_memory(uint32_t cbid) noexcept {
   return std::ranges::binary_search(memory_cbids, cbid);
+}
+
+[[nodiscard]] constexpr bool is_module_call(uint32_t cbid) noexcept {
+  return std::ranges::binary_search(module_cbids, cbid);
 }
 
 [[nodiscard]] constexpr bool is_graph_launch(uint32_t cbid) noexcept { return cbid == 514 || cbid == 515; }
@@ -205,6 +218,9 @@ inline constexpr size_t kNoFunction = SIZE_MAX;
     if (call.cbid == cbid) return call.name;
   }
   for (const DriverCall& call : graph_calls) {
+    if (call.cbid == cbid) return call.name;
+  }
+  for (const DriverCall& call : module_calls) {
     if (call.cbid == cbid) return call.name;
   }
   return "";

@@ -62,7 +62,8 @@ inline const Device& device() {
 
 class Recording {
  public:
-  explicit Recording(const char* name, bool trace = false, uint32_t rotate_interval_ms = 0)
+  explicit Recording(const char* name, bool trace = false, uint32_t rotate_interval_ms = 0,
+                     int sampling = BRAGG_SAMPLE_OFF, uint32_t sample_period = 0)
       : path_((std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name + ".part")).string()) {
     (void)device();
     bragg_session_options options{};
@@ -73,6 +74,9 @@ class Recording {
     options.trace = trace;
     options.flush_interval_ms = 20;
     options.rotate_interval_ms = rotate_interval_ms;
+    options.sampling = sampling;
+    options.sample_period = sample_period;
+    options.sample_budget = 0.5;
     int os_error = 0;
     char reason[256] = "";
     session_ = bragg_session_start(&options, &os_error, reason, sizeof reason);

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # Type checkers read it as true; importing `typing` for it would take 5 ms.
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any
 
     from bragg import errors
     from bragg.bench import do_bench, do_bench_cudagraph
+    from bragg.finishing import finish, read
     from bragg.formats import load
     from bragg.model import Profile
     from bragg.record.metric_values import record_metrics
@@ -62,7 +62,7 @@ def __getattr__(name: str) -> Any:
     if name in _PLACES:
         value = _load(_PLACES[name])
     elif name == "_recorder":
-        value = _load("bragg.record.recorder:Recorder")(_finish, _read)
+        value = _load("bragg.record.recorder:Recorder")(_load("bragg.finishing:finish"), _load("bragg.finishing:read"))
     elif name in __all__:
         value = getattr(__getattr__("_recorder"), name)
     else:
@@ -83,22 +83,8 @@ def _load(place: str) -> Any:
     return getattr(loaded, attribute) if attribute else loaded
 
 
-def _finish(capture: Path, output: Path) -> Profile:
-    """Turn a capture into a profile: the recorder may not know the formats."""
-    from bragg import formats
-
-    return formats.finish(capture, output)
-
-
-def _read(capture: Path) -> Profile:
-    """Read a capture, likewise."""
-    from bragg import formats
-
-    return formats.load(capture)
-
-
 if TYPE_CHECKING:
-    _recorder = Recorder(_finish, _read)
+    _recorder = Recorder(finish, read)
     start = _recorder.start
     stop = _recorder.stop
     activate = _recorder.activate

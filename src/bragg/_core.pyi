@@ -46,6 +46,9 @@ class Session:
         flush_interval_ms: int = 1000,
         rotate_interval_ms: int = 0,
         sample_interval_us: int = 0,
+        sampling: str = "off",
+        sample_period: int = 0,
+        sample_budget: float = 0.03,
         meta: str = "{}",
         cupti_candidates: Sequence[str] = (),
     ) -> None: ...

@@ -57,8 +57,7 @@ def interpret_launches(triton: ModuleType, settings: Mapping[str, str]) -> None:
 
 
 def _needs_gpu(triton: ModuleType, settings: Mapping[str, str]) -> bool:
-    is_settled = settings.get("TRITON_INTERPRET") == "1" or settings[variables.BACKEND] == "cuda"
-    return not is_settled and set(triton.backends.backends) <= _GPU_BACKENDS
+    return settings.get("TRITON_INTERPRET") != "1" and set(triton.backends.backends) <= _GPU_BACKENDS
 
 
 def _execute(launch: Launch, asks: bool) -> None:

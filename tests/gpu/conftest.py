@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -26,15 +26,16 @@ class Recorded:
         stdout: Of the target and of bragg.
         stderr: The same.
         profiles: One a process, the main process's first.
+        path: Of the first of them.
     """
 
     def __init__(self, done: subprocess.CompletedProcess[str], directory: Path) -> None:
         self.exit_code = done.returncode
         self.stdout = done.stdout
         self.stderr = done.stderr
-        self.profiles = [
-            bragg.load(path) for path in sorted(directory.glob("*.bragg"), key=lambda path: len(path.name))
-        ]
+        paths = sorted(directory.glob("*.bragg"), key=lambda path: len(path.name))
+        self.profiles = [bragg.load(path) for path in paths]
+        self.path = next(iter(paths), None)
 
     @property
     def profile(self) -> Profile:
@@ -43,12 +44,14 @@ class Recorded:
         return self.profiles[0]
 
 
-def record(directory: Path, program: str, *options: str, expect: int = 0, **variables: str) -> Recorded:
+def record(
+    directory: Path, program: str, *options: str, arguments: Sequence[str] = (), expect: int = 0, **variables: str
+) -> Recorded:
     """Run a program of this folder under `bragg run`, with its profiles in a directory."""
     output = directory / "profiles"
     command = [sys.executable, "-m", "bragg", "run", "--backend", "cuda", "-o", f"{output}/run.bragg", *options]
     done = subprocess.run(
-        [*command, str(PROGRAMS / program)],
+        [*command, str(PROGRAMS / program), *arguments],
         capture_output=True,
         text=True,
         timeout=120,

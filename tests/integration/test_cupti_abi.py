@@ -136,7 +136,7 @@ def _vendor_names(cupti: Path) -> str:
 def _declared_names() -> set[str]:
     """The names a complete probe prints: enumerators, constants, fields and signatures of the headers."""
     names, scope = set(), ""
-    for header in ("cuda_abi.h", "cupti_abi.h", "cupti_records.h"):
+    for header in ("cuda_abi.h", "cupti_abi.h", "cupti_pc_sampling.h", "cupti_records.h"):
         for line in (NATIVE / "driver" / header).read_text().splitlines():
             if opened := re.match(r"(?:enum class|struct) (\w+)(?: : \w+)? \{(.*)", line):
                 scope = opened[1] + "."
@@ -182,4 +182,4 @@ def test_table_of_graphs_holds_exactly_the_calls_that_make_them(comparison: Comp
 
 @pytest.mark.parametrize("comparison", ["newest"], indirect=True)
 def test_newest_release_checks_every_declaration(comparison: Comparison) -> None:
-    assert _declared_names() - comparison.values.keys() == {"kSubscriberParamsBytes13_0"}
+    assert _declared_names() - comparison.values.keys() == {"kSubscriberParamsBytes13_0", "SamplingSetting.unused"}

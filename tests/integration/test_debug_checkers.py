@@ -15,11 +15,9 @@ from bragg.model import Severity
 
 pytest.importorskip("triton")
 
-import tests.kernels.planted.bounds
-import tests.kernels.planted.compilation
-import tests.kernels.planted.races
-import tests.kernels.planted.values  # noqa: F401 - enters kernels into the table
-from tests.kernels.planted.table import PLANTED
+from tests.kernels.planted import PLANTED
+from tests.kernels.planted.performance import reads_a_number_of_the_module
+from tests.kernels.planted.values import adds_without_mask_at_the_store
 from tests.support import triton_kernels as kernels
 
 
@@ -62,6 +60,14 @@ def test_finding_of_a_masked_lane_is_at_its_load_and_says_where_it_is_used() -> 
     assert finding.other["code"] == "tl.store(out + tl.program_id(0), total)"
     assert finding.other["line"] == finding.line + 1
     assert any(line.startswith("  used at: ") for line in finding.lines())
+
+
+def test_two_loads_of_one_line_are_two_findings() -> None:
+    x, y, out = np.ones(1000, "f4"), np.ones(1000, "f4"), np.zeros(1024, "f4")
+    with bragg.debug.check() as report:
+        adds_without_mask_at_the_store[(4,)](x, y, out, 1000, B=256)
+    assert {finding.tensor.name for finding in report if finding.tensor} == {"x", "y"}
+    assert {(finding.address, finding.mask) for finding in report} == {("x + i", "i < n"), ("y + i", "i < n")}
 
 
 def test_lanes_are_grouped_into_ranges() -> None:
@@ -135,3 +141,13 @@ def test_without_checks_an_access_outside_is_an_exception_at_its_line() -> None:
     place = r"bounds.py:\d+: out-of-bounds store of x\[1000\]"
     with bragg.debug.interpret(), pytest.raises(KernelFault, match=place):
         PLANTED["no_mask_at_the_end"].launch()
+
+
+@pytest.mark.filterwarnings("ignore:TRITON_")
+def test_kernel_that_triton_does_not_compile_has_no_known_bank_conflicts() -> None:
+    with bragg.debug.check(only=["bank-conflict"]) as report:
+        reads_a_number_of_the_module[(1,)](np.zeros(16, "f4"))
+    (finding,) = report
+    assert finding.message.startswith("Triton does not compile this kernel for a Hopper GPU: NameError")
+    assert (finding.rule, finding.severity) == ("bank-conflict", Severity.WARNING)
+    assert finding.code == "@triton.jit"

@@ -52,7 +52,7 @@ def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         kernel = triton.compile(source, target=GPUTarget("cuda", request.param, 32))
         profile = profile_from_text("root\n  softmax<w4> 9us")
         noted = dict(attributes_of(kernel))
-        profile = with_kernel_code(replace(profile, meta={"attributes": {"softmax<w4>": noted}}))
+        profile, _ = with_kernel_code(replace(profile, meta={"attributes": {"softmax<w4>": noted}}))
     (code,) = code_of_kernels(profile.sources).values()
     return Compiled(kernel, profile, code)
 

@@ -113,9 +113,10 @@ def test_without_the_interpreter_triton_finds_no_gpu(recorder: Recorder, capfd: 
 
 
 def test_a_driver_that_the_program_brings_launches_its_kernels(recorder: Recorder) -> None:
-    body = """
+    support = Path(__file__).parents[1] / "support"
+    body = f"""
 import sys
-sys.path.insert(0, "tests/support")
+sys.path.insert(0, {str(support)!r})
 import triton_driver
 driver = triton_driver.use()
 add[(4,)](triton_driver.Tensor(), triton_driver.Tensor(), triton_driver.Tensor(), 1000, BLOCK=256)
@@ -134,6 +135,7 @@ def test_tensors_that_a_program_asks_for_on_cuda_are_on_the_cpu(recorder: Record
         """
 import torch
 a, b, c = torch.rand(1000, device="cuda"), torch.rand(1000).cuda(), torch.empty(1000, device=torch.device("cuda:0"))
+assert torch.cuda.is_available() and torch.cuda.device_count() == 1
 assert a.is_cuda and b.is_cuda and c.is_cuda
 start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 start.record()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 from contextlib import suppress
@@ -14,7 +13,8 @@ from pathlib import Path
 import bragg.debug
 from bragg.debug.faults import KernelFault
 from bragg.registry import CHECKERS
-from tests.kernels.planted.table import PLANTED
+from tests.kernels import planted
+from tests.kernels.planted import PLANTED
 
 __all__ = ["DOCUMENT", "EXAMPLES", "rewritten"]
 
@@ -39,8 +39,6 @@ EXAMPLES = {
 
 def rewritten(text: str) -> str:
     """The document with the examples as they are now: the blocks that begin with `# name of the checker`."""
-    for name in ("bounds", "compilation", "leaks", "performance", "races", "values"):
-        importlib.import_module(f"tests.kernels.planted.{name}")
     blocks = r"```python\n# ([\w-]+)\n.*?```\n\n```\n.*?```\n"
     return re.sub(blocks, lambda found: _example(found[1]), text, flags=re.DOTALL)
 
@@ -48,7 +46,7 @@ def rewritten(text: str) -> str:
 def _example(rule: str) -> str:
     name = EXAMPLES[rule]
     case = PLANTED[name]
-    function = getattr(importlib.import_module(f"tests.kernels.planted.{Path(case.file).stem}"), name)
+    function = getattr(getattr(planted, Path(case.file).stem), name)
     lines, first = inspect.getsourcelines(getattr(function, "fn", function))
     source = [line for line in lines if not line.startswith("@bug")]
     # The name of the checker is the first line.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import pytest
 
@@ -12,20 +10,7 @@ import bragg.debug
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
 
-from tests.kernels.correct.table import CORRECT
-
-for _name in (
-    "attention",
-    "matmuls",
-    "movement",
-    "ordering",
-    "pointers",
-    "pointwise",
-    "puzzles",
-    "quantisation",
-    "rows",
-):
-    importlib.import_module(f"tests.kernels.correct.{_name}")
+from tests.kernels.correct import CORRECT
 
 
 @pytest.mark.parametrize("name", CORRECT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -18,10 +17,7 @@ pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
 
 from tests.kernels.examples import DOCUMENT, rewritten
-from tests.kernels.planted.table import PLANTED
-
-for _name in ("bounds", "compilation", "leaks", "performance", "races", "values"):
-    importlib.import_module(f"tests.kernels.planted.{_name}")
+from tests.kernels.planted import PLANTED
 
 # The compiler, which asks for bank conflicts need, may warn of itself.
 pytestmark = pytest.mark.filterwarnings("ignore:TRITON_")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import importlib.util
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import bragg.debug
@@ -28,9 +27,7 @@ from bragg.debug.checkers import Checker, Recorder
 from bragg.debug.program import kernel_line
 from bragg.debug.session import CheckedSession, checking
 from bragg.debug.state import Listeners
-from tests.kernels.correct import table
-
-MODULES = ("attention", "matmuls", "movement", "ordering", "pointwise", "puzzles", "quantisation", "rows")
+from tests.kernels.correct import CORRECT
 
 
 @dataclass(frozen=True)
@@ -71,10 +68,11 @@ def changes_of(access: Access) -> set[str]:
 @cache
 def sites() -> list[Site]:
     """Every change of a single call of the corpus that must be found."""
-    for name in MODULES:
-        importlib.import_module(f"tests.kernels.correct.{name}")
     found: dict[Site, None] = {}
-    for entry, launch in table.CORRECT.items():
+    for entry, launch in CORRECT.items():
+        # Tensors that are found by their addresses have another name in every run.
+        if launch.__module__.endswith(".pointers"):
+            continue
 
         def watch(_record: Recorder, entry: str = entry) -> Listeners:
             def see(access: Access) -> None:
@@ -146,9 +144,9 @@ def launch_of(text: str, entry: str, folder: Path) -> Callable[[], Any]:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    with mock.patch.object(table, "CORRECT", {}):
+    with mock.patch.dict(CORRECT, clear=True):
         spec.loader.exec_module(module)
-        return table.CORRECT[entry]
+        return CORRECT[entry]
 
 
 def rules_of(text: str, entry: str, folder: Path) -> dict[str, set[str]]:
@@ -173,7 +171,10 @@ def test_there_are_many_sites() -> None:
     assert counts["unlock"] >= 2
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# Smaller sites do not exist: there is nothing to shrink.
+@settings(
+    max_examples=40, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_changed_call_is_found(tmp_path: Path, data: st.DataObject) -> None:
     site = data.draw(st.sampled_from(sites()))
@@ -201,7 +202,7 @@ def entry_of(file: str, kernel: str) -> str:
     return next(
         node.name
         for node in tree_of(file).body
-        if isinstance(node, ast.FunctionDef) and node.name in table.CORRECT and f"{kernel}[" in ast.unparse(node)
+        if isinstance(node, ast.FunctionDef) and node.name in CORRECT and f"{kernel}[" in ast.unparse(node)
     )
 
 

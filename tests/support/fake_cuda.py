@@ -95,6 +95,15 @@ class FakeCuda:
             self._functions[name] = function
         return self._functions[name]
 
+    def load(self, cubin: bytes, *names: str) -> None:
+        """Load a cubin: kernels of these names are its functions from now on."""
+        module = Handle()
+        self.call("cuModuleLoadData", ctypes.byref(module), cubin)
+        for name in names:
+            function = Handle()
+            self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+            self._functions[name] = function
+
     def launch(
         self,
         name: str,
@@ -195,7 +204,7 @@ class FakeCuda:
 
     def set_kernel_ns(self, name: str, duration_ns: int) -> None:
         """Let the kernel of that name last this long from now on."""
-        self._library.bragg_fake_set_kernel_ns(name.encode(), ctypes.c_uint64(duration_ns))
+        self._library.bragg_fake_set_function_ns(self.function(name), ctypes.c_uint64(duration_ns))
 
     def set_knob(self, name: str, value: int) -> None:
         """Turn a knob of native/tests/fakes/settings.h, in the driver and in an attached CUPTI."""

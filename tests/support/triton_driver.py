@@ -66,18 +66,18 @@ class TritonDriver:
         return {"max_shared_mem": 232_448}
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
-        self.loaded.append((self._function(name), name))
+        self.loaded.append((self._function(name, kernel), name))
         return 1, self.loaded[-1][0], 32, 0, 1024
 
     def unload_module(self, module: int) -> None:
         pass
 
-    def _function(self, name: str) -> int:
+    def _function(self, name: str, binary: bytes) -> int:
         """A handle of its own for each binary, as the driver gives it."""
         if self._cuda is None:
             return next(self._handles)
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self._cuda.call("cuModuleLoadData", ctypes.byref(module), b"")
+        self._cuda.call("cuModuleLoadData", ctypes.byref(module), binary)
         self._cuda.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         return function.value or 0
 

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from bragg import interpreted
-from bragg.record import variables
 
 
 @pytest.mark.parametrize(
     ("settings", "backends", "is_needed"),
     [
         ({}, {"nvidia", "amd"}, True),
-        ({variables.BACKEND: "cpu"}, {"nvidia"}, True),
-        ({variables.BACKEND: "cuda"}, {"nvidia", "amd"}, False),
+        ({}, {"nvidia"}, True),
         ({"TRITON_INTERPRET": "1"}, {"nvidia", "amd"}, False),
         ({}, {"nvidia", "amd", "cpu"}, False),
     ],
@@ -25,7 +23,7 @@ def test_programs_that_are_settled_otherwise_need_no_help(
     settings: dict[str, str], backends: set[str], is_needed: bool
 ) -> None:
     triton: Any = SimpleNamespace(backends=SimpleNamespace(backends=dict.fromkeys(backends)))
-    assert interpreted._needs_gpu(triton, {variables.BACKEND: "auto", **settings}) is is_needed
+    assert interpreted._needs_gpu(triton, settings) is is_needed
 
 
 @pytest.mark.parametrize(("importer", "is_torch"), [("torch._inductor.utils", True), ("torchvision", False)])

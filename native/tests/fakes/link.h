@@ -12,6 +12,13 @@
 
 namespace bragg::fake {
 
+// What cuptiGetCubinCrc gives: FNV-1a.
+[[nodiscard]] inline uint64_t cubin_crc(const void* cubin, size_t size_bytes) noexcept {
+  uint64_t hash = 0xCBF29CE484222325u;
+  for (size_t i = 0; i < size_bytes; ++i) hash = (hash ^ static_cast<const uint8_t*>(cubin)[i]) * 0x100000001B3u;
+  return hash;
+}
+
 // One call of the driver API, from its ENTER to its EXIT.
 struct ApiCall {
   uint32_t cbid = 0;
@@ -39,6 +46,7 @@ struct Operation {
   cuda::GraphNodeType type = cuda::GraphNodeType::Empty;
   cuda::Function function = nullptr;   // kernels
   const char* name = nullptr;          // kernels
+  uint64_t cubin_crc = 0;              // kernels: 0: their module is no cubin
   KernelShape shape{};                 // kernels
   cupti::CopyKind copy_kind{};         // copies
   cupti::MemoryKind source_kind{};     // copies

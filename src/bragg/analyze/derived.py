@@ -19,6 +19,7 @@ from bragg.analyze.specs import WIDTHS
 from bragg.analyze.work import NO_ROOF, ROOF_TIME, has_flops, has_work, own_work, why_no_roof, with_roof_time
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
+from bragg.model.stall_reasons import StallGroup, stall_metrics
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["Derived", "evaluate", "is_derived", "list_available", "with_roof_time"]
@@ -27,6 +28,7 @@ _NS_OF_UNIT = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 _SIZE_OF_PREFIX = {"": 1.0, "g": 1e9, "t": 1e12}
 # Names that users of other profilers know, where the profile has no metric of that very name.
 _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time"}
+_STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
 _NO_TIME = "no GPU time here or below"
 _NO_WORK = "no flops or bytes here or below"
 _NO_PEAK = "a device below has no known peak"
@@ -67,7 +69,8 @@ def evaluate(profile: Profile, name: str) -> Derived:
     """Compute a metric at every node.
 
     `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
-    `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `<metric>/%` and `<metric>/own`. Names are read in any case.
+    `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `stall_<group>` (of sampled instructions), `<metric>/%` and `<metric>/own`.
+    Names are read in any case.
 
     Raises:
         UsageError: There is no such metric, or the profile lacks what it is computed from.
@@ -93,6 +96,8 @@ def list_available(profile: Profile) -> list[str]:
     for time in filter(lambda time: _name_of(profile, time), ("time", "cpu_time")):
         averages = ["avg_"] if _count_of(profile, time) else []
         names += [f"{average}{time}/{unit}" for average in ("", *averages) for unit in _NS_OF_UNIT]
+    groups = {reason.group for reason in stall_metrics(profile.metrics).values()}
+    names += [name for name, group in _STALL_GROUPS.items() if group in groups]
     adding_up = [item for item, metric in profile.metrics.items() if metric.kind is not MetricKind.PROPERTY]
     own = [f"{item}/own" for item in adding_up if profile.metrics[item].kind is MetricKind.INCLUSIVE]
     return [*names, *(f"{item}/%" for item in adding_up), *own]
@@ -148,6 +153,18 @@ def _time(profile: Profile, name: str, average: str | None, cpu: str | None, uni
     return _ratio(name, unit, MetricKind.PROPERTY, time, count, [(count == 0, "nothing was counted here")])
 
 
+def _stalls(profile: Profile, name: str) -> Derived:
+    """Samples of warps that waited for something of one group, whatever the vendor calls it."""
+    group = _STALL_GROUPS[name]
+    reasons = stall_metrics(profile.metrics)
+    if not reasons:
+        raise UsageError(f"{name} needs samples of instructions, which this profile has not", hint="bragg run --sample")
+    values = np.zeros(len(profile.tree))
+    for metric, reason in reasons.items():
+        values += profile.inclusive(metric) * (reason.group is group)
+    return _ratio(name, "1", MetricKind.INCLUSIVE, values, np.ones(len(values)), [])
+
+
 def _share(profile: Profile, name: str, base: str) -> Derived:
     metric = _adding_up(profile, name, base)
     total = np.full(len(metric.own), float(metric.own.sum()))
@@ -166,6 +183,7 @@ _RULES: dict[str, Callable[..., Derived]] = {
     "intensity": _intensity,
     rf"([gt]?)(flop(?:{'|'.join(map(str, WIDTHS))})?|byte)/s": _rate,
     r"(avg_)?(cpu_)?time/(s|ms|us|ns)": _time,
+    "|".join(_STALL_GROUPS): _stalls,
     r"(.+)/%": _share,
     r"(.+)/own": _own,
 }

@@ -75,4 +75,4 @@ def _show(report: RunReport, sample: Path | None) -> None:
     if sample is not None:
         say(["", "A profile that was recorded on a GPU:", f"$ bragg view {sample}"])
         write_lines(summary_lines(formats.load(sample, trace=False), style))
-    say(["", f"Next: bragg view --flat {path}; bragg run your_script.py; bragg doctor"])
+    say(["", f"Next: bragg view --flat {path}; bragg report {path}; bragg run your_script.py; bragg doctor"])

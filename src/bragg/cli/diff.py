@@ -65,7 +65,6 @@ def diff(
     from bragg.analyze.diff import By, compare
     from bragg.views.terminal.columns import choose_names
     from bragg.views.terminal.diff_text import diff_json, diff_lines
-    from bragg.views.web.diff import pack_difference
 
     gate = _gate(fail_over, floor)
     if html is not None and html.exists() and not force:
@@ -81,6 +80,8 @@ def diff(
         max_rows = _DEFAULT_ROWS if lines is None else lines or None
         write_lines(diff_lines(comparison, stream_style(sys.stdout), max_rows))
     if html is not None:
+        from bragg.views.web.diff import pack_difference
+
         paths = comparison if by == "path" else compare(one, other, By.PATH, comparison.metric)
         flat = compare(one, other, By.KERNEL, comparison.metric) if by == "path" else comparison
         _write_page(html, pack_difference(paths, flat, before.name, after.name), f"{before.name} → {after.name}")

@@ -79,7 +79,7 @@ def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
         BadFile: The capture cannot be used, or the profile cannot be written.
         NothingRecorded: The capture holds no measurement.
     """
-    from bragg import formats
+    from bragg.finishing import finish
     from bragg.record.output import claim
 
     try:
@@ -87,7 +87,7 @@ def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
     except OSError as error:
         raise BadFile(f"cannot write {wished}: {error.strerror}", hint="Choose another place with -o") from error
     try:
-        return path, formats.finish(capture, path)
+        return path, finish(capture, path)
     except BraggError:
         path.unlink()
         raise

@@ -21,6 +21,7 @@ Examples:
 """
 
 
+_SAMPLING_MODES = ("continuous", "windows", "serialized")
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -28,6 +29,7 @@ class _RunCommand(click.Command):
     """Leaves everything from the program's name on as it is, and keeps the `--` or `-m` in front of it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = self._with_sampling_mode(args)
         given = list(args)
         rest = super().parse_args(ctx, args)
         target: tuple[str, ...] = ctx.params["target"]
@@ -35,6 +37,26 @@ class _RunCommand(click.Command):
         marks = [mark for mark, is_given in (("--", before[-1:] == ["--"]), ("-m", ctx.params["module"])) if is_given]
         ctx.params["target"] = (*marks, *target)
         return rest
+
+    def _with_sampling_mode(self, args: list[str]) -> list[str]:
+        """The arguments with a mode for a bare `--sample`: the word after it may be the target."""
+        valued = {name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts} - {
+            "--sample"
+        }
+        position = 0
+        while position < len(args) and args[position].startswith("-") and args[position] != "--":
+            if args[position] == "--sample" and args[position + 1 : position + 2] not in [[m] for m in _SAMPLING_MODES]:
+                return [*args[:position], "--sample=continuous", *args[position + 1 :]]
+            position += 2 if args[position] in valued or args[position] == "--sample" else 1
+        return args
+
+
+def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A share of a whole: `3%` or `0.03`."""
+    try:
+        return None if value is None else float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is no share; write 3% or 0.03", ctx, param) from error
 
 
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
@@ -74,6 +96,19 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     "--sample-interval", "sample_interval_us", type=int, metavar="US", help="Time between host samples; 0: none."
 )
 @click.option(
+    "--sample",
+    "sampling",
+    type=click.Choice(_SAMPLING_MODES),
+    help="Sample instructions of kernels; without a mode continuous.  [off]",
+)
+@click.option("--sample-period", type=int, metavar="N", help="A multiprocessor is sampled every 2^N cycles.  [15]")
+@click.option(
+    "--sample-budget",
+    callback=_share,
+    metavar="SHARE",
+    help="Share of the time that windows may cost: 3% or 0.03.  [0.03]",
+)
+@click.option(
     "--rotate",
     "rotate_s",
     callback=_seconds,
@@ -86,6 +121,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     "--launch-metadata/--no-launch-metadata",
     default=None,
     help="Names and numbers that Triton kernels give to their launches; on unless switched off.",
+)
+@click.option(
+    "--kernel-code/--no-kernel-code",
+    default=None,
+    help="Source and compiled code of kernels in the profile; on unless switched off.",
 )
 @click.option(
     "--interpret",
@@ -104,12 +144,12 @@ def run(target: tuple[str, ...], module: bool, verbose: bool, no_summary: bool, 
     TARGET is `script.py args…`, `-m module args…`, `pytest args…`, or `-- command args…`; what follows belongs to it.
     Its child processes are recorded too, one profile each. The exit code is that of the target.
     """
-    from bragg import formats
     from bragg.cli.run_report import RunReport
+    from bragg.finishing import finish
     from bragg.record import RecordConfig, run_target
 
     config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})
-    result = run_target(config, target, formats.finish)
+    result = run_target(config, target, finish)
     try:
         report = RunReport.of(result)
         if as_json:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bragg import formats
 from bragg.errors import BackendUnavailable, NothingRecorded
+from bragg.finishing import finish
 from bragg.model import Profile
 from bragg.views.terminal.flat_view import flat_view
 from bragg.views.terminal.run_facts import RunFacts
+from bragg.views.terminal.sampling_facts import sampling_line
 from bragg.views.terminal.style import Style
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.terminal.units import bytes_text, count_text
@@ -53,7 +54,7 @@ class RunReport:
             NothingRecorded: There is nothing to write.
             RecordingFailed: Something could not be written.
         """
-        finished = result.finish(formats.finish)
+        finished = result.finish(finish)
         if not finished.profiles:
             raise NothingRecorded(_why_empty(finished.empty), hint=_hint_for_empty(result))
         n_earlier = len(finished.earlier)
@@ -79,6 +80,8 @@ class RunReport:
         lines = summary_lines(self.main[1], style) if summary else []
         notes = self.notes if every_process else self.notes[:_N_NOTES]
         lines += [style.warning(f"note: {note}") for note in notes]
+        if sampled := sampling_line(self.main[1].meta):
+            lines.append(sampled)
         if every_process:
             lines += [self._process_line(path, profile) for path, profile in self.profiles]
             lines += [f"processes that recorded nothing: {self.n_empty}"]

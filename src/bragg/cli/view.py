@@ -88,14 +88,14 @@ def view(
 
     FILE is a profile (.bragg), the capture of a run (.part) or a file of Proton; without it, the newest profile here.
     """
-    from bragg.cli.tui import run_tui
-
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     profile = _load(path, choices, options)
     if choices["group_by"] == "module" and not list_only:
         profile, options = _by_module(profile, options)
     if tui:
+        from bragg.cli.tui import run_tui
+
         run_tui(profile, str(path), options)
     elif list_only:
         _write_list(profile, path, as_json)

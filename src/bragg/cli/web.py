@@ -25,7 +25,6 @@ __all__ = ["tunnel_command", "web"]
 _SSH_PORT = "22"
 _EPILOG = """\b
 Examples:
-  bragg web train.bragg
   bragg web before.bragg after.bragg --port 8123 --no-open
   bragg web .        the profiles here, and of a run that goes on what it recorded so far
 """

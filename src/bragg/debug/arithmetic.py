@@ -18,7 +18,19 @@ from bragg.debug.provenance import addresses_of, joined
 from bragg.debug.rounding import round_to
 from bragg.debug.shapes import broadcast_pair
 from bragg.debug.state import machine
-from bragg.debug.values import DIVIDED, OPERATORS, OVERFLOWN, Bounds, Pointer, Tensor, lift_array, merged_taint, scalar
+from bragg.debug.values import (
+    DIVIDED,
+    OPERATORS,
+    OVERFLOWN,
+    UNSET,
+    Bounds,
+    Pointer,
+    Tensor,
+    lift_array,
+    merged_taint,
+    scalar,
+    unset_fault,
+)
 
 __all__ = ["abs_", "as_tensor", "constant_mask", "elementwise", "fused", "greatest", "least", "pair", "select"]
 
@@ -37,6 +49,8 @@ def as_tensor(value: Any) -> Tensor:
         return value
     if is_number(value):
         return scalar(value)
+    if value is UNSET:
+        raise unset_fault()
     raise KernelFault(f"a number or a tensor is needed here, not {type(value).__name__}: {value!r}")
 
 

@@ -94,8 +94,10 @@ def marked_allocations() -> Iterator[None]:
     with ExitStack() as stack:
 
         def mark_torch(torch: Any) -> None:
-            for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
-                stack.enter_context(_replaced(owner, name, _mark_tensor))
+            for name in ("empty", "empty_like", "empty_strided"):
+                stack.enter_context(_replaced(torch, name, _mark_tensor))
+            for name in ("new_empty", "new_empty_strided"):
+                stack.enter_context(_replaced(torch.Tensor, name, _mark_tensor))
 
         for name in ("empty", "empty_like"):
             stack.enter_context(_replaced(np, name, _mark_array))

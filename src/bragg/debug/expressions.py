@@ -45,7 +45,9 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
         if call.lineno <= line <= (call.end_lineno or call.lineno) and kind in ast.unparse(call.func)
     ]
     if len(found) > 1:
-        found = [call for call in found if call.args and _mentions(call.args[0], tensor)] or found
+        found = [
+            call for call in found if call.args and tensor in _origins(file, line, _names(call.args[0]))[1]
+        ] or found
     has_filler = bool(found) and all(_has_filler(call, _MASK[kind]) for call in found)
     if len(found) != 1:
         return AccessText(has_filler=has_filler)
@@ -85,10 +87,6 @@ def _is_access(call: ast.Call) -> bool:
     return name in ("load", "store") or name.startswith("atomic_")
 
 
-def _mentions(expression: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(expression))
-
-
 def feeding(places: Sequence[tuple[str, int]], here: tuple[str, int]) -> list[tuple[str, int]]:
     """Those of some places (file, line) whose values may come to a place; all of them when the source does not tell."""
     lines = _feeding_lines(*here)
@@ -98,25 +96,42 @@ def feeding(places: Sequence[tuple[str, int]], here: tuple[str, int]) -> list[tu
 @lru_cache(maxsize=1024)
 def _feeding_lines(file: str, line: int) -> frozenset[int]:
     """Lines of the function around a line whose values may come to it, its own included; empty when it is not known."""
-    around = [
-        node
-        for node in ast.walk(_tree(file))
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    if not around:
+    function = _function(file, line)
+    if function is None:
         return frozenset()
-    statements = [node for node in ast.walk(around[-1]) if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)]
-    found = set(range(line, line + 1))
-    names = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name) and node.lineno == line}
-    size = -1
-    while size != len(found):
-        size = len(found)
-        for statement in statements:
-            if names & _assigned(statement):
-                found |= set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
-                names |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-    return frozenset(found)
+    here = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.lineno == line]
+    whole = [node for node in ast.walk(function) if isinstance(node, _SIMPLE) and _spans(node, line)]
+    return _origins(file, line, frozenset(node.id for node in here).union(*map(_names, whole)))[0] | {line}
 
 
-def _assigned(statement: ast.stmt) -> set[str]:
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+@lru_cache(maxsize=1024)
+def _origins(file: str, line: int, names: frozenset[str]) -> tuple[frozenset[int], frozenset[str]]:
+    """Lines of the function around a line from which names get their values, and all names that take part."""
+    function = _function(file, line)
+    statements = [node for node in ast.walk(function or ast.Pass()) if isinstance(node, _ASSIGNMENTS)]
+    feeding = [node for node in statements if names & _assigned(node)]
+    lines = frozenset(number for node in feeding for number in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    together = names.union(*map(_names, feeding))
+    return (lines, names) if together == names else _origins(file, line, together)
+
+
+_ASSIGNMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+_SIMPLE = (*_ASSIGNMENTS, ast.Expr, ast.Return)
+
+
+def _function(file: str, line: int) -> ast.FunctionDef | None:
+    """The innermost function around a line."""
+    around = [node for node in ast.walk(_tree(file)) if isinstance(node, ast.FunctionDef) and _spans(node, line)]
+    return around[-1] if around else None
+
+
+def _spans(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _names(node: ast.AST) -> frozenset[str]:
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def _assigned(node: ast.stmt) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}

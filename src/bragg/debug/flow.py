@@ -15,10 +15,10 @@ from bragg.debug.dtypes import DTYPES
 from bragg.debug.faults import KernelFault
 from bragg.debug.language import asserted
 from bragg.debug.loops import KernelRange, StaticRange
-from bragg.debug.merge import UNSET, merged, narrowed
+from bragg.debug.merge import merged, narrowed
 from bragg.debug.promotion import common_type, is_number
 from bragg.debug.state import machine
-from bragg.debug.values import MEANINGLESS, MISLED, OPERATORS, Pointer, Tensor, scalar
+from bragg.debug.values import MEANINGLESS, MISLED, OPERATORS, UNSET, Pointer, Tensor, scalar
 
 __all__ = [
     "UNSET",

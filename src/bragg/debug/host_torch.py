@@ -12,7 +12,7 @@ __all__ = ["use_cpu_for_cuda"]
 
 
 def use_cpu_for_cuda(torch: Any) -> None:
-    """Redirect devices for the rest of the process; does nothing where there is a GPU."""
+    """Redirect devices for the rest of the process; does nothing where there is a GPU, or was redirected before."""
     from torch.overrides import TorchFunctionMode
 
     if torch.cuda.is_available():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +22,9 @@ from bragg.debug.program import NestedFunction, Program, python_function
 from bragg.debug.scheduler import run_in_turns, waits
 from bragg.debug.state import Listeners, Machine, use
 from bragg.debug.storage import Buffer
-from bragg.errors import BraggError, UsageError
+from bragg.errors import UsageError
 
-__all__ = ["Launch", "execute", "is_kernel", "prepare"]
+__all__ = ["Launch", "execute", "is_kernel", "prepare", "without_engine"]
 
 # Elements of all blocks of a batch: more leave the second-level cache, fewer pay Python more often.
 _BATCH_ELEMENTS = 1 << 18
@@ -210,7 +211,7 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
         numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
     num_warps = int({**launch.arguments, **launch.options}.get("num_warps", 4))  # Gluon's kernels may take it too.
     if waits(launch.program.function):
-        with _author_errors(launch):
+        with _placed_faults(launch):
             run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel, num_warps)
         return
     known = _LARGEST_BLOCKS.setdefault(launch.program.function.__code__, {})
@@ -233,24 +234,22 @@ def _linear(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
 def _run_batch(launch: Launch, machine: Machine, executable: Callable[..., Any], values: dict[str, Any]) -> None:
     before = use(machine)
     try:
-        with np.errstate(all="ignore"), _author_errors(launch):
+        with np.errstate(all="ignore"), _placed_faults(launch):
             executable(**values)
     finally:
         use(before)
 
 
 @contextmanager
-def _author_errors(launch: Launch) -> Iterator[None]:
-    """Errors inside of a kernel show the author's lines alone, and faults know their place."""
+def _placed_faults(launch: Launch) -> Iterator[None]:
+    """Faults know their place."""
     try:
         yield
-    except BraggError as error:
+    except (KernelFault, Unsupported) as error:
         place = _kernel_place(error)
-        if place and isinstance(error, KernelFault | Unsupported) and not error.line:
+        if place and not error.line:
             error.place(launch.kernel, *place)
-        raise error.with_traceback(_without_engine(error.__traceback__)) from None
-    except Exception as error:  # noqa: BLE001 - the kernel is the author's code
-        raise error.with_traceback(_without_engine(error.__traceback__)) from None
+        raise
 
 
 def is_kernel(frame: types.FrameType) -> bool:
@@ -268,9 +267,11 @@ def _kernel_place(error: BaseException) -> tuple[str, int] | None:
     return place
 
 
-def _without_engine(trace: types.TracebackType | None) -> types.TracebackType | None:
-    """A traceback that leads from the launch to the kernel's line, without the engine's own frames."""
-    kept = []
+def without_engine(error: Exception) -> Exception:
+    """An error of a kernel whose traceback shows the author's lines alone; all of it with BRAGG_LOG=debug."""
+    if os.environ.get("BRAGG_LOG") == "debug":
+        return error
+    kept, trace = [], error.__traceback__
     while trace:
         if is_kernel(trace.tb_frame):
             kept.append(trace)
@@ -278,4 +279,4 @@ def _without_engine(trace: types.TracebackType | None) -> types.TracebackType | 
     rest: types.TracebackType | None = None
     for one in reversed(kept):
         rest = types.TracebackType(rest, one.tb_frame, one.tb_lasti, one.tb_lineno)
-    return rest
+    return error.with_traceback(rest)

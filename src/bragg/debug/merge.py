@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,29 +13,12 @@ from bragg.debug.aggregates import parts_of, rebuilt
 from bragg.debug.faults import KernelFault
 from bragg.debug.promotion import is_number
 from bragg.debug.provenance import joined
-from bragg.debug.values import Operators, Pointer, Tensor, lift_array, scalar
+from bragg.debug.values import UNSET, Pointer, Tensor, lift_array, scalar
 
-__all__ = ["UNSET", "Unset", "merged", "narrowed"]
+__all__ = ["merged", "narrowed"]
 
 Array = npt.NDArray[Any]
 Parts = Sequence[tuple[Array, Any]]
-
-
-class Unset(Operators):
-    """The value of a name that has none yet, or not on every way that leads here."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "<not assigned on every way>"
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise KernelFault("a name is used that is not assigned on every way here", hint="Assign it before the `if`")
-
-
-UNSET = Unset()
 
 
 def narrowed(value: Any, positions: Array) -> Any:

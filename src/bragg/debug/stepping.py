@@ -7,6 +7,7 @@ import pdb
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from types import FrameType
 from typing import Any
 
@@ -38,11 +39,9 @@ class KernelDebugger(pdb.Pdb):
     def get_stack(self, frame: FrameType | None, trace: Any) -> tuple[list[tuple[FrameType, int]], int]:
         """The author's frames, from the program's first one on."""
         stack, current = super().get_stack(frame, trace)
-        kept = [entry for entry in stack[: current + 1] if _is_authors(entry[0])]
-        start = max((k for k, entry in enumerate(stack) if "runpy" in entry[0].f_code.co_filename), default=-1)
-        own = {id(entry[0]) for entry in stack[start + 1 :]}
-        kept = [entry for entry in kept if id(entry[0]) in own] or [stack[current]]
-        return kept, len(kept) - 1
+        start = max((k for k, (one, _) in enumerate(stack) if "runpy" in one.f_code.co_filename), default=-1) + 1
+        own = [entry for entry in stack[start : current + 1] if _is_authors(entry[0])] or [stack[current]]
+        return own, len(own) - 1
 
     def print_stack_entry(self, frame_lineno: tuple[FrameType, int], prompt_prefix: str = pdb.line_prefix) -> None:
         """The place, and which programs are there."""
@@ -72,7 +71,7 @@ def stepping(program: Program | None = None) -> Iterator[None]:
 
     def stop(*arguments: Any, **named: Any) -> None:
         frame = sys._getframe(1)
-        if program is None or not is_kernel(frame) or is_active(program):
+        if program is None or not is_kernel(frame) or _is_active(program):
             KernelDebugger().set_trace(frame)
 
     sys.breakpointhook = pdb.set_trace = stop
@@ -84,7 +83,7 @@ def stepping(program: Program | None = None) -> Iterator[None]:
             sys.settrace(None)  # The program has ended while it was stepped through.
 
 
-def is_active(program: Program) -> bool:
+def _is_active(program: Program) -> bool:
     """A program is among those that execute the current statement."""
     now = machine()
     x, y, _ = now.grid
@@ -119,5 +118,5 @@ def _is_of_no_width(frame: FrameType) -> bool:
     """The next instruction stands for no text of the author's. Python 3.10 does not tell: it is taken for text."""
     if not is_kernel(frame) or not hasattr(frame.f_code, "co_positions"):
         return False
-    _, _, start, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    _, _, start, end = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
     return start is not None and start == end

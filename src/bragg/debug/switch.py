@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bragg.debug.host_driver import has_host_driver
-from bragg.debug.launch import execute
+from bragg.debug.launch import execute, without_engine
 from bragg.errors import UsageError
 
 __all__ = ["InterpretedKernel", "redirect", "redirected", "run_plainly"]
@@ -40,7 +40,10 @@ class InterpretedKernel:
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*arguments: Any, **named: Any) -> None:
             run = self._run or (_RUNNERS[-1] if _RUNNERS else run_plainly)
-            run(self.kernel, grid, arguments, named)
+            try:
+                run(self.kernel, grid, arguments, named)
+            except Exception as error:  # noqa: BLE001 - the kernel is the author's code
+                raise without_engine(error) from None
 
         return launch
 
@@ -94,7 +97,10 @@ def _redirection(launch: Callable[..., Any], run: Runner, is_wanted: Callable[[]
     def redirected_run(kernel: Any, *arguments: Any, grid: Any, warmup: bool = False, **named: Any) -> Any:
         if not is_wanted() or (warmup and has_host_driver()):
             return launch(kernel, *arguments, grid=grid, warmup=warmup, **named)
-        return None if warmup else run(kernel, grid, arguments, named)
+        try:
+            return None if warmup else run(kernel, grid, arguments, named)
+        except Exception as error:  # noqa: BLE001 - the kernel is the author's code
+            raise without_engine(error) from None
 
     return redirected_run
 

@@ -26,6 +26,7 @@ __all__ = [
     "MISLED",
     "OVERFLOWN",
     "UNDEFINED",
+    "UNSET",
     "UNWRITTEN",
     "Bounds",
     "Operators",
@@ -35,6 +36,7 @@ __all__ = [
     "merged_taint",
     "scalar",
     "uniform_value",
+    "unset_fault",
 ]
 
 Array = npt.NDArray[Any]
@@ -88,6 +90,30 @@ for _name in _BINARY:
     setattr(Operators, f"__r{_name}__", _operator(_name, swapped=True))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "pos", "getitem"):
     setattr(Operators, f"__{_name}__", _operator(_name, swapped=False))
+
+
+class Unset(Operators):
+    """The value of a name that has none yet, or not on every way that leads here."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<not assigned on every way>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unset_fault()
+
+
+UNSET = Unset()
+
+
+def unset_fault() -> KernelFault:
+    """What is raised when such a name is used."""
+    return KernelFault(
+        "a name is used that is not assigned on every way here", hint="Assign it before the `if` or the loop"
+    )
 
 
 @dataclass(frozen=True)

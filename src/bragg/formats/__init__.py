@@ -10,6 +10,10 @@ from bragg.formats.format import Format, unknown_format
 from bragg.model import Profile
 from bragg.registry import FORMATS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bragg.model.sampled_function import CodeReader
+
 __all__ = ["Format", "export", "finish", "load"]
 
 # What a file is told by.
@@ -49,8 +53,13 @@ def export(profile: Profile, format_name: str, path: str | Path) -> None:
     format_.write(profile, Path(path))
 
 
-def finish(capture_path: str | Path, path: str | Path) -> Profile:
+def finish(capture_path: str | Path, path: str | Path, read_code: CodeReader | None = None) -> Profile:
     """Turn the capture of a run into a `.bragg` file, in memory that does not grow with the length of the trace.
+
+    Args:
+        capture_path: The capture.
+        path: The file; it is overwritten.
+        read_code: Gives the profile the texts of kernels, and tells where sampled instructions come from.
 
     Returns:
         The profile without its slices.
@@ -61,6 +70,6 @@ def finish(capture_path: str | Path, path: str | Path) -> Profile:
     """
     from bragg.formats import bragg, capture
 
-    recording = capture.open_capture(Path(capture_path))
+    recording = capture.open_capture(Path(capture_path), read_code)
     bragg.write(recording.profile, Path(path), slices=recording.slice_blocks())
     return recording.profile

@@ -20,12 +20,14 @@ from bragg.formats.capture_profile import (
     tracks_of,
     tree_of,
 )
+from bragg.formats.capture_samples import with_samples
 from bragg.formats.capture_tables import CaptureTables, Columns, collect
 from bragg.formats.capture_values import values_of
 from bragg.formats.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.format import Format
 from bragg.model import CallTree, FrameKind, Profile, SliceTable
 from bragg.model.regroup import regroup
+from bragg.model.sampled_function import CodeReader
 from bragg.model.table import BoolArray, Int32Array
 from bragg.model.transform import has_data, with_ancestors
 
@@ -67,21 +69,26 @@ class Recording:
         return SliceTable(part["start_ns"][rows], part["duration_ns"][rows], node, track, part["correlation"][rows])
 
 
-def read(path: Path, *, trace: bool = True) -> Profile:
+def read(path: Path, *, trace: bool = True, read_code: CodeReader | None = None) -> Profile:
     """The profile of a capture; `meta["capture"]` says whether it is complete and what was lost.
+
+    Args:
+        path: The capture.
+        trace: With its slices.
+        read_code: Gives it the texts of kernels, and tells where sampled instructions come from.
 
     Raises:
         BadFile: The file cannot be read, is no capture, or is of a later version.
         NothingRecorded: The capture holds no measurement.
     """
-    recording = open_capture(path)
+    recording = open_capture(path, read_code)
     if not trace:
         return recording.profile
     return replace(recording.profile, slices=SliceTable.concatenate(list(recording.slice_blocks())).sorted())
 
 
-def open_capture(path: Path) -> Recording:
-    """Everything of a capture but its slices, which are handed out block by block.
+def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
+    """Everything of a capture but its slices, which are handed out block by block; arguments as of `read`.
 
     Raises:
         BadFile: The file cannot be read, is no capture, or is of a later version.
@@ -99,13 +106,15 @@ def open_capture(path: Path) -> Recording:
         kernels=kernels_of(tables, tree),
         durations=durations_of(tables, tree),
     )
+    profile = with_samples(profile, tables, read_code)
     useful = has_data(profile)
     for part in tables.slices:
         useful[resolve(part["node"], len(tree))] = True
     if not useful.any():
         raise NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
-    pruned = regroup(tree, dropped=~with_ancestors(tree, useful), folded=_of_recorder(tree, tables.meta))
-    return Recording(pruned.apply(profile), tables.slices, pruned.target)
+    grown = profile.tree
+    pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=_of_recorder(grown, tables.meta))
+    return Recording(pruned.apply(profile), tables.slices, pruned.target[: len(tree)])
 
 
 def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
@@ -115,7 +124,8 @@ def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
         return np.zeros(len(tree), np.bool_)
     frames = tree.frames
     is_within = np.array([file.startswith(directory + os.sep) for file in frames.file], np.bool_)
-    return (is_within & (frames.kind == FrameKind.PYTHON))[tree.frame]
+    is_hidden: BoolArray = is_within & (frames.kind == FrameKind.PYTHON)
+    return is_hidden[tree.frame]
 
 
 def _damage(tables: CaptureTables, scanned: Scan) -> dict[str, Any]:

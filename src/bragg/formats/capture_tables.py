@@ -76,6 +76,9 @@ class CaptureTables:
         attributes: Columns of each ATTRIBUTES chunk.
         values: Rows of VALUES in file order; for one node, metric and element the last counts.
         durations: Rows of DURATIONS in file order; for one frame and bucket the last counts.
+        codes: Functions that were sampled.
+        samples: Rows of SAMPLES in file order; for one node, function, instruction and reason the last counts.
+        cubins: Machine code by CUPTI's checksum, of what was sampled.
         is_complete: The session was stopped and everything was written.
     """
 
@@ -91,6 +94,9 @@ class CaptureTables:
     metric_names: IdColumns = field(default_factory=IdColumns)
     values: list[Columns] = field(default_factory=list)
     durations: list[Columns] = field(default_factory=list)
+    codes: IdColumns = field(default_factory=IdColumns)
+    samples: list[Columns] = field(default_factory=list)
+    cubins: dict[int, bytes] = field(default_factory=dict)
     is_complete: bool = False
 
 
@@ -133,6 +139,9 @@ def _add(tables: CaptureTables, chunk: Chunk, max_lost: int) -> bool:
         return _add_meta(tables, chunk)
     if chunk.type == ChunkType.STRINGS:
         return _add_strings(tables, chunk)
+    if chunk.type == ChunkType.CUBIN:
+        tables.cubins[int.from_bytes(chunk.payload[:8], "little")] = bytes(chunk.payload[8:])
+        return len(chunk.payload) > 8
     if chunk.type == ChunkType.END:
         tables.is_complete = True
         return True
@@ -152,6 +161,7 @@ def _add_rows(
         ChunkType.NODES: tables.nodes,
         ChunkType.TRACKS: tables.tracks,
         ChunkType.METRIC_NAMES: tables.metric_names,
+        ChunkType.CODE: tables.codes,
     }
     table = numbered.get(chunk_type)
     if table is not None and not table.fits(first_id, max_lost):
@@ -168,6 +178,7 @@ def _add_rows(
         ChunkType.ATTRIBUTES: tables.attributes,
         ChunkType.VALUES: tables.values,
         ChunkType.DURATIONS: tables.durations,
+        ChunkType.SAMPLES: tables.samples,
     }
     listed[chunk_type].append(part)
     return True
@@ -175,6 +186,8 @@ def _add_rows(
 
 def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
     """Whether the values of a chunk mean something."""
+    if chunk_type == ChunkType.CODE:
+        return True  # A checksum has all 64 bits.
     if any(
         (values >= 2**63).any() for values in part.values() if values.dtype.itemsize == 8 and values.dtype.kind == "u"
     ):
@@ -196,6 +209,8 @@ def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
         return bool(((part["index"] < part["length"]) | (part["index"] == 0)).all())
     if chunk_type == ChunkType.DURATIONS:
         return bool(((part["bucket"] <= MAX_BUCKET) & (part["first_ns"] >= 0)).all())
+    if chunk_type == ChunkType.SAMPLES:
+        return bool((part["exact"] <= part["count"]).all())
     if chunk_type == ChunkType.NODES:
         ids = np.arange(len(part["parent"]), dtype=np.int64) + first_id
         return bool(((part["parent"] < ids) | ((ids == 0) & (part["parent"] == _NONE))).all())

@@ -48,6 +48,9 @@ class ChunkType(IntEnum):
     METRIC_NAMES = 11
     VALUES = 12
     DURATIONS = 13
+    CODE = 14
+    SAMPLES = 15
+    CUBIN = 16
 
 
 _U32, _U64, _I64 = np.dtype("<u4"), np.dtype("<u8"), np.dtype("<i8")
@@ -70,6 +73,11 @@ LAYOUTS: dict[ChunkType, dict[str, np.dtype[Any]]] = {
     ChunkType.METRIC_NAMES: {"name": _U32, "unit": _U32, "kind": _U32, "is_float": _U32},
     ChunkType.VALUES: {**dict.fromkeys(("node", "metric", "index", "length"), _U32), "count": _U64, "bits": _I64},
     ChunkType.DURATIONS: {"frame": _U32, "bucket": _U32, "count": _U64, "first_ns": _I64},
+    ChunkType.CODE: {"cubin": _U64, "function": _U32},
+    ChunkType.SAMPLES: {
+        **dict.fromkeys(("node", "code", "pc_offset", "reason"), _U32),
+        **dict.fromkeys(("count", "exact"), _U64),
+    },
 }
 
 

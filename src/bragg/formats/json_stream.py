@@ -13,6 +13,7 @@ __all__ = ["read_list"]
 _READ_BYTES = 1 << 20
 # Far above any event or header; a document that is one endless value must not fill the memory.
 _MAX_VALUE_CHARS = 1 << 26
+_IN_NUMBERS = "+-.eE0123456789"
 _BLANK = re.compile(r"[ \t\n\r]*")
 # Names of kernels and files come with control characters in them.
 _DECODER = JSONDecoder(strict=False)
@@ -104,7 +105,7 @@ class _Text:
             except RecursionError as error:
                 raise ValueError("values are nested too deeply") from error
             # A number may go on behind what was read.
-            if end < len(self._buffer) or not self._read():
+            if (end < len(self._buffer) and self._buffer[end] not in _IN_NUMBERS) or not self._read():
                 self._at = end
                 return value
 

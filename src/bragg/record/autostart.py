@@ -54,7 +54,8 @@ def start() -> None:
         _current = ProcessRecording(directory)
     except FileNotFoundError:  # The directory is gone: this process has outlived its run.
         return
-    if os.environ.get(variables.INTERPRET, "off") != "off":
+    wish = os.environ.get(variables.INTERPRET, "off")
+    if wish == "on" or (wish == "auto" and not _current.measures_gpu):
         when_imported("triton", _interpret_launches)
 
 
@@ -82,6 +83,11 @@ class ProcessRecording:
         when_imported("multiprocessing.util", self._outlive_fork)
         for number in _ENDING:
             core.finish_on_signal(number)
+
+    @property
+    def measures_gpu(self) -> bool:
+        """Kernels are recorded where a GPU executes them."""
+        return self._recording is not None and self._recording.backend.name != "cpu"
 
     def activate(self) -> None:
         """Record again after `deactivate`."""

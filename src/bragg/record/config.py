@@ -16,7 +16,11 @@ Context = Literal["python", "shadow"]
 Data = Literal["tree", "trace"]
 Framework = Literal["auto", "torch", "jax", "off"]
 Graphs = Literal["node", "graph"]
+Sampling = Literal["off", "continuous", "windows", "serialized"]
 Interpret = Literal["auto", "on", "off"]
+
+# What the hardware can do, in powers of two.
+_MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,16 @@ class RecordConfig:
         modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
+        sampling: Sample the instructions of GPU kernels. `continuous`: all the time, while kernels run as they would;
+            `windows`: in short windows, which together cost at most `sample_budget`; `serialized`: one kernel at a
+            time, so that samples are known to belong to a launch, at many times the program's duration.
+        sample_period: A multiprocessor is sampled every 2^n cycles; 2^15 is about 60,000 times a second. Less often
+            where the GPU's buffer cannot hold that.
+        sample_budget: Share of the program's time that windows may cost.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
         launch_metadata: Ask the functions that Triton kernels have for the names and numbers of their launches.
+        kernel_code: Keep the code of Triton's kernels, and of others that are sampled, in the profile: source, TTIR,
+            TTGIR, PTX, SASS.
         rotate_s: Time after which a new phase begins, s; each is written to a file of its own, `<name>.part_<number>`,
             as soon as it is complete. None: one profile of all.
         rotate_keep: How many of these files are kept, the latest ones; None: all.
@@ -54,8 +66,12 @@ class RecordConfig:
     modules: bool = False
     flush_interval_ms: int = 1000
     sample_interval_us: int | None = None
+    sampling: Sampling = "off"
+    sample_period: int = 15
+    sample_budget: float = 0.03
     nvtx: bool | None = None
     launch_metadata: bool = True
+    kernel_code: bool = True
     rotate_s: float | None = None
     rotate_keep: int | None = None
     output: str = "%s.bragg"
@@ -76,6 +92,14 @@ class RecordConfig:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
         if self.sample_interval_us is not None and self.sample_interval_us < 0:
             raise UsageError(f"the sample interval cannot be negative: {self.sample_interval_us} us")
+        _check_choice("sampling mode", self.sampling, get_args(Sampling))
+        if not _MIN_SAMPLE_PERIOD <= self.sample_period <= _MAX_SAMPLE_PERIOD:
+            raise UsageError(
+                f"the sample period is a power of two, from {_MIN_SAMPLE_PERIOD} to {_MAX_SAMPLE_PERIOD}, "
+                f"not {self.sample_period}"
+            )
+        if not 0 < self.sample_budget <= 1:
+            raise UsageError(f"the sample budget is a share of the time, above 0, not {self.sample_budget}")
         if self.rotate_s is not None and not self.rotate_s > 0:
             raise UsageError(f"the time of a phase must be positive, not {self.rotate_s} s")
         if self.rotate_keep is not None and (self.rotate_keep < 1 or self.rotate_s is None):
@@ -93,7 +117,12 @@ class RecordConfig:
             variables.MODULES: str(int(self.modules)),
             variables.FLUSH_MS: str(self.flush_interval_ms),
             variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
+            variables.KERNEL_CODE: str(int(self.kernel_code)),
         }
+        if self.sampling != "off":
+            values[variables.SAMPLING] = self.sampling
+            values[variables.SAMPLE_PERIOD] = str(self.sample_period)
+            values[variables.SAMPLE_BUDGET] = str(self.sample_budget)
         if self.sample_interval_us is not None:
             values[variables.SAMPLE_US] = str(self.sample_interval_us)
         if self.nvtx is not None:

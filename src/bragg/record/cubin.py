@@ -70,11 +70,12 @@ class Cubin:
         locations = self._column("lines", "location", section, offsets)
         ptx_lines = self._column("ptx_lines", "line", section, offsets)
         places = places_of_ptx(ptx)
+        chains = {location: self._chain(location) for location in np.unique(locations).tolist()}
         code = []
         for offset, location, line in zip(offsets.tolist(), locations.tolist(), ptx_lines.tolist(), strict=True):
             chain = places[line - 1] if 0 < line <= len(places) else ()
             ptx_line = line if line != _UNKNOWN else 0
-            code.append(Instruction(offset, texts.get(offset, ""), chain or self._chain(location), ptx_line))
+            code.append(Instruction(offset, texts.get(offset, ""), chain or chains[location], ptx_line))
         return code
 
     def _place(self, symbol: str) -> tuple[int, int]:

@@ -7,14 +7,20 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["disassemble", "find_disassembler"]
+__all__ = ["Listing", "disassemble", "disassemble_all", "find_disassembler"]
+
+Listing = Mapping[str, Mapping[int, str]]
+"""Text of each instruction by function, which stands for its code section, and by offset in it."""
 
 _NAME = "nvdisasm"
+_MAX_AT_ONCE = 16
 _SECTION = re.compile(r"\s*\.section\s+\.text\.([^,\s]+)")
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;?\s*$")
 
@@ -29,8 +35,31 @@ def find_disassembler(environ: Mapping[str, str]) -> str | None:
     return shutil.which(_NAME, path=os.pathsep.join(places))
 
 
-def disassemble(tool: str, cubin: bytes, timeout_s: float) -> dict[str, dict[int, str]]:
-    """Text of each instruction by function, which stands for its code section, and by offset in it.
+def disassemble_all(tool: str, cubins: Sequence[bytes], limit_s: float) -> list[Listing | str]:
+    """The text of several cubins, or why there is none; those at the end have none when the time is up.
+
+    Args:
+        tool: Path of nvdisasm.
+        cubins: What to disassemble: 0.2 to 0.5 s each, on all processors.
+        limit_s: After this time none is begun.
+    """
+    until_s = time.monotonic() + limit_s
+
+    def one(cubin: bytes) -> Listing | str:
+        left_s = until_s - time.monotonic()
+        if left_s <= 0:
+            return "those of hotter kernels took too long"
+        try:
+            return disassemble(tool, cubin, left_s + 1)
+        except (OSError, subprocess.SubprocessError) as error:
+            return str(error)
+
+    with ThreadPoolExecutor(min(_MAX_AT_ONCE, os.cpu_count() or 1)) as pool:
+        return list(pool.map(one, cubins))
+
+
+def disassemble(tool: str, cubin: bytes, timeout_s: float) -> Listing:
+    """The text of a cubin.
 
     Raises:
         OSError: The tool cannot be run.

@@ -1,137 +1,195 @@
-"""The texts of Triton's kernels at each stage, from the files that its compiler wrote, brought into the profile.
+"""The texts of kernels at each stage of their compilation, brought into the profile when it is made.
 
-While the program runs, only the place of these files is noted (`kernel_files`): they are read when the profile is made.
+While the program runs, only the place of what Triton's compiler wrote is noted (`kernel_files`). Of other kernels that
+were sampled the capture has the cubin.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from subprocess import SubprocessError
 
 from bragg.model import FrameKind, Profile
+from bragg.model.sampled_function import SampledFunction
 from bragg.model.sass_listing import Instruction, format_listing
 from bragg.model.source_map import Stage, source_name
-from bragg.model.source_place import is_library, name_functions
+from bragg.model.source_place import CallChain, is_library, name_functions
 from bragg.record.cubin import Cubin
-from bragg.record.disassembler import disassemble, find_disassembler
+from bragg.record.disassembler import Listing, disassemble_all, find_disassembler
 from bragg.record.kernel_files import CODE, FILES
+from bragg.record.sampled_lines import chains_of
 
 __all__ = ["with_kernel_code"]
 
-# nvdisasm takes 0.2 to 0.5 s for a kernel.
 _DISASSEMBLY_S = 5.0
 _MAX_KERNELS = 200
 _MAX_TEXT_BYTES = 4 << 20
 _MAX_BYTES = 64 << 20
 
 
-def with_kernel_code(profile: Profile, environ: Mapping[str, str] = os.environ) -> Profile:
-    """The profile with the texts of its Triton kernels, hottest first where there are too many.
+def with_kernel_code(
+    profile: Profile, sampled: Sequence[SampledFunction] = (), environ: Mapping[str, str] = os.environ
+) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
+    """The profile with the texts of its kernels, hottest first where there are too many.
 
     `meta["kernel_code"]` says of each kernel what is missing, and why.
+
+    Args:
+        profile: Its attributes tell where Triton's kernels are.
+        sampled: Functions that were sampled, of one kernel that with most samples first.
+        environ: Tells where nvdisasm may be.
+
+    Returns:
+        The profile, and of each sampled function where its instructions come from, by offset in bytes.
     """
-    noted = list(_noted_kernels(profile))
-    if not noted:
-        return profile
-    collector = _Collector(find_disassembler(environ))
-    for key, files in noted:
-        collector.add(key, Path(files))
-    return replace(
+    cubins = {function.kernel: function for function in reversed(sampled) if function.cubin}
+    attributes: dict[str, dict[str, str]] = profile.meta.get("attributes", {})
+    collector = _Collector()
+    with_files = [name for name, noted in attributes.items() if {CODE, FILES} <= noted.keys()]
+    for name in _by_gpu_time(profile, {*with_files, *cubins}):
+        collector.read(name, attributes.get(name, {}), cubins.get(name))
+    if not collector.key_of:
+        return profile, [chains_of(function) for function in sampled]
+    collector.collect(find_disassembler(environ))
+    keys = {name: {**attributes.get(name, {}), CODE: key} for name, key in collector.key_of.items()}
+    found = replace(
         profile,
         sources={**profile.sources, **collector.texts},
-        meta={**profile.meta, "kernel_code": collector.missing},
+        meta={**profile.meta, "attributes": {**attributes, **keys}, "kernel_code": collector.missing},
     )
+    return found, [collector.chains(function) for function in sampled]
 
 
-def _noted_kernels(profile: Profile) -> Iterator[tuple[str, str]]:
-    """Key and files of each kernel that was noted, the one with most GPU time first."""
+def _by_gpu_time(profile: Profile, names: set[str]) -> list[str]:
+    """Names of kernels, the one with most GPU time first."""
     frames = profile.tree.frames
-    time_of = dict.fromkeys(frames.name, 0)
+    time_of: dict[str, int] = defaultdict(int)
     if "gpu_time" in profile.metrics:
         for node in (profile.tree.kind == FrameKind.KERNEL).nonzero()[0].tolist():
             time_of[frames.name[profile.tree.frame[node]]] += int(profile.own("gpu_time")[node])
-    noted = profile.meta.get("attributes", {})
-    for name in sorted(noted, key=lambda name: -time_of.get(name, 0)):
-        if CODE in noted[name] and FILES in noted[name]:
-            yield noted[name][CODE], noted[name][FILES]
+    return sorted(names, key=lambda name: (-time_of[name], name))
 
 
 @dataclass
-class _Collector:
-    """Texts that were read so far.
+class _Compiled:
+    """A kernel as its compiler left it.
 
     Attributes:
-        disassembler: Path of nvdisasm; None where there is none.
-        texts: By name in the profile.
-        missing: What is not there and why, by kernel.
-        keys: Kernels that were looked at.
+        key: `symbol/hash`.
+        symbol: Its name in the cubin.
+        cubin: The machine code.
+        texts: Stages before it, as far as they are known.
+        code: Its instructions, once they are known.
     """
 
-    disassembler: str | None
-    texts: dict[str, str] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    keys: set[str] = field(default_factory=set)
-    _size_bytes: int = 0
-    _disassembling_s: float = 0.0
+    key: str
+    symbol: str
+    cubin: bytes
+    texts: dict[Stage, str] = field(default_factory=dict)
+    code: list[Instruction] = field(default_factory=list)
 
-    def add(self, key: str, metadata: Path) -> None:
-        """Read the files of a kernel; `metadata` is the one that ends in `.json`."""
-        if key in self.keys:
+    @classmethod
+    def from_files(cls, key: str, description: Path) -> _Compiled:
+        """What Triton wrote; `description` is the file that ends in `.json`.
+
+        Raises:
+            OSError, ValueError, KeyError: A file is missing or damaged.
+        """
+        symbol = str(json.loads(description.read_text())["name"])
+        files = {stage: description.with_suffix(f".{stage.value}") for stage in (Stage.TTIR, Stage.TTGIR, Stage.PTX)}
+        texts = {stage: file.read_text() for stage, file in files.items() if file.exists()}  # Gluon has no TTIR
+        return cls(key, symbol, description.with_suffix(".cubin").read_bytes(), texts)
+
+    def has_code_of(self, function: SampledFunction) -> bool:
+        """Whether it is this function that was sampled: one name may stand for kernels of several cubins."""
+        if not function.cubin or function.cubin == self.cubin:
+            return function.symbol == self.symbol
+        own = SampledFunction(function.kernel, self.symbol, 0, self.cubin)
+        return chains_of(own) == chains_of(function)
+
+
+class _Collector:
+    """Kernels that were read so far, and what is known of them.
+
+    Attributes:
+        key_of: `symbol/hash` of each kernel, by name.
+        texts: By name in the profile.
+        missing: What is not there and why, by key.
+    """
+
+    def __init__(self) -> None:
+        self.key_of: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.missing: dict[str, str] = {}
+        self._kernels: dict[str, _Compiled] = {}
+        self._size_bytes = 0
+
+    def read(self, name: str, noted: Mapping[str, str], sampled: SampledFunction | None) -> None:
+        """Find a kernel, in its files or in what was sampled of it."""
+        own_key = f"{sampled.symbol}/{sampled.checksum:08x}" if sampled else ""
+        key = self.key_of[name] = noted.get(CODE, own_key)
+        if key in self._kernels:
             return
-        self.keys.add(key)
-        if len(self.keys) > _MAX_KERNELS:
+        if len(self._kernels) >= _MAX_KERNELS:
             self.missing[key] = f"only the {_MAX_KERNELS} kernels with most GPU time are kept"
             return
-        try:
-            symbol = str(json.loads(metadata.read_text())["name"])
-            for stage in (Stage.TTIR, Stage.TTGIR, Stage.PTX):
-                file = metadata.with_suffix(f".{stage.value}")
-                if file.exists():  # Gluon has no TTIR
-                    self._put(source_name(key, stage), file.read_text())
-            self._add_machine_code(key, symbol, metadata.with_suffix(".cubin").read_bytes())
-        except (OSError, ValueError, KeyError) as error:
-            self.missing[key] = f"its files could not be read: {error}"
+        if FILES in noted:
+            try:
+                self._kernels[key] = _Compiled.from_files(key, Path(noted[FILES]))
+            except (OSError, ValueError, KeyError) as error:
+                self.missing[key] = f"its files could not be read: {error}"
+            else:
+                return
+        if sampled is not None:
+            self._kernels[key] = _Compiled(key, sampled.symbol, sampled.cubin)
 
-    def _add_machine_code(self, key: str, symbol: str, image: bytes) -> None:
-        cubin = Cubin.of(image)
-        texts = self._disassemble(key, symbol, image)
-        code = cubin.code(symbol, texts, self.texts.get(source_name(key, Stage.PTX), ""))
-        files = {place.file for instruction in code for place in instruction.chain if not is_library(place.file)}
-        for file in sorted(files - self.texts.keys()):
-            self._add_source(key, file)
-        self._put(source_name(key, Stage.SASS), format_listing(self._with_functions(code)))
+    def collect(self, disassembler: str | None) -> None:
+        """Keep the texts of all kernels that were read."""
+        kernels = list(self._kernels.values())
+        for kernel, listing in zip(kernels, self._disassembled(disassembler, kernels), strict=True):
+            try:
+                for stage, text in kernel.texts.items():
+                    self._put(source_name(kernel.key, stage), text)
+                self._put_machine_code(kernel, listing.get(kernel.symbol, {}))
+            except ValueError as error:
+                self.missing[kernel.key] = f"its code could not be read: {error}"
 
-    def _with_functions(self, code: list[Instruction]) -> list[Instruction]:
+    def chains(self, function: SampledFunction) -> Mapping[int, CallChain]:
+        """Where the instructions of a function come from, by offset: as its compiler tells, else as its cubin does."""
+        kernel = self._kernels.get(self.key_of.get(function.kernel, ""))
+        if kernel is None or not kernel.code or not kernel.has_code_of(function):
+            return chains_of(function)
+        return {instruction.offset_bytes: instruction.chain for instruction in kernel.code}
+
+    def _disassembled(self, disassembler: str | None, kernels: Sequence[_Compiled]) -> Iterator[Listing]:
+        """The text of the instructions of each kernel; empty where there is none, which is noted."""
+        if disassembler is None:
+            found: Sequence[Listing | str] = ["nvdisasm was not found"] * len(kernels)
+        else:
+            found = disassemble_all(disassembler, [kernel.cubin for kernel in kernels], _DISASSEMBLY_S)
+        for kernel, listing in zip(kernels, found, strict=True):
+            if isinstance(listing, str):
+                self.missing.setdefault(kernel.key, f"its instructions have no text: {listing}")
+            yield {} if isinstance(listing, str) else listing
+
+    def _put_machine_code(self, kernel: _Compiled, listing: Mapping[int, str]) -> None:
+        code = Cubin.of(kernel.cubin).code(kernel.symbol, listing, kernel.texts.get(Stage.PTX, ""))
+        for file in sorted({place.file for instruction in code for place in instruction.chain} - self.texts.keys()):
+            if not is_library(file):
+                self._put_source(kernel.key, file)
         chains = name_functions((instruction.chain for instruction in code), self.texts)
-        return [instruction._replace(chain=chain) for instruction, chain in zip(code, chains, strict=True)]
+        kernel.code = [instruction._replace(chain=chain) for instruction, chain in zip(code, chains, strict=True)]
+        self._put(source_name(kernel.key, Stage.SASS), format_listing(kernel.code))
 
-    def _add_source(self, key: str, file: str) -> None:
+    def _put_source(self, key: str, file: str) -> None:
         try:
             self._put(file, Path(file).read_text())
         except (OSError, ValueError) as error:
             self.missing.setdefault(key, f"its source could not be read: {error}")
-
-    def _disassemble(self, key: str, symbol: str, image: bytes) -> Mapping[int, str]:
-        """Text of the instructions by offset; none where that is not possible, which is noted."""
-        left_s = _DISASSEMBLY_S - self._disassembling_s
-        if self.disassembler is None:
-            self.missing[key] = "nvdisasm was not found: its instructions have no text"
-        elif left_s <= 0:
-            self.missing[key] = "its instructions have no text: those of kernels with more GPU time took too long"
-        else:
-            started = time.monotonic()
-            try:
-                return disassemble(self.disassembler, image, left_s + 1).get(symbol, {})
-            except (OSError, SubprocessError) as error:
-                self.missing[key] = f"its instructions have no text: {error}"
-            finally:
-                self._disassembling_s += time.monotonic() - started
-        return {}
 
     def _put(self, name: str, text: str) -> None:
         """Keep a text as far as there is room.

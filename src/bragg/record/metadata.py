@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["at_start", "at_stop", "count_interpreted_launch"]
+__all__ = ["KEEPS_CODE", "at_start", "at_stop", "count_interpreted_launch"]
+
+# Whether the texts of kernels go into the profile.
+KEEPS_CODE = "keeps_kernel_code"
 
 # What changes the speed of a program from outside. The rest of the environment stays private.
 _ENVIRONMENT = (
@@ -63,6 +66,7 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
         "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         "executable": sys.executable,
         "host": machine.nodename,
+        KEEPS_CODE: settings.get(variables.KERNEL_CODE, "1") == "1",
         "pid": os.getpid(),
         "ppid": os.getppid(),
         "platform": f"{machine.sysname} {machine.release} {machine.machine}",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 from bragg.errors import BraggError, UsageError
 from bragg.model import Profile
 from bragg.record import autostart, variables
-from bragg.record.config import BackendName, Context, Data, Framework, Graphs, RecordConfig
+from bragg.record.config import BackendName, Context, Data, Framework, Graphs, RecordConfig, Sampling
 from bragg.record.core import core
 from bragg.record.environment import claim_doors
 from bragg.record.notes import note
@@ -37,10 +37,14 @@ class Options(TypedDict, total=False):
     graphs: Graphs
     framework: Framework
     modules: bool
+    sampling: Sampling
+    sample_period: int
+    sample_budget: float
     flush_interval_ms: int
     sample_interval_us: int | None
     nvtx: bool | None
     launch_metadata: bool
+    kernel_code: bool
     rotate_s: float | None
     rotate_keep: int | None
     force: bool

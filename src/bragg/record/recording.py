@@ -95,6 +95,9 @@ class Recording:
                 flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
                 rotate_interval_ms=int(self._settings.get(variables.ROTATE_MS, 0)),
                 sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
+                sampling=self._settings.get(variables.SAMPLING, "off"),
+                sample_period=int(self._settings.get(variables.SAMPLE_PERIOD, "0")),
+                sample_budget=float(self._settings.get(variables.SAMPLE_BUDGET, "0.03")),
                 meta=json.dumps(metadata.at_start(self.backend.name, self._settings)),
                 cupti_candidates=self.backend.cupti_candidates(os.environ, sys.path),
             )

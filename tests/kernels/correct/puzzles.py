@@ -205,8 +205,8 @@ def puzzle_11_matrix_product():
     return [(z, x @ y)]
 
 
-FPINT: tl.constexpr = 8
-GROUP: tl.constexpr = 8
+FPINT = tl.constexpr(8)
+GROUP = tl.constexpr(8)
 
 
 @triton.jit

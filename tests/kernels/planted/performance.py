@@ -70,3 +70,11 @@ def product_whose_operand_is_turned_around(a, b, c):
     right = tl.load(b + i[:, None] * 64 + i[None, :])  # bug
     total = tl.dot(left, right, input_precision="tf32")
     tl.store(c + i[:, None] * 64 + i[None, :], total)
+
+
+NUMBER = 7
+
+
+@triton.jit
+def reads_a_number_of_the_module(x):
+    tl.store(x + tl.arange(0, 16), NUMBER)

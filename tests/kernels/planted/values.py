@@ -173,3 +173,10 @@ def sum_beyond_half_precision(x):
 def zero_by_zero(x):
     value = tl.load(x + tl.program_id(0))
     tl.store(x + tl.program_id(0), value / value)  # bug
+
+
+@triton.jit
+def adds_without_mask_at_the_store(x, y, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    total = tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n)
+    tl.store(out + i, total)

@@ -107,6 +107,13 @@ void print_enums() {
   VALUE(Result, InsufficientPrivileges, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
   VALUE(Result, MultipleSubscribersNotSupported, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
   VALUE(Result, VirtualizedDeviceInsufficientPrivileges, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
+  VALUE(Result, ConfidentialComputingNotSupported, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED);
+  VALUE(Result, CmpDeviceNotSupported, CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED);
+#if CUPTI_API_VERSION >= 26
+  VALUE(Result, MigDeviceNotSupported, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
+  VALUE(Result, SliDeviceNotSupported, CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED);
+  VALUE(Result, WslDeviceNotSupported, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
+#endif
   VALUE(Result, Unknown, CUPTI_ERROR_UNKNOWN);
   VALUE(Domain, DriverApi, CUPTI_CB_DOMAIN_DRIVER_API);
   VALUE(Domain, RuntimeApi, CUPTI_CB_DOMAIN_RUNTIME_API);
@@ -391,6 +398,77 @@ void print_callbacks() {
   CALLBACK(BufferCompleted, CUpti_BuffersCallbackCompleteFunc);
 }
 
+void print_sampling() {
+  VALUE(CollectionMode, Continuous, CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS);
+  VALUE(CollectionMode, Serialized, CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED);
+  VALUE(SamplingAttribute, Period, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD);
+  VALUE(SamplingAttribute, HardwareBufferBytes, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE);
+  VALUE(SamplingAttribute, Mode, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE);
+  VALUE(SamplingAttribute, StartStopControl, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL);
+  VALUE(SamplingAttribute, DataBuffer, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER);
+  VALUE(SamplingAttribute, WorkerSleepMs, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_WORKER_THREAD_PERIODIC_SLEEP_SPAN);
+  CONSTANT(kMinSamplingPeriod, 5);   // said in a comment of the vendor's header alone
+  CONSTANT(kMaxSamplingPeriod, 31);  // likewise
+  CONSTANT(kStallReasonNameBytes, CUPTI_STALL_REASON_STRING_SIZE);
+  CONSTANT(kPcSamplesBytes, sizeof(CUpti_PCSamplingPCData));
+  FIELD(StallSamples, reason, CUpti_PCSamplingStallReason, pcSamplingStallReasonIndex);
+  FIELD(StallSamples, samples, CUpti_PCSamplingStallReason, samples);
+  FIELD(PcSamples, struct_size_bytes, CUpti_PCSamplingPCData, size);
+  FIELD(PcSamples, cubin_crc, CUpti_PCSamplingPCData, cubinCrc);
+  FIELD(PcSamples, pc_offset, CUpti_PCSamplingPCData, pcOffset);
+  FIELD(PcSamples, function_index, CUpti_PCSamplingPCData, functionIndex);
+  FIELD(PcSamples, function_name, CUpti_PCSamplingPCData, functionName);
+  FIELD(PcSamples, reason_count, CUpti_PCSamplingPCData, stallReasonCount);
+  FIELD(PcSamples, reasons, CUpti_PCSamplingPCData, stallReason);
+  FIELD(PcSamples, correlation, CUpti_PCSamplingPCData, correlationId);
+  FIELD(SamplingData, struct_size_bytes, CUpti_PCSamplingData, size);
+  FIELD(SamplingData, capacity_pcs, CUpti_PCSamplingData, collectNumPcs);
+  FIELD(SamplingData, total_samples, CUpti_PCSamplingData, totalSamples);
+  FIELD(SamplingData, dropped_samples, CUpti_PCSamplingData, droppedSamples);
+  FIELD(SamplingData, pc_count, CUpti_PCSamplingData, totalNumPcs);
+  FIELD(SamplingData, remaining_pcs, CUpti_PCSamplingData, remainingNumPcs);
+  FIELD(SamplingData, range_id, CUpti_PCSamplingData, rangeId);
+  FIELD(SamplingData, pcs, CUpti_PCSamplingData, pPcData);
+  FIELD(SamplingData, other_samples, CUpti_PCSamplingData, nonUsrKernelsTotalSamples);
+  FIELD(SamplingData, hardware_buffer_full, CUpti_PCSamplingData, hardwareBufferFull);
+  FIELD(SamplingParams, struct_size_bytes, CUpti_PCSamplingEnableParams, size);
+  FIELD(SamplingParams, context, CUpti_PCSamplingEnableParams, ctx);
+  FIELD(SamplingDataParams, struct_size_bytes, CUpti_PCSamplingGetDataParams, size);
+  FIELD(SamplingDataParams, context, CUpti_PCSamplingGetDataParams, ctx);
+  FIELD(SamplingDataParams, data, CUpti_PCSamplingGetDataParams, pcSamplingData);
+  FIELD(SamplingSetting, attribute, CUpti_PCSamplingConfigurationInfo, attributeType);
+  FIELD(SamplingSetting, result, CUpti_PCSamplingConfigurationInfo, attributeStatus);
+  FIELD(SamplingSetting, value, CUpti_PCSamplingConfigurationInfo, attributeData.hardwareBufferSizeData);
+  FIELD(SamplingConfiguration, struct_size_bytes, CUpti_PCSamplingConfigurationInfoParams, size);
+  FIELD(SamplingConfiguration, context, CUpti_PCSamplingConfigurationInfoParams, ctx);
+  FIELD(SamplingConfiguration, setting_count, CUpti_PCSamplingConfigurationInfoParams, numAttributes);
+  FIELD(SamplingConfiguration, settings, CUpti_PCSamplingConfigurationInfoParams, pPCSamplingConfigurationInfo);
+  FIELD(StallReasonCount, struct_size_bytes, CUpti_PCSamplingGetNumStallReasonsParams, size);
+  FIELD(StallReasonCount, context, CUpti_PCSamplingGetNumStallReasonsParams, ctx);
+  FIELD(StallReasonCount, count, CUpti_PCSamplingGetNumStallReasonsParams, numStallReasons);
+  FIELD(StallReasonNames, struct_size_bytes, CUpti_PCSamplingGetStallReasonsParams, size);
+  FIELD(StallReasonNames, context, CUpti_PCSamplingGetStallReasonsParams, ctx);
+  FIELD(StallReasonNames, count, CUpti_PCSamplingGetStallReasonsParams, numStallReasons);
+  FIELD(StallReasonNames, numbers, CUpti_PCSamplingGetStallReasonsParams, stallReasonIndex);
+  FIELD(StallReasonNames, names, CUpti_PCSamplingGetStallReasonsParams, stallReasons);
+  FIELD(CubinCrcParams, struct_size_bytes, CUpti_GetCubinCrcParams, size);
+  FIELD(CubinCrcParams, cubin_size_bytes, CUpti_GetCubinCrcParams, cubinSize);
+  FIELD(CubinCrcParams, cubin, CUpti_GetCubinCrcParams, cubin);
+  FIELD(CubinCrcParams, crc, CUpti_GetCubinCrcParams, cubinCrc);
+  FIELD(ModuleData, id, CUpti_ModuleResourceData, moduleId);
+  FIELD(ModuleData, cubin_size_bytes, CUpti_ModuleResourceData, cubinSize);
+  FIELD(ModuleData, cubin, CUpti_ModuleResourceData, pCubin);
+  SIGNATURE(CuptiPCSamplingEnable, cuptiPCSamplingEnable);
+  SIGNATURE(CuptiPCSamplingDisable, cuptiPCSamplingDisable);
+  SIGNATURE(CuptiPCSamplingStart, cuptiPCSamplingStart);
+  SIGNATURE(CuptiPCSamplingStop, cuptiPCSamplingStop);
+  SIGNATURE(CuptiPCSamplingGetData, cuptiPCSamplingGetData);
+  SIGNATURE(CuptiPCSamplingSetConfigurationAttribute, cuptiPCSamplingSetConfigurationAttribute);
+  SIGNATURE(CuptiPCSamplingGetNumStallReasons, cuptiPCSamplingGetNumStallReasons);
+  SIGNATURE(CuptiPCSamplingGetStallReasons, cuptiPCSamplingGetStallReasons);
+  SIGNATURE(CuptiGetCubinCrc, cuptiGetCubinCrc);
+}
+
 void print_cbids() {
   const auto describe = [](uint32_t cbid) {
     for (const ours::DriverCall& call : bragg::fake::other_calls) {
@@ -414,5 +492,6 @@ int main() {
   print_enums();
   print_records();
   print_callbacks();
+  print_sampling();
   print_cbids();
 }

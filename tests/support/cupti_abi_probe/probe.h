@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <type_traits>
 
 #include "driver/cupti_abi.h"
+#include "driver/cupti_pc_sampling.h"
 
 namespace cuda = bragg::cuda;
 namespace ours = bragg::cupti;

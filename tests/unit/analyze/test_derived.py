@@ -11,6 +11,7 @@ from bragg.model import Combine, Metric, MetricKind, Profile
 from bragg.model.merge import merge
 from bragg.model.transform import fold, group_by_name
 from tests.support.profiles import profile_from_text
+from tests.support.sampled_kernels import sampled_profile
 from tests.support.work import B200, H100, H200, RTX_4090, node_named, working_profile
 
 # What triton.profiler.viewer computes of the same kernels on the same devices.
@@ -231,3 +232,13 @@ def test_own_values_are_those_without_what_ran_below() -> None:
     assert own.values.tolist() == profile.own("gpu_time").tolist()
     assert "gpu_time/own" in list_available(profile)
     assert "gpu_time_min/own" not in list_available(profile)
+
+
+def test_stalls_of_a_group_are_those_of_its_reasons() -> None:
+    profile = sampled_profile()
+    assert evaluate(profile, "stall_memory").values[0] == 60
+    assert evaluate(profile, "stall_math").values[0] == 15
+    assert evaluate(profile, "stall_tensor_core").values[0] == 0
+    assert [name for name in list_available(profile) if name.startswith("stall_")] == ["stall_memory", "stall_math"]
+    with pytest.raises(UsageError, match="needs samples of instructions"):
+        evaluate(proton_example(), "stall_memory")

@@ -17,6 +17,16 @@ def kernel(x, y, out, n, window):
     tile = tl.load(window, boundary_check=(0, 1), padding_option="zero")
     row = descriptor.load([0, 0])
     d, e = tl.load(p), tl.load(q)
+    p, q = x + i, y + i
+    moved = x + i
+    other = y + i
+    f = tl.load(moved) + tl.load(
+        other, mask=i < n
+    )
+    tl.store(
+        out + i,
+        f,
+    )
     total = a
     total += b
     tl.atomic_add(out, total)
@@ -45,7 +55,9 @@ def file(tmp_path: Path) -> str:
         (6, "load", "x", AccessText("window", "boundary_check=(0, 1)", True)),
         (7, "load", "x", AccessText("[0, 0]", "", True)),
         (8, "load", "x", AccessText()),
-        (11, "atomic", "out", AccessText("out", "", False)),
+        (12, "load", "x", AccessText("moved", "", False)),
+        (12, "load", "y", AccessText("other", "i < n", False)),
+        (21, "atomic", "out", AccessText("out", "", False)),
         (2, "load", "x", AccessText()),
     ],
 )
@@ -54,12 +66,13 @@ def test_access_is_described(file: str, line: int, kind: str, tensor: str, expec
 
 
 def test_places_that_feed_a_line(file: str) -> None:
-    every = [(file, line) for line in range(1, 17)]
-    assert [line for _, line in feeding(every, (file, 11))] == [2, 3, 4, 9, 10, 11]
+    every = [(file, line) for line in range(1, 27)]
+    assert [line for _, line in feeding(every, (file, 21))] == [2, 3, 4, 19, 20, 21]
     assert [line for _, line in feeding(every, (file, 5))] == [2, 3, 5]
-    assert [line for _, line in feeding(every, (file, 16))] == [15, 16]
-    assert feeding(every, (file, 13)) == every
-    assert feeding([(file, 15)], (file, 5)) == [(file, 15)]
+    assert [line for _, line in feeding(every, (file, 26))] == [25, 26]
+    assert feeding(every, (file, 23)) == every
+    assert [line for _, line in feeding(every, (file, 15))] == [2, 10, 11, 12, 13, 14, 15]
+    assert feeding([(file, 25)], (file, 5)) == [(file, 25)]
 
 
 def test_a_file_that_cannot_be_read_tells_nothing() -> None:

@@ -215,7 +215,7 @@ def name_after_its_loop(x, limits, out):
 
 
 def test_name_of_a_loop_is_none_after_it() -> None:
-    with pytest.raises(KernelFault, match=r"test_flow.py:\d+: "):
+    with pytest.raises(KernelFault, match=r"test_flow.py:\d+: a name is used that is not assigned on every way"):
         executed(name_after_its_loop)
 
 

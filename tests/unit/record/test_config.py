@@ -28,6 +28,7 @@ def test_variables_say_what_the_config_says() -> None:
         "BRAGG_MODULES": "1",
         "BRAGG_FLUSH_MS": "50",
         "BRAGG_LAUNCH_METADATA": "1",
+        "BRAGG_KERNEL_CODE": "1",
         "BRAGG_SAMPLE_US": "0",
     }
 

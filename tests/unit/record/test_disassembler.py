@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bragg.record.disassembler import disassemble, find_disassembler
+from bragg.record.disassembler import disassemble, disassemble_all, find_disassembler
 
 OUTPUT = r"""
 	.headerflags	@"EF_CUDA_SM90"
@@ -51,3 +51,14 @@ def test_the_tool_on_path_is_taken_before_that_of_the_toolkit(tmp_path: Path) ->
     environ = {"PATH": str(first.parent), "CUDA_HOME": str(tmp_path / "cuda")}
     assert find_disassembler(environ) == str(first)
     assert find_disassembler({**environ, "PATH": str(tmp_path)}) == str(second)
+
+
+def test_all_cubins_are_disassembled_in_order_until_the_time_is_up(tmp_path: Path) -> None:
+    tool = str(program(tmp_path / "nvdisasm", 'echo ".section .text.$(cat "$3")"; echo "/*0000*/ NOP;"'))
+    assert disassemble_all(tool, [b"first", b"second"], limit_s=60) == [
+        {"first": {0: "NOP ;"}},
+        {"second": {0: "NOP ;"}},
+    ]
+    assert disassemble_all(tool, [b"first"], limit_s=0) == ["those of hotter kernels took too long"]
+    (reason,) = disassemble_all(str(tmp_path / "missing"), [b"first"], limit_s=60)
+    assert "No such file" in str(reason)

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bragg.model import Profile
+from bragg.model.sampled_function import SampledFunction
 from bragg.model.source_map import Stage, code_of_kernels
+from bragg.model.source_place import CallChain
 from bragg.record import kernel_code
-from bragg.record.kernel_code import with_kernel_code
 from tests.support.profiles import profile_from_text
 
 CUBIN = (Path(__file__).parents[2] / "golden" / "cubins" / "triton-3.9-softmax-sm90.cubin").read_bytes()
@@ -40,11 +42,20 @@ def noted(**files: Path) -> Profile:
     return replace(profile_from_text("\n".join(["root", *rows])), meta={"attributes": attributes})
 
 
+def with_kernel_code(profile: Profile, environ: Mapping[str, str] = NO_TOOL) -> Profile:
+    """The profile with the texts of its kernels, of which none was sampled."""
+    return kernel_code.with_kernel_code(profile, [], environ)[0]
+
+
+def with_sampled_code(profile: Profile, *sampled: SampledFunction) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
+    return kernel_code.with_kernel_code(profile, sampled, NO_TOOL)
+
+
 def test_the_texts_of_a_kernel_and_its_source_come_into_the_profile(tmp_path: Path) -> None:
     source = tmp_path / "softmax.py"
     source.write_text("def softmax(x):\n    return x\n")
     ptx = f'.file 1 "{source}"\n' + "\n" * 24 + ".loc 1 2 12\n" + "add;\n" * 300
-    profile = with_kernel_code(noted(a=compiled(tmp_path / "a", ptx)), NO_TOOL)
+    profile = with_kernel_code(noted(a=compiled(tmp_path / "a", ptx)))
     assert profile.sources[str(source)] == source.read_text()
     (code,) = code_of_kernels(profile.sources).values()
     assert code.key == "softmax/a"
@@ -55,15 +66,15 @@ def test_the_texts_of_a_kernel_and_its_source_come_into_the_profile(tmp_path: Pa
 
 
 def test_without_a_disassembler_instructions_are_kept_without_text_and_that_is_said(tmp_path: Path) -> None:
-    profile = with_kernel_code(noted(a=compiled(tmp_path / "a")), NO_TOOL)
+    profile = with_kernel_code(noted(a=compiled(tmp_path / "a")))
     (code,) = code_of_kernels(profile.sources).values()
     assert len(code.instructions) == 208
     assert {instruction.text for instruction in code.instructions} == {""}
-    assert profile.meta["kernel_code"] == {"softmax/a": "nvdisasm was not found: its instructions have no text"}
+    assert profile.meta["kernel_code"] == {"softmax/a": "its instructions have no text: nvdisasm was not found"}
 
 
 def test_files_that_are_gone_are_told_and_other_kernels_kept(tmp_path: Path) -> None:
-    profile = with_kernel_code(noted(a=tmp_path / "gone" / "softmax.json", b=compiled(tmp_path / "b")), NO_TOOL)
+    profile = with_kernel_code(noted(a=tmp_path / "gone" / "softmax.json", b=compiled(tmp_path / "b")))
     assert "could not be read" in profile.meta["kernel_code"]["softmax/a"]
     assert list(code_of_kernels(profile.sources)) == ["softmax/b"]
 
@@ -71,14 +82,14 @@ def test_files_that_are_gone_are_told_and_other_kernels_kept(tmp_path: Path) -> 
 def test_a_stage_that_the_compiler_does_not_have_is_left_out(tmp_path: Path) -> None:
     description = compiled(tmp_path / "a")
     description.with_suffix(".ttir").unlink()
-    (code,) = code_of_kernels(with_kernel_code(noted(a=description), NO_TOOL).sources).values()
+    (code,) = code_of_kernels(with_kernel_code(noted(a=description)).sources).values()
     assert list(code.texts) == [Stage.TTGIR, Stage.PTX, Stage.SASS]
 
 
 def test_a_damaged_cubin_is_told_and_the_other_texts_kept(tmp_path: Path) -> None:
     description = compiled(tmp_path / "a")
     description.with_suffix(".cubin").write_bytes(CUBIN[:500])
-    profile = with_kernel_code(noted(a=description), NO_TOOL)
+    profile = with_kernel_code(noted(a=description))
     assert "could not be read" in profile.meta["kernel_code"]["softmax/a"]
     (code,) = code_of_kernels(profile.sources).values()
     assert list(code.texts) == [Stage.TTIR, Stage.TTGIR, Stage.PTX]
@@ -87,9 +98,39 @@ def test_a_damaged_cubin_is_told_and_the_other_texts_kept(tmp_path: Path) -> Non
 def test_the_hottest_kernels_are_kept_where_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_code, "_MAX_KERNELS", 1)
     files = {name: compiled(tmp_path / name) for name in ("a", "b")}
-    profile = with_kernel_code(noted(**files), NO_TOOL)
+    profile = with_kernel_code(noted(**files))
     assert list(code_of_kernels(profile.sources)) == ["softmax/a"]
     assert "most GPU time" in profile.meta["kernel_code"]["softmax/b"]
+
+
+def test_a_sampled_kernel_of_another_compiler_has_the_code_of_its_cubin() -> None:
+    function = SampledFunction("softmax(float*)", "softmax", 0xDF940D43, CUBIN)
+    profile, (chains,) = with_sampled_code(profile_from_text("root\n  softmax(float*) 9us"), function)
+    (code,) = code_of_kernels(profile.sources).values()
+    assert code.key == profile.meta["attributes"]["softmax(float*)"]["code"] == "softmax/df940d43"
+    assert list(code.texts) == [Stage.SASS]
+    assert [instruction.chain for instruction in code.instructions[:3]] == [chains[offset] for offset in (0, 16, 32)]
+    assert chains[0][0].line == 18
+
+
+def test_what_was_sampled_stands_in_for_files_that_are_gone(tmp_path: Path) -> None:
+    function = SampledFunction("a<w4>", "softmax", 1, CUBIN)
+    profile, (chains,) = with_sampled_code(noted(a=tmp_path / "gone" / "softmax.json"), function)
+    (code,) = code_of_kernels(profile.sources).values()
+    assert (code.key, list(code.texts), len(chains)) == ("softmax/a", [Stage.SASS], 208)
+    assert "could not be read" in profile.meta["kernel_code"]["softmax/a"]
+
+
+def test_places_are_those_of_the_files_only_where_their_code_was_sampled(tmp_path: Path) -> None:
+    ptx = '.file 1 "/x/other.py"\n' + "\n" * 24 + ".loc 1 2 12\n" + "add;\n" * 300
+    own = SampledFunction("a<w4>", "softmax", 1, CUBIN)
+    without_lines = own._replace(cubin=b"")
+    other = own._replace(cubin=CUBIN.replace(b"kernels.py", b"special.py"), checksum=2)
+    _, found = with_sampled_code(noted(a=compiled(tmp_path / "a", ptx)), own, without_lines, other)
+    files = [{place.file for chain in chains.values() for place in chain} for chains in found]
+    assert "/x/other.py" in files[0]
+    assert files[1] == files[0]
+    assert "/kernels/special.py" in files[2]
 
 
 def test_disassembling_ends_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +146,7 @@ def test_a_disassembler_that_cannot_run_is_told(tmp_path: Path) -> None:
 
 def test_texts_beyond_the_room_for_them_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_code, "_MAX_BYTES", 10)
-    profile = with_kernel_code(noted(a=compiled(tmp_path / "a")), NO_TOOL)
+    profile = with_kernel_code(noted(a=compiled(tmp_path / "a")))
     assert list(profile.sources.values()) == ["tt.load"]
     assert "room" in profile.meta["kernel_code"]["softmax/a"]
 

@@ -24,6 +24,8 @@ const char* name_of(cupti::Result result) {
       return "CUPTI_ERROR_NOT_INITIALIZED";
     case InvalidKind:
       return "CUPTI_ERROR_INVALID_KIND";
+    case OutOfMemory:
+      return "CUPTI_ERROR_OUT_OF_MEMORY";
     case InsufficientPrivileges:
       return "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES";
     case MultipleSubscribersNotSupported:

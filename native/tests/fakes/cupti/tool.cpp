@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cupti/pc_sampling.h"
+
 namespace bragg::fake {
 namespace {
 
@@ -43,10 +45,12 @@ void enter(ApiCall& call) {
   call.correlation = state().last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
   call.start_ns = now_ns();
   call_back(call, cupti::CallbackSite::Enter, &call.correlation_data, nullptr);
+  if (cupti::is_launch(call.cbid)) pc_sampling().note_launching(true);
 }
 
 void exit(ApiCall& call) {
   const uint64_t end_ns = now_ns();
+  if (call.correlation != 0 && cupti::is_launch(call.cbid)) pc_sampling().note_launching(false);
   if (state().is_enabled(cupti::Kind::Driver))
     state().sinks.of_this_thread().put(api_record(call, end_ns, thread_id()), end_ns);
   call_back(call, cupti::CallbackSite::Exit, &call.correlation_data, &call.result);
@@ -65,6 +69,7 @@ void kernel_executed(const Execution& execution) {
 }
 
 void executed(const Execution& execution) {
+  if (execution.operation.type == cuda::GraphNodeType::Kernel) pc_sampling().executed(execution);
   if (execution.origin.graph != 0 && state().is_enabled(cupti::Kind::GraphTrace)) return;
   if (execution.operation.type == cuda::GraphNodeType::Kernel)
     kernel_executed(execution);
@@ -95,6 +100,7 @@ void graph_executed(const GraphRun& run) {
 }
 
 void resource(uint32_t cbid, const cupti::ResourceData& data) {
+  if (cbid == cupti::resource::kContextDestroyStarting) pc_sampling().context_ends(data.context);
   const cupti::Subscriber subscriber = state().subscribers.wanting(cupti::Domain::Resource, cbid);
   if (subscriber != nullptr) subscriber->callback(subscriber->user_data, cupti::Domain::Resource, cbid, &data);
 }

@@ -16,9 +16,12 @@ struct FunctionHandle {
   std::string name;
   std::atomic<uint64_t> duration_ns{0};  // 0: Knob::KernelNs
   std::atomic<uint32_t> launches{0};
+  uint64_t cubin_crc = 0;
 };
 
-struct ModuleHandle {};
+struct ModuleHandle {
+  uint64_t cubin_crc = 0;
+};
 
 struct StreamHandle {
   ContextHandle* context;

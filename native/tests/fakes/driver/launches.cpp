@@ -1,8 +1,12 @@
 // Modules, functions and kernel launches. A module has every function it is asked for.
+#include <elf.h>
+
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <thread>
 
+#include "driver/cupti_pc_sampling.h"
 #include "driver/owned.h"
 #include "driver/timeline.h"
 #include "driver/value_kernel.h"
@@ -19,7 +23,10 @@ cuda::Function function_named(cuda::Module module, const char* name) {
   static Functions& functions = *new Functions;
   const std::lock_guard lock(functions.mutex);
   const auto [found, is_new] = functions.by_name.try_emplace({module, name});
-  if (is_new) found->second.name = name;
+  if (is_new) {
+    found->second.name = name;
+    found->second.cubin_crc = module != nullptr ? module->cubin_crc : 0;
+  }
   return &found->second;
 }
 
@@ -32,6 +39,17 @@ struct LaunchParams {
   cuda::Stream stream;
   void** arguments;
   void** extra;
+};
+
+struct ModuleLoadParams {
+  cuda::Module* module;
+  const void* image;
+};
+
+struct ModuleGetFunctionParams {
+  cuda::Function* function;
+  cuda::Module module;
+  const char* name;
 };
 
 struct LaunchAttribute {
@@ -65,21 +83,40 @@ cuda::Result launch(const CallSite& site, cuda::Function function, const KernelS
   const char* name = function != nullptr ? function->name.c_str() : nullptr;
   return driver_call(site, {name, params}, [&](ApiCall& call) {
     if (function == nullptr) return cuda::Result::InvalidHandle;
-    Operation operation{cuda::GraphNodeType::Kernel, function, name, shape};
+    Operation operation{cuda::GraphNodeType::Kernel, function, name, function->cubin_crc, shape};
     if (is_value_kernel(operation)) operation.reading = reading_of(arguments);
     return submit(call, stream, operation);
   });
+}
+
+// Of a cubin, as the headers of its ELF file tell; 0: it is another kind of image.
+size_t cubin_size_bytes(const void* image) {
+  Elf64_Ehdr header;
+  if (image == nullptr || std::memcmp(image, ELFMAG, SELFMAG) != 0) return 0;
+  std::memcpy(&header, image, sizeof header);
+  size_t end = std::max(header.e_shoff + header.e_shnum * sizeof(Elf64_Shdr),
+                        header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr));
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, static_cast<const char*>(image) + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
+  }
+  return end;
 }
 
 }  // namespace
 
 FAKE_CUDA(cuCtxSetCurrent)(cuda::Context context);
 
-FAKE_CUDA(cuModuleLoadData)(cuda::Module* module, const void*) {
-  return driver_call(call_site("cuModuleLoadData"), [&](ApiCall& call) {
+FAKE_CUDA(cuModuleLoadData)(cuda::Module* module, const void* image) {
+  const ModuleLoadParams params{module, image};
+  return driver_call(call_site("cuModuleLoadData"), {nullptr, &params}, [&](ApiCall& call) {
     if (!may_wait()) return cuda::Result::StreamCaptureUnsupported;
     *module = owned<cuda::ModuleHandle>().add(std::make_unique<cuda::ModuleHandle>());
-    notify_resource(cupti::resource::kModuleLoaded, call.context, nullptr, nullptr);
+    const size_t size_bytes = cubin_size_bytes(image);
+    cupti::ModuleData loaded{1, size_bytes, size_bytes != 0 ? static_cast<const char*>(image) : nullptr};
+    if (size_bytes != 0) (*module)->cubin_crc = cubin_crc(image, size_bytes);
+    notify_resource(cupti::resource::kModuleLoaded, call.context, nullptr, &loaded);
     return cuda::Result::Success;
   });
 }
@@ -94,7 +131,8 @@ FAKE_CUDA(cuModuleUnload)(cuda::Module module) {
 }
 
 FAKE_CUDA(cuModuleGetFunction)(cuda::Function* function, cuda::Module module, const char* name) {
-  return driver_call(call_site("cuModuleGetFunction"), [&](ApiCall&) {
+  const ModuleGetFunctionParams params{function, module, name};
+  return driver_call(call_site("cuModuleGetFunction"), {nullptr, &params}, [&](ApiCall&) {
     *function = function_named(module, name);
     return cuda::Result::Success;
   });
@@ -134,6 +172,10 @@ FAKE_CUDA(cuLaunchCooperativeKernel)(cuda::Function function, uint32_t grid_x, u
 // Control of the fake: how long a kernel runs from now on.
 BRAGG_FAKE_EXPORT void bragg_fake_set_kernel_ns(const char* name, uint64_t duration_ns) {
   function_named(nullptr, name)->duration_ns.store(duration_ns, std::memory_order_relaxed);
+}
+
+BRAGG_FAKE_EXPORT void bragg_fake_set_function_ns(cuda::Function function, uint64_t duration_ns) {
+  function->duration_ns.store(duration_ns, std::memory_order_relaxed);
 }
 
 // Launches a function `count` times, for callers to whom a call is slow. Returns the first result that is not Success.

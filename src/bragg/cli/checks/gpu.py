@@ -113,6 +113,17 @@ def check_counters(surroundings: Surroundings) -> Check:
     )
 
 
+def check_sampling(surroundings: Surroundings) -> Check:
+    """Instructions of kernels can be sampled, tried on the first GPU."""
+    reason = surroundings.probe.get("sampling")
+    if reason is None:
+        return note("Instruction samples", "not tried")
+    if not reason:
+        return ok("Instruction samples", "can be taken")
+    what, _, fix = str(reason).partition(": ")
+    return note("Instruction samples", what, blocks="bragg run --sample", fix=fix)
+
+
 def _door(surroundings: Surroundings, variable: str, blocks: str) -> Check:
     holder = surroundings.environ.get(variable, "")
     if not holder or _OWN_LIBRARY in holder:
@@ -135,6 +146,7 @@ CHECKS = (
     check_cupti_library,
     check_cupti,
     check_counters,
+    check_sampling,
     check_cuda_door,
     check_itt_door,
     check_nvtx_door,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.checkers.compiled import SharedAccess, gpu_dialect, shared_accesses
@@ -33,7 +32,7 @@ def _watch(record: Recorder) -> Listeners:
     try:
         text = gpu_dialect(record.launch)
     except Exception as error:  # noqa: BLE001 - the compiler is Triton's, and its errors have no common class
-        message = f"Triton does not compile this kernel for a Hopper GPU: {_first_line(error)}"
+        message = f"Triton does not compile this kernel for a Hopper GPU: {_reason(error)}"
         record.at_source(*here, message, "Its bank conflicts are not known", Severity.WARNING)
         return Listeners()
     for access in shared_accesses(text):
@@ -52,8 +51,10 @@ def _watch(record: Recorder) -> Listeners:
     return Listeners()
 
 
-def _first_line(error: Any) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _reason(error: Exception) -> str:
+    """The last line of the compiler's words, after the place and the code."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
 
 
 BANK_CONFLICTS = Checker("bank-conflict", "shared memory accesses that wait for each other", False, _watch)

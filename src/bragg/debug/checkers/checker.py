@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,19 +26,19 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Source:
-    """A load that values are from.
+    """A line that values are from.
 
     Attributes:
         file: Of the line.
         line: The line.
-        tensor: That was read.
-        text: What the source says of it.
+        tensor: That is accessed there, if one is.
+        text: What the source says of the access.
     """
 
     file: str
     line: int
-    tensor: TensorFacts
-    text: AccessText
+    tensor: TensorFacts | None = None
+    text: AccessText = field(default_factory=AccessText)
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,6 @@ class Recorder:
         severity: Severity,
         where: Array | None = None,
         source: Source | None = None,
-        buffer: Buffer | None = None,
-        place: tuple[str, int] | None = None,
     ) -> None:
         """An operation shows something.
 
@@ -110,27 +108,23 @@ class Recorder:
             hint: What to do about it.
             severity: How much it matters.
             where: bool, [active programs or 1, *block]: the lanes that show it; None: all programs.
-            source: The load that the values are from, which is to blame; None: not known.
-            buffer: The tensor it is about, if one is.
-            place: File and line to blame; None: those that are executed.
+            source: The line to blame; None: the one that is executed.
         """
         here = kernel_line()
-        file, line = (source.file, source.line) if source else place or here
+        source = source or Source(*here)
         active = machine().active_programs
         rows = np.ones((1, 1), bool) if where is None else where.reshape(len(where), -1)
         rows = np.broadcast_to(rows, (len(active), rows.shape[1]))
         programs, lanes = active[rows.any(axis=1)], np.flatnonzero(rows.any(axis=0))
-        finding = self._finding(file, line, message, hint, severity)
+        finding = self._finding(source.file, source.line, message, hint, severity)
         if len(programs):
             first = int(np.flatnonzero(rows[np.searchsorted(active, programs[0])])[0])
             finding.witness = Witness(program_ids(int(programs[0]), self.launch.grid), first)
-        finding.tensor = TensorFacts.of(buffer) if buffer else None
-        if source is not None:
-            finding.tensor = source.tensor
-            finding.address, finding.mask = source.text.address, source.text.mask
+        finding.tensor, finding.address, finding.mask = source.tensor, source.text.address, source.text.mask
+        if (source.file, source.line) != here:
             finding.other = {"file": here[0], "line": here[1], "code": linecache.getline(*here).strip()}
         name = finding.tensor.name if finding.tensor else ""
-        key = (self.rule, self.launch.kernel, file, line, name, message)
+        key = (self.rule, self.launch.kernel, source.file, source.line, name, message)
         self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
 
     def at_source(

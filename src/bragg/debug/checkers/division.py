@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, Recorder, Source
 from bragg.debug.expressions import feeding
 from bragg.debug.program import kernel_line
 from bragg.debug.state import Listeners
@@ -41,7 +41,7 @@ def _watch(record: Recorder) -> Listeners:
                     "Replace zeros first: tl.where(d == 0, 1, d)",
                     Severity.ERROR,
                     (taint & bit) != 0,
-                    place=place,
+                    Source(*place),
                 )
 
     return Listeners(division=[look], tainted=[tell])

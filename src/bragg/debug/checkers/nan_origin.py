@@ -39,8 +39,12 @@ def _already_bad(operands: tuple[Any, ...], rank: int) -> Any:
     """Lanes in which an operand is NaN or infinite; False when no operand is."""
     before: Any = False
     for operand in operands:
-        if isinstance(operand, Tensor) and operand.dtype.is_floating() and operand.data.ndim <= rank:
-            before = before | ~np.isfinite(lift_array(operand.data, rank))
+        if not isinstance(operand, Tensor) or not operand.dtype.is_floating():
+            continue
+        is_bad: Array = ~np.isfinite(operand.data)
+        if is_bad.ndim > rank:  # What a reduction was given: any of it may be the reason.
+            is_bad = np.logical_or.reduce(is_bad, axis=tuple(range(1, is_bad.ndim)))
+        before = before | lift_array(is_bad, rank)
     return before
 
 

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.access import Access
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, Recorder, Source
+from bragg.debug.expressions import feeding
 from bragg.debug.program import kernel_line
 from bragg.debug.provenance import addresses_of
 from bragg.debug.state import Listeners
@@ -39,7 +40,7 @@ def _watch(record: Recorder) -> Listeners:
             return None
         what = "tl.assume" if name == "assume" else f"tl.{name}({promised})"
         message = f"{what} does not hold: the compiler may vectorise accesses that are not aligned or contiguous"
-        if broken.ndim == 1:
+        if broken.ndim == 1 or name == "assume":
             record.at_line(message, _HINT, Severity.ERROR, broken)
             return None
         broken_at[kernel_line()] = message
@@ -47,8 +48,8 @@ def _watch(record: Recorder) -> Listeners:
 
     def tell(_use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if bit == MISLED:
-            for place, message in broken_at.items():
-                record.at_line(message, _HINT, Severity.ERROR, (taint & bit) != 0, place=place)
+            for place in feeding(list(broken_at), kernel_line()):
+                record.at_line(broken_at[place], _HINT, Severity.ERROR, (taint & bit) != 0, Source(*place))
 
     def look(access: Access) -> None:
         if id(access.buffer) in astray:

@@ -38,7 +38,8 @@ _NEVER = (
     "Write the tensor first, or make it with zeros instead of empty",
 )
 
-Sources = dict[tuple[str, int], Source]
+# By file and line, and by tensor.
+Sources = dict[tuple[str, int], dict[str, Source]]
 
 
 def _watch(record: Recorder) -> Listeners:
@@ -50,15 +51,15 @@ def _watch(record: Recorder) -> Listeners:
         if bit not in (UNDEFINED, UNWRITTEN) or use not in _USES:
             return
         sources, (message, hint) = (masked, _MASKED) if bit == UNDEFINED else (never, _NEVER)
-        found: list[Source | None] = [sources[place] for place in feeding(list(sources), kernel_line())]
-        for source in found or [None]:
+        places = feeding(list(sources), kernel_line())
+        for source in [source for place in places for source in sources[place].values()] or (None,):
             record.at_line(message.format(_USES[use]), hint, Severity.ERROR, (taint & bit) != 0, source)
 
     def remember(access: Access) -> None:
-        if access.kind == "load" and access.mask is not None and kernel_line() not in masked and not access.mask.all():
-            text = access_text(*kernel_line(), access.kind, access.buffer.name)
-            if not text.has_filler:
-                masked[kernel_line()] = Source(*kernel_line(), TensorFacts.of(access.buffer), text)
+        if access.kind == "load" and access.mask is not None and not access.mask.all():
+            source = _source(access)
+            if not source.text.has_filler:
+                masked.setdefault(kernel_line(), {})[access.buffer.name] = source
 
     def look(access: Access) -> None:
         if access.kind == "store" or id(access.buffer) not in suspects:
@@ -68,8 +69,7 @@ def _watch(record: Recorder) -> Listeners:
             return
         if access.kind == "load":
             access.unwritten = bad
-            text = access_text(*kernel_line(), access.kind, access.buffer.name)
-            never.setdefault(kernel_line(), Source(*kernel_line(), TensorFacts.of(access.buffer), text))
+            never.setdefault(kernel_line(), {})[access.buffer.name] = _source(access)
             return
         name = access.buffer.name
         message = f"{access.kind} of elements of {name} that were never written"
@@ -77,6 +77,12 @@ def _watch(record: Recorder) -> Listeners:
         record.at_access(access, access.programs[bad], lanes, access.offsets[bad], message, _NEVER[1])
 
     return Listeners(tainted=[tell], access=[remember, look] if suspects else [remember])
+
+
+def _source(access: Access) -> Source:
+    """The load that is executed."""
+    here, buffer = kernel_line(), access.buffer
+    return Source(*here, TensorFacts.of(buffer), access_text(*here, access.kind, buffer.name))
 
 
 UNINITIALISED = Checker("uninitialised-read", "values that nobody wrote", True, _watch)

@@ -7,6 +7,7 @@ import warnings
 from functools import cache
 
 from bragg.record.core import core
+from bragg.record.kernel_files import attributes_of
 from bragg.record.notes import guarded, note
 
 TYPE_CHECKING = False
@@ -57,7 +58,7 @@ def give_name(kernel: Any, specialization: Specialization, attributes: Sequence[
     from bragg.record.hooks.specialization import specialized_name
 
     name = _own_name(specialized_name(kernel.name, specialization), kernel.hash)
-    core.name_kernel(kernel.function, name, kernel.name, attributes)
+    core.name_kernel(kernel.function, name, kernel.name, (*attributes, *attributes_of(kernel)))
 
 
 def specialization_of(kernel: Any) -> Specialization:
@@ -112,7 +113,7 @@ def _kernel_was_loaded(kernel: Any) -> None:
     if not isinstance(kernel.function, int):
         return
     if function is not None and kernel.name != function.__name__:  # chosen by the program: @triton.jit(repr=...)
-        core.name_kernel(kernel.function, kernel.name, kernel.name)
+        core.name_kernel(kernel.function, kernel.name, kernel.name, attributes_of(kernel))
     else:
         give_name(kernel, specialization_of(kernel))
 

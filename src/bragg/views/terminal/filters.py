@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bragg.errors import NothingRecorded, UsageError
-from bragg.model import Profile
+from bragg.model import MetricKind, Profile
 from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_ancestors, with_descendants
@@ -35,19 +35,21 @@ class Filtered:
     notes: list[str] = field(default_factory=list)
 
 
-def filter_paths(profile: Profile, include: str | None, exclude: str | None) -> Filtered:
+def filter_paths(profile: Profile, include: str | None, exclude: str | None, shown: str = "") -> Filtered:
     """Keep what runs in matching frames, then leave out what runs in others, and what only computed launch metadata.
 
     Args:
         profile: What to filter.
         include: Regular expression, searched in raw, demangled and shown names; keeps the paths to matches.
         exclude: Likewise; leaves out matches and all below them.
+        shown: The metric that tells how much was left out; time, unless it was recorded and adds up.
 
     Raises:
         UsageError: An expression is malformed.
         NothingRecorded: Nothing matches, or nothing is left.
     """
-    metric = choose_names(profile, (), ("time",))[0]
+    adds_up = shown in profile.metrics and profile.metrics[shown].kind is MetricKind.INCLUSIVE
+    metric = shown if adds_up else choose_names(profile, (), ("time",))[0]
     profile, notes = _without_launch_metadata(profile, metric)
     before = profile.total(metric)
     if include is not None:

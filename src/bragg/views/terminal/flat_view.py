@@ -11,8 +11,9 @@ import numpy as np
 
 from bragg.errors import NothingRecorded
 from bragg.model import CallTree, FrameKind, Profile
+from bragg.model.regroup import regroup
 from bragg.model.table import Int64Array
-from bragg.views.terminal.columns import Column, ColumnChoice
+from bragg.views.terminal.columns import Column, ColumnChoice, columns_of
 from bragg.views.terminal.filters import filter_paths
 from bragg.views.terminal.json_values import json_columns, json_frame, json_values
 from bragg.views.terminal.labels import Labels
@@ -66,7 +67,7 @@ class FlatView:
 
 
 def flat_view(profile: Profile, options: ViewOptions, defaults: Sequence[str] = _DEFAULT_METRICS) -> FlatView:
-    """Add up the own values of everything of the same kind, name and file.
+    """Add up the own values of everything of the same kind, name and file; of sampled kernels by line.
 
     Args:
         profile: What to show.
@@ -79,8 +80,8 @@ def flat_view(profile: Profile, options: ViewOptions, defaults: Sequence[str] = 
     """
     formulas = with_launch_times(options.formulas)
     choice = ColumnChoice.of(profile, options.metrics, defaults, options.sort, formulas)
-    filtered = filter_paths(profile, options.include, options.exclude)
-    table, times = _table(filtered.profile, options.full_names)
+    filtered = filter_paths(profile, options.include, options.exclude, choice.sort)
+    table, times = _table(_without_instructions(filtered.profile, choice.sort, options), options.full_names)
     choice = replace(choice, formulas=with_launch_times(options.formulas, times))
     column = choice.sort_column(table)
     weight = np.nan_to_num(column.values)
@@ -146,15 +147,29 @@ def _table(profile: Profile, full_names: bool) -> tuple[Profile, LaunchTimes]:
     return Profile(profile.meta, tree, metrics), LaunchTimes.of(profile, row_of_node, n_rows)
 
 
+def _without_instructions(profile: Profile, sort: str, options: ViewOptions) -> Profile:
+    """Instructions as their lines where samples decide which rows are hot; else lines too as their kernels."""
+    tree = profile.tree
+    is_line = tree.kind == FrameKind.LINE
+    if not is_line.any():
+        return profile
+    is_of_nodes = sort in profile.metrics or options.formulas.knows(sort)
+    if is_of_nodes and np.nan_to_num(columns_of(profile, [sort], options.formulas)[0].values)[is_line].any():
+        is_line &= np.array([not file for file in tree.frames.file])[tree.frame]
+    return regroup(tree, folded=is_line).apply(profile)
+
+
 def _rows(profile: Profile, full_names: bool) -> tuple[Int64Array, Int64Array]:
     """The frame that names each row, and the row of each node."""
     frames = profile.tree.frames
     variant = np.arange(len(frames)) if full_names else first_variants(frames)
     is_code = np.isin(frames.kind, (FrameKind.PYTHON, FrameKind.NATIVE, FrameKind.LINE)).tolist()
-    first: dict[tuple[int, str, str], int] = {}
+    first: dict[tuple[int, str, str, int], int] = {}
     same = []
     for index, name_of in enumerate(variant.tolist()):
-        key = (int(frames.kind[index]), frames.name[name_of], frames.file[index] if is_code[index] else "")
+        kind = int(frames.kind[index])
+        line = int(frames.line[index]) if kind == FrameKind.LINE else 0
+        key = (kind, frames.name[name_of], frames.file[index] if is_code[index] else "", line)
         same.append(first.setdefault(key, index))
     rows, row_of_node = np.unique(np.array(same, np.int64)[profile.tree.frame], return_inverse=True)
     return rows, row_of_node.reshape(-1)

@@ -9,11 +9,13 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
+from bragg.views.terminal.sampling_facts import sampling_warnings
 from bragg.views.terminal.style import printable
 from bragg.views.terminal.units import bytes_text, count_text, share_text, time_text
 
 __all__ = ["RunFacts"]
 
+_MAX_NAMES = 3
 # Counters of the recorder that stand for something missing, and what is missing.
 _LOSSES = (
     ("bad_timestamps", "record", "without usable timestamps"),
@@ -132,6 +134,11 @@ class RunFacts:
                 yield f"{count_text(count, noun)} {what}"
         if unread := self._count("cuda", "unread_bytes"):
             yield f"{bytes_text(unread)} of device records of an unknown kind"
+        yield from sampling_warnings(self.meta)
+        if missing := self._table("kernel_code"):
+            names = ", ".join([*list(missing)[:_MAX_NAMES], *["…"] * (len(missing) > _MAX_NAMES)])
+            why = next(iter(missing.values()))
+            yield f"code of {count_text(len(missing), 'kernel')} is not complete ({names}): {why}"
         if error := self._table("statistics").get("capture_error"):
             yield f"the capture could not be written to its end: {error}"
         yield from self._damage()

@@ -89,10 +89,10 @@ def tree_view(profile: Profile, options: ViewOptions, before: Profile | None = N
         NothingRecorded: Nothing matches, or what matches has no value of the metric.
     """
     choice = ColumnChoice.of(profile, options.metrics, ("time", "count"), options.sort, options.formulas)
-    folded, notes = _folded(profile, options)
+    folded, notes = _folded(profile, options, choice.sort)
     sort, *columns = _columns(folded.profile, choice)
     if before is not None:
-        before_columns = _columns(_folded(before, options)[0].profile, choice)
+        before_columns = _columns(_folded(before, options, choice.sort)[0].profile, choice)
         sort, *columns = (one.minus(other) for one, other in zip((sort, *columns), before_columns, strict=True))
     tree = folded.profile.tree
     weight = _weight(tree, sort)
@@ -115,9 +115,9 @@ def tree_view(profile: Profile, options: ViewOptions, before: Profile | None = N
     return TreeView(folded, columns, rows, labels, [*notes, *guess_notes(profile.meta, choice.names)])
 
 
-def _folded(profile: Profile, options: ViewOptions) -> tuple[FoldedProfile, list[str]]:
+def _folded(profile: Profile, options: ViewOptions, metric: str) -> tuple[FoldedProfile, list[str]]:
     """What is left of a profile, with its libraries folded, and notes of what is not."""
-    filtered = filter_paths(profile, options.include, options.exclude)
+    filtered = filter_paths(profile, options.include, options.exclude, metric)
     named = filtered.profile if options.full_names else with_one_variant(filtered.profile)
     return fold_libraries(named) if options.fold else FoldedProfile.unfolded(named), filtered.notes
 

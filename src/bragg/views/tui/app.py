@@ -50,6 +50,7 @@ class ProfileApp(App[None]):  # type: ignore[misc]
         ("escape", "leave_search", ""),
         ("q", "quit", "quit"),
     ]
+    TITLE = "bragg"
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, rows: TreeRows, title: str, read_source: Callable[[str], str | None]) -> None:

@@ -98,3 +98,23 @@ def test_amd_gpu_is_noted(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/kfd").touch()
     assert gpu.check_amd(on(tmp_path)).state is State.NOTE
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "found", "fix"),
+    [
+        ({}, State.NOTE, "not tried", ""),
+        ({"sampling": ""}, State.OK, "can be taken", ""),
+        (
+            {"sampling": "a MIG instance cannot: use a GPU that is not partitioned"},
+            State.NOTE,
+            "a MIG instance cannot",
+            "use a GPU that is not partitioned",
+        ),
+    ],
+)
+def test_sampling_is_what_the_probe_found(
+    tmp_path: Path, said: dict[str, str], state: State, found: str, fix: str
+) -> None:
+    check = gpu.check_sampling(on(tmp_path, said))
+    assert (check.state, check.found, check.fix) == (state, found, fix)

@@ -127,6 +127,19 @@ def test_the_operators_of_a_program_that_has_run_are_found(
     assert named[1][3] == ()
 
 
+def test_the_files_of_a_kernel_that_pytorch_launches_itself_are_found_in_the_cache(
+    named: list[tuple[Any, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from triton.runtime.cache import get_cache_manager
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    cache = get_cache_manager(Kernel.hash)
+    description = cache.put("{}", f"{KERNEL}.json", binary=False)
+    cache.put_group(f"{KERNEL}.json", {f"{KERNEL}.json": description})
+    result().make_launcher()
+    assert named[0][3] == (("code", f"{KERNEL}/01234567"), ("code_files", description))
+
+
 def test_kernels_without_a_known_origin_are_left_out(program: Path) -> None:
     assert list(inductor.origins_in(str(program))) == [KERNEL]
 

@@ -12,6 +12,7 @@ from bragg.views.terminal.flat_view import flat_lines, flat_view
 from bragg.views.terminal.style import PLAIN
 from bragg.views.terminal.view_options import ViewOptions
 from tests.support.profiles import profile_from_text
+from tests.support.sampled_kernels import sampled_profile
 
 
 def with_extremes(profile: Profile) -> Profile:
@@ -127,3 +128,19 @@ def test_metric_that_is_zero_everywhere_is_said() -> None:
     profile = profile_from_text("root\n  a 1us\n  b bytes=0")
     with pytest.raises(NothingRecorded, match="gpu_bytes is zero everywhere"):
         flat_view(profile, ViewOptions(metrics=("gpu_bytes",)))
+
+
+def test_samples_are_listed_by_line_and_times_by_kernel() -> None:
+    options = ViewOptions(metrics=("num_samples", "num_stalled_samples"))
+    assert flat_lines(flat_view(sampled_profile(), options), PLAIN) == [
+        "num_samples    share            num_stalled_samples  name",
+        "         60   60.0 %  ████▊                      55  softmax softmax.py:8",
+        "         30   30.0 %  ██▍                        20  scale softmax.py:3",
+        "         10   10.0 %  ▊                           0  softmax softmax.py:10",
+    ]
+    by_time = flat_view(sampled_profile(), ViewOptions(metrics=("time", "num_samples"))).to_json()
+    assert [(row["name"], row["values"]["gpu_time"], row["values"]["num_samples"]) for row in by_time["rows"]] == [
+        ("softmax<BLOCK=1024 w4>", 9000, 100),
+        ("other<BLOCK=1 w4>", 5000, 0),
+        ("softmax<BLOCK=64 w4>", 3000, 0),
+    ]

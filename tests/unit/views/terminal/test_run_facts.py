@@ -70,6 +70,13 @@ def test_everything_that_is_missing_is_a_warning(meta: dict[str, object], warnin
     assert list(RunFacts(meta).warnings()) == [warning]
 
 
+def test_kernels_whose_code_is_not_complete_are_named() -> None:
+    missing = {f"k{number}/0{number}": "its files could not be read" for number in range(4)}
+    assert list(RunFacts({"kernel_code": missing}).warnings()) == [
+        "code of 4 kernels is not complete (k0/00, k1/01, k2/02, …): its files could not be read"
+    ]
+
+
 def test_cupti_before_13_has_a_plain_version() -> None:
     assert RunFacts({"cuda": {"cupti_version": 28}}).versions == "CUPTI API 28"
 

@@ -16,6 +16,7 @@ from bragg.views.terminal.tree_view import tree_view
 from bragg.views.terminal.view_options import ViewOptions
 from tests.support.profiles import profile_from_text
 from tests.support.random_profiles import profiles
+from tests.support.sampled_kernels import sampled_profile
 
 TORCH = "/opt/lib/python3.11/site-packages/torch/nn/module.py"
 TRAINING = f"""
@@ -271,3 +272,25 @@ def test_any_profile_is_shown_within_its_limit_of_lines(profile: Profile, max_li
     metric = next(name for name in profile.metrics if np.nan_to_num(profile.inclusive(name)).any())
     view = tree_view(profile, ViewOptions(metrics=(metric,), max_lines=max_lines))
     assert len([line for line in tree_lines(view, PLAIN)[1:] if "not shown" not in line]) <= max_lines
+
+
+def test_samples_lead_from_the_kernel_over_lines_to_instructions() -> None:
+    options = ViewOptions(metrics=("num_samples", "num_stalled_samples"), include="softmax.py:[39]", threshold=0.2)
+    view = tree_view(sampled_profile(), options)
+    assert tree_lines(view, PLAIN) == [
+        "num_samples    share            num_stalled_samples  call path",
+        "         30  100.0 %  ████████                   20  total",
+        "         30  100.0 %  ████████                   20  └─ forward",
+        "         30  100.0 %  ████████                   20     └─ softmax<BLOCK=1024 w4>",
+        "         30  100.0 %  ████████                   20        └─ softmax softmax.py:9",
+        "         30  100.0 %  ████████                   20           └─ scale softmax.py:3",
+        "         30  100.0 %  ████████                   20              └─ +0x10",
+        "only call paths through /softmax.py:[39]/: 30 of 100 num_samples (30.0 %)",
+    ]
+
+
+def test_lines_of_kernels_take_no_time_from_them() -> None:
+    lines = tree_lines(tree_view(sampled_profile(), ViewOptions(metrics=("time",))), PLAIN)
+    assert [line.split("  ")[-1].strip(" └─├│") for line in lines[1:]] == [
+        *("total", "forward", "softmax<BLOCK=1024 w4>", "other<BLOCK=1 w4>", "softmax<BLOCK=64 w4>")
+    ]

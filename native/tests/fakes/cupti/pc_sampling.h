@@ -1,0 +1,66 @@
+// The instruction sampler of the virtual GPU: one context of each device, continuous or serialized.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "driver/cupti_pc_sampling.h"
+#include "link.h"
+
+namespace bragg::fake {
+
+// A kernel that runs for d ns on b multiprocessors has d * b / 2^period samples, spread over its instructions and two
+// reasons. Threads: any.
+class PcSampling {
+ public:
+  static constexpr uint32_t kReasons = 8;  // the second half: of cycles in which nothing was issued
+  static constexpr uint32_t kInstructions = 16;
+
+  [[nodiscard]] cupti::Result enable(cuda::Context context);
+  [[nodiscard]] cupti::Result disable(cuda::Context context);
+  [[nodiscard]] cupti::Result set_running(cuda::Context context, bool on);
+  [[nodiscard]] cupti::Result configure(cupti::SamplingConfiguration& configuration);
+  [[nodiscard]] cupti::Result get(cuda::Context context, cupti::SamplingData& data);
+  void executed(const Execution& execution);
+  void context_ends(cuda::Context context);
+  // A launch begins or ends.
+  void note_launching(bool on);
+
+ private:
+  struct Place {
+    uint64_t crc;
+    std::string function;
+    uint32_t pc_offset;
+    uint32_t correlation;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Sampler {
+    cupti::CollectionMode mode = cupti::CollectionMode::Continuous;
+    uint32_t period = 11;
+    bool has_control = false;
+    bool is_running = true;
+    bool is_full = false;
+    size_t buffer_bytes = 512u << 20;
+    cupti::SamplingData* left_over = nullptr;
+    uint64_t sampled = 0;  // since they were taken
+    uint64_t dropped = 0;
+    std::map<Place, std::vector<uint32_t>> counts;  // by reason
+    [[nodiscard]] uint64_t capacity() const;
+  };
+
+  [[nodiscard]] Sampler* of(cuda::Context context);
+  static void give(Sampler& sampler, cupti::SamplingData& data);
+
+  static void hang_if_launching(const char* call);
+
+  std::mutex mutex_;
+  std::map<cuda::Context, Sampler> samplers_;
+};
+
+[[nodiscard]] PcSampling& pc_sampling();
+
+}  // namespace bragg::fake

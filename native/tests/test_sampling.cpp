@@ -1,0 +1,261 @@
+// Instruction samples: whose they are, when to take them, and the whole way through the fake CUPTI.
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/duty_cycle.h"
+#include "backends/sampled_spans.h"
+#include "check.h"
+#include "data/sample_attribution.h"
+#include "driver/pc_sampling_library.h"
+#include "recording.h"
+
+namespace {
+
+using bragg::Code;
+using bragg::DutyCycle;
+using bragg::PcSample;
+using bragg::SampleAttribution;
+using bragg::SampleTarget;
+using bragg::test::device;
+using bragg::test::Recording;
+
+constexpr bragg::StringId kMatmul = 1, kSoftmax = 2, kStall = 3;
+
+struct Received {
+  std::map<bragg::NodeId, uint64_t> count;
+  uint64_t exact = 0;
+  uint64_t nobodys = 0;
+  SampleAttribution::Give give = [this](const SampleTarget* target, const Code&, const PcSample&, uint64_t samples,
+                                        bool is_exact) {
+    if (target == nullptr) {
+      nobodys += samples;
+    } else {
+      count[target->node] += samples;
+    }
+    exact += is_exact ? samples : 0;
+  };
+};
+
+PcSample sample(bragg::StringId function, uint32_t pc_offset, uint64_t count, uint64_t crc = 7,
+                uint32_t correlation = 0) {
+  return {crc, function, kStall, pc_offset, correlation, count};
+}
+
+TEST(samples_of_a_function_that_one_node_launched_are_exactly_its) {
+  SampleAttribution attribution;
+  Received received;
+  attribution.add({{0, 5}, kMatmul, 0, 0, 1000});
+  attribution.add(sample(kMatmul, 16, 90));
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[5], 90);
+  CHECK_EQ(received.exact, 90);
+}
+
+TEST(samples_are_shared_out_by_weight_and_none_is_lost_to_rounding) {
+  SampleAttribution attribution;
+  Received received;
+  attribution.add({{0, 5}, kMatmul, 0, 0, 600});
+  attribution.add({{0, 6}, kMatmul, 0, 0, 300});
+  attribution.add({{0, 7}, kMatmul, 0, 0, 100});
+  for (uint32_t i = 0; i < 1000; ++i) attribution.add(sample(kMatmul, i * 16, 1));  // one each: all would go to node 5
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[5], 600);
+  CHECK_EQ(received.count[6], 300);
+  CHECK_EQ(received.count[7], 100);
+  CHECK_EQ(received.exact, 0);
+}
+
+TEST(cubins_with_a_function_of_the_same_name_are_told_apart) {
+  SampleAttribution attribution;
+  Received received;
+  attribution.add({{0, 5}, kMatmul, 7, 0, 1});
+  attribution.add({{0, 6}, kMatmul, 8, 0, 999});
+  attribution.add(sample(kMatmul, 0, 40, 7));
+  attribution.add(sample(kMatmul, 0, 4, 8));
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[5], 40);
+  CHECK_EQ(received.count[6], 4);
+  CHECK_EQ(received.exact, 44);
+}
+
+TEST(samples_wait_for_their_kernels_and_find_those_of_the_window_before) {
+  SampleAttribution attribution;
+  Received received;
+  attribution.add(sample(kMatmul, 0, 3));
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[5], 0);
+  attribution.add({{0, 5}, kMatmul, 0, 0, 10});
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[5], 3);
+  attribution.add(sample(kMatmul, 0, 4));
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[5], 7);
+  attribution.add(sample(kSoftmax, 0, 2));
+  attribution.settle(received.give);
+  attribution.give_up(received.give);
+  CHECK_EQ(received.nobodys, 2);
+}
+
+TEST(kernels_that_ran_while_nothing_was_sampled_have_no_share) {
+  SampleAttribution attribution;
+  Received received;
+  attribution.add({{0, 5}, kMatmul, 0, 0, 0});
+  attribution.add({{0, 6}, kMatmul, 0, 0, 10});
+  attribution.add(sample(kMatmul, 0, 8));
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[6], 8);
+  CHECK_EQ(received.exact, 8);
+}
+
+TEST(only_the_time_within_windows_is_sampled) {
+  constexpr uint32_t kDevice = 1000;
+  auto& spans = bragg::SampledSpans::instance();
+  CHECK_EQ(spans.overlap_ns(kDevice, 0, 50), 0);
+  for (int64_t window = 0; window < 1000; ++window) {
+    spans.begin(kDevice, window * 100);
+    spans.begin(kDevice, window * 100 + 5);  // it has begun
+    spans.end(kDevice, window * 100 + 20);
+  }
+  CHECK_EQ(spans.overlap_ns(kDevice, 99'810, 99'930), 10 + 20);
+  CHECK_EQ(spans.overlap_ns(kDevice, 99'830, 99'890), 0);
+  spans.begin(kDevice, 100'000);
+  CHECK_EQ(spans.overlap_ns(kDevice, 99'990, 100'070), 70);  // it goes on
+  CHECK_EQ(spans.overlap_ns(kDevice + 1, 100'000, 100'070), 0);
+}
+
+TEST(serialized_samples_belong_to_their_launch) {
+  SampleAttribution attribution;
+  Received received;
+  attribution.add({{0, 5}, kMatmul, 0, 100, 1});
+  attribution.add({{0, 6}, kMatmul, 0, 101, 999});
+  attribution.add(sample(kMatmul, 0, 8, 7, 100));
+  attribution.add(sample(kMatmul, 0, 9, 7, 101));
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[5], 8);
+  CHECK_EQ(received.count[6], 9);
+  CHECK_EQ(received.exact, 17);
+}
+
+TEST(a_session_that_has_ended_gets_no_more_samples) {
+  SampleAttribution attribution;
+  Received received;
+  attribution.add({{0, 5}, kMatmul, 0, 0, 10});
+  attribution.add({{1, 6}, kMatmul, 0, 0, 10});
+  attribution.forget(0);
+  attribution.add(sample(kMatmul, 0, 3));
+  attribution.settle(received.give);
+  CHECK_EQ(received.count[5], 0);
+  CHECK_EQ(received.count[6], 3);
+}
+
+TEST(every_refusal_says_what_is_in_the_way_and_what_to_do) {
+  bragg::CuptiLibrary cupti;
+  std::string reason;
+  (void)device();
+  CHECK(bragg::load_cupti(BRAGG_FAKES_DIR "/libcupti.so.13", cupti, reason));
+  const std::map<uint32_t, const char*> known = {
+      {2, "compute capability 7.5"},
+      {27, "compute capability 7.5"},
+      {33, "vGPU settings"},
+      {35, "NVreg_RestrictProfilingToAdminUsers=0"},
+      {40, "NVreg_RestrictProfilingToAdminUsers=0"},
+      {41, "development mode"},
+      {42, "mining GPUs"},
+      {43, "MIG instance cannot: use a GPU that is not partitioned"},
+      {44, "switch SLI off"},
+      {45, "use Linux itself"},
+  };
+  for (const auto& [result, expected] : known) {
+    const std::string text = bragg::sampling_refusal(cupti, static_cast<bragg::cupti::Result>(result));
+    CHECK(text.find(expected) != std::string::npos);
+    CHECK(text.find("CUPTI says: ") != std::string::npos);
+  }
+  const std::string unknown = bragg::sampling_refusal(cupti, bragg::cupti::Result::Unknown);
+  CHECK(unknown.starts_with("CUPTI says: "));
+}
+
+// Windows over `seconds` of a program that launches every microsecond, and `slower` in windows.
+double reached(double budget, double slower, int64_t call_ns) {
+  DutyCycle cycle(budget);
+  int64_t now_ns = 1;
+  double launches = 0;
+  while (now_ns < 60'000'000'000) {
+    constexpr int64_t kStepNs = 5'000'000;
+    now_ns += kStepNs;
+    launches += kStepNs / 1000.0 / (cycle.is_open() ? 1 + slower : 1);
+    if (!cycle.is_due(now_ns)) continue;
+    now_ns += call_ns;
+    if (cycle.is_open()) {
+      cycle.closed(now_ns, call_ns, static_cast<uint64_t>(launches));
+    } else {
+      cycle.opened(now_ns, call_ns, static_cast<uint64_t>(launches));
+    }
+  }
+  CHECK(cycle.windows() > 20);
+  CHECK(cycle.slowdown() > slower - 0.05 && cycle.slowdown() < slower + 0.05);
+  return cycle.reached(now_ns);
+}
+
+TEST(windows_stay_within_their_budget_and_use_it) {
+  for (const double slower : {0.02, 0.5}) {
+    const double share = reached(0.03, slower, 1'000'000);
+    CHECK(share <= 0.032);
+    CHECK(share > 0.02);
+  }
+}
+
+// On the fake GPU, where a kernel that runs for 2^20 ns on one multiprocessor has 2^(20 - period) samples.
+constexpr uint64_t kKernelNs = 1u << 20;
+constexpr uint32_t kPeriod = 12;
+
+bragg::cuda::Function long_kernel(const char* name) {
+  device().use();
+  reinterpret_cast<void (*)(const char*, uint64_t)>(dlsym(
+      dlopen(BRAGG_FAKES_DIR "/libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "bragg_fake_set_kernel_ns"))(name, kKernelNs);
+  return device().kernel(name);
+}
+
+void wait_until(const Recording& recording, const char* statistic, uint64_t least) {
+  for (int i = 0; i < 6000 && recording.count(statistic) < least; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+void sample_while_threads_launch(int mode) {
+  Recording recording("sampling", false, 0, mode, kPeriod);
+  const bragg::cuda::Function kernel = long_kernel("sampled");
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i)
+    threads.emplace_back([&] {
+      device().use();
+      const bragg::cuda::Stream stream = device().stream();
+      while (!stop.load()) {
+        device().launch(kernel, stream);
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+    });
+  for (int i = 0; i < 20; ++i) {  // control calls meanwhile
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    recording.deactivate();
+    recording.activate();
+    if (i % 5 == 0) recording.flush();
+  }
+  wait_until(recording, "total", 1000);
+  stop.store(true);
+  for (auto& thread : threads) thread.join();
+  recording.flush();
+  CHECK(recording.count("total") >= 1000);
+  CHECK_EQ(recording.count("refused_samples"), 0);
+}
+
+TEST(threads_are_sampled_while_they_launch) { sample_while_threads_launch(BRAGG_SAMPLE_CONTINUOUS); }
+TEST(threads_are_sampled_in_windows) { sample_while_threads_launch(BRAGG_SAMPLE_WINDOWS); }
+TEST(threads_are_sampled_one_kernel_at_a_time) { sample_while_threads_launch(BRAGG_SAMPLE_SERIALIZED); }
+
+}  // namespace

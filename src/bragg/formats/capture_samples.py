@@ -1,0 +1,178 @@
+"""Instruction samples of a capture: nodes of lines and instructions below the kernels, with their metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.formats.capture_profile import LOST, resolve
+from bragg.formats.capture_tables import CaptureTables, Columns, last_rows
+from bragg.formats.chunks import ChunkType
+from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
+from bragg.model.sampled_function import CodeReader, SampledFunction
+from bragg.model.source_place import CallChain
+from bragg.model.stall_reasons import VENDOR_PREFIX, StallReason, parse_vendor_name
+
+__all__ = ["WITHOUT_LAUNCH", "with_samples"]
+
+# The recorder's name for the node of samples whose launch it did not see.
+WITHOUT_LAUNCH = "<samples without a launch>"
+_SAMPLES, _STALLED, _APPORTIONED = "num_samples", "num_stalled_samples", "num_samples_apportioned"
+
+_Chains = Mapping[tuple[int, int], Mapping[int, CallChain]]
+
+
+def with_samples(profile: Profile, tables: CaptureTables, read_code: CodeReader | None) -> Profile:
+    """The profile with its instruction samples, in new nodes after those it has, and with the texts of its kernels.
+
+    Args:
+        profile: All else of the capture.
+        tables: The capture.
+        read_code: None: instructions are directly below their kernels, and there are no texts.
+    """
+    rows = last_rows(tables.samples, ChunkType.SAMPLES, ("node", "code", "pc_offset", "reason"))
+    rows["node"] = resolve(rows["node"], len(profile.tree))
+    profile, chains = _with_code(profile, _sampled_functions(profile.tree, rows, tables), read_code)
+    if not len(rows["node"]):
+        return profile
+    grown, node = _with_instructions(profile.tree, rows, chains)
+    metrics = {name: _padded(metric, len(grown)) for name, metric in profile.metrics.items()}
+    metrics |= {metric.name: metric for metric in _metrics(rows, tables, node, len(grown))}
+    sampling = {**profile.meta.get("sampling", {}), **_totals(metrics, rows, profile.tree)}
+    return replace(profile, tree=grown, metrics=metrics, meta={**profile.meta, "sampling": sampling})
+
+
+def _with_code(
+    profile: Profile, functions: Mapping[tuple[int, int], SampledFunction], read_code: CodeReader | None
+) -> tuple[Profile, _Chains]:
+    if read_code is None:
+        return profile, {}
+    profile, chains = read_code(profile, list(functions.values()))
+    return profile, dict(zip(functions, chains, strict=True))
+
+
+def _sampled_functions(tree: CallTree, rows: Columns, tables: CaptureTables) -> dict[tuple[int, int], SampledFunction]:
+    """What was sampled, by frame of the kernel and number of the function, that with most samples first."""
+    samples: dict[tuple[int, int], int] = {}
+    for frame, code, count in zip(
+        tree.frame[rows["node"]].tolist(), rows["code"].tolist(), rows["count"].tolist(), strict=True
+    ):
+        samples[frame, code] = samples.get((frame, code), 0) + count
+    symbols = [tables.strings.get(text, LOST) for text in tables.codes.column("function").tolist()]
+    checksums = tables.codes.column("cubin").astype(np.uint64).tolist()
+    return {
+        (frame, code): SampledFunction(
+            tree.frames.name[frame], symbols[code], checksums[code], tables.cubins.get(checksums[code], b"")
+        )
+        for frame, code in sorted(samples, key=lambda place: -samples[place])
+        if code < len(symbols)
+    }
+
+
+@dataclass
+class _Growth:
+    """Nodes and frames that are being added to a tree.
+
+    Attributes:
+        first_node: Id of the first new node.
+        first_frame: Row of the first new frame.
+    """
+
+    first_node: int
+    first_frame: int
+    parent: list[int] = field(default_factory=list)
+    frame: list[int] = field(default_factory=list)
+    frames: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    _children: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def child(self, parent: int, name: str, file: str = "", line: int = 0) -> int:
+        """The node of a line or instruction below a node."""
+        frame = self.frames.setdefault((name, file, line), self.first_frame + len(self.frames))
+        node = self._children.setdefault((parent, frame), self.first_node + len(self.parent))
+        if node == self.first_node + len(self.parent):
+            self.parent.append(parent)
+            self.frame.append(frame)
+        return node
+
+    def applied_to(self, tree: CallTree) -> CallTree:
+        """The tree with what was added."""
+        names, files, lines = zip(*self.frames, strict=True)
+        old, n_new = tree.frames, len(self.frames)
+        frames = FrameTable(
+            kind=np.append(old.kind, np.full(n_new, FrameKind.LINE, np.uint8)),
+            name=[*old.name, *names],
+            file=[*old.file, *files],
+            line=np.append(old.line, np.array(lines, np.int32)),
+            device=np.append(old.device, np.full(n_new, -1, np.int32)),
+        )
+        return CallTree(np.append(tree.parent, self.parent), np.append(tree.frame, self.frame), frames)
+
+
+def _with_instructions(tree: CallTree, rows: Columns, chains: _Chains) -> tuple[CallTree, NDArray[np.int64]]:
+    """The tree with a node for each instruction, and the node of each row: int64 [n_rows]."""
+    places = np.stack([rows[name].astype(np.int64) for name in ("node", "code", "pc_offset")], axis=1)
+    instructions, row_of = np.unique(places, axis=0, return_inverse=True)
+    growth = _Growth(len(tree), len(tree.frames))
+    frames = tree.frame[instructions[:, 0]].tolist()
+    nodes = []
+    for (kernel, code, offset_bytes), frame in zip(instructions.tolist(), frames, strict=True):
+        node = kernel
+        for place in reversed(chains.get((frame, code), {}).get(offset_bytes, ())):
+            node = growth.child(node, place.function, place.file, place.line)
+        nodes.append(growth.child(node, f"+{offset_bytes:#x}"))
+    return growth.applied_to(tree), np.array(nodes, np.int64)[row_of.reshape(-1)]
+
+
+def _metrics(rows: Columns, tables: CaptureTables, node: NDArray[np.int64], n_nodes: int) -> list[Metric]:
+    reason_of = {text: _reason(tables.strings.get(text, LOST)) for text in np.unique(rows["reason"]).tolist()}
+
+    def metric(name: str, counts: NDArray[Any], chosen: NDArray[np.bool_]) -> Metric:
+        own = np.zeros(n_nodes, np.int64)
+        np.add.at(own, node[chosen], counts[chosen].astype(np.int64))
+        return Metric(name, "1", MetricKind.INCLUSIVE, own)
+
+    all_rows = np.ones(len(node), np.bool_)
+    stalls = [text for text, reason in reason_of.items() if reason.group.is_stall]
+    found = [
+        metric(_SAMPLES, rows["count"], all_rows),
+        metric(_STALLED, rows["count"], np.isin(rows["reason"], stalls)),
+    ]
+    shared = rows["count"] - rows["exact"]
+    if shared.any():
+        found.append(metric(_APPORTIONED, shared, all_rows))
+    by_name: dict[str, list[int]] = {}
+    for text, reason in reason_of.items():
+        by_name.setdefault(reason.metric, []).append(text)
+    return found + [
+        metric(name, rows["count"], np.isin(rows["reason"], texts)) for name, texts in sorted(by_name.items())
+    ]
+
+
+def _reason(vendor_name: str) -> StallReason:
+    try:
+        return parse_vendor_name(vendor_name)[0]
+    except ValueError:  # a device that names them otherwise: the name is all that is known
+        return parse_vendor_name(VENDOR_PREFIX + vendor_name)[0]
+
+
+def _padded(metric: Metric, n_nodes: int) -> Metric:
+    """A metric over more nodes, which have none of it."""
+    nothing = 0 if metric.combine is Combine.SUM else np.nan
+    missing = np.full(n_nodes - len(metric.own), nothing, metric.own.dtype)
+    return replace(metric, own=np.append(metric.own, missing))
+
+
+def _totals(metrics: dict[str, Metric], rows: Columns, tree: CallTree) -> dict[str, int]:
+    """What the whole recording has of them."""
+    frames = tree.frames
+    nobodys = np.array([name == WITHOUT_LAUNCH for name in frames.name])[tree.frame]
+    is_nobodys = nobodys[np.maximum(tree.parent[rows["node"]], 0)]
+    return {
+        "samples": int(metrics[_SAMPLES].own.sum()),
+        "exact": int(rows["exact"].sum()),
+        "without_launch": int(rows["count"][is_nobodys].sum()),
+    }

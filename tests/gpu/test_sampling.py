@@ -1,0 +1,116 @@
+"""Instruction sampling on a real GPU."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bragg.analyze.kernel_choice import choose_kernel
+from bragg.analyze.source_lines import annotate
+from bragg.model import Profile
+from bragg.model.source_map import Stage, code_of_kernels
+from tests.gpu.conftest import PROGRAMS, Recorded, record
+
+pytestmark = pytest.mark.cuda
+MODES = ("continuous", "windows", "serialized")
+SOURCE = (PROGRAMS / "sampled.py").read_text().splitlines()
+SECONDS = "4"
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recorded]:
+    """The program with the known kernels, sampled in one of the modes; each is recorded once."""
+    found: dict[str, Recorded] = {}
+
+    def of(mode: str) -> Recorded:
+        if mode not in found:
+            options = [f"--sample={mode}", "--sample-budget=20%", "--context=shadow"]
+            found[mode] = record(tmp_path_factory.mktemp(mode), "sampled.py", *options, arguments=[SECONDS])
+        return found[mode]
+
+    return of
+
+
+def line_of(text: str) -> int:
+    """Number of the only line of the program with a text."""
+    (number,) = [number for number, line in enumerate(SOURCE, 1) if text in line]
+    return number
+
+
+def shares(profile: Profile, kernel: str) -> dict[int, float]:
+    """Share of a kernel's samples by line of its function."""
+    code = annotate(profile, choose_kernel(profile, kernel), None)
+    return {line.number: line.samples.count / code.total.count for line in code.sections[0].lines}
+
+
+def share_of_path(profile: Profile, scope: str) -> float:
+    """Share of a scope in the samples of the two scopes that launch the same matmul."""
+    tree, samples = profile.tree, profile.inclusive("num_samples")
+    of = {tree.label(node): float(samples[node]) for node in range(len(tree)) if tree.label(node) in ("small", "large")}
+    return of[scope] / sum(of.values())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_slow_line_of_the_softmax_is_the_hottest(sampled: Callable[[str], Recorded], mode: str) -> None:
+    found = shares(sampled(mode).profile, "softmax")
+    assert max(found, key=found.__getitem__) == line_of("tl.sin(")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_matmul_waits_where_it_loads_and_multiplies(sampled: Callable[[str], Recorded], mode: str) -> None:
+    recorded = sampled(mode)
+    found = shares(recorded.profile, "matmul")
+    hottest = sorted(found, key=found.__getitem__, reverse=True)[:3]
+    assert line_of("tl.dot(") in hottest
+    assert {line_of("x = tl.load("), line_of("y = tl.load(")} & set(hottest)
+    assert recorded.profile.total("num_stalled_samples") > 0
+    assert "instruction samples (" in recorded.stderr
+
+
+@pytest.mark.parametrize("mode", ["continuous", "windows"])
+def test_lines_and_call_paths_agree_with_those_of_single_launches(
+    sampled: Callable[[str], Recorded], mode: str
+) -> None:
+    profile, exact = sampled(mode).profile, sampled("serialized").profile
+    for kernel in ("matmul", "softmax"):
+        found, expected = shares(profile, kernel), shares(exact, kernel)
+        top = sorted(expected, key=expected.__getitem__, reverse=True)[:5]
+        assert {line: found[line] for line in top} == pytest.approx({line: expected[line] for line in top}, abs=0.1)
+    assert share_of_path(profile, "large") == pytest.approx(share_of_path(exact, "large"), abs=0.1)
+
+
+def test_serialized_samples_are_exact(sampled: Callable[[str], Recorded]) -> None:
+    sampling = sampled("serialized").profile.meta["sampling"]
+    assert sampling["exact"] > 0.99 * sampling["samples"]
+
+
+def test_windows_stay_within_their_budget(sampled: Callable[[str], Recorded]) -> None:
+    cycle = sampled("windows").profile.meta["sampling"]["cycle"]
+    assert cycle["windows"] >= 3
+    assert cycle["reached"] < 1.5 * cycle["budget"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_training_step_is_sampled(run: Callable[..., Recorded], mode: str) -> None:
+    recorded = run("training.py", f"--sample={mode}", "--sample-period=12")
+    assert recorded.profile.total("num_samples") > 0
+
+
+def test_a_profile_that_was_moved_shows_every_text(sampled: Callable[[str], Recorded], tmp_path: Path) -> None:
+    recorded = sampled("continuous")
+    codes = code_of_kernels(recorded.profile.sources)
+    assert {code.symbol: set(code.texts) for code in codes.values()} == {
+        "matmul": set(Stage),
+        "softmax": set(Stage),
+    }
+    shutil.copy(recorded.path, tmp_path / "moved.bragg")
+    for options in ([], ["--ir=ttgir"], ["--ir=ptx"], ["--ir=sass"]):
+        command = [sys.executable, "-m", "bragg", "source", "moved.bragg", "matmul", *options]
+        shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True).stdout
+        assert " % stalled" in shown
+        assert any(": long_scoreboard " in line or "tensor core: " in line for line in shown.splitlines())

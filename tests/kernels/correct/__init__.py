@@ -1,0 +1,27 @@
+"""Correct kernels; importing this registers all of them in `CORRECT`."""
+
+from tests.kernels.correct import (
+    attention,
+    matmuls,
+    movement,
+    ordering,
+    pointers,
+    pointwise,
+    puzzles,
+    quantisation,
+    rows,
+)
+from tests.kernels.correct.table import CORRECT
+
+__all__ = [
+    "CORRECT",
+    "attention",
+    "matmuls",
+    "movement",
+    "ordering",
+    "pointers",
+    "pointwise",
+    "puzzles",
+    "quantisation",
+    "rows",
+]
