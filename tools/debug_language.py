@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from bragg.debug.faults import Unsupported
+from bragg.debug.flow.program import NestedFunction
 from bragg.debug.foreign import Namespace, translated
-from bragg.debug.program import NestedFunction
 
 MODULES = (
     "triton.language",

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from bragg.debug.host_driver import HostDriver, has_gpu, has_host_driver, use_host_driver
-from bragg.debug.host_torch import use_cpu_for_cuda
-from bragg.debug.imports import when_imported
-from bragg.debug.launch import Launch, prepare
-from bragg.debug.specialization import specialize
+from bragg.debug.host.driver import HostDriver, has_gpu, has_host_driver, use_host_driver
+from bragg.debug.host.imports import when_imported
+from bragg.debug.host.launch import Launch, prepare
+from bragg.debug.host.specialization import specialize
+from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirect
 from bragg.record import variables

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bragg.debug.host_driver import has_gpu
+from bragg.debug.host.driver import has_gpu
 from bragg.model import FrameKind, Profile
 from bragg.views.terminal.run_facts import RunFacts
 from tests.support.runs import Recorder, Run

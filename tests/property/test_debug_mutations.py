@@ -22,9 +22,9 @@ import bragg.debug
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
 
-from bragg.debug.access import Access
 from bragg.debug.checkers import Checker, Recorder
-from bragg.debug.program import kernel_line
+from bragg.debug.flow.program import kernel_line
+from bragg.debug.memory.access import Access
 from bragg.debug.session import CheckedSession, checking
 from bragg.debug.state import Listeners
 from tests.kernels.correct import CORRECT

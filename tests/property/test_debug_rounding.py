@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.debug.dtypes import DTYPES
-from bragg.debug.rounding import decode, encode, round_to, truncate_to
+from bragg.debug.numbers.dtypes import DTYPES
+from bragg.debug.numbers.rounding import decode, encode, round_to, truncate_to
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 

@@ -53,7 +53,7 @@ def compiled_profile(*, samples: bool = True) -> Profile:
     }
     lines = ["root", "  step", *(f"    {name} {time} @0" for name, time in _TIMES.items())]
     plain = profile_from_text("\n".join(lines))
-    profile = with_kernel_code(replace(plain, meta={"attributes": attributes}))
+    profile, _ = with_kernel_code(replace(plain, meta={"attributes": attributes}))
     return _sampled(profile, attributes) if samples else profile
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import triton
 import triton.language as tl
 
-from bragg.debug.dtypes import DTYPES
-from bragg.debug.rounding import encode, round_to
+from bragg.debug.numbers.dtypes import DTYPES
+from bragg.debug.numbers.rounding import encode, round_to
 
 LANES = 1024
 FLOATS = ("fp16", "bf16", "fp32", "fp64")

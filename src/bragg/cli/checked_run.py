@@ -38,8 +38,8 @@ def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: boo
         BraggError: The program cannot be run, or has a kernel that the engine does not know how to execute.
     """
     from bragg.debug.faults import KernelFault
+    from bragg.debug.host.target import host_without_gpu, run_program
     from bragg.debug.session import checking
-    from bragg.debug.target import host_without_gpu, run_program
 
     code, error = 0, None
     with host_without_gpu(), checking(session):

@@ -37,8 +37,8 @@ def debug(
     `breakpoint()` and `pdb.set_trace()` in a kernel stop with the values of all programs, or of the chosen one.
     """
     from bragg.debug.session import CheckedSession, chosen_checkers
-    from bragg.debug.stepping import stepping
-    from bragg.debug.stops import Watch, stop_on
+    from bragg.debug.stepping.debugger import stepping
+    from bragg.debug.stepping.stops import Watch, stop_on
 
     watches = [Watch(text) for text in watch]
     checkers = [*chosen_checkers(), *(one.checker for one in watches)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from bragg.debug.storage import Buffer
+from bragg.debug.memory.storage import Buffer
 from bragg.model import Finding, Severity
 
 __all__ = ["KernelFinding", "Report", "TensorFacts", "Witness", "program_ids"]

@@ -10,13 +10,13 @@ from enum import Enum
 from types import ModuleType
 from typing import Any
 
-from bragg.debug.aggregates import AggregateKind
-from bragg.debug.dtypes import PointerType, dtype_named
 from bragg.debug.faults import Unsupported
-from bragg.debug.gluon import TYPES, gluon_function
+from bragg.debug.flow.aggregates import AggregateKind
+from bragg.debug.flow.loops import KernelRange
+from bragg.debug.gluon.functions import TYPES, gluon_function
 from bragg.debug.language import FUNCTIONS
-from bragg.debug.libdevice import LIBDEVICE_FUNCTIONS
-from bragg.debug.loops import KernelRange
+from bragg.debug.numbers.dtypes import PointerType, dtype_named
+from bragg.debug.numbers.libdevice import LIBDEVICE_FUNCTIONS
 
 __all__ = ["BUILTINS", "Namespace", "is_jitted", "language_function", "translated"]
 
@@ -107,7 +107,7 @@ def translated(value: Any, name: str = "") -> Any:
     if isinstance(value, ModuleType):
         return _held(value, Namespace)
     if is_jitted(value):
-        from bragg.debug.program import NestedFunction
+        from bragg.debug.flow.program import NestedFunction
 
         return _held(value, NestedFunction)
     if type(value) is tuple or type(value) is list:

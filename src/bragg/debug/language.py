@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug import arithmetic, atomics, blocks, memory, reductions, shapes
-from bragg.debug.affine import Affine
-from bragg.debug.aggregates import aggregate_replace
-from bragg.debug.arithmetic import as_tensor, constant_mask
-from bragg.debug.assembly import inline_asm_elementwise
-from bragg.debug.casts import bitcast, cast
-from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault
-from bragg.debug.lanes import map_elementwise
-from bragg.debug.loops import KernelRange, StaticRange
-from bragg.debug.mathematics import LANGUAGE_FUNCTIONS, unsigned_high_product
-from bragg.debug.matmul import dot
-from bragg.debug.promotion import is_number
-from bragg.debug.scaled import dot_scaled
-from bragg.debug.shapes import broadcast_pair, broadcast_to, flat_shape
+from bragg.debug.flow.aggregates import aggregate_replace
+from bragg.debug.flow.lanes import map_elementwise
+from bragg.debug.flow.loops import KernelRange, StaticRange
+from bragg.debug.memory import atomics, blocks, load_store
+from bragg.debug.numbers import arithmetic, reductions, shapes
+from bragg.debug.numbers.affine import Affine
+from bragg.debug.numbers.arithmetic import as_tensor, constant_mask
+from bragg.debug.numbers.casts import bitcast, cast
+from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
+from bragg.debug.numbers.mathematics import LANGUAGE_FUNCTIONS, unsigned_high_product
+from bragg.debug.numbers.matmul import dot
+from bragg.debug.numbers.promotion import is_number
+from bragg.debug.numbers.scaled import dot_scaled
+from bragg.debug.numbers.shapes import broadcast_pair, broadcast_to, flat_shape
+from bragg.debug.ptx.assembly import inline_asm_elementwise
 from bragg.debug.state import machine
 from bragg.debug.values import METHODS, MISLED, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
 
@@ -106,14 +107,14 @@ def _load(
         if mask is not None or other is not None:
             raise KernelFault("a block pointer takes boundary_check and padding_option, not mask and other")
         return pointer.load(_axes(boundary_check), padding_option)
-    return memory.load(pointer, mask, other, volatile)
+    return load_store.load(pointer, mask, other, volatile)
 
 
 def _store(pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (), **_hints: Any) -> None:
     if isinstance(pointer, blocks.BlockPointer):
         pointer.store(value, _axes(boundary_check))
     else:
-        memory.store(pointer, value, mask)
+        load_store.store(pointer, value, mask)
 
 
 def _axes(boundary_check: Any) -> Sequence[int]:

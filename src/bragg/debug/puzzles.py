@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.foreign import is_jitted
-from bragg.debug.launch import prepare
+from bragg.debug.host.launch import prepare
 from bragg.debug.session import CheckedSession, chosen_checkers
-from bragg.debug.stops import Watch
+from bragg.debug.stepping.stops import Watch
 from bragg.debug.switch import InterpretedKernel
 from bragg.errors import UsageError
 

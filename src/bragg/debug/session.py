@@ -8,10 +8,10 @@ from dataclasses import fields
 from typing import Any
 
 from bragg.debug.checkers import Checker, Recorder
-from bragg.debug.emptiness import marked_allocations
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import KernelFinding, Report
-from bragg.debug.launch import Launch, execute
+from bragg.debug.host.launch import Launch, execute
+from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
 from bragg.model import Severity

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from bragg.debug.faults import KernelFault
 
 if TYPE_CHECKING:
-    from bragg.debug.access import Access
-    from bragg.debug.storage import Buffer
+    from bragg.debug.memory.access import Access
+    from bragg.debug.memory.storage import Buffer
 
 __all__ = ["Listeners", "Machine", "machine", "use"]
 

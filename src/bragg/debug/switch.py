@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bragg.debug.host_driver import has_host_driver
-from bragg.debug.launch import execute, without_engine
+from bragg.debug.host.driver import has_host_driver
+from bragg.debug.host.launch import execute, without_engine
 from bragg.errors import UsageError
 
 __all__ = ["InterpretedKernel", "redirect", "redirected", "run_plainly"]

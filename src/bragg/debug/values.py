@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.affine import Affine
-from bragg.debug.dtypes import DTYPES, DType, PointerType
 from bragg.debug.faults import KernelFault
+from bragg.debug.numbers.affine import Affine
+from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.state import machine
 
 if TYPE_CHECKING:
-    from bragg.debug.storage import Buffer
+    from bragg.debug.memory.storage import Buffer
 
 __all__ = [
     "DIVIDED",
@@ -51,7 +51,7 @@ DIVIDED = 16  # An integer divided by zero.
 # What must not be used in any way.
 MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED)
 
-# Filled in by `bragg.debug.arithmetic` and `bragg.debug.language`, which need the classes below.
+# Filled in by `bragg.debug.numbers.arithmetic` and `bragg.debug.language`, which need the classes below.
 OPERATORS: dict[str, Callable[..., Any]] = {}
 METHODS: list[Callable[[str], Any]] = []
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bragg.debug.launch import execute
+from bragg.debug.host.launch import execute
 from bragg.debug.state import Listeners
 from bragg.debug.values import MISLED
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bragg.debug.access import Access
 from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.memory.access import Access
 from bragg.debug.state import Listeners
 from bragg.model import Severity
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.access import Access
 from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.checkers.rows import spill_of
 from bragg.debug.expressions import access_text
-from bragg.debug.program import kernel_line
+from bragg.debug.flow.program import kernel_line
+from bragg.debug.memory.access import Access
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 

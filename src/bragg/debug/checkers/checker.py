@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.access import Access
 from bragg.debug.expressions import AccessText, access_text
 from bragg.debug.findings import KernelFinding, Report, TensorFacts, Witness, program_ids
-from bragg.debug.launch import Launch
-from bragg.debug.program import kernel_line
+from bragg.debug.flow.program import kernel_line
+from bragg.debug.host.launch import Launch
+from bragg.debug.memory.access import Access
+from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
-from bragg.debug.storage import Buffer
 from bragg.model import Severity
 
 __all__ = ["Checker", "Recorder", "Source"]

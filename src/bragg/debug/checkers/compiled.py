@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bragg.debug.launch import Launch
+from bragg.debug.host.launch import Launch
 from bragg.debug.values import Pointer, Tensor
 
 __all__ = ["SharedAccess", "gpu_dialect", "shared_accesses"]

@@ -13,8 +13,8 @@ import numpy as np
 
 from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.findings import Report
+from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
-from bragg.debug.storage import Buffer
 from bragg.model import Severity
 
 __all__ = ["LEAKS"]

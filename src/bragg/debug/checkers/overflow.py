@@ -9,9 +9,9 @@ import numpy.typing as npt
 from bragg.debug.checkers.checker import Checker, Recorder, Source
 from bragg.debug.expressions import AccessText, access_text
 from bragg.debug.findings import TensorFacts
-from bragg.debug.program import kernel_line
+from bragg.debug.flow.program import kernel_line
+from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
-from bragg.debug.storage import Buffer
 from bragg.debug.values import OVERFLOWN
 from bragg.model import Severity
 

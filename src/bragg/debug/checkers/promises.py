@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.access import Access
 from bragg.debug.checkers.checker import Checker, Recorder, Source
 from bragg.debug.expressions import feeding
-from bragg.debug.program import kernel_line
-from bragg.debug.provenance import addresses_of
+from bragg.debug.flow.program import kernel_line
+from bragg.debug.memory.access import Access
+from bragg.debug.memory.provenance import addresses_of
+from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
-from bragg.debug.storage import Buffer
 from bragg.debug.values import MISLED, Pointer, Tensor
 from bragg.model import Severity
 

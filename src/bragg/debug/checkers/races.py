@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from bragg.debug.access import Access
-from bragg.debug.affine import Affine
 from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.findings import program_ids
-from bragg.debug.program import kernel_line
-from bragg.debug.rounding import encode
-from bragg.debug.shadow import NOBODY, SEVERAL, Cells, Region, Regions, Synchronisation
+from bragg.debug.flow.program import kernel_line
+from bragg.debug.memory.access import Access
+from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions, Synchronisation
+from bragg.debug.numbers.affine import Affine
+from bragg.debug.numbers.rounding import encode
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 

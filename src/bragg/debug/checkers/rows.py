@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.access import Access
-from bragg.debug.affine import Affine
-from bragg.debug.arithmetic import affine_of
+from bragg.debug.memory.access import Access
+from bragg.debug.memory.storage import Buffer
+from bragg.debug.numbers.affine import Affine
+from bragg.debug.numbers.arithmetic import affine_of
 from bragg.debug.state import machine
-from bragg.debug.storage import Buffer
 from bragg.debug.values import lift_array
 
 __all__ = ["Spill", "spill_of"]

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bragg.debug.access import Access
 from bragg.debug.checkers.checker import Checker, Recorder, Source
-from bragg.debug.emptiness import has_unwritten, unwritten
 from bragg.debug.expressions import access_text, feeding
 from bragg.debug.findings import TensorFacts
-from bragg.debug.program import kernel_line
+from bragg.debug.flow.program import kernel_line
+from bragg.debug.memory.access import Access
+from bragg.debug.memory.emptiness import has_unwritten, unwritten
+from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
-from bragg.debug.storage import Buffer
 from bragg.debug.values import UNDEFINED, UNWRITTEN
 from bragg.model import Severity
 

@@ -1,0 +1,1 @@
+"""How kernels are executed: rewritten once, programs part and meet again, wait and take turns."""

@@ -1,0 +1,168 @@
+"""Values made of several others: classes of the author that kernels use (`@tl.aggregate`), and named tuples."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import FunctionType
+from typing import Any, NoReturn
+
+from bragg.debug.faults import KernelFault, Unsupported
+
+__all__ = ["Aggregate", "AggregateKind", "aggregate_replace", "parts_of", "rebuilt"]
+
+
+def parts_of(value: Any) -> tuple[Any, ...] | None:
+    """The values that another one is made of; None: it is not made of others."""
+    if isinstance(value, tuple) and (type(value) is tuple or hasattr(value, "_fields")):
+        return value
+    if isinstance(value, Aggregate):
+        return tuple(value.fields.values())
+    if hasattr(type(value), "is_kernel_value"):
+        return tuple(getattr(value, field.name) for field in dataclasses.fields(value))
+    return None
+
+
+def rebuilt(value: Any, parts: Sequence[Any]) -> Any:
+    """A value like another one, made of other parts."""
+    if type(value) is tuple:
+        return tuple(parts)
+    if isinstance(value, Aggregate):
+        return Aggregate(value.kind, dict(zip(value.fields, parts, strict=True)))
+    return type(value)(*parts)
+
+
+class AggregateKind:
+    """A class that was decorated with `@tl.aggregate`, to be called in a kernel.
+
+    Args:
+        decorated: What the decorator made of the class.
+    """
+
+    def __init__(self, decorated: type) -> None:
+        self.decorated = decorated
+        # What the class was before it was decorated is known to the decorator's functions alone.
+        created = decorated.__new__
+        held = {
+            name: cell.cell_contents
+            for name, cell in zip(created.__code__.co_freevars, created.__closure__ or (), strict=True)
+        }
+        self._initialise = held["init"] if "init" in held else held["cls"].__init__
+        annotations = held.get("all_annotations") or held["cls"].__annotations__
+        self.names = tuple(annotations)
+        self._defaults = getattr(decorated, "__aggregate_defaults__", {})
+
+    def __call__(self, *arguments: Any, **named: Any) -> Aggregate:
+        """A new value."""
+        made = Aggregate(self, {})
+        if hasattr(self._initialise, "__triton_builtin__"):
+            object.__setattr__(made, "fields", self._by_position(arguments, named))
+            return made
+        object.__setattr__(made, "is_complete", False)
+        _called_by_host(self._initialise)(made, *arguments, **named)
+        missing = [name for name in self.names if name not in made.fields]
+        if missing:
+            raise KernelFault(f"{self.decorated.__name__}() leaves {missing[0]} without a value")
+        object.__setattr__(made, "is_complete", True)
+        return made
+
+    def _by_position(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        from bragg.debug.foreign import translated
+
+        given = dict(zip(self.names, arguments, strict=False)) | named
+        defaults = {name: translated(value) for name, value in self._defaults.items()}
+        unknown = [name for name in given if name not in self.names]
+        missing = [name for name in self.names if name not in given and name not in defaults]
+        if unknown or missing or len(arguments) > len(self.names):
+            what = f"has no {unknown[0]}" if unknown else f"needs {missing[0]}" if missing else "has fewer parts"
+            raise KernelFault(f"{self.decorated.__name__} {what}", hint=f"Its parts are: {', '.join(self.names)}")
+        return {name: given.get(name, defaults.get(name)) for name in self.names}
+
+    def method(self, name: str) -> Any:
+        """A function of the class.
+
+        Raises:
+            KernelFault: It has none of that name.
+        """
+        from bragg.debug.foreign import is_jitted, translated
+
+        member = self.decorated.__dict__.get(name)
+        if member is None:
+            raise KernelFault(f"{self.decorated.__name__} has no part or function {name}")
+        if is_jitted(member) or not isinstance(member, FunctionType):
+            return translated(member, name)
+        return _called_by_host(member)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.method(name)
+
+
+class Aggregate:
+    """One value of such a class.
+
+    Args:
+        kind: The class.
+        fields: Its parts by name.
+    """
+
+    __slots__ = ("fields", "is_complete", "kind")
+
+    kind: AggregateKind
+    fields: dict[str, Any]
+    is_complete: bool
+
+    def __init__(self, kind: AggregateKind, fields: dict[str, Any]) -> None:
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "fields", fields)
+        object.__setattr__(self, "is_complete", True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in self.fields:
+            return self.fields[name]
+        return partial(self.kind.method(name), self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.is_complete:
+            _refuse_change(self.kind.decorated.__name__, name)
+        if name not in self.kind.names:
+            raise KernelFault(f"{self.kind.decorated.__name__} has no part {name}", hint="Annotate it in the class")
+        self.fields[name] = value
+
+    def __repr__(self) -> str:
+        return f"{self.kind.decorated.__name__}({', '.join(f'{k}={v!r}' for k, v in self.fields.items())})"
+
+
+def _refuse_change(kind: str, name: str) -> NoReturn:
+    raise KernelFault(f"{name} of {kind} cannot be changed", hint="Make a new one: tl.aggregate_replace(value, …)")
+
+
+def aggregate_replace(value: Any, **changes: Any) -> Any:
+    """The value with some parts replaced."""
+    if not isinstance(value, Aggregate):
+        raise KernelFault(f"tl.aggregate_replace takes an aggregate, not {value!r}")
+    return value.kind(**{**value.fields, **changes})
+
+
+def _called_by_host(function: Any) -> Callable[..., Any]:
+    """A function that Triton calls while it compiles: plain Python on the kernel's values.
+
+    Raises:
+        Unsupported: It builds code for the compiler itself.
+    """
+    from bragg.debug.flow.program import with_kernel_names
+    from bragg.debug.foreign import is_jitted, translated
+
+    function = getattr(function, "fn", function) if not is_jitted(function) else function
+    if not isinstance(function, FunctionType):
+        return translated(function)  # type: ignore[no-any-return]
+    inner = {"_semantic", "_generator"} & set(function.__code__.co_varnames[: function.__code__.co_argcount])
+    if inner:
+        raise Unsupported(
+            f"{function.__qualname__} builds code for the compiler", hint="Make it a @triton.jit function"
+        )
+    return with_kernel_names(function)

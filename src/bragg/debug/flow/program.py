@@ -1,0 +1,214 @@
+"""Kernels and the functions they call, rewritten once and executed by the engine."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import textwrap
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from types import CellType, CodeType, FunctionType
+from typing import Any, NoReturn
+
+from bragg.debug.faults import Unsupported
+from bragg.debug.flow import divergence
+from bragg.debug.flow.transform import rewrite
+from bragg.debug.foreign import BUILTINS, translated
+from bragg.debug.numbers.reductions import sort
+from bragg.debug.values import Tensor
+
+__all__ = ["NestedFunction", "Program", "kernel_line", "python_function", "with_kernel_names"]
+
+_MARK = "_bragg"
+
+
+def python_function(kernel: Any) -> FunctionType:
+    """The author's function inside of decorators."""
+    while not inspect.isfunction(kernel):
+        kernel = kernel.fn
+    return kernel
+
+
+@dataclass
+class Program:
+    """One function of the author, ready to be executed.
+
+    Attributes:
+        function: The author's function.
+    """
+
+    function: FunctionType
+
+    @classmethod
+    def of(cls, function: FunctionType) -> Program:
+        """The program of a function, rewritten at most once for each of its codes."""
+        found = _PROGRAMS.get(function.__code__)
+        if found is None or found.function is not function:
+            found = _PROGRAMS[function.__code__] = cls(function)
+        return found
+
+    @cached_property
+    def source(self) -> tuple[str, int]:
+        """Its text and the line of the file where it begins.
+
+        Raises:
+            Unsupported: There is no text, as for a function typed at a prompt.
+        """
+        try:
+            lines, first = inspect.getsourcelines(self.function)
+        except (OSError, TypeError):
+            raise Unsupported(
+                f"the source of {self.function.__name__} cannot be found", hint="Define the kernel in a file or a cell"
+            ) from None
+        return textwrap.dedent("".join(lines)), first
+
+    def parsed(self) -> ast.FunctionDef:
+        """A new tree, with the line numbers of its file."""
+        text, first = self.source
+        tree = ast.parse(text)
+        ast.increment_lineno(tree, first - 1)
+        definition = tree.body[0]
+        assert isinstance(definition, ast.FunctionDef)
+        return definition
+
+    @cached_property
+    def _code(self) -> CodeType:
+        filename = self.function.__code__.co_filename
+        module = ast.Module([rewrite(self.parsed(), filename)], [])
+        compiled = compile(module, filename, "exec", dont_inherit=True)
+        return next(const for const in compiled.co_consts if isinstance(const, CodeType))
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(sorted(_global_names(self._code) - {_MARK}))
+
+    def executable(self) -> Callable[..., Any]:
+        """The rewritten function, with the meaning its global names have now."""
+        return _made(self.function, self._code, self._names)
+
+
+def with_kernel_names(function: FunctionType) -> Callable[..., Any]:
+    """A function as it is, but with the engine's meaning of the names that it uses."""
+    return _made(function, function.__code__, tuple(_global_names(function.__code__)))
+
+
+def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Callable[..., Any]:
+    names: dict[str, Any] = {_MARK: divergence, "__builtins__": {**_builtins(), **BUILTINS}}
+    outer = _closed_over(function)
+    for name in used:
+        if name in outer or name in function.__globals__:
+            names[name] = _meaning(outer[name] if name in outer else function.__globals__[name], name)
+    cells = tuple(CellType(translated(outer[name], name)) for name in code.co_freevars)
+    made = FunctionType(code, names, function.__name__, closure=cells or None)
+    made.__defaults__ = tuple(translated(value) for value in function.__defaults__ or ()) or None
+    named = function.__kwdefaults__
+    made.__kwdefaults__ = {name: translated(value) for name, value in named.items()} if named else None
+    return made
+
+
+_PROGRAMS: weakref.WeakKeyDictionary[CodeType, Program] = weakref.WeakKeyDictionary()
+
+
+def _closed_over(function: FunctionType) -> dict[str, Any]:
+    """Names of enclosing functions and their values; those that have none yet are left out."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # An empty cell.
+            found[name] = cell.cell_contents
+    return found
+
+
+def _builtins() -> dict[str, Any]:
+    import builtins
+
+    return vars(builtins)
+
+
+def _global_names(code: CodeType) -> set[str]:
+    names = set(code.co_names)
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            names |= _global_names(const)
+    return names
+
+
+class _Refused:
+    """A name that the engine does not know: refused where it is used, as it may be used nowhere."""
+
+    def __init__(self, error: Unsupported) -> None:
+        self._error = error
+
+    def __call__(self, *_arguments: Any, **_named: Any) -> NoReturn:
+        raise self._error
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self._error
+
+
+def _meaning(value: Any, name: str) -> Any:
+    try:
+        return translated(value, name)
+    except Unsupported as error:
+        return _Refused(error)
+
+
+class NestedFunction:
+    """A @triton.jit function as kernels call it.
+
+    Args:
+        jitted: The decorated function.
+    """
+
+    def __init__(self, jitted: Any) -> None:
+        self.fn = python_function(jitted)
+        self._program = Program.of(self.fn)
+        self._executable: Callable[..., Any] | None = None
+        # Triton's own functions never change; the author's may between launches, in a notebook.
+        self._is_fixed = self.fn.__module__.startswith("triton.")
+        self.epoch = -1
+
+    @property
+    def __name__(self) -> str:
+        return self.fn.__name__
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call it for all active programs."""
+        if self._is_fixed and self.fn.__name__ == "sort" and (quick := _sorted(*arguments, **named)) is not None:
+            return quick
+        if self._executable is None or (not self._is_fixed and self.epoch != NestedFunction.now):
+            self._executable = self._program.executable()
+            self.epoch = NestedFunction.now
+        return self._executable(*arguments, **named)
+
+    now = 0
+
+
+def _sorted(x: Tensor, dim: int | None = None, descending: bool = False) -> Tensor | None:
+    """`tl.sort` without its network, where the order of elements is clear."""
+    axis = len(x.shape) - 1
+    if dim not in (None, axis, -1):
+        return None
+    return sort(x, axis, bool(descending))
+
+
+def kernel_frames() -> Iterator[tuple[str, int]]:
+    """File and line of the kernel and the functions it is in, innermost first."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get(_MARK) is divergence and not frame.f_code.co_filename.startswith("<lambda"):
+            yield frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def kernel_line() -> tuple[str, int]:
+    """File and line that the kernel executes; the innermost one that is the author's, not Triton's own."""
+    first = None
+    for place in kernel_frames():
+        first = first or place
+        if "triton/language/" not in place[0].replace("\\", "/"):
+            return place
+    return first or ("", 0)

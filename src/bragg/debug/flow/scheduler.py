@@ -1,0 +1,167 @@
+"""Kernels whose programs wait for each other: one program at a time, each on a thread of its own, taking turns.
+
+A program gives its turn away at every further trip of a `while`. Programs are started in order, and another one only
+when all that were started wait: so a kernel that a GPU can finish with any number of resident programs finishes here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from bragg.debug.faults import KernelFault
+from bragg.debug.flow.program import Program, python_function
+from bragg.debug.flow.turns import Turns
+from bragg.debug.foreign import is_jitted
+from bragg.debug.state import Listeners, Machine, use
+
+__all__ = ["run_in_turns", "waits"]
+
+# Rounds in which loops only change their own names, as a search does, and one that counts its trips for ever.
+_MOST_IDLE_ROUNDS = 10_000
+
+# Threads at a time: as many programs as a GPU of 132 processors holds at once with 16 on each, rounded down.
+_MOST_RESIDENT = 2048
+
+
+def waits(function: FunctionType) -> bool:
+    """A function, or one that it calls, has a `while` that watches memory."""
+    return any(_shape_of(one.__code__, one).has_waiting_loop for one in _reached(function, set()))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What matters of a function's text: whether it waits, and what it calls."""
+
+    has_waiting_loop: bool
+    called: tuple[ast.expr, ...]
+
+
+@lru_cache(maxsize=1024)
+def _shape_of(_code: CodeType, function: FunctionType) -> _Shape:
+    tree = Program.of(function).parsed()
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
+    is_waiting = any(_watches(call, call in list(ast.walk(loop.test))) for loop in loops for call in _calls(loop))
+    is_waiting |= any(_name_of(call) == "atomic_poll" for call in _calls(tree))
+    return _Shape(is_waiting, tuple(call.func for call in _calls(tree)))
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (child for child in ast.walk(node) if isinstance(child, ast.Call))
+
+
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
+
+
+def _watches(call: ast.Call, is_in_test: bool) -> bool:
+    name = _name_of(call)
+    is_volatile = any(keyword.arg == "volatile" for keyword in call.keywords)
+    return name.startswith("atomic_") or (name == "load" and (is_in_test or is_volatile))
+
+
+def _reached(function: FunctionType, seen: set[int]) -> Iterator[FunctionType]:
+    """The function and the @triton.jit functions it calls; Triton's own never wait."""
+    if id(function) in seen or function.__module__.startswith("triton."):
+        return
+    seen.add(id(function))
+    yield function
+    for expression in _shape_of(function.__code__, function).called:
+        target = _called(expression, function)
+        if is_jitted(target):
+            yield from _reached(python_function(target), seen)
+
+
+def _called(expression: ast.expr, function: FunctionType) -> Any:
+    if isinstance(expression, ast.Name):
+        return function.__globals__.get(expression.id)
+    if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name):
+        module = function.__globals__.get(expression.value.id)
+        return getattr(module, expression.attr, None) if isinstance(module, ModuleType) else None
+    return None
+
+
+def run_in_turns(
+    grid: tuple[int, int, int],
+    numbers: Any,
+    listeners: Listeners,
+    run: Callable[[], Any],
+    kernel: str,
+    num_warps: int = 4,
+) -> None:
+    """Execute programs that may wait for each other.
+
+    Args:
+        grid: Programs along the three axes.
+        numbers: int64: linear numbers of the programs to execute.
+        listeners: Who is told.
+        run: Executes the program of the current machine.
+        kernel: Name of the kernel.
+        num_warps: Of each program.
+
+    Raises:
+        KernelFault: All programs wait, and none changes memory any more.
+    """
+    waiting: list[Turns] = []
+    to_start = iter(numbers)
+    try:
+        _take_turns(
+            waiting,
+            to_start,
+            lambda number: Turns(Machine(grid, np.array([number]), listeners, num_warps), run),
+            kernel,
+        )
+    finally:
+        for one in waiting:
+            one.cancel()
+        use(None)
+
+
+def _take_turns(waiting: list[Turns], to_start: Iterator[int], start: Callable[[int], Turns], kernel: str) -> None:
+    idle_rounds = 0
+    while True:
+        made_progress = has_moved = False
+        for one in list(waiting):
+            before, moves = one.machine.writes, one.machine.moves
+            _resume(one, waiting)
+            made_progress |= one.is_done or one.machine.writes != before
+            has_moved |= one.machine.moves != moves
+        if made_progress:
+            idle_rounds = 0
+            continue
+        number = next(to_start, None) if len(waiting) < _MOST_RESIDENT else None
+        if number is not None:
+            waiting.append(start(number))
+            _resume(waiting[-1], waiting)
+            idle_rounds = 0
+        elif not waiting:
+            return
+        elif idle_rounds > (_MOST_IDLE_ROUNDS if has_moved else 1):
+            raise _deadlock(waiting, kernel)
+        else:
+            idle_rounds += 1
+
+
+def _resume(one: Turns, waiting: list[Turns]) -> None:
+    one.resume()
+    if one.is_done:
+        waiting.remove(one)
+    if one.error is not None:
+        raise one.error
+
+
+def _deadlock(waiting: list[Turns], kernel: str) -> KernelFault:
+    first = waiting[0]
+    place = tuple(int(first.machine.program_ids(axis)[0]) for axis in range(3))
+    fault = KernelFault(
+        f"deadlock: {len(waiting)} programs wait for each other, among them {place}",
+        hint="Release every lock that is taken, and let no program wait for a later one",
+    )
+    fault.place(kernel, *first.waits_at)
+    return fault

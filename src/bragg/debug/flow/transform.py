@@ -1,0 +1,380 @@
+"""Rewrites a kernel so that programs of a batch may part ways.
+
+The kernel stays one function with its own file, lines and local names, so debuggers and tracebacks show the author's
+code. Around each `if` and loop the local names are handed to `bragg.debug.flow.divergence`, which narrows them to the
+programs that go on and merges them where the ways meet again:
+
+    _b1 = _bragg.Branch(test, (True,))        # which of the names are assigned
+    if _b1.then((x,)):
+        (x,) = _b1.values
+        ...
+        _b1.done((x,))
+    if _b1.otherwise():
+        (x,) = _b1.values
+        _b1.done((x,))
+    (x,) = _b1.join()
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from bragg.debug.faults import Unsupported
+
+__all__ = ["rewrite"]
+
+_NO_WAY = {
+    ast.Try: "try",
+    ast.Lambda: "lambda",
+    ast.ClassDef: "class",
+    ast.AsyncFunctionDef: "async def",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield from",
+    ast.Await: "await",
+    ast.Global: "global",
+    ast.Nonlocal: "nonlocal",
+    ast.Delete: "del",
+    ast.Raise: "raise",
+    ast.Match: "match",
+}
+
+
+def rewrite(function: ast.FunctionDef, filename: str) -> ast.FunctionDef:
+    """The function with its control flow made explicit.
+
+    Args:
+        function: Parsed, with the line numbers of its file; it is changed in place.
+        filename: For messages.
+
+    Raises:
+        Unsupported: A construct that Triton kernels do not have, or the engine does not know.
+    """
+    function.decorator_list = []
+    _Checker(function, filename).check()
+    return _Rewriter(function).result()
+
+
+class _Checker:
+    def __init__(self, function: ast.FunctionDef, filename: str) -> None:
+        self._function, self._filename = function, filename
+
+    def check(self) -> None:
+        for node in ast.walk(self._function):
+            name = _NO_WAY.get(type(node))
+            if name:
+                self._refuse(node, f"`{name}` in a kernel is not supported", "Triton does not compile it either")
+            if isinstance(node, ast.FunctionDef) and node is not self._function:
+                self._refuse(node, "a function inside of a kernel is not supported", "Make it a @triton.jit function")
+            if isinstance(node, ast.For | ast.While) and node.orelse:
+                self._refuse(node, "`else` after a loop is not supported", "Triton does not compile it either")
+            if isinstance(node, ast.For) and not isinstance(node.target, ast.Name):
+                self._refuse(node, "a loop with several targets is not supported", "Loop over a range")
+            if isinstance(node, ast.IfExp) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
+                self._refuse(node, "`:=` inside of a conditional expression is not supported", "Assign it before")
+
+            if isinstance(node, ast.Compare) and len(node.ops) > 1:
+                self._refuse(node, "a chain of comparisons is not supported", "Join two comparisons by `and`, or by &")
+            if isinstance(node, ast.With) and any(item.optional_vars is not None for item in node.items):
+                self._refuse(node, "`with … as …` is not supported", "Call the function before the block")
+            if isinstance(node, ast.Assign) and len(node.targets) > 1:
+                self._refuse(node, "an assignment to several targets at once is not supported", "Assign one by one")
+            if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                self._refuse(node, "an assignment to a part of a value is not supported", "Make a new value")
+
+    def _refuse(self, node: ast.AST, message: str, hint: str) -> None:
+        error = Unsupported(message, hint=hint)
+        error.place("", self._filename, getattr(node, "lineno", 0))
+        raise error
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, function: ast.FunctionDef) -> None:
+        self._function = function
+        arguments = function.args
+        self._parameters = [
+            argument.arg
+            for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg)
+            if argument
+        ]
+        inner = {name for node in ast.walk(function) if isinstance(node, ast.comprehension) for name in _stored(node)}
+        self._locals = sorted({*self._parameters, *_stored(function)} - inner)
+        self._count = 0
+        self._loops: list[tuple[str, str]] = []  # Name and values of each loop that is open.
+
+    def result(self) -> ast.FunctionDef:
+        function = self._function
+        unset = [name for name in self._locals if name not in self._parameters]
+        body = self._block(function.body)
+        start = [_assign_names(unset, "_bragg.UNSET")] if unset else []
+        start.append(_statement("_frame = _bragg.Frame()"))
+        end = [_statement("return _frame.finish()")]
+        for node in start:
+            _place(node, function.body[0])
+        for node in end:
+            _place(node, function.body[-1], width=0)
+        function.body = [*start, *body, *end]
+        function.returns = None
+        for argument in ast.walk(function.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        return ast.fix_missing_locations(function)
+
+    def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Rewrite statements; those after one that may leave the block run only while a program is left."""
+        result: list[ast.stmt] = []
+        for index, statement in enumerate(statements):
+            rewritten = self.visit(statement)
+            result.extend(rewritten if isinstance(rewritten, list) else [rewritten])
+            if isinstance(statement, ast.Return | ast.Break | ast.Continue):
+                break
+            rest = statements[index + 1 :]
+            if rest and isinstance(statement, ast.If | ast.For | ast.While | ast.With) and _leaves(statement):
+                guard = ast.parse("if _bragg.is_anyone_left(): pass").body[0]
+                assert isinstance(guard, ast.If)
+                guard.body = self._block(rest)
+                result.append(_place(guard, rest[0], deep=False))
+                break
+        return result
+
+    def _name(self, stem: str) -> str:
+        self._count += 1
+        return f"_{stem}{self._count}"
+
+    def _names(self, *nodes: ast.AST) -> list[str]:
+        """Local names that stand in the nodes; all of them when programs may leave from within."""
+        if any(_jumps(node) for node in nodes):
+            return self._locals
+        used = {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
+        return [name for name in self._locals if name in used]
+
+    def visit_If(self, node: ast.If) -> list[ast.stmt]:
+        names = self._names(*node.body, *node.orelse)
+        written = {name for child in (*node.body, *node.orelse) for name in _stored(child)}
+        me, values = self._name("branch"), _tuple(names)
+        flags = tuple(name in written for name in names)
+        test = self.visit(node.test)
+        made = _statement(f"{me} = _bragg.Branch(None, {flags!r})")
+        made.value.args[0] = test  # type: ignore[attr-defined]
+        then = _compound(f"if {me}.then({values}):\n    {values} = {me}.values\n    {me}.done({values})")
+        other = _compound(f"if {me}.otherwise():\n    {values} = {me}.values\n    {me}.done({values})")
+        join = _statement(f"{values} = {me}.join()")
+        _place(made, node)
+        for part in (then, other, join):
+            _place(part, node, width=0)
+        then.body[1:1] = self._block(node.body)
+        other.body[1:1] = self._block(node.orelse)
+        return [made, then, other, join]
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        names = self._names(node.target, *node.body)
+        written = {name for child in (node.target, *node.body) for name in _stored(child)}
+        me, values = self._name("loop"), _tuple(names)
+        flags = tuple(name in written for name in names)
+        assert isinstance(node.target, ast.Name)
+        made = _statement(f"{me} = _bragg.Loop(None, {flags!r}, {names.index(node.target.id)}, {tuple(names)!r})")
+        made.value.args[0] = self.visit(node.iter)  # type: ignore[attr-defined]
+        loop = _compound(f"while {me}.more({values}):\n    {values} = {me}.values")
+        join = _statement(f"{values} = {me}.join()")
+        for part in (made, loop):
+            _place(part, node)
+        _place(join, node, width=0)
+        loop.body.extend(self._loop_body(me, values, node.body))
+        return [made, loop, join]
+
+    def _loop_body(self, me: str, values: str, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        self._loops.append((me, values))
+        rewritten = self._block(body)
+        self._loops.pop()
+        return rewritten
+
+    def visit_Break(self, node: ast.Break) -> ast.stmt:
+        me, values = self._loops[-1]
+        return _place(_statement(f"{me}.broken({values})"), node)
+
+    def visit_Continue(self, node: ast.Continue) -> ast.stmt:
+        me, values = self._loops[-1]
+        return _place(_statement(f"{me}.continued({values})"), node)
+
+    def visit_With(self, node: ast.With) -> list[ast.stmt]:
+        """Regions that only say how to compile what is inside of them."""
+        entered = [ast.copy_location(ast.Expr(self.visit(item.context_expr)), node) for item in node.items]
+        return [*entered, *self._block(node.body)]
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        node.value = self._assigned(self.visit(node.value))
+        return node
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        names = self._names(node.test, *node.body)
+        written = {name for child in (node.test, *node.body) for name in _stored(child)}
+        me, values = self._name("loop"), _tuple(names)
+        flags = tuple(name in written for name in names)
+        made = _statement(f"{me} = _bragg.While({flags!r}, {tuple(names)!r})")
+        text = (
+            f"while {me}.more({values}):\n    {values} = {me}.values\n"
+            f"    if {me}.goes_on(None, {values}):\n        {values} = {me}.values"
+        )
+        loop = _compound(text)
+        join = _statement(f"{values} = {me}.join()")
+        for part in (made, loop):
+            _place(part, node)
+        _place(join, node, width=0)
+        inner = loop.body[1]
+        assert isinstance(inner, ast.If)
+        assert isinstance(inner.test, ast.Call)
+        inner.test.args[0] = self.visit(node.test)
+        inner.body.extend(self._loop_body(me, values, node.body))
+        return [made, loop, join]
+
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        given = _statement("_frame.give(_bragg.assigned(None))")
+        if node.value is not None:
+            given.value.args[0].args[0] = self.visit(node.value)  # type: ignore[attr-defined]
+        return _place(given, node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        node.value = self._assigned(self.visit(node.value))
+        return node
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        """Lists are tuples, as in Triton."""
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(ast.Tuple([self.visit(one) for one in node.elts], ast.Load()), node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        self.generic_visit(node)
+        call = ast.parse("_bragg.listed(None)", mode="eval").body
+        assert isinstance(call, ast.Call)
+        _place(call, node)
+        call.args[0] = node
+        return call
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        assert isinstance(node.target, ast.Name)
+        old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = ast.copy_location(ast.BinOp(old, node.op, self.visit(node.value)), node)
+        return ast.copy_location(ast.Assign([node.target], self._assigned(value)), node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        if node.value is None:
+            return _place(ast.Pass(), node)
+        value = self.visit(node.value)
+        if "constexpr" not in ast.unparse(node.annotation):
+            value = self._assigned(value)
+        return ast.copy_location(ast.Assign([node.target], value), node)
+
+    def _assigned(self, value: ast.expr) -> ast.expr:
+        call = ast.parse("_bragg.assigned(None)", mode="eval").body
+        assert isinstance(call, ast.Call)
+        _place(call, value)
+        call.args[0] = value
+        return call
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """`a and b and c`, from the right: a constant on the left may decide; else both sides are evaluated."""
+        kind = "and" if isinstance(node.op, ast.And) else "or"
+        values = [self.visit(value) for value in node.values]
+        result: ast.expr = values[-1]
+        for value in reversed(values[:-1]):
+            held = self._name("side")
+            text = f"{held} if _bragg.decides({kind!r}, ({held} := None)) else _bragg.combined({kind!r}, {held}, None)"
+            choice = ast.parse(text, mode="eval").body
+            assert isinstance(choice, ast.IfExp)
+            _place(choice, node)
+            choice.test.args[1].value = value  # type: ignore[attr-defined]
+            choice.orelse.args[2] = result  # type: ignore[attr-defined]
+            result = choice
+        return result
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        node.operand = self.visit(node.operand)
+        if not isinstance(node.op, ast.Not):
+            return node
+        call = ast.parse("_bragg.negated(None)", mode="eval").body
+        assert isinstance(call, ast.Call)
+        _place(call, node)
+        call.args[0] = node.operand
+        return call
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """Both sides become functions of the names in them, called for the programs that choose them."""
+        names = self._names(node.body, node.orelse)
+        listed = ", ".join(names)
+        text = f"_bragg.chosen(None, lambda {listed}: None, lambda {listed}: None, {_tuple(names)})"
+        call = ast.parse(text, mode="eval").body
+        assert isinstance(call, ast.Call)
+        _place(call, node)
+        call.args[0] = self.visit(node.test)
+        call.args[1].body = self.visit(node.body)  # type: ignore[attr-defined]
+        call.args[2].body = self.visit(node.orelse)  # type: ignore[attr-defined]
+        return call
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        stated = _statement("_bragg.asserted(None, '')")
+        _place(stated, node)
+        stated.value.args[0] = self.visit(node.test)  # type: ignore[attr-defined]
+        if node.msg is not None:
+            stated.value.args[1] = self.visit(node.msg)  # type: ignore[attr-defined]
+        return stated
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+            yield child.id
+
+
+def _jumps(node: ast.AST) -> bool:
+    """Programs may leave from within the node, if only for the next trip of a loop in it."""
+    return any(isinstance(child, ast.Return | ast.Break | ast.Continue) for child in ast.walk(node))
+
+
+def _leaves(node: ast.AST) -> bool:
+    """Programs may leave from within the node to somewhere outside of it."""
+    if isinstance(node, ast.Return | ast.Break | ast.Continue):
+        return True
+    inner = [child for child in ast.iter_child_nodes(node) if _leaves(child)]
+    if isinstance(node, ast.For | ast.While):
+        return any(_returns(child) for child in inner)
+    return bool(inner)
+
+
+def _returns(node: ast.AST) -> bool:
+    return any(isinstance(child, ast.Return) for child in ast.walk(node))
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _statement(text: str) -> ast.stmt:
+    return ast.parse(text).body[0] if not text.startswith("return") else _return(text)
+
+
+def _return(text: str) -> ast.stmt:
+    function = ast.parse(f"def f():\n    {text}").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    return function.body[0]
+
+
+def _compound(text: str) -> ast.If | ast.While:
+    statement = ast.parse(text).body[0]
+    assert isinstance(statement, ast.If | ast.While)
+    return statement
+
+
+def _assign_names(names: Sequence[str], value: str) -> ast.stmt:
+    return ast.parse(f"{' = '.join(names)} = {value}").body[0]
+
+
+def _place(node: ast.AST, at: ast.AST, *, deep: bool = True, width: int = 1) -> ast.stmt:
+    """Give new nodes the line of the old one. Those without width stand for no text: no debugger need stop there."""
+    for child in ast.walk(node) if deep else (node,):
+        ast.copy_location(child, at)
+        if isinstance(child, ast.stmt | ast.expr):
+            child.end_lineno, child.end_col_offset = child.lineno, child.col_offset + width
+        if not deep and isinstance(child, ast.If):
+            _place(child.test, at)
+    return node  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""Gluon: shared memory, barriers, and what its functions mean here."""

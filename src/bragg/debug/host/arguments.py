@@ -1,0 +1,192 @@
+"""Arguments of a launch: what a kernel gets for what the host passed."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.flow.aggregates import rebuilt
+from bragg.debug.foreign import translated
+from bragg.debug.host.device_arrays import DeviceArrays
+from bragg.debug.memory.blocks import make_descriptor
+from bragg.debug.memory.storage import Buffer
+from bragg.debug.numbers.dtypes import DTYPES, DType, dtype_of_array
+from bragg.debug.values import Pointer, Tensor, scalar
+from bragg.errors import UsageError
+
+__all__ = ["Arguments", "bound"]
+
+Array = npt.NDArray[Any]
+
+
+class Arguments:
+    """Converts the arguments of one launch.
+
+    Attributes:
+        buffers: The tensors, in the order of the parameters.
+    """
+
+    def __init__(self) -> None:
+        self.buffers: list[Buffer] = []
+        self._host_copies: dict[int, tuple[Any, Any]] = {}
+        self._device_arrays = DeviceArrays()
+
+    def convert(self, name: str, value: Any) -> Any:
+        """The kernel's value of a parameter that is not a constant.
+
+        Raises:
+            UsageError: Triton does not take such an argument.
+        """
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, bool | np.bool_):
+            return scalar(bool(value))
+        if isinstance(value, int | np.integer):
+            return _integer(int(value), name)
+        if isinstance(value, float | np.floating):
+            return scalar(float(value), DTYPES["fp32"])
+        if isinstance(value, tuple):
+            names = getattr(value, "_fields", range(len(value)))
+            return rebuilt(value, [self.convert(f"{name}[{k}]", part) for k, part in zip(names, value, strict=True)])
+        if type(value).__name__ == "TensorDescriptor":
+            return self._descriptor(name, value)
+        if type(value).__name__ == "TensorWrapper":
+            return self._tensor(name, value.base, translated(value.dtype))
+        if hasattr(value, "dtype") and hasattr(value, "shape"):
+            return self._tensor(name, value)
+        converted = translated(value, name)
+        if converted is value:
+            raise UsageError(f"the argument {name} is {type(value).__name__}, which a kernel does not take")
+        return converted
+
+    def copy_back(self) -> None:
+        """Write what the kernel changed to tensors that are not in host memory."""
+        for device, host in self._host_copies.values():
+            device.copy_(host)
+        self._device_arrays.copy_back()
+
+    def _descriptor(self, name: str, value: Any) -> Any:
+        base = self._tensor(name, value.base)
+        padding = getattr(value, "padding", "zero")
+        layout = getattr(value, "layout", None)
+        shape, strides, block_shape = tuple(value.shape), tuple(value.strides), tuple(value.block_shape)
+        return make_descriptor(base, shape, strides, block_shape, padding, layout)
+
+    def _tensor(self, name: str, value: Any, dtype: DType | None = None) -> Pointer:
+        is_torch = hasattr(value, "data_ptr") and hasattr(value, "untyped_storage")
+        type_name = str(value.dtype).removeprefix("torch.")
+        dtype = dtype or dtype_of_array(type_name)
+        if dtype is None:
+            raise UsageError(f"the argument {name} has elements of {type_name}, which Triton does not have")
+        if not is_torch and hasattr(value, "__cuda_array_interface__"):
+            value = self._device_arrays.on_host(name, value)
+        buffer = self._torch_buffer(name, value, dtype) if is_torch else _array_buffer(name, value, dtype)
+        self.buffers.append(buffer)
+        return Pointer(buffer, scalar(0, DTYPES["int64"]), dtype)
+
+    def _torch_buffer(self, name: str, value: Any, dtype: DType) -> Buffer:
+        address = value.data_ptr()
+        if value.device.type != "cpu":
+            device = value.untyped_storage()
+            if device.data_ptr() not in self._host_copies:
+                self._host_copies[device.data_ptr()] = (device, device.cpu())
+            host = self._host_copies[device.data_ptr()][1]
+            address = host.data_ptr() + (address - device.data_ptr())
+            return _buffer(name, dtype, address, tuple(value.shape), tuple(value.stride()), host)
+        return _buffer(name, dtype, address, tuple(value.shape), tuple(value.stride()), value)
+
+
+def _integer(value: int, name: str) -> Tensor:
+    """Triton's choice for integers that the host passes: the first of int32, int64, uint64 that holds the number."""
+    for type_name in ("int32", "int64", "uint64"):
+        low, high = DTYPES[type_name].limits
+        if low <= value <= high:
+            return scalar(value, DTYPES[type_name])
+    raise UsageError(f"the argument {name} is {value}, which no integer type of Triton holds")
+
+
+def _array_buffer(name: str, value: Any, dtype: DType) -> Buffer:
+    """A NumPy array as it is, or what NumPy makes of another package's array."""
+    array: Array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    size = array.dtype.itemsize
+    if any(stride % size for stride in array.strides):
+        raise UsageError(f"the strides of {name} are no multiples of its elements", hint="Pass a copy of the array")
+    strides = tuple(stride // size for stride in array.strides)
+    address = int(array.__array_interface__["data"][0])
+    buffer = _buffer(name, dtype, address, array.shape, strides, array)
+    buffer.writable = array.flags.writeable
+    return buffer
+
+
+def _buffer(
+    name: str, dtype: DType, address: int, shape: tuple[int, ...], strides: tuple[int, ...], owner: Any
+) -> Buffer:
+    size = dtype.size_bytes
+    reaches = [stride * (extent - 1) for stride, extent in zip(strides, shape, strict=True)]
+    low, high = sum(min(reach, 0) for reach in reaches), sum(max(reach, 0) for reach in reaches)
+    count = high - low + 1 if all(shape) else 0
+    memory: Any = (ctypes.c_byte * (count * size)).from_address(address + low * size) if count else b""
+    flat = np.frombuffer(memory, dtype.storage)
+    return Buffer(name, dtype, flat, shape, strides, address, first=-low, owner=owner)
+
+
+# Arguments of a launch that tune the compiler and do not reach the kernel.
+_OPTIONS = frozenset(
+    [
+        "num_warps",
+        "num_stages",
+        "num_ctas",
+        "num_buffers_warp_spec",
+        "num_consumer_groups",
+        "reg_dec_producer",
+        "reg_inc_consumer",
+        "maxnreg",
+        "enable_fp_fusion",
+        "launch_cooperative_grid",
+        "launch_cluster",
+        "launch_pdl",
+        "debug",
+        "sanitize_overflow",
+        "arch",
+        "warmup",
+        "waves_per_eu",
+        "matrix_instr_nonkdim",
+        "kpack",
+        "allow_flush_denorm",
+        "max_num_imprecise_acc_default",
+        "extern_libs",
+        "instrumentation_mode",
+        "backend_name",
+        "supported_fp8_dtypes",
+        "default_dot_input_precision",
+        "ir_override",
+        "cluster_dims",
+        "minRegAutoWS",
+        "maxRegAutoWS",
+        "pingpongAutoWS",
+        "schedule_hint",
+        "ptx_options",
+        "noinline",
+    ]
+)
+
+
+def bound(signature: Any, arguments: tuple[Any, ...], named: dict[str, Any], kernel: str) -> dict[str, Any]:
+    """Parameter names and what the host passed for them, defaults included.
+
+    Raises:
+        UsageError: An argument is missing, or not one of the kernel's.
+    """
+    unknown = [name for name in named if name not in signature.parameters and name not in _OPTIONS]
+    if unknown:
+        raise UsageError(f"{kernel} has no parameter {unknown[0]!r}", hint=f"It has: {', '.join(signature.parameters)}")
+    own = {name: value for name, value in named.items() if name in signature.parameters}
+    try:
+        values = signature.bind(*arguments, **own)
+    except TypeError as error:
+        raise UsageError(f"{kernel}: {error}") from None
+    values.apply_defaults()
+    return dict(values.arguments)

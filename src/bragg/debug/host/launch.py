@@ -1,0 +1,282 @@
+"""Executes one launch of a kernel: batch after batch of its programs."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import types
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.flow import divergence
+from bragg.debug.flow.program import NestedFunction, Program, python_function
+from bragg.debug.flow.scheduler import run_in_turns, waits
+from bragg.debug.foreign import is_jitted, translated
+from bragg.debug.host.arguments import Arguments, bound
+from bragg.debug.memory.storage import Buffer
+from bragg.debug.state import Listeners, Machine, use
+from bragg.errors import UsageError
+
+__all__ = ["Launch", "execute", "is_kernel", "prepare", "without_engine"]
+
+# Elements of all blocks of a batch: more leave the second-level cache, fewer pay Python more often.
+_BATCH_ELEMENTS = 1 << 18
+_FIRST_BATCH = 4
+_MOST_PROGRAMS = 1 << 16
+# Elements of the largest block that a kernel had, by the constants that the sizes of blocks can depend on.
+_LARGEST_BLOCKS: weakref.WeakKeyDictionary[types.CodeType, dict[tuple[str, ...], int]] = weakref.WeakKeyDictionary()
+
+
+@dataclass
+class Launch:
+    """One launch.
+
+    Attributes:
+        jitted: The decorated function, without autotune and heuristics around it.
+        program: Its source.
+        grid: Programs along the three axes.
+        arguments: What the host passed, by parameter.
+        options: What it passed to the compiler.
+        constants: Parameters that are annotated tl.constexpr.
+        only: The one program to execute; None: all.
+        values: What the kernel gets, by parameter.
+    """
+
+    jitted: Any
+    program: Program
+    grid: tuple[int, int, int]
+    arguments: dict[str, Any]
+    options: dict[str, Any]
+    constants: frozenset[str]
+    only: tuple[int, int, int] | None
+    values: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._converter = Arguments()
+        self.values = {
+            name: translated(value, name) if name in self.constants else self._converter.convert(name, value)
+            for name, value in self.arguments.items()
+        }
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel."""
+        return self.program.function.__name__
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        """The tensors among the arguments."""
+        return self._converter.buffers
+
+    @property
+    def programs(self) -> int:
+        """Of the whole grid."""
+        x, y, z = self.grid
+        return x * y * z
+
+    @property
+    def block_sizes(self) -> tuple[str, ...]:
+        """The constants, on which sizes of blocks depend."""
+        return tuple(repr(self.arguments[name]) for name in sorted(self.constants))
+
+    def run(self, listeners: Listeners) -> None:
+        """Execute it.
+
+        Args:
+            listeners: Who is told of what the kernel does.
+
+        Raises:
+            KernelFault: The kernel does what a GPU cannot compile or survive.
+        """
+        NestedFunction.now += 1
+        try:
+            _run(self, self.program.executable(), self.values, listeners)
+        finally:
+            self._converter.copy_back()
+
+
+Observer = Callable[[Launch], Listeners]
+
+
+def prepare(
+    kernel: Any,
+    grid: Any,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    only: tuple[int, int, int] | None = None,
+) -> Launch:
+    """A launch that is ready to be executed.
+
+    Args:
+        kernel: A @triton.jit function, also inside of autotune and heuristics.
+        grid: As Triton takes it.
+        arguments: By position.
+        named: By name, with options of the compiler.
+        only: Program to execute instead of all.
+
+    Raises:
+        UsageError: The launch does not fit the kernel.
+    """
+    jitted, named = _resolved(kernel, arguments, dict(named))
+    function = python_function(jitted)
+    given = bound(_signature(function), arguments, named, function.__name__)
+    options = {name: value for name, value in named.items() if name not in given}
+    return Launch(jitted, Program.of(function), _grid(grid, given), given, options, _constants(function), only)
+
+
+def execute(
+    kernel: Any,
+    grid: Any,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    observe: Observer = lambda launch: Listeners(),
+    only: tuple[int, int, int] | None = None,
+) -> Launch:
+    """Prepare a launch and run it; `observe` gives who is told of what the kernel does."""
+    launch = prepare(kernel, grid, arguments, named, only)
+    launch.run(observe(launch))
+    return launch
+
+
+def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The jitted function inside of autotune and heuristics, and the arguments that they add."""
+    while not is_jitted(kernel):
+        names = {kind.__name__ for kind in type(kernel).__mro__}
+        if "Heuristics" in names:
+            for parameter, heuristic in kernel.values.items():
+                named[parameter] = heuristic({**dict(zip(kernel.arg_names, arguments, strict=False)), **named})
+        elif "Autotuner" in names:
+            named.update(_tuned(kernel, arguments, named))
+        else:
+            raise UsageError(f"{kernel!r} is no Triton kernel", hint="Decorate it with @triton.jit")
+        kernel = kernel.fn
+    return kernel, named
+
+
+def _tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """The first configuration: results must not depend on which one is chosen."""
+    tuner.nargs = dict(zip(tuner.arg_names, arguments, strict=False))
+    configs = tuner.configs
+    if tuner.early_config_prune:
+        configs = tuner.early_config_prune(configs, tuner.nargs, **named) or configs
+    config = tuner.best_config = configs[0]
+    everything = {**tuner.nargs, **named, **config.all_kwargs()}
+    if len(tuner.configs) > 1:
+        tuner.pre_hook(everything, reset_only=True)
+    if config.pre_hook is not None:
+        config.pre_hook(everything)
+    chosen: dict[str, Any] = config.all_kwargs()
+    return chosen
+
+
+@lru_cache(maxsize=256)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+@lru_cache(maxsize=256)
+def _constants(function: Callable[..., Any]) -> frozenset[str]:
+    """Parameters that are annotated tl.constexpr."""
+    annotations = getattr(function, "__annotations__", {})
+    return frozenset(
+        name
+        for name, annotation in annotations.items()
+        if "constexpr" in (annotation if isinstance(annotation, str) else getattr(annotation, "__name__", ""))
+    )
+
+
+def _grid(grid: Any, given: dict[str, Any]) -> tuple[int, int, int]:
+    if callable(grid):
+        grid = grid(given)
+    extents = list(grid) if isinstance(grid, Sequence) else [grid]
+    if not 1 <= len(extents) <= 3:
+        raise UsageError(f"a grid has one to three axes, not {len(extents)}")
+    padded = [int(extent) for extent in (*extents, 1, 1)[:3]]
+    if min(padded) < 0:
+        raise UsageError(f"a grid of {tuple(padded)} programs")
+    return padded[0], padded[1], padded[2]
+
+
+def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any], listeners: Listeners) -> None:
+    if launch.only is None:
+        numbers = np.arange(launch.programs, dtype=np.int64)
+    else:
+        numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
+    num_warps = int({**launch.arguments, **launch.options}.get("num_warps", 4))  # Gluon's kernels may take it too.
+    if waits(launch.program.function):
+        with _placed_faults(launch):
+            run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel, num_warps)
+        return
+    known = _LARGEST_BLOCKS.setdefault(launch.program.function.__code__, {})
+    block = known.get(launch.block_sizes, 0)
+    start = 0
+    while start < len(numbers):
+        size = min(max(_BATCH_ELEMENTS // block, 1), _MOST_PROGRAMS) if block else _FIRST_BATCH
+        machine = Machine(launch.grid, numbers[start : start + size], listeners, num_warps)
+        _run_batch(launch, machine, executable, values)
+        start += size
+        block = known[launch.block_sizes] = max(block, machine.largest_block)
+
+
+def _linear(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
+    if any(not 0 <= number < extent for number, extent in zip(program, grid, strict=True)):
+        raise UsageError(f"the grid {grid} has no program {program}")
+    return program[0] + grid[0] * (program[1] + grid[1] * program[2])
+
+
+def _run_batch(launch: Launch, machine: Machine, executable: Callable[..., Any], values: dict[str, Any]) -> None:
+    before = use(machine)
+    try:
+        with np.errstate(all="ignore"), _placed_faults(launch):
+            executable(**values)
+    finally:
+        use(before)
+
+
+@contextmanager
+def _placed_faults(launch: Launch) -> Iterator[None]:
+    """Faults know their place."""
+    try:
+        yield
+    except (KernelFault, Unsupported) as error:
+        place = _kernel_place(error)
+        if place and not error.line:
+            error.place(launch.kernel, *place)
+        raise
+
+
+def is_kernel(frame: types.FrameType) -> bool:
+    """A frame executes a kernel or a function that kernels call."""
+    return frame.f_globals.get("_bragg") is divergence
+
+
+def _kernel_place(error: BaseException) -> tuple[str, int] | None:
+    """File and line of the innermost kernel frame that is the author's."""
+    place, trace = None, error.__traceback__
+    while trace:
+        if is_kernel(trace.tb_frame) and "triton/language/" not in trace.tb_frame.f_code.co_filename:
+            place = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+    return place
+
+
+def without_engine(error: Exception) -> Exception:
+    """An error of a kernel whose traceback shows the author's lines alone; all of it with BRAGG_LOG=debug."""
+    if os.environ.get("BRAGG_LOG") == "debug":
+        return error
+    kept, trace = [], error.__traceback__
+    while trace:
+        if is_kernel(trace.tb_frame):
+            kept.append(trace)
+        trace = trace.tb_next
+    rest: types.TracebackType | None = None
+    for one in reversed(kept):
+        rest = types.TracebackType(rest, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return error.with_traceback(rest)

@@ -1,0 +1,111 @@
+"""Runs the program that is to be checked, in this process, on a machine that may have no GPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import runpy
+import sys
+import traceback
+from bdb import BdbQuit
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bragg.debug.host.driver import has_gpu, use_host_driver
+from bragg.debug.host.imports import on_import
+from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
+from bragg.errors import BraggError, UsageError
+
+__all__ = ["host_without_gpu", "run_program"]
+
+
+def run_program(arguments: Sequence[str], *, is_module: bool = False) -> int:
+    """Run a script or module as `python` would.
+
+    Args:
+        arguments: Script or module, and its arguments.
+        is_module: The first one is a module.
+
+    Returns:
+        Its exit code; 1 after an exception, whose traceback is printed.
+
+    Raises:
+        UsageError: There is no such script or module.
+        BraggError: An error of bragg's own inside of the program.
+    """
+    if not arguments:
+        raise UsageError("no program to run", hint="bragg check script.py args…")
+    name = arguments[0]
+    if is_module or name == "pytest":
+        if importlib.util.find_spec(name) is None:
+            raise UsageError(f"there is no module {name!r}")
+        run: Callable[[], Any] = lambda: runpy.run_module(name, run_name="__main__", alter_sys=True)  # noqa: E731
+        place = str(Path.cwd())
+    else:
+        if not Path(name).is_file():
+            raise UsageError(f"there is no script {name!r}", hint="A module is run with -m")
+        run = lambda: runpy.run_path(name, run_name="__main__")  # noqa: E731
+        place = str(Path(name).resolve().parent)
+    with _command_line([name, *arguments[1:]], place):
+        return _exit_code(run)
+
+
+@contextmanager
+def _command_line(argv: list[str], place: str) -> Iterator[None]:
+    before, path = sys.argv, sys.path[:]
+    sys.argv = argv
+    sys.path.insert(0, place)
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = before, path
+
+
+def _exit_code(run: Callable[[], Any]) -> int:
+    try:
+        run()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BraggError:
+        raise
+    except BdbQuit:
+        return 1
+    except Exception as error:  # noqa: BLE001 - the program is the author's code
+        _print_traceback(error)
+        return 1
+    return 0
+
+
+def _print_traceback(error: BaseException) -> None:
+    """The traceback from the program's first line on."""
+    own = str(Path(__file__).parents[2])
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((own, "<frozen runpy>"))
+    ]
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)]
+    print("".join([*lines, *traceback.format_exception_only(type(error), error)]), end="", file=sys.stderr)
+
+
+@contextmanager
+def host_without_gpu() -> Iterator[None]:
+    """Let scripts that are written for a GPU run where there is none.
+
+    Triton's driver answers for the CPU, and PyTorch puts tensors there that are asked for on `cuda`.
+
+    Raises:
+        UsageError: Triton is not installed.
+    """
+    try:
+        import triton.runtime  # noqa: F401
+    except ImportError as error:
+        raise UsageError("Triton is not installed", hint="pip install triton") from error
+    if not has_gpu():
+        use_host_driver()
+    with on_import("torch", use_cpu_for_cuda):
+        yield

@@ -1,0 +1,56 @@
+"""PyTorch where there is no GPU: what is asked for on `cuda` is put on the CPU, and says that it is on `cuda`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from bragg.debug.host.driver import HostDevice
+
+__all__ = ["use_cpu_for_cuda"]
+
+
+def use_cpu_for_cuda(torch: Any) -> None:
+    """Redirect devices for the rest of the process; does nothing where there is a GPU, or was redirected before."""
+    from torch.overrides import TorchFunctionMode
+
+    if torch.cuda.is_available():
+        return
+
+    def on_cpu(value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return torch.device("cpu") if value.type == "cuda" else value
+        return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
+
+    is_cuda = torch.Tensor.is_cuda.__get__
+
+    class CpuForCuda(TorchFunctionMode):  # type: ignore[misc]
+        """Replaces the device in calls of PyTorch's functions."""
+
+        def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
+            """Call a function with its device replaced."""
+            named = {name: on_cpu(value) for name, value in (named or {}).items()}
+            if function == is_cuda:
+                return True
+            if function is torch.Tensor.cuda:
+                return arguments[0]
+            if function is torch.device:
+                return function(*arguments, **named)
+            return function(*(on_cpu(argument) for argument in arguments), **named)
+
+    CpuForCuda().__enter__()
+    _stay_in_backward(torch.autograd, CpuForCuda)
+    for name in (name for name in vars(HostDevice) if not name.startswith("_")):
+        setattr(torch.cuda, name, getattr(HostDevice, name))
+
+
+def _stay_in_backward(autograd: Any, mode: Callable[[], AbstractContextManager[Any]]) -> None:
+    """PyTorch leaves a mode inside of the functions that it sees; `backward` calls functions of the program."""
+    run = autograd.graph._engine_run_backward
+
+    def run_redirected(*arguments: Any, **named: Any) -> Any:
+        with mode():
+            return run(*arguments, **named)
+
+    autograd._engine_run_backward = autograd.graph._engine_run_backward = run_redirected

@@ -1,0 +1,121 @@
+"""One load, store or atomic of all active programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.numbers.affine import Affine
+from bragg.debug.numbers.arithmetic import affine_of
+from bragg.debug.numbers.dtypes import DType
+from bragg.debug.state import machine
+from bragg.debug.values import Tensor, lift_array
+
+if TYPE_CHECKING:
+    from bragg.debug.memory.storage import Buffer
+
+__all__ = ["Access", "prefix"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass
+class Access:
+    """What is about to be read or written.
+
+    Attributes:
+        kind: `load`, `store` or `atomic`.
+        buffer: The tensor.
+        offset: int64 elements.
+        mask: bool, [programs or 1, *block]; None: every lane.
+        dtype: Of what is read or written.
+        order: `relaxed`, `acquire`, `release`, `acq_rel`; empty for loads and stores that are not volatile.
+        value: What a store writes; None for other kinds.
+        unwritten: bool [lanes that take part]: a listener's word that nobody has written these; None: all are known.
+    """
+
+    kind: str
+    buffer: Buffer
+    offset: Tensor
+    mask: Array | None
+    dtype: DType
+    order: str = ""
+    value: Tensor | None = None
+    unwritten: Array | None = None
+
+    @cached_property
+    def closed(self) -> Affine | None:
+        """The lanes that take part in closed form, one base for each active program; None: they have none."""
+        block = affine_of(self.offset)
+        if block is None:
+            return None
+        base = np.broadcast_to(block.base, self.shape[0])
+        if self.mask is None:
+            return Affine(base, block.strides, block.shape)
+        count = prefix(self.mask, block.shape)
+        return Affine(base, block.strides, (count,)) if count else None
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """[active programs, *block]."""
+        return len(machine().rows), *self.offset.shape
+
+    @cached_property
+    def _chosen(self) -> Array | None:
+        """Flat positions of the lanes that take part, in the order of programs; None: all."""
+        if self.mask is None:
+            return None
+        return np.flatnonzero(np.broadcast_to(lift_array(self.mask, len(self.shape)), self.shape))
+
+    @cached_property
+    def offsets(self) -> Array:
+        """int64 [lanes]: element offsets of the lanes that take part."""
+        if self._chosen is None:
+            return np.broadcast_to(self.offset.data, self.shape).reshape(-1)
+        if self.offset.programs == self.shape[0]:
+            return self.offset.data.reshape(-1)[self._chosen]
+        return np.broadcast_to(self.offset.data, self.shape).reshape(-1)[self._chosen]
+
+    @cached_property
+    def programs(self) -> Array:
+        """int64 [lanes]: linear number of each lane's program."""
+        active = machine().active_programs
+        lanes = int(np.prod(self.shape[1:], dtype=np.int64))
+        if self._chosen is None:
+            return np.repeat(active, lanes)
+        result: Array = active[self._chosen // lanes]
+        return result
+
+    @cached_property
+    def lane_numbers(self) -> Array:
+        """int64 [lanes]: flat position of each lane in its block."""
+        lanes = int(np.prod(self.shape[1:], dtype=np.int64))
+        chosen = np.arange(int(np.prod(self.shape, dtype=np.int64))) if self._chosen is None else self._chosen
+        return chosen % max(lanes, 1)
+
+    def unwritten_block(self) -> Array:
+        """bool, [active programs, *block]: lanes that read what nobody has written."""
+        whole = np.zeros(int(np.prod(self.shape, dtype=np.int64)), bool)
+        whole[slice(None) if self._chosen is None else self._chosen] = self.unwritten
+        return whole.reshape(self.shape)
+
+    def lane_values(self) -> Array:
+        """What a store writes: one value for each lane that takes part."""
+        assert self.value is not None
+        whole = np.broadcast_to(self.value.data, self.shape)
+        if self.mask is None:
+            return whole.reshape(-1)
+        result: Array = whole[np.broadcast_to(lift_array(self.mask, len(self.shape)), self.shape)]
+        return result
+
+
+def prefix(mask: Array, shape: tuple[int, ...]) -> int | None:
+    """How many lanes a mask leaves on when it is the same for all programs and leaves on the first ones; else None."""
+    if len(shape) != 1 or mask.shape != (1, *shape):
+        return None
+    count = int(np.count_nonzero(mask))
+    return count if mask[0, :count].all() else None

@@ -1,0 +1,117 @@
+"""Which tensor lies at an address: for kernels that load pointers from memory.
+
+The tensors of the launch are known. Others, whose `data_ptr()` the program put into a table, are looked for among the
+objects that are alive in this process.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bragg.debug.memory.storage import LIVE, Buffer
+from bragg.debug.numbers.dtypes import DTYPES
+from bragg.debug.state import machine
+
+__all__ = ["NOWHERE", "buffers_at"]
+
+# What an address points into that is in no tensor: every access there is out of bounds.
+NOWHERE = Buffer("memory of no tensor", DTYPES["uint8"], np.zeros(0, np.uint8), (0,), (1,), 0)
+
+
+def buffers_at(addresses: Sequence[int]) -> list[Buffer]:
+    """The tensor that each address lies in; `NOWHERE` for those that lie in none."""
+    found = [_known(address) for address in addresses]
+    missing = {address for address, buffer in zip(addresses, found, strict=True) if buffer is None and address}
+    if missing:
+        machine().found.extend(_buffers_of(missing))
+        found = [
+            _known(address) if buffer is None else buffer for address, buffer in zip(addresses, found, strict=True)
+        ]
+    return [NOWHERE if buffer is None else buffer for buffer in found]
+
+
+def _known(address: int) -> Buffer | None:
+    """The largest tensor of the launch around an address; one that starts there is preferred."""
+    known = [buffer for buffer in LIVE.values() if buffer.spans(address)]
+    return max(known, key=lambda one: (one.address == address, one.flat.nbytes)) if known else None
+
+
+def _buffers_of(addresses: set[int]) -> Iterator[Buffer]:
+    from bragg.debug.host.arguments import Arguments
+
+    named = {id(value): name for name, value in _variables()}
+    missing = set(addresses)
+    for census in _searches():
+        extents = census()
+        for address in sorted(missing):
+            around = [one for one in extents if one[0] <= address < one[0] + one[1]]
+            tensor = max(around, key=lambda one: (one[0] == address, one[1]))[2]() if around else None
+            if tensor is not None:
+                missing.discard(address)
+                yield Arguments().convert(named.get(id(tensor), f"tensor at {address:#x}"), tensor).buffer
+        if not missing:
+            return
+
+
+# Address, bytes and a reference of each array that was found, by the way of searching; of one launch.
+_Extents = list[tuple[int, int, "weakref.ref[Any]"]]
+_CENSUS: dict[str, tuple[int, _Extents]] = {}
+
+
+def _searches() -> Iterator[Callable[[], _Extents]]:
+    """Ways to find arrays, the quick one first; each searches at most once for a launch."""
+    for name, search in (("tracked", _tracked_tensors), ("held", _held_tensors)):
+        yield partial(_census, name, search)
+
+
+def _census(name: str, search: Callable[[], Iterator[Any]]) -> _Extents:
+    from bragg.debug.flow.program import NestedFunction
+
+    launch = NestedFunction.now
+    if name not in _CENSUS or _CENSUS[name][0] != launch:
+        distinct = {id(tensor): tensor for tensor in search()}
+        _CENSUS[name] = launch, [(*_extent(tensor), weakref.ref(tensor)) for tensor in distinct.values()]
+    return _CENSUS[name][1]
+
+
+def _variables() -> Iterator[tuple[str, Any]]:
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_globals.get("__name__", "").startswith("bragg."):
+            yield from frame.f_locals.items()
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def _tracked_tensors() -> Iterator[Any]:
+    """What variables of running functions hold, and PyTorch's tensors, which the collector of garbage tracks."""
+    yield from (value for _, value in _variables() if _is_tensor(value))
+    yield from (value for value in gc.get_objects() if _is_tensor(value))
+
+
+def _held_tensors() -> Iterator[Any]:
+    """NumPy's arrays, which are not tracked, in lists, tuples and dictionaries, which are."""
+    for value in gc.get_objects():
+        if type(value) in (list, dict, tuple):
+            yield from (part for part in gc.get_referents(value) if _is_tensor(part))
+
+
+def _is_tensor(value: Any) -> bool:
+    kind = type(value)  # isinstance() would ask the object, and some of those that are alive warn when asked.
+    is_torch = kind.__name__ in ("Tensor", "Parameter") and kind.__module__.startswith("torch")
+    return is_torch or issubclass(kind, np.ndarray)
+
+
+def _extent(tensor: Any) -> tuple[int, int]:
+    """Address and bytes of an array that is contiguous and in host memory; (0, 0) for any other."""
+    if isinstance(tensor, np.ndarray):
+        return int(tensor.__array_interface__["data"][0]), tensor.nbytes if tensor.flags.c_contiguous else 0
+    if tensor.device.type != "cpu" or not tensor.is_contiguous():
+        return 0, 0
+    return int(tensor.data_ptr()), int(tensor.numel() * tensor.element_size())

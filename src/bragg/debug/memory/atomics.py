@@ -1,0 +1,174 @@
+"""Atomic operations: lanes take effect one after the other, in the order of programs and lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.faults import KernelFault
+from bragg.debug.memory.load_store import checked_mask, chosen_parts, report_stored_taint, report_taint
+from bragg.debug.memory.provenance import JointBuffer
+from bragg.debug.memory.storage import Buffer
+from bragg.debug.numbers.arithmetic import as_tensor
+from bragg.debug.numbers.casts import cast
+from bragg.debug.numbers.dtypes import DType
+from bragg.debug.numbers.rounding import round_to
+from bragg.debug.numbers.shapes import broadcast_to
+from bragg.debug.state import machine
+from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array, scalar
+
+__all__ = ["ATOMICS", "compare_and_swap", "poll", "read", "read_modify_write", "write"]
+
+Array = npt.NDArray[Any]
+
+# What an operation makes of the old value and the operand.
+ATOMICS: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "max": np.fmax,
+    "min": np.fmin,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "xchg": lambda old, new: new,
+}
+
+_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+_ORDERS_OF_LOADS = ("relaxed", "acquire")
+_ORDERS_OF_STORES = ("relaxed", "release")
+
+# How often a poll with a time limit looks: no clock runs in the engine.
+_TURNS_OF_A_TIMEOUT = 64
+
+
+def read_modify_write(operation: str, pointer: Any, value: Any, mask: Any = None, sem: str | None = None) -> Tensor:
+    """An atomic operation; gives the old values."""
+    where = _target(pointer, mask, sem)
+    content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
+    if operation in ("and", "or", "xor") and where.element.is_floating():
+        raise KernelFault(f"atomic_{operation} takes integers, not {where.element}")
+    report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
+    return _changed(where, mask, sem or "acq_rel", ATOMICS[operation], content)
+
+
+def compare_and_swap(pointer: Any, expected: Any, value: Any, sem: str | None = None) -> Tensor:
+    """Write a value where the old one is the expected one; gives the old values."""
+    where = _target(pointer, None, sem)
+    old = broadcast_to(cast(as_tensor(expected), where.element), where.shape)
+    new = broadcast_to(cast(as_tensor(value), where.element), where.shape)
+    report_stored_taint(old, None, where, "atomic")
+    report_stored_taint(new, None, where, "atomic")
+    return _changed(where, None, sem or "acq_rel", None, old, new)
+
+
+def read(pointer: Any, mask: Any = None, sem: str | None = None) -> Tensor:
+    """An atomic load."""
+    where = _target(pointer, mask, sem, _ORDERS_OF_LOADS)
+    unused = broadcast_to(scalar(0, where.element), where.shape)
+    return _changed(where, mask, sem or "acquire", lambda old, _: old, unused)
+
+
+def write(pointer: Any, value: Any, mask: Any = None, sem: str | None = None) -> None:
+    """An atomic store."""
+    where = _target(pointer, mask, sem, _ORDERS_OF_STORES)
+    content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
+    report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
+    _changed(where, mask, sem or "release", ATOMICS["xchg"], content)
+
+
+def poll(pointer: Any, expected: Any, sem: str | None = None, timeout_ns: Any = None) -> Tensor:
+    """Wait until elements have the expected values; gives which of them had it before the time was over.
+
+    Raises:
+        KernelFault: The programs do not take turns, so nobody could write what is waited for.
+    """
+    turns = 0
+    while True:
+        seen = OPERATORS["eq"](read(pointer, None, sem), expected)
+        if seen.data.all() or (timeout_ns is not None and turns >= _TURNS_OF_A_TIMEOUT):
+            return seen  # type: ignore[no-any-return]
+        now = machine()
+        if now.turn is None:
+            raise KernelFault("tl.atomic_poll waits for what no other program can write", hint="Write it before")
+        now.writes += timeout_ns is not None  # A wait that ends by itself is no deadlock.
+        now.turn()
+        turns += 1
+
+
+def _target(pointer: Any, mask: Any, sem: str | None, orders: tuple[str, ...] = _ORDERS) -> Pointer:
+    """The elements, one for each lane."""
+    if not isinstance(pointer, Pointer):
+        raise KernelFault("an atomic operation needs a pointer", hint="Pass a tensor to the kernel")
+    if sem is not None and sem not in orders:
+        raise KernelFault(f"unknown memory order {sem!r}", hint=f"Choose one of: {', '.join(orders)}")
+    if not pointer.buffer.writable:
+        raise KernelFault(f"{pointer.buffer.name} is read-only", hint="Pass an array that may be written")
+    machine().largest_block = max(machine().largest_block, pointer.numel)
+    test = None if mask is None else as_tensor(mask)
+    shape = pointer.shape if test is None else np.broadcast_shapes(pointer.shape, test.shape)
+    report_taint("atomic", pointer, test)
+    whole: Pointer = broadcast_to(pointer, shape)
+    return whole
+
+
+def _changed(where: Pointer, mask: Any, order: str, function: Any, *operands: Tensor) -> Tensor:
+    """Let the lanes that a mask leaves on take effect, after everyone was told; gives the old values."""
+    test = None if mask is None else as_tensor(mask)
+    if not isinstance(where.buffer, JointBuffer):
+        lanes = checked_mask("atomic", where, None if test is None else test.data, order)
+        return _apply(where, where.shape, lanes, function, *operands)
+    old: Array = np.zeros((1, *where.shape), where.element.carrier)
+    for part, chosen in chosen_parts(where, test):
+        lanes = checked_mask("atomic", part, chosen.data, order)
+        old = np.where(chosen.data, _apply(part, where.shape, lanes, function, *operands).data, old)
+    return Tensor(old, where.element)
+
+
+def _apply(where: Pointer, shape: tuple[int, ...], mask: Array | None, function: Any, *operands: Tensor) -> Tensor:
+    """Let the lanes take effect; `function` is None for compare-and-swap."""
+    full = (len(machine().rows), *shape)
+    offsets = np.broadcast_to(where.offset.data, full).reshape(-1)
+    values = [np.broadcast_to(operand.data, full).reshape(-1) for operand in operands]
+    chosen = np.arange(len(offsets))
+    if mask is not None:
+        chosen = np.flatnonzero(np.broadcast_to(lift_array(mask, len(full)), full))
+    old = np.zeros(len(offsets), where.element.carrier)
+    if len(chosen):
+        old[chosen], changed = _in_turn(
+            where.buffer, offsets[chosen], [value[chosen] for value in values], where.element, function
+        )
+        machine().writes += changed
+    return Tensor(old.reshape(full), where.element)
+
+
+def _in_turn(buffer: Buffer, offsets: Array, values: list[Array], dtype: DType, function: Any) -> tuple[Array, bool]:
+    """Old values of lanes that take effect in order, and whether memory changed.
+
+    Lanes on different elements cannot see each other, so turn k handles the k-th lane of every element.
+    """
+    order = np.argsort(offsets, kind="stable")
+    places = offsets[order]
+    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+    counts = np.diff(np.r_[starts, len(places)])
+    elements = places[starts]
+    memory = buffer.read(elements, dtype)
+    before = memory.copy()
+    old = np.empty(len(offsets), dtype.carrier)
+    if function is not None and counts.max() > 64 and isinstance(function, np.ufunc) and not dtype.is_narrow:
+        for k, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
+            lanes = order[start : start + count]
+            running = function.accumulate(np.r_[memory[k : k + 1], values[0][lanes]], dtype=dtype.carrier)
+            old[lanes], memory[k] = running[:-1], running[-1]
+    else:
+        for turn in range(int(counts.max())):
+            live = np.flatnonzero(counts > turn)
+            lanes = order[starts[live] + turn]
+            now = memory[live]
+            old[lanes] = now
+            operands = [value[lanes] for value in values]
+            new = np.where(now == operands[0], operands[1], now) if function is None else function(now, operands[0])
+            memory[live] = round_to(new, dtype) if dtype.is_narrow else new
+    buffer.write(elements, memory, dtype)
+    return old, bool((before != memory).any())

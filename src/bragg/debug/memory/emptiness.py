@@ -1,0 +1,105 @@
+"""Memory that was allocated and not written, recognised by a pattern that `empty` fills in.
+
+The pattern is looked for in whole words of 8 bytes, so that whatever writes an element, on the host or in a kernel,
+makes it known as written. It reads as NaN in float16, bfloat16 and float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.host.imports import on_import
+from bragg.debug.memory.storage import Buffer
+
+__all__ = ["has_unwritten", "marked_allocations", "unwritten"]
+
+Array = npt.NDArray[Any]
+
+_PATTERN = np.uint64(0x7FC17FC17FC17FC1)
+_WORD = 8
+
+
+def _words(buffer: Buffer) -> tuple[Array, int]:
+    """Whole aligned words of a buffer's memory, and how many bytes come before the first."""
+    start = buffer.address + buffer.low * buffer.dtype.size_bytes
+    skipped = -start % _WORD
+    data = buffer.flat.view(np.uint8)
+    count = max(len(data) - skipped, 0) // _WORD
+    return data[skipped : skipped + count * _WORD].view(np.uint64), skipped
+
+
+def has_unwritten(buffer: Buffer) -> bool:
+    """Some of the memory was never written."""
+    return bool((_words(buffer)[0] == _PATTERN).any())
+
+
+def unwritten(buffer: Buffer, offsets: Array) -> Array:
+    """bool, as `offsets`: elements that were never written."""
+    words, skipped = _words(buffer)
+    place = ((offsets + buffer.first) * buffer.dtype.size_bytes - skipped) // _WORD
+    is_known = (place >= 0) & (place < len(words))
+    result: Array = is_known & (words[np.where(is_known, place, 0)] == _PATTERN)
+    return result
+
+
+def _mark_array(array: Any) -> Any:
+    if (
+        isinstance(array, np.ndarray)
+        and array.flags.c_contiguous
+        and array.nbytes >= _WORD
+        and not array.dtype.hasobject
+    ):
+        data = array.reshape(-1).view(np.uint8)
+        data[: len(data) // _WORD * _WORD].view(np.uint64)[:] = _PATTERN
+    return array
+
+
+def _mark_tensor(tensor: Any) -> Any:
+    import torch
+
+    size = tensor.numel() * tensor.element_size()
+    if tensor.device.type == "cpu" and tensor.is_contiguous() and size >= _WORD:
+        data = tensor.detach().view(-1).view(torch.uint8)
+        whole = data[: size // _WORD * _WORD]
+        if whole.data_ptr() % _WORD == 0:
+            whole.view(torch.int64).fill_(int(_PATTERN))
+    return tensor
+
+
+def _marking(function: Callable[..., Any], mark: Callable[[Any], Any]) -> Callable[..., Any]:
+    def allocate(*arguments: Any, **named: Any) -> Any:
+        return mark(function(*arguments, **named))
+
+    return allocate
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, mark: Callable[[Any], Any]) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, _marking(before, mark))
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextmanager
+def marked_allocations() -> Iterator[None]:
+    """Fill what the `empty` functions of NumPy and PyTorch give with the pattern."""
+    with ExitStack() as stack:
+
+        def mark_torch(torch: Any) -> None:
+            for name in ("empty", "empty_like", "empty_strided"):
+                stack.enter_context(_replaced(torch, name, _mark_tensor))
+            for name in ("new_empty", "new_empty_strided"):
+                stack.enter_context(_replaced(torch.Tensor, name, _mark_tensor))
+
+        for name in ("empty", "empty_like"):
+            stack.enter_context(_replaced(np, name, _mark_array))
+        with on_import("torch", mark_torch):
+            yield

@@ -1,0 +1,131 @@
+"""Pointers whose lanes or programs belong to different tensors, and pointers made from integers.
+
+Such a pointer points into a `JointBuffer`: its offset holds the number of a tensor in the upper bits and the element
+offset in that tensor in the lower ones. So moving, broadcasting and merging it is integer arithmetic as for any other
+pointer, and every lane keeps its tensor: an address that leaves its tensor never becomes one of another tensor.
+
+    bit 63 ... 50        49 ... 0
+    number of the tensor  element offset + 2^49
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.faults import KernelFault
+from bragg.debug.memory.addresses import NOWHERE, buffers_at
+from bragg.debug.memory.storage import Buffer
+from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.values import OPERATORS, Pointer, Tensor, scalar
+
+__all__ = ["JointBuffer", "addresses_of", "joined", "parts", "pointer_of_addresses"]
+
+Array = npt.NDArray[Any]
+_SHIFT = 50  # Addresses of programs have 47 bits, so even those of no tensor fit below; 8192 tensors fit above.
+_HALF = 1 << (_SHIFT - 1)
+
+
+class JointBuffer(Buffer):
+    """Several tensors that a pointer may point into.
+
+    Args:
+        members: The tensors; their numbers are their places.
+    """
+
+    def __init__(self, members: tuple[Buffer, ...]) -> None:
+        first = members[0]
+        super().__init__(" or ".join(one.name for one in members), first.dtype, first.flat[:0], (0,), (1,), 0)
+        self.members = members
+
+
+def joined(pointers: Sequence[Pointer]) -> list[Pointer]:
+    """The same pointers, all into one (joint) buffer.
+
+    Raises:
+        KernelFault: Their element types differ.
+    """
+    if all(pointer.buffer is pointers[0].buffer for pointer in pointers):
+        return list(pointers)
+    if any(pointer.element is not pointers[0].element for pointer in pointers):
+        described = " and ".join(sorted({str(pointer.dtype) for pointer in pointers}))
+        raise KernelFault(f"a name holds {described}: Triton does not compile that", hint="Convert them to one type")
+    members: list[Buffer] = []
+    for pointer in pointers:
+        members.extend(one for one in _members(pointer.buffer) if one not in members)
+    joint = JointBuffer(tuple(members))
+    return [Pointer(joint, _renumbered(pointer, members), pointer.element) for pointer in pointers]
+
+
+def _members(buffer: Buffer) -> tuple[Buffer, ...]:
+    return buffer.members if isinstance(buffer, JointBuffer) else (buffer,)
+
+
+def _renumbered(pointer: Pointer, members: list[Buffer]) -> Tensor:
+    """Offsets with the numbers that the tensors have among `members`."""
+    offset, old = pointer.offset, _members(pointer.buffer)
+    if not isinstance(pointer.buffer, JointBuffer):
+        return _moved(offset, np.int64(members.index(old[0]) << _SHIFT))
+    numbers = np.array([members.index(one) for one in old], np.int64)
+    which = _numbers(offset.data)
+    return Tensor(offset.data + ((numbers[which] - which) << _SHIFT), offset.dtype, taint=offset.taint)
+
+
+def _moved(offset: Tensor, distance: Any) -> Tensor:
+    moved: Tensor = OPERATORS["add"](offset, scalar(int(distance), DTYPES["int64"]))
+    return moved
+
+
+def _numbers(offsets: Array) -> Array:
+    result: Array = (offsets + _HALF) >> _SHIFT
+    return result
+
+
+def parts(pointer: Pointer) -> Iterator[tuple[Pointer, Array]]:
+    """For each tensor that a joint pointer points into: a pointer into it, and bool: the lanes that it is right for."""
+    assert isinstance(pointer.buffer, JointBuffer)
+    offsets = pointer.offset.data
+    which = _numbers(offsets)
+    for number in np.unique(which).tolist():
+        member = pointer.buffer.members[number]
+        lanes = which == number
+        local = np.where(lanes, offsets - (number << _SHIFT), member.low)
+        yield Pointer(member, Tensor(local, pointer.offset.dtype), pointer.element), lanes
+
+
+def addresses_of(pointer: Pointer) -> Tensor:
+    """int64: the addresses in bytes."""
+    size = pointer.element.size_bytes
+    if not isinstance(pointer.buffer, JointBuffer):
+        return Tensor(pointer.offset.data * size + pointer.buffer.address, DTYPES["int64"], taint=pointer.offset.taint)
+    total = np.zeros_like(pointer.offset.data)
+    for part, lanes in parts(pointer):
+        total = np.where(lanes, part.offset.data * size + part.buffer.address, total)
+    return Tensor(total, DTYPES["int64"], taint=pointer.offset.taint)
+
+
+def pointer_of_addresses(addresses: Tensor, element: DType) -> Pointer:
+    """Pointers to the places of some addresses; each belongs to the tensor that it lies in.
+
+    Raises:
+        KernelFault: An address is no multiple of the element's size away from its tensor's start.
+    """
+    data = addresses.data.astype(np.int64)
+    distinct, inverse = np.unique(data, return_inverse=True)
+    buffers: list[Buffer] = []
+    offsets = np.empty(len(distinct), np.int64)
+    found = buffers_at(distinct.tolist())
+    for place, (address, buffer) in enumerate(zip(distinct.tolist(), found, strict=True)):
+        seen = buffer if buffer is NOWHERE else buffer.seen_as(element)
+        if seen not in buffers:
+            buffers.append(seen)
+        distance = address - seen.address
+        if distance % element.size_bytes:
+            raise KernelFault(f"the address {address:#x} is not aligned to {element}", hint="Check the offset in bytes")
+        offsets[place] = (buffers.index(seen) << _SHIFT) + distance // element.size_bytes
+    pointed = buffers[0] if len(buffers) == 1 else JointBuffer(tuple(buffers))
+    offset = Tensor(offsets[inverse].reshape(data.shape), DTYPES["int64"], taint=addresses.taint)
+    return Pointer(pointed, offset, element)

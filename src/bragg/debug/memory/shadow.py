@@ -1,0 +1,166 @@
+"""Shadow memory: who accessed each element last, and whether two programs were ordered by atomics in between."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.memory.storage import Buffer
+
+__all__ = ["NOBODY", "SEVERAL", "Cells", "Region", "Regions", "Synchronisation"]
+
+Array = npt.NDArray[Any]
+
+NOBODY = -1
+SEVERAL = -2
+
+
+class Cells:
+    """Shadow of one range of memory, one cell for each granule of bytes.
+
+    Attributes:
+        address: Of the first byte.
+        granule: Bytes of a cell: the smallest element of the tensors that lie there.
+        writer: int32: program that wrote last, or NOBODY.
+        write_step: int32: when, in steps of the launch.
+        write_place: int16: where, as a number that the owner gives to source lines.
+        is_atomic: bool: the last write was an atomic.
+        reader: int32: program that read since the last write, NOBODY, or SEVERAL.
+        read_step: int32.
+        read_place: int16.
+    """
+
+    def __init__(self, region: Region) -> None:
+        count = -(-region.size_bytes // region.granule)
+        self.address, self.granule = region.address, region.granule
+        self.writer = np.full(count, NOBODY, np.int32)
+        self.reader = np.full(count, NOBODY, np.int32)
+        self.write_step, self.read_step = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        self.write_place, self.read_place = np.zeros(count, np.int16), np.zeros(count, np.int16)
+        self.is_atomic = np.zeros(count, bool)
+
+    def refine(self, granule: int) -> None:
+        """Use smaller cells: a pointer was cast to one of smaller elements."""
+        times, self.granule = self.granule // granule, granule
+        for name, array in vars(self).items():
+            if isinstance(array, np.ndarray):
+                setattr(self, name, np.repeat(array, times))
+
+
+@dataclass
+class Region:
+    """A range of memory that tensors share.
+
+    Attributes:
+        address: Of the first byte.
+        size_bytes: Of the range.
+        granule: Bytes that are never written in part.
+    """
+
+    address: int
+    size_bytes: int
+    granule: int
+
+
+class Regions:
+    """The ranges of memory of a launch's tensors, and of tensors that it finds by their addresses.
+
+    Args:
+        buffers: The tensors among the arguments.
+    """
+
+    def __init__(self, buffers: list[Buffer]) -> None:
+        self._known: list[Region] = []
+        for region in sorted((_region(b) for b in buffers if len(b.flat)), key=lambda region: region.address):
+            last = self._known[-1] if self._known else None
+            if last is not None and region.address < last.address + last.size_bytes:
+                last.granule = math.gcd(last.granule, region.granule, region.address - last.address)
+                last.size_bytes = max(last.size_bytes, region.address + region.size_bytes - last.address)
+            else:
+                self._known.append(region)
+
+    def of(self, buffer: Buffer) -> Region:
+        """The range that a tensor lies in; a new one for a tensor that was not known."""
+        wanted = _region(buffer)
+        place = bisect_right(self._known, wanted.address, key=lambda region: region.address)
+        found = self._known[place - 1] if place else None
+        if found is None or wanted.address >= found.address + found.size_bytes:
+            self._known.insert(place, wanted)
+            return wanted
+        return found
+
+
+def _region(buffer: Buffer) -> Region:
+    size = buffer.dtype.size_bytes
+    return Region(buffer.address + buffer.low * size, len(buffer.flat) * size, size)
+
+
+@dataclass
+class _Event:
+    """One atomic with acquire or release of several lanes."""
+
+    step: int
+    addresses: Array
+    programs: Array
+    order: str
+
+
+class _Knowledge:
+    """What each program knows of the others after some of the events: the last step of each."""
+
+    def __init__(self) -> None:
+        self._replayed = 0
+        self._known: dict[int, dict[int, int]] = {}
+        self._released: dict[int, dict[int, int]] = {}
+
+    def replay(self, events: list[_Event], without: int) -> dict[int, dict[int, int]]:
+        """Take in the events that are new, but for those at one address."""
+        for event in events[self._replayed :]:
+            for address, program in zip(event.addresses.tolist(), event.programs.tolist(), strict=True):
+                if address != without:
+                    self._meet(address, program, event)
+        self._replayed = len(events)
+        return self._known
+
+    def _meet(self, address: int, program: int, event: _Event) -> None:
+        known = self._known.setdefault(program, {})
+        released = self._released.setdefault(address, {})
+        if event.order in ("acquire", "acq_rel"):
+            _join(known, released)
+        if event.order in ("release", "acq_rel"):
+            _join(released, known)
+            released[program] = event.step
+
+
+class Synchronisation:
+    """Which program knows of what another one did, by the atomics they met at.
+
+    The events are only replayed when a conflict asks: most kernels with atomics have none.
+    """
+
+    def __init__(self) -> None:
+        self._events: list[_Event] = []
+        self._knowledge: dict[int, _Knowledge] = {}
+
+    def note(self, step: int, addresses: Array, programs: Array, order: str) -> None:
+        """Remember an atomic; lanes are in the order in which they take effect."""
+        if order != "relaxed":
+            self._events.append(_Event(step, addresses, programs, order))
+
+    def orders(self, earlier: int, step: int, later: int, without: int = -1) -> bool:
+        """The later program knows what the earlier one did at a step, not counting atomics at the address `without`."""
+        if not self._events:
+            return False
+        known = self._knowledge.setdefault(without, _Knowledge()).replay(self._events, without)
+        return known.get(later, {}).get(earlier, -1) >= step
+
+
+def _join(into: dict[int, int], other: dict[int, int]) -> None:
+    for program, step in other.items():
+        if into.get(program, -1) < step:
+            into[program] = step

@@ -1,0 +1,1 @@
+"""Numbers and blocks of them: types, rounding, operators, functions, reductions, products."""

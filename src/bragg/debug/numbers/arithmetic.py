@@ -1,0 +1,478 @@
+"""The operators of Triton on batched values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.memory.provenance import addresses_of, joined
+from bragg.debug.numbers.affine import Affine
+from bragg.debug.numbers.casts import cast
+from bragg.debug.numbers.directed import odd_sum
+from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.numbers.promotion import common_type, is_number, type_with_number
+from bragg.debug.numbers.rounding import round_to
+from bragg.debug.numbers.shapes import broadcast_pair
+from bragg.debug.state import machine
+from bragg.debug.values import (
+    DIVIDED,
+    OPERATORS,
+    OVERFLOWN,
+    UNSET,
+    Bounds,
+    Pointer,
+    Tensor,
+    lift_array,
+    merged_taint,
+    scalar,
+    unset_fault,
+)
+
+__all__ = ["abs_", "as_tensor", "constant_mask", "elementwise", "fused", "greatest", "least", "pair", "select"]
+
+Array = npt.NDArray[Any]
+_BOOL = DTYPES["int1"]
+_NO_TAINT = np.zeros(1, np.uint8)
+
+
+def as_tensor(value: Any) -> Tensor:
+    """A tensor as it is, a number as a tensor of one value.
+
+    Raises:
+        KernelFault: It is neither.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if is_number(value):
+        return scalar(value)
+    if value is UNSET:
+        raise unset_fault()
+    raise KernelFault(f"a number or a tensor is needed here, not {type(value).__name__}: {value!r}")
+
+
+def pair(a: Any, b: Any, division: bool = False) -> tuple[Tensor, Tensor, DType]:
+    """Two operands in their common type, and that type."""
+    a_number, b_number = is_number(a), is_number(b)
+    x, y = as_tensor(a), as_tensor(b)
+    if a_number == b_number:
+        dtype = common_type(x.dtype, y.dtype, division)
+    elif a_number:
+        dtype = type_with_number(y.dtype, a, x.dtype, division)
+    else:
+        dtype = type_with_number(x.dtype, b, y.dtype, division)
+    return cast(x, dtype), cast(y, dtype), dtype
+
+
+def finished(data: Array, dtype: DType, *operands: Any) -> Tensor:
+    """The result of an operation: rounded to its type, with the operands' taint."""
+    if dtype.is_narrow:
+        data = round_to(data, dtype)
+    result = Tensor(data, dtype, taint=merged_taint(*operands))
+    if dtype.is_floating():
+        for listener in machine().listeners.result:
+            listener(operands, result)
+    return result
+
+
+def elementwise(function: Callable[..., Array], dtype: DType, *operands: Tensor) -> Tensor:
+    """A result computed lane by lane from operands of one type."""
+    arrays = [operand.data for operand in operands]
+    rank = max([array.ndim for array in arrays])
+    try:
+        data = function(*[lift_array(array, rank) for array in arrays])
+    except ValueError:
+        shapes = " and ".join(str(list(operand.shape)) for operand in operands)
+        raise KernelFault(f"blocks of shapes {shapes} do not fit together") from None
+    return finished(data, dtype, *operands)
+
+
+def _integer_result(
+    function: Callable[..., Array], x: Tensor, y: Tensor, dtype: DType, bounds: Bounds, affine: Affine | None
+) -> Tensor:
+    """The result of + - * on integers, with what is known of its range."""
+    taint = merged_taint(x, y)
+    low, high = dtype.limits
+    if bounds is not None and low <= bounds[0] and bounds[1] <= high:
+        if affine is not None:
+            return Tensor(None, dtype, affine, bounds, taint)
+        result = elementwise(function, dtype, x, y)
+        result.bounds = bounds
+        return result
+    result = elementwise(function, dtype, x, y)
+    if dtype.signed and dtype.bits < 64:
+        rank = result.data.ndim
+        wide = function(lift_array(x.data, rank).astype(np.int64), lift_array(y.data, rank).astype(np.int64))
+        is_over = (wide < low) | (wide > high)
+        if is_over.any():
+            over = is_over.astype(np.uint8) * np.uint8(OVERFLOWN)
+            result.taint = over if result.taint is None else result.taint | over
+    return result
+
+
+def affine_of(x: Tensor) -> Affine | None:
+    """The closed form of an integer tensor, where there is one."""
+    if x.affine is not None:
+        return x.affine
+    if not x.shape and x.dtype.is_int() and x.dtype.bits > 1 and x.dtype.name != "uint64":
+        return Affine(x.data.astype(np.int64), (), ())
+    return None
+
+
+def _affine_sum(x: Tensor, y: Tensor, sign: int) -> Affine | None:
+    a, b = affine_of(x), affine_of(y)
+    if a is None or b is None or (not a.shape and not b.shape):
+        return None
+    rank = max(len(a.shape), len(b.shape))
+    return a.lifted(rank).plus(b.lifted(rank).times(sign))
+
+
+def _affine_product(x: Tensor, y: Tensor) -> Affine | None:
+    a, b = affine_of(x), affine_of(y)
+    if a is None or b is None:
+        return None
+    if a.shape:
+        a, b = b, a
+    if a.shape or len(a.base) > 1 or not b.shape:
+        return None
+    return b.times(int(a.base[0]))
+
+
+def add(a: Any, b: Any) -> Any:
+    """`a + b`, also of a pointer and an offset."""
+    if isinstance(b, Pointer):
+        a, b = b, a
+    if isinstance(a, Pointer):
+        return _move(a, b, 1)
+    x, y, dtype = pair(a, b)
+    if dtype.is_floating():
+        return elementwise(np.add, dtype, x, y)
+    if dtype is _BOOL:
+        return elementwise(np.logical_xor, dtype, x, y)
+    (low, high), (other_low, other_high) = x.known_bounds(), y.known_bounds()
+    return _integer_result(np.add, x, y, dtype, (low + other_low, high + other_high), _affine_sum(x, y, 1))
+
+
+def sub(a: Any, b: Any) -> Any:
+    """`a - b`, also of a pointer and an offset."""
+    if isinstance(a, Pointer):
+        return _move(a, b, -1)
+    x, y, dtype = pair(a, b)
+    if dtype.is_floating():
+        return elementwise(np.subtract, dtype, x, y)
+    if dtype is _BOOL:
+        return elementwise(np.logical_xor, dtype, x, y)
+    (low, high), (other_low, other_high) = x.known_bounds(), y.known_bounds()
+    return _integer_result(np.subtract, x, y, dtype, (low - other_high, high - other_low), _affine_sum(x, y, -1))
+
+
+def mul(a: Any, b: Any) -> Any:
+    """`a * b`."""
+    x, y, dtype = pair(a, b)
+    if dtype.is_floating():
+        return elementwise(np.multiply, dtype, x, y)
+    if dtype is _BOOL:
+        return elementwise(np.logical_and, dtype, x, y)
+    products = [i * j for i in x.known_bounds() for j in y.known_bounds()]
+    return _integer_result(np.multiply, x, y, dtype, (min(products), max(products)), _affine_product(x, y))
+
+
+def _move(pointer: Pointer, amount: Any, sign: int) -> Pointer:
+    """A pointer moved by whole elements; offsets count as 64 bits from here on."""
+    if isinstance(amount, Pointer):
+        raise KernelFault("two pointers cannot be added or subtracted", hint="Add an offset to a pointer")
+    offset = as_tensor(amount)
+    if not offset.dtype.is_int():
+        raise KernelFault(f"a pointer is moved by integers, not by {offset.dtype}")
+    machine().tell_taint("offset", offset.taint, OVERFLOWN, pointer.buffer)
+    wide = cast(offset, DTYPES["int64"])
+    moved = add(pointer.offset, wide) if sign > 0 else sub(pointer.offset, wide)
+    return pointer.moved(moved)
+
+
+def truediv(a: Any, b: Any) -> Tensor:
+    """`a / b`; integers are divided as float32."""
+    x, y, dtype = pair(a, b, division=True)
+    if not dtype.is_floating():
+        dtype = DTYPES["fp32"]
+        x, y = cast(x, dtype), cast(y, dtype)
+    return elementwise(np.divide, dtype, x, y)
+
+
+def _integers(a: Any, b: Any, what: str) -> tuple[Tensor, Tensor, DType]:
+    x, y, dtype = pair(a, b, division=True)
+    if not dtype.is_int():
+        raise KernelFault(f"{what} takes integers, not {dtype}", hint="Use tl.floor(a / b)")
+    return x, y, dtype
+
+
+def _divided(result: Tensor, divisor: Tensor) -> Tensor:
+    """The result of an integer division, without meaning where the divisor is zero."""
+    for listener in machine().listeners.division:
+        lanes = listener(divisor)
+        if lanes is not None:
+            result = result.tainted(lift_array(lanes, result.data.ndim), DIVIDED)
+    return result
+
+
+def floordiv(a: Any, b: Any) -> Tensor:
+    """`a // b`: rounds toward zero, as C does; all ones where the divisor is zero, as NVIDIA GPUs give."""
+    x, y, dtype = _integers(a, b, "//")
+    if dtype is _BOOL:
+        raise Unsupported("// on booleans is not supported", hint="Convert them with .to(tl.int32)")
+    is_plain = x.known_bounds()[0] >= 0 and y.known_bounds()[0] > 0
+    if is_plain:
+        result = elementwise(np.floor_divide, dtype, x, y)
+        result.bounds = (x.known_bounds()[0] // y.known_bounds()[1], x.known_bounds()[1] // y.known_bounds()[0])
+        return result
+    return _divided(elementwise(_truncated_quotient, dtype, x, y), y)
+
+
+def _truncated_quotient(x: Array, y: Array) -> Array:
+    quotient = np.floor_divide(x, y)
+    if quotient.dtype.kind == "i":
+        quotient = quotient + ((quotient * y != x) & ((x < 0) != (y < 0)))
+    return np.where(y == 0, ~np.zeros((), quotient.dtype), quotient).astype(quotient.dtype)
+
+
+def mod(a: Any, b: Any) -> Tensor:
+    """`a % b`: the sign is that of the dividend, as in C; the dividend itself where an integer divisor is zero."""
+    if not (is_number(a) and is_number(b)):
+        x, y, dtype = pair(a, b, division=True)
+        if dtype.is_floating():
+            return elementwise(_float_remainder, dtype, x, y)
+    x, y, dtype = _integers(a, b, "%")
+    (low, high), (least_divisor, most_divisor) = x.known_bounds(), y.known_bounds()
+    x, y = x.untainted(OVERFLOWN), y.untainted(OVERFLOWN)  # Hash functions overflow on purpose.
+    if low >= 0 and high < least_divisor and (len(x.shape) >= len(y.shape)) and not y.shape:
+        return x
+    if low >= 0 and least_divisor > 0:
+        result = elementwise(np.remainder, dtype, x, y)
+        result.bounds = (0, min(high, most_divisor - 1))
+        return result
+    remainder = elementwise(
+        lambda i, j: np.where(j == 0, i, np.fmod(i, np.where(j == 0, 1, j))).astype(i.dtype), dtype, x, y
+    )
+    return _divided(remainder, y)
+
+
+def _float_remainder(x: Array, y: Array) -> Array:
+    """`x - trunc(x / y) * y` with one rounding at the end, as the compiler expands it; x where y is infinite."""
+    quotient = np.trunc(x / y)
+    is_single = x.dtype == np.float32
+    remainder = _fused_float32(-quotient, y, x) if is_single else x - quotient * y
+    return np.where(np.isinf(y), x, remainder).astype(x.dtype)
+
+
+# Operations of hash functions, which overflow on purpose.
+_MIXING = ("&", "^", ">>")
+
+
+def _bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], Tensor]:
+    def operate(a: Any, b: Any) -> Tensor:
+        x, y = as_tensor(a), as_tensor(b)
+        if not (x.dtype.is_int() and y.dtype.is_int()):
+            raise KernelFault(f"{name} takes integers and booleans, not {x.dtype} and {y.dtype}")
+        x, y, dtype = pair(a, b)
+        if dtype is _BOOL and name in "&|":
+            short = _with_constant(x, y, absorbing=0 if name == "&" else 1)
+            if short is not None:
+                return short
+        result = elementwise(function, dtype, x, y)
+        return result.untainted(OVERFLOWN) if name in _MIXING else result
+
+    return operate
+
+
+def _with_constant(x: Tensor, y: Tensor, absorbing: int) -> Tensor | None:
+    """The result of & or | when one mask is known to be constant."""
+    for one, other in ((x, y), (y, x)):
+        if one.bounds is None or one.bounds[0] != one.bounds[1] or one.taint is not None:
+            continue
+        is_absorbing = one.bounds[0] == absorbing
+        whole: tuple[Tensor, Tensor] = broadcast_pair(one, other)
+        return whole[0] if is_absorbing else whole[1]
+    return None
+
+
+_COMPARE: dict[str, Callable[..., Array]] = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
+
+def _comparison(name: str) -> Callable[[Any, Any], Any]:
+    function = _COMPARE[name]
+
+    def compare(a: Any, b: Any) -> Any:
+        if a is None or b is None:
+            return name == "ne"
+        if isinstance(a, Pointer) or isinstance(b, Pointer):
+            return _compare_pointers(a, b, name)
+        x, y, dtype = pair(a, b)
+        if dtype.is_int() and x.taint is None and y.taint is None:
+            decided = _decided(name, x.known_bounds(), y.known_bounds())
+            if decided is not None:
+                return constant_mask(np.broadcast_shapes(x.shape, y.shape), decided)
+        rank = max(x.data.ndim, y.data.ndim)
+        data = function(lift_array(x.data, rank), lift_array(y.data, rank))
+        return Tensor(data, _BOOL, taint=merged_taint(x, y))
+
+    return compare
+
+
+def _decided(name: str, a: tuple[int, int], b: tuple[int, int]) -> bool | None:
+    """The outcome of a comparison that the ranges alone decide."""
+    if name in ("gt", "le"):
+        outcome = _decided("lt", b, a)
+        return outcome if name == "gt" or outcome is None else not outcome
+    if name == "ge":
+        outcome = _decided("lt", a, b)
+        return None if outcome is None else not outcome
+    if name == "lt":
+        return True if a[1] < b[0] else False if a[0] >= b[1] else None
+    apart = a[1] < b[0] or b[1] < a[0]
+    same = a[0] == a[1] == b[0] == b[1]
+    if not apart and not same:
+        return None
+    return same if name == "eq" else apart
+
+
+def constant_mask(shape: tuple[int, ...], value: bool) -> Tensor:
+    """A mask of one value."""
+    return Tensor(np.broadcast_to(np.bool_(value), (1, *shape)), _BOOL, bounds=(int(value), int(value)))
+
+
+def _compare_pointers(a: Any, b: Any, name: str) -> Any:
+    """In the order of addresses; a number is one."""
+    if isinstance(a, Pointer) and isinstance(b, Pointer) and a.buffer is b.buffer:
+        return OPERATORS[name](a.offset, b.offset)
+    return OPERATORS[name](*(addresses_of(side) if isinstance(side, Pointer) else side for side in (a, b)))
+
+
+def neg(a: Any) -> Any:
+    """`-a`, which Triton computes as 0 - a."""
+    x = as_tensor(a)
+    return sub(scalar(0.0 if x.dtype.is_floating() else 0, x.dtype), x)
+
+
+def invert(a: Any) -> Tensor:
+    """`~a`."""
+    x = as_tensor(a)
+    if not x.dtype.is_int():
+        raise KernelFault(f"~ takes integers and booleans, not {x.dtype}")
+    if x.dtype is _BOOL and x.bounds is not None and x.bounds[0] == x.bounds[1]:
+        return constant_mask(x.shape, not x.bounds[0])
+    return elementwise(np.invert, x.dtype, x)
+
+
+def abs_(a: Any) -> Any:
+    """Absolute value."""
+    if is_number(a):
+        return abs(a)
+    return elementwise(np.abs, a.dtype, a)
+
+
+def select(condition: Any, a: Any, b: Any) -> Any:
+    """`tl.where`: lanes of `a` where the condition holds, else of `b`."""
+    test = cast(as_tensor(condition), _BOOL)
+    if isinstance(a, Pointer) and isinstance(b, Pointer):
+        a, b = joined([a, b])
+        return a.moved(select(test, a.offset, b.offset))
+    x, y, dtype = pair(a, b)
+    rank = max(test.data.ndim, x.data.ndim, y.data.ndim)
+    if test.bounds is not None and test.bounds[0] == test.bounds[1] and test.taint is None:
+        chosen = x if test.bounds[0] else y
+        shape = np.broadcast_shapes(test.shape, x.shape, y.shape)
+        return chosen if chosen.shape == shape else broadcast_pair(chosen, constant_mask(shape, True))[0]
+    mask = lift_array(test.data, rank)
+    data = np.where(mask, lift_array(x.data, rank), lift_array(y.data, rank))
+    result = Tensor(data, dtype, taint=_selected_taint(mask, test, x, y, rank))
+    for listener in machine().listeners.result if dtype.is_floating() else ():
+        listener((x, y), result)
+    return result
+
+
+def _selected_taint(mask: Array, test: Tensor, x: Tensor, y: Tensor, rank: int) -> Array | None:
+    """Only the chosen side matters, and the condition."""
+    if test.taint is None and x.taint is None and y.taint is None:
+        return None
+    a, b, c = (_NO_TAINT if t is None else t for t in (x.taint, y.taint, test.taint))
+    return np.where(mask, lift_array(a, rank), lift_array(b, rank)) | lift_array(c, rank)
+
+
+def _extreme(
+    a: Any,
+    b: Any,
+    number: Callable[..., Array],
+    nan: Callable[..., Array],
+    propagate_nan: bool,
+    zero: Callable[..., Array],
+) -> Tensor:
+    """The greater or the lesser; `zero` decides between the two zeros."""
+    x, y, dtype = pair(a, b)
+    if dtype.name == "bf16":
+        dtype = DTYPES["fp32"]
+        x, y = cast(x, dtype), cast(y, dtype)
+    function = nan if propagate_nan or dtype.is_int() else number
+
+    def choose(left: Array, right: Array) -> Array:
+        chosen = function(left, right)
+        if chosen.dtype.kind == "f" and not chosen.all():
+            return np.where((left == 0) & (right == 0), zero(left, right), chosen)
+        return chosen
+
+    return elementwise(choose, dtype, x, y)
+
+
+def greatest(a: Any, b: Any, propagate_nan: bool = False) -> Tensor:
+    """`tl.maximum`: the number where one operand is NaN, unless NaN is to propagate."""
+    return _extreme(a, b, np.fmax, np.maximum, propagate_nan, np.add)
+
+
+def least(a: Any, b: Any, propagate_nan: bool = False) -> Tensor:
+    """`tl.minimum`: the number where one operand is NaN, unless NaN is to propagate."""
+    return _extreme(a, b, np.fmin, np.minimum, propagate_nan, lambda x, y: -(-x - y))
+
+
+def fused(a: Any, b: Any, c: Any) -> Tensor:
+    """`a * b + c` with one rounding."""
+    x, y, dtype = pair(a, b)
+    x, z, dtype = pair(x, c)
+    y = cast(y, dtype)
+    if dtype.is_int() or dtype.name == "fp64":
+        return add(mul(x, y), z)  # type: ignore[no-any-return]
+    return elementwise(_fused_float32, dtype, x, y, z)
+
+
+def _fused_float32(x: Array, y: Array, z: Array) -> Array:
+    """The product is exact in float64; the sum is rounded to odd there, so that rounding again is harmless."""
+    return odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)).astype(np.float32)
+
+
+OPERATORS.update(
+    {
+        "add": add,
+        "sub": sub,
+        "mul": mul,
+        "truediv": truediv,
+        "floordiv": floordiv,
+        "mod": mod,
+        "and": _bitwise("&", np.bitwise_and),
+        "or": _bitwise("|", np.bitwise_or),
+        "xor": _bitwise("^", np.bitwise_xor),
+        "lshift": _bitwise("<<", np.left_shift),
+        "rshift": _bitwise(">>", np.right_shift),
+        "neg": neg,
+        "pos": lambda a: a,
+        "invert": invert,
+        **{name: _comparison(name) for name in _COMPARE},
+    }
+)

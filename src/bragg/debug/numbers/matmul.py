@@ -1,0 +1,96 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.faults import KernelFault
+from bragg.debug.numbers.arithmetic import add, as_tensor, finished
+from bragg.debug.numbers.casts import cast
+from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.values import Tensor, lift_array
+
+__all__ = ["dot"]
+
+Array = npt.NDArray[Any]
+
+# The 13 low bits of a float32 that a tensor core does not read in tf32.
+_TF32_MASK = np.uint32(0xFFFFE000)
+
+
+def dot(
+    a: Any, b: Any, acc: Any = None, *, input_precision: str | None = None, out_dtype: DType | None = None
+) -> Tensor:
+    """`a @ b + acc`, accumulated in float32 (in float64 for float64, in int32 for int8).
+
+    Args:
+        a: [..., m, k].
+        b: [..., k, n].
+        acc: [..., m, n]; None: zeros.
+        input_precision: `tf32` rounds float32 operands as tensor cores do; `ieee`, `tf32x3` and None do not.
+        out_dtype: fp32 or fp16; None: fp32.
+
+    Raises:
+        KernelFault: Shapes or types that Triton does not multiply.
+    """
+    x, y = as_tensor(a), as_tensor(b)
+    if len(x.shape) != len(y.shape) or len(x.shape) not in (2, 3) or x.shape[-1] != y.shape[-2]:
+        raise KernelFault(f"tl.dot cannot multiply blocks of shapes {list(x.shape)} and {list(y.shape)}")
+    if x.dtype is not y.dtype and not (x.dtype.is_fp8() and y.dtype.is_fp8()):
+        raise KernelFault(f"tl.dot needs operands of one type, not {x.dtype} and {y.dtype}", hint="Convert with .to()")
+    result = _result_type(x.dtype, out_dtype)
+    carried = finished(_product(x, y, input_precision), result)
+    carried.taint = _taint(x, y)
+    return carried if acc is None else add(cast(as_tensor(acc), result), carried)
+
+
+def _result_type(operand: DType, wanted: DType | None) -> DType:
+    if operand.is_int():
+        if operand.name not in ("int8", "uint8"):
+            raise KernelFault(f"tl.dot takes int8 and floats, not {operand}", hint="Convert with .to()")
+        return DTYPES["int32"]
+    if operand.name == "fp64":
+        return operand
+    if wanted is None or operand.name in ("fp32", "bf16"):
+        return DTYPES["fp32"]
+    if wanted.name not in ("fp16", "fp32"):
+        raise KernelFault(f"tl.dot gives fp32 or fp16, not {wanted}", hint="Convert the result with .to()")
+    return wanted
+
+
+def _product(x: Tensor, y: Tensor, precision: str | None) -> Array:
+    left, right = x.data, y.data
+    if x.dtype.is_int():
+        # Below 2^53 every sum of products of 8 bits is exact in float64.
+        exact: Array = np.matmul(left.astype(np.float64), right.astype(np.float64))
+        return exact.astype(np.int32)
+    if precision == "tf32" and x.dtype.name == "fp32":
+        left, right = _tf32(left), _tf32(right)
+    result: Array = np.matmul(left, right)
+    return result
+
+
+def _tf32(values: Array) -> Array:
+    result: Array = (np.ascontiguousarray(values).view(np.uint32) & _TF32_MASK).view(np.float32)
+    return result
+
+
+def _taint(x: Tensor, y: Tensor) -> Array | None:
+    """An undefined element spoils its whole row of the result, or its column."""
+    taint: Any = None
+    for one, axis in ((x, -1), (y, -2)):
+        if one.taint is not None:
+            spoilt = np.bitwise_or.reduce(
+                np.broadcast_to(
+                    lift_array(one.taint, one.data.ndim), np.broadcast_shapes(one.taint.shape, one.data.shape)
+                ),
+                axis=axis,
+                keepdims=True,
+            )
+            taint = spoilt if taint is None else taint | spoilt
+    if taint is None:
+        return None
+    return np.array(np.broadcast_to(taint, (taint.shape[0], *x.shape[:-1], y.shape[-1])))

@@ -1,0 +1,164 @@
+"""Shapes of blocks: broadcasting, reshaping, joining."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.faults import KernelFault
+from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array
+
+__all__ = [
+    "broadcast_pair",
+    "broadcast_to",
+    "expand_dims",
+    "flat_shape",
+    "join",
+    "permute",
+    "rearranged",
+    "reshape",
+    "split",
+]
+
+Array = npt.NDArray[Any]
+
+
+def flat_shape(shape: Sequence[Any]) -> tuple[int, ...]:
+    """A shape that was given as arguments or as one sequence."""
+    if len(shape) == 1 and not isinstance(shape[0], int | np.integer):
+        shape = shape[0]
+    return tuple(int(extent) for extent in shape)
+
+
+def rearranged(x: Any, function: Callable[[Array], Array]) -> Any:
+    """Apply a function that only moves elements to a tensor and its taint, or to the offsets of a pointer."""
+    if isinstance(x, Pointer):
+        return x.moved(rearranged(x.offset, function))
+    taint = x.taint
+    if taint is not None:
+        taint = function(
+            np.broadcast_to(lift_array(taint, x.data.ndim), np.broadcast_shapes(taint.shape, x.data.shape))
+        )
+    return Tensor(function(x.data), x.dtype, None, x.bounds, taint)
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """A block repeated along axes of one element.
+
+    Raises:
+        KernelFault: The shapes do not fit.
+    """
+    if x.shape == shape:
+        return x
+    if isinstance(x, Pointer):
+        return x.moved(broadcast_to(x.offset, shape))
+    old = (1,) * (len(shape) - len(x.shape)) + x.shape
+    if len(old) != len(shape) or any(a not in (1, b) for a, b in zip(old, shape, strict=True)):
+        raise KernelFault(f"a block of shape {list(x.shape)} cannot be broadcast to {list(shape)}")
+    if x.affine is not None:
+        return Tensor(None, x.dtype, x.affine.lifted(len(shape)).spread(shape), x.bounds, _spread(x.taint, shape))
+    data = np.broadcast_to(lift_array(x.data, len(shape) + 1), (x.programs, *shape))
+    return Tensor(data, x.dtype, None, x.bounds, _spread(x.taint, shape))
+
+
+def _spread(taint: Array | None, shape: tuple[int, ...]) -> Array | None:
+    return None if taint is None else lift_array(taint, len(shape) + 1)
+
+
+def broadcast_pair(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two blocks in their common shape."""
+    try:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise KernelFault(f"blocks of shapes {list(a.shape)} and {list(b.shape)} do not fit together") from None
+    return broadcast_to(a, shape), broadcast_to(b, shape)
+
+
+def expand_dims(x: Any, axis: int) -> Any:
+    """A block with an axis of one element more."""
+    rank = len(x.shape) + 1
+    axis = axis + rank if axis < 0 else axis
+    if not 0 <= axis < rank:
+        raise KernelFault(f"axis {axis} does not exist in a block of {rank} axes")
+    if isinstance(x, Pointer):
+        return x.moved(expand_dims(x.offset, axis))
+    shape = (*x.shape[:axis], 1, *x.shape[axis:])
+    taint = None if x.taint is None else np.expand_dims(lift_array(x.taint, len(x.shape) + 1), axis + 1)
+    if x.affine is not None:
+        strides = (*x.affine.strides[:axis], 0, *x.affine.strides[axis:])
+        return Tensor(None, x.dtype, type(x.affine)(x.affine.base, strides, shape), x.bounds, taint)
+    return Tensor(x.data.reshape(x.programs, *shape), x.dtype, None, x.bounds, taint)
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """`x[:, None]`: new axes; Triton knows no other indexing of blocks."""
+    for axis, part in enumerate(key if isinstance(key, tuple) else (key,)):
+        if part is None:
+            x = expand_dims(x, axis)
+        elif not (isinstance(part, slice) and part == slice(None)):
+            raise KernelFault("a block can only be indexed with : and None", hint="Use masks, tl.gather or tl.split")
+    return x
+
+
+def reshape(x: Any, shape: tuple[int, ...]) -> Any:
+    """The same elements in another shape.
+
+    Raises:
+        KernelFault: The number of elements differs.
+    """
+    if int(np.prod(shape)) != x.numel:
+        raise KernelFault(f"a block of shape {list(x.shape)} cannot be reshaped to {list(shape)}")
+    return rearranged(x, lambda data: data.reshape(data.shape[0], *shape))
+
+
+def permute(x: Any, order: tuple[int, ...]) -> Any:
+    """The axes in another order."""
+    rank = len(x.shape)
+    order = tuple(axis % rank for axis in order)
+    if sorted(order) != list(range(rank)):
+        raise KernelFault(f"{list(order)} is no order of the axes of a block of shape {list(x.shape)}")
+    return rearranged(x, lambda data: data.transpose(0, *(axis + 1 for axis in order)))
+
+
+def join(a: Tensor, b: Tensor) -> Tensor:
+    """Two blocks side by side along a new last axis."""
+    from bragg.debug.numbers.arithmetic import pair
+
+    x, y, _ = pair(a, b)
+    x, y = broadcast_pair(x, y)
+    programs = max(x.programs, y.programs)
+    sides = [np.broadcast_to(side.data, (programs, *side.shape)) for side in (x, y)]
+    return Tensor(np.stack(sides, axis=-1), x.dtype, taint=_joined_taint(x, y, lambda t: np.stack(t, axis=-1)))
+
+
+def _joined_taint(x: Tensor, y: Tensor, function: Callable[[list[Array]], Array]) -> Array | None:
+    if x.taint is None and y.taint is None:
+        return None
+    programs = max(x.programs, y.programs, *(len(t.taint) for t in (x, y) if t.taint is not None))
+    whole = [
+        np.broadcast_to(np.uint8(0) if t.taint is None else lift_array(t.taint, t.data.ndim), (programs, *t.shape))
+        for t in (x, y)
+    ]
+    return function(whole)
+
+
+def cat(a: Tensor, b: Tensor) -> Tensor:
+    """Two blocks one after the other, along the first axis."""
+    programs = max(a.programs, b.programs)
+    sides = [np.broadcast_to(side.data, (programs, *side.shape)) for side in (a, b)]
+    return Tensor(
+        np.concatenate(sides, axis=1), a.dtype, taint=_joined_taint(a, b, lambda t: np.concatenate(t, axis=1))
+    )
+
+
+def split(x: Any) -> tuple[Any, Any]:
+    """The two halves of a last axis of two elements."""
+    if not x.shape or x.shape[-1] != 2:
+        raise KernelFault(f"tl.split needs a last axis of 2 elements, not a block of shape {list(x.shape)}")
+    return rearranged(x, lambda data: data[..., 0]), rearranged(x, lambda data: data[..., 1])
+
+
+OPERATORS["getitem"] = getitem

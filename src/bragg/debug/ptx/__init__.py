@@ -1,0 +1,1 @@
+"""Inline assembly: PTX, executed on registers of all programs at once."""

@@ -1,0 +1,122 @@
+"""A debugger for kernels: it knows the author's lines, and nothing of what executes them."""
+
+from __future__ import annotations
+
+import os
+import pdb
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+from bragg.debug.findings import program_ids
+from bragg.debug.host.launch import is_kernel
+from bragg.debug.state import machine
+
+__all__ = ["KernelDebugger", "kernel_frame", "stepping"]
+
+Program = tuple[int, int, int]
+
+_SHOWN_PROGRAMS = 4
+# What is between a program and the engine, and above the program.
+_LAUNCHERS = ("runpy", "triton")
+
+
+class KernelDebugger(pdb.Pdb):
+    """pdb without the frames of the engine, and with the programs that a stop is about."""
+
+    def stop_here(self, frame: FrameType) -> bool:
+        """Stop in the author's frames only."""
+        return _is_authors(frame) and bool(super().stop_here(frame))
+
+    def user_line(self, frame: FrameType) -> None:
+        """Stop before a line; where programs part and meet again nothing of the author's is executed."""
+        if not _is_of_no_width(frame):
+            super().user_line(frame)
+
+    def get_stack(self, frame: FrameType | None, trace: Any) -> tuple[list[tuple[FrameType, int]], int]:
+        """The author's frames, from the program's first one on."""
+        stack, current = super().get_stack(frame, trace)
+        start = max((k for k, (one, _) in enumerate(stack) if "runpy" in one.f_code.co_filename), default=-1) + 1
+        own = [entry for entry in stack[start : current + 1] if _is_authors(entry[0])] or [stack[current]]
+        return own, len(own) - 1
+
+    def print_stack_entry(self, frame_lineno: tuple[FrameType, int], prompt_prefix: str = pdb.line_prefix) -> None:
+        """The place, and which programs are there."""
+        super().print_stack_entry(frame_lineno, prompt_prefix)
+        if is_kernel(frame_lineno[0]):
+            self.message(_active_programs())
+
+
+def kernel_frame(frame: FrameType | None) -> FrameType | None:
+    """A frame, or the innermost of its callers, that executes a kernel; None outside of kernels."""
+    while frame is not None and not is_kernel(frame):
+        frame = frame.f_back
+    return frame
+
+
+@contextmanager
+def stepping(program: Program | None = None) -> Iterator[None]:
+    """Let `breakpoint()` and `pdb.set_trace()` in kernels open this debugger, unless PYTHONBREAKPOINT names another.
+
+    Args:
+        program: Stop only where this program is among those that get there; None: wherever any does.
+    """
+    hook, set_trace = sys.breakpointhook, pdb.set_trace
+    if os.environ.get("PYTHONBREAKPOINT"):
+        yield
+        return
+
+    def stop(*arguments: Any, **named: Any) -> None:
+        frame = sys._getframe(1)
+        if program is None or not is_kernel(frame) or _is_active(program):
+            KernelDebugger().set_trace(frame)
+
+    sys.breakpointhook = pdb.set_trace = stop
+    try:
+        yield
+    finally:
+        sys.breakpointhook, pdb.set_trace = hook, set_trace
+        if isinstance(getattr(sys.gettrace(), "__self__", None), KernelDebugger):
+            sys.settrace(None)  # The program has ended while it was stepped through.
+
+
+def _is_active(program: Program) -> bool:
+    """A program is among those that execute the current statement."""
+    now = machine()
+    x, y, _ = now.grid
+    return program[0] + x * (program[1] + y * program[2]) in now.active_programs
+
+
+def _active_programs() -> str:
+    now = machine()
+    active = now.active_programs.tolist()
+    shown = ", ".join(str(program_ids(number, now.grid)) for number in active[:_SHOWN_PROGRAMS])
+    more = f" and {len(active) - _SHOWN_PROGRAMS} more" if len(active) > _SHOWN_PROGRAMS else ""
+    return f"programs: {shown}{more}, of a grid of {now.grid}"
+
+
+def _is_authors(frame: FrameType) -> bool:
+    """A frame of the program or of its kernels, that neither the engine nor a launcher has called."""
+    if is_kernel(frame):
+        return "triton/language/" not in frame.f_code.co_filename.replace("\\", "/")
+    one: FrameType | None = frame
+    while one is not None and "runpy" not in one.f_code.co_filename:
+        if is_kernel(one) or _package(one) == "bragg":
+            return False
+        one = one.f_back
+    return _package(frame) not in _LAUNCHERS and not frame.f_code.co_filename.startswith("<frozen")
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _is_of_no_width(frame: FrameType) -> bool:
+    """The next instruction stands for no text of the author's. Python 3.10 does not tell: it is taken for text."""
+    if not is_kernel(frame) or not hasattr(frame.f_code, "co_positions"):
+        return False
+    _, _, start, end = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    return start is not None and start == end

@@ -1,0 +1,113 @@
+"""Places where a debugger stops, and elements that are watched."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.debug.checkers import Checker, Recorder
+from bragg.debug.findings import KernelFinding, program_ids
+from bragg.debug.flow.program import kernel_line
+from bragg.debug.memory.access import Access
+from bragg.debug.memory.storage import Buffer
+from bragg.debug.state import Listeners
+from bragg.debug.stepping.debugger import KernelDebugger, kernel_frame
+from bragg.errors import UsageError
+from bragg.registry import CHECKERS
+
+__all__ = ["Watch", "stop_on"]
+
+_ELEMENT = re.compile(r"(\w+)\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
+
+
+# What bdb sets as the line to stop at when the user says to continue.
+_CONTINUE = -1
+
+
+def stop_on(rules: Sequence[str], program: tuple[int, int, int] | None = None) -> Callable[[KernelFinding], None]:
+    """What opens the debugger at the kernel's line when one of some checkers finds something.
+
+    Args:
+        rules: Names of the checkers.
+        program: Only where this program shows it; None: wherever any does.
+
+    Raises:
+        UsageError: A name is not that of a checker.
+    """
+    for rule in rules:
+        CHECKERS[rule]
+
+    def stop(finding: KernelFinding) -> None:
+        frame = kernel_frame(sys._getframe())
+        shows_it = program is None or program in (program_ids(number, finding.grid) for number in finding.programs)
+        if finding.rule in rules and shows_it and frame is not None:
+            print("\n".join(finding.lines()))
+            debugger = KernelDebugger()
+            debugger.reset()
+            debugger.interaction(frame, None)
+            if debugger.stoplineno != _CONTINUE:
+                debugger.set_trace(frame)
+
+    return stop
+
+
+@dataclass
+class Watch:
+    """Says who writes one element of a tensor, and knows who did last.
+
+    Attributes:
+        text: Name of the parameter and index: `out[3,5]`.
+        tell: Takes what is said.
+        last: The latest write.
+
+    Raises:
+        UsageError: The text is something else.
+    """
+
+    text: str
+    tell: Callable[[str], None] = print
+    last: str = "nothing wrote it"
+
+    def __post_init__(self) -> None:
+        match = _ELEMENT.fullmatch(self.text.strip())
+        if match is None:
+            raise UsageError(
+                f"{self.text!r} is no element of a tensor", hint="Give the parameter and an index: 'out[3,5]'"
+            )
+        self._name, self._index = match[1], tuple(int(part) for part in match[2].split(","))
+
+    @property
+    def checker(self) -> Checker:
+        """What watches launches."""
+        return Checker(f"watch {self.text}", f"who writes {self.text}", False, self._watch)
+
+    def _watch(self, record: Recorder) -> Listeners:
+        buffers = [buffer for buffer in record.launch.buffers if buffer.name == self._name]
+        places = {id(buffer): _offset(buffer, self._index) for buffer in buffers}
+
+        def see(access: Access) -> None:
+            offset = places.get(id(access.buffer))
+            if access.kind != "load" and offset is not None:
+                self._say(record, access, offset)
+
+        return Listeners(access=[see] if places else [])
+
+    def _say(self, record: Recorder, access: Access, offset: int) -> None:
+        file, line = kernel_line()
+        for lane in np.flatnonzero(access.offsets == offset).tolist():
+            place = program_ids(int(access.programs[lane]), record.launch.grid)
+            content = "changed" if access.value is None else f"= {access.lane_values()[lane]}"
+            code = linecache.getline(file, line).strip()
+            self.last = f"{content} by program {place} of {record.launch.kernel} at {file}:{line}: {code}"
+            self.tell(f"watch: {self.text} {self.last}")
+
+
+def _offset(buffer: Buffer, index: tuple[int, ...]) -> int:
+    if len(index) != len(buffer.shape) or any(not 0 <= i < n for i, n in zip(index, buffer.shape, strict=True)):
+        raise UsageError(f"{buffer.name}{list(index)} does not exist", hint=f"Its shape is {list(buffer.shape)}")
+    return sum(i * stride for i, stride in zip(index, buffer.strides, strict=True))
