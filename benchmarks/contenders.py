@@ -37,7 +37,7 @@ class Contender(Protocol):
 
 
 class Bragg:
-    """bragg, on the GPU where there is one.
+    """bragg, on the GPU where there is one; what operators cost is measured by `operators.py`.
 
     Attributes:
         profile_path: Of the last recording.
@@ -47,7 +47,7 @@ class Bragg:
 
     def __init__(self, directory: Path, context: str, data: str = "tree") -> None:
         backend = "cuda" if torch.cuda.is_available() else "cpu"
-        self.options: dict[str, Any] = {"backend": backend, "context": context, "data": data}
+        self.options: dict[str, Any] = {"backend": backend, "context": context, "data": data, "framework": "off"}
         self.paths = (directory / f"{context}-{number}.bragg" for number in itertools.count())
         self.profile_path = Path()
 

@@ -29,8 +29,8 @@ class Part:
     Attributes:
         name: Of the script.
         limit_s: It is ended after this time.
-        needs: `gpu`, `fakes` (of the driver, built with the native tests), `triton`, or nothing; left out where that is
-            missing.
+        needs: `gpu`, `fakes` (of the driver, built with the native tests), `torch`, `triton` or nothing; left out
+            where that is missing.
         takes_limit: It wants to know its limit, to leave out its last cases itself.
     """
 
@@ -43,6 +43,7 @@ class Part:
 PARTS = [
     Part("scope_cost", 60),
     Part("metric_cost", 60),
+    Part("operators", 240, needs="torch"),
     Part("agreement", 180, needs="gpu"),
     Part("trace_size", 120, needs="gpu"),
     Part("view_speed", 60),
@@ -96,8 +97,8 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + arguments.limit
     machine = harness.machine()
-    has_triton = importlib.util.find_spec("triton") is not None
-    here = {"": True, "gpu": harness.gpu_is_here(), "fakes": harness.FAKES.is_dir(), "triton": has_triton}
+    packages = {name: importlib.util.find_spec(name) is not None for name in ("torch", "triton")}
+    here = {"": True, "gpu": harness.gpu_is_here(), "fakes": harness.FAKES.is_dir(), **packages}
     parts = [part for part in PARTS if part.name in (arguments.only or [part.name]) and here[part.needs]]
     results = []
     with tempfile.TemporaryDirectory() as directory:

@@ -18,7 +18,9 @@
 #include "data/json.h"
 #include "data/recorder.h"
 #include "driver/loaded_library.h"
+#include "intake/autograd.h"
 #include "intake/nvtx.h"
+#include "intake/xla_names.h"
 
 using bragg::Recorder;
 using bragg::ThreadContext;
@@ -153,6 +155,10 @@ uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t siz
 uint32_t bragg_scope_frame(const char* name, uint32_t size) {
   return bragg::intern_frame(bragg::FrameKind::Scope, {name, size});
 }
+void bragg_describe_scope(const char* name, const char* key, const char* value) {
+  auto& frames = bragg::FrameTable::instance();
+  frames.describe(frames.intern(bragg::FrameKind::Scope, name), key, value);
+}
 
 void bragg_scope_enter(uint32_t frame) { bragg::push_context(bragg::Source::Api, frame); }
 void bragg_scope_exit(void) { bragg::pop_context(bragg::Source::Api); }
@@ -169,6 +175,14 @@ void bragg_host_kernel_exit(void) { bragg::pop_context(bragg::Source::HostKernel
 uint32_t bragg_context_depth(void) { return ThreadContext::current().depth(); }
 void bragg_lend_context(void) { ThreadContext::current().lend(); }
 void bragg_record_nvtx(int wanted) { bragg::nvtx::set_recording(wanted != 0); }
+void bragg_read_xla(int wanted) { bragg::xla::is_wanted.store(wanted != 0); }
+int bragg_follow_autograd(const char* library, int counts_references_itself, uint32_t number_offset,
+                          uint32_t thread_offset, uint64_t thread_number) {
+  const bragg::autograd::Engine engine{.counts_references_itself = counts_references_itself != 0,
+                                       .number_offset = number_offset,
+                                       .thread_offset = thread_offset};
+  return bragg::autograd::follow(library, engine, thread_number);
+}
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
 void bragg_sample(int64_t weight_ns) {
@@ -177,11 +191,7 @@ void bragg_sample(int64_t weight_ns) {
       state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
-  thread.measured([&] {
-    const bragg::ContextNodes nodes = thread.here();
-    thread.record(
-        {bragg::EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, weight_ns});
-  });
+  thread.measured([&] { thread.record_sample(mask, weight_ns); });
 }
 
 uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float) {

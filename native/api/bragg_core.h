@@ -52,6 +52,8 @@ BRAGG_EXPORT uint32_t bragg_session_statistics(int session, char* json, uint32_t
 BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
 BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_scope_exit(void);
+// What is known of scopes of this name beside it.
+BRAGG_EXPORT void bragg_describe_scope(const char* name, const char* key, const char* value);
 BRAGG_EXPORT uint32_t bragg_state_frame(const char* name, uint32_t size);
 BRAGG_EXPORT void bragg_state_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_state_exit(void);
@@ -64,6 +66,13 @@ BRAGG_EXPORT void bragg_lend_context(void);
 BRAGG_EXPORT void bragg_return_context(void);
 // Whether NVTX ranges and marks that begin from now on are recorded; they are at first.
 BRAGG_EXPORT void bragg_record_nvtx(int wanted);
+// Operators that run in the engine of autograd are shown below the ones that they are the backward of, from now on.
+// `library`: the loaded one that has the engine; offsets: where its nodes keep their number and that of their thread.
+// 0: it has no such functions, or this thread has another number there than `thread_number`.
+BRAGG_EXPORT int bragg_follow_autograd(const char* library, int counts_references_itself, uint32_t number_offset,
+                                       uint32_t thread_offset, uint64_t thread_number);
+// Whether ranges of XLA are shown as modules, scopes and operations from now on; they are not at first.
+BRAGG_EXPORT void bragg_read_xla(int wanted);
 // One host sample of this thread that stands for `weight_ns`.
 BRAGG_EXPORT void bragg_sample(int64_t weight_ns);
 

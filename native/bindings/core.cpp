@@ -190,6 +190,22 @@ NB_MODULE(_core, module) {
   module.def("recording", [] { return bragg_is_recording() != 0; });
   module.def("library_path", &bragg_library_path);
   module.def("record_nvtx", [](bool wanted) { bragg_record_nvtx(wanted); }, "wanted"_a);
+  module.def(
+      "describe_scope",
+      [](const std::string& name, const std::string& key, const std::string& value) {
+        bragg_describe_scope(name.c_str(), key.c_str(), value.c_str());
+      },
+      "name"_a, "key"_a, "value"_a);
+  module.def(
+      "follow_autograd",
+      [](const std::string& library, bool counts_references_itself, uint32_t number_offset, uint32_t thread_offset,
+         uint64_t thread_number) {
+        return bragg_follow_autograd(library.c_str(), counts_references_itself, number_offset, thread_offset,
+                                     thread_number) != 0;
+      },
+      "library"_a, nb::kw_only(), "counts_references_itself"_a, "number_offset"_a, "thread_offset"_a,
+      "thread_number"_a);
+  module.def("read_xla", [](bool wanted) { bragg_read_xla(wanted); }, "wanted"_a);
   module.def("lend_context", &bragg_lend_context);
   module.def("return_context", &bragg_return_context);
 }

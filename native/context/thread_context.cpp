@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "context/clock.h"
 #include "context/code_location.h"
@@ -108,6 +109,9 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   track = kNone;
   last_device_context = nullptr;
   expected_launch.function = nullptr;
+  next_node_number = 0;
+  sampled_ns_ = 0;
+  elsewhere_ns_ = 0;
   gated_calls = 0;
   is_in_gated_call.store(false, std::memory_order_relaxed);
   capture.store(kNoCapture, std::memory_order_relaxed);
@@ -158,10 +162,9 @@ void ThreadContext::grow() noexcept {
   capacity_ *= 2;
 }
 
-void ThreadContext::push(Source source, FrameId frame) noexcept {
+void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, EntryKind kind) noexcept {
   if (depth_ == capacity_) grow();
   auto& tree = CallingContextTree::instance();
-  const ContextNodes outer = here();
   Entry& entry = entries_[depth_];
   entry.nodes.shadow = tree.child(outer.shadow, frame);
   entry.nodes.python = entry.nodes.shadow;
@@ -174,11 +177,25 @@ void ThreadContext::push(Source source, FrameId frame) noexcept {
   }
   entry.mask = recording_state.active.load(std::memory_order_relaxed);
   entry.source = source;
+  entry.kind = kind;
   entry.start_ns = entry.mask != 0 ? now_ns() : 0;
   ++depth_;
   publish(entry.nodes);
   if (source == Source::Api && last_python_thread.load(std::memory_order_relaxed) != this)
-    last_python_thread.store(this, std::memory_order_relaxed);
+    last_python_thread.store(this, std::memory_order_release);
+}
+
+void ThreadContext::push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept {
+  auto& tree = CallingContextTree::instance();
+  ContextNodes outer = here();
+  for (const FrameId each : above) outer = {tree.child(outer.shadow, each), tree.child(outer.python, each)};
+  open(outer, source, frame, EntryKind::Range);
+}
+
+std::optional<ContextNodes> ThreadContext::innermost_operator() const noexcept {
+  for (uint32_t i = depth_; i-- > 0;)
+    if (entries_[i].kind != EntryKind::Range) return entries_[i].nodes;
+  return {};
 }
 
 void ThreadContext::pop(Source source) noexcept {
@@ -189,10 +206,24 @@ void ThreadContext::pop(Source source) noexcept {
   std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
   --depth_;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
+  if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
   if (mask == 0 || source == Source::State) return;
   record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
           now_ns()});
+}
+
+void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
+  const bool is_inner =
+      std::any_of(&entries_[0], &entries_[depth_], [](const Entry& open) { return open.kind == EntryKind::Elsewhere; });
+  if (ended.start_ns != 0 && !is_inner) elsewhere_ns_ += now_ns() - std::max(ended.start_ns, sampled_ns_);
+}
+
+void ThreadContext::record_sample(SessionMask mask, int64_t elapsed_ns) noexcept {
+  sampled_ns_ = now_ns();
+  const int64_t here_ns = std::max<int64_t>(elapsed_ns - std::exchange(elsewhere_ns_, 0), 0);
+  const ContextNodes nodes = here();
+  record({EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, here_ns});
 }
 
 bool ThreadContext::has_own_context() const noexcept { return depth_ > 0 || current_python_frame() != nullptr; }
@@ -253,7 +284,7 @@ NodeId ThreadContext::python_node(NodeId outer) noexcept {
   }
   if (count == 0) return outer;  // no Python since
   if (last_python_thread.load(std::memory_order_relaxed) != this)
-    last_python_thread.store(this, std::memory_order_relaxed);
+    last_python_thread.store(this, std::memory_order_release);
   hash = mix(hash, outer) | 1;
   const uint32_t epoch = python_epoch.load(std::memory_order_acquire);
   if (epoch != cache_epoch_) {

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "context/calling_context_tree.h"
@@ -68,8 +70,17 @@ class ThreadContext {
   [[nodiscard]] static ThreadContext& current() noexcept;
   [[nodiscard]] static ThreadContext* current_if_any() noexcept;
 
-  void push(Source source, FrameId frame) noexcept;
+  void push(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Range); }
+  void push_operator(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Operator); }
+  // Below the frames `above`, which are no entries of their own.
+  void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
+  // Below `outer`, wherever the thread is.
+  void push_elsewhere(ContextNodes outer, Source source, FrameId frame) noexcept {
+    open(outer, source, frame, EntryKind::Elsewhere);
+  }
   void pop(Source source) noexcept;
+
+  [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;  // that is open
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
@@ -82,6 +93,8 @@ class ThreadContext {
   void take_back() noexcept;
 
   void record(const Event& event) noexcept;
+  // A host sample that stands for what this thread did in the last `elapsed_ns`, except what was measured elsewhere.
+  void record_sample(SessionMask mask, int64_t elapsed_ns) noexcept;
   // Element `index` of `length` values; 0 of 0 is a scalar. While this thread captures a stream the value is the
   // graph's.
   void record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index = 0,
@@ -102,6 +115,7 @@ class ThreadContext {
   void* last_device_context = nullptr;
   uint32_t last_device = kNone;
   ExpectedLaunch expected_launch;
+  uint64_t next_node_number = 0;     // of autograd's nodes, those below belong to operators that are known
   bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
   uint32_t own_reading = 0;          // of that kernel: its ValueTarget's capture
   OpenCall open_call;
@@ -129,12 +143,14 @@ class ThreadContext {
     RawFrame frames[kCount];
     [[nodiscard]] const RawFrame* find(const RawFrame& raw) const noexcept;  // the same frame, wherever it is by now
   };
+  enum class EntryKind : uint8_t { Range, Operator, Elsewhere };
   struct Entry {
     ContextNodes nodes;
     OpeningFrames opened_in;
     SessionMask mask;
     int64_t start_ns;
     Source source;
+    EntryKind kind;
   };
   struct PathCache {
     uint64_t hash = 0;
@@ -143,6 +159,8 @@ class ThreadContext {
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
 
+  void open(ContextNodes outer, Source source, FrameId frame, EntryKind kind) noexcept;
+  void note_time_elsewhere(const Entry& ended) noexcept;
   [[nodiscard]] bool has_own_context() const noexcept;
   [[nodiscard]] const ThreadContext* source_of_context() const noexcept;  // nullptr: there is none to inherit
   [[nodiscard]] ContextNodes inherited() const noexcept;
@@ -152,6 +170,8 @@ class ThreadContext {
   void grow() noexcept;
 
   uint32_t measured_calls_ = 0;
+  int64_t sampled_ns_ = 0;    // when the last sample was taken
+  int64_t elsewhere_ns_ = 0;  // measured elsewhere since
   std::unique_ptr<Entry[]> entries_;
   uint32_t capacity_ = 0;
   uint32_t depth_ = 0;

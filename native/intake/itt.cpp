@@ -29,27 +29,42 @@ constinit std::array<std::atomic<StringHandle*>, 1 << 14> handles{};
 
 Domain* domain_create(const char* name) noexcept { return named(domains, name); }
 
+// A program that numbers its ranges must not fill the memory: 262,144 names of 20 bytes take 64 MB with their frames.
+constexpr uint32_t kMaxHandles = 1u << 18;
+constexpr const char* kOtherNames = "(other names)";
+constinit std::atomic<uint32_t> handle_count{0};
+
 StringHandle* string_handle_create(const char* name) noexcept {
-  return named(handles[std::hash<std::string_view>{}(name) % handles.size()], name);
+  auto& list = handles[std::hash<std::string_view>{}(name) % handles.size()];
+  const auto matches = [name](const StringHandle& handle) { return std::strcmp(handle.name, name) == 0; };
+  const StringHandle* end = nullptr;
+  if (StringHandle* known = find_before(list.load(std::memory_order_acquire), end, matches)) return known;
+  if (handle_count.fetch_add(1, std::memory_order_relaxed) < kMaxHandles || std::strcmp(name, kOtherNames) == 0)
+    return named(list, name);
+  handle_count.fetch_sub(1, std::memory_order_relaxed);
+  return string_handle_create(kOtherNames);
 }
+
+constexpr std::string_view kTorch = "PyTorch";
 
 FrameId intern_task(const Domain& domain, const StringHandle& handle) {
   const std::string_view domain_name = domain.name;
-  if (domain_name == "PyTorch") return intern_frame(FrameKind::Operator, handle.name);
+  if (domain_name == kTorch) return intern_frame(FrameKind::Operator, handle.name);
   if (domain_name.starts_with("dnnl::"))  // dnnl::primitive::create and dnnl::primitive::execute use the same names
     return intern_frame(FrameKind::Operator, std::string(domain_name) + "::" + handle.name);
   return intern_frame(FrameKind::Scope, handle.name);
 }
 
-FrameId frame_of(const Domain& domain, StringHandle& handle) {
+const TaskFrame& frame_of(const Domain& domain, StringHandle& handle) {
   std::atomic_ref frames(handle.frames);
   TaskFrame* first = frames.load(std::memory_order_acquire);
   for (const TaskFrame* known = first; known != nullptr; known = known->next)
-    if (known->domain == &domain) return known->frame;
-  auto* added = new TaskFrame{&domain, intern_task(domain, handle), first};
+    if (known->domain == &domain) return *known;
+  const auto kind = domain.name == kTorch ? autograd::kind_of(handle.name) : autograd::TaskKind::Other;
+  auto* added = new TaskFrame{&domain, intern_task(domain, handle), kind, first};
   while (!frames.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {
   }
-  return added->frame;
+  return *added;
 }
 
 // One bit an open task of this thread, the innermost lowest: whether a session existed at its begin, so that its end
@@ -60,13 +75,15 @@ constexpr uint64_t kDeepest = uint64_t{1} << 63;
 void task_begin(const Domain* domain, Id, Id, StringHandle* name) noexcept {
   const bool pushes = recording_state.existing.load(std::memory_order_relaxed) != 0;
   was_pushed = was_pushed << 1 | (pushes ? 1 : 0);
-  if (pushes) push_context(Source::Itt, frame_of(*domain, *name));
+  if (!pushes) return;
+  const TaskFrame& task = frame_of(*domain, *name);
+  autograd::begin(Source::Itt, task.frame, task.kind);
 }
 
 void task_end(const Domain*) noexcept {
   const bool pops = (was_pushed & 1) != 0;
   was_pushed = was_pushed >> 1 | kDeepest;
-  if (pops) pop_context(Source::Itt);
+  if (pops) autograd::end(Source::Itt);
 }
 
 struct Implementation {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "context/frame_table.h"
+#include "intake/autograd.h"
 
 namespace bragg::itt {
 
@@ -28,6 +29,7 @@ static_assert(sizeof(Domain) == 48);
 struct TaskFrame {
   const Domain* domain;
   FrameId frame;
+  autograd::TaskKind kind;
   TaskFrame* next;
 };
 

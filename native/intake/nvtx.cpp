@@ -12,6 +12,7 @@
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/nvtx_names.h"
+#include "intake/nvtx_payload.h"
 
 namespace bragg::nvtx {
 namespace {
@@ -70,7 +71,16 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
   const bool pushes =
       wanted.load(std::memory_order_relaxed) && recording_state.existing.load(std::memory_order_relaxed) != 0;
   nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
-  if (pushes) push_context(source_of(domain), pushed_frame(domain, attributes));
+  if (pushes) {
+    const PushedFrame pushed = pushed_frame(domain, attributes);
+    if (pushed.above.empty()) {
+      autograd::begin(source_of(domain), pushed.frame, pushed.task);
+    } else {
+      ThreadContext::current().push_path(source_of(domain), pushed.above, pushed.frame);
+    }
+    if (attributes.payload_type != PayloadType::None)
+      record_payload(ThreadContext::current().innermost_entry(), attributes);
+  }
   return nesting.depth++;
 }
 
@@ -79,7 +89,7 @@ int pop(const Domain& domain) noexcept {
   if (nesting.depth == 0) return kError;
   const bool pops = (nesting.was_pushed & 1) != 0;
   nesting.was_pushed = nesting.was_pushed >> 1 | kDeepest;
-  if (pops) pop_context(source_of(domain));
+  if (pops) autograd::end(source_of(domain));
   return --nesting.depth;
 }
 
@@ -101,6 +111,7 @@ void mark(const Domain& domain, const EventAttributes& attributes) noexcept {
   Event event = marker_here(EventKind::Mark, mask, marker_frame(domain, attributes));
   event.end_ns = event.start_ns;
   ThreadContext::current().record(event);
+  record_payload({event.shadow, event.python}, attributes);
 }
 
 // Started ranges that have not ended. Threads: any; a range may end on another thread than it started on.
@@ -149,7 +160,9 @@ uint64_t start(const Domain& domain, const EventAttributes& attributes) noexcept
   const SessionMask mask = recording_sessions();
   if (mask == 0) return 0;
   const SessionMask lines = mask >> kLineShift;  // its slots are those of the phase it ends in
-  const uint64_t id = open_ranges.add(marker_here(EventKind::Range, lines, marker_frame(domain, attributes)));
+  const Event event = marker_here(EventKind::Range, lines, marker_frame(domain, attributes));
+  record_payload({event.shadow, event.python}, attributes);
+  const uint64_t id = open_ranges.add(event);
   if (id == 0) ThreadContext::current().dropped.fetch_add(1, std::memory_order_relaxed);
   return id;
 }

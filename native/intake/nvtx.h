@@ -3,7 +3,7 @@
 //
 // Pushed ranges are entries of the thread's context. Marks and started ranges need not nest, so they are markers below
 // the context that they were made in. A name is `message` in the default domain and `domain: message` in others. Colour
-// and category describe the name, once; a payload is not read: its type is garbage when it follows a schema.
+// and category describe the name, once; a payload that is a number is a value of its range.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,15 @@ struct Domain;   // of our making; NVTX hands the pointer back
 struct Message;  // likewise: a registered string
 
 enum class ColorType : int32_t { Unknown = 0, Argb = 1 };
+enum class PayloadType : int32_t {  // any other: `payload` is no number
+  None = 0,
+  UnsignedInt64 = 1,
+  Int64 = 2,
+  Double = 3,
+  UnsignedInt32 = 4,
+  Int32 = 5,
+  Float = 6,
+};
 enum class MessageType : int32_t { Unknown = 0, Ascii = 1, Unicode = 2, Registered = 3 };
 
 struct EventAttributes {
@@ -23,9 +32,9 @@ struct EventAttributes {
   uint32_t category = 0;  // 0: none
   ColorType color_type = ColorType::Unknown;
   uint32_t color = 0;
-  int32_t payload_type = 0;
+  PayloadType payload_type = PayloadType::None;
   int32_t reserved = 0;
-  uint64_t payload = 0;
+  uint64_t payload = 0;  // of types of 32 bits the lower half
   MessageType message_type = MessageType::Unknown;
   const void* message = nullptr;
 };

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "intake/growing_list.h"
+#include "intake/xla_names.h"
 
 namespace bragg::nvtx {
 namespace {
@@ -42,6 +43,17 @@ std::string category_name(const Domain& domain, uint32_t id) {
   return named != nullptr ? std::string(named->name) : std::to_string(id);
 }
 
+// Of a range of XLA, the frames that its text stands for.
+void read_xla(Message& message) {
+  const xla::Range range = xla::parse_range(message.name);
+  for (const auto& [kind, name] : range.path) message.above.push_back(intern_frame(kind, name));
+  if (message.above.empty()) return;
+  const FrameId frame = message.above.back();
+  message.above.pop_back();
+  message.pushed.frame.store(frame, std::memory_order_relaxed);
+  if (!range.source.empty()) FrameTable::instance().describe(frame, "source", range.source);
+}
+
 Message& message_called(const Domain& domain, std::string_view name, FrameKind kind = FrameKind::Scope) noexcept {
   auto& list = messages[(std::hash<std::string_view>{}(name) + domain.index) % messages.size()];
   const auto matches = [&](const Message& message) {
@@ -49,9 +61,12 @@ Message& message_called(const Domain& domain, std::string_view name, FrameKind k
   };
   const Message* end = nullptr;
   if (Message* known = find_before(everything(list), end, matches)) return *known;
+  const auto task = kind == FrameKind::Operator ? autograd::kind_of(name) : autograd::TaskKind::Other;
   if (message_count.fetch_add(1, std::memory_order_relaxed) < kMaxMessages || name == kOtherMessage)
     return *find_or_add(list, matches, [&] {
-      return NamedNode<Message>(new Message{.name = copy(name), .domain = &domain, .kind = kind});
+      NamedNode<Message> made(new Message{.name = copy(name), .domain = &domain, .kind = kind, .task = task});
+      if (domain.name == xla::kDomain && xla::is_wanted.load(std::memory_order_relaxed)) read_xla(*made);
+      return made;
     });
   message_count.fetch_sub(1, std::memory_order_relaxed);
   return message_called(domain, kOtherMessage);
@@ -134,9 +149,9 @@ void name_category(Domain& domain, uint32_t id, std::string_view name) noexcept 
 
 Message* register_string(const Domain& domain, std::string_view text) noexcept { return &message_of(domain, text); }
 
-FrameId pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept {
+PushedFrame pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept {
   Message& message = message_of(domain, attributes);
-  return frame_of(message, message.pushed, message.kind, attributes);
+  return {message.above, frame_of(message, message.pushed, message.kind, attributes), message.task};
 }
 
 FrameId marker_frame(const Domain& domain, const EventAttributes& attributes) noexcept {

@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "context/frame_table.h"
+#include "intake/autograd.h"
 #include "intake/nvtx.h"
 
 namespace bragg::nvtx {
@@ -34,7 +37,9 @@ struct Use {
 struct Message {
   std::string_view name;
   const Domain* domain;
-  FrameKind kind;  // of the frame that it pushes
+  FrameKind kind;                // of the frame that it pushes
+  autograd::TaskKind task;       // of an operator
+  std::vector<FrameId> above{};  // frames between the context and what it pushes
   Use pushed{};
   Use marker{};
   Message* next = nullptr;
@@ -51,7 +56,12 @@ void name_category(Domain& domain, uint32_t id, std::string_view name) noexcept;
 [[nodiscard]] Message* register_string(const Domain& domain, std::string_view text) noexcept;
 
 // A range of these attributes when it is pushed: a scope, or an operator of PyTorch.
-[[nodiscard]] FrameId pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept;
+struct PushedFrame {
+  std::span<const FrameId> above;
+  FrameId frame;
+  autograd::TaskKind task;
+};
+[[nodiscard]] PushedFrame pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept;
 // A mark or a started range.
 [[nodiscard]] FrameId marker_frame(const Domain& domain, const EventAttributes& attributes) noexcept;
 

@@ -1,6 +1,7 @@
 // The receiving side of NVTX, driven as two statically linked copies of NVTX drive it.
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -9,9 +10,11 @@
 #include <vector>
 
 #include "check.h"
+#include "context/metric_names.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/nvtx.h"
+#include "intake/xla_names.h"
 
 namespace {
 
@@ -26,6 +29,7 @@ using bragg::nvtx::Function;
 using bragg::nvtx::Message;
 using bragg::nvtx::MessageType;
 using bragg::nvtx::Module;
+using bragg::nvtx::PayloadType;
 using bragg::nvtx::Table;
 
 // What one linked copy holds: places for functions, and the tables through which an injected library fills them.
@@ -271,7 +275,7 @@ TEST(values_of_attributes_make_no_new_nodes_and_the_first_colour_stays) {
     what.category = 3;
     what.color_type = ColorType::Argb;
     what.color = 0xFF76B900 + i;
-    what.payload_type = static_cast<int32_t>(0xDFBD0009);
+    what.payload_type = static_cast<PayloadType>(0xDFBD0009);
     what.payload = i;
     copy.push(domain, what);
     copy.pop(domain);
@@ -279,6 +283,98 @@ TEST(values_of_attributes_make_no_new_nodes_and_the_first_colour_stays) {
   CHECK_EQ(bragg::CallingContextTree::instance().size(), before + 1);
   const std::map<std::string, std::string> expected{{"color", "#76b900"}, {"category", "disk"}};
   CHECK(attributes_of("loader: batch") == expected);
+}
+
+// The number of each value that this thread has recorded, by its metric and the name of its node.
+std::multimap<std::string, double> values_of(const std::vector<Event>& events) {
+  std::multimap<std::string, double> found;
+  for (const Event& event : events) {
+    if (event.kind != EventKind::Value) continue;
+    const auto name = bragg::MetricNames::instance().at(event.correlation).name;
+    found.emplace(std::string(bragg::FrameTable::instance().string(name)) + " of " + path_of(event.shadow).back().name,
+                  std::bit_cast<double>(event.start_ns));
+  }
+  return found;
+}
+
+TEST(payloads_that_are_numbers_are_values_of_their_range) {
+  const ActiveSession session;
+  const Copy copy;
+  struct {
+    PayloadType type;
+    uint64_t bits;
+    double expected;
+  } const rows[] = {
+      {PayloadType::UnsignedInt64, uint64_t{1} << 63, 0x1p63},
+      {PayloadType::Int64, static_cast<uint64_t>(int64_t{-3}), -3},
+      {PayloadType::Double, std::bit_cast<uint64_t>(2.5), 2.5},
+      {PayloadType::UnsignedInt32, 0xDEADBEEF'FFFFFFFF, 4294967295.0},  // only the lower half was written
+      {PayloadType::Int32, 0xDEADBEEF'FFFFFFFE, -2},
+      {PayloadType::Float, 0xDEADBEEF'3F000000, 0.5},
+  };
+  for (const auto& [type, bits, expected] : rows) {
+    EventAttributes what = text("range");
+    what.payload_type = type;
+    what.payload = bits;
+    copy.push(nullptr, what);
+    copy.pop();
+    what.message = "mark";
+    copy.mark(nullptr, what);
+    what.message = "started";
+    copy.end(copy.start(nullptr, what));
+    const std::multimap<std::string, double> wanted{
+        {"nvtx_payload of range", expected},   {"nvtx_payload_sum of range", expected},
+        {"nvtx_payload of mark", expected},    {"nvtx_payload_sum of mark", expected},
+        {"nvtx_payload of started", expected}, {"nvtx_payload_sum of started", expected},
+    };
+    CHECK(values_of(ActiveSession::events()) == wanted);
+  }
+}
+
+TEST(payloads_that_are_no_numbers_are_none) {
+  const ActiveSession session;
+  const Copy copy;
+  EventAttributes what = text("range");
+  what.payload = 7;
+  for (const int32_t type : {0, 7, -1, static_cast<int32_t>(0xDFBD0009)}) {
+    what.payload_type = static_cast<PayloadType>(type);
+    copy.push(nullptr, what);
+    copy.pop();
+    CHECK(values_of(ActiveSession::events()).empty());
+  }
+  what.payload_type = PayloadType::Int64;
+  what.size_bytes = 8;  // too small to have one
+  copy.push(nullptr, what);
+  copy.pop();
+  CHECK(values_of(ActiveSession::events()).empty());
+}
+
+TEST(ranges_of_xla_are_modules_scopes_and_operations_when_they_are_wanted) {
+  const ExistingSession session;
+  const Copy copy;
+  Domain* domain = copy.create_domain("TSL");
+  const char* const module = "XlaModule:#hlo_module=jit_f,program_id=1#";
+  copy.push(domain, text(module));
+  CHECK(context() == (Path{{FrameKind::Scope, std::string("TSL: ") + module}}));
+  copy.pop(domain);
+
+  bragg::xla::is_wanted.store(true);
+  copy.push(domain, text("XlaModule:#hlo_module=jit_g,program_id=2#"));
+  copy.push(domain, registered(copy.register_string(
+                        domain, "Thunk:#name=jit(g)/transpose(jvp(layer))/dot,hlo_op=gemm.1,unique_hlo_op_id=7#")));
+  CHECK(context() == (Path{{FrameKind::Operator, "jit_g"},
+                           {FrameKind::Scope, "layer"},
+                           {FrameKind::State, "[backward]"},
+                           {FrameKind::Operator, "dot"},
+                           {FrameKind::Operator, "gemm.1"}}));
+  CHECK_EQ(bragg::ThreadContext::current().depth(), 2u);
+  CHECK_EQ(copy.pop(domain), 1);
+  copy.push(domain, text("something else"));
+  CHECK(context().back() == (Open{FrameKind::Scope, "TSL: something else"}));
+  copy.pop(domain);
+  copy.pop(domain);
+  CHECK(context().empty());
+  bragg::xla::is_wanted.store(false);
 }
 
 TEST(a_pop_takes_away_only_what_its_push_pushed) {

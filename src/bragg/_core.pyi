@@ -67,6 +67,9 @@ class Session:
 
 def enter_scope(name: str) -> int: ...
 def exit_scope() -> None: ...
+def describe_scope(name: str, key: str, value: str) -> None:
+    """Attach an attribute to the scopes of this name."""
+
 def enter_state(name: str) -> None:
     """Like `enter_scope`, for a frame of kind state: a label of what happens below it, without a time of its own."""
 
@@ -168,6 +171,25 @@ def lend_context() -> None:
     """Threads without a context of their own inherit this thread's, until `return_context`."""
 
 def return_context() -> None: ...
+def follow_autograd(
+    library: str, *, counts_references_itself: bool, number_offset: int, thread_offset: int, thread_number: int
+) -> bool:
+    """Show what the engine of autograd runs below the operators that it is the backward of, from now on.
+
+    Args:
+        library: Path of the loaded library that has the engine.
+        counts_references_itself: Nodes are held by `c10::intrusive_ptr` rather than by `std::shared_ptr`.
+        number_offset: Where in a node its sequence number is, B.
+        thread_offset: Likewise, the number of the thread that made it.
+        thread_number: The number of this thread.
+
+    Returns:
+        False when the library lacks a function, or says that this thread has another number.
+    """
+
+def read_xla(wanted: bool) -> None:
+    """Show ranges of XLA as modules, scopes and operations from now on, or as they are."""
+
 def flush_device_records() -> None:
     """Wait for the GPU and bring what is complete, before another user of CUPTI's buffers comes."""
 

@@ -115,18 +115,26 @@ def test_registered_strings_are_frames_of_their_text(tmp_path: Path) -> None:
     assert profile.meta["attributes"] == {"fast: registered": {"color": "#ff0000", "category": "compute"}}
 
 
-def test_payloads_of_every_kind_make_no_frames(tmp_path: Path) -> None:
+def test_payloads_that_are_numbers_are_values_of_their_range(tmp_path: Path) -> None:
     pytest.importorskip("numpy")
     profile = record(
         tmp_path,
         """
         import numpy, nvtx
-        for payload in (1, -1, 2.5, numpy.arange(3), numpy.float32(1)):
+        for payload in (1, -4, numpy.arange(3), 0.25, 2.5):
             with nvtx.annotate("work", payload=payload):
-                pass
+                with nvtx.annotate("none"):
+                    pass
+            nvtx.mark("read", payload=10)
         """,
     )
-    assert counted(profile, "host_count") == {("work",): 5}
+    assert counted(profile, "host_count") == {("work",): 5, ("work", "none"): 5}
+    values = {
+        profile.tree.label(node): (profile.own("nvtx_payload")[node], profile.own("nvtx_payload_sum")[node])
+        for node in range(len(profile.tree))
+        if profile.metrics["nvtx_payload"].counted[node]
+    }
+    assert values == {"work": (2.5, -0.25), "read": (10, 50)}
 
 
 @pytest.mark.parametrize("message", ["Grüße 你好 😀", "a\tb\n", "with: colon", "x" * 5000])
@@ -254,3 +262,24 @@ def test_forked_child_records_its_own_ranges(tmp_path: Path) -> None:
     run(tmp_path, program, RecordConfig(backend="cpu", context="shadow", sample_interval_us=0), {})
     found = [counted(capture.read(part), "host_count") for part in tmp_path.glob("*.part")]
     assert sorted(found, key=str) == [{("child",): 1}, {("parent",): 1}]
+
+
+def test_ranges_of_xla_are_split_where_jax_is_imported(tmp_path: Path) -> None:
+    """With a module that stands for JAX, which is the same to the hook; XLA pushes such ranges on a GPU alone."""
+    program = f"""
+        import sys
+        sys.path.insert(0, {str(tmp_path / "stand-in")!r})
+        import jax, nvtx
+        nvtx.push_range("XlaModule:#hlo_module=jit_loss,program_id=12#", domain="TSL")
+        for unique in range(3):
+            thunk = "Thunk:#name=jit(loss)/transpose(jvp(layer1))/dot_general,hlo_op=gemm.1,unique_hlo_op_id={{}}#"
+            nvtx.push_range(thunk.format(unique), domain="TSL")
+            nvtx.pop_range(domain="TSL")
+        nvtx.pop_range(domain="TSL")
+    """
+    stand_in = tmp_path / "stand-in" / "jax.py"
+    stand_in.parent.mkdir()
+    stand_in.touch()
+    profile = record(tmp_path, program)
+    path = ("jit_loss", "layer1", "[backward]", "dot_general", "gemm.1")
+    assert counted(profile, "host_count") == {("jit_loss",): 1, path: 3}

@@ -69,8 +69,8 @@ def evaluate(profile: Profile, name: str) -> Derived:
     """Compute a metric at every node.
 
     `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
-    `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `stall_<group>` (of sampled instructions) and `<metric>/%`. Names are read in any
-    case.
+    `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `stall_<group>` (of sampled instructions), `<metric>/%` and `<metric>/own`.
+    Names are read in any case.
 
     Raises:
         UsageError: There is no such metric, or the profile lacks what it is computed from.
@@ -98,7 +98,9 @@ def list_available(profile: Profile) -> list[str]:
         names += [f"{average}{time}/{unit}" for average in ("", *averages) for unit in _NS_OF_UNIT]
     groups = {reason.group for reason in stall_metrics(profile.metrics).values()}
     names += [name for name, group in _STALL_GROUPS.items() if group in groups]
-    return names + [f"{item}/%" for item, metric in profile.metrics.items() if metric.kind is not MetricKind.PROPERTY]
+    adding_up = [item for item, metric in profile.metrics.items() if metric.kind is not MetricKind.PROPERTY]
+    own = [f"{item}/own" for item in adding_up if profile.metrics[item].kind is MetricKind.INCLUSIVE]
+    return [*names, *(f"{item}/%" for item in adding_up), *own]
 
 
 def _util(profile: Profile, name: str) -> Derived:
@@ -164,12 +166,16 @@ def _stalls(profile: Profile, name: str) -> Derived:
 
 
 def _share(profile: Profile, name: str, base: str) -> Derived:
-    metric = _required_metric(profile, name, base)
-    if metric.kind is MetricKind.PROPERTY:
-        raise UsageError(f"{base} does not add up, so it has no shares", hint=_hint(profile))
+    metric = _adding_up(profile, name, base)
     total = np.full(len(metric.own), float(metric.own.sum()))
     values = profile.inclusive(metric.name)
     return _ratio(name, "%", metric.kind, values * 100.0, total, [(total == 0, f"{base} is zero everywhere")])
+
+
+def _own(profile: Profile, name: str, base: str) -> Derived:
+    metric = _adding_up(profile, name, base)
+    values = metric.own.astype(np.float64)
+    return _ratio(name, metric.unit, MetricKind.PROPERTY, values, np.ones(len(values)), [])
 
 
 _RULES: dict[str, Callable[..., Derived]] = {
@@ -179,6 +185,7 @@ _RULES: dict[str, Callable[..., Derived]] = {
     r"(avg_)?(cpu_)?time/(s|ms|us|ns)": _time,
     "|".join(_STALL_GROUPS): _stalls,
     r"(.+)/%": _share,
+    r"(.+)/own": _own,
 }
 
 
@@ -204,6 +211,13 @@ def _required_metric(profile: Profile, name: str, part: str) -> Metric:
     if not found:
         raise UsageError(f"{name} needs {part}, which this profile has not", hint=_hint(profile))
     return profile.metrics[found]
+
+
+def _adding_up(profile: Profile, name: str, part: str) -> Metric:
+    metric = _required_metric(profile, name, part)
+    if metric.kind is MetricKind.PROPERTY:
+        raise UsageError(f"{name}: {part} does not add up", hint=_hint(profile))
+    return metric
 
 
 def _require(profile: Profile, name: str, part: str) -> None:

@@ -84,6 +84,12 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("--data", type=click.Choice(["tree", "trace"]), help="Sums by call path, or every event.  [tree]")
 @click.option("--graphs", type=click.Choice(["node", "graph"]), help="CUDA graphs by kernel, or as a whole.  [node]")
 @click.option(
+    "--framework",
+    type=click.Choice(["auto", "torch", "jax", "off"]),
+    help="Whose operators to record; auto: all that the program imports.  [auto]",
+)
+@click.option("--modules", is_flag=True, help="Calls of PyTorch's modules, for bragg view --group-by module.")
+@click.option(
     "--flush-interval", "flush_interval_ms", type=int, metavar="MS", help="What a killed run loses at most.  [1000]"
 )
 @click.option(

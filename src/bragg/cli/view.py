@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +56,9 @@ Examples:
 @click.option("-s", "--sort", metavar="NAME", help="What decides instead of the first metric; or `name`.")
 @click.option(
     "--group-by",
-    type=click.Choice(["kernel", "specialization"]),
+    type=click.Choice(["kernel", "specialization", "module"]),
     default="specialization",
-    help=("Specializations of a Triton kernel as one, or each on its own.  [specialization]"),
+    help="Specializations of a Triton kernel as one, or each on its own; or modules of PyTorch.  [specialization]",
 )
 @click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="How code is written, place first.")
 @click.option("--print-sorted", is_flag=True, help="Behind the tree the table of --flat.")
@@ -90,6 +91,8 @@ def view(
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     profile = _load(path, choices, options)
+    if choices["group_by"] == "module" and not list_only:
+        profile, options = _by_module(profile, options)
     if tui:
         from bragg.cli.tui import run_tui
 
@@ -97,6 +100,8 @@ def view(
     elif list_only:
         _write_list(profile, path, as_json)
     elif before is not None:
+        if choices["group_by"] == "module":
+            raise UsageError("modules of one profile are shown at a time")
         if flat or print_sorted:
             raise UsageError("a difference is shown as a tree", hint="For a table try: bragg diff --by kernel")
         _write_difference(_load(before, choices, options), profile, path, options, as_json)
@@ -134,6 +139,14 @@ def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profi
 
     profile = prepared(formats.load(path, trace=False), [*options.metrics, options.sort or ""])
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
+
+
+def _by_module(profile: Profile, options: ViewOptions) -> tuple[Profile, ViewOptions]:
+    """The modules of a profile, with the first metric that was asked for, or the main one, in each phase."""
+    from bragg.model.modules import PHASES, group_by_module
+
+    metric, *others = options.metrics or (profile.main_metric,)
+    return group_by_module(profile, metric), replace(options, metrics=(metric, *PHASES, *others))
 
 
 def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool) -> None:

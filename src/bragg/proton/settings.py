@@ -85,6 +85,7 @@ class Settings:
             data=self.data,
             sample_interval_us=0,
             nvtx=_knob("enable_nvtx", "TRITON_ENABLE_NVTX", default=True),
+            framework="off",  # Proton shows none.
             launch_metadata=False,  # `LaunchHook` asks, for the sessions that want it.
             output=output.replace("%", "%%"),
         )

@@ -9,11 +9,12 @@ from bragg.errors import UsageError
 from bragg.record import variables
 from bragg.record.output import check_pattern
 
-__all__ = ["BackendName", "Context", "Data", "Graphs", "Interpret", "RecordConfig"]
+__all__ = ["BackendName", "Context", "Data", "Framework", "Graphs", "Interpret", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
 Context = Literal["python", "shadow"]
 Data = Literal["tree", "trace"]
+Framework = Literal["auto", "torch", "jax", "off"]
 Graphs = Literal["node", "graph"]
 Sampling = Literal["off", "continuous", "windows", "serialized"]
 Interpret = Literal["auto", "on", "off"]
@@ -31,6 +32,8 @@ class RecordConfig:
         context: What a call path holds. `python`: the Python frames too; `shadow`: scopes and operators alone.
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
         graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
+        framework: Whose operators are recorded: `auto` those of every framework that the program imports.
+        modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         sampling: Sample the instructions of GPU kernels. `continuous`: all the time, while kernels run as they would;
@@ -59,6 +62,8 @@ class RecordConfig:
     context: Context = "python"
     data: Data = "tree"
     graphs: Graphs = "node"
+    framework: Framework = "auto"
+    modules: bool = False
     flush_interval_ms: int = 1000
     sample_interval_us: int | None = None
     sampling: Sampling = "off"
@@ -79,7 +84,10 @@ class RecordConfig:
         _check_choice("context", self.context, get_args(Context))
         _check_choice("data", self.data, get_args(Data))
         _check_choice("level of graphs", self.graphs, get_args(Graphs))
+        _check_choice("framework", self.framework, get_args(Framework))
         _check_choice("way to interpret", self.interpret, get_args(Interpret))
+        if self.modules and self.framework not in ("auto", "torch"):
+            raise UsageError(f"modules are those of PyTorch, which framework={self.framework!r} leaves out")
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
         if self.sample_interval_us is not None and self.sample_interval_us < 0:
@@ -105,6 +113,8 @@ class RecordConfig:
             variables.CONTEXT: self.context,
             variables.DATA: self.data,
             variables.GRAPHS: self.graphs,
+            variables.FRAMEWORK: self.framework,
+            variables.MODULES: str(int(self.modules)),
             variables.FLUSH_MS: str(self.flush_interval_ms),
             variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
             variables.KERNEL_CODE: str(int(self.kernel_code)),

@@ -201,13 +201,15 @@ def test_what_cannot_be_computed_is_a_usage_error(name: str, message: str) -> No
     assert raised.value.hint
 
 
-def test_shares_of_a_property_are_refused() -> None:
+def test_shares_and_own_values_of_a_property_are_refused() -> None:
     profile = profile_from_text("root\n  k 1ms")
     tile = Metric("tile", "", MetricKind.EXCLUSIVE, np.array([0, 64]))
     assert evaluate(replace(profile, metrics={"tile": tile}), "tile/%").values[1] == 100
     largest = Metric("tile", "", MetricKind.PROPERTY, np.array([np.nan, 64]), Combine.MAX)
     with pytest.raises(UsageError, match="does not add up"):
         evaluate(replace(profile, metrics={"tile": largest}), "tile/%")
+    with pytest.raises(UsageError, match="does not add up"):
+        evaluate(replace(profile, metrics={"tile": largest}), "tile/own")
 
 
 def test_every_available_metric_can_be_computed_and_all_are_known() -> None:
@@ -221,6 +223,15 @@ def test_every_available_metric_can_be_computed_and_all_are_known() -> None:
 
 def test_nothing_is_available_of_an_empty_profile() -> None:
     assert list_available(profile_from_text("root")) == []
+
+
+def test_own_values_are_those_without_what_ran_below() -> None:
+    profile = profile_from_text("root\n  forward\n    outer 5us\n      inner 3us")
+    own = evaluate(profile, "gpu_time/own")
+    assert (own.unit, own.kind) == ("ns", MetricKind.PROPERTY)
+    assert own.values.tolist() == profile.own("gpu_time").tolist()
+    assert "gpu_time/own" in list_available(profile)
+    assert "gpu_time_min/own" not in list_available(profile)
 
 
 def test_stalls_of_a_group_are_those_of_its_reasons() -> None:

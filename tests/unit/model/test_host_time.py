@@ -41,3 +41,10 @@ def test_samples_at_a_line_that_calls_an_operator_are_the_operators() -> None:
 def test_samples_in_called_functions_add_up() -> None:
     text = "root\n  a.py:1@f\n    b.py:2@g"
     assert inclusive(text, {}, {"a.py:1@f": 6, "b.py:2@g": 5})["root"] == 11
+
+
+def test_a_state_that_was_measured_elsewhere_is_no_part_of_the_operator_above_it() -> None:
+    text = "root\n  a.py:1@f\n    aten::mm #operator\n      [backward] #state\n        aten::t #operator"
+    times = inclusive(text, {"aten::mm": 8, "[backward]": 20, "aten::t": 5}, {"a.py:1@f": 6})
+    assert times == {"root": 28, "a.py:1@f": 28, "aten::mm": 28, "[backward]": 20, "aten::t": 5}
+    assert inclusive(text, {"aten::mm": 8, "[backward]": 20, "aten::t": 5}, {"a.py:1@f": 9})["a.py:1@f"] == 29

@@ -10,13 +10,22 @@ from bragg.record import RecordConfig
 
 def test_variables_say_what_the_config_says() -> None:
     config = RecordConfig(
-        backend="cpu", context="shadow", data="trace", graphs="graph", flush_interval_ms=50, sample_interval_us=0
+        backend="cpu",
+        context="shadow",
+        data="trace",
+        graphs="graph",
+        framework="torch",
+        modules=True,
+        flush_interval_ms=50,
+        sample_interval_us=0,
     )
     assert config.variables() == {
         "BRAGG_BACKEND": "cpu",
         "BRAGG_CONTEXT": "shadow",
         "BRAGG_DATA": "trace",
         "BRAGG_GRAPHS": "graph",
+        "BRAGG_FRAMEWORK": "torch",
+        "BRAGG_MODULES": "1",
         "BRAGG_FLUSH_MS": "50",
         "BRAGG_LAUNCH_METADATA": "1",
         "BRAGG_KERNEL_CODE": "1",
@@ -39,6 +48,8 @@ def test_nvtx_is_left_to_the_environment_unless_chosen() -> None:
         ({"backend": "gpu"}, "unknown backend 'gpu'"),
         ({"context": "c++"}, "unknown context"),
         ({"data": "both"}, "unknown data"),
+        ({"framework": "flax"}, "unknown framework"),
+        ({"framework": "jax", "modules": True}, "modules are those of PyTorch"),
         ({"flush_interval_ms": 0}, "at least 1 ms"),
         ({"sample_interval_us": -1}, "negative"),
         ({"output": ""}, "empty"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
 from bragg.record.hooks import torch
+from bragg.record.hooks.frameworks import operator_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,5 +28,5 @@ class Cpu(Backend):
         return ""
 
     def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
-        """Record operators of PyTorch, and inherit the context of `backward` in its worker threads."""
-        return [("torch", torch.inherit_context), ("torch", torch.record_operators)]
+        """Record operators, and inherit the context of `backward` in PyTorch's worker threads."""
+        return [("torch", torch.inherit_context), *operator_hooks(settings)]

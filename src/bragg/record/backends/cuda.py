@@ -10,6 +10,7 @@ import re
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
 from bragg.record.hooks import inductor, launch_metadata, torch, triton
+from bragg.record.hooks.frameworks import operator_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Cuda(Backend):
         return [
             ("torch", torch.inherit_context),
             ("torch", torch.share_device_records),
+            *operator_hooks(settings),
             ("triton", triton.name_kernels),
             (inductor.MODULE, inductor.name_kernels),
             *([("triton", launch_metadata.ask_launches)] if asks else []),

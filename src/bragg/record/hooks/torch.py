@@ -86,11 +86,15 @@ def share_device_records(torch: ModuleType) -> Callable[[], None] | None:
     enable, disable = profiler._enable_profiler, profiler._disable_profiler
 
     def _enable_profiler(*arguments: Any, **options: Any) -> Any:
+        if _own_range.is_changing:
+            return enable(*arguments, **options)
         note("torch.profiler and bragg share one CUPTI: GPU times of what runs now go to one of them")
         core.flush_device_records()
         return enable(*arguments, **options)
 
     def _disable_profiler(*arguments: Any, **options: Any) -> Any:
+        if _own_range.is_changing:
+            return disable(*arguments, **options)
         try:
             return disable(*arguments, **options)
         finally:
@@ -104,6 +108,21 @@ def share_device_records(torch: ModuleType) -> Callable[[], None] | None:
     return undo
 
 
+class _OwnRange(threading.local):
+    """Whether this thread begins or ends the range of its operators, which does not concern the GPU."""
+
+    is_changing = False
+
+    def __enter__(self) -> None:
+        self.is_changing = True
+
+    def __exit__(self, *_: object) -> None:
+        self.is_changing = False
+
+
+_own_range = _OwnRange()
+
+
 class _Operators(threading.local):
     """The ITT range of each thread. PyTorch allows one profiler a thread, and the user's own goes first."""
 
@@ -115,13 +134,15 @@ class _Operators(threading.local):
 
     def enter(self) -> None:
         emitting = self._emit_itt()
-        emitting.__enter__()
+        with _own_range:
+            emitting.__enter__()
         self._range = emitting
 
     def leave(self) -> None:
         emitting, self._range = self._range, None
         if emitting is not None:
-            emitting.__exit__(None, None, None)
+            with _own_range:
+                emitting.__exit__(None, None, None)
 
     def giving_way(self, enable: Callable[..., Any]) -> Callable[..., Any]:
         """`enable` of a profiler, which takes the thread from ours."""

@@ -150,3 +150,22 @@ def test_threads_that_start_later_are_recorded_until_they_end(torch: Any) -> Non
     undo()
     assert profiler.log == ["+itt", "+itt", "work", "-itt", "-itt"]
     assert threading.Thread.run is run
+
+
+def test_our_own_range_is_no_other_user_of_the_gpu(
+    torch: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken: list[str] = []
+    core = SimpleNamespace(
+        flush_device_records=lambda: taken.append("flush"), reclaim_device_records=lambda: taken.append("reclaim")
+    )
+    monkeypatch.setattr(hooks, "core", core)
+    hooks.share_device_records(torch)
+    undo = hooks.record_operators(torch)
+    assert undo is not None
+    assert (taken, capsys.readouterr().err) == ([], "")
+    torch.autograd.profiler._enable_profiler("kineto")
+    torch.autograd.profiler._disable_profiler()
+    undo()
+    assert taken == ["flush", "reclaim"]
+    assert capsys.readouterr().err.count("share one CUPTI") == 1

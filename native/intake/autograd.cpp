@@ -1,0 +1,168 @@
+#include "intake/autograd.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "context/thread_context.h"
+
+namespace bragg::autograd {
+namespace {
+
+constexpr std::string_view kEvaluation = "autograd::engine::evaluate_function: ";
+constexpr std::string_view kWithoutForward[] = {"torch::autograd::AccumulateGrad", "torch::autograd::GraphRoot"};
+
+std::atomic<const Engine*> engine{nullptr};
+
+// A node of autograd, as a key: never 0, as threads count from 1.
+class NodeKey {
+ public:
+  NodeKey(uint64_t thread, uint64_t number) noexcept : bits_(thread << kNumberBits | number) {
+    is_valid_ = thread != 0 && thread >> (64 - kNumberBits) == 0 && number >> kNumberBits == 0;
+  }
+  [[nodiscard]] bool is_valid() const noexcept { return is_valid_; }
+  [[nodiscard]] uint64_t bits() const noexcept { return bits_; }
+  // Nodes of one thread are neighbours: none takes the place of another one until the table has gone round.
+  [[nodiscard]] uint64_t place() const noexcept { return (bits_ >> kNumberBits) * 0x9E3779B97F4A7C15u + bits_; }
+
+ private:
+  static constexpr int kNumberBits = 44;
+  uint64_t bits_;
+  bool is_valid_;
+};
+
+// Where the operators that created nodes stand, of the latest 524,288 nodes: 8 MB once all are in use. A program that
+// runs that many forward operators before their backward has some of the backward without its place, never at a wrong
+// one.
+class Places {
+ public:
+  void put(NodeKey key, ContextNodes nodes) noexcept {
+    Place& place = places_[key.place() % places_.size()];
+    place.key.store(0, std::memory_order_release);  // a reader between these stores finds nothing
+    place.nodes.store(std::bit_cast<uint64_t>(nodes), std::memory_order_release);
+    place.key.store(key.bits(), std::memory_order_release);
+  }
+  [[nodiscard]] std::optional<ContextNodes> find(NodeKey key) const noexcept {
+    const Place& place = places_[key.place() % places_.size()];
+    if (place.key.load(std::memory_order_acquire) != key.bits()) return {};
+    const uint64_t nodes = place.nodes.load(std::memory_order_acquire);
+    if (place.key.load(std::memory_order_acquire) != key.bits()) return {};
+    return std::bit_cast<ContextNodes>(nodes);
+  }
+
+ private:
+  struct Place {
+    std::atomic<uint64_t> key{0};
+    std::atomic<uint64_t> nodes{0};
+  };
+  std::array<Place, 1 << 19> places_{};
+};
+static_assert(sizeof(ContextNodes) == sizeof(uint64_t));
+constinit Places places;
+
+uint64_t word(const std::byte* object, uint32_t offset) noexcept {
+  uint64_t value;
+  std::memcpy(&value, object + offset, sizeof value);
+  return value;
+}
+
+// A c10::intrusive_ptr that is returned. The engine holds the node while it is evaluated, so the last reference is
+// never ours and there is nothing to free.
+struct IntrusiveReference {
+  const std::byte* node;
+  ~IntrusiveReference() {
+    if (node == nullptr) return;
+    auto& count = *reinterpret_cast<uint64_t*>(const_cast<std::byte*>(node) + sizeof(void*));
+    std::atomic_ref(count).fetch_sub(1, std::memory_order_acq_rel);
+  }
+};
+
+template <class Node>
+std::optional<NodeKey> key_of(const Engine& from, const Node* node) noexcept {
+  if (node == nullptr) return {};
+  const auto* object = static_cast<const std::byte*>(static_cast<const void*>(node));
+  return NodeKey(word(object, from.thread_offset), word(object, from.number_offset));
+}
+
+std::optional<NodeKey> current_node(const Engine& from) noexcept {
+  if (from.counts_references_itself)
+    return key_of(from, reinterpret_cast<IntrusiveReference (*)()>(from.current_node)().node);
+  return key_of(from, reinterpret_cast<std::shared_ptr<const void> (*)()>(from.current_node)().get());
+}
+
+// Nodes that came since the last call belong to the innermost operator that is open: each begin and end calls this.
+void place_new_nodes(ThreadContext& thread, const Engine& from) noexcept {
+  const uint64_t next = from.next_number();
+  const uint64_t first = std::exchange(thread.next_node_number, next);
+  if (first >= next) return;
+  const std::optional<ContextNodes> creator = thread.innermost_operator();
+  if (!creator) return;
+  const uint64_t thread_number = from.thread_number();
+  for (uint64_t number = first; number < next; ++number)
+    if (const NodeKey key(thread_number, number); key.is_valid()) places.put(key, *creator);
+}
+
+void push_node(ThreadContext& thread, const Engine& from, Source source) noexcept {
+  static const FrameId backward = intern_frame(FrameKind::State, "[backward]");
+  static const FrameId unknown = intern_frame(FrameKind::Operator, "[backward of an unknown operator]");
+  const std::optional<NodeKey> key = current_node(from);
+  const std::optional<ContextNodes> forward = key && key->is_valid() ? places.find(*key) : std::nullopt;
+  if (forward) return thread.push_elsewhere(*forward, source, backward);
+  thread.push_operator(source, unknown);
+}
+
+}  // namespace
+
+TaskKind kind_of(std::string_view name) noexcept {
+  if (!name.starts_with(kEvaluation)) return TaskKind::Operator;
+  const bool has_forward =
+      std::ranges::find(kWithoutForward, name.substr(kEvaluation.size())) == std::end(kWithoutForward);
+  return has_forward ? TaskKind::Node : TaskKind::NodeWithoutForward;
+}
+
+void begin(Source source, FrameId frame, TaskKind kind) noexcept {
+  ThreadContext& thread = ThreadContext::current();
+  thread.measured([&] {
+    if (kind == TaskKind::Other) return thread.push(source, frame);
+    const Engine* from = engine.load(std::memory_order_acquire);
+    if (from != nullptr) place_new_nodes(thread, *from);
+    if (from != nullptr && kind == TaskKind::Node) return push_node(thread, *from, source);
+    thread.push_operator(source, frame);
+  });
+}
+
+void end(Source source) noexcept {
+  ThreadContext* thread = ThreadContext::current_if_any();
+  if (thread == nullptr) return;
+  thread->measured([&] {
+    if (const Engine* from = engine.load(std::memory_order_acquire)) place_new_nodes(*thread, *from);
+    thread->pop(source);
+  });
+}
+
+void follow(const Engine& what) noexcept {
+  if (engine.load(std::memory_order_acquire) == nullptr) engine.store(new Engine(what), std::memory_order_release);
+}
+
+bool follow(const char* library, Engine what, uint64_t expected_thread_number) noexcept {
+  void* const torch = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+  if (torch == nullptr) return false;
+  const auto find = [torch](const char* symbol) { return dlsym(torch, symbol); };
+  what.next_number = reinterpret_cast<uint64_t (*)()>(find("_ZN2at15sequence_number4peekEv"));
+  what.thread_number = reinterpret_cast<uint64_t (*)()>(find("_ZN2at14RecordFunction15currentThreadIdEv"));
+  what.current_node = find("_ZN5torch8autograd16get_current_nodeEv");
+  if (what.next_number == nullptr || what.thread_number == nullptr || what.current_node == nullptr) return false;
+  if (what.thread_number() != expected_thread_number) return false;
+  follow(what);
+  return true;
+}
+
+}  // namespace bragg::autograd

@@ -1,0 +1,48 @@
+// PyTorch's operators, and which of them the nodes of its autograd engine belong to.
+//
+// A node is numbered when an operator creates it: by a counter of the thread, beside the thread's own number. The
+// counter is read whenever an operator begins or ends: nodes that came meanwhile belong to the innermost one that was
+// open, and where that stands in the tree is kept for each of them. When the engine evaluates a node, on whatever
+// thread, what runs stands below that place and `[backward]`.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "context/frame_table.h"
+
+namespace bragg {
+
+enum class Source : uint32_t;
+
+namespace autograd {
+
+enum class TaskKind : uint8_t {
+  Other,
+  Operator,
+  Node,                // the engine evaluates a node
+  NodeWithoutForward,  // likewise, one that no operator creates: the root of the graph, the gradient of a parameter
+};
+[[nodiscard]] TaskKind kind_of(std::string_view operator_name) noexcept;
+
+// Threads: the program's, each for itself.
+void begin(Source source, FrameId frame, TaskKind kind) noexcept;
+void end(Source source) noexcept;
+
+// What is asked of PyTorch, and where its nodes (2.13 and later count references to them themselves) keep what.
+struct Engine {
+  uint64_t (*next_number)() = nullptr;
+  uint64_t (*thread_number)() = nullptr;
+  void* current_node = nullptr;  // returns a std::shared_ptr, or a c10::intrusive_ptr; as this differs, its address
+  bool counts_references_itself = false;
+  uint32_t number_offset = 0;
+  uint32_t thread_offset = 0;
+};
+void follow(const Engine& engine) noexcept;  // the first one stays: a process has one PyTorch
+
+// Finds the functions in a library that is loaded. False: it lacks one, or this thread has another number there.
+// Threads: one at a time.
+[[nodiscard]] bool follow(const char* library, Engine engine, uint64_t expected_thread_number) noexcept;
+
+}  // namespace autograd
+}  // namespace bragg

@@ -1,0 +1,47 @@
+#include "intake/nvtx_payload.h"
+
+#include <bit>
+#include <optional>
+
+namespace bragg::nvtx {
+namespace {
+
+// A number of another type is none: behind a schema it is a pointer.
+std::optional<double> number_in(const EventAttributes& attributes) noexcept {
+  if (attributes.size_bytes < sizeof attributes) return {};
+  const uint64_t bits = attributes.payload;
+  const auto low_bits = static_cast<uint32_t>(bits);
+  switch (attributes.payload_type) {
+    case PayloadType::UnsignedInt64:
+      return static_cast<double>(bits);
+    case PayloadType::Int64:
+      return static_cast<double>(static_cast<int64_t>(bits));
+    case PayloadType::Double:
+      return std::bit_cast<double>(bits);
+    case PayloadType::UnsignedInt32:
+      return static_cast<double>(low_bits);
+    case PayloadType::Int32:
+      return static_cast<double>(static_cast<int32_t>(low_bits));
+    case PayloadType::Float:
+      return static_cast<double>(std::bit_cast<float>(low_bits));
+    default:
+      return {};
+  }
+}
+
+MetricId metric(const char* name, MetricKind kind) { return MetricNames::instance().intern(name, "", kind, true); }
+
+}  // namespace
+
+// A program numbers its steps or counts its bytes: of the former the last one tells something, of the latter the sum.
+void record_payload(ContextNodes nodes, const EventAttributes& attributes) noexcept {
+  const std::optional<double> number = number_in(attributes);
+  if (!number || !recording()) return;
+  static const MetricId last = metric("nvtx_payload", MetricKind::Property);
+  static const MetricId sum = metric("nvtx_payload_sum", MetricKind::Exclusive);
+  ThreadContext& thread = ThreadContext::current();
+  for (const MetricId each : {last, sum})
+    if (each != kNone) thread.record_value_now(nodes, each, std::bit_cast<uint64_t>(*number));
+}
+
+}  // namespace bragg::nvtx

@@ -1,0 +1,81 @@
+"""PyTorch: calls of modules as scopes that are named by the path of the module in its model.
+
+`torch.nn.Module.__call__` is wrapped rather than hooked: PyTorch warns of global hooks when it compiles, and calls
+every module on a slower path.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+from bragg.record.core import core
+from bragg.record.notes import guarded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+__all__ = ["ModuleScopes", "record_modules"]
+
+
+def record_modules(torch: ModuleType) -> Callable[[], None]:
+    """Record the calls of modules, except those that a compiler only traces.
+
+    Returns:
+        What undoes it.
+    """
+    module_class = torch.nn.Module
+    call = module_class.__call__
+    is_compiling = torch.compiler.is_compiling
+    scopes = ModuleScopes()
+    # By address: a key that is a weak reference would cost more than the scope.
+    known = scopes.known
+    enter = guarded(scopes.enter)
+
+    def call_recorded(self: Any, *arguments: Any, **options: Any) -> Any:
+        if is_compiling():
+            return call(self, *arguments, **options)
+        entry = known.get(id(self))
+        if entry is None:
+            entry = enter(self)
+            if entry is None:
+                return call(self, *arguments, **options)
+        with entry[1]:
+            return call(self, *arguments, **options)
+
+    module_class.__call__ = call_recorded
+
+    def undo() -> None:
+        if module_class.__call__ is call_recorded:
+            module_class.__call__ = call
+
+    return undo
+
+
+class ModuleScopes:
+    """The scope of each module.
+
+    Attributes:
+        known: By the address of a module, what forgets it when it dies, and its scope.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[weakref.ref[Any], core.Scope]] = {}
+
+    def enter(self, module: Any) -> tuple[weakref.ref[Any], core.Scope]:
+        """The entry of a module that is called for the first time: it and all modules below it get their names.
+
+        A module that is no child of the one that calls it has a name of its own, as a model has.
+        """
+        name = type(module).__name__
+        for path, child in module.named_modules():
+            if id(child) not in self.known:
+                self._add(child, f"{name}.{path}" if path else name)
+        return self.known[id(module)]
+
+    def _add(self, module: Any, name: str) -> None:
+        address = id(module)
+        core.describe_scope(name, "module", type(module).__name__)
+        self.known[address] = (weakref.ref(module, lambda _: self.known.pop(address, None)), core.Scope(name))

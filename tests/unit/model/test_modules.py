@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from textwrap import dedent
+
+import pytest
+
+from bragg.errors import UsageError
+from bragg.model import Profile
+from bragg.model.modules import group_by_module
+from tests.support.profiles import profile_from_text
+
+TEXT = """
+    root
+      a.py:1@train
+        Net
+          Net.one
+            aten::mm #operator
+              kernel 5us
+              [backward] #state
+                MmBackward0 #operator
+                  kernel 7us
+          Net.two
+            kernel 11us
+        loss
+          [backward] #state
+            kernel 13us
+        autograd::engine::evaluate_function: torch::autograd::AccumulateGrad #operator
+          kernel 17us
+        Optimizer.step#SGD.step #operator
+          kernel 19us
+"""
+
+
+def recorded() -> Profile:
+    profile = profile_from_text(dedent(TEXT))
+    names = ("Net", "Net.one", "Net.two")
+    return replace(profile, meta={**profile.meta, "attributes": {name: {"module": "Linear"} for name in names}})
+
+
+def test_modules_have_the_time_of_each_phase() -> None:
+    grouped = group_by_module(recorded(), "gpu_time")
+    grouped.check()
+    tree = grouped.tree
+    times = {
+        tree.label(node): tuple(
+            int(grouped.inclusive(name)[node]) // 1000 for name in ("gpu_time", "forward", "backward", "optimizer")
+        )
+        for node in range(len(tree))
+    }
+    assert times == {
+        "root": (72, 16, 37, 19),
+        "Net": (23, 16, 7, 0),
+        "Net.one": (12, 5, 7, 0),
+        "Net.two": (11, 11, 0, 0),
+        "Optimizer.step#SGD.step": (19, 0, 0, 19),
+    }
+
+
+def test_a_profile_without_modules_says_how_to_record_them() -> None:
+    with pytest.raises(UsageError, match="no module of PyTorch was recorded") as raised:
+        group_by_module(profile_from_text("root\n  Net\n    kernel 5us"), "gpu_time")
+    assert "--modules" in raised.value.hint
+
+
+def test_a_metric_that_does_not_add_up_is_refused() -> None:
+    with pytest.raises(UsageError, match="no metric of this profile that adds up"):
+        group_by_module(recorded(), "gpu_time_min")
