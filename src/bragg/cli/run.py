@@ -86,7 +86,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--framework",
     type=click.Choice(["auto", "torch", "jax", "off"]),
-    help="Whose operators to record; auto: all that the program imports.  [auto]",
+    help="Whose operators to record; auto: all that the program imports, on a GPU JAX's.  [auto]",
 )
 @click.option("--modules", is_flag=True, help="Calls of PyTorch's modules, for bragg view --group-by module.")
 @click.option(

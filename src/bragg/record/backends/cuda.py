@@ -71,7 +71,8 @@ class Cuda(Backend):
         return [
             ("torch", torch.inherit_context),
             ("torch", torch.share_device_records),
-            *operator_hooks(settings),
+            # PyTorch's operators cost the host what many a GPU program does not have: a third of a step of small kernels.
+            *operator_hooks(settings, by_default=("jax",)),
             ("triton", triton.name_kernels),
             (inductor.MODULE, inductor.name_kernels),
             *([("triton", launch_metadata.ask_launches)] if asks else []),

@@ -14,17 +14,25 @@ if TYPE_CHECKING:
 __all__ = ["operator_hooks"]
 
 
-def operator_hooks(settings: Mapping[str, str]) -> list[Hook]:
+def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("torch", "jax")) -> list[Hook]:
     """What records operators of the frameworks that are wanted.
 
     Args:
         settings: Environment variables that say what to record.
+        by_default: The frameworks that `auto` means.
     """
-    of_torch: list[Hook] = [
-        ("torch", autograd.follow_backward),
-        ("torch", torch.record_operators),
-        (checkpoint.MODULE, checkpoint.mark_recomputation),
-        *([("torch", modules.record_modules)] if settings[variables.MODULES] == "1" else []),
-    ]
-    of_jax: list[Hook] = [("jax", jax.read_ranges)]
-    return {"auto": [*of_torch, *of_jax], "torch": of_torch, "jax": of_jax, "off": []}[settings[variables.FRAMEWORK]]
+    wants_modules = settings[variables.MODULES] == "1"
+    chosen = settings[variables.FRAMEWORK]
+    wanted = by_default if chosen == "auto" else (chosen,)
+    hooks: list[Hook] = []
+    if "torch" in wanted or wants_modules:
+        hooks += [
+            ("torch", autograd.follow_backward),
+            ("torch", torch.record_operators),
+            (checkpoint.MODULE, checkpoint.mark_recomputation),
+        ]
+    if wants_modules:
+        hooks.append(("torch", modules.record_modules))
+    if "jax" in wanted:
+        hooks.append(("jax", jax.read_ranges))
+    return hooks
