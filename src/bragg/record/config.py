@@ -32,7 +32,8 @@ class RecordConfig:
         context: What a call path holds. `python`: the Python frames too; `shadow`: scopes and operators alone.
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
         graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
-        framework: Whose operators are recorded: `auto` those of every framework that the program imports, on a GPU those of JAX.
+        framework: Whose operators are recorded: `auto` those of every framework that the program imports, on a GPU
+            those of JAX.
         modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
