@@ -2,80 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from textwrap import dedent
 
 import numpy as np
 import pytest
 
 from bragg import load
-from bragg.model import FrameKind, Profile, TrackKind
-from tests.support import fake_cuda
-
-SUPPORT = Path(fake_cuda.__file__).parent
-START = """
-import bragg
-from fake_cuda import Copy, FakeCuda
-gpu = FakeCuda()
-"""
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What `bragg run` left: its exit code and talk, and the profiles, the main process's first."""
-
-    exit_code: int
-    talk: str
-    profiles: list[Profile]
-
-    @property
-    def main(self) -> Profile:
-        return self.profiles[0]
-
-
-Record = Callable[..., Run]
-
-
-@pytest.fixture
-def record(tmp_path: Path, fakes_directory: Path) -> Record:
-    """Runs a program under `bragg run`, by default Python with `gpu`, a fake device.
-
-    Keyword arguments in capitals are settings of the fakes, the others options of `bragg run`, as are flags.
-    """
-
-    def run(body: str, start: str = START, *given: str, command: list[str] | None = None, **options: object) -> Run:
-        script = tmp_path / "program.py"
-        script.write_text(start + dedent(body))
-        settings = {name: value for name, value in options.items() if name.isupper()}
-        wishes = {"backend": "cuda", "context": "shadow", "output": tmp_path / "out.bragg"}
-        wishes |= {name: value for name, value in options.items() if not name.isupper()}
-        flags = [f"--{name.replace('_', '-')}={value}" for name, value in wishes.items()]
-        environ = {**os.environ, **fake_cuda.environment(fakes_directory, settings), "PYTHONPATH": str(SUPPORT)}
-        argv = [sys.executable, "-m", "bragg", "run", *flags, *given, *(command or [str(script)])]
-        done = subprocess.run(argv, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-        paths = sorted(tmp_path.glob("out*.bragg"), key=lambda path: (len(path.name), path.name))
-        return Run(done.returncode, done.stderr, [load(path) for path in paths])
-
-    return run
-
-
-def kernels(profile: Profile) -> dict[str, int]:
-    """Launches by path of names, below the root."""
-    tree, counts = profile.tree, profile.own("gpu_count")
-    nodes = np.flatnonzero((tree.kind == FrameKind.KERNEL) | (tree.kind == FrameKind.MEMORY))
-    names = {node: "/".join(tree.frames.name[tree.frame[step]] for step in tree.path(node)[1:]) for node in nodes}
-    return {name: sum(int(counts[node]) for node in nodes if names[node] == name) for name in names.values()}
-
-
-def statistics(run: Run) -> dict[str, int]:
-    return {str(name): int(value) for name, value in run.main.meta["statistics"].items()}
+from bragg.model import FrameKind, TrackKind
+from tests.support.fake_gpu_runs import Record, kernels, statistics
 
 
 def test_kernels_copies_and_sets_are_counted_under_their_scopes(record: Record) -> None:

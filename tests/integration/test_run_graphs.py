@@ -17,10 +17,8 @@ import numpy as np
 import pytest
 
 from bragg.model import Profile
-from tests.integration.test_run_cuda import START, SUPPORT, Record, kernels, record, statistics
 from tests.support import fake_cuda
-
-__all__ = ["record"]  # the fixture
+from tests.support.fake_gpu_runs import START, SUPPORT, Record, kernels, statistics
 
 CAPTURE = """
 stream = gpu.stream()

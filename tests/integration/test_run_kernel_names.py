@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bragg.model import Profile
-from tests.integration.test_run_cuda import Record, kernels, record
-
-__all__ = ["record"]
+from tests.support.fake_gpu_runs import Record, kernels
 
 TILED = """
 import bragg

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from bragg.model import FrameKind, Profile
-from tests.integration.test_run_cuda import START, Record, kernels, record
-
-__all__ = ["record"]  # the fixture
+from tests.support.fake_gpu_runs import START, Record, kernels
 
 CUBIN = Path(__file__).parents[1] / "golden" / "cubins" / "triton-3.9-softmax-sm90.cubin"
 # A kernel of 2^20 ns on the fake's 4 multiprocessors has 2^10 samples at a period of 2^12.

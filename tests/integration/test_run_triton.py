@@ -12,8 +12,8 @@ from textwrap import dedent
 import pytest
 
 from bragg import load
-from tests.integration.test_run_cuda import SUPPORT, Run, kernels
 from tests.support import fake_cuda
+from tests.support.fake_gpu_runs import SUPPORT, Run, kernels
 
 pytest.importorskip("triton")
 

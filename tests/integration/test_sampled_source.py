@@ -15,9 +15,7 @@ import pytest
 
 from bragg.model import FrameKind
 from bragg.model.source_map import Stage, code_of_kernels
-from tests.integration.test_run_cuda import Record, record
-
-__all__ = ["record"]  # the fixture
+from tests.support.fake_gpu_runs import Record
 
 pytest.importorskip("triton")
 

@@ -9,10 +9,8 @@ import pytest
 
 from bragg import formats
 from bragg.errors import BadFile
-from tests.property.test_fuzz_files import bounded_memory, fill, flip_bits, outcomes, splice, truncate
+from tests.support.mutations import fill, flip_bits, outcomes, splice, truncate
 from tests.support.nsys_database import write_database
-
-__all__ = ["bounded_memory"]
 
 FOLDER = Path(__file__).parents[1] / "golden" / "imports"
 MUTATIONS = (flip_bits, truncate, splice, fill)

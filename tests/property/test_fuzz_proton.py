@@ -8,9 +8,7 @@ import pytest
 
 from bragg import formats
 from bragg.errors import BadFile
-from tests.property.test_fuzz_files import bounded_memory, fill, flip_bits, outcomes, splice, truncate
-
-__all__ = ["bounded_memory"]
+from tests.support.mutations import fill, flip_bits, outcomes, splice, truncate
 
 FOLDER = Path(__file__).parents[1] / "golden" / "proton"
 MUTATIONS = (flip_bits, truncate, splice, fill)

@@ -1,0 +1,38 @@
+"""What tests of whole programs share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from bragg import load
+from tests.support import fake_cuda
+from tests.support.fake_gpu_runs import START, SUPPORT, Record, Run
+
+
+@pytest.fixture
+def record(tmp_path: Path, fakes_directory: Path) -> Record:
+    """Runs a program under `bragg run`, by default Python with `gpu`, a fake device.
+
+    Keyword arguments in capitals are settings of the fakes, the others options of `bragg run`, as are flags.
+    """
+
+    def run(body: str, start: str = START, *given: str, command: list[str] | None = None, **options: object) -> Run:
+        script = tmp_path / "program.py"
+        script.write_text(start + dedent(body))
+        settings = {name: value for name, value in options.items() if name.isupper()}
+        wishes = {"backend": "cuda", "context": "shadow", "output": tmp_path / "out.bragg"}
+        wishes |= {name: value for name, value in options.items() if not name.isupper()}
+        flags = [f"--{name.replace('_', '-')}={value}" for name, value in wishes.items()]
+        environ = {**os.environ, **fake_cuda.environment(fakes_directory, settings), "PYTHONPATH": str(SUPPORT)}
+        argv = [sys.executable, "-m", "bragg", "run", *flags, *given, *(command or [str(script)])]
+        done = subprocess.run(argv, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        paths = sorted(tmp_path.glob("out*.bragg"), key=lambda path: (len(path.name), path.name))
+        return Run(done.returncode, done.stderr, [load(path) for path in paths])
+
+    return run
