@@ -138,4 +138,11 @@ class Recorder {
   int64_t device_flushed_ns_ = 0;
 };
 
+template <class Visit>
+void Recorder::for_sessions(uint32_t mask, Visit&& visit) {
+  for (uint32_t slot = 0; mask != 0; ++slot, mask >>= 1)
+    if ((mask & 1) != 0)
+      if (Session* session = owner(slot)) visit(*session);
+}
+
 }  // namespace bragg

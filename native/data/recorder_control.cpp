@@ -1,0 +1,288 @@
+// Sessions and phases: start, advance, activate, stop.
+#include "data/recorder.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "backends/cuda.h"
+#include "backends/device_values.h"
+#include "backends/pc_sampling.h"
+#include "context/clock.h"
+#include "context/consumer_signal.h"
+#include "data/json.h"
+
+namespace bragg {
+namespace {
+
+// A phase that ends by itself does within some device flushes.
+constexpr timespec kSlotNap{.tv_sec = 0, .tv_nsec = 500'000};
+constexpr int kSlotNaps = 200;
+constexpr uint8_t kNoLine = kMaxSessions;
+
+// A signal that interrupted a control call could not be finished: the consumer would wait for the locks of this thread.
+class ControlLock {
+ public:
+  explicit ControlLock(std::mutex& mutex) : mutex_(mutex) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+    mutex_.lock();
+  }
+  ~ControlLock() {
+    mutex_.unlock();
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  ControlLock(const ControlLock&) = delete;
+  ControlLock& operator=(const ControlLock&) = delete;
+
+ private:
+  std::mutex& mutex_;
+  sigset_t before_{};
+};
+
+}  // namespace
+
+template <class Open>
+StartResult Recorder::in_free_slot(Open&& open) {
+  for (int nap = 0;; ++nap) {
+    {
+      const ControlLock control(control_mutex_);
+      if (const uint32_t slot = free_slot(); slot != kNone) return open(slot);
+      if (retired_.load() == 0) return {-1, 0, "16 sessions are already open; stop one first"};
+      if (nap == kSlotNaps) {
+        wait_for_devices();
+        const std::lock_guard work(work_mutex_);
+        bring_all();
+      }
+    }
+    consumer_signal.wake();
+    nanosleep(&kSlotNap, nullptr);
+  }
+}
+
+uint32_t Recorder::free_slot() {
+  const std::lock_guard work(work_mutex_);
+  for (uint32_t i = 0; i < kMaxSessions; ++i) {
+    const uint32_t slot = (next_slot_ + i) % kMaxSessions;
+    if (sessions_[slot] != nullptr) continue;
+    next_slot_ = (slot + 1) % kMaxSessions;
+    return slot;
+  }
+  return kNone;
+}
+
+uint32_t Recorder::free_line() {
+  while (slot_of_line_[next_line_] != kNone) next_line_ = (next_line_ + 1) % kMaxSessions;
+  return std::exchange(next_line_, (next_line_ + 1) % kMaxSessions);
+}
+
+void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
+  const SessionMask bit = 1u << slot;
+  const SessionOptions& options = session->options();
+  recording_state.line_of_slot[slot].store(static_cast<uint8_t>(session->line()));
+  slot_of_line_[session->line()] = slot;
+  if (options.python_context) recording_state.python.fetch_or(bit);
+  if (options.trace) recording_state.trace.fetch_or(bit);
+  if (session->samples_instructions()) samples_of_line_.try_emplace(session->line());
+  session->before = thread_totals();
+  next_flush_ns_[slot] = now_ns();
+  sessions_[slot] = std::move(session);
+  recording_state.existing.fetch_or(bit);
+}
+
+// With a session that is about to start.
+bool Recorder::all_want_whole_graphs(const Session& next) {
+  const std::lock_guard work(work_mutex_);
+  const bool others_do = std::ranges::all_of(sessions_, [](const auto& each) {
+    return each == nullptr || each->options().backend == BackendChoice::Cpu || each->options().graph_level;
+  });
+  if (next.options().graph_level && !others_do)
+    std::fputs("bragg: CUDA graphs are recorded by their nodes, not as a whole: another session wants the nodes\n",
+               stderr);
+  return next.options().graph_level && others_do;
+}
+
+StartResult Recorder::start(SessionOptions options) {
+  return in_free_slot([&](uint32_t slot) -> StartResult {
+    const bool wants_cuda = options.backend != BackendChoice::Cpu;
+    const std::string candidates = options.cupti_candidates;
+    auto session = std::make_unique<Session>(std::move(options), slot, free_line());
+    if (const int error = session->open()) return {-1, error, {}};
+    if (wants_cuda) {
+      pc_sampling::want(session->options().sampling);
+      cuda_backend::set_graph_level(all_want_whole_graphs(*session));
+      cuda_backend::start(candidates);
+    }
+    const SessionMask mask = session->mask();
+    const auto line = static_cast<int>(session->line());
+    {
+      const std::lock_guard work(work_mutex_);
+      step();  // what is left of earlier sessions is not this one's
+      install(std::move(session), slot);
+    }
+    recording_state.active.fetch_or(mask);
+    update_collecting();
+    if (consumer_ == nullptr) {
+      stopping_.store(false);
+      consumer_ = std::make_unique<std::thread>([this] { consumer_loop(); });
+    }
+    return {line, 0, {}};
+  });
+}
+
+StartResult Recorder::advance(int session, const std::string& part_path, const std::string& meta_json,
+                              const std::string& end_meta_json) {
+  return in_free_slot([&](uint32_t slot) -> StartResult {
+    const int error = begin_phase(slot, current(session), part_path, meta_json, end_meta_json);
+    return {error == 0 ? session : -1, error, {}};
+  });
+}
+
+int Recorder::begin_phase(uint32_t slot, Session& ended, const std::string& part_path, const std::string& meta_json,
+                          const std::string& end_meta_json) {
+  SessionOptions options = ended.options();
+  options.part_path = part_path;
+  options.meta_json = meta_json;
+  auto next = std::make_unique<Session>(std::move(options), slot, ended.line());
+  if (const int error = next->open()) return error;
+  const SessionMask old_mask = ended.mask();
+  const SessionMask mask = next->mask();
+  const std::lock_guard work(work_mutex_);
+  next->follow(ended);
+  ended.retire(thread_totals(), end_meta_json);
+  retired_.fetch_or(1u << ended.slot());
+  install(std::move(next), slot);
+  SessionMask active = recording_state.active.load();  // at once: a launch is in one phase or the other
+  while (!recording_state.active.compare_exchange_weak(
+      active, (active & old_mask) == old_mask ? (active & ~old_mask) | mask : active)) {
+  }
+  return 0;
+}
+
+// The control lock's holder may wait for this thread: then it is done at the next poll.
+void Recorder::rotate_due_sessions() {
+  const std::unique_lock control(control_mutex_, std::try_to_lock);
+  if (!control) return;
+  const int64_t now = now_ns();
+  for (const uint32_t slot : slot_of_line_) {
+    if (slot == kNone || now < sessions_[slot]->rotates_at_ns()) continue;
+    const uint32_t next_slot = free_slot();
+    if (next_slot == kNone) return;
+    Session& ended = *sessions_[slot];
+    const std::string path = ended.next_part_path();
+    const std::string end_meta = JsonObject().put("stopped_ns", now).text();
+    if (const int error = begin_phase(next_slot, ended, path, ended.next_meta_json(), end_meta)) {
+      std::fprintf(stderr, "bragg: %s: the phase goes on: %s\n", path.c_str(), std::strerror(error));
+      ended.postpone_rotation();
+    }
+  }
+}
+
+void Recorder::activate(int session) {
+  const ControlLock control(control_mutex_);
+  recording_state.active.fetch_or(current(session).mask());
+  update_collecting();
+}
+
+void Recorder::deactivate(int session, bool flush) {
+  const ControlLock control(control_mutex_);
+  recording_state.active.fetch_and(~current(session).mask());
+  if (flush) {
+    wait_for_devices();
+    const std::lock_guard work(work_mutex_);
+    bring_all();
+  }
+  update_collecting();
+}
+
+void Recorder::wait_for_devices() {
+  cuda_backend::flush(true);
+  device_values::wait();
+  pc_sampling::bring();
+  const std::lock_guard flushed(device_flush_mutex_);  // what a flush of the consumer has taken meanwhile is here, too
+}
+
+void Recorder::update_collecting() {
+  cuda_backend::set_collecting(recording_state.active.load() != 0);
+  pc_sampling::set_active(recording_state.active.load() != 0);
+}
+
+void Recorder::flush(int session) {
+  const ControlLock control(control_mutex_);
+  wait_for_devices();
+  const std::lock_guard work(work_mutex_);
+  bring_all();
+  Session& phase = current(session);
+  phase.flush(tracks_, statistics_json(phase));
+}
+
+void Recorder::stop(int session, const std::string& meta_json) {
+  const ControlLock control(control_mutex_);
+  Session& phase = current(session);
+  recording_state.active.fetch_and(~phase.mask());
+  wait_for_devices();
+  if (is_last_sampled(phase)) pc_sampling::finish();
+  update_collecting();
+  {
+    const std::lock_guard work(work_mutex_);
+    bring_all();
+    const uint32_t line = phase.line();
+    end(phase, meta_json);
+    slot_of_line_[line] = kNone;
+    for (auto& line_of_slot : recording_state.line_of_slot)  // late events of this session meet no other
+      if (line_of_slot.load() == line) line_of_slot.store(kNoLine);
+  }
+  if (recording_state.existing.load() == 0) finish_consumer();
+}
+
+void Recorder::bring_all() {
+  step();
+  settle_samples();
+  add_graph_values();
+  for_sessions(retired_.load(), [this](Session& session) { end(session, session.end_meta_json()); });
+}
+
+void Recorder::end(Session& session, const std::string& meta_json) {
+  end_samples(session);
+  session.finish(tracks_, statistics_json(session), meta_json);
+  const uint32_t slot = session.slot();
+  sessions_[slot].reset();
+  for (auto* mask : {&recording_state.python, &recording_state.trace, &recording_state.existing, &retired_})
+    mask->fetch_and(~(1u << slot));
+}
+
+void Recorder::finish_consumer() {
+  pc_sampling::finish();
+  cuda_backend::detach();
+  stopping_.store(true);
+  consumer_signal.wake();
+  consumer_->join();
+  consumer_.reset();
+  launches_.clear();
+  captured_paths_.clear();
+}
+
+std::string Recorder::statistics(int session) {
+  const ControlLock control(control_mutex_);
+  const std::lock_guard work(work_mutex_);
+  step();
+  return statistics_json(current(session));
+}
+
+// The driver holds its own locks here, so this must not wait for a control call that may be waiting for the driver; if
+// one is under way the consumer's poll attaches half a second later.
+void Recorder::on_cuda_initialized() {
+  const std::unique_lock control(control_mutex_, std::try_to_lock);
+  if (!control) return;
+  cuda_backend::on_cuda_initialized();
+  update_collecting();
+}
+
+}  // namespace bragg

@@ -1,0 +1,138 @@
+// A process that ends by a signal, and one that forks.
+#include "data/recorder.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <new>
+
+#include "backends/cubin_store.h"
+#include "backends/cuda.h"
+#include "backends/device_values.h"
+#include "backends/function_cubins.h"
+#include "backends/launch_gate.h"
+#include "backends/pc_sampling.h"
+#include "context/consumer_signal.h"
+#include "context/kernel_names.h"
+#include "context/metric_names.h"
+#include "context/stream_captures.h"
+
+namespace bragg {
+namespace {
+
+constexpr long kEndingPollNs = 10'000'000;
+constexpr int kEndingPolls = 300;  // 3 s
+
+}  // namespace
+
+bool Recorder::finish_on_signal(int number) {
+  struct sigaction current{};
+  if (sigaction(number, nullptr, &current) != 0 || current.sa_handler != SIG_DFL) return false;
+  struct sigaction ours{};
+  ours.sa_handler = on_ending_signal;
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  return sigaction(number, &ours, nullptr) == 0;
+}
+
+// The thread that was interrupted goes no further, as without us. It may hold a lock that the consumer needs
+// (malloc's), so it waits for its end no longer than it takes to write a large capture.
+void Recorder::on_ending_signal(int number) {
+  if (recording_state.existing.load() != 0) {
+    instance().ending_signal_.store(number);
+    consumer_signal.wake();
+    for (int poll = 0; poll < kEndingPolls && recording_state.existing.load() != 0; ++poll) {
+      const timespec pause{.tv_sec = 0, .tv_nsec = kEndingPollNs};
+      nanosleep(&pause, nullptr);
+    }
+  }
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+void Recorder::finish_and_end_by(int number) {
+  cuda_backend::flush(false);
+  pc_sampling::bring();
+  {
+    const std::lock_guard work(work_mutex_);
+    step();
+    settle_samples();
+    add_graph_values();
+    for_sessions(recording_state.existing.load(), [this](Session& session) {
+      session.finish(tracks_, statistics_json(session), session.end_meta_json());
+    });
+  }
+  signal(number, SIG_DFL);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, number);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  raise(number);
+  std::abort();  // not reached: the default of the signals that we take is to end the process
+}
+
+void Recorder::prepare_fork() {
+  control_mutex_.lock();
+  work_mutex_.lock();
+  ThreadRegistry::instance().lock_for_fork();
+  CallingContextTree::instance().lock_for_fork();
+  device_values::lock_for_fork();
+  pc_sampling::lock_for_fork();
+  CubinStore::instance().lock_for_fork();
+  FunctionCubins::instance().lock_for_fork();
+  GraphRegistry::instance().lock_for_fork();
+  StreamCaptures::instance().lock_for_fork();
+  KernelNames::instance().lock_for_fork();
+  MetricNames::instance().lock_for_fork();
+  FrameTable::instance().lock_for_fork();
+}
+
+void Recorder::after_fork_in_parent() {
+  FrameTable::instance().unlock_after_fork();
+  MetricNames::instance().unlock_after_fork();
+  KernelNames::instance().unlock_after_fork();
+  StreamCaptures::instance().unlock_after_fork();
+  GraphRegistry::instance().unlock_after_fork();
+  FunctionCubins::instance().unlock_after_fork();
+  CubinStore::instance().unlock_after_fork();
+  pc_sampling::unlock_after_fork();
+  device_values::unlock_after_fork();
+  CallingContextTree::instance().unlock_after_fork();
+  ThreadRegistry::instance().unlock_after_fork();
+  work_mutex_.unlock();
+  control_mutex_.unlock();
+}
+
+void Recorder::after_fork_in_child() {
+  for (auto* mask :
+       {&recording_state.active, &recording_state.existing, &recording_state.python, &recording_state.trace})
+    mask->store(0);
+  for (auto& session : sessions_) {
+    if (session != nullptr) session->abandon();
+    session.reset();
+  }
+  new (&device_flush_mutex_) std::mutex;
+  retired_.store(0);
+  slot_of_line_.fill(kNone);
+  (void)consumer_.release();  // that thread does not exist here
+  consumer_signal.reset();
+  ending_signal_.store(0);
+  cuda_backend::after_fork_in_child();
+  device_values::after_fork_in_child();
+  pc_sampling::after_fork_in_child();
+  LaunchGate::instance().after_fork_in_child();
+  launches_.clear();
+  captured_paths_.clear();
+  samples_of_line_.clear();
+  tracks_.clear();
+  range_track_ = kNone;
+  stream_tracks_.clear();
+  ThreadRegistry::instance().keep_only(ThreadContext::current_if_any());
+  after_fork_in_parent();
+  GraphRegistry::instance().clear();
+  StreamCaptures::instance().clear();
+}
+
+}  // namespace bragg

@@ -1,0 +1,301 @@
+// Events of threads and records of devices become values of nodes.
+#include "data/recorder.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "backends/cuda.h"
+#include "backends/device_values.h"
+#include "backends/function_cubins.h"
+#include "context/kernel_names.h"
+
+namespace bragg {
+namespace {
+
+constexpr const char* kCopyNames[] = {"copy",      "copy HtoD", "copy DtoH", "copy HtoA", "copy AtoH", "copy AtoA",
+                                      "copy AtoD", "copy DtoA", "copy DtoD", "copy HtoH", "copy PtoP"};
+
+const char* operation_name(const DeviceEvent& event) {
+  if (event.kind == DeviceEventKind::Set) return "set";
+  return kCopyNames[event.copy_kind < std::size(kCopyNames) ? event.copy_kind : 0];
+}
+
+KernelConfig config_of(const DeviceEvent& event, FrameId frame) {
+  KernelConfig config;
+  config.fields[0] = frame;
+  std::copy(std::begin(event.launch_config), std::end(event.launch_config), &config.fields[1]);
+  return config;
+}
+
+// A kernel of ours is no work of the program, also as a node of a graph.
+bool is_own(const DeviceEvent& event) {
+  return event.kind == DeviceEventKind::Kernel && event.name != nullptr &&
+         std::strcmp(event.name, value_kernel::kName) == 0;
+}
+
+void tell_of_unknown_captures() {
+  static bool told = false;
+  if (std::exchange(told, true)) return;
+  std::fputs("bragg: a CUDA graph was captured before recording; its kernels are shown under their launch\n", stderr);
+}
+
+uint64_t& counter_of(SessionCounters& counters, DeviceEventKind kind) {
+  switch (kind) {
+    case DeviceEventKind::Kernel:
+      return counters.kernels;
+    case DeviceEventKind::Copy:
+      return counters.copies;
+    case DeviceEventKind::Set:
+      return counters.sets;
+    default:
+      return counters.graphs;
+  }
+}
+
+// What of an event is a session's: a scope may have begun in an earlier phase.
+struct Span {
+  int64_t start_ns;
+  uint64_t duration_ns;
+};
+Span within(const Session& session, const Event& event) {
+  const int64_t start_ns = std::max(event.start_ns, session.started_ns());
+  return {start_ns, static_cast<uint64_t>(std::max<int64_t>(event.end_ns - start_ns, 0))};
+}
+
+bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
+
+}  // namespace
+
+void Recorder::take_event(ThreadContext& thread, const Event& event) {
+  const auto duration_ns = static_cast<uint64_t>(std::max<int64_t>(event.end_ns - event.start_ns, 0));
+  switch (event.kind) {
+    case EventKind::Launch:
+    case EventKind::OwnLaunch: {
+      launch_count_.fetch_add(1, std::memory_order_relaxed);
+      Launch launch{event.shadow, event.python, static_cast<StringId>(event.start_ns - 1), 0, event.detail != 0};
+      for_sessions(event.mask, [&](Session& session) {
+        session.counters.launches += event.kind == EventKind::Launch;
+        session.note_launch(event.correlation, launch.keeps);
+        launch.mask |= session.mask();
+      });
+      if (event.detail == 0 && event.mask != 0) {
+        launch.cubin = static_cast<CubinNumber>(event.end_ns);
+      } else {
+        launch.graph = static_cast<GraphVersionId>(event.end_ns);
+      }
+      if (event.mask == 0) return captured_paths_.note_unrecorded_launch(launch);
+      launches_.insert(event.correlation, launch);
+      if (launch.graph != 0) captured_paths_.note_launch(launch);
+      return;
+    }
+    case EventKind::Captured:
+      for_sessions(event.mask, [&](Session& session) {
+        session.counters.launches -= event.detail == 0;
+        session.note_captured();
+      });
+      return;
+    case EventKind::LaunchEnd: {
+      const FrameId api = FrameTable::instance().intern(FrameKind::GpuApi, cuda_backend::api_name(event.detail));
+      for_sessions(event.mask, [&](Session& session) {
+        if (session.options().trace)
+          session.keep({event.start_ns, duration_ns, CallingContextTree::instance().child(session.node_of(event), api),
+                        host_track(thread), event.correlation});
+      });
+      return;
+    }
+    case EventKind::Scope:
+      for_sessions(event.mask, [&](Session& session) {
+        ++session.counters.scopes;
+        const NodeId node = session.node_of(event);
+        const Span span = within(session, event);
+        session.count(node, MetricGroup::Host, span.duration_ns);
+        if (session.options().trace) session.keep({span.start_ns, span.duration_ns, node, host_track(thread), 0});
+      });
+      return;
+    case EventKind::Sample:
+      for_sessions(event.mask, [&](Session& session) {
+        if (!session.options().python_context) return;
+        ++session.counters.samples;
+        session.count(event.python, MetricGroup::Sample, duration_ns);
+      });
+      return;
+    case EventKind::Value: {
+      const auto element = static_cast<uint64_t>(event.end_ns);
+      for_sessions(event.mask, [&](Session& session) {
+        session.add_value({session.node_of(event), event.correlation, static_cast<uint32_t>(element >> 32),
+                           static_cast<uint32_t>(element)},
+                          static_cast<uint64_t>(event.start_ns));
+      });
+      return;
+    }
+    case EventKind::Mark:
+    case EventKind::Range:
+      for_sessions(event.mask, [&](Session& session) {
+        ++session.counters.markers;
+        const NodeId node = session.node_of(event);
+        const Span span = within(session, event);
+        session.count(node, MetricGroup::Marker, span.duration_ns);
+        if (!session.options().trace) return;
+        const uint32_t track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
+        session.keep({span.start_ns, span.duration_ns, node, track, 0});
+      });
+      return;
+  }
+}
+
+void Recorder::take_arrived_value(const ArrivedValue& value) {
+  const ValueTarget& target = value.target;
+  const auto add = [&](Session& session, NodeId node, uint64_t bits, uint64_t count) {
+    session.counters.unordered_values += value.is_unordered ? count : 0;
+    session.add_value({node, target.metric, value.index, target.length}, bits, count);
+  };
+  if (target.capture == 0)
+    return for_sessions(target.mask,
+                        [&](Session& session) { add(session, session.node_of(target), value.bits, value.count); });
+  captured_paths_.take_reading(value, [&](const Launch& launch, uint64_t bits, uint64_t count) {
+    for_sessions(launch.mask & kSlots, [&](Session& session) {
+      add(session, captured_below(session.node_of(launch), session.node_of(target)), bits, count);
+    });
+  });
+}
+
+// What graphs recorded each time they were launched. Before sessions are written.
+void Recorder::add_graph_values() {
+  for (const ReplayedValues& replayed : captured_paths_.take_values())
+    for_sessions(replayed.launch.mask & kSlots, [&](Session& session) {
+      for (const CapturedValue& value : replayed.graph->values) {
+        const NodeId node = captured_below(session.node_of(replayed.launch), session.node_of(value.nodes));
+        session.repeat_value({node, value.metric, value.index, value.length}, value.bits, replayed.count);
+      }
+    });
+}
+
+void Recorder::take_device_event(const DeviceEvent& event) {
+  const Launch* launch = launches_.take(event.correlation);
+  if (launch == nullptr && event.graph_node != 0) {
+    if (const Launch* graph = captured_paths_.launch_of(event.graph)) return take_record_of_condition(*graph, event);
+  }
+  if (launch == nullptr && event.kind == DeviceEventKind::Graph) return;  // launched while nothing recorded
+  if (launch == nullptr) {
+    for_sessions(recording_state.existing.load() & ~retired_.load(), [&](Session& session) {
+      if (session.is_older(event)) return;
+      ++session.counters.unattributed;
+      take_record(session, {}, event);
+    });
+    return;
+  }
+  SessionMask late_lines = launch->mask >> kLineShift;  // whose phase has ended: the records are the newest one's
+  for_sessions(launch->mask & recording_state.existing.load() & kSlots, [&](Session& session) {
+    if (session.starts_after(event.correlation)) return;  // another phase is in the slot by now
+    late_lines &= ~(session.mask() >> kLineShift);
+    session.note_record(*launch);
+    take_record(session, *launch, event);
+  });
+  for (uint32_t line = 0; late_lines != 0; ++line, late_lines >>= 1) {
+    Session* session = (late_lines & 1) != 0 ? newest_on(line) : nullptr;
+    if (session == nullptr || session->is_older(event)) continue;
+    ++session->counters.late;
+    take_record(*session, *launch, event);
+  }
+}
+
+// Work that a condition of a graph has let run: it has no correlation id.
+void Recorder::take_record_of_condition(const Launch& graph_launch, const DeviceEvent& event) {
+  for_sessions(graph_launch.mask & recording_state.existing.load() & kSlots,
+               [&](Session& session) { take_record(session, graph_launch, event); });
+}
+
+// nullptr: it ran for no graph, or it is a whole graph.
+CapturedPlace* Recorder::captured_place_of(const Launch& launch, const DeviceEvent& event) {
+  if (event.graph_node == 0) return nullptr;
+  return &captured_paths_.place_of(launch, event, [&](StringId name) { return device_frame(event, name); });
+}
+
+void Recorder::take_record(Session& session, const Launch& launch, const DeviceEvent& event) {
+  SessionCounters& counters = session.counters;
+  if (!has_interval(event)) {
+    ++counters.bad_timestamps;
+    return;
+  }
+  const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
+  if (is_own(event)) {
+    ++counters.metric_kernels;
+    counters.metric_kernels_ns += duration_ns;
+    return;
+  }
+  CapturedPlace* const captured = captured_place_of(launch, event);
+  const FrameId frame = captured != nullptr ? captured->frame : device_frame(event, launch.name);
+  const NodeId node = captured != nullptr ? captured_paths_.node_of(*captured, launch, session.options().python_context)
+                                          : CallingContextTree::instance().child(session.node_of(launch), frame);
+  session.activity.add(event);
+  session.count(node, MetricGroup::Device, duration_ns, event.bytes);
+  if (session.options().trace)
+    session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
+  if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config_of(event, frame));
+  if (event.kind == DeviceEventKind::Kernel || event.kind == DeviceEventKind::Graph)
+    session.count_duration(frame, event);
+  if (event.kind == DeviceEventKind::Kernel && session.samples_instructions())
+    note_sampled_kernel(session, event, FunctionCubins::instance().crc(launch.cubin), node);
+  if (captured != nullptr && captured->captured == nullptr) {
+    ++counters.unknown_captures;
+    tell_of_unknown_captures();
+  }
+  ++counter_of(counters, event.kind);
+}
+
+FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
+  if (event.kind == DeviceEventKind::Graph)
+    return FrameTable::instance().intern(FrameKind::Kernel, "<cuda graph " + std::to_string(event.graph) + ">",
+                                         event.device);
+  if (event.kind != DeviceEventKind::Kernel)
+    return FrameTable::instance().intern(FrameKind::Memory, operation_name(event), event.device);
+  const char* name = event.name != nullptr ? event.name : "(unnamed kernel)";
+  auto& [text, frames] = kernel_frames_[name];
+  if (text != name) {  // first sight, or the driver reused the address for another name
+    text = name;
+    frames.clear();
+  }
+  const auto [found, is_new] = frames.try_emplace({event.device, wanted}, kNone);
+  if (is_new) {
+    auto& table = FrameTable::instance();
+    const bool fits = wanted != kNone && KernelNames::instance().fits(wanted, text);
+    found->second = table.intern(FrameKind::Kernel, fits ? table.string(wanted) : text, event.device);
+    if (fits) KernelNames::instance().describe(found->second, wanted);
+  }
+  return found->second;
+}
+
+uint32_t Recorder::host_track(ThreadContext& thread) {
+  if (thread.track == kNone) {
+    thread.track = static_cast<uint32_t>(tracks_.size());
+    const std::string name = "thread " + std::to_string(thread.system_id);
+    tracks_.push_back(
+        {TrackKind::HostThread, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
+  }
+  return thread.track;
+}
+
+// Of the whole process: a reader spreads ranges that overlap over several lanes.
+uint32_t Recorder::range_track() {
+  if (range_track_ == kNone) {
+    range_track_ = static_cast<uint32_t>(tracks_.size());
+    tracks_.push_back({TrackKind::Ranges, kNone, kNone, 0, FrameTable::instance().intern_string("ranges")});
+  }
+  return range_track_;
+}
+
+uint32_t Recorder::stream_track(const DeviceEvent& event) {
+  const auto [found, is_new] =
+      stream_tracks_.try_emplace({event.device, event.context, event.stream}, static_cast<uint32_t>(tracks_.size()));
+  if (is_new) {
+    const std::string name = "GPU " + std::to_string(event.device) + " stream " + std::to_string(event.stream);
+    tracks_.push_back(
+        {TrackKind::GpuStream, event.device, event.context, event.stream, FrameTable::instance().intern_string(name)});
+  }
+  return found->second;
+}
+
+}  // namespace bragg
