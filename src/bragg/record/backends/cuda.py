@@ -71,7 +71,7 @@ class Cuda(Backend):
         return [
             ("torch", torch.inherit_context),
             ("torch", torch.share_device_records),
-            # PyTorch's operators can make a step of many small kernels a third longer: only who asks for them gets them.
+            # PyTorch's operators can make a step of many small kernels a third longer: they are asked for.
             *operator_hooks(settings, by_default=("jax",)),
             ("triton", triton.name_kernels),
             (inductor.MODULE, inductor.name_kernels),
