@@ -15,7 +15,7 @@ VIEWERS ?= yes
 JOBS ?= $(shell nproc)
 INSTALL ?= -e '.[dev]'
 # A test that waits for ever says where.
-PYTEST := pytest --timeout=300
+PYTEST := pytest --timeout=300 -n $(JOBS) --dist loadfile
 OUT ?= build/benchmarks
 
 BIN := $(CURDIR)/$(VENV)/bin
