@@ -129,7 +129,7 @@ def _profiler(name: str) -> str:
 def _flushed_format(profiler: str, mode: str) -> str:
     kind, _, options = mode.partition(":")
     if kind == "pcsampling":
-        raise ProfilerUnavailable("mode 'pcsampling': samples of instructions are not there yet", hint="Use mode=None")
+        raise ProfilerUnavailable("mode 'pcsampling' is not there yet", hint="Use mode=None, or: bragg run --sample")
     if kind not in ("", _FLUSHING):
         raise InvalidArgument(f"{profiler}: unsupported mode: {mode}", hint=f"Known: {_FLUSHING}[:format=…]")
     if not kind:

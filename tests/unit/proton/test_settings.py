@@ -38,7 +38,7 @@ def test_unknown_argument_is_an_error_of_each_version_of_proton(
     [
         ({"profiler": "instrumentation"}, "'instrumentation': measurements inside kernels are not there yet"),
         ({"profiler": "roctracer"}, "'roctracer': AMD GPUs are not recorded yet"),
-        ({"mode": "pcsampling:interval=9"}, "'pcsampling': samples of instructions are not there yet"),
+        ({"mode": "pcsampling:interval=9"}, "'pcsampling' is not there yet"),
     ],
 )
 def test_what_is_not_there_is_refused_in_one_line(changed: dict[str, str], message: str) -> None:
