@@ -33,7 +33,13 @@ def test_verbs_exist(document: Path) -> None:
 
 
 def test_readme_lists_every_verb() -> None:
-    assert found(r"^\| `bragg ([a-z]+)`", ROOT / "README.md") == set(VERBS)
+    rows = re.findall(r"^\|.*", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert set(re.findall(r"`bragg ([a-z]+)", "\n".join(rows))) == set(VERBS)
+
+
+def test_readme_leads_to_every_page() -> None:
+    pages = {str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md")}
+    assert pages - found(r"\]\((docs/[a-z-]+\.md)", ROOT / "README.md") == set()
 
 
 @every_document

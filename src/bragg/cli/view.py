@@ -86,7 +86,8 @@ def view(
 ) -> None:
     """Show where the time of FILE went, hottest first.
 
-    FILE is a profile (.bragg), the capture of a run (.part) or a file of Proton; without it, the newest profile here.
+    FILE is a profile (.bragg), the capture of a run (.part) or a file of another profiler; without it, the newest
+    profile here.
     """
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)

@@ -19,19 +19,22 @@ _MEASURED = {
 
 
 def welcome_lines() -> list[str]:
-    """What bragg is, what this machine is, what to do next: twelve lines."""
+    """What bragg is, what this machine is, what to do next, naming every verb."""
     backend = _backend()
     return [
         f"bragg {bragg.__version__}: finds where the time of a GPU program goes, along the whole call path",
         f"this machine: {_gpu_text() if backend == 'cuda' else 'no GPU that bragg can measure'}",
         f"measured here: {_MEASURED[backend]}",
         "",
-        "  bragg demo               record and show a small program",
-        "  bragg run train.py       record your own; also: -m module, pytest, -- any command",
-        "  bragg view               show where the time went in the newest profile here",
-        "  bragg export -f chrome   write it for another tool",
-        "  bragg info, recover      what a profile holds; what a killed run left",
-        "  bragg doctor             what can be recorded here, and why not more",
+        "  bragg demo             record and show a small program",
+        "  bragg run train.py     record your own; also: -m module, pytest, -- any command",
+        "  bragg view, diff       where the time went, what changed between two recordings",
+        "  bragg report, web      the same in a browser: one HTML page, or live",
+        "  bragg source, plot     the code of a kernel line by line, the roofline of all",
+        "  bragg check, debug     find mistakes in Triton kernels without a GPU, step through them",
+        "  bragg export, info     write a profile for another tool, say what it holds",
+        "  bragg recover          make profiles of what a killed run left",
+        "  bragg doctor           what can be recorded here, and why not more",
         "",
         "All options: bragg COMMAND --help. Viewing needs no GPU.",
     ]

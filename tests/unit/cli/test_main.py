@@ -56,10 +56,10 @@ def test_help_is_fast(bragg_process: Bragg) -> None:
     assert min(bragg_process("--help").cpu_s for _ in range(3)) <= HELP_LIMIT_S
 
 
-def test_bragg_alone_says_in_twelve_lines_what_to_do(bragg: Bragg) -> None:
+def test_bragg_alone_says_on_one_screen_what_to_do(bragg: Bragg) -> None:
     outcome = bragg()
     assert outcome.exit_code == 0
-    assert len(outcome.stdout.splitlines()) == 12
+    assert len(outcome.stdout.splitlines()) <= 24
     assert "bragg demo" in outcome.stdout
 
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from bragg.cli import welcome
+from bragg.cli.verbs import VERBS
 from bragg.errors import BackendUnavailable
 from bragg.record import backends
 
@@ -24,7 +27,10 @@ def test_machine_without_gpu_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPa
     lines = lines_with(monkeypatch, "cpu")
     assert lines[1] == "this machine: no GPU that bragg can measure"
     assert lines[2] == "measured here: Python call paths, scopes, PyTorch operators"
-    assert len(lines) == 12
+
+
+def test_every_verb_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(VERBS) <= set(re.findall(r"[a-z]+", "\n".join(lines_with(monkeypatch, "cpu")[4:-2])))
 
 
 def test_machine_without_the_core_can_still_show_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
