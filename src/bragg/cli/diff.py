@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bragg.cli.console import say, stream_style, write_json, write_lines
-from bragg.errors import BadFile, GateExceeded, UsageError
+from bragg.cli.output_file import refuse_existing, write_text
+from bragg.errors import GateExceeded, UsageError
 
 if TYPE_CHECKING:
     from bragg.analyze.diff import Gate
@@ -67,8 +68,8 @@ def diff(
     from bragg.views.terminal.diff_text import diff_json, diff_lines
 
     gate = _gate(fail_over, floor)
-    if html is not None and html.exists() and not force:
-        raise UsageError(f"{html} exists", hint="Choose another name, or overwrite it with --force")
+    if html is not None:
+        refuse_existing(html, force)
     one, other = (formats.load(file, trace=False) for file in (before, after))
     name = choose_names(other, [metric], ())[0] if metric else None
     comparison = compare(one, other, By(by), name)
@@ -93,10 +94,7 @@ def _write_page(html: Path, packed: bytes, title: str) -> None:
     from bragg.views.terminal.units import bytes_text
     from bragg.views.web.page import page
 
-    try:
-        html.write_text(page([packed], title), encoding="utf-8")
-    except OSError as error:
-        raise BadFile(f"cannot write {html}: {error.strerror}") from error
+    write_text(html, page([packed], title))
     say([f"Wrote {html} ({bytes_text(html.stat().st_size)})"])
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from bragg.cli.console import say, write_json
+from bragg.cli.output_file import refuse_existing
 from bragg.cli.profile_file import file_argument, newest_profile
 from bragg.errors import UsageError
 from bragg.registry import FORMATS
@@ -43,8 +44,7 @@ def export(file: Path | None, format_name: str | None, output: Path | None, forc
     path = newest_profile(file)
     name = format_name or _format_of(output)
     target = output or path.with_suffix(FORMATS[name].suffix)
-    if target.exists() and not force:
-        raise UsageError(f"{target} exists", hint="Choose another name with -o, or overwrite it with --force")
+    refuse_existing(target, force)
     formats.export(formats.load(path), name, target)
     size_bytes = target.stat().st_size
     if as_json:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bragg.cli.console import say, stream_style, write_json, write_lines
+from bragg.cli.output_file import refuse_existing, write_text
 from bragg.cli.profile_file import file_argument, newest_profile
-from bragg.errors import BadFile, UsageError
 
 if TYPE_CHECKING:
     from bragg.model.roofline import Roofline
@@ -55,22 +55,14 @@ def plot(
 
     path = newest_profile(file)
     target = output or path.with_suffix(f".{kind}.svg")
-    if target.exists() and not force:
-        raise UsageError(f"{target} exists", hint="Choose another name with -o, or overwrite it with --force")
+    refuse_existing(target, force)
     chart = roofline(select(formats.load(path, trace=False), include=include, exclude=exclude))
-    _write(target, roofline_svg(chart, f"Roofline of {path.name}"))
+    write_text(target, roofline_svg(chart, f"Roofline of {path.name}"))
     if as_json:
         write_json(kind, {"file": str(path), "picture": str(target), **_json(chart)})
     else:
         write_lines(roofline_lines(chart, stream_style(sys.stdout)))
     say([f"Wrote {target}"])
-
-
-def _write(target: Path, picture: str) -> None:
-    try:
-        target.write_text(picture, encoding="utf-8")
-    except OSError as error:
-        raise BadFile(f"cannot write {target}: {error.strerror}") from error
 
 
 def _json(chart: Roofline) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from bragg.cli.console import say, write_json
+from bragg.cli.output_file import refuse_existing, write_text
 from bragg.cli.profile_file import file_argument, newest_profile
-from bragg.errors import BadFile, UsageError
 
 __all__ = ["report"]
 
@@ -38,19 +38,11 @@ def report(file: Path | None, output: Path | None, title: str | None, force: boo
 
     path = newest_profile(file)
     target = output or path.with_suffix(".html")
-    if target.exists() and not force:
-        raise UsageError(f"{target} exists", hint="Choose another name with -o, or overwrite it with --force")
+    refuse_existing(target, force)
     name = title or path.name
-    _write(target, page([report_payload(formats.load(path), name)], name))
+    write_text(target, page([report_payload(formats.load(path), name)], name))
     size_bytes = target.stat().st_size
     if as_json:
         write_json("report", {"file": str(path), "page": str(target), "size_bytes": size_bytes})
     else:
         say([f"Wrote {target} ({bytes_text(size_bytes)}). Next: open it in any browser, or: bragg view {path}"])
-
-
-def _write(target: Path, text: str) -> None:
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadFile(f"cannot write {target}: {error.strerror}") from error

@@ -1,0 +1,31 @@
+"""Files that a command writes beside its profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bragg.errors import BadFile, UsageError
+
+__all__ = ["refuse_existing", "write_text"]
+
+
+def refuse_existing(target: Path, force: bool) -> None:
+    """Before the work begins: a file that is there is overwritten on request alone.
+
+    Raises:
+        UsageError: The file exists, and `force` is not set.
+    """
+    if target.exists() and not force:
+        raise UsageError(f"{target} exists", hint="Choose another name, or overwrite it with --force")
+
+
+def write_text(target: Path, text: str) -> None:
+    """Write a text file in UTF-8.
+
+    Raises:
+        BadFile: It cannot be written; says why.
+    """
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadFile(f"cannot write {target}: {error.strerror}") from error
