@@ -116,7 +116,7 @@ class _Timeline:
         track = self._tracks.setdefault((track_kind, *lane), len(self._tracks))
         self._slices.append((start_ns, duration_ns, node, track))
         self._places.append((*lane, start_ns))
-        if event.get("cat") not in _KINDS:
+        if str(event.get("cat")) not in _KINDS:
             self._columns.add(node, "cycles (exc)", duration_ns)
         metrics = _arguments(event).get("metrics")
         if isinstance(metrics, dict) and track_kind is not TrackKind.RANGES:
@@ -170,7 +170,7 @@ def _place_in_tree(
 ) -> tuple[TrackKind, list[tuple[str, FrameKind]]] | None:
     """The kind of track of a slice, and names and kinds of its call path; None when it has none."""
     stack, name = _arguments(event).get("call_stack"), str(event.get("name"))
-    if stack is None and event.get("cat") in _KINDS and _is_graph_lane(lane[1]):
+    if stack is None and str(event.get("cat")) in _KINDS and _is_graph_lane(lane[1]):
         return TrackKind.RANGES, [(name.partition(": <")[0], FrameKind.MARKER)]
     if not isinstance(stack, list) or not all(isinstance(caller, str) for caller in stack):
         return None

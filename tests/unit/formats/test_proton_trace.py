@@ -118,6 +118,14 @@ def test_other_traces_and_damage_are_refused(events: list[Any], error: str, tmp_
         load(tmp_path, events)
 
 
+@pytest.mark.parametrize("category", [[], {}, None, 5])
+def test_slices_whose_category_is_no_text_are_ranges(category: Any, tmp_path: Path) -> None:
+    path = {"args": {"call_stack": ["ROOT", "a"]}}
+    without_path = {"ph": "X", "cat": category, "name": "b", "tid": "Graph: 1", "ts": 0, "dur": 1}
+    profile = load(tmp_path, [{"ph": "X", "cat": category, "ts": 1, "dur": 1, **path}, without_path])
+    assert profile.tracks.kind.tolist() == [TrackKind.RANGES]
+
+
 def load(folder: Path, events: list[Any]) -> Profile:
     (folder / "file").write_text(json.dumps({"displayTimeUnit": "us", "traceEvents": events}))
     profile = formats.load(folder / "file")
