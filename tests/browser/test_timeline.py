@@ -326,6 +326,23 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(pages: Any, pixel: Pixel) -
     assert pixel(page, LANES, 390 * 370 // 1040, STREAM_Y + 15) == MATMUL
 
 
+# Sum of what moved; the observer hears of what was before it, too.
+_SHIFT = """() => new Promise((done) => {
+    let sum = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((entry) => { sum += entry.value; }))
+        .observe({type: "layout-shift", buffered: true});
+    setTimeout(() => done(sum), 200);
+})"""
+
+
+def test_on_a_phone_long_names_of_totals_show_how_they_begin(pages: Any) -> None:
+    page = pages.open(trace_from_text(f"stream 7\n  0-50 {'long_name_' * 20}"), "view=timeline", width=390, height=844)
+    cell = page.locator(".timeline-totals td.name").first
+    name = cell.locator(".link").bounding_box()
+    assert 60 < name["width"] < cell.bounding_box()["width"]
+    assert page.evaluate(_SHIFT) == 0
+
+
 def test_in_the_dark_the_background_is_dark(pages: Any, pixel: Pixel) -> None:
     page = pages.open(trace_from_text(TRACE), "view=timeline", width=WIDTH, theme="dark")
     assert pixel(page, LANES, x_of(100), STREAM_Y) == "rgb(20, 23, 26)"
