@@ -62,7 +62,7 @@ def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> Ann
         what = "source" if stage is None else stage.value.upper()
         raise NothingRecorded(
             f"this profile has no {what} of {kernel.name}",
-            hint=why_absent(profile, kernel) or "It has the code of Triton's kernels",
+            hint=why_absent(profile, kernel) or "Kernels that Triton compiled and a GPU ran have code",
         )
     return AnnotatedCode(kernel.name, sections, _total(samples), annotator.unplaced, why_absent(profile, kernel))
 
