@@ -52,13 +52,14 @@ def kernel_facts(profile: Profile) -> list[KernelFacts]:
 
 
 class _Sums:
-    """Adds up values of kernels' nodes by frame."""
+    """Adds up the finite values of kernels' nodes by frame."""
 
     def __init__(self, profile: Profile, nodes: Int64Array, frame: Int64Array) -> None:
         self._nodes, self._frame, self._n_frames = nodes, frame, len(profile.tree.frames)
 
     def of(self, own: FloatArray | Int64Array) -> FloatArray:
-        added = np.bincount(self._frame, weights=own[self._nodes], minlength=self._n_frames)
+        values = own[self._nodes]
+        added = np.bincount(self._frame, np.where(np.isfinite(values), values, 0), self._n_frames)
         return added.astype(np.float64)
 
 

@@ -31,6 +31,13 @@ def test_kernels_are_added_up_over_call_paths() -> None:
     assert (second.base, second.time_ns, second.flops, second.bound) == ("relu", 5_000, None, None)
 
 
+def test_values_that_are_no_finite_numbers_are_left_out() -> None:
+    profile = profile_from_text(TEXT)
+    odd = {"gpu_time": [0, 0, np.inf, 0, 10_000, np.nan], "gpu_count": [0, 0, np.nan, 0, np.inf, 1]}
+    (matmul,) = kernel_facts(with_metrics(profile, **odd))
+    assert (matmul.base, matmul.time_ns, matmul.count) == ("matmul", 10_000, 0)
+
+
 def test_work_is_held_against_the_roof() -> None:
     profile = with_metrics(profile_from_text(TEXT), flops16=[0, 0, 6e9, 0, 2e9, 0], bytes=[0, 0, 3e6, 0, 1e6, 1e6])
     matmul, relu = kernel_facts(profile)
