@@ -1,7 +1,8 @@
 """Memory that was allocated and not written, recognised by a pattern that `empty` fills in.
 
-The pattern is looked for in whole words of 8 bytes, so that whatever writes an element, on the host or in a kernel,
-makes it known as written. It reads as NaN in float16, bfloat16 and float32.
+The pattern is looked for in each element by itself, so that whatever writes one, on the host or in a kernel, makes it
+known as written. It reads as NaN in float16, bfloat16 and float32. It is too common a number among integers of 16 bits
+and among all types of 8 bits, where it is looked for in whole words of 8 bytes.
 """
 
 from __future__ import annotations
@@ -20,54 +21,58 @@ __all__ = ["has_unwritten", "marked_allocations", "unwritten"]
 
 Array = npt.NDArray[Any]
 
-_PATTERN = np.uint64(0x7FC17FC17FC17FC1)
-_WORD = 8
+_PATTERNS = {2: np.uint16(0x7FC1), 4: np.uint32(0x7FC17FC1), 8: np.uint64(0x7FC17FC17FC17FC1)}
+_PIECE = _PATTERNS[2]
+
+
+def _pattern(buffer: Buffer) -> Any:
+    """The pattern in words of the size in which it is looked for."""
+    dtype = buffer.dtype
+    is_rare = dtype.size_bytes >= 4 or (dtype.size_bytes == 2 and dtype.is_floating())
+    return _PATTERNS[dtype.size_bytes if is_rare else 8]
 
 
 def _words(buffer: Buffer) -> tuple[Array, int]:
     """Whole aligned words of a buffer's memory, and how many bytes come before the first."""
+    dtype = _pattern(buffer).dtype
     start = buffer.address + buffer.low * buffer.dtype.size_bytes
-    skipped = -start % _WORD
+    skipped = -start % dtype.itemsize
     data = buffer.flat.view(np.uint8)
-    count = max(len(data) - skipped, 0) // _WORD
-    return data[skipped : skipped + count * _WORD].view(np.uint64), skipped
+    count = max(len(data) - skipped, 0) // dtype.itemsize
+    return data[skipped : skipped + count * dtype.itemsize].view(dtype), skipped
 
 
 def has_unwritten(buffer: Buffer) -> bool:
     """Some of the memory was never written."""
-    return bool((_words(buffer)[0] == _PATTERN).any())
+    return bool((_words(buffer)[0] == _pattern(buffer)).any())
 
 
 def unwritten(buffer: Buffer, offsets: Array) -> Array:
     """bool, as `offsets`: elements that were never written."""
     words, skipped = _words(buffer)
-    place = ((offsets + buffer.first) * buffer.dtype.size_bytes - skipped) // _WORD
+    if not len(words):
+        return np.zeros(offsets.shape, bool)
+    place = ((offsets + buffer.first) * buffer.dtype.size_bytes - skipped) // words.itemsize
     is_known = (place >= 0) & (place < len(words))
-    result: Array = is_known & (words[np.where(is_known, place, 0)] == _PATTERN)
+    result: Array = is_known & (words[np.where(is_known, place, 0)] == _pattern(buffer))
     return result
 
 
 def _mark_array(array: Any) -> Any:
-    if (
-        isinstance(array, np.ndarray)
-        and array.flags.c_contiguous
-        and array.nbytes >= _WORD
-        and not array.dtype.hasobject
-    ):
+    if isinstance(array, np.ndarray) and array.flags.c_contiguous and not array.dtype.hasobject:
         data = array.reshape(-1).view(np.uint8)
-        data[: len(data) // _WORD * _WORD].view(np.uint64)[:] = _PATTERN
+        data[: len(data) // _PIECE.nbytes * _PIECE.nbytes].view(_PIECE.dtype)[:] = _PIECE
     return array
 
 
 def _mark_tensor(tensor: Any) -> Any:
     import torch
 
-    size = tensor.numel() * tensor.element_size()
-    if tensor.device.type == "cpu" and tensor.is_contiguous() and size >= _WORD:
+    if tensor.device.type == "cpu" and tensor.is_contiguous():
         data = tensor.detach().view(-1).view(torch.uint8)
-        whole = data[: size // _WORD * _WORD]
-        if whole.data_ptr() % _WORD == 0:
-            whole.view(torch.int64).fill_(int(_PATTERN))
+        whole = data[: data.numel() // _PIECE.nbytes * _PIECE.nbytes]
+        if whole.data_ptr() % _PIECE.nbytes == 0:
+            whole.view(torch.int16).fill_(int(_PIECE))
     return tensor
 
 

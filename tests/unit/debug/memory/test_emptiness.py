@@ -12,8 +12,8 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DTYPES
 
 
-def buffer_of(array: Any) -> Buffer:
-    return Buffer("x", DTYPES["fp32"], array.reshape(-1), array.shape, (1,), array.__array_interface__["data"][0])
+def buffer_of(array: Any, dtype: str = "fp32") -> Buffer:
+    return Buffer("x", DTYPES[dtype], array.reshape(-1), array.shape, (1,), array.__array_interface__["data"][0])
 
 
 def test_elements_are_known_once_they_are_written() -> None:
@@ -24,6 +24,21 @@ def test_elements_are_known_once_they_are_written() -> None:
     assert found.tolist() == [True] * 4 + [False] * 4 + [True] * 8
     array[:] = 0
     assert not has_unwritten(buffer_of(array))
+
+
+@pytest.mark.parametrize(("dtype", "storage"), [("fp32", "f4"), ("int32", "i4"), ("fp16", "f2"), ("fp64", "f8")])
+@pytest.mark.parametrize("count", [1, 7, 16])
+def test_one_element_among_written_ones_is_found(dtype: str, storage: str, count: int) -> None:
+    with marked_allocations():
+        array = np.empty(count, storage)
+    array[:-1] = 1
+    assert unwritten(buffer_of(array, dtype), np.arange(count)).tolist() == [False] * (count - 1) + [True]
+
+
+@pytest.mark.parametrize(("dtype", "storage"), [("int16", "i2"), ("uint8", "u1")])
+def test_a_small_integer_that_looks_like_the_pattern_is_a_number(dtype: str, storage: str) -> None:
+    array = np.arange(32768).astype(storage)
+    assert not has_unwritten(buffer_of(array, dtype))
 
 
 def test_zeros_and_arrays_of_before_are_known() -> None:
