@@ -146,7 +146,20 @@ def _dot(
     del max_num_imprecise_acc
     if input_precision is None and allow_tf32:
         input_precision = "tf32"
+    _tell_of_depth(as_tensor(input))
     return dot(input, other, acc, input_precision=input_precision, out_dtype=out_dtype)
+
+
+def _tell_of_depth(left: Tensor) -> None:
+    """Report a product over fewer elements than `min_dot_size` of Triton's compiler for NVIDIA GPUs."""
+    least = 32 if left.dtype.bits == 8 else 16
+    if len(left.shape) < 2 or left.shape[-1] >= least:
+        return
+    for listener in machine().listeners.differs:
+        listener(
+            f"Triton does not compile tl.dot over {left.shape[-1]} elements of {left.dtype} for NVIDIA GPUs",
+            f"Use {least} or more along the axis that is summed, filled with zeros",
+        )
 
 
 def _propagates(choice: Any) -> bool:

@@ -92,6 +92,23 @@ def or_between_blocks(x):
     tl.store(x + i, 0.0, mask=mask)
 
 
+@bug("portability", floats(64), grid=(1,), programs={0})
+@triton.jit
+def loop_over_a_list(x):
+    for start in [0, 32]:  # bug
+        tl.store(x + start + tl.arange(0, 32), 1.0)
+
+
+@bug("portability", floats(64), grid=(1,), programs={0})
+@triton.jit
+def product_over_8_elements(x):
+    i = tl.arange(0, 8)
+    place = x + i[:, None] * 8 + i[None, :]
+    values = tl.load(place)
+    product = tl.dot(values, values)  # bug
+    tl.store(place, product)
+
+
 @bug("kernel-fault", floats(64), grid=(1,))
 @triton.jit
 def if_on_a_block(x):

@@ -258,6 +258,8 @@ class Loop(_Repetition):
         if isinstance(iterable, KernelRange):
             self._set_range(iterable)
         elif isinstance(iterable, StaticRange | tuple | list | range):
+            if isinstance(iterable, tuple | list):
+                _tell_of_sequence()
             self._is_compiled = False
             self._trips = iter(iterable)
         else:
@@ -397,6 +399,11 @@ class Frame:
 def _tell_of_jump(word: str) -> None:
     for listener in machine().listeners.differs:
         listener(f"Triton does not compile `{word}`", "Let a mask or the condition of the loop say who goes on")
+
+
+def _tell_of_sequence() -> None:
+    for listener in machine().listeners.differs:
+        listener("Triton does not compile a loop over a list or a tuple", "Use tl.static_range and index")
 
 
 def chosen(test: Any, first: Callable[..., Any], second: Callable[..., Any], values: Sequence[Any]) -> Any:
