@@ -128,6 +128,14 @@ def test_tensors_that_a_script_asks_for_on_cuda_are_checked_on_the_cpu(tmp_path:
     assert "tensor: out (fp32[30], strides [1])" in result.stdout
 
 
+def test_cuda_as_the_default_device_is_the_cpu(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    script = tmp_path / "script.py"
+    script.write_text('import torch, triton\ntorch.set_default_device("cuda")\nassert torch.ones(3).sum() == 3\n')
+    result = bragg("check", script)
+    assert result.returncode == 0, result.stderr
+
+
 def test_watch_says_who_writes_an_element(tmp_path: Path) -> None:
     result = bragg("debug", "--watch", "out[29]", write(tmp_path))
     assert f"watch: out[29] = 58.0 by program (3, 0, 0) of scale at {tmp_path}/script.py:14: tl.store(" in result.stdout

@@ -39,6 +39,9 @@ def use_cpu_for_cuda(torch: Any) -> None:
                 return function(*arguments, **named)
             return function(*(on_cpu(argument) for argument in arguments), **named)
 
+    # PyTorch applies a default device after all modes.
+    set_default_device = torch.set_default_device
+    torch.set_default_device = lambda device: set_default_device(on_cpu(device))
     CpuForCuda().__enter__()
     _stay_in_backward(torch.autograd, CpuForCuda)
     for name in (name for name in vars(HostDevice) if not name.startswith("_")):
