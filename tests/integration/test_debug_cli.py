@@ -48,7 +48,7 @@ def bragg(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess
 def test_a_correct_script_runs_to_its_end(tmp_path: Path) -> None:
     result = bragg("check", write(tmp_path), "--a", "b")
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines() == ["arguments ['--a', 'b']", "no findings in 1 launches of 4 programs"]
+    assert result.stdout.splitlines() == ["arguments ['--a', 'b']", "no findings in 1 launch of 4 programs"]
 
 
 def test_findings_give_exit_code_3_and_text(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_what_the_engine_does_not_execute_is_named_with_its_line(tmp_path: Path)
 
 def test_one_program_of_the_grid_can_be_executed_alone(tmp_path: Path) -> None:
     result = bragg("check", "--program", "3", write(tmp_path))
-    assert "in 1 launches of 1 programs" in result.stdout
+    assert "in 1 launch of 1 program" in result.stdout
     assert bragg("check", "--program", "9", write(tmp_path)).returncode == 2
 
 

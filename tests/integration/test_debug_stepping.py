@@ -132,7 +132,7 @@ def test_a_finding_opens_the_debugger_where_the_chosen_program_shows_it(tmp_path
 
 
 def test_quitting_ends_the_program_without_a_traceback(tmp_path: Path) -> None:
-    assert at_prompt(write(tmp_path), ["q"])[-1] == "no findings in 1 launches of 4 programs"
+    assert at_prompt(write(tmp_path), ["q"])[-1] == "no findings in 1 launch of 4 programs"
 
 
 def test_a_debugger_that_the_environment_names_is_left_alone(tmp_path: Path) -> None:
@@ -141,10 +141,15 @@ def test_a_debugger_that_the_environment_names_is_left_alone(tmp_path: Path) -> 
 
 def test_watch_says_at_the_end_who_wrote_last(tmp_path: Path) -> None:
     run = "kernel[(4,)](x, out, 30, BLOCK=8); kernel[(2,)](out, out, 16, BLOCK=8)"
-    output = at_prompt(write(tmp_path, "pass", run), [], "--watch", "out[9]", "--watch", "x[1]")
+    watched = [argument for text in ("out[9]", "x[1]", "y[0]") for argument in ("--watch", text)]
+    output = at_prompt(write(tmp_path, "pass", run), [], *watched)
     where = f"by program (1, 0, 0) of kernel at {tmp_path}/script.py:19: tl.store(out + offsets, values, mask=mask)"
     assert output[:2] == [f"watch: out[9] = 9.0 {where}"] * 2
-    assert output[-2:] == [f"watch: out[9], last: = 9.0 {where}", "watch: x[1], last: nothing wrote it"]
+    assert output[-3:] == [
+        f"watch: out[9], last: = 9.0 {where}",
+        "watch: x[1], last: nothing wrote it",
+        "watch: y[0], last: no launch had such a parameter",
+    ]
 
 
 def test_pdb_works_at_a_terminal_without_the_command(tmp_path: Path) -> None:

@@ -227,8 +227,9 @@ class Report:
     def summary(self) -> str:
         """One line."""
         counts = {severity: sum(f.severity is severity for f in self.findings) for severity in reversed(Severity)}
-        found = ", ".join(f"{count} {severity.name.lower()}s" for severity, count in counts.items() if count)
-        return f"{found or 'no findings'} in {self.launches} launches of {self.programs} programs"
+        found = ", ".join(_counted(count, severity.name.lower()) for severity, count in counts.items() if count)
+        launches, programs = _counted(self.launches, "launch", "es"), _counted(self.programs, "program")
+        return f"{found or 'no findings'} in {launches} of {programs}"
 
     def to_json(self) -> dict[str, Any]:
         """All findings as JSON values."""
@@ -237,3 +238,7 @@ class Report:
             "programs": self.programs,
             "findings": [finding.to_json() for finding in self.findings],
         }
+
+
+def _counted(count: int, noun: str, ending: str = "s") -> str:
+    return f"{count} {noun}{ending if count != 1 else ''}"

@@ -63,7 +63,7 @@ class Watch:
     Attributes:
         text: Name of the parameter and index: `out[3,5]`.
         tell: Takes what is said.
-        last: The latest write.
+        last: The latest write, or why there is none.
 
     Raises:
         UsageError: The text is something else.
@@ -71,7 +71,7 @@ class Watch:
 
     text: str
     tell: Callable[[str], None] = print
-    last: str = "nothing wrote it"
+    last: str = "no launch had such a parameter"
 
     def __post_init__(self) -> None:
         match = _ELEMENT.fullmatch(self.text.strip())
@@ -79,6 +79,7 @@ class Watch:
             raise UsageError(
                 f"{self.text!r} is no element of a tensor", hint="Give the parameter and an index: 'out[3,5]'"
             )
+        self._is_known = False
         self._name, self._index = match[1], tuple(int(part) for part in match[2].split(","))
 
     @property
@@ -89,6 +90,8 @@ class Watch:
     def _watch(self, record: Recorder) -> Listeners:
         buffers = [buffer for buffer in record.launch.buffers if buffer.name == self._name]
         places = {id(buffer): _offset(buffer, self._index) for buffer in buffers}
+        if places and not self._is_known:
+            self._is_known, self.last = True, "nothing wrote it"
 
         def see(access: Access) -> None:
             offset = places.get(id(access.buffer))
