@@ -28,4 +28,5 @@ def write_text(target: Path, text: str) -> None:
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadFile(f"cannot write {target}: {error.strerror}") from error
+        hint = "Choose a folder that exists, where you may write"
+        raise BadFile(f"cannot write {target}: {error.strerror}", hint=hint) from error

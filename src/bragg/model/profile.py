@@ -79,11 +79,14 @@ class Profile:
         return self.metric(name).own
 
     def inclusive(self, name: str) -> NDArray[Any]:
-        """Value to show at each node: with its descendants, or its own where the metric does not add up."""
+        """Value to show at each node: with its descendants, or its own where the metric does not add up.
+
+        What is no finite number is left out of a sum.
+        """
         if name not in self._inclusive:
             metric = self.metric(name)
             adds_up = metric.kind is MetricKind.INCLUSIVE
-            self._inclusive[name] = self.tree.sum_up(metric.own) if adds_up else metric.own
+            self._inclusive[name] = self.tree.sum_up(_finite(metric.own)) if adds_up else metric.own
         return self._inclusive[name]
 
     def total(self, name: str) -> float:
@@ -156,6 +159,11 @@ class Profile:
     @cached_property
     def _inclusive(self) -> dict[str, NDArray[Any]]:
         return {}
+
+
+def _finite(values: NDArray[Any]) -> NDArray[Any]:
+    known = np.isfinite(values)
+    return values if known.all() else np.where(known, values, 0)
 
 
 def _within(table: Table, name: str, limit: int) -> bool:

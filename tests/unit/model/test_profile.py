@@ -22,6 +22,13 @@ def test_metrics_that_do_not_add_up_are_shown_by_their_own_values() -> None:
     assert PROFILE.inclusive("host_count").tolist() == PROFILE.own("host_count").tolist() == [0, 0, 0, 2]
 
 
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_sums_leave_out_what_is_no_finite_number(odd: float) -> None:
+    metric = Metric("bytes", "B", MetricKind.INCLUSIVE, np.array([0, odd, 3, 4.0]))
+    profile = replace(PROFILE, metrics={"bytes": metric})
+    assert profile.inclusive("bytes").tolist() == [7, 3, 3, 4]
+
+
 def test_the_main_metric_is_gpu_time_if_there_is_any() -> None:
     assert PROFILE.main_metric == "gpu_time"
     assert profile_from_text("root\n  host host=5us").main_metric == "host_time"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import html
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -22,7 +23,7 @@ from bragg.views.web.shelf import Shelf
 
 __all__ = ["ProfileServer"]
 
-_HOSTS = ("127.0.0.1", "localhost")
+_HOST = re.compile(r"(127\.0\.0\.1|localhost):\d+")
 _ASSETS = {"app.js": "text/javascript; charset=utf-8", "app.css": "text/css; charset=utf-8"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; "
@@ -107,10 +108,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer a request."""
         token, _, place = self.path.partition("?")[0].removeprefix("/").partition("/")
-        host = (self.headers.get("Host") or "").rpartition(":")[0]
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._send_text(HTTPStatus.FORBIDDEN, "Wrong address: copy all of it from the terminal.")
-        elif host not in _HOSTS:
+        elif not _HOST.fullmatch(self.headers.get("Host") or ""):
             self._send_text(HTTPStatus.FORBIDDEN, "This server answers on this machine only.")
         elif place in _ASSETS:
             self._send(HTTPStatus.OK, _ASSETS[place], asset(place).encode())

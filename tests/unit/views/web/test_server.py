@@ -62,7 +62,9 @@ def test_wrong_token_is_forbidden(place: str, profile: Path) -> None:
         assert get(server, place)[0] == 403
 
 
-@pytest.mark.parametrize("host", ["evil.example:80", "127.0.0.1.evil.example:80", "evil.example", "10.0.0.1:80"])
+@pytest.mark.parametrize(
+    "host", ["evil.example:80", "127.0.0.1.evil.example:80", "127.0.0.1:80.evil.example", "evil.example", "10.0.0.1:80"]
+)
 def test_other_host_names_are_forbidden_with_the_right_token_too(host: str, profile: Path) -> None:
     with serving(profile) as server:
         assert get(server, f"/{TOKEN}/profile/0", host)[0] == 403
