@@ -66,15 +66,8 @@ def plot(
 
 
 def _json(chart: Roofline) -> dict[str, Any]:
-    points = [
-        {
-            **dataclasses.asdict(point),
-            "intensity": point.intensity,
-            "flops_per_s": point.flops_per_s,
-            "bytes_per_s": point.bytes_per_s,
-            "util": point.util,
-            "bound": point.bound,
-        }
-        for point in chart.points
-    ]
-    return {"roofs": [dataclasses.asdict(roof) for roof in chart.roofs], "points": points, "time_ns": chart.time_ns}
+    return {
+        "roofs": [dataclasses.asdict(roof) for roof in chart.roofs],
+        "points": [point.to_json() for point in chart.points],
+        "time_ns": chart.time_ns,
+    }

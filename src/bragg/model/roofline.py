@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 __all__ = ["Roof", "Roofline", "RooflinePoint"]
 
@@ -79,6 +80,17 @@ class RooflinePoint:
         if self.compute_ns is None or self.memory_ns is None:
             return None
         return "compute" if self.compute_ns > self.memory_ns else "memory"
+
+    def to_json(self) -> dict[str, Any]:
+        """What is known of it and what follows from that: JSON values."""
+        return {
+            **asdict(self),
+            "intensity": self.intensity,
+            "flops_per_s": self.flops_per_s,
+            "bytes_per_s": self.bytes_per_s,
+            "util": self.util,
+            "bound": self.bound,
+        }
 
 
 @dataclass(frozen=True)

@@ -11,25 +11,14 @@ import pytest
 import bragg.debug
 
 pytest.importorskip("triton")
-ml_dtypes = pytest.importorskip("ml_dtypes")
+pytest.importorskip("ml_dtypes")
 
-from tests.gpu import golden_cases as golden  # noqa: E402
+from tests.gpu import golden_cases as golden
+from tests.support.float_types import TYPES, in_numpy
 
 TABLE = Path(__file__).parents[2] / "golden" / "debug_cases.npz"
-TYPES = {
-    "fp16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "fp32": np.float32,
-    "fp64": np.float64,
-    "fp8e4nv": ml_dtypes.float8_e4m3fn,
-    "fp8e5": ml_dtypes.float8_e5m2,
-}
 
 Results = dict[str, Any]
-
-
-def in_numpy(bits: Any, name: str) -> Any:
-    return bits.view(TYPES[name]) if name in TYPES else bits
 
 
 @pytest.fixture(scope="module")

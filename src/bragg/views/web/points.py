@@ -16,17 +16,7 @@ def roofline_of(chart: Roofline) -> dict[str, Any]:
         "roofs": [
             {**dataclasses.asdict(roof), "flops_per_s": sorted(roof.flops_per_s.items())} for roof in chart.roofs
         ],
-        "points": [
-            {
-                **dataclasses.asdict(point),
-                "intensity": point.intensity,
-                "flops_per_s": point.flops_per_s,
-                "bytes_per_s": point.bytes_per_s,
-                "util": point.util,
-                "bound": point.bound,
-            }
-            for point in chart.points
-        ],
+        "points": [point.to_json() for point in chart.points],
         "time_ns": chart.time_ns,
         "widths": list(chart.widths),
     }
