@@ -13,6 +13,7 @@
 #include "context/thread_context.h"
 #include "intake/nvtx_names.h"
 #include "intake/nvtx_payload.h"
+#include "intake/record_function.h"
 
 namespace bragg::nvtx {
 namespace {
@@ -68,11 +69,12 @@ Source source_of(const Domain& domain) noexcept {
 // The depth of the range, from 0.
 int push(const Domain& domain, const EventAttributes& attributes) noexcept {
   Nesting& nesting = nesting_in(domain);
-  const bool pushes =
+  const bool records =
       wanted.load(std::memory_order_relaxed) && recording_state.existing.load(std::memory_order_relaxed) != 0;
+  const PushedFrame pushed = records ? pushed_frame(domain, attributes) : PushedFrame{};
+  const bool pushes = records && !record_function::is_told(pushed.frame, pushed.task);
   nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
   if (pushes) {
-    const PushedFrame pushed = pushed_frame(domain, attributes);
     if (pushed.above.empty()) {
       autograd::begin(source_of(domain), pushed.frame, pushed.task);
     } else {
