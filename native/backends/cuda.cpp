@@ -223,10 +223,22 @@ void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept {
   }
 }
 
+void before_sampled_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data) noexcept {
+  if (!pc_sampling::is_wanted() || !cupti::is_launch(cbid) || thread.launches_own_kernel) return;
+  if (data.context == nullptr) return;  // it will be refused
+  note_context(thread, data.context);
+  pc_sampling::before_launch(thread);
+}
+
 void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   ThreadContext& thread = ThreadContext::current();
+  const bool is_entered = data.site == cupti::CallbackSite::Enter;
+  if (is_entered) before_sampled_launch(thread, cbid, data);
   gate(thread, data.site);
-  if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
+  if (!is_entered) {
+    pc_sampling::after_launch(thread);
+    return end_launch(thread, data.correlation);
+  }
   keep_cupti_from_crashing(data, cbid);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   if (mask == 0) return note_unrecorded_launch(thread, data, cbid);

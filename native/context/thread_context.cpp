@@ -113,6 +113,7 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   sampled_ns_ = 0;
   elsewhere_ns_ = 0;
   gated_calls = 0;
+  is_sampled_alone = false;
   is_in_gated_call.store(false, std::memory_order_relaxed);
   capture.store(kNoCapture, std::memory_order_relaxed);
   publish({});

@@ -122,6 +122,7 @@ class ThreadContext {
   std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
   uint32_t gated_calls = 0;                    // of LaunchGate, within each other
   std::atomic<bool> is_in_gated_call{false};
+  bool is_sampled_alone = false;    // the launch that this thread is in; no other thread launches meanwhile
   Event open_launch{};              // trace: the driver call this thread is in
   std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
 
