@@ -38,7 +38,9 @@ def start(
         context: What call paths hold: `shadow`, scopes and kernels; `python`, the Python frames too.
         data: `tree` sums up by call path, `trace` keeps every event.
         backend: What measures: `cupti`, `cpu` (scopes and their metrics alone); None takes what is there.
-        mode: `periodic_flushing`, with `:format=…`: each phase has a file, as soon as it is complete.
+        mode: `periodic_flushing`, with `:format=…`: each phase has a file, as soon as it is complete. `pcsampling`, with
+            `:interval=<cycles>`: which instructions warps were at, by source line; `:collection=serialized` runs one
+            kernel at a time, so that samples are known to belong to their launch.
         hook: `triton` names kernels, and adds their metrics, by their `launch_metadata`; or a hook of your own.
 
     Returns:
