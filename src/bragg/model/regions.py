@@ -67,7 +67,8 @@ class _Times:
         bucket, counts = np.array(rows, np.int64).reshape(-1, 2).T
         zeros = np.zeros(len(rows), np.int64)
         durations = DurationTable(zeros.astype(np.int32), bucket.astype(np.int32), counts, zeros)
-        return cls(*numbers, durations)
+        count, total_ns, in_steps_ns = numbers
+        return cls(count, total_ns, in_steps_ns, durations)
 
     def quantile(self, q: float) -> float:
         return self.durations.quantile(np.zeros(1, np.int32), q)
