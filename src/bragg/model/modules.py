@@ -10,6 +10,7 @@ import numpy as np
 from bragg.errors import UsageError
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
+from bragg.model.regions import ACCUMULATION, BACKWARD, OPTIMIZER
 from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_descendants
@@ -18,11 +19,6 @@ from bragg.model.tree import CallTree, FrameKind
 __all__ = ["PHASES", "group_by_module"]
 
 PHASES = ("forward", "backward", "optimizer")
-
-_BACKWARD = "[backward"
-# Gradients of parameters are added up outside of the operators that they come from.
-_ACCUMULATION = "autograd::engine::evaluate_function: "
-_OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
 
 
 def group_by_module(profile: Profile, metric: str) -> Profile:
@@ -45,8 +41,8 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
     split = profile.metrics.get(metric)
     if split is None or split.kind is not MetricKind.INCLUSIVE:
         raise UsageError(f"{metric!r} is no metric of this profile that adds up", hint="Try: bragg view --list")
-    optimizer = _named(tree, lambda name: name.startswith(_OPTIMIZER))
-    backward = with_descendants(tree, _named(tree, lambda name: name.startswith((_BACKWARD, _ACCUMULATION))))
+    optimizer = _named(tree, lambda name: name.startswith(OPTIMIZER))
+    backward = with_descendants(tree, _named(tree, lambda name: name.startswith((BACKWARD, ACCUMULATION))))
     in_optimizer = with_descendants(tree, optimizer) & ~backward
     masks = (with_descendants(tree, is_module) & ~backward & ~in_optimizer, backward, in_optimizer)
     phases = {phase: _part(split, phase, mask) for phase, mask in zip(PHASES, masks, strict=True)}
