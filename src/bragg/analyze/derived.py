@@ -71,7 +71,8 @@ def evaluate(profile: Profile, name: str) -> Derived:
     """Compute a metric at every node.
 
     `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
-    `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `gpu_wait` (host time beyond GPU time), `stall_<group>` (of sampled instructions), `<metric>/%` and `<metric>/own`.
+    `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `gpu_wait` (host time beyond GPU time), `stall_<group>` (of sampled
+    instructions), `<metric>/%` and `<metric>/own`.
     Names are read in any case.
 
     Raises:

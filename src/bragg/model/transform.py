@@ -44,7 +44,7 @@ def innermost(tree: CallTree, mark: Int64Array) -> Int64Array:
         tree: The call tree.
         mark: [n_nodes]; -1 on nodes without one.
     """
-    found = mark.copy()
+    found: Int64Array = mark.copy()
     for level in tree.levels[1:]:
         found[level] = np.where(found[level] < 0, found[tree.parent[level]], found[level])
     return found
