@@ -88,7 +88,8 @@ def test_regions_of_a_program_are_recorded(tmp_path: Path) -> None:
     program = SETUP + ACCUMULATING + BY_CLOSURE + FAILING
     profile = Recorder(tmp_path).program(program, framework="off", regions="all", sample_interval_us=0).main
     assert calls(profile) == {"step": 5, "data": 6, "forward": 10, "backward": 11, "optimizer": 5}
-    # The data loader is also entered to begin, and to hear that there is nothing left; gradients are cleared twice outside of steps.
+    # The data loader is also entered to begin, and to hear that there is nothing left, and gradients
+    # are cleared twice outside of steps.
     names = ("data", "forward", "backward", "optimizer")
     assert [entered(profile, f"torch: {name}") for name in names] == [8, 11, 12, 8]
     grouped = group_by_region(profile)

@@ -36,7 +36,7 @@ def _waits(regions: Profile) -> list[str]:
         return []
     if data > _MUCH:
         return [f"the GPU is busy {busy:.0%} of a step and waits for data, {data:.0%} of it: {_MORE_WORKERS}"]
-    return [f"the GPU waits for the CPU: it is busy {busy:.0%} of a step; which operators: bragg view -m gpu_wait"]
+    return [f"the GPU is busy {busy:.0%} of a step and waits for the CPU; where: bragg view -m gpu_wait,host_time"]
 
 
 _MORE_WORKERS = "try more num_workers, or larger batches of cheaper items"

@@ -8,6 +8,7 @@ says that `dot_general` of the scopes `block0` and `layer` was differentiated (`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bragg.model.tree import FrameKind
@@ -28,6 +29,9 @@ _WRAPPERS = frozenset(
     | {"checkpoint", "remat", "pjit"}
 )
 _CONTROL = frozenset({"while", "cond"})
+_MAIN = "jit(main)"  # JAX before 0.7 has it below every module.
+# JAX before 0.5 says with what a primitive is called: "reduce_sum[axes=(0, 1)]".
+_PARAMETERS = re.compile(r"\[\w+=.*\]$", re.DOTALL)
 
 
 def path_of_name(op_name: str) -> list[PathFrame]:
@@ -36,7 +40,7 @@ def path_of_name(op_name: str) -> list[PathFrame]:
     Args:
         op_name: `op_name` of the metadata of an HLO operation. Of several, joined by `;`, the first one counts.
     """
-    segments = list(_split(op_name.partition(";")[0]))
+    segments = [_PARAMETERS.sub("", segment) for segment in _split(op_name.partition(";")[0])]
     primitive = segments.pop() if segments and _is_primitive(segments[-1]) else ""
     reader = _Reader(module=segments[0] if segments else "")
     for segment in segments:
@@ -66,7 +70,7 @@ class _Reader:
                 self.read(part, is_inside=True)
         elif segment == "rematted_computation":
             self._phases.append(RECOMPUTE)
-        elif segment != self._module and segment not in _WRAPPERS:
+        elif segment not in _WRAPPERS and segment not in (self._module, _MAIN):
             self._add(segment, is_inside)
 
     def _add(self, segment: str, is_inside: bool) -> None:
@@ -92,9 +96,9 @@ def _split(name: str) -> Iterator[str]:
     """Parts between slashes that stand in no brackets."""
     depth = begin = 0
     for position, character in enumerate(name + "/"):
-        if character == "(":
+        if character in "([":
             depth += 1
-        elif character == ")":
+        elif character in ")]":
             depth = max(0, depth - 1)
         elif character == "/" and (depth == 0 or position == len(name)):
             if position > begin:

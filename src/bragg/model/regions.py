@@ -14,6 +14,7 @@ from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.table import Int64Array
+from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
 __all__ = ["ACCUMULATION", "BACKWARD", "OPTIMIZER", "REGIONS", "group_by_region"]
@@ -90,16 +91,13 @@ def group_by_region(profile: Profile) -> Profile:
     recorded = profile.meta.get("regions")
     found = {name: _Times.read(value) for name, value in recorded.items()} if isinstance(recorded, Mapping) else {}
     times = {name: value for name, value in found.items() if value is not None}
-    region = _region_of_nodes(profile.tree)
+    region = _region_of_nodes(profile)
     if not times and (region < 0).all():
         raise UsageError("no region of a training program was recorded", hint="Record with: bragg run --regions all")
     metrics = _time_metrics(times) if times else []
     gpu = [profile.metrics[name] for name in ("gpu_time", "gpu_count") if name in profile.metrics]
     metrics += [_by_region(metric, region) for metric in gpu]
-    frames = _frames()
-    parent = np.array([-1, *[0] * (len(frames) - 1)], np.int32)
-    tree = CallTree(parent, np.arange(len(frames), dtype=np.int32), frames)
-    return Profile(profile.meta, tree, {metric.name: metric for metric in metrics})
+    return Profile(profile.meta, _tree(), {metric.name: metric for metric in metrics})
 
 
 def _time_metrics(times: Mapping[str, _Times]) -> list[Metric]:
@@ -133,18 +131,23 @@ def _by_region(metric: Metric, region: Int64Array) -> Metric:
     return Metric(metric.name, metric.unit, metric.kind, own)
 
 
-def _region_of_nodes(tree: CallTree) -> Int64Array:
+def _region_of_nodes(profile: Profile) -> Int64Array:
     """The innermost region that each node is in, as an index of `REGIONS`; -1: none."""
-    marked = np.array([_region_of(*frame) for frame in zip(tree.frames.kind.tolist(), tree.frames.name, strict=True)])
-    region = marked[tree.frame]
-    for level in tree.levels[1:]:
-        region[level] = np.where(region[level] < 0, region[tree.parent[level]], region[level])
-    return region
+    tree, described = profile.tree, profile.meta.get("attributes", {})
+    frames = zip(tree.frames.kind.tolist(), tree.frames.name, strict=True)
+    begun = np.array([_region_of(kind, name, "module" in described.get(name, {})) for kind, name in frames], np.int64)
+    mark = begun[tree.frame]
+    # Modules that are computed again belong to the backward pass.
+    in_backward = with_descendants(tree, mark == REGIONS.index("backward"))
+    mark[in_backward & (mark == REGIONS.index("forward"))] = -1
+    return innermost(tree, mark)
 
 
-def _region_of(kind: int, name: str) -> int:
+def _region_of(kind: int, name: str, is_module: bool) -> int:
     """The region that a frame begins."""
     if kind == FrameKind.SCOPE:
+        if is_module:
+            return REGIONS.index("forward")
         scope = name.removeprefix("torch: ")
         return REGIONS.index(scope) if scope != name and scope in REGIONS else -1
     if kind in (FrameKind.STATE, FrameKind.OPERATOR):
@@ -152,8 +155,11 @@ def _region_of(kind: int, name: str) -> int:
     return -1
 
 
-def _frames() -> FrameTable:
+def _tree() -> CallTree:
+    """The regions and the rest as children of the root."""
     names = ["", *REGIONS, _OTHER]
     none = np.zeros(len(names), np.int32)
     kinds = np.array([FrameKind.ROOT, *[FrameKind.SCOPE] * (len(names) - 1)], np.uint8)
-    return FrameTable(kinds, names, [""] * len(names), none, none - 1)
+    frames = FrameTable(kinds, names, [""] * len(names), none, none - 1)
+    rows = np.arange(len(names), dtype=np.int32)
+    return CallTree(np.minimum(none, rows - 1), rows, frames)

@@ -34,6 +34,8 @@ def path(name: str) -> str:
             "ck > [backward] > [recompute] > cos",
         ),
         ("jit(f)/transpose(jvp(transpose(jvp(a))))/mul", "a > [backward] > [backward] > mul"),
+        ("jit(f)/jit(main)/jvp(b)/reduce_sum[axes=(0, 1)]", "b > reduce_sum"),
+        ("jit(f)/jit(main)/jvp(scan)/while[cond_nconsts=0 name=a/b]", "scan > while"),
         ("jit(f)", ""),
         ("", ""),
         ("reduce_sum", "reduce_sum"),

@@ -98,6 +98,26 @@ def test_a_gpu_that_waits_for_data_is_told_from_one_that_waits_for_the_host() ->
     assert "waits for the CPU" in region_hints(group_by_region(recorded(data_ns=1000)))[1]
 
 
+def test_modules_are_forward_unless_they_are_computed_again() -> None:
+    text = """
+        root
+          Net
+            kernel 1us
+            [backward] #state
+              [recompute] #state
+                Net
+                  kernel 2us
+    """
+    profile = replace(profile_from_text(dedent(text)), meta={"attributes": {"Net": {"module": "Net"}}})
+    assert rows(group_by_region(profile), "gpu_time") == {
+        "data": 0,
+        "forward": 1000,
+        "backward": 2000,
+        "optimizer": 0,
+        "other": 0,
+    }
+
+
 def test_operators_alone_tell_regions_of_the_gpu() -> None:
     grouped = group_by_region(replace(recorded(), meta={}))
     assert "region_time" not in grouped.metrics

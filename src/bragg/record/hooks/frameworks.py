@@ -36,5 +36,5 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
         hooks.append(("torch", modules.record_modules))
     hooks += regions.region_hooks(chosen(settings.get(variables.REGIONS, "")))
     if "jax" in wanted:
-        hooks.append(("jax", jax.read_ranges))
+        hooks += [("jax", jax.read_ranges), (jax.COMPILER, jax.record_compilations)]
     return hooks

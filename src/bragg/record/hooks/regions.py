@@ -52,7 +52,7 @@ def record_data(dataloader: ModuleType) -> Undo:
 
 def record_forward(torch: ModuleType) -> Undo:
     """Calls of modules that no module calls, and no backward pass."""
-    is_compiling = torch.compiler.is_compiling
+    is_compiling = _is_traced(torch)
     graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
     thread = REGIONS.thread
 
@@ -95,7 +95,7 @@ def record_backward(torch: ModuleType) -> Undo | None:
 
 def record_optimizers(torch: ModuleType) -> Undo:
     """Steps of optimizers, where training steps end, and clearing gradients."""
-    is_compiling = torch.compiler.is_compiling
+    is_compiling = _is_traced(torch)
 
     def step_recorded(step: Callable[..., Any]) -> Callable[..., Any]:
         def step_in_region(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -123,7 +123,7 @@ def record_optimizers(torch: ModuleType) -> Undo:
 
 def record_steps(torch: ModuleType) -> Undo:
     """Where training steps end, without a region of the optimizer."""
-    is_compiling = torch.compiler.is_compiling
+    is_compiling = _is_traced(torch)
 
     def step_recorded(step: Callable[..., Any]) -> Callable[..., Any]:
         def step_with_end(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -164,6 +164,12 @@ def _wrap_steps(torch: ModuleType, wrapper: Callable[[Callable[..., Any]], Calla
             undo_one()
 
     return undo
+
+
+def _is_traced(torch: ModuleType) -> Callable[[], bool]:
+    """Whether the compiler reads a program instead of running it, which makes a constant of it."""
+    is_traced: Callable[[], bool] = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)
+    return is_traced
 
 
 def _subclasses(kind: Any) -> set[Any]:
