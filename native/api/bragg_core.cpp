@@ -20,6 +20,7 @@
 #include "driver/loaded_library.h"
 #include "intake/autograd.h"
 #include "intake/nvtx.h"
+#include "intake/record_function.h"
 #include "intake/xla_names.h"
 
 using bragg::Recorder;
@@ -182,6 +183,15 @@ int bragg_follow_autograd(const char* library, int counts_references_itself, uin
                                        .number_offset = number_offset,
                                        .thread_offset = thread_offset};
   return bragg::autograd::follow(library, engine, thread_number);
+}
+void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size) {
+  copy_text(bragg::record_function::begin_trial(library), reason, reason_size);
+}
+void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size) {
+  copy_text(bragg::record_function::end_trial(operator_name), reason, reason_size);
+}
+void bragg_observe_operators(int wanted) {
+  wanted != 0 ? bragg::record_function::observe() : bragg::record_function::stop_observing();
 }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 

@@ -71,6 +71,12 @@ BRAGG_EXPORT void bragg_record_nvtx(int wanted);
 // 0: it has no such functions, or this thread has another number there than `thread_number`.
 BRAGG_EXPORT int bragg_follow_autograd(const char* library, int counts_references_itself, uint32_t number_offset,
                                        uint32_t thread_offset, uint64_t thread_number);
+// Whether PyTorch's library calls observers as expected, tried on one operator that this thread runs in between. Writes
+// what is not so, or nothing.
+BRAGG_EXPORT void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size);
+BRAGG_EXPORT void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size);
+// Whether operators of all threads are recorded through observers from now on, after a trial that went well.
+BRAGG_EXPORT void bragg_observe_operators(int wanted);
 // Whether ranges of XLA are shown as modules, scopes and operations from now on; they are not at first.
 BRAGG_EXPORT void bragg_read_xla(int wanted);
 // One host sample of this thread that stands for `weight_ns`.

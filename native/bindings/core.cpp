@@ -205,6 +205,23 @@ NB_MODULE(_core, module) {
       },
       "library"_a, nb::kw_only(), "counts_references_itself"_a, "number_offset"_a, "thread_offset"_a,
       "thread_number"_a);
+  module.def(
+      "begin_operator_trial",
+      [](const std::string& library) {
+        char reason[512] = "";
+        bragg_begin_operator_trial(library.c_str(), reason, sizeof reason);
+        return std::string(reason);
+      },
+      "library"_a);
+  module.def(
+      "end_operator_trial",
+      [](const std::string& operator_name) {
+        char reason[512] = "";
+        bragg_end_operator_trial(operator_name.c_str(), reason, sizeof reason);
+        return std::string(reason);
+      },
+      "operator_name"_a);
+  module.def("observe_operators", [](bool wanted) { bragg_observe_operators(wanted); }, "wanted"_a);
   module.def("read_xla", [](bool wanted) { bragg_read_xla(wanted); }, "wanted"_a);
   module.def("lend_context", &bragg_lend_context);
   module.def("return_context", &bragg_return_context);

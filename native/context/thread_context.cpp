@@ -163,7 +163,7 @@ void ThreadContext::grow() noexcept {
   capacity_ *= 2;
 }
 
-void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, EntryKind kind) noexcept {
+void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
   if (depth_ == capacity_) grow();
   auto& tree = CallingContextTree::instance();
   Entry& entry = entries_[depth_];
@@ -178,6 +178,7 @@ void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, Entry
   }
   entry.mask = recording_state.active.load(std::memory_order_relaxed);
   entry.source = source;
+  entry.owner = owner;
   entry.kind = kind;
   entry.start_ns = entry.mask != 0 ? now_ns() : 0;
   ++depth_;
@@ -199,19 +200,25 @@ std::optional<ContextNodes> ThreadContext::innermost_operator() const noexcept {
   return {};
 }
 
-void ThreadContext::pop(Source source) noexcept {
+bool ThreadContext::is_innermost(Source source, FrameId frame) const noexcept {
+  if (depth_ == 0 || entries_[depth_ - 1].source != source) return false;
+  return CallingContextTree::instance().frame(entries_[depth_ - 1].nodes.shadow) == frame;
+}
+
+bool ThreadContext::pop(Source source, EntryOwner owner) noexcept {
   uint32_t i = depth_;
-  while (i > 0 && entries_[i - 1].source != source) --i;
-  if (i == 0) return;
+  while (i > 0 && (entries_[i - 1].source != source || entries_[i - 1].owner != owner)) --i;
+  if (i == 0) return false;
   const Entry entry = entries_[i - 1];
   std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
   --depth_;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
-  if (mask == 0 || source == Source::State) return;
+  if (mask == 0 || source == Source::State) return true;
   record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
           now_ns()});
+  return true;
 }
 
 void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {

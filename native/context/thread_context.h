@@ -21,7 +21,10 @@ namespace bragg {
 // Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source. Numbers from Nvtx on are
 // its domains, whose ranges interleave too. HostKernel: one that this thread executes itself, which is a leaf: Python
 // frames below it are the interpreter's.
-enum class Source : uint32_t { Api, Itt, State, HostKernel, Nvtx };
+enum class Source : uint32_t { Api, Itt, RecordFunction, State, HostKernel, Nvtx };
+
+// What an entry stands for, where that may end in any order: a pop removes the innermost one of its own.
+using EntryOwner = const void*;
 
 // An event belongs to two nodes: one for sessions without and one for sessions with Python call paths.
 struct ContextNodes {
@@ -71,16 +74,19 @@ class ThreadContext {
   [[nodiscard]] static ThreadContext* current_if_any() noexcept;
 
   void push(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Range); }
-  void push_operator(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Operator); }
+  void push_operator(Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
+    open(here(), source, frame, EntryKind::Operator, owner);
+  }
   // Below the frames `above`, which are no entries of their own.
   void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
   // Below `outer`, wherever the thread is.
-  void push_elsewhere(ContextNodes outer, Source source, FrameId frame) noexcept {
-    open(outer, source, frame, EntryKind::Elsewhere);
+  void push_elsewhere(ContextNodes outer, Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
+    open(outer, source, frame, EntryKind::Elsewhere, owner);
   }
-  void pop(Source source) noexcept;
+  bool pop(Source source, EntryOwner owner = nullptr) noexcept;  // false: there is none
 
   [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;  // that is open
+  [[nodiscard]] bool is_innermost(Source source, FrameId frame) const noexcept;   // entry
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
@@ -150,6 +156,7 @@ class ThreadContext {
     OpeningFrames opened_in;
     SessionMask mask;
     int64_t start_ns;
+    EntryOwner owner;
     Source source;
     EntryKind kind;
   };
@@ -160,7 +167,7 @@ class ThreadContext {
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
 
-  void open(ContextNodes outer, Source source, FrameId frame, EntryKind kind) noexcept;
+  void open(ContextNodes outer, Source source, FrameId frame, EntryKind kind, EntryOwner owner = nullptr) noexcept;
   void note_time_elsewhere(const Entry& ended) noexcept;
   [[nodiscard]] bool has_own_context() const noexcept;
   [[nodiscard]] const ThreadContext* source_of_context() const noexcept;  // nullptr: there is none to inherit

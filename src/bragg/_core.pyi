@@ -187,6 +187,22 @@ def follow_autograd(
         False when the library lacks a function, or says that this thread has another number.
     """
 
+def begin_operator_trial(library: str) -> str:
+    """Observe this thread's operators, to see whether PyTorch calls observers as expected; nothing is recorded.
+
+    Args:
+        library: Path of PyTorch's loaded library.
+
+    Returns:
+        Why it cannot be tried; empty when it is.
+    """
+
+def end_operator_trial(operator_name: str) -> str:
+    """What was not as expected of the one operator that this thread ran since; empty when all was."""
+
+def observe_operators(wanted: bool) -> None:
+    """Whether operators of all threads are recorded through observers from now on, after a trial that went well."""
+
 def read_xla(wanted: bool) -> None:
     """Show ranges of XLA as modules, scopes and operations from now on, or as they are."""
 
