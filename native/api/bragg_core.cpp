@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,7 @@ using bragg::ThreadContext;
 namespace {
 
 static_assert(BRAGG_SAMPLE_SERIALIZED == static_cast<int>(bragg::SamplingMode::Serialized));
+static_assert(BRAGG_GPU_API_ALL == static_cast<int>(bragg::ApiLevel::All));
 static_assert(BRAGG_BOOL == static_cast<int>(bragg::value_kernel::Dtype::Bool));
 
 void copy_text(const std::string& text, char* out, uint32_t size) {
@@ -50,12 +53,10 @@ const char* environment(const char* name, const char* otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-// Checked by whoever has set it.
-int sampling_mode(const char* name) {
-  constexpr const char* kNames[] = {"off", "continuous", "windows", "serialized"};
-  const auto found = std::find_if(std::begin(kNames), std::end(kNames),
-                                  [name](const char* each) { return std::strcmp(each, name) == 0; });
-  return found != std::end(kNames) ? static_cast<int>(found - std::begin(kNames)) : BRAGG_SAMPLE_OFF;
+// The index of a variable's value in `choices`, 0 if it is not there: it was checked by whoever has set it.
+int choice(const char* variable, std::initializer_list<std::string_view> choices) {
+  const auto* found = std::find(choices.begin(), choices.end(), environment(variable, ""));
+  return found != choices.end() ? static_cast<int>(found - choices.begin()) : 0;
 }
 
 int injected_session = -1;
@@ -86,7 +87,8 @@ void start_injected_session(const char* directory) {
   options.trace = std::strcmp(environment("BRAGG_DATA", "tree"), "trace") == 0;
   options.graph_level = std::strcmp(environment("BRAGG_GRAPHS", "node"), "graph") == 0;
   options.flush_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_FLUSH_MS", "1000")));
-  options.sampling = sampling_mode(environment("BRAGG_SAMPLING", "off"));
+  options.sampling = choice("BRAGG_SAMPLING", {"off", "continuous", "windows", "serialized"});
+  options.gpu_api = choice("BRAGG_GPU_API", {"off", "sync", "all"});
   options.sample_period = static_cast<uint32_t>(std::atoi(environment("BRAGG_SAMPLE_PERIOD", "0")));
   options.sample_budget = std::atof(environment("BRAGG_SAMPLE_BUDGET", "0.03"));
   options.rotate_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_ROTATE_MS", "0")));
@@ -115,6 +117,7 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .python_context = options->python_context != 0,
       .trace = options->trace != 0,
       .graph_level = options->graph_level != 0,
+      .api_level = static_cast<bragg::ApiLevel>(options->gpu_api),
       .flush_interval_ms = options->flush_interval_ms,
       .sampling = {static_cast<bragg::SamplingMode>(options->sampling), options->sample_period, options->sample_budget},
       .rotate_interval_ms = options->rotate_interval_ms,

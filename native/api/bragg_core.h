@@ -18,6 +18,10 @@ enum bragg_sampling {
   BRAGG_SAMPLE_SERIALIZED = 3
 };
 
+// Which calls of the CUDA runtime and driver become nodes of the tree. A process records the same ones for all of its
+// sessions: what any of those that are active asks for.
+enum bragg_gpu_api { BRAGG_GPU_API_OFF = 0, BRAGG_GPU_API_SYNC = 1, BRAGG_GPU_API_ALL = 2 };
+
 struct bragg_session_options {
   const char* part_path;
   const char* meta_json;         // a JSON object
@@ -26,6 +30,7 @@ struct bragg_session_options {
   int python_context;
   int trace;
   int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
+  int gpu_api;      // enum bragg_gpu_api
   uint32_t flush_interval_ms;
   int sampling;                 // enum bragg_sampling: of instructions
   uint32_t sample_period;       // 2^n cycles; 0: chosen here

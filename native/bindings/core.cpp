@@ -61,9 +61,9 @@ std::string read_text(Write&& write) {
 class Session {
  public:
   Session(const std::string& part_path, const std::string& backend, const std::string& context, const std::string& data,
-          const std::string& graphs, uint32_t flush_interval_ms, uint32_t rotate_interval_ms,
-          uint32_t sample_interval_us, const std::string& sampling, uint32_t sample_period, double sample_budget,
-          const std::string& meta, const std::vector<std::string>& cupti_candidates)
+          const std::string& graphs, const std::string& gpu_api, uint32_t flush_interval_ms,
+          uint32_t rotate_interval_ms, uint32_t sample_interval_us, const std::string& sampling, uint32_t sample_period,
+          double sample_budget, const std::string& meta, const std::vector<std::string>& cupti_candidates)
       : samples_(sample_interval_us > 0 && context == "python") {
     const std::string candidates = join(cupti_candidates);
     bragg_session_options options{};
@@ -77,6 +77,7 @@ class Session {
     options.sample_period = sample_period;
     options.sample_budget = sample_budget;
     options.graph_level = choice(graphs, {"node", "graph"}, "level of graphs");
+    options.gpu_api = choice(gpu_api, {"off", "sync", "all"}, "level of GPU API calls");
     options.flush_interval_ms = flush_interval_ms;
     options.rotate_interval_ms = rotate_interval_ms;
     int os_error = 0;
@@ -160,9 +161,9 @@ NB_MODULE(_core, module) {
 
   nb::class_<Session>(module, "Session")
       .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, const std::string&,
-                    uint32_t, uint32_t, uint32_t, const std::string&, uint32_t, double, const std::string&,
-                    const std::vector<std::string>&>(),
-           "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node",
+                    const std::string&, uint32_t, uint32_t, uint32_t, const std::string&, uint32_t, double,
+                    const std::string&, const std::vector<std::string>&>(),
+           "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node", "gpu_api"_a = "off",
            "flush_interval_ms"_a = 1000, "rotate_interval_ms"_a = 0, "sample_interval_us"_a = 0, "sampling"_a = "off",
            "sample_period"_a = 0, "sample_budget"_a = 0.03, "meta"_a = "{}",
            "cupti_candidates"_a = std::vector<std::string>{})

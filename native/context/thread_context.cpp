@@ -109,6 +109,8 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   track = kNone;
   last_device_context = nullptr;
   expected_launch.function = nullptr;
+  api_call = {};
+  makes_own_calls = false;
   next_node_number = 0;
   sampled_ns_ = 0;
   elsewhere_ns_ = 0;
@@ -257,12 +259,29 @@ ContextNodes ThreadContext::inherited() const noexcept {
 }
 
 ContextNodes ThreadContext::here() noexcept {
+  if (api_call.is_open()) return api_call.nodes;
   ContextNodes nodes;
   if (!has_own_context()) return inherited();
   if (depth_ > 0) nodes = entries_[depth_ - 1].nodes;
   if (depth_ > 0 && entries_[depth_ - 1].source == Source::HostKernel) return nodes;
   if (recording_state.python.load(std::memory_order_relaxed) != 0) nodes.python = python_node(nodes.python);
   return nodes;
+}
+
+void ThreadContext::begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept {
+  auto& tree = CallingContextTree::instance();
+  const ContextNodes outer = here();
+  const NodeId shadow = tree.child(outer.shadow, frame);
+  const NodeId python = outer.python == outer.shadow ? shadow : tree.child(outer.python, frame);
+  api_call = {id, {shadow, python}, mask, 0, epoch, now_ns()};
+}
+
+void ThreadContext::end_api_call(bool waits) noexcept {
+  const SessionMask mask = still_active(api_call.mask);
+  api_call.epoch = 0;
+  if (mask == 0) return;
+  record({EventKind::ApiCall, static_cast<uint8_t>(waits ? 1 : 0), static_cast<uint16_t>(mask), api_call.launch,
+          api_call.nodes.shadow, api_call.nodes.python, api_call.start_ns, now_ns()});
 }
 
 const RawFrame* ThreadContext::OpeningFrames::find(const RawFrame& raw) const noexcept {

@@ -15,6 +15,7 @@
 #include "context/metric_names.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
+#include "driver/cupti_abi.h"
 
 namespace bragg {
 
@@ -63,6 +64,28 @@ struct OpenCall {
   std::vector<CapturedValue> values;  // while streams are captured
 };
 
+// The same at the beginning and the end of a call.
+struct ApiCallId {
+  cupti::Domain domain{};
+  uint32_t cbid = 0;
+  uint32_t correlation = 0;
+  friend bool operator==(const ApiCallId&, const ApiCallId&) = default;
+};
+
+// The call of the CUDA runtime or driver that a thread is in, if such calls are nodes.
+struct ApiCall {
+  ApiCallId id;
+  ContextNodes nodes;
+  SessionMask mask = 0;
+  uint32_t launch = 0;  // correlation id of the work that it has queued
+  uint32_t epoch = 0;
+  int64_t start_ns = 0;
+
+  [[nodiscard]] bool is_open() const noexcept {
+    return epoch == recording_state.api_epoch.load(std::memory_order_relaxed);
+  }
+};
+
 // Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, `capture`, the counters and
 // `exited`.
 class ThreadContext {
@@ -90,6 +113,9 @@ class ThreadContext {
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
+
+  void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
+  void end_api_call(bool waits) noexcept;
 
   // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
   [[nodiscard]] ContextNodes innermost_entry() noexcept { return depth_ > 0 ? entries_[depth_ - 1].nodes : here(); }
@@ -123,7 +149,9 @@ class ThreadContext {
   ExpectedLaunch expected_launch;
   uint64_t next_node_number = 0;     // of autograd's nodes, those below belong to operators that are known
   bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
-  uint32_t own_reading = 0;          // of that kernel: its ValueTarget's capture
+  bool makes_own_calls = false;      // nor are the calls that it makes
+  ApiCall api_call;
+  uint32_t own_reading = 0;  // of that kernel: its ValueTarget's capture
   OpenCall open_call;
   std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
   uint32_t gated_calls = 0;                    // of LaunchGate, within each other
@@ -187,6 +215,21 @@ class ThreadContext {
   std::array<PathCache, kPathCacheSize> path_cache_;
   std::atomic<NodeId> published_shadow_{kRootNode};
   std::atomic<NodeId> published_python_{kRootNode};
+};
+
+// Around calls of the driver that are not the program's.
+class OwnCalls {
+ public:
+  OwnCalls() noexcept : thread_(ThreadContext::current()), before_(thread_.makes_own_calls) {
+    thread_.makes_own_calls = true;
+  }
+  ~OwnCalls() { thread_.makes_own_calls = before_; }
+  OwnCalls(const OwnCalls&) = delete;
+  OwnCalls& operator=(const OwnCalls&) = delete;
+
+ private:
+  ThreadContext& thread_;
+  bool before_;
 };
 
 void push_context(Source source, FrameId frame) noexcept;

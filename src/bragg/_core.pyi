@@ -43,6 +43,7 @@ class Session:
         context: str,
         data: str,
         graphs: str = "node",
+        gpu_api: str = "off",
         flush_interval_ms: int = 1000,
         rotate_interval_ms: int = 0,
         sample_interval_us: int = 0,
