@@ -12,7 +12,7 @@ from bragg.model.tree import FrameKind, FrameTable
 __all__ = ["name_compiled_regions"]
 
 _REGION = "Torch-Compiled Region: "
-_RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_(?P<line>\d+)")
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_\d+")
 
 
 def name_compiled_regions(frames: FrameTable, functions: Any) -> FrameTable:
@@ -38,8 +38,8 @@ def _name(name: str, functions: Mapping[str, Any]) -> str:
     match functions.get(number):
         case [str(function), str(file), int(line)]:
             resumed = _RESUMED.fullmatch(function)
-            place = f"{PurePath(file).name}:{line}"
-            if resumed:
-                return f"{_REGION}{resumed['name']} {place} from line {resumed['line']}, a graph break ({number})"
-            return f"{_REGION}{function} {place} ({number})"
+            broken = " after a graph break" if resumed else ""
+            return (
+                f"{_REGION}{resumed['name'] if resumed else function} {PurePath(file).name}:{line}{broken} ({number})"
+            )
     return name

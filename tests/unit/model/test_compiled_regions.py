@@ -12,14 +12,14 @@ FRAMES = profile_from_text(
 ).tree.frames
 FUNCTIONS = {
     "0/0": ["loss", "/home/me/train.py", 4],
-    "1/0": ["torch_dynamo_resume_in_loss_at_7", "/home/me/train.py", 4],
+    "1/0": ["torch_dynamo_resume_in_loss_at_7", "train.py", 7],
 }
 
 
 def test_compiled_regions_are_named_by_their_functions_and_graph_breaks() -> None:
     assert name_compiled_regions(FRAMES, FUNCTIONS).name[1:3] == [
         "Torch-Compiled Region: loss train.py:4 (0/0)",
-        "Torch-Compiled Region: loss train.py:4 from line 7, a graph break (1/0)",
+        "Torch-Compiled Region: loss train.py:7 after a graph break (1/0)",
     ]
 
 
