@@ -187,6 +187,16 @@ def follow_autograd(
         False when the library lacks a function, or says that this thread has another number.
     """
 
+def follow_calls(object: object, name: str) -> bool:
+    """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
+
+    Returns:
+        False when it does not implement it.
+    """
+
+def record_followed_calls(wanted: bool) -> None:
+    """Whether calls of followed objects are recorded; they are not at first."""
+
 def read_xla(wanted: bool) -> None:
     """Show ranges of XLA as modules, scopes and operations from now on, or as they are."""
 
