@@ -159,6 +159,9 @@ uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t siz
 uint32_t bragg_scope_frame(const char* name, uint32_t size) {
   return bragg::intern_frame(bragg::FrameKind::Scope, {name, size});
 }
+uint32_t bragg_operator_frame(const char* name, uint32_t size) {
+  return bragg::intern_frame(bragg::FrameKind::Operator, {name, size});
+}
 void bragg_describe_scope(const char* name, const char* key, const char* value) {
   auto& frames = bragg::FrameTable::instance();
   frames.describe(frames.intern(bragg::FrameKind::Scope, name), key, value);

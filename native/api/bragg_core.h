@@ -55,6 +55,7 @@ BRAGG_EXPORT int bragg_finish_on_signal(int number);
 BRAGG_EXPORT uint32_t bragg_session_statistics(int session, char* json, uint32_t size);
 
 BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
+BRAGG_EXPORT uint32_t bragg_operator_frame(const char* name, uint32_t size);  // entered and left as scopes are
 BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_scope_exit(void);
 // What is known of scopes of this name beside it.

@@ -11,6 +11,7 @@
 
 #include "api/bragg_core.h"
 #include "bindings/code_watcher.h"
+#include "bindings/followed_calls.h"
 #include "bindings/host_sampler.h"
 #include "bindings/launch_hook.h"
 #include "bindings/metrics_binding.h"
@@ -156,6 +157,7 @@ NB_MODULE(_core, module) {
   bind_python_frames(module);
   bind_metrics(module);
   bind_symbols(module);
+  bind_followed_calls(module);
   watch_code_objects();
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 

@@ -204,6 +204,16 @@ def end_operator_trial(operator_name: str) -> str:
 def observe_operators(wanted: bool) -> None:
     """Whether operators of all threads are recorded through observers from now on, after a trial that went well."""
 
+def follow_calls(object: object, name: str) -> bool:
+    """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
+
+    Returns:
+        False when it does not implement it.
+    """
+
+def record_followed_calls(wanted: bool) -> None:
+    """Whether calls of followed objects are recorded; they are not at first."""
+
 def read_xla(wanted: bool) -> None:
     """Show ranges of XLA as modules, scopes and operations from now on, or as they are."""
 

@@ -26,6 +26,7 @@ from bragg.formats.capture_values import values_of
 from bragg.formats.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.format import Format
 from bragg.model import CallTree, FrameKind, Profile, SliceTable
+from bragg.model.compiled_regions import name_compiled_regions
 from bragg.model.hlo_tree import place_operations, without_hlo
 from bragg.model.regroup import regroup
 from bragg.model.sampled_function import CodeReader
@@ -98,6 +99,7 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
     scanned = scan(path)
     tables = collect(scanned)
     tree = tree_of(tables)
+    tree = replace(tree, frames=name_compiled_regions(tree.frames, tables.meta.get("compiled_regions")))
     attributes = attributes_of(tables, tree.frames)
     profile = Profile(
         meta={**tables.meta, "capture": _damage(tables, scanned), **({"attributes": attributes} if attributes else {})},

@@ -19,7 +19,7 @@ def attributes_of(profile: Profile) -> dict[str, dict[str, str]]:
     found = {}
     for kind, name in zip(profile.tree.frames.kind, profile.tree.frames.name, strict=True):
         if kind == FrameKind.OPERATOR:
-            found[name] = MODULE if name.startswith("jit_") else {"hlo_op_name": "yes"} if name[:4] == "jit(" else OP
+            found[name] = MODULE if name.startswith("jit_") else {"hlo_op_name": "yes"} if ")/" in name else OP
     return found
 
 
@@ -175,6 +175,39 @@ root
     )
 
 
+def test_a_call_has_its_module_and_its_compilation() -> None:
+    found = placed("""
+root
+  train.py:20@train
+    jit(<lambda>) #operator host=9us
+      pjit.py:3@cache_miss
+        [compile] jit__lambda host=7us
+        jit__lambda #operator
+          copy.1 #operator
+            copy_DtoD 1us
+        [compile] jit_other host=1us
+        jit_other #operator
+          copy.1 #operator
+            copy_DtoD 2us
+""")
+    same(
+        found,
+        """
+root
+  train.py:20@train
+    jit(<lambda>) host=9us
+      pjit.py:3@cache_miss
+        [compile] jit_other host=1us
+        jit_other
+          copy.1
+            copy_DtoD 2us
+      [compile] jit__lambda host=7us
+      copy.1
+        copy_DtoD 1us
+""",
+    )
+
+
 def test_programs_give_lines_and_the_paths_that_ranges_lack() -> None:
     program = program_text(
         {
@@ -232,7 +265,7 @@ def test_any_nesting_of_ranges_keeps_every_kernel() -> None:
         "<captured_at> #state",
         "autotune",
     ]
-    labels += ["f.py:1@f", "[compile] jit_f", "while.1 #operator", "kernel 5us", "jit_g #operator"]
+    labels += ["f.py:1@f", "[compile] jit_f", "while.1 #operator", "kernel 5us", "jit_g #operator", "jit(f) #operator"]
     for _ in range(50):
         depth, lines = 1, ["root"]
         for label in random.choice(labels, 25):

@@ -36,5 +36,9 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
         hooks.append(("torch", modules.record_modules))
     hooks += regions.region_hooks(chosen(settings.get(variables.REGIONS, "")))
     if "jax" in wanted:
-        hooks += [("jax", jax.read_ranges), (jax.COMPILER, jax.record_compilations)]
+        hooks += [
+            ("jax", jax.read_ranges),
+            (jax.CALLS, jax.record_calls),
+            (jax.COMPILER, jax.record_compilations),
+        ]
     return hooks
