@@ -89,6 +89,7 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
   recording_state.line_of_slot[slot].store(static_cast<uint8_t>(session->line()));
   slot_of_line_[session->line()] = slot;
   if (options.python_context) recording_state.python.fetch_or(bit);
+  if (options.native_context) recording_state.native.fetch_or(bit);
   if (options.trace) recording_state.trace.fetch_or(bit);
   if (session->samples_instructions()) samples_of_line_.try_emplace(session->line());
   session->before = thread_totals();
@@ -254,7 +255,8 @@ void Recorder::end(Session& session, const std::string& meta_json) {
   session.finish(tracks_, statistics_json(session), meta_json);
   const uint32_t slot = session.slot();
   sessions_[slot].reset();
-  for (auto* mask : {&recording_state.python, &recording_state.trace, &recording_state.existing, &retired_})
+  for (auto* mask :
+       {&recording_state.python, &recording_state.native, &recording_state.trace, &recording_state.existing, &retired_})
     mask->fetch_and(~(1u << slot));
 }
 

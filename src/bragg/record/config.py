@@ -12,7 +12,7 @@ from bragg.record.output import check_pattern
 __all__ = ["BackendName", "Context", "Data", "Framework", "Graphs", "Interpret", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
-Context = Literal["python", "shadow"]
+Context = Literal["python", "shadow", "native"]
 Data = Literal["tree", "trace"]
 Framework = Literal["auto", "torch", "jax", "off"]
 Graphs = Literal["node", "graph"]
