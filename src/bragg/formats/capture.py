@@ -113,8 +113,13 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
     if not useful.any():
         raise NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
     grown = profile.tree
-    pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=_of_recorder(grown, tables.meta))
+    pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=_unwanted(grown, tables.meta))
     return Recording(pruned.apply(profile), tables.slices, pruned.target[: len(tree)])
+
+
+def _unwanted(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
+    """Whether a node is the recorder's own, or a native frame that another session of the process asked for."""
+    return _of_recorder(tree, meta) | ((tree.kind == FrameKind.NATIVE) & (meta.get("context") != "native"))
 
 
 def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:

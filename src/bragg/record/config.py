@@ -12,7 +12,7 @@ from bragg.record.output import check_pattern
 __all__ = ["BackendName", "Context", "Data", "Framework", "Graphs", "Interpret", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
-Context = Literal["python", "shadow", "native"]
+Context = Literal["python", "native", "shadow"]
 Data = Literal["tree", "trace"]
 Framework = Literal["auto", "torch", "jax", "off"]
 Graphs = Literal["node", "graph"]
@@ -29,7 +29,8 @@ class RecordConfig:
 
     Attributes:
         backend: What measures. `auto` takes the GPU where there is one and the CPU elsewhere.
-        context: What a call path holds. `python`: the Python frames too; `shadow`: scopes and operators alone.
+        context: What a call path holds. `python`: the Python frames too; `native`: between them and a launch the C
+            and C++ functions too; `shadow`: scopes and operators alone.
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
         graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
         framework: Whose operators are recorded: `auto` those of every framework that the program imports, on a GPU
