@@ -160,6 +160,7 @@ CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "floor": CuptiFloor,
     "bragg_shadow": partial(Bragg, context="shadow"),
     "bragg_python": partial(Bragg, context="python"),
+    "bragg_native": partial(Bragg, context="native"),
     "bragg_trace": partial(Bragg, context="shadow", data="trace"),
     "proton_shadow": partial(Proton, context="shadow"),
     "proton_python": partial(Proton, context="python"),
