@@ -130,6 +130,10 @@ BRAGG_EXPORT const char* bragg_library_path(void);
 BRAGG_EXPORT void bragg_flush_device_records(void);
 BRAGG_EXPORT void bragg_reclaim_device_records(void);
 
+// Where instructions are to be sampled: begins with this thread's CUDA context, before anything is launched in it.
+// Takes most of a second.
+BRAGG_EXPORT void bragg_begin_sampling(void);
+
 // Initialises CUDA and CUPTI and says what a session would find: a JSON object, sized as above.
 BRAGG_EXPORT uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size);
 

@@ -196,6 +196,12 @@ def flush_device_records() -> None:
 def reclaim_device_records() -> None:
     """Be the user of CUPTI's buffers again, after another one (torch.profiler) in this process is done."""
 
+def begin_sampling() -> None:
+    """Where instructions are to be sampled, begin with this thread's CUDA context: most of a second.
+
+    Without this, sampling begins soon after the first launch in a context.
+    """
+
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""
 

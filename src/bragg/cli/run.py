@@ -79,7 +79,8 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("--force", is_flag=True, help="Overwrite an existing profile instead of numbering the new one.")
 @click.option("--backend", type=click.Choice(["auto", "cuda", "cpu"]), help="What measures.  [auto]")
 @click.option(
-    "--context", type=click.Choice(["python", "native", "shadow"]),
+    "--context",
+    type=click.Choice(["python", "native", "shadow"]),
     help="Call paths with Python frames, with those and C/C++ functions, or with scopes alone.  [python]",
 )
 @click.option("--data", type=click.Choice(["tree", "trace"]), help="Sums by call path, or every event.  [tree]")
@@ -90,6 +91,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="Whose operators to record; auto: all that the program imports, on a GPU JAX's.  [auto]",
 )
 @click.option("--modules", is_flag=True, help="Calls of PyTorch's modules, for bragg view --group-by module.")
+@click.option(
+    "--regions",
+    metavar="NAME[,NAME]",
+    help="Of PyTorch: step, data, forward, backward, optimizer or all, for bragg view --group-by region.",
+)
 @click.option(
     "--flush-interval", "flush_interval_ms", type=int, metavar="MS", help="What a killed run loses at most.  [1000]"
 )
