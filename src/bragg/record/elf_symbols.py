@@ -16,11 +16,20 @@ __all__ = ["ElfSymbols"]
 # Fields of the 64-bit, little-endian form. Source: System V ABI, "Object Files".
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = np.dtype(
-    [("name", "<u4"), ("type", "<u4"), ("flags", "<u8"), ("address", "<u8"), ("offset", "<u8"), ("size", "<u8")]
-    + [("link", "<u4"), ("info", "<u4"), ("alignment", "<u8"), ("entry_size", "<u8")]
+    {
+        "names": ["type", "offset", "size", "link"],
+        "formats": ["<u4", "<u8", "<u8", "<u4"],
+        "offsets": [4, 24, 32, 40],
+        "itemsize": 64,
+    }
 )
 _SYMBOL = np.dtype(
-    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+    {
+        "names": ["name", "info", "section", "value", "size"],
+        "formats": ["<u4", "u1", "<u2", "<u8", "<u8"],
+        "offsets": [0, 4, 6, 8, 16],
+        "itemsize": 24,
+    }
 )
 _SYMBOL_TABLE, _NOTES, _DYNAMIC_SYMBOLS = 2, 7, 11
 _FUNCTION, _INDIRECT_FUNCTION = 2, 10
