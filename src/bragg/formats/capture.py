@@ -134,7 +134,10 @@ def _with_operations(profile: Profile) -> tuple[Profile, Int32Array, BoolArray]:
 
 def _unwanted(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
     """Whether a node is the recorder's own, or a native frame that another session of the process asked for."""
-    return _of_recorder(tree, meta) | ((tree.kind == FrameKind.NATIVE) & (meta.get("context") != "native"))
+    unwanted: BoolArray = _of_recorder(tree, meta) | (
+        (tree.kind == FrameKind.NATIVE) & (meta.get("context") != "native")
+    )
+    return unwanted
 
 
 def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
