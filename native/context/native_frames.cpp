@@ -20,7 +20,8 @@ uint64_t find_stack_end(uint64_t stack_pointer) noexcept {
 // Reads what other functions keep, also between their variables, where sanitizers expect nobody.
 [[gnu::no_sanitize("address", "thread")]] bool NativeFrameIterator::load(uint64_t address,
                                                                          uint64_t& value) const noexcept {
-  if (address < stack_begin_ || address % sizeof value != 0 || stack_end_ - sizeof value < address) return false;
+  if (address < stack_begin_ || address >= stack_end_ || stack_end_ - address < sizeof value) return false;
+  if (address % sizeof value != 0) return false;
   value = *reinterpret_cast<const volatile uint64_t*>(address);
   return true;
 }

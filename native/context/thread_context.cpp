@@ -300,7 +300,7 @@ NodeId ThreadContext::native_node(NodeId outer) noexcept {
   bool has_python = false;
   for (const PathFrame& frame : frames) {
     has_python = has_python || frame.python.code != nullptr;
-    hash = mix(mix(hash, address(frame.python.code)), uint64_t{frame.python.instruction_offset} << 32 | frame.native);
+    hash = mix(hash, address(frame.python.code) ^ uint64_t{frame.python.instruction_offset} << 40 ^ frame.native);
   }
   if (has_python && last_python_thread.load(std::memory_order_relaxed) != this)
     last_python_thread.store(this, std::memory_order_release);
