@@ -17,6 +17,8 @@
 #include "backends/device_values.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
+#include "context/loaded_code.h"
+#include "context/native_frames.h"
 #include "data/json.h"
 #include "data/recorder.h"
 #include "driver/loaded_library.h"
@@ -115,6 +117,7 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .cupti_candidates = options->cupti_candidates,
       .backend = static_cast<bragg::BackendChoice>(options->backend),
       .python_context = options->python_context != 0,
+      .native_context = options->native_context != 0,
       .trace = options->trace != 0,
       .graph_level = options->graph_level != 0,
       .api_level = static_cast<bragg::ApiLevel>(options->gpu_api),
@@ -248,6 +251,9 @@ void bragg_expect_launch(const void* function, const char* name, const uint32_t*
 
 int bragg_has_session(void) { return bragg::recording_state.existing.load(std::memory_order_relaxed) != 0; }
 int bragg_is_recording(void) { return bragg::recording(); }
+
+void bragg_set_interpreter(const void* function) { bragg::LoadedCode::instance().set_interpreter(function); }
+int bragg_can_unwind(void) { return bragg::kCanUnwind; }
 
 void bragg_forget_code(const void* code) { bragg::forget_python_code(code); }
 

@@ -28,6 +28,7 @@ struct bragg_session_options {
   const char* cupti_candidates;  // ':'-separated paths
   int backend;                   // enum bragg_backend
   int python_context;
+  int native_context;  // the C and C++ functions that launches come from; with python_context
   int trace;
   int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
   int gpu_api;      // enum bragg_gpu_api
@@ -127,6 +128,11 @@ BRAGG_EXPORT void bragg_expect_launch(const void* function, const char* name, co
 // Not zero while a session exists / records.
 BRAGG_EXPORT int bragg_has_session(void);
 BRAGG_EXPORT int bragg_is_recording(void);
+
+// The library with this function is the interpreter: its own functions are no part of call paths.
+BRAGG_EXPORT void bragg_set_interpreter(const void* function);
+// Not zero: call paths of native code can be read on this machine.
+BRAGG_EXPORT int bragg_can_unwind(void);
 
 // The code object at this address dies: cached paths through it are dropped.
 BRAGG_EXPORT void bragg_forget_code(const void* code);

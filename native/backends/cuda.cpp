@@ -165,7 +165,7 @@ int64_t launched_code(const cupti::CallbackData& data, uint32_t cbid, const void
 
 void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
   note_context(thread, data.context);
-  const ContextNodes nodes = thread.here();
+  const ContextNodes nodes = thread.here_in_native_code();
   const void* function = launched_function(data, cbid);
   const StringId name = kernel_name(thread, function);
   thread.open_call.correlation = data.correlation;

@@ -65,14 +65,16 @@ class Session {
           const std::string& graphs, const std::string& gpu_api, uint32_t flush_interval_ms,
           uint32_t rotate_interval_ms, uint32_t sample_interval_us, const std::string& sampling, uint32_t sample_period,
           double sample_budget, const std::string& meta, const std::vector<std::string>& cupti_candidates)
-      : samples_(sample_interval_us > 0 && context == "python") {
+      : samples_(sample_interval_us > 0 && context != "shadow") {
     const std::string candidates = join(cupti_candidates);
     bragg_session_options options{};
     options.part_path = part_path.c_str();
     options.meta_json = meta.c_str();
     options.cupti_candidates = candidates.c_str();
     options.backend = choice(backend, {"auto", "cuda", "cpu"}, "backend");
-    options.python_context = choice(context, {"shadow", "python"}, "context");
+    const int depth = choice(context, {"shadow", "python", "native"}, "context");
+    options.python_context = depth >= 1;
+    options.native_context = depth >= 2;
     options.trace = choice(data, {"tree", "trace"}, "data");
     options.sampling = choice(sampling, {"off", "continuous", "windows", "serialized"}, "sampling mode");
     options.sample_period = sample_period;
@@ -192,6 +194,7 @@ NB_MODULE(_core, module) {
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });
   module.def("library_path", &bragg_library_path);
+  module.def("_can_unwind", [] { return bragg_can_unwind() != 0; });
   module.def("record_nvtx", [](bool wanted) { bragg_record_nvtx(wanted); }, "wanted"_a);
   module.def(
       "describe_scope",

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "context/call_path.h"
 #include "context/calling_context_tree.h"
 #include "context/clock.h"
 #include "context/event_ring.h"
@@ -116,6 +117,8 @@ class ThreadContext {
 
   void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
   void end_api_call(bool waits) noexcept;
+  // Likewise for a launch: where it is wanted, with the native functions that it comes from.
+  [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
   // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
   [[nodiscard]] ContextNodes innermost_entry() noexcept { return depth_ > 0 ? entries_[depth_ - 1].nodes : here(); }
@@ -156,9 +159,10 @@ class ThreadContext {
   std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
   uint32_t gated_calls = 0;                    // of LaunchGate, within each other
   std::atomic<bool> is_in_gated_call{false};
-  bool is_sampled_alone = false;    // the launch that this thread is in; no other thread launches meanwhile
-  Event open_launch{};              // trace: the driver call this thread is in
-  std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
+  bool is_sampled_alone = false;       // the launch that this thread is in; no other thread launches meanwhile
+  Event open_launch{};                 // trace: the driver call this thread is in
+  std::atomic<uint64_t> cut_paths{0};  // whose native frames could not all be read
+  std::atomic<uint64_t> own_ns{0};     // estimated: every so many calls into the core are timed
 
   // Runs `work`, timing one call in 64; the others pay an increment.
   template <class Work>
@@ -171,17 +175,11 @@ class ThreadContext {
   }
 
  private:
-  // The frames an entry was opened in, innermost first. Several, because the innermost may be a helper that has
-  // returned since, like the __enter__ of a context manager; with the code, because frame addresses are reused.
-  struct OpeningFrames {
-    static constexpr uint32_t kCount = 4;
-    RawFrame frames[kCount];
-    [[nodiscard]] const RawFrame* find(const RawFrame& raw) const noexcept;  // the same frame, wherever it is by now
-  };
   enum class EntryKind : uint8_t { Range, Operator, Elsewhere };
   struct Entry {
     ContextNodes nodes;
     OpeningFrames opened_in;
+    OpeningCalls opened_by;
     SessionMask mask;
     int64_t start_ns;
     EntryOwner owner;
@@ -191,6 +189,7 @@ class ThreadContext {
   struct PathCache {
     uint64_t hash = 0;
     NodeId node = kNone;
+    NodeId python = kNone;  // without the native frames inside the innermost Python frame
   };
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
@@ -201,7 +200,11 @@ class ThreadContext {
   [[nodiscard]] const ThreadContext* source_of_context() const noexcept;  // nullptr: there is none to inherit
   [[nodiscard]] ContextNodes inherited() const noexcept;
   [[nodiscard]] NodeId python_node(NodeId inherited) noexcept;
+  [[nodiscard]] NodeId native_node(NodeId inherited) noexcept;
   [[nodiscard]] NodeId append_frames(NodeId node, const RawFrame* frames, uint32_t count) noexcept;
+  [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
+  [[nodiscard]] PathCache& cached_path(uint64_t hash) noexcept;
+  [[nodiscard]] NativeCallPath& native_path() noexcept;
   void publish(ContextNodes nodes) noexcept;
   void grow() noexcept;
 
@@ -213,6 +216,7 @@ class ThreadContext {
   uint32_t depth_ = 0;
   uint32_t cache_epoch_ = 0;
   std::array<PathCache, kPathCacheSize> path_cache_;
+  std::unique_ptr<NativeCallPath> native_path_;
   std::atomic<NodeId> published_shadow_{kRootNode};
   std::atomic<NodeId> published_python_{kRootNode};
 };

@@ -233,6 +233,12 @@ def read_cubin(image: bytes) -> dict[str, Any]:
         ValueError: It is no cubin, or a damaged one.
     """
 
+def demangle(symbol: str) -> str:
+    """The C++ name of a mangled symbol; everything else as it is."""
+
+def _can_unwind() -> bool:
+    """False: native frames cannot be read on this processor."""
+
 # For tests and benchmarks.
 
 def _walk_available() -> bool:

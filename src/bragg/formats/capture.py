@@ -118,7 +118,7 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
     profile, target, folded = _with_operations(profile)
     useful = np.isin(np.arange(len(profile.tree)), target[useful])
     grown = profile.tree
-    folded |= _of_recorder(grown, tables.meta)
+    folded |= _unwanted(grown, tables.meta)
     pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=folded)
     return Recording(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]])
 
@@ -132,6 +132,14 @@ def _with_operations(profile: Profile) -> tuple[Profile, Int32Array, BoolArray]:
     metrics = {name: metric.gather(placed.target, len(placed.tree)) for name, metric in profile.metrics.items()}
     meta = {**profile.meta, "attributes": without_hlo(attributes)}
     return replace(profile, meta=meta, tree=placed.tree, metrics=metrics), placed.target, placed.folded
+
+
+def _unwanted(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
+    """Whether a node is the recorder's own, or a native frame that another session of the process asked for."""
+    unwanted: BoolArray = _of_recorder(tree, meta) | (
+        (tree.kind == FrameKind.NATIVE) & (meta.get("context") != "native")
+    )
+    return unwanted
 
 
 def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
