@@ -18,14 +18,20 @@ enum bragg_sampling {
   BRAGG_SAMPLE_SERIALIZED = 3
 };
 
+// Which calls of the CUDA runtime and driver become nodes of the tree. A process records the same ones for all of its
+// sessions: what any of those that are active asks for.
+enum bragg_gpu_api { BRAGG_GPU_API_OFF = 0, BRAGG_GPU_API_SYNC = 1, BRAGG_GPU_API_ALL = 2 };
+
 struct bragg_session_options {
   const char* part_path;
   const char* meta_json;         // a JSON object
   const char* cupti_candidates;  // ':'-separated paths
   int backend;                   // enum bragg_backend
   int python_context;
+  int native_context;  // the C and C++ functions that launches come from; with python_context
   int trace;
   int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
+  int gpu_api;      // enum bragg_gpu_api
   uint32_t flush_interval_ms;
   int sampling;                 // enum bragg_sampling: of instructions
   uint32_t sample_period;       // 2^n cycles; 0: chosen here
@@ -50,6 +56,7 @@ BRAGG_EXPORT int bragg_finish_on_signal(int number);
 BRAGG_EXPORT uint32_t bragg_session_statistics(int session, char* json, uint32_t size);
 
 BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
+BRAGG_EXPORT uint32_t bragg_operator_frame(const char* name, uint32_t size);  // entered and left as scopes are
 BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_scope_exit(void);
 // What is known of scopes of this name beside it.
@@ -121,6 +128,11 @@ BRAGG_EXPORT void bragg_expect_launch(const void* function, const char* name, co
 // Not zero while a session exists / records.
 BRAGG_EXPORT int bragg_has_session(void);
 BRAGG_EXPORT int bragg_is_recording(void);
+
+// The library with this function is the interpreter: its own functions are no part of call paths.
+BRAGG_EXPORT void bragg_set_interpreter(const void* function);
+// Not zero: call paths of native code can be read on this machine.
+BRAGG_EXPORT int bragg_can_unwind(void);
 
 // The code object at this address dies: cached paths through it are dropped.
 BRAGG_EXPORT void bragg_forget_code(const void* code);

@@ -9,6 +9,8 @@
 
 namespace bragg {
 
+class ThreadContext;
+
 enum class SamplingMode : uint8_t { Off, Continuous, Windows, Serialized };
 
 struct SamplingOptions {
@@ -38,7 +40,10 @@ void bring();
 // The last samples, and no more of them.
 void finish();
 
-// Callbacks.
+// Callbacks. The first launch on a GPU waits until its instructions are sampled; serialized launches wait for each
+// other.
+void before_launch(ThreadContext& thread) noexcept;
+void after_launch(ThreadContext& thread) noexcept;
 void note_module(const cupti::ModuleData& module) noexcept;
 void note_context_end(cuda::Context context) noexcept;
 

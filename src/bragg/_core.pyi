@@ -43,6 +43,7 @@ class Session:
         context: str,
         data: str,
         graphs: str = "node",
+        gpu_api: str = "off",
         flush_interval_ms: int = 1000,
         rotate_interval_ms: int = 0,
         sample_interval_us: int = 0,
@@ -203,6 +204,16 @@ def end_operator_trial(operator_name: str) -> str:
 def observe_operators(wanted: bool) -> None:
     """Whether operators of all threads are recorded through observers from now on, after a trial that went well."""
 
+def follow_calls(object: object, name: str) -> bool:
+    """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
+
+    Returns:
+        False when it does not implement it.
+    """
+
+def record_followed_calls(wanted: bool) -> None:
+    """Whether calls of followed objects are recorded; they are not at first."""
+
 def read_xla(wanted: bool) -> None:
     """Show ranges of XLA as modules, scopes and operations from now on, or as they are."""
 
@@ -221,6 +232,12 @@ def read_cubin(image: bytes) -> dict[str, Any]:
     Raises:
         ValueError: It is no cubin, or a damaged one.
     """
+
+def demangle(symbol: str) -> str:
+    """The C++ name of a mangled symbol; everything else as it is."""
+
+def _can_unwind() -> bool:
+    """False: native frames cannot be read on this processor."""
 
 # For tests and benchmarks.
 

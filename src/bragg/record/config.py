@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bragg.errors import UsageError
-from bragg.record import variables
+from bragg.record import regions, variables
 from bragg.record.output import check_pattern
 
-__all__ = ["BackendName", "Context", "Data", "Framework", "Graphs", "Interpret", "RecordConfig"]
+__all__ = ["BackendName", "Context", "Data", "Framework", "GpuApi", "Graphs", "Interpret", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
-Context = Literal["python", "shadow"]
+Context = Literal["python", "native", "shadow"]
 Data = Literal["tree", "trace"]
 Framework = Literal["auto", "torch", "jax", "off"]
 Graphs = Literal["node", "graph"]
+GpuApi = Literal["off", "sync", "all"]
 Sampling = Literal["off", "continuous", "windows", "serialized"]
 Interpret = Literal["auto", "on", "off"]
 
@@ -29,12 +30,17 @@ class RecordConfig:
 
     Attributes:
         backend: What measures. `auto` takes the GPU where there is one and the CPU elsewhere.
-        context: What a call path holds. `python`: the Python frames too; `shadow`: scopes and operators alone.
+        context: What a call path holds. `python`: the Python frames too; `native`: between them and a launch the C
+            and C++ functions too; `shadow`: scopes and operators alone.
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
         graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
+        gpu_api: Record calls of the CUDA runtime and driver as nodes with their host time: `sync` those that wait for
+            the GPU, `all` every one that does something. The sessions of a process see what any of them asks for.
         framework: Whose operators are recorded: `auto` those of every framework that the program imports, on a GPU
             those of JAX.
         modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
+        regions: What of a program that trains with PyTorch is recorded without a word of it: `step`, `data`, `forward`,
+            `backward`, `optimizer`, with commas between, or `all`.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         sampling: Sample the instructions of GPU kernels. `continuous`: all the time, while kernels run as they would;
@@ -63,8 +69,10 @@ class RecordConfig:
     context: Context = "python"
     data: Data = "tree"
     graphs: Graphs = "node"
+    gpu_api: GpuApi = "off"
     framework: Framework = "auto"
     modules: bool = False
+    regions: str = ""
     flush_interval_ms: int = 1000
     sample_interval_us: int | None = None
     sampling: Sampling = "off"
@@ -85,10 +93,12 @@ class RecordConfig:
         _check_choice("context", self.context, get_args(Context))
         _check_choice("data", self.data, get_args(Data))
         _check_choice("level of graphs", self.graphs, get_args(Graphs))
+        _check_choice("level of GPU API calls", self.gpu_api, get_args(GpuApi))
         _check_choice("framework", self.framework, get_args(Framework))
         _check_choice("way to interpret", self.interpret, get_args(Interpret))
         if self.modules and self.framework not in ("auto", "torch"):
             raise UsageError(f"modules are those of PyTorch, which framework={self.framework!r} leaves out")
+        _check_regions(self.regions)
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
         if self.sample_interval_us is not None and self.sample_interval_us < 0:
@@ -114,8 +124,10 @@ class RecordConfig:
             variables.CONTEXT: self.context,
             variables.DATA: self.data,
             variables.GRAPHS: self.graphs,
+            variables.GPU_API: self.gpu_api,
             variables.FRAMEWORK: self.framework,
             variables.MODULES: str(int(self.modules)),
+            variables.REGIONS: self.regions,
             variables.FLUSH_MS: str(self.flush_interval_ms),
             variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
             variables.KERNEL_CODE: str(int(self.kernel_code)),
@@ -136,3 +148,12 @@ class RecordConfig:
 def _check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise UsageError(f"unknown {what} {value!r}", hint=f"Choose one of: {', '.join(choices)}")
+
+
+def _check_regions(names: str) -> None:
+    try:
+        regions.chosen(names)
+    except ValueError as error:
+        raise UsageError(
+            f"unknown region {str(error)!r}", hint=f"Choose all, or some of: {', '.join(regions.ALL)}"
+        ) from None

@@ -12,6 +12,7 @@ from bragg.record.backends import choose_backend
 from bragg.record.core import core
 from bragg.record.hooks.imports import when_imported
 from bragg.record.notes import note
+from bragg.record.regions import REGIONS, since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Recording:
     """
 
     def __init__(self, part_path: str, settings: Mapping[str, str]) -> None:
-        self._settings = dict(settings)
+        self._settings = {**settings, variables.CONTEXT: _possible_context(settings[variables.CONTEXT])}
         self.backend = choose_backend(settings[variables.BACKEND], os.environ)
         try:
             self.session = self._start(part_path)
@@ -49,12 +50,14 @@ class Recording:
             note(f"the GPU is not recorded: {error}")
             self.backend = choose_backend("cpu", os.environ)
             self.session = self._start(part_path)
+        self._regions = REGIONS.reading()
         self._hooks = self.backend.hooks(settings)
         _HOOKS.acquire(self._hooks)
 
     def restart(self, part_path: str) -> None:
         """In a forked child: record into a capture of its own; the inherited one is the parent's."""
         self.session = self._start(part_path)
+        self._regions = REGIONS.reading()
 
     def advance(self, part_path: str, phase: int) -> None:
         """Record the next phase, into a capture of its own; the one before ends when its records have come.
@@ -64,21 +67,19 @@ class Recording:
             RuntimeError: The core cannot record one more phase.
         """
         meta = {**metadata.at_start(self.backend.name, self._settings), "phase": phase}
-        self.session.advance(part_path, meta=json.dumps(meta), end_meta=json.dumps(metadata.at_stop()))
+        self.session.advance(part_path, meta=json.dumps(meta), end_meta=self._meta_at_stop())
 
     def stop(self) -> None:
         """End the session and complete its capture."""
         try:
-            self.session.stop(json.dumps(metadata.at_stop()))
+            self.session.stop(self._meta_at_stop())
         finally:
             _HOOKS.release(self._hooks)
 
-    def _context(self) -> str:
-        """The wished context, as far as this interpreter lets its frames be read."""
-        if self._settings[variables.CONTEXT] == "python" and not core._walk_available():
-            note("Python call paths cannot be read in this interpreter: recording with --context shadow")
-            return "shadow"
-        return self._settings[variables.CONTEXT]
+    def _meta_at_stop(self) -> str:
+        before, self._regions = self._regions, REGIONS.reading()
+        regions = since(before, self._regions)
+        return json.dumps({**metadata.at_stop(), **({"regions": regions} if regions else {})})
 
     def _start(self, part_path: str) -> core.Session:
         interval_us = self._settings.get(variables.SAMPLE_US)
@@ -92,6 +93,7 @@ class Recording:
                 context=self._settings[variables.CONTEXT],
                 data=self._settings[variables.DATA],
                 graphs=self._settings.get(variables.GRAPHS, "node"),
+                gpu_api=self._settings.get(variables.GPU_API, "off"),
                 flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
                 rotate_interval_ms=int(self._settings.get(variables.ROTATE_MS, 0)),
                 sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
@@ -103,6 +105,17 @@ class Recording:
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _possible_context(wished: str) -> str:
+    """The wished context, as far as this interpreter and this processor let frames be read."""
+    if wished != "shadow" and not core._walk_available():
+        note(f"Python call paths cannot be read in this interpreter: recording with --context shadow, not {wished}")
+        return "shadow"
+    if wished == "native" and not core._can_unwind():
+        note("native call paths are read on x86-64 alone: recording with --context python")
+        return "python"
+    return wished
 
 
 class _SharedHooks:
