@@ -216,7 +216,7 @@ std::string begin_trial(const char* library) {
       !find(torch_library, found.name, "_ZNK2at14RecordFunction4nameEv") ||
       !find(torch_library, found.is_async, "_ZNK2at14RecordFunction7isAsyncEv"))
     return "it lacks a function that observers need";
-  torch = found;
+  if (torch.name == nullptr) torch = found;  // a process has one PyTorch, and other threads may be in its callbacks
   trial = {};
   trial_observer = torch.add_thread_local({start_trial, end_trial_operator, 1.0, kScopes});
   return {};

@@ -55,4 +55,4 @@ def test_every_kernel_of_a_backward_pass_has_its_forward_operator_above(run: Run
 
 
 def test_operators_of_a_program_that_imported_pytorch_before_are_recorded(python: Python) -> None:
-    assert python("operators_late.py") == ["aten::mm 3 kernels"]
+    assert set(python("operators_late.py")) == {"aten::mm 3"}

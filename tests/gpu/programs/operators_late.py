@@ -17,5 +17,5 @@ torch.cuda.synchronize()
 profile = session.stop()
 tree, counts = profile.tree, profile.own("gpu_count")
 for node in np.flatnonzero((tree.kind == FrameKind.KERNEL) & (counts > 0)):
-    above = [tree.label(each) for each in tree.path(int(node)) if tree.kind[each] == FrameKind.OPERATOR]
-    print(above[-1], int(counts[node]), "kernels")
+    operators = [tree.label(above) for above in tree.path(int(node)) if tree.kind[above] == FrameKind.OPERATOR]
+    print(*operators, int(counts[node]))
