@@ -1,4 +1,4 @@
-"""Training steps of a small network, ten or as many as the argument says; with `torch`, torch.profiler times the kernels."""
+"""Training steps of a small network, ten or as many as asked for; with `torch`, torch.profiler times the kernels."""
 
 from __future__ import annotations
 
