@@ -30,8 +30,8 @@ def path(name: str) -> str:
         ("jit(_normal)/jit(_normal_real)", "_normal_real"),
         ("jit(f)/vmap(outer/inner)/add", "outer > inner > add"),
         (
-            "jit(zoo)/transpose(jvp(jvp()))/checkpoint/rematted_computation/ck/cos",
-            "ck > [backward] > [recompute] > cos",
+            "jit(zoo)/transpose(jvp(jvp()))/checkpoint/rematted_computation/remat/cos",
+            "remat > [backward] > [recompute] > cos",
         ),
         ("jit(f)/transpose(jvp(transpose(jvp(a))))/mul", "a > [backward] > [backward] > mul"),
         ("jit(f)/jit(main)/jvp(b)/reduce_sum[axes=(0, 1)]", "b > reduce_sum"),
