@@ -33,6 +33,7 @@ _CALL = "jit("
 _COMPILE = "[compile] "
 _AUTOTUNE = "autotune"
 _CAPTURED = "<captured_at>"
+_CAPTURED_SOMEWHERE = ("<captured before recording>", "<capture not known>")
 _COMMAND_BUFFER = "command_buffer"
 _DEVICE_KINDS = (FrameKind.KERNEL, FrameKind.MEMORY)
 _NONE = -1
@@ -193,6 +194,8 @@ class _Placing:
             self._containers.add(where.op)
         if _OP_NAME in roles:
             return self._chain(where.module, name, NOWHERE)[0], replace(where, op_name=name)
+        if name in _CAPTURED_SOMEWHERE:
+            return above, where
         if not roles:
             return self._child(above, frame), where
         known = self._programs.find(where.module_name, name, where.op_name)

@@ -124,6 +124,8 @@ root
                   cutlass 100us x9
               gemm.4 #operator
                 cutlass 10us x9
+        <captured before recording> #state
+          copy_DtoD 2us
 """)
     same(
         found,
@@ -136,6 +138,7 @@ root
           gemm.3
             cutlass 112us x10
       command_buffer_1 host=8us
+        copy_DtoD 2us
       gemm.4
         cutlass 10us x9
 """,
