@@ -155,11 +155,11 @@ def _region_of_nodes(profile: Profile) -> Int64Array:
 
 def _region_of(kind: int, name: str, is_module: bool) -> int:
     """The region that a frame begins."""
+    region = name.removeprefix(_SCOPE)
+    if kind in (FrameKind.SCOPE, FrameKind.STATE) and region != name and region in REGIONS:
+        return REGIONS.index(region)
     if kind == FrameKind.SCOPE:
-        if is_module:
-            return REGIONS.index("forward")
-        scope = name.removeprefix(_SCOPE)
-        return REGIONS.index(scope) if scope != name and scope in REGIONS else -1
+        return REGIONS.index("forward") if is_module else -1
     if kind in (FrameKind.STATE, FrameKind.OPERATOR):
         return next((REGIONS.index(region) for region, begin in _OF_OPERATORS.items() if name.startswith(begin)), -1)
     return -1
