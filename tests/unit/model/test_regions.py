@@ -162,3 +162,8 @@ def test_facts_that_are_none_are_left_out(damaged: Any) -> None:
     with pytest.raises(UsageError, match="no region of a training program was recorded") as raised:
         group_by_region(replace(profile, meta={"regions": damaged}))
     assert "--regions all" in raised.value.hint
+
+
+def test_regions_of_a_process_without_gpu_time_or_times_of_its_own_are_none() -> None:
+    with pytest.raises(UsageError, match="no region of a training program was recorded"):
+        group_by_region(Profile({}, profile_from_text("root\n  torch: data").tree))
