@@ -28,7 +28,7 @@ def region_hints(profile: Profile, regions: Profile) -> list[str]:
     if "region_time" not in regions.metrics:
         missing = "times of regions n/a: the program was killed, or recorded without --regions"
         return _jitted_calls(profile) or [missing]
-    if "step" not in regions.meta["regions"]:
+    if not regions.own("region_calls")[0] or not regions.total("region_time"):
         return ["no optimizer made a step: times are those of the whole run"]
     steps = [f"{regions.own('region_calls')[0]} steps; what stands at the total is of a whole step"]
     return steps + _waits(regions) + _rest(regions)
