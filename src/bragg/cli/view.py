@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ _EPILOG = """\b
 Examples:
   bragg view train.bragg --include forward
   bragg view train.bragg --flat --metric gpu_time,gpu_count,avg
+  bragg view trace.bragg --idle
 """
 
 
@@ -60,6 +61,15 @@ Examples:
     default="specialization",
     help="Specializations of a Triton kernel as one, or each on its own; or modules of PyTorch.  [specialization]",
 )
+@click.option("--idle", is_flag=True, help="What the host did while GPUs had nothing to do; needs a timeline.")
+@click.option(
+    "--least-pause",
+    "least_pause_us",
+    type=click.FloatRange(min=0),
+    default=3.0,
+    metavar="US",
+    help="With --idle: shorter pauses are one row.  [3]",
+)
 @click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="How code is written, place first.")
 @click.option("--print-sorted", is_flag=True, help="Behind the tree the table of --flat.")
 @click.option(
@@ -91,6 +101,8 @@ def view(
     """
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
+    if choices["idle"]:
+        options = _idle_options(choices, options)
     profile = _load(path, choices, options)
     if choices["group_by"] == "module" and not list_only:
         profile, options = _by_module(profile, options)
@@ -122,9 +134,21 @@ def profile_lines(
     from bragg.views.terminal.header import header_lines
     from bragg.views.terminal.tree_text import tree_lines
     from bragg.views.terminal.tree_view import tree_view
+    from bragg.views.terminal.waiting import waiting_line
 
     body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
-    return [*header_lines(profile.meta, source, style), "", *body]
+    said = [*_idle_sentences(profile), *filter(None, [waiting_line(profile)])]
+    return [*header_lines(profile.meta, source, style), *said, "", *body]
+
+
+def _idle_sentences(profile: Profile) -> list[str]:
+    """How long the GPUs idled; nothing unless that is what is shown."""
+    if "gpu_idle_time" not in profile.metrics:
+        return []
+    from bragg.analyze.idle import idle_times
+    from bragg.views.answer_text import idle_sentences
+
+    return idle_sentences(profile, idle_times(profile))
 
 
 def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:
@@ -134,11 +158,15 @@ def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[st
 
 
 def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profile:
-    """A profile without its timeline, with what the chosen metrics need."""
+    """A profile with what the chosen metrics need; its timeline is read for idle time alone."""
     from bragg import formats
     from bragg.model.regroup import fold_specializations
 
-    profile = prepared(formats.load(path, trace=False), [*options.metrics, options.sort or ""])
+    profile = prepared(formats.load(path, trace=choices["idle"]), [*options.metrics, options.sort or ""])
+    if choices["idle"]:
+        from bragg.analyze.idle_paths import with_idle_paths
+
+        profile = with_idle_paths(profile, round(1000 * choices["least_pause_us"]))
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 
 
@@ -155,7 +183,15 @@ def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool) 
     from bragg.views.terminal.tree_view import tree_view
 
     shown = flat_view(profile, options) if flat else tree_view(profile, options)
-    write_json("flat" if flat else "tree", {"file": str(path), "meta": profile.meta, **shown.to_json()})
+    idle = {"idle": _idle_json(profile)} if "gpu_idle_time" in profile.metrics else {}
+    write_json("flat" if flat else "tree", {"file": str(path), "meta": profile.meta, **idle, **shown.to_json()})
+
+
+def _idle_json(profile: Profile) -> list[dict[str, Any]]:
+    """The pauses of each device."""
+    from bragg.analyze.idle import idle_times
+
+    return [asdict(idle) for idle in idle_times(profile)]
 
 
 def _write_list(profile: Profile, path: Path, as_json: bool) -> None:
@@ -180,6 +216,14 @@ def _write_difference(before: Profile, after: Profile, path: Path, options: View
     else:
         style = stream_style(sys.stdout)
         write_lines([*header_lines(after.meta, str(path), style), "", *tree_lines(shown, style)])
+
+
+def _idle_options(choices: Mapping[str, Any], options: ViewOptions) -> ViewOptions:
+    from bragg.analyze.idle_paths import IDLE_METRICS
+
+    if choices["group_by"] == "module":
+        raise UsageError("idle time belongs to call paths, not to modules")
+    return replace(options, metrics=options.metrics or IDLE_METRICS)
 
 
 def _view_options(choices: Mapping[str, Any], default_lines: int) -> ViewOptions:

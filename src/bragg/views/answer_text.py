@@ -13,7 +13,7 @@ from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.run_facts import RunFacts
 from bragg.views.terminal.units import count_text, share_text, time_text, value_text
 
-__all__ = ["fact_rows", "lack_lines", "sentences"]
+__all__ = ["fact_rows", "idle_sentences", "lack_lines", "sentences"]
 
 _METRIC_NAMES = {"gpu_time": "of GPU time", "host_time": "of host time", "samples": "samples"}
 _MAX_NAME = 60
@@ -28,7 +28,7 @@ def sentences(profile: Profile, answer: Answer) -> list[str]:
     facts = RunFacts(profile.meta)
     return [
         f"{_hottest_text(profile, answer)}{_bound_text(answer)}.",
-        *_idle_sentence(profile, answer.idle),
+        *idle_sentences(profile, answer.idle),
         *([f"{_cost_text(facts)}."] if not facts.recorder else []),
     ]
 
@@ -91,7 +91,7 @@ def _bound_text(answer: Answer) -> str:
     )
 
 
-def _idle_sentence(profile: Profile, found: Sequence[Idle]) -> list[str]:
+def idle_sentences(profile: Profile, found: Sequence[Idle]) -> list[str]:
     """The device that idled most, and the range of the others."""
     if not found:
         return []
