@@ -68,11 +68,12 @@ Source source_of(const Domain& domain) noexcept {
 // The depth of the range, from 0.
 int push(const Domain& domain, const EventAttributes& attributes) noexcept {
   Nesting& nesting = nesting_in(domain);
-  const bool pushes =
+  const bool records =
       wanted.load(std::memory_order_relaxed) && recording_state.existing.load(std::memory_order_relaxed) != 0;
+  const PushedFrame pushed = records ? pushed_frame(domain, attributes) : PushedFrame{};
+  const bool pushes = pushed.frame != kNone;
   nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
   if (pushes) {
-    const PushedFrame pushed = pushed_frame(domain, attributes);
     if (pushed.above.empty()) {
       autograd::begin(source_of(domain), pushed.frame, pushed.task);
     } else {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.derived_metrics import DERIVED, prepared
+from bragg.cli.idle_view import idle_json, idle_lines, idle_options, with_idle_time
 from bragg.cli.profile_file import file_argument, newest_profile
 from bragg.errors import UsageError
 
@@ -24,6 +25,8 @@ __all__ = ["profile_lines", "view"]
 
 _DEFAULT_LINES = 60
 _CODE_FORMATS = ("full", "file_function_line", "function_line", "file_function")
+# These show something else than call paths.
+_WHOLE = ("module", "region")
 _EPILOG = """\b
 Examples:
   bragg view train.bragg --include forward
@@ -57,9 +60,9 @@ Examples:
 @click.option("-s", "--sort", metavar="NAME", help="What decides instead of the first metric; or `name`.")
 @click.option(
     "--group-by",
-    type=click.Choice(["kernel", "specialization", "module"]),
+    type=click.Choice(["kernel", "specialization", *_WHOLE]),
     default="specialization",
-    help="Specializations of a Triton kernel as one, or each on its own; or modules of PyTorch.  [specialization]",
+    help="Specializations of a Triton kernel as one, or each on its own; or modules or regions.  [specialization]",
 )
 @click.option("--idle", is_flag=True, help="What the host did while GPUs had nothing to do; needs a timeline.")
 @click.option(
@@ -102,10 +105,12 @@ def view(
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     if choices["idle"]:
-        options = _idle_options(choices, options)
+        options = idle_options(options, choices["group_by"])
     profile = _load(path, choices, options)
-    if choices["group_by"] == "module" and not list_only:
-        profile, options = _by_module(profile, options)
+    if choices["group_by"] in _WHOLE and not list_only:
+        profile, options, hints = _grouped(profile, options, choices["group_by"])
+    else:
+        hints = _compile_hints(profile, options)
     if tui:
         from bragg.cli.tui import run_tui
 
@@ -113,16 +118,16 @@ def view(
     elif list_only:
         _write_list(profile, path, as_json)
     elif before is not None:
-        if choices["group_by"] == "module":
-            raise UsageError("modules of one profile are shown at a time")
+        if choices["group_by"] in _WHOLE:
+            raise UsageError(f"{choices['group_by']}s of one profile are shown at a time")
         if flat or print_sorted:
             raise UsageError("a difference is shown as a tree", hint="For a table try: bragg diff --by kernel")
         _write_difference(_load(before, choices, options), profile, path, options, as_json)
     elif as_json:
-        _write_json(profile, path, options, flat)
+        _write_json(profile, path, options, flat, hints)
     else:
         style = stream_style(sys.stdout)
-        write_lines(profile_lines(profile, str(path), options, style, flat=flat))
+        write_lines([*profile_lines(profile, str(path), options, style, flat=flat), *map(style.dim, hints)])
         if print_sorted and not flat:
             write_lines(["", *_flat_lines(profile, options, style)])
 
@@ -137,18 +142,8 @@ def profile_lines(
     from bragg.views.terminal.waiting import waiting_line
 
     body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
-    said = [*_idle_sentences(profile), *filter(None, [waiting_line(profile)])]
+    said = [*idle_lines(profile), *filter(None, [waiting_line(profile)])]
     return [*header_lines(profile.meta, source, style), *said, "", *body]
-
-
-def _idle_sentences(profile: Profile) -> list[str]:
-    """How long the GPUs idled; nothing unless that is what is shown."""
-    if "gpu_idle_time" not in profile.metrics:
-        return []
-    from bragg.analyze.idle import idle_times
-    from bragg.views.answer_text import idle_sentences
-
-    return idle_sentences(profile, idle_times(profile))
 
 
 def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:
@@ -162,36 +157,43 @@ def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profi
     from bragg import formats
     from bragg.model.regroup import fold_specializations
 
-    profile = prepared(formats.load(path, trace=choices["idle"]), [*options.metrics, options.sort or ""])
-    if choices["idle"]:
-        from bragg.analyze.idle_paths import with_idle_paths
-
-        profile = with_idle_paths(profile, round(1000 * choices["least_pause_us"]))
+    profile = with_idle_time(formats.load(path, trace=choices["idle"]), choices)
+    profile = prepared(profile, [*options.metrics, options.sort or ""])
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 
 
-def _by_module(profile: Profile, options: ViewOptions) -> tuple[Profile, ViewOptions]:
-    """The modules of a profile, with the first metric that was asked for, or the main one, in each phase."""
+def _compile_hints(profile: Profile, options: ViewOptions) -> list[str]:
+    from bragg.analyze.compile_hints import compile_hints
+
+    return [] if options.include or options.exclude else compile_hints(profile)
+
+
+def _grouped(profile: Profile, options: ViewOptions, group_by: str) -> tuple[Profile, ViewOptions, list[str]]:
+    """A profile by its modules or regions, with the metrics to show of them, and what they say."""
+    if group_by == "region":
+        from bragg.analyze.region_hints import region_hints
+        from bragg.model.regions import group_by_region
+
+        regions = group_by_region(profile)
+        return (
+            regions,
+            replace(options, metrics=options.metrics or tuple(regions.metrics)),
+            region_hints(profile, regions),
+        )
     from bragg.model.modules import PHASES, group_by_module
 
+    # The first metric that was asked for, or the main one, in each phase.
     metric, *others = options.metrics or (profile.main_metric,)
-    return group_by_module(profile, metric), replace(options, metrics=(metric, *PHASES, *others))
+    return group_by_module(profile, metric), replace(options, metrics=(metric, *PHASES, *others)), []
 
 
-def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool) -> None:
+def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool, hints: list[str]) -> None:
     from bragg.views.terminal.flat_view import flat_view
     from bragg.views.terminal.tree_view import tree_view
 
     shown = flat_view(profile, options) if flat else tree_view(profile, options)
-    idle = {"idle": _idle_json(profile)} if "gpu_idle_time" in profile.metrics else {}
-    write_json("flat" if flat else "tree", {"file": str(path), "meta": profile.meta, **idle, **shown.to_json()})
-
-
-def _idle_json(profile: Profile) -> list[dict[str, Any]]:
-    """The pauses of each device."""
-    from bragg.analyze.idle import idle_times
-
-    return [asdict(idle) for idle in idle_times(profile)]
+    facts = {"file": str(path), "meta": profile.meta, **idle_json(profile)}
+    write_json("flat" if flat else "tree", {**facts, **shown.to_json(), "hints": hints})
 
 
 def _write_list(profile: Profile, path: Path, as_json: bool) -> None:
@@ -216,14 +218,6 @@ def _write_difference(before: Profile, after: Profile, path: Path, options: View
     else:
         style = stream_style(sys.stdout)
         write_lines([*header_lines(after.meta, str(path), style), "", *tree_lines(shown, style)])
-
-
-def _idle_options(choices: Mapping[str, Any], options: ViewOptions) -> ViewOptions:
-    from bragg.analyze.idle_paths import IDLE_METRICS
-
-    if choices["group_by"] == "module":
-        raise UsageError("idle time belongs to call paths, not to modules")
-    return replace(options, metrics=options.metrics or IDLE_METRICS)
 
 
 def _view_options(choices: Mapping[str, Any], default_lines: int) -> ViewOptions:

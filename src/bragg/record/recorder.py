@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     gpu_api: GpuApi
     framework: Framework
     modules: bool
+    regions: str
     sampling: Sampling
     sample_period: int
     sample_budget: float

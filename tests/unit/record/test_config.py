@@ -17,6 +17,7 @@ def test_variables_say_what_the_config_says() -> None:
         gpu_api="sync",
         framework="torch",
         modules=True,
+        regions="step,data",
         flush_interval_ms=50,
         sample_interval_us=0,
     )
@@ -28,6 +29,7 @@ def test_variables_say_what_the_config_says() -> None:
         "BRAGG_GPU_API": "sync",
         "BRAGG_FRAMEWORK": "torch",
         "BRAGG_MODULES": "1",
+        "BRAGG_REGIONS": "step,data",
         "BRAGG_FLUSH_MS": "50",
         "BRAGG_LAUNCH_METADATA": "1",
         "BRAGG_KERNEL_CODE": "1",
