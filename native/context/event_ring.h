@@ -27,7 +27,7 @@ struct Event {
   EventKind kind;
   uint8_t detail;  // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call; ApiCall: 1 if
                    // it waits for the GPU
-  uint16_t mask;         // sessions that were active
+  uint16_t mask;   // sessions that were active
   uint32_t correlation;  // Value: the metric; ApiCall: of the launch in it, or 0
   NodeId shadow;
   NodeId python;

@@ -84,6 +84,22 @@ def test_time_that_calls_wait_for_the_gpu_belongs_to_the_path_that_waits(record:
     assert time_ms(run.main, "sync_time", "goes on") == 0
 
 
+def test_asynchronous_copies_wait_if_the_memory_of_the_host_is_pageable(record: Record) -> None:
+    run = record(
+        """
+        import ctypes as c
+        with bragg.scope("to host"): gpu.call("cudaMemcpyAsync", None, None, c.c_size_t(64), 2, None)
+        with bragg.scope("to device"): gpu.call("cudaMemcpyAsync", None, None, c.c_size_t(64), 1, None)
+        """,
+        gpu_api="sync",
+    )
+    assert kernels(run.main) == {"to host/cudaMemcpyAsync/copy DtoH": 1, "to device/cudaMemcpyAsync/copy HtoD": 1}
+    (to_host,) = (n for n in range(len(run.main.tree)) if run.main.tree.label(n) == "to host")
+    (waiting,) = np.flatnonzero(run.main.own("sync_time"))
+    assert run.main.tree.parent[waiting] == to_host
+    assert run.main.own("sync_time")[waiting] == run.main.own("host_time")[waiting]
+
+
 def test_without_the_option_there_are_no_calls(record: Record) -> None:
     run = record("gpu.launch_by_runtime('k')\ngpu.call('cudaDeviceSynchronize')")
     assert kernels(run.main) == {"k": 1}
