@@ -162,6 +162,7 @@ CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "bragg_python": partial(Bragg, context="python"),
     "bragg_gpu_sync": partial(Bragg, context="shadow", gpu_api="sync"),
     "bragg_gpu_api": partial(Bragg, context="shadow", gpu_api="all"),
+    "bragg_native": partial(Bragg, context="native"),
     "bragg_trace": partial(Bragg, context="shadow", data="trace"),
     "proton_shadow": partial(Proton, context="shadow"),
     "proton_python": partial(Proton, context="python"),

@@ -15,14 +15,16 @@
 
 #include "backends/cuda.h"
 #include "backends/device_values.h"
-#include "backends/pc_sampling.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
+#include "context/loaded_code.h"
+#include "context/native_frames.h"
 #include "data/json.h"
 #include "data/recorder.h"
 #include "driver/loaded_library.h"
 #include "intake/autograd.h"
 #include "intake/nvtx.h"
+#include "intake/record_function.h"
 #include "intake/xla_names.h"
 
 using bragg::Recorder;
@@ -115,6 +117,7 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .cupti_candidates = options->cupti_candidates,
       .backend = static_cast<bragg::BackendChoice>(options->backend),
       .python_context = options->python_context != 0,
+      .native_context = options->native_context != 0,
       .trace = options->trace != 0,
       .graph_level = options->graph_level != 0,
       .api_level = static_cast<bragg::ApiLevel>(options->gpu_api),
@@ -149,7 +152,6 @@ uint32_t bragg_session_statistics(int session, char* json, uint32_t size) {
 
 void bragg_flush_device_records(void) { bragg::cuda_backend::flush(true); }
 void bragg_reclaim_device_records(void) { bragg::cuda_backend::reclaim_records(); }
-void bragg_begin_sampling(void) { bragg::pc_sampling::begin(); }
 
 uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
   const std::string text = bragg::cuda_backend::probe_json(cupti_candidates);
@@ -190,6 +192,15 @@ int bragg_follow_autograd(const char* library, int counts_references_itself, uin
                                        .number_offset = number_offset,
                                        .thread_offset = thread_offset};
   return bragg::autograd::follow(library, engine, thread_number);
+}
+void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size) {
+  copy_text(bragg::record_function::begin_trial(library), reason, reason_size);
+}
+void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size) {
+  copy_text(bragg::record_function::end_trial(operator_name), reason, reason_size);
+}
+void bragg_observe_operators(int wanted) {
+  wanted != 0 ? bragg::record_function::observe() : bragg::record_function::stop_observing();
 }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
@@ -240,6 +251,9 @@ void bragg_expect_launch(const void* function, const char* name, const uint32_t*
 
 int bragg_has_session(void) { return bragg::recording_state.existing.load(std::memory_order_relaxed) != 0; }
 int bragg_is_recording(void) { return bragg::recording(); }
+
+void bragg_set_interpreter(const void* function) { bragg::LoadedCode::instance().set_interpreter(function); }
+int bragg_can_unwind(void) { return bragg::kCanUnwind; }
 
 void bragg_forget_code(const void* code) { bragg::forget_python_code(code); }
 

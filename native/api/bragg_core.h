@@ -28,6 +28,7 @@ struct bragg_session_options {
   const char* cupti_candidates;  // ':'-separated paths
   int backend;                   // enum bragg_backend
   int python_context;
+  int native_context;  // the C and C++ functions that launches come from; with python_context
   int trace;
   int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
   int gpu_api;      // enum bragg_gpu_api
@@ -77,6 +78,12 @@ BRAGG_EXPORT void bragg_record_nvtx(int wanted);
 // 0: it has no such functions, or this thread has another number there than `thread_number`.
 BRAGG_EXPORT int bragg_follow_autograd(const char* library, int counts_references_itself, uint32_t number_offset,
                                        uint32_t thread_offset, uint64_t thread_number);
+// Whether PyTorch's library calls observers as expected, tried on one operator that this thread runs in between. Writes
+// what is not so, or nothing.
+BRAGG_EXPORT void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size);
+BRAGG_EXPORT void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size);
+// Whether operators of all threads are recorded through observers from now on, after a trial that went well.
+BRAGG_EXPORT void bragg_observe_operators(int wanted);
 // Whether ranges of XLA are shown as modules, scopes and operations from now on; they are not at first.
 BRAGG_EXPORT void bragg_read_xla(int wanted);
 // One host sample of this thread that stands for `weight_ns`.
@@ -122,6 +129,11 @@ BRAGG_EXPORT void bragg_expect_launch(const void* function, const char* name, co
 BRAGG_EXPORT int bragg_has_session(void);
 BRAGG_EXPORT int bragg_is_recording(void);
 
+// The library with this function is the interpreter: its own functions are no part of call paths.
+BRAGG_EXPORT void bragg_set_interpreter(const void* function);
+// Not zero: call paths of native code can be read on this machine.
+BRAGG_EXPORT int bragg_can_unwind(void);
+
 // The code object at this address dies: cached paths through it are dropped.
 BRAGG_EXPORT void bragg_forget_code(const void* code);
 BRAGG_EXPORT const char* bragg_library_path(void);
@@ -129,10 +141,6 @@ BRAGG_EXPORT const char* bragg_library_path(void);
 // Around another user of CUPTI's buffers in this process: bring what is complete, and be the user of the buffers again.
 BRAGG_EXPORT void bragg_flush_device_records(void);
 BRAGG_EXPORT void bragg_reclaim_device_records(void);
-
-// Where instructions are to be sampled: begins with this thread's CUDA context, before anything is launched in it.
-// Takes most of a second.
-BRAGG_EXPORT void bragg_begin_sampling(void);
 
 // Initialises CUDA and CUPTI and says what a session would find: a JSON object, sized as above.
 BRAGG_EXPORT uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size);

@@ -81,17 +81,14 @@ Backend& backend() {
 // Callbacks: application threads, inside driver calls. No allocation after the first call of a thread, no GIL.
 // ------------
 
-void add_context(const KnownContext& context) noexcept {
-  const std::lock_guard lock(backend().contexts_mutex);
-  auto& contexts = backend().contexts;
-  if (std::ranges::find(contexts, context.handle, &KnownContext::handle) == contexts.end()) contexts.push_back(context);
-}
-
 void note_context(ThreadContext& thread, cuda::Context context) noexcept {
   if (thread.last_device_context == context) return;
   thread.last_device_context = context;
   thread.last_device = CudaDriver::mapped().current_device();
-  add_context({context, thread.last_device});
+  const std::lock_guard lock(backend().contexts_mutex);
+  auto& contexts = backend().contexts;
+  if (std::ranges::find(contexts, context, &KnownContext::handle) == contexts.end())
+    contexts.push_back({context, thread.last_device});
 }
 
 void forget_context(cuda::Context context) noexcept {
@@ -168,7 +165,7 @@ int64_t launched_code(const cupti::CallbackData& data, uint32_t cbid, const void
 
 void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
   note_context(thread, data.context);
-  const ContextNodes nodes = thread.here();
+  const ContextNodes nodes = thread.here_in_native_code();
   const void* function = launched_function(data, cbid);
   const StringId name = kernel_name(thread, function);
   thread.open_call.correlation = data.correlation;
@@ -230,10 +227,22 @@ void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept {
   }
 }
 
+void before_sampled_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data) noexcept {
+  if (!pc_sampling::is_wanted() || !cupti::is_launch(cbid) || thread.launches_own_kernel) return;
+  if (data.context == nullptr) return;  // it will be refused
+  note_context(thread, data.context);
+  pc_sampling::before_launch(thread);
+}
+
 void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   ThreadContext& thread = ThreadContext::current();
+  const bool is_entered = data.site == cupti::CallbackSite::Enter;
+  if (is_entered) before_sampled_launch(thread, cbid, data);
   gate(thread, data.site);
-  if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
+  if (!is_entered) {
+    pc_sampling::after_launch(thread);
+    return end_launch(thread, data.correlation);
+  }
   keep_cupti_from_crashing(data, cbid);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   if (mask == 0) return note_unrecorded_launch(thread, data, cbid);
@@ -538,12 +547,6 @@ void consume(const std::function<void()>& before, const std::function<void(const
 State state() { return backend().state.load(); }
 
 const CuptiLibrary& cupti_library() { return backend().cupti; }
-
-void note_current_context() {
-  const CudaDriver driver = CudaDriver::mapped();
-  const cuda::Context context = driver.current_context();
-  if (context != nullptr && state() == State::Attached) add_context({context, driver.current_device()});
-}
 
 std::vector<KnownContext> contexts() {
   const std::lock_guard lock(backend().contexts_mutex);

@@ -65,14 +65,16 @@ class Session {
           const std::string& graphs, const std::string& gpu_api, uint32_t flush_interval_ms,
           uint32_t rotate_interval_ms, uint32_t sample_interval_us, const std::string& sampling, uint32_t sample_period,
           double sample_budget, const std::string& meta, const std::vector<std::string>& cupti_candidates)
-      : samples_(sample_interval_us > 0 && context == "python") {
+      : samples_(sample_interval_us > 0 && context != "shadow") {
     const std::string candidates = join(cupti_candidates);
     bragg_session_options options{};
     options.part_path = part_path.c_str();
     options.meta_json = meta.c_str();
     options.cupti_candidates = candidates.c_str();
     options.backend = choice(backend, {"auto", "cuda", "cpu"}, "backend");
-    options.python_context = choice(context, {"shadow", "python"}, "context");
+    const int depth = choice(context, {"shadow", "python", "native"}, "context");
+    options.python_context = depth >= 1;
+    options.native_context = depth >= 2;
     options.trace = choice(data, {"tree", "trace"}, "data");
     options.sampling = choice(sampling, {"off", "continuous", "windows", "serialized"}, "sampling mode");
     options.sample_period = sample_period;
@@ -188,11 +190,11 @@ NB_MODULE(_core, module) {
       "cupti_candidates"_a = std::vector<std::string>{});
   module.def("flush_device_records", &bragg_flush_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
-  module.def("begin_sampling", &bragg_begin_sampling, nb::call_guard<nb::gil_scoped_release>());
   module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });
   module.def("library_path", &bragg_library_path);
+  module.def("_can_unwind", [] { return bragg_can_unwind() != 0; });
   module.def("record_nvtx", [](bool wanted) { bragg_record_nvtx(wanted); }, "wanted"_a);
   module.def(
       "describe_scope",
@@ -209,6 +211,23 @@ NB_MODULE(_core, module) {
       },
       "library"_a, nb::kw_only(), "counts_references_itself"_a, "number_offset"_a, "thread_offset"_a,
       "thread_number"_a);
+  module.def(
+      "begin_operator_trial",
+      [](const std::string& library) {
+        char reason[512] = "";
+        bragg_begin_operator_trial(library.c_str(), reason, sizeof reason);
+        return std::string(reason);
+      },
+      "library"_a);
+  module.def(
+      "end_operator_trial",
+      [](const std::string& operator_name) {
+        char reason[512] = "";
+        bragg_end_operator_trial(operator_name.c_str(), reason, sizeof reason);
+        return std::string(reason);
+      },
+      "operator_name"_a);
+  module.def("observe_operators", [](bool wanted) { bragg_observe_operators(wanted); }, "wanted"_a);
   module.def("read_xla", [](bool wanted) { bragg_read_xla(wanted); }, "wanted"_a);
   module.def("lend_context", &bragg_lend_context);
   module.def("return_context", &bragg_return_context);

@@ -18,6 +18,7 @@ struct RecordingState {
   // Bits 16 to 31: the lines of the slots. A session takes another slot for each of its phases and keeps its line.
   std::atomic<SessionMask> active{0};
   std::atomic<SessionMask> python{0};      // existing, with Python call paths
+  std::atomic<SessionMask> native{0};      // of these, with the C and C++ functions that launches come from
   std::atomic<SessionMask> trace{0};       // existing, keeping every event
   std::atomic<SessionMask> api_calls{0};   // existing, with all calls of the GPU's API
   std::atomic<SessionMask> sync_calls{0};  // existing, with those that wait

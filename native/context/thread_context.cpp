@@ -114,7 +114,9 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   next_node_number = 0;
   sampled_ns_ = 0;
   elsewhere_ns_ = 0;
+  if (native_path_ != nullptr) native_path_->reset();
   gated_calls = 0;
+  is_sampled_alone = false;
   is_in_gated_call.store(false, std::memory_order_relaxed);
   capture.store(kNoCapture, std::memory_order_relaxed);
   publish({});
@@ -164,7 +166,7 @@ void ThreadContext::grow() noexcept {
   capacity_ *= 2;
 }
 
-void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, EntryKind kind) noexcept {
+void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
   if (depth_ == capacity_) grow();
   auto& tree = CallingContextTree::instance();
   Entry& entry = entries_[depth_];
@@ -177,8 +179,12 @@ void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, Entry
     for (RawFrame& raw : entry.opened_in.frames)
       if (!frames.next(raw)) break;
   }
+  entry.opened_by.count = 0;
+  if (source != Source::Api && recording_state.native.load(std::memory_order_relaxed) != 0)
+    native_path().read_opening(entry.opened_by);
   entry.mask = recording_state.active.load(std::memory_order_relaxed);
   entry.source = source;
+  entry.owner = owner;
   entry.kind = kind;
   entry.start_ns = entry.mask != 0 ? now_ns() : 0;
   ++depth_;
@@ -200,19 +206,25 @@ std::optional<ContextNodes> ThreadContext::innermost_operator() const noexcept {
   return {};
 }
 
-void ThreadContext::pop(Source source) noexcept {
+bool ThreadContext::is_innermost(Source source, FrameId frame) const noexcept {
+  if (depth_ == 0 || entries_[depth_ - 1].source != source) return false;
+  return CallingContextTree::instance().frame(entries_[depth_ - 1].nodes.shadow) == frame;
+}
+
+bool ThreadContext::pop(Source source, EntryOwner owner) noexcept {
   uint32_t i = depth_;
-  while (i > 0 && entries_[i - 1].source != source) --i;
-  if (i == 0) return;
+  while (i > 0 && (entries_[i - 1].source != source || entries_[i - 1].owner != owner)) --i;
+  if (i == 0) return false;
   const Entry entry = entries_[i - 1];
   std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
   --depth_;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
-  if (mask == 0 || source == Source::State) return;
+  if (mask == 0 || source == Source::State) return true;
   record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
           now_ns()});
+  return true;
 }
 
 void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
@@ -262,7 +274,7 @@ ContextNodes ThreadContext::here() noexcept {
 
 void ThreadContext::begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept {
   auto& tree = CallingContextTree::instance();
-  const ContextNodes outer = here();
+  const ContextNodes outer = here_in_native_code();
   const NodeId shadow = tree.child(outer.shadow, frame);
   const NodeId python = outer.python == outer.shadow ? shadow : tree.child(outer.python, frame);
   api_call = {id, {shadow, python}, mask, 0, epoch, now_ns()};
@@ -276,11 +288,68 @@ void ThreadContext::end_api_call(cupti::Waiting waiting) noexcept {
           api_call.nodes.shadow, api_call.nodes.python, api_call.start_ns, now_ns()});
 }
 
-const RawFrame* ThreadContext::OpeningFrames::find(const RawFrame& raw) const noexcept {
-  const auto* found = std::find_if(std::begin(frames), std::end(frames), [&](const RawFrame& opener) {
-    return opener.frame == raw.frame && opener.code == raw.code;
-  });
-  return found != std::end(frames) ? found : nullptr;
+ContextNodes ThreadContext::here_in_native_code() noexcept {
+  if (api_call.is_open() || recording_state.native.load(std::memory_order_relaxed) == 0) return here();
+  ContextNodes nodes;
+  if (!has_own_context()) {
+    nodes = inherited();
+  } else if (depth_ > 0) {
+    nodes = entries_[depth_ - 1].nodes;
+    if (entries_[depth_ - 1].source == Source::HostKernel) return nodes;
+  }
+  nodes.python = native_node(nodes.python);
+  return nodes;
+}
+
+NativeCallPath& ThreadContext::native_path() noexcept {
+  if (native_path_ == nullptr) native_path_ = std::make_unique<NativeCallPath>();
+  return *native_path_;
+}
+
+ThreadContext::PathCache& ThreadContext::cached_path(uint64_t hash) noexcept {
+  const uint32_t epoch = python_epoch.load(std::memory_order_acquire);
+  if (epoch != cache_epoch_) {
+    path_cache_.fill({});
+    cache_epoch_ = epoch;
+  }
+  return path_cache_[(hash >> 20) % kPathCacheSize];
+}
+
+NodeId ThreadContext::native_node(NodeId outer) noexcept {
+  static constexpr OpeningFrames kNoFrames{};
+  static constexpr OpeningCalls kNoCalls{};
+  const Entry* innermost = depth_ > 0 ? &entries_[depth_ - 1] : nullptr;
+  NativeCallPath& path = native_path();
+  const std::span<const PathFrame> frames = path.read(innermost != nullptr ? innermost->opened_in : kNoFrames,
+                                                      innermost != nullptr ? innermost->opened_by : kNoCalls);
+  if (path.was_cut()) cut_paths.fetch_add(1, std::memory_order_relaxed);
+  uint64_t hash = 2;
+  bool has_python = false;
+  for (const PathFrame& frame : frames) {
+    has_python = has_python || frame.python.code != nullptr;
+    hash = mix(hash, address(frame.python.code) ^ uint64_t{frame.python.instruction_offset} << 40 ^ frame.native);
+  }
+  if (has_python && last_python_thread.load(std::memory_order_relaxed) != this)
+    last_python_thread.store(this, std::memory_order_release);
+  hash = mix(hash, outer) | 1;
+  PathCache& cached = cached_path(hash);
+  if (cached.hash != hash) {
+    cached = append_frames(outer, frames);
+    cached.hash = hash;
+  }
+  if (depth_ == 0 && has_python) publish({kRootNode, cached.python});
+  return cached.node;
+}
+
+ThreadContext::PathCache ThreadContext::append_frames(NodeId node, std::span<const PathFrame> frames) noexcept {
+  auto& tree = CallingContextTree::instance();
+  PathCache path{.node = node, .python = node};
+  for (size_t i = frames.size(); i-- > 0;) {
+    const bool is_python = frames[i].python.code != nullptr;
+    path.node = tree.child(path.node, is_python ? python_frame_ids().intern(frames[i].python) : frames[i].native);
+    if (is_python) path.python = path.node;
+  }
+  return path;
 }
 
 NodeId ThreadContext::python_node(NodeId outer) noexcept {
@@ -305,13 +374,11 @@ NodeId ThreadContext::python_node(NodeId outer) noexcept {
   if (last_python_thread.load(std::memory_order_relaxed) != this)
     last_python_thread.store(this, std::memory_order_release);
   hash = mix(hash, outer) | 1;
-  const uint32_t epoch = python_epoch.load(std::memory_order_acquire);
-  if (epoch != cache_epoch_) {
-    path_cache_.fill({});
-    cache_epoch_ = epoch;
+  PathCache& cached = cached_path(hash);
+  if (cached.hash != hash) {
+    const NodeId node = append_frames(outer, frames.data(), count);
+    cached = {hash, node, node};
   }
-  PathCache& cached = path_cache_[(hash >> 20) % kPathCacheSize];
-  if (cached.hash != hash) cached = {hash, append_frames(outer, frames.data(), count)};
   if (depth_ == 0) publish({kRootNode, cached.node});
   return cached.node;
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "context/call_path.h"
 #include "context/calling_context_tree.h"
 #include "context/clock.h"
 #include "context/event_ring.h"
@@ -23,7 +24,10 @@ namespace bragg {
 // Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source. Numbers from Nvtx on are
 // its domains, whose ranges interleave too. HostKernel: one that this thread executes itself, which is a leaf: Python
 // frames below it are the interpreter's.
-enum class Source : uint32_t { Api, Itt, State, HostKernel, Nvtx };
+enum class Source : uint32_t { Api, Itt, RecordFunction, State, HostKernel, Nvtx };
+
+// What an entry stands for, where that may end in any order: a pop removes the innermost one of its own.
+using EntryOwner = const void*;
 
 // An event belongs to two nodes: one for sessions without and one for sessions with Python call paths.
 struct ContextNodes {
@@ -95,19 +99,24 @@ class ThreadContext {
   [[nodiscard]] static ThreadContext* current_if_any() noexcept;
 
   void push(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Range); }
-  void push_operator(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Operator); }
+  void push_operator(Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
+    open(here(), source, frame, EntryKind::Operator, owner);
+  }
   // Below the frames `above`, which are no entries of their own.
   void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
   // Below `outer`, wherever the thread is.
-  void push_elsewhere(ContextNodes outer, Source source, FrameId frame) noexcept {
-    open(outer, source, frame, EntryKind::Elsewhere);
+  void push_elsewhere(ContextNodes outer, Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
+    open(outer, source, frame, EntryKind::Elsewhere, owner);
   }
-  void pop(Source source) noexcept;
+  bool pop(Source source, EntryOwner owner = nullptr) noexcept;  // false: there is none
 
   [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;  // that is open
+  [[nodiscard]] bool is_innermost(Source source, FrameId frame) const noexcept;   // entry
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
+  // Likewise for a launch: where it is wanted, with the native functions that it comes from.
+  [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
   void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
   void end_api_call(cupti::Waiting waiting) noexcept;
@@ -151,8 +160,10 @@ class ThreadContext {
   std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
   uint32_t gated_calls = 0;                    // of LaunchGate, within each other
   std::atomic<bool> is_in_gated_call{false};
-  Event open_launch{};              // trace: the driver call this thread is in
-  std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
+  bool is_sampled_alone = false;       // the launch that this thread is in; no other thread launches meanwhile
+  Event open_launch{};                 // trace: the driver call this thread is in
+  std::atomic<uint64_t> cut_paths{0};  // whose native frames could not all be read
+  std::atomic<uint64_t> own_ns{0};     // estimated: every so many calls into the core are timed
 
   // Runs `work`, timing one call in 64; the others pay an increment.
   template <class Work>
@@ -165,36 +176,36 @@ class ThreadContext {
   }
 
  private:
-  // The frames an entry was opened in, innermost first. Several, because the innermost may be a helper that has
-  // returned since, like the __enter__ of a context manager; with the code, because frame addresses are reused.
-  struct OpeningFrames {
-    static constexpr uint32_t kCount = 4;
-    RawFrame frames[kCount];
-    [[nodiscard]] const RawFrame* find(const RawFrame& raw) const noexcept;  // the same frame, wherever it is by now
-  };
   enum class EntryKind : uint8_t { Range, Operator, Elsewhere };
   struct Entry {
     ContextNodes nodes;
     OpeningFrames opened_in;
+    OpeningCalls opened_by;
     SessionMask mask;
     int64_t start_ns;
+    EntryOwner owner;
     Source source;
     EntryKind kind;
   };
   struct PathCache {
     uint64_t hash = 0;
     NodeId node = kNone;
+    NodeId python = kNone;  // without the native frames inside the innermost Python frame
   };
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
 
-  void open(ContextNodes outer, Source source, FrameId frame, EntryKind kind) noexcept;
+  void open(ContextNodes outer, Source source, FrameId frame, EntryKind kind, EntryOwner owner = nullptr) noexcept;
   void note_time_elsewhere(const Entry& ended) noexcept;
   [[nodiscard]] bool has_own_context() const noexcept;
   [[nodiscard]] const ThreadContext* source_of_context() const noexcept;  // nullptr: there is none to inherit
   [[nodiscard]] ContextNodes inherited() const noexcept;
   [[nodiscard]] NodeId python_node(NodeId inherited) noexcept;
+  [[nodiscard]] NodeId native_node(NodeId inherited) noexcept;
   [[nodiscard]] NodeId append_frames(NodeId node, const RawFrame* frames, uint32_t count) noexcept;
+  [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
+  [[nodiscard]] PathCache& cached_path(uint64_t hash) noexcept;
+  [[nodiscard]] NativeCallPath& native_path() noexcept;
   void publish(ContextNodes nodes) noexcept;
   void grow() noexcept;
 
@@ -206,6 +217,7 @@ class ThreadContext {
   uint32_t depth_ = 0;
   uint32_t cache_epoch_ = 0;
   std::array<PathCache, kPathCacheSize> path_cache_;
+  std::unique_ptr<NativeCallPath> native_path_;
   std::atomic<NodeId> published_shadow_{kRootNode};
   std::atomic<NodeId> published_python_{kRootNode};
 };

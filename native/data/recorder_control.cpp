@@ -89,6 +89,7 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
   recording_state.line_of_slot[slot].store(static_cast<uint8_t>(session->line()));
   slot_of_line_[session->line()] = slot;
   if (options.python_context) recording_state.python.fetch_or(bit);
+  if (options.native_context) recording_state.native.fetch_or(bit);
   if (options.trace) recording_state.trace.fetch_or(bit);
   if (options.api_level == ApiLevel::All) recording_state.api_calls.fetch_or(bit);
   if (options.api_level == ApiLevel::Sync) recording_state.sync_calls.fetch_or(bit);
@@ -257,7 +258,8 @@ void Recorder::end(Session& session, const std::string& meta_json) {
   const uint32_t slot = session.slot();
   sessions_[slot].reset();
   auto& state = recording_state;
-  for (auto* mask : {&state.python, &state.trace, &state.api_calls, &state.sync_calls, &state.existing, &retired_})
+  for (auto* mask :
+       {&state.python, &state.native, &state.trace, &state.api_calls, &state.sync_calls, &state.existing, &retired_})
     mask->fetch_and(~(1u << slot));
 }
 

@@ -33,6 +33,7 @@ struct SessionOptions {
   std::string cupti_candidates;  // ':'-separated
   BackendChoice backend = BackendChoice::Auto;
   bool python_context = false;
+  bool native_context = false;  // with C and C++ frames too
   bool trace = false;
   bool graph_level = false;  // one record for each launch of a CUDA graph, instead of its nodes'
   ApiLevel api_level = ApiLevel::Off;
@@ -124,6 +125,7 @@ struct Origin {
 struct ThreadTotals {
   uint64_t own_ns = 0;
   uint64_t dropped_events = 0;
+  uint64_t cut_paths = 0;
 };
 
 // One phase of a recording. Threads: one at a time; the recorder's work lock guards it.

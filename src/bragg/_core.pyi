@@ -188,6 +188,22 @@ def follow_autograd(
         False when the library lacks a function, or says that this thread has another number.
     """
 
+def begin_operator_trial(library: str) -> str:
+    """Observe this thread's operators, to see whether PyTorch calls observers as expected; nothing is recorded.
+
+    Args:
+        library: Path of PyTorch's loaded library.
+
+    Returns:
+        Why it cannot be tried; empty when it is.
+    """
+
+def end_operator_trial(operator_name: str) -> str:
+    """What was not as expected of the one operator that this thread ran since; empty when all was."""
+
+def observe_operators(wanted: bool) -> None:
+    """Whether operators of all threads are recorded through observers from now on, after a trial that went well."""
+
 def follow_calls(object: object, name: str) -> bool:
     """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
 
@@ -207,12 +223,6 @@ def flush_device_records() -> None:
 def reclaim_device_records() -> None:
     """Be the user of CUPTI's buffers again, after another one (torch.profiler) in this process is done."""
 
-def begin_sampling() -> None:
-    """Where instructions are to be sampled, begin with this thread's CUDA context: most of a second.
-
-    Without this, sampling begins soon after the first launch in a context.
-    """
-
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""
 
@@ -222,6 +232,12 @@ def read_cubin(image: bytes) -> dict[str, Any]:
     Raises:
         ValueError: It is no cubin, or a damaged one.
     """
+
+def demangle(symbol: str) -> str:
+    """The C++ name of a mangled symbol; everything else as it is."""
+
+def _can_unwind() -> bool:
+    """False: native frames cannot be read on this processor."""
 
 # For tests and benchmarks.
 

@@ -85,7 +85,9 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("--force", is_flag=True, help="Overwrite an existing profile instead of numbering the new one.")
 @click.option("--backend", type=click.Choice(["auto", "cuda", "cpu"]), help="What measures.  [auto]")
 @click.option(
-    "--context", type=click.Choice(["python", "shadow"]), help="Call paths with Python frames or without.  [python]"
+    "--context",
+    type=click.Choice(["python", "native", "shadow"]),
+    help="Call paths with Python frames, with those and C/C++ functions, or with scopes alone.  [python]",
 )
 @click.option("--data", type=click.Choice(["tree", "trace"]), help="Sums by call path, or every event.  [tree]")
 @click.option("--graphs", type=click.Choice(["node", "graph"]), help="CUDA graphs by kernel, or as a whole.  [node]")

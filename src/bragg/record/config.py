@@ -12,7 +12,7 @@ from bragg.record.output import check_pattern
 __all__ = ["BackendName", "Context", "Data", "Framework", "GpuApi", "Graphs", "Interpret", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
-Context = Literal["python", "shadow"]
+Context = Literal["python", "native", "shadow"]
 Data = Literal["tree", "trace"]
 Framework = Literal["auto", "torch", "jax", "off"]
 Graphs = Literal["node", "graph"]
@@ -30,7 +30,8 @@ class RecordConfig:
 
     Attributes:
         backend: What measures. `auto` takes the GPU where there is one and the CPU elsewhere.
-        context: What a call path holds. `python`: the Python frames too; `shadow`: scopes and operators alone.
+        context: What a call path holds. `python`: the Python frames too; `native`: between them and a launch the C
+            and C++ functions too; `shadow`: scopes and operators alone.
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
         graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
         gpu_api: Record calls of the CUDA runtime and driver as nodes with their host time: `sync` those that wait for

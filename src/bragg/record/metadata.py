@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["KEEPS_CODE", "at_start", "at_stop", "count_interpreted_launch"]
+__all__ = ["KEEPS_CODE", "at_start", "at_stop", "count_interpreted_launch", "tell"]
 
 # Whether the texts of kernels go into the profile.
 KEEPS_CODE = "keeps_kernel_code"
@@ -39,6 +39,12 @@ _FRAMEWORKS = ("torch", "triton", "jax", "numpy")
 
 
 _interpreted_launches = 0
+_told: dict[str, str] = {}
+
+
+def tell(key: str, value: str) -> None:
+    """Put something that a hook has found into the meta of what stops from now on."""
+    _told[key] = value
 
 
 def count_interpreted_launch() -> int:
@@ -80,13 +86,14 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def at_stop() -> dict[str, Any]:
-    """What is known when it stops: versions of the frameworks that the program did import, and what they compiled."""
+    """What is known when it stops: versions of frameworks, what they compiled, interpreted kernels, what hooks told."""
     versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in _FRAMEWORKS}
     return {
         "stopped_ns": time.time_ns(),
         "versions": {name: str(version) for name, version in versions.items() if version is not None},
         **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
         **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),
+        **_told,
     }
 
 

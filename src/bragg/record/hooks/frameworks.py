@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bragg.record import variables
-from bragg.record.hooks import autograd, checkpoint, jax, modules, regions, torch
+from bragg.record.hooks import autograd, checkpoint, jax, modules, regions, torch_operators
 from bragg.record.regions import chosen
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
     if "torch" in wanted or wants_modules:
         hooks += [
             ("torch", autograd.follow_backward),
-            ("torch", torch.record_operators),
+            ("torch", torch_operators.record_operators),
             (checkpoint.MODULE, checkpoint.mark_recomputation),
         ]
     if wants_modules:
