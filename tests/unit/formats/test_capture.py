@@ -9,7 +9,18 @@ from bragg.errors import BadFile, NothingRecorded
 from bragg.formats import capture
 from bragg.formats.chunks import ChunkType
 from bragg.model import FrameKind, Profile
-from tests.support.captures import DEVICE, HOST, MARKER, NONE, SAMPLE, WAIT, CaptureBuilder, chunk, small_capture, table_chunk
+from tests.support.captures import (
+    DEVICE,
+    HOST,
+    MARKER,
+    NONE,
+    SAMPLE,
+    WAIT,
+    CaptureBuilder,
+    chunk,
+    small_capture,
+    table_chunk,
+)
 from tests.support.profiles import tree_to_text
 
 
