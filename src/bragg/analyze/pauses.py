@@ -73,9 +73,14 @@ def _pauses_of(profile: Profile, process: int, device: int) -> Pauses | None:
 
 
 def _launches(profile: Profile, process: int, correlation: Int64Array) -> Int64Array:
-    """The slice of each launch; -1 where the timeline does not have it. Ids are those of one process."""
+    """The slice of each launch; -1 where the timeline does not have it. Ids are those of one process.
+
+    PyTorch's traces show each GPU as a process of its own, which has no threads.
+    """
     tracks, slices = profile.tracks, profile.slices
-    is_host = (tracks.kind != TrackKind.GPU_STREAM) & (tracks.process == process)
+    is_thread = tracks.kind != TrackKind.GPU_STREAM
+    have_both = np.isin(tracks.process[~is_thread], tracks.process[is_thread]).any()
+    is_host = is_thread & ((tracks.process == process) | ~have_both)
     launches = np.flatnonzero(is_host[slices.track] & (slices.correlation != 0))
     if not len(launches):
         return np.full(len(correlation), -1, np.int64)

@@ -66,3 +66,29 @@ def test_a_profile_without_a_timeline_is_refused_with_a_hint(bragg: Bragg, profi
     assert outcome.exit_code == 2
     assert "--data trace" in outcome.stderr
     assert bragg("view", profile_file, "--idle", "--group-by", "module").exit_code == 2
+
+
+def test_traces_of_pytorch_have_idle_time_too(bragg: Bragg, tmp_path: Path) -> None:
+    def event(category: str, name: str, start_us: int, end_us: int, **args: int) -> dict[str, object]:
+        place = {"pid": 0, "tid": 7} if category == "kernel" else {"pid": 42, "tid": 42}
+        times = {"ts": start_us, "dur": end_us - start_us}
+        return {"ph": "X", "cat": category, "name": name, **place, **times, "args": args}
+
+    events = [
+        event("cpu_op", "aten::mm", 0, 20),
+        event("cuda_runtime", "cudaLaunchKernel", 5, 10, correlation=1),
+        event("user_annotation", "load", 30, 90),
+        event("cpu_op", "aten::add", 100, 150),
+        event("cuda_runtime", "cudaLaunchKernel", 120, 130, correlation=2),
+        event("kernel", "gemm", 10, 50, correlation=1, device=0, stream=7),
+        event("kernel", "add", 132, 140, correlation=2, device=0, stream=7),
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": events}))
+    times = {name: values["gpu_idle_time"] for name, values in rows(bragg, path, "--least-pause", "0").items()}
+    # 50 to 132: load until 90, nothing until 100, the operator until 120, the launch until 130.
+    assert times["total"] == 82_000
+    assert times["load"] == 40_000
+    assert times["aten::add"] == 40_000
+    assert times["cudaLaunchKernel"] == 10_000
+    assert times["<launched and not begun>"] == 2_000
