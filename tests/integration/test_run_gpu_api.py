@@ -173,3 +173,33 @@ def test_what_the_recorder_itself_calls_is_not_shown(record: Record) -> None:
     )
     assert kernels(run.main) == {"work/cuLaunchKernel/k": 1}
     assert not [path for path in calls(run.main) if path.endswith("Synchronize")]
+
+
+def test_forked_processes_have_calls_of_their_own(record: Record) -> None:
+    run = record(
+        """
+        import os
+        child = os.fork()
+        import bragg
+        from fake_cuda import FakeCuda
+        gpu = FakeCuda()
+        with bragg.scope("child" if child == 0 else "parent"):
+            for _ in range(3 if child == 0 else 5): gpu.launch_by_runtime("k")
+        if child == 0: raise SystemExit
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        late = os.fork()
+        if late == 0:
+            with bragg.scope("late"): pass
+            raise SystemExit
+        assert os.waitstatus_to_exitcode(os.waitpid(late, 0)[1]) == 0
+        with bragg.scope("after"): gpu.launch_by_runtime("k")
+        """,
+        "",
+        gpu_api="all",
+    )
+    assert run.exit_code == 0
+    counts = [kernels(each) for each in run.profiles if "gpu_count" in each.metrics]
+    assert sorted(counts, key=str) == [
+        {"child/cudaLaunchKernel/k": 3},
+        {"parent/cudaLaunchKernel/k": 5, "after/cudaLaunchKernel/k": 1},
+    ]
