@@ -6,9 +6,9 @@
           matmul 12us x3
 
 One node a line, two spaces a level. After the label may follow, in any order: `12us` own GPU time (`ns`, `us`, `ms`,
-`s`), `x3` GPU count (1 when a time is given alone), `host=3ms` own host time, `sync=1ms` own time of waiting, `hostx2` times entered, `bytes=64`,
-`#operator` the frame kind, `@1` the device. A node with GPU time is a kernel, `file:line@function` is Python code,
-anything else is a scope.
+`s`), `x3` GPU count (1 when a time is given alone), `host=3ms` own host time, `sync=1ms` the part of it that waits,
+`hostx2` times entered, `bytes=64`, `#operator` the frame kind, `@1` the device. A node with GPU time is a kernel,
+`file:line@function` is Python code, anything else is a scope.
 """
 
 from __future__ import annotations
