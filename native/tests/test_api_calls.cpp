@@ -89,6 +89,24 @@ void launch_and_wait(uint32_t rounds) {
   }
 }
 
+TEST(a_thread_is_in_its_call_until_that_ends_or_calls_are_not_followed_any_more) {
+  auto& thread = bragg::ThreadContext::current();
+  const bragg::FrameId frame = bragg::intern_frame(bragg::FrameKind::GpuApi, "cudaMalloc");
+  const bragg::NodeId before = thread.here().shadow;
+  for (const bool is_told : {true, false}) {
+    thread.begin_api_call({cupti::Domain::RuntimeApi, 20, 1}, frame, 0, bragg::recording_state.api_epoch.load());
+    CHECK_EQ(bragg::CallingContextTree::instance().frame(thread.here().shadow), frame);
+    CHECK_EQ(bragg::CallingContextTree::instance().parent(thread.here().shadow), before);
+    if (is_told) {
+      thread.end_api_call(cupti::Waiting::No);
+    } else {
+      bragg::recording_state.api_epoch.fetch_add(1);
+    }
+    CHECK(!thread.api_call.is_open());
+    CHECK_EQ(thread.here().shadow, before);
+  }
+}
+
 TEST(the_outermost_call_counts_on_every_thread) {
   constexpr uint32_t kThreads = 4, kRounds = 2000;
   const Recording recording("api", {.gpu_api = BRAGG_GPU_API_ALL});
