@@ -1,68 +1,115 @@
-"""What operators of PyTorch cost beside scopes alone, in pairs on the CPU; and memory over 100,000 steps of them.
+"""What operators of PyTorch cost beside scopes alone, in pairs; and memory over 100,000 steps of them.
 
-The program is `dynamic_net`, some 130 operators a step with forward, backward and optimizer, on tensors so small that
-the host is the limit. One side of each pair is recorded by bragg with `framework="off"`; what PyTorch's own emission of
-ITT costs without a recording is a case of its own. Times are those of the program's thread on the CPU.
+`dynamic_net` runs some 130 operators a step with forward, backward and optimizer, on tensors so small that the host is
+the limit; `gpt2_small` trains a model. One side of each pair is recorded by bragg with `framework="off"`. A case of its
+own is what PyTorch takes to call an observer that does nothing: what operators cost at least. Times are wall time until
+the device is done on a GPU, else those of the program's thread.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import harness
 
-STEPS = 100
-BUDGET_S = 20.0
+Backend = Literal["cpu", "cuda"]
+
 GROWTH_STEPS = 100_000
 SAMPLES = 10
-CASES = ("operators", "operators, shadow context", "PyTorch's emission alone")
 
 
-def cost(case: str, directory: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Case:
+    """One pair.
+
+    Attributes:
+        steps: In a burst.
+        itt: Operators come as ITT tasks rather than through observers.
+        idle: Operators are observed and not recorded.
+    """
+
+    workload: str
+    steps: int
+    context: Literal["python", "shadow"] = "python"
+    itt: bool = False
+    idle: bool = False
+
+
+CASES = {
+    "operators": Case("dynamic_net", 100),
+    "operators, shadow context": Case("dynamic_net", 100, context="shadow"),
+    "operators as ITT tasks": Case("dynamic_net", 100, itt=True),
+    "an observer that does nothing": Case("dynamic_net", 100, idle=True),
+    "gpt2_small": Case("gpt2_small", 5),
+    "gpt2_small, operators as ITT tasks": Case("gpt2_small", 5, itt=True),
+}
+# A step of GPT-2 takes a second on a CPU even if its text is short.
+GPT2_ON_CPU: dict[str, int] = {"steps": 1, "batch": 1, "length": 64}
+
+
+def cost(case: Case, backend: Backend, budget_s: float, directory: str) -> dict[str, Any]:
     """Bursts with and without operators, in one process."""
+    os.environ["BRAGG_OPERATORS"] = "itt" if case.itt else "observers"
     import bragg
 
-    # PyTorch looks for a collector when it is loaded, so a recording must have started before.
-    first = bragg.start(f"{directory}/first.bragg", backend="cpu", sample_interval_us=0)
+    # PyTorch looks for a collector of ITT when it is loaded, so a recording must have started before.
+    first = bragg.start(f"{directory}/first.bragg", backend=backend, sample_interval_us=0)
     with bragg.scope("import"):
         import torch
 
-        from workloads import DynamicNet
+        import workloads
     first.stop(save=False)
     torch.set_num_threads(1)
-    net = DynamicNet(STEPS)
+    sizes = GPT2_ON_CPU if case.workload == "gpt2_small" and backend == "cpu" else {"steps": case.steps}
+    program = workloads.WORKLOADS[case.workload](**sizes)
+    clock = time.thread_time if backend == "cpu" else time.perf_counter
 
-    def burst(scope: Any) -> float:
-        net.run(scope)
-        start = time.thread_time()
-        net.run(scope)
-        return time.thread_time() - start
+    def burst() -> float:
+        program.run(bragg.scope)
+        start = clock()
+        program.run(bragg.scope)
+        return clock() - start
 
-    def recorded(**options: Any) -> float:
-        session = bragg.start(f"{directory}/burst.bragg", backend="cpu", sample_interval_us=0, **options)
+    def recorded(framework: Literal["torch", "off"], around: Callable[[], float] = burst) -> float:
+        session = bragg.start(
+            f"{directory}/burst.bragg",
+            backend=backend,
+            sample_interval_us=0,
+            context=case.context,
+            framework=framework,
+        )
         try:
-            return burst(bragg.scope)
+            return around()
         finally:
             session.stop(save=False)
 
-    def emitting() -> float:
-        with torch.autograd.profiler.emit_itt():
-            return burst(bragg.scope)
+    def observed() -> float:
+        from bragg.record.core import core
+        from bragg.record.hooks.torch_operators import library_of
 
-    context = "shadow" if "shadow" in case else "python"
-    without, with_operators = {
-        CASES[2]: (lambda: burst(bragg.scope), emitting),
-    }.get(
-        case,
-        (lambda: recorded(framework="off", context=context), lambda: recorded(framework="torch", context=context)),
+        core.begin_operator_trial(library_of(torch))
+        try:
+            return burst()
+        finally:
+            core.end_operator_trial("")
+
+    ratio = harness.Ratio.of(
+        harness.alternate(
+            lambda: recorded("off"),
+            lambda: recorded("off", observed) if case.idle else recorded("torch"),
+            budget_s=budget_s,
+        )
     )
-    ratio = harness.Ratio.of(harness.alternate(without, with_operators, budget_s=BUDGET_S))
-    return {**harness.ratio_row(ratio), "us_per_step": round((ratio.with_s - ratio.without_s) / STEPS * 1e6, 1)}
+    us_per_step = (ratio.with_s - ratio.without_s) / sizes["steps"] * 1e6
+    return {**harness.ratio_row(ratio), "us_per_step": round(us_per_step, 1)}
 
 
 def growth(directory: str) -> dict[str, Any]:
@@ -98,15 +145,24 @@ def main() -> None:
     """Run one case (as a child) or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON file to write")
-    parser.add_argument("--child", choices=[*CASES, "memory"])
+    parser.add_argument("--backend", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--budget", type=float, default=20, help="time for the pairs of one case, s")
+    parser.add_argument("--case", choices=[*CASES, "memory"], action="append", help="not all")
+    parser.add_argument("--child", action="store_true")
     arguments = parser.parse_args()
     if arguments.child:
         with tempfile.TemporaryDirectory() as directory:
-            result = growth(directory) if arguments.child == "memory" else cost(arguments.child, directory)
+            (name,) = arguments.case
+            if name == "memory":
+                result = growth(directory)
+            else:
+                result = cost(CASES[name], arguments.backend, arguments.budget, directory)
         print(json.dumps(result))
         return
+    fixed: list[str] = ["--backend", arguments.backend, "--budget", str(arguments.budget), "--child", "--case"]
     rows = [
-        {"case": case, **harness.in_child([__file__, "--child", case], timeout_s=120)} for case in (*CASES, "memory")
+        {"case": case, **harness.in_child([__file__, *fixed, case], timeout_s=arguments.budget + 100)}
+        for case in arguments.case or (*CASES, *(["memory"] if arguments.backend == "cpu" else []))
     ]
     harness.report("operators", rows, arguments.out)
 

@@ -7,13 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "backends/cuda.h"
 #include "backends/device_values.h"
-#include "backends/pc_sampling.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
@@ -23,6 +24,7 @@
 #include "driver/loaded_library.h"
 #include "intake/autograd.h"
 #include "intake/nvtx.h"
+#include "intake/record_function.h"
 #include "intake/xla_names.h"
 
 using bragg::Recorder;
@@ -31,6 +33,7 @@ using bragg::ThreadContext;
 namespace {
 
 static_assert(BRAGG_SAMPLE_SERIALIZED == static_cast<int>(bragg::SamplingMode::Serialized));
+static_assert(BRAGG_GPU_API_ALL == static_cast<int>(bragg::ApiLevel::All));
 static_assert(BRAGG_BOOL == static_cast<int>(bragg::value_kernel::Dtype::Bool));
 
 void copy_text(const std::string& text, char* out, uint32_t size) {
@@ -52,12 +55,10 @@ const char* environment(const char* name, const char* otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-// Checked by whoever has set it.
-int sampling_mode(const char* name) {
-  constexpr const char* kNames[] = {"off", "continuous", "windows", "serialized"};
-  const auto found = std::find_if(std::begin(kNames), std::end(kNames),
-                                  [name](const char* each) { return std::strcmp(each, name) == 0; });
-  return found != std::end(kNames) ? static_cast<int>(found - std::begin(kNames)) : BRAGG_SAMPLE_OFF;
+// The index of a variable's value in `choices`, 0 if it is not there: it was checked by whoever has set it.
+int choice(const char* variable, std::initializer_list<std::string_view> choices) {
+  const auto* found = std::find(choices.begin(), choices.end(), environment(variable, ""));
+  return found != choices.end() ? static_cast<int>(found - choices.begin()) : 0;
 }
 
 int injected_session = -1;
@@ -88,7 +89,8 @@ void start_injected_session(const char* directory) {
   options.trace = std::strcmp(environment("BRAGG_DATA", "tree"), "trace") == 0;
   options.graph_level = std::strcmp(environment("BRAGG_GRAPHS", "node"), "graph") == 0;
   options.flush_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_FLUSH_MS", "1000")));
-  options.sampling = sampling_mode(environment("BRAGG_SAMPLING", "off"));
+  options.sampling = choice("BRAGG_SAMPLING", {"off", "continuous", "windows", "serialized"});
+  options.gpu_api = choice("BRAGG_GPU_API", {"off", "sync", "all"});
   options.sample_period = static_cast<uint32_t>(std::atoi(environment("BRAGG_SAMPLE_PERIOD", "0")));
   options.sample_budget = std::atof(environment("BRAGG_SAMPLE_BUDGET", "0.03"));
   options.rotate_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_ROTATE_MS", "0")));
@@ -118,6 +120,7 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .native_context = options->native_context != 0,
       .trace = options->trace != 0,
       .graph_level = options->graph_level != 0,
+      .api_level = static_cast<bragg::ApiLevel>(options->gpu_api),
       .flush_interval_ms = options->flush_interval_ms,
       .sampling = {static_cast<bragg::SamplingMode>(options->sampling), options->sample_period, options->sample_budget},
       .rotate_interval_ms = options->rotate_interval_ms,
@@ -149,7 +152,6 @@ uint32_t bragg_session_statistics(int session, char* json, uint32_t size) {
 
 void bragg_flush_device_records(void) { bragg::cuda_backend::flush(true); }
 void bragg_reclaim_device_records(void) { bragg::cuda_backend::reclaim_records(); }
-void bragg_begin_sampling(void) { bragg::pc_sampling::begin(); }
 
 uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
   const std::string text = bragg::cuda_backend::probe_json(cupti_candidates);
@@ -159,6 +161,9 @@ uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t siz
 
 uint32_t bragg_scope_frame(const char* name, uint32_t size) {
   return bragg::intern_frame(bragg::FrameKind::Scope, {name, size});
+}
+uint32_t bragg_operator_frame(const char* name, uint32_t size) {
+  return bragg::intern_frame(bragg::FrameKind::Operator, {name, size});
 }
 void bragg_describe_scope(const char* name, const char* key, const char* value) {
   auto& frames = bragg::FrameTable::instance();
@@ -187,6 +192,15 @@ int bragg_follow_autograd(const char* library, int counts_references_itself, uin
                                        .number_offset = number_offset,
                                        .thread_offset = thread_offset};
   return bragg::autograd::follow(library, engine, thread_number);
+}
+void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size) {
+  copy_text(bragg::record_function::begin_trial(library), reason, reason_size);
+}
+void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size) {
+  copy_text(bragg::record_function::end_trial(operator_name), reason, reason_size);
+}
+void bragg_observe_operators(int wanted) {
+  wanted != 0 ? bragg::record_function::observe() : bragg::record_function::stop_observing();
 }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 

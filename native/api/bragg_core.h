@@ -18,6 +18,10 @@ enum bragg_sampling {
   BRAGG_SAMPLE_SERIALIZED = 3
 };
 
+// Which calls of the CUDA runtime and driver become nodes of the tree. A process records the same ones for all of its
+// sessions: what any of those that are active asks for.
+enum bragg_gpu_api { BRAGG_GPU_API_OFF = 0, BRAGG_GPU_API_SYNC = 1, BRAGG_GPU_API_ALL = 2 };
+
 struct bragg_session_options {
   const char* part_path;
   const char* meta_json;         // a JSON object
@@ -27,6 +31,7 @@ struct bragg_session_options {
   int native_context;  // the C and C++ functions that launches come from; with python_context
   int trace;
   int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
+  int gpu_api;      // enum bragg_gpu_api
   uint32_t flush_interval_ms;
   int sampling;                 // enum bragg_sampling: of instructions
   uint32_t sample_period;       // 2^n cycles; 0: chosen here
@@ -51,6 +56,7 @@ BRAGG_EXPORT int bragg_finish_on_signal(int number);
 BRAGG_EXPORT uint32_t bragg_session_statistics(int session, char* json, uint32_t size);
 
 BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
+BRAGG_EXPORT uint32_t bragg_operator_frame(const char* name, uint32_t size);  // entered and left as scopes are
 BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_scope_exit(void);
 // What is known of scopes of this name beside it.
@@ -72,6 +78,12 @@ BRAGG_EXPORT void bragg_record_nvtx(int wanted);
 // 0: it has no such functions, or this thread has another number there than `thread_number`.
 BRAGG_EXPORT int bragg_follow_autograd(const char* library, int counts_references_itself, uint32_t number_offset,
                                        uint32_t thread_offset, uint64_t thread_number);
+// Whether PyTorch's library calls observers as expected, tried on one operator that this thread runs in between. Writes
+// what is not so, or nothing.
+BRAGG_EXPORT void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size);
+BRAGG_EXPORT void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size);
+// Whether operators of all threads are recorded through observers from now on, after a trial that went well.
+BRAGG_EXPORT void bragg_observe_operators(int wanted);
 // Whether ranges of XLA are shown as modules, scopes and operations from now on; they are not at first.
 BRAGG_EXPORT void bragg_read_xla(int wanted);
 // One host sample of this thread that stands for `weight_ns`.
@@ -129,10 +141,6 @@ BRAGG_EXPORT const char* bragg_library_path(void);
 // Around another user of CUPTI's buffers in this process: bring what is complete, and be the user of the buffers again.
 BRAGG_EXPORT void bragg_flush_device_records(void);
 BRAGG_EXPORT void bragg_reclaim_device_records(void);
-
-// Where instructions are to be sampled: begins with this thread's CUDA context, before anything is launched in it.
-// Takes most of a second.
-BRAGG_EXPORT void bragg_begin_sampling(void);
 
 // Initialises CUDA and CUPTI and says what a session would find: a JSON object, sized as above.
 BRAGG_EXPORT uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size);

@@ -11,6 +11,7 @@
 
 #include "api/bragg_core.h"
 #include "bindings/code_watcher.h"
+#include "bindings/followed_calls.h"
 #include "bindings/host_sampler.h"
 #include "bindings/launch_hook.h"
 #include "bindings/metrics_binding.h"
@@ -61,9 +62,9 @@ std::string read_text(Write&& write) {
 class Session {
  public:
   Session(const std::string& part_path, const std::string& backend, const std::string& context, const std::string& data,
-          const std::string& graphs, uint32_t flush_interval_ms, uint32_t rotate_interval_ms,
-          uint32_t sample_interval_us, const std::string& sampling, uint32_t sample_period, double sample_budget,
-          const std::string& meta, const std::vector<std::string>& cupti_candidates)
+          const std::string& graphs, const std::string& gpu_api, uint32_t flush_interval_ms,
+          uint32_t rotate_interval_ms, uint32_t sample_interval_us, const std::string& sampling, uint32_t sample_period,
+          double sample_budget, const std::string& meta, const std::vector<std::string>& cupti_candidates)
       : samples_(sample_interval_us > 0 && context != "shadow") {
     const std::string candidates = join(cupti_candidates);
     bragg_session_options options{};
@@ -79,6 +80,7 @@ class Session {
     options.sample_period = sample_period;
     options.sample_budget = sample_budget;
     options.graph_level = choice(graphs, {"node", "graph"}, "level of graphs");
+    options.gpu_api = choice(gpu_api, {"off", "sync", "all"}, "level of GPU API calls");
     options.flush_interval_ms = flush_interval_ms;
     options.rotate_interval_ms = rotate_interval_ms;
     int os_error = 0;
@@ -157,14 +159,15 @@ NB_MODULE(_core, module) {
   bind_python_frames(module);
   bind_metrics(module);
   bind_symbols(module);
+  bind_followed_calls(module);
   watch_code_objects();
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 
   nb::class_<Session>(module, "Session")
       .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, const std::string&,
-                    uint32_t, uint32_t, uint32_t, const std::string&, uint32_t, double, const std::string&,
-                    const std::vector<std::string>&>(),
-           "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node",
+                    const std::string&, uint32_t, uint32_t, uint32_t, const std::string&, uint32_t, double,
+                    const std::string&, const std::vector<std::string>&>(),
+           "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node", "gpu_api"_a = "off",
            "flush_interval_ms"_a = 1000, "rotate_interval_ms"_a = 0, "sample_interval_us"_a = 0, "sampling"_a = "off",
            "sample_period"_a = 0, "sample_budget"_a = 0.03, "meta"_a = "{}",
            "cupti_candidates"_a = std::vector<std::string>{})
@@ -187,7 +190,6 @@ NB_MODULE(_core, module) {
       "cupti_candidates"_a = std::vector<std::string>{});
   module.def("flush_device_records", &bragg_flush_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
-  module.def("begin_sampling", &bragg_begin_sampling, nb::call_guard<nb::gil_scoped_release>());
   module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });
@@ -209,6 +211,23 @@ NB_MODULE(_core, module) {
       },
       "library"_a, nb::kw_only(), "counts_references_itself"_a, "number_offset"_a, "thread_offset"_a,
       "thread_number"_a);
+  module.def(
+      "begin_operator_trial",
+      [](const std::string& library) {
+        char reason[512] = "";
+        bragg_begin_operator_trial(library.c_str(), reason, sizeof reason);
+        return std::string(reason);
+      },
+      "library"_a);
+  module.def(
+      "end_operator_trial",
+      [](const std::string& operator_name) {
+        char reason[512] = "";
+        bragg_end_operator_trial(operator_name.c_str(), reason, sizeof reason);
+        return std::string(reason);
+      },
+      "operator_name"_a);
+  module.def("observe_operators", [](bool wanted) { bragg_observe_operators(wanted); }, "wanted"_a);
   module.def("read_xla", [](bool wanted) { bragg_read_xla(wanted); }, "wanted"_a);
   module.def("lend_context", &bragg_lend_context);
   module.def("return_context", &bragg_return_context);

@@ -109,11 +109,14 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   track = kNone;
   last_device_context = nullptr;
   expected_launch.function = nullptr;
+  api_call = {};
+  makes_own_calls = false;
   next_node_number = 0;
   sampled_ns_ = 0;
   elsewhere_ns_ = 0;
   if (native_path_ != nullptr) native_path_->reset();
   gated_calls = 0;
+  is_sampled_alone = false;
   is_in_gated_call.store(false, std::memory_order_relaxed);
   capture.store(kNoCapture, std::memory_order_relaxed);
   publish({});
@@ -163,7 +166,7 @@ void ThreadContext::grow() noexcept {
   capacity_ *= 2;
 }
 
-void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, EntryKind kind) noexcept {
+void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
   if (depth_ == capacity_) grow();
   auto& tree = CallingContextTree::instance();
   Entry& entry = entries_[depth_];
@@ -181,6 +184,7 @@ void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, Entry
     native_path().read_opening(entry.opened_by);
   entry.mask = recording_state.active.load(std::memory_order_relaxed);
   entry.source = source;
+  entry.owner = owner;
   entry.kind = kind;
   entry.start_ns = entry.mask != 0 ? now_ns() : 0;
   ++depth_;
@@ -202,19 +206,25 @@ std::optional<ContextNodes> ThreadContext::innermost_operator() const noexcept {
   return {};
 }
 
-void ThreadContext::pop(Source source) noexcept {
+bool ThreadContext::is_innermost(Source source, FrameId frame) const noexcept {
+  if (depth_ == 0 || entries_[depth_ - 1].source != source) return false;
+  return CallingContextTree::instance().frame(entries_[depth_ - 1].nodes.shadow) == frame;
+}
+
+bool ThreadContext::pop(Source source, EntryOwner owner) noexcept {
   uint32_t i = depth_;
-  while (i > 0 && entries_[i - 1].source != source) --i;
-  if (i == 0) return;
+  while (i > 0 && (entries_[i - 1].source != source || entries_[i - 1].owner != owner)) --i;
+  if (i == 0) return false;
   const Entry entry = entries_[i - 1];
   std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
   --depth_;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
-  if (mask == 0 || source == Source::State) return;
+  if (mask == 0 || source == Source::State) return true;
   record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
           now_ns()});
+  return true;
 }
 
 void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
@@ -253,6 +263,7 @@ ContextNodes ThreadContext::inherited() const noexcept {
 }
 
 ContextNodes ThreadContext::here() noexcept {
+  if (api_call.is_open()) return api_call.nodes;
   ContextNodes nodes;
   if (!has_own_context()) return inherited();
   if (depth_ > 0) nodes = entries_[depth_ - 1].nodes;
@@ -261,8 +272,24 @@ ContextNodes ThreadContext::here() noexcept {
   return nodes;
 }
 
+void ThreadContext::begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept {
+  auto& tree = CallingContextTree::instance();
+  const ContextNodes outer = here_in_native_code();
+  const NodeId shadow = tree.child(outer.shadow, frame);
+  const NodeId python = outer.python == outer.shadow ? shadow : tree.child(outer.python, frame);
+  api_call = {id, {shadow, python}, mask, 0, epoch, now_ns()};
+}
+
+void ThreadContext::end_api_call(bool waits) noexcept {
+  const SessionMask mask = still_active(api_call.mask);
+  api_call.epoch = 0;
+  if (mask == 0) return;
+  record({EventKind::ApiCall, static_cast<uint8_t>(waits ? 1 : 0), static_cast<uint16_t>(mask), api_call.launch,
+          api_call.nodes.shadow, api_call.nodes.python, api_call.start_ns, now_ns()});
+}
+
 ContextNodes ThreadContext::here_in_native_code() noexcept {
-  if (recording_state.native.load(std::memory_order_relaxed) == 0) return here();
+  if (api_call.is_open() || recording_state.native.load(std::memory_order_relaxed) == 0) return here();
   ContextNodes nodes;
   if (!has_own_context()) {
     nodes = inherited();

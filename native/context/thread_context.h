@@ -16,13 +16,17 @@
 #include "context/metric_names.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
+#include "driver/cupti_abi.h"
 
 namespace bragg {
 
 // Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source. Numbers from Nvtx on are
 // its domains, whose ranges interleave too. HostKernel: one that this thread executes itself, which is a leaf: Python
 // frames below it are the interpreter's.
-enum class Source : uint32_t { Api, Itt, State, HostKernel, Nvtx };
+enum class Source : uint32_t { Api, Itt, RecordFunction, State, HostKernel, Nvtx };
+
+// What an entry stands for, where that may end in any order: a pop removes the innermost one of its own.
+using EntryOwner = const void*;
 
 // An event belongs to two nodes: one for sessions without and one for sessions with Python call paths.
 struct ContextNodes {
@@ -61,6 +65,28 @@ struct OpenCall {
   std::vector<CapturedValue> values;  // while streams are captured
 };
 
+// The same at the beginning and the end of a call.
+struct ApiCallId {
+  cupti::Domain domain{};
+  uint32_t cbid = 0;
+  uint32_t correlation = 0;
+  friend bool operator==(const ApiCallId&, const ApiCallId&) = default;
+};
+
+// The call of the CUDA runtime or driver that a thread is in, if such calls are nodes.
+struct ApiCall {
+  ApiCallId id;
+  ContextNodes nodes;
+  SessionMask mask = 0;
+  uint32_t launch = 0;  // correlation id of the work that it has queued
+  uint32_t epoch = 0;
+  int64_t start_ns = 0;
+
+  [[nodiscard]] bool is_open() const noexcept {
+    return epoch == recording_state.api_epoch.load(std::memory_order_relaxed);
+  }
+};
+
 // Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, `capture`, the counters and
 // `exited`.
 class ThreadContext {
@@ -72,20 +98,25 @@ class ThreadContext {
   [[nodiscard]] static ThreadContext* current_if_any() noexcept;
 
   void push(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Range); }
-  void push_operator(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Operator); }
+  void push_operator(Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
+    open(here(), source, frame, EntryKind::Operator, owner);
+  }
   // Below the frames `above`, which are no entries of their own.
   void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
   // Below `outer`, wherever the thread is.
-  void push_elsewhere(ContextNodes outer, Source source, FrameId frame) noexcept {
-    open(outer, source, frame, EntryKind::Elsewhere);
+  void push_elsewhere(ContextNodes outer, Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
+    open(outer, source, frame, EntryKind::Elsewhere, owner);
   }
-  void pop(Source source) noexcept;
+  bool pop(Source source, EntryOwner owner = nullptr) noexcept;  // false: there is none
 
   [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;  // that is open
+  [[nodiscard]] bool is_innermost(Source source, FrameId frame) const noexcept;   // entry
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
 
+  void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
+  void end_api_call(bool waits) noexcept;
   // Likewise for a launch: where it is wanted, with the native functions that it comes from.
   [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
@@ -121,11 +152,14 @@ class ThreadContext {
   ExpectedLaunch expected_launch;
   uint64_t next_node_number = 0;     // of autograd's nodes, those below belong to operators that are known
   bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
-  uint32_t own_reading = 0;          // of that kernel: its ValueTarget's capture
+  bool makes_own_calls = false;      // nor are the calls that it makes
+  ApiCall api_call;
+  uint32_t own_reading = 0;  // of that kernel: its ValueTarget's capture
   OpenCall open_call;
   std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
   uint32_t gated_calls = 0;                    // of LaunchGate, within each other
   std::atomic<bool> is_in_gated_call{false};
+  bool is_sampled_alone = false;       // the launch that this thread is in; no other thread launches meanwhile
   Event open_launch{};                 // trace: the driver call this thread is in
   std::atomic<uint64_t> cut_paths{0};  // whose native frames could not all be read
   std::atomic<uint64_t> own_ns{0};     // estimated: every so many calls into the core are timed
@@ -148,6 +182,7 @@ class ThreadContext {
     OpeningCalls opened_by;
     SessionMask mask;
     int64_t start_ns;
+    EntryOwner owner;
     Source source;
     EntryKind kind;
   };
@@ -159,7 +194,7 @@ class ThreadContext {
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
 
-  void open(ContextNodes outer, Source source, FrameId frame, EntryKind kind) noexcept;
+  void open(ContextNodes outer, Source source, FrameId frame, EntryKind kind, EntryOwner owner = nullptr) noexcept;
   void note_time_elsewhere(const Entry& ended) noexcept;
   [[nodiscard]] bool has_own_context() const noexcept;
   [[nodiscard]] const ThreadContext* source_of_context() const noexcept;  // nullptr: there is none to inherit
@@ -184,6 +219,21 @@ class ThreadContext {
   std::unique_ptr<NativeCallPath> native_path_;
   std::atomic<NodeId> published_shadow_{kRootNode};
   std::atomic<NodeId> published_python_{kRootNode};
+};
+
+// Around calls of the driver that are not the program's.
+class OwnCalls {
+ public:
+  OwnCalls() noexcept : thread_(ThreadContext::current()), before_(thread_.makes_own_calls) {
+    thread_.makes_own_calls = true;
+  }
+  ~OwnCalls() { thread_.makes_own_calls = before_; }
+  OwnCalls(const OwnCalls&) = delete;
+  OwnCalls& operator=(const OwnCalls&) = delete;
+
+ private:
+  ThreadContext& thread_;
+  bool before_;
 };
 
 void push_context(Source source, FrameId frame) noexcept;

@@ -47,6 +47,7 @@ Session* Recorder::newest_on(uint32_t line) {
 
 void Recorder::consumer_loop() {
   pthread_setname_np(pthread_self(), "bragg");
+  const OwnCalls own;
   while (!stopping_.load()) {
     consumer_signal.wait_ms(kPollMs);
     if (const int number = ending_signal_.load()) finish_and_end_by(number);
@@ -146,6 +147,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("copies", counters.copies)
       .put("sets", counters.sets)
       .put("scopes", counters.scopes)
+      .put("api_calls", counters.api_calls)
       .put("samples", counters.samples)
       .put("markers", counters.markers)
       .put("metric_kernels", counters.metric_kernels)

@@ -110,42 +110,48 @@ void place_new_nodes(ThreadContext& thread, const Engine& from) noexcept {
     if (const NodeKey key(thread_number, number); key.is_valid()) places.put(key, *creator);
 }
 
-void push_node(ThreadContext& thread, const Engine& from, Source source) noexcept {
+void push_node(ThreadContext& thread, const Engine& from, Source source, EntryOwner owner) noexcept {
   static const FrameId backward = intern_frame(FrameKind::State, "[backward]");
   static const FrameId unknown = intern_frame(FrameKind::Operator, "[backward of an unknown operator]");
   const std::optional<NodeKey> key = current_node(from);
   const std::optional<ContextNodes> forward = key && key->is_valid() ? places.find(*key) : std::nullopt;
-  if (forward) return thread.push_elsewhere(*forward, source, backward);
-  thread.push_operator(source, unknown);
+  if (forward) return thread.push_elsewhere(*forward, source, backward, owner);
+  thread.push_operator(source, unknown, owner);
 }
 
 }  // namespace
 
+std::string_view evaluated_by(std::string_view name) noexcept {
+  return name.starts_with(kEvaluation) ? name.substr(kEvaluation.size()) : std::string_view();
+}
+
 TaskKind kind_of(std::string_view name) noexcept {
-  if (!name.starts_with(kEvaluation)) return TaskKind::Operator;
-  const bool has_forward =
-      std::ranges::find(kWithoutForward, name.substr(kEvaluation.size())) == std::end(kWithoutForward);
+  const std::string_view node = evaluated_by(name);
+  if (node.empty()) return TaskKind::Operator;
+  const bool has_forward = std::ranges::find(kWithoutForward, node) == std::end(kWithoutForward);
   return has_forward ? TaskKind::Node : TaskKind::NodeWithoutForward;
 }
 
-void begin(Source source, FrameId frame, TaskKind kind) noexcept {
+void begin(Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept {
   ThreadContext& thread = ThreadContext::current();
   thread.measured([&] {
     if (kind == TaskKind::Other) return thread.push(source, frame);
     const Engine* from = engine.load(std::memory_order_acquire);
     if (from != nullptr) place_new_nodes(thread, *from);
-    if (from != nullptr && kind == TaskKind::Node) return push_node(thread, *from, source);
-    thread.push_operator(source, frame);
+    if (from != nullptr && kind == TaskKind::Node) return push_node(thread, *from, source, owner);
+    thread.push_operator(source, frame, owner);
   });
 }
 
-void end(Source source) noexcept {
+bool end(Source source, EntryOwner owner) noexcept {
   ThreadContext* thread = ThreadContext::current_if_any();
-  if (thread == nullptr) return;
+  if (thread == nullptr) return false;
+  bool was_open = false;
   thread->measured([&] {
     if (const Engine* from = engine.load(std::memory_order_acquire)) place_new_nodes(*thread, *from);
-    thread->pop(source);
+    was_open = thread->pop(source, owner);
   });
+  return was_open;
 }
 
 void follow(const Engine& what) noexcept {

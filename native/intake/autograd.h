@@ -14,6 +14,7 @@
 namespace bragg {
 
 enum class Source : uint32_t;
+using EntryOwner = const void*;
 
 namespace autograd {
 
@@ -24,10 +25,12 @@ enum class TaskKind : uint8_t {
   NodeWithoutForward,  // likewise, one that no operator creates: the root of the graph, the gradient of a parameter
 };
 [[nodiscard]] TaskKind kind_of(std::string_view operator_name) noexcept;
+// What the engine evaluates: the name of a node. Empty: the operator is no range of the engine.
+[[nodiscard]] std::string_view evaluated_by(std::string_view operator_name) noexcept;
 
 // Threads: the program's, each for itself.
-void begin(Source source, FrameId frame, TaskKind kind) noexcept;
-void end(Source source) noexcept;
+void begin(Source source, FrameId frame, TaskKind kind, EntryOwner owner = nullptr) noexcept;
+bool end(Source source, EntryOwner owner = nullptr) noexcept;  // false: this thread has no such operator open
 
 // What is asked of PyTorch, and where its nodes (2.13 and later count references to them themselves) keep what.
 struct Engine {

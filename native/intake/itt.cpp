@@ -3,46 +3,35 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <string_view>
 
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/growing_list.h"
+#include "intake/name_table.h"
+#include "intake/record_function.h"
 
 namespace bragg::itt {
 namespace {
 
-// The node called `name`. Threads: any.
+// Threads: any.
 template <class Node>
-Node* named(std::atomic<Node*>& list, const char* name) noexcept {
-  return find_or_add(
-      list, [name](const Node& node) { return std::strcmp(node.name, name) == 0; },
-      [name] { return NamedNode<Node>(new Node{.name = strdup(name)}); });
+NamedNode<Node> make_named(const char* name) {
+  return NamedNode<Node>(new Node{.name = strdup(name)});
 }
 
 std::atomic<Domain*> domains{nullptr};
+constinit NameTable<StringHandle> handles{};  // PyTorch asks for one at every operator
 
-// PyTorch asks for the handle at every operator. 16,384 lists: one probe at the few thousand names of a large program.
-constinit std::array<std::atomic<StringHandle*>, 1 << 14> handles{};
-
-Domain* domain_create(const char* name) noexcept { return named(domains, name); }
-
-// A program that numbers its ranges must not fill the memory: 262,144 names of 20 bytes take 64 MB with their frames.
-constexpr uint32_t kMaxHandles = 1u << 18;
-constexpr const char* kOtherNames = "(other names)";
-constinit std::atomic<uint32_t> handle_count{0};
+Domain* domain_create(const char* name) noexcept {
+  return find_or_add(
+      domains, [name](const Domain& domain) { return std::strcmp(domain.name, name) == 0; },
+      [name] { return make_named<Domain>(name); });
+}
 
 StringHandle* string_handle_create(const char* name) noexcept {
-  auto& list = handles[std::hash<std::string_view>{}(name) % handles.size()];
-  const auto matches = [name](const StringHandle& handle) { return std::strcmp(handle.name, name) == 0; };
-  const StringHandle* end = nullptr;
-  if (StringHandle* known = find_before(list.load(std::memory_order_acquire), end, matches)) return known;
-  if (handle_count.fetch_add(1, std::memory_order_relaxed) < kMaxHandles || std::strcmp(name, kOtherNames) == 0)
-    return named(list, name);
-  handle_count.fetch_sub(1, std::memory_order_relaxed);
-  return string_handle_create(kOtherNames);
+  return handles.find_or_add(name, make_named<StringHandle>);
 }
 
 constexpr std::string_view kTorch = "PyTorch";
@@ -67,17 +56,17 @@ const TaskFrame& frame_of(const Domain& domain, StringHandle& handle) {
   return *added;
 }
 
-// One bit an open task of this thread, the innermost lowest: whether a session existed at its begin, so that its end
-// takes away just what it pushed. Tasks open deeper than 64 count as pushed.
+// One bit an open task of this thread, the innermost lowest: whether its begin pushed an entry, which its end takes
+// away. Tasks open deeper than 64 count as pushed.
 constexpr uint64_t kDeepest = uint64_t{1} << 63;
 [[gnu::tls_model("initial-exec")]] thread_local uint64_t was_pushed = ~uint64_t{0};
 
 void task_begin(const Domain* domain, Id, Id, StringHandle* name) noexcept {
-  const bool pushes = recording_state.existing.load(std::memory_order_relaxed) != 0;
+  const bool records = recording_state.existing.load(std::memory_order_relaxed) != 0;
+  const TaskFrame* task = records ? &frame_of(*domain, *name) : nullptr;
+  const bool pushes = records && !record_function::is_told(task->frame, task->kind);
   was_pushed = was_pushed << 1 | (pushes ? 1 : 0);
-  if (!pushes) return;
-  const TaskFrame& task = frame_of(*domain, *name);
-  autograd::begin(Source::Itt, task.frame, task.kind);
+  if (pushes) autograd::begin(Source::Itt, task->frame, task->kind);
 }
 
 void task_end(const Domain*) noexcept {

@@ -13,6 +13,7 @@
 #include "context/thread_context.h"
 #include "intake/nvtx_names.h"
 #include "intake/nvtx_payload.h"
+#include "intake/record_function.h"
 
 namespace bragg::nvtx {
 namespace {
@@ -71,7 +72,7 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
   const bool records =
       wanted.load(std::memory_order_relaxed) && recording_state.existing.load(std::memory_order_relaxed) != 0;
   const PushedFrame pushed = records ? pushed_frame(domain, attributes) : PushedFrame{};
-  const bool pushes = pushed.frame != kNone;
+  const bool pushes = pushed.frame != kNone && !record_function::is_told(pushed.frame, pushed.task);
   nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
   if (pushes) {
     if (pushed.above.empty()) {

@@ -43,6 +43,7 @@ class Session:
         context: str,
         data: str,
         graphs: str = "node",
+        gpu_api: str = "off",
         flush_interval_ms: int = 1000,
         rotate_interval_ms: int = 0,
         sample_interval_us: int = 0,
@@ -187,6 +188,32 @@ def follow_autograd(
         False when the library lacks a function, or says that this thread has another number.
     """
 
+def begin_operator_trial(library: str) -> str:
+    """Observe this thread's operators, to see whether PyTorch calls observers as expected; nothing is recorded.
+
+    Args:
+        library: Path of PyTorch's loaded library.
+
+    Returns:
+        Why it cannot be tried; empty when it is.
+    """
+
+def end_operator_trial(operator_name: str) -> str:
+    """What was not as expected of the one operator that this thread ran since; empty when all was."""
+
+def observe_operators(wanted: bool) -> None:
+    """Whether operators of all threads are recorded through observers from now on, after a trial that went well."""
+
+def follow_calls(object: object, name: str) -> bool:
+    """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
+
+    Returns:
+        False when it does not implement it.
+    """
+
+def record_followed_calls(wanted: bool) -> None:
+    """Whether calls of followed objects are recorded; they are not at first."""
+
 def read_xla(wanted: bool) -> None:
     """Show ranges of XLA as modules, scopes and operations from now on, or as they are."""
 
@@ -195,12 +222,6 @@ def flush_device_records() -> None:
 
 def reclaim_device_records() -> None:
     """Be the user of CUPTI's buffers again, after another one (torch.profiler) in this process is done."""
-
-def begin_sampling() -> None:
-    """Where instructions are to be sampled, begin with this thread's CUDA context: most of a second.
-
-    Without this, sampling begins soon after the first launch in a context.
-    """
 
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""

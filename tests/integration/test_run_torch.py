@@ -40,7 +40,16 @@ def test_operators_of_a_training_step_are_recorded_under_their_scope(recorder: R
     assert run.main.meta["versions"]["torch"]
 
 
-def test_profilers_of_pytorch_work_and_ours_comes_back(recorder: Recorder, capfd: pytest.CaptureFixture[str]) -> None:
+# Observers see what PyTorch's own profilers see; of emitters of ITT one thread has one.
+@pytest.mark.parametrize(("intake", "seen_beside_a_profiler"), [("observers", 1), ("itt", 0)])
+def test_profilers_of_pytorch_work_and_operators_count_once(
+    recorder: Recorder,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    intake: str,
+    seen_beside_a_profiler: int,
+) -> None:
+    monkeypatch.setenv("BRAGG_OPERATORS", intake)
     run = recorder.program(
         """
         import torch
@@ -61,7 +70,8 @@ def test_profilers_of_pytorch_work_and_ours_comes_back(recorder: Recorder, capfd
     )
     assert capfd.readouterr().out == "['aten::sin']\nno NVTX\n"
     counts = {name: entered(run.main, f"aten::{name}") for name in ("sin", "cos", "exp", "tanh")}
-    assert counts == {"sin": 0, "cos": 1, "exp": 1, "tanh": 1}
+    assert counts == {"sin": seen_beside_a_profiler, "cos": 1, "exp": 1, "tanh": 1}
+    assert run.main.meta["torch_operators"] == {"observers": "observers", "itt": "itt (BRAGG_OPERATORS=itt)"}[intake]
 
 
 def test_operators_of_other_threads_and_processes_are_recorded(

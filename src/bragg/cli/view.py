@@ -94,9 +94,10 @@ def view(
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     profile = _load(path, choices, options)
-    hints: list[str] = []
     if choices["group_by"] in _WHOLE and not list_only:
         profile, options, hints = _grouped(profile, options, choices["group_by"])
+    else:
+        hints = _compile_hints(profile, options)
     if tui:
         from bragg.cli.tui import run_tui
 
@@ -145,6 +146,12 @@ def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profi
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 
 
+def _compile_hints(profile: Profile, options: ViewOptions) -> list[str]:
+    from bragg.analyze.compile_hints import compile_hints
+
+    return [] if options.include or options.exclude else compile_hints(profile)
+
+
 def _grouped(profile: Profile, options: ViewOptions, group_by: str) -> tuple[Profile, ViewOptions, list[str]]:
     """A profile by its modules or regions, with the metrics to show of them, and what they say."""
     if group_by == "region":
@@ -152,7 +159,11 @@ def _grouped(profile: Profile, options: ViewOptions, group_by: str) -> tuple[Pro
         from bragg.model.regions import group_by_region
 
         regions = group_by_region(profile)
-        return regions, replace(options, metrics=options.metrics or tuple(regions.metrics)), region_hints(regions)
+        return (
+            regions,
+            replace(options, metrics=options.metrics or tuple(regions.metrics)),
+            region_hints(profile, regions),
+        )
     from bragg.model.modules import PHASES, group_by_module
 
     # The first metric that was asked for, or the main one, in each phase.

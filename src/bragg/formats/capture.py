@@ -26,7 +26,8 @@ from bragg.formats.capture_values import values_of
 from bragg.formats.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.format import Format
 from bragg.model import CallTree, FrameKind, Profile, SliceTable
-from bragg.model.hlo_tree import place_operations, without_hlo
+from bragg.model.compiled_regions import name_compiled_regions
+from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
 from bragg.model.sampled_function import CodeReader
 from bragg.model.table import BoolArray, Int32Array
@@ -98,6 +99,7 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
     scanned = scan(path)
     tables = collect(scanned)
     tree = tree_of(tables)
+    tree = replace(tree, frames=name_compiled_regions(tree.frames, tables.meta.get("compiled_regions")))
     attributes = attributes_of(tables, tree.frames)
     profile = Profile(
         meta={**tables.meta, "capture": _damage(tables, scanned), **({"attributes": attributes} if attributes else {})},
@@ -123,13 +125,10 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
 
 def _with_operations(profile: Profile) -> tuple[Profile, Int32Array, BoolArray]:
     """The profile with XLA's operations where they belong, where its nodes went, and which nodes say nothing."""
-    attributes = profile.meta.get("attributes", {})
-    placed = place_operations(profile.tree, attributes)
+    placed = place_operations(profile.tree, profile.meta.get("attributes", {}))
     if placed is None:
         return profile, np.arange(len(profile.tree), dtype=np.int32), np.zeros(len(profile.tree), np.bool_)
-    metrics = {name: metric.gather(placed.target, len(placed.tree)) for name, metric in profile.metrics.items()}
-    meta = {**profile.meta, "attributes": without_hlo(attributes)}
-    return replace(profile, meta=meta, tree=placed.tree, metrics=metrics), placed.target, placed.folded
+    return placed.apply(profile), placed.target, placed.folded
 
 
 def _unwanted(tree: CallTree, meta: dict[str, Any]) -> BoolArray:

@@ -3,8 +3,9 @@
     jit_loss -> jit(loss)/jvp(scan)/while -> while.10 -> jit(loss)/jvp(scan)/while/body/mul -> fusion.3 -> fusion_3
     jit_loss -> scan -> while -> mul loss.py:12 -> fusion_3
 
-The path of its names is the whole path of an operation below its module, wherever it was launched: also in loops, and
-in command buffers (XLA's CUDA graphs), whose kernels belong to the operations that were captured.
+A module stands for the call of its function, where that was recorded, as its compilation does. The path of its names is
+the whole path of an operation below its module, wherever it was launched: also in loops, and in command buffers (XLA's
+CUDA graphs), whose kernels belong to the operations that were captured.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import numpy as np
 
 from bragg.model.hlo_names import path_of_name
 from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
+from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["HloTree", "place_operations", "without_hlo"]
+__all__ = ["HloTree", "place_operations"]
 
 Attributes = Mapping[str, Mapping[str, str]]
 
@@ -27,6 +29,7 @@ Attributes = Mapping[str, Mapping[str, str]]
 _MODULE, _OP_NAME, _OP = "hlo_module", "hlo_op_name", "hlo_op"
 _ROLES = frozenset({_MODULE, _OP_NAME, _OP})
 
+_CALL = "jit("
 _COMPILE = "[compile] "
 _AUTOTUNE = "autotune"
 _CAPTURED = "<captured_at>"
@@ -42,12 +45,23 @@ class HloTree:
     Attributes:
         tree: The nodes.
         target: int32 [n_nodes before]: where each node went.
+        entered: int32 [n_nodes before]: likewise; -1 for those that are entered within what they became a part of.
         folded: bool [n_nodes]: operations that tell nothing that is not said above or below them.
     """
 
     tree: CallTree
     target: Int32Array
+    entered: Int32Array
     folded: BoolArray
+
+    def apply(self, profile: Profile) -> Profile:
+        """The profile over the new tree; its slices, kernels and findings stay as they are."""
+        metrics = {
+            name: metric.gather(self.entered if name == "host_count" else self.target, len(self.tree))
+            for name, metric in profile.metrics.items()
+        }
+        meta = {**profile.meta, "attributes": _without_hlo(profile.meta.get("attributes", {}))}
+        return replace(profile, meta=meta, tree=self.tree, metrics=metrics)
 
 
 def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:
@@ -58,12 +72,12 @@ def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:
         attributes: Of frames, by label: roles, and programs.
     """
     roles = [_ROLES.intersection(attributes.get(name, ())) for name in tree.frames.name]
-    if not any(roles) and not any(name.startswith(_COMPILE) for name in tree.frames.name):
+    if not any(roles) and not any(name.startswith((_CALL, _COMPILE)) for name in tree.frames.name):
         return None
     return _Placing(tree, roles, HloPrograms(attributes)).result()
 
 
-def without_hlo(attributes: Attributes) -> dict[str, dict[str, str]]:
+def _without_hlo(attributes: Attributes) -> dict[str, dict[str, str]]:
     """Attributes without those that `place_operations` has read."""
     kept = {
         label: {key: value for key, value in values.items() if key not in _ROLES and not key.startswith(PROGRAM_KEY)}
@@ -77,6 +91,7 @@ class _Where:
     """What the nodes above say of a node.
 
     Attributes:
+        call: The call of a jitted function, a new node; -1: none.
         module: The module that runs, a new node; -1: none.
         module_name: Its name.
         op: The innermost operation, a new node; -1: none.
@@ -85,6 +100,7 @@ class _Where:
         is_tuned: A candidate of autotuning runs.
     """
 
+    call: int = _NONE
     module: int = _NONE
     module_name: str = ""
     op: int = _NONE
@@ -110,15 +126,16 @@ class _Placing:
         self._containers: set[int] = set()
 
     def result(self) -> HloTree:
-        target = np.zeros(len(self._old), np.int32)
+        target, is_again = np.zeros(len(self._old), np.int32), np.zeros(len(self._old), np.bool_)
         where = [_Where()]
         kinds = self._old.kind.tolist()
         rows = zip(self._old.parent[1:].tolist(), self._old.frame[1:].tolist(), kinds[1:], strict=True)
         for node, (above, frame, kind) in enumerate(rows, 1):
             target[node], found = self._place(frame, kind, int(target[above]), where[above])
+            is_again[node] = target[node] in (target[above], where[above].call)
             where.append(found)
         tree = CallTree(np.array(self._parents), np.array(self._frames), self._all_frames())
-        return HloTree(tree, target, self._says_nothing(tree))
+        return HloTree(tree, target, np.where(is_again, _NONE, target), self._says_nothing(tree))
 
     def _place(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
         """The new node of an old one below the new node `above`, and what it says to those below it."""
@@ -133,13 +150,27 @@ class _Placing:
         return self._place_inside(frame, above, where)
 
     def _place_outside(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
-        name = self._old.frames.name[frame]
-        if name.startswith(_COMPILE) and self._name(self._frames[above]) == name:
-            return above, where
-        node = self._child(above, frame)
-        if kind == FrameKind.OPERATOR and _MODULE in self._roles[frame]:
+        name = self._name(frame)
+        if name.startswith(_COMPILE):
+            if self._name(self._frames[above]) == name:
+                return above, where
+            return self._child(self._call_of(name.removeprefix(_COMPILE), where, above), frame), where
+        if kind != FrameKind.OPERATOR:
+            return self._child(above, frame), replace(where, is_tuned=where.is_tuned or name == _AUTOTUNE)
+        if _MODULE in self._roles[frame]:
+            call = self._call_of(name, where, _NONE)
+            node = self._child(above, frame) if call == _NONE else call
             return node, replace(where, module=node, module_name=name)
-        return node, replace(where, is_tuned=where.is_tuned or name == _AUTOTUNE)
+        node = self._child(above, frame)
+        return node, replace(where, call=node) if name.startswith(_CALL) else where
+
+    def _call_of(self, module: str, where: _Where, otherwise: int) -> int:
+        """The call that the module belongs to: JAX names a module after the function, with other marks."""
+        if where.call == _NONE:
+            return otherwise
+        names = (module, self._name(self._frames[where.call]))
+        one, other = ("".join(filter(str.isalnum, name)) for name in names)
+        return where.call if one == other else otherwise
 
     def _pass_over(self, frame: int, above: int, where: _Where) -> tuple[int, _Where]:
         """Where a command buffer was captured, until the module that it is a part of; operations of candidates."""

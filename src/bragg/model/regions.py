@@ -17,7 +17,7 @@ from bragg.model.table import Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["ACCUMULATION", "BACKWARD", "OPTIMIZER", "REGIONS", "group_by_region"]
+__all__ = ["ACCUMULATION", "BACKWARD", "JITTED", "OPTIMIZER", "REGIONS", "group_by_region"]
 
 REGIONS = ("data", "forward", "backward", "optimizer")
 _STEP = "step"
@@ -27,8 +27,11 @@ BACKWARD = "[backward"
 ACCUMULATION = "autograd::engine::evaluate_function: "
 """Gradients of parameters are added up outside of the operators that they come from."""
 OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
+JITTED = "jit("
+"""Calls of JAX's jitted functions: what of them is not differentiated is forward."""
 _OF_OPERATORS = {
     "data": ("enumerate(DataLoader)#",),
+    "forward": (JITTED,),
     "backward": (BACKWARD, ACCUMULATION),
     "optimizer": OPTIMIZER,
 }
@@ -137,7 +140,7 @@ def _region_of_nodes(profile: Profile) -> Int64Array:
     frames = zip(tree.frames.kind.tolist(), tree.frames.name, strict=True)
     begun = np.array([_region_of(kind, name, "module" in described.get(name, {})) for kind, name in frames], np.int64)
     mark = begun[tree.frame]
-    # Modules that are computed again belong to the backward pass.
+    # Modules and jitted functions that are computed again belong to the backward pass.
     in_backward = with_descendants(tree, mark == REGIONS.index("backward"))
     mark[in_backward & (mark == REGIONS.index("forward"))] = -1
     return innermost(tree, mark)

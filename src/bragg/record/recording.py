@@ -93,6 +93,7 @@ class Recording:
                 context=self._settings[variables.CONTEXT],
                 data=self._settings[variables.DATA],
                 graphs=self._settings.get(variables.GRAPHS, "node"),
+                gpu_api=self._settings.get(variables.GPU_API, "off"),
                 flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
                 rotate_interval_ms=int(self._settings.get(variables.ROTATE_MS, 0)),
                 sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),

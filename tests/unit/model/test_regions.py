@@ -9,7 +9,7 @@ import pytest
 
 from bragg.analyze.region_hints import region_hints
 from bragg.errors import UsageError
-from bragg.model import Profile
+from bragg.model import Metric, MetricKind, Profile
 from bragg.model.regions import group_by_region
 from tests.support.profiles import profile_from_text
 
@@ -90,12 +90,13 @@ def test_without_steps_times_are_those_of_the_run() -> None:
     profile = replace(profile, meta={"regions": {"forward": profile.meta["regions"]["forward"]}})
     grouped = group_by_region(profile)
     assert grouped.total("region_time") == 1_200_000
-    assert region_hints(grouped) == ["no optimizer made a step: times are those of the whole run"]
+    assert region_hints(profile, grouped) == ["no optimizer made a step: times are those of the whole run"]
 
 
 def test_a_gpu_that_waits_for_data_is_told_from_one_that_waits_for_the_host() -> None:
-    assert "waits for data, 45% of it" in region_hints(group_by_region(recorded(data_ns=900_000)))[1]
-    assert "waits for the CPU" in region_hints(group_by_region(recorded(data_ns=1000)))[1]
+    slow, fast = recorded(data_ns=900_000), recorded(data_ns=1000)
+    assert "waits for data, 45% of it" in region_hints(slow, group_by_region(slow))[1]
+    assert "waits for the CPU" in region_hints(fast, group_by_region(fast))[1]
 
 
 def test_modules_are_forward_unless_they_are_computed_again() -> None:
@@ -118,11 +119,25 @@ def test_modules_are_forward_unless_they_are_computed_again() -> None:
     }
 
 
+def test_the_steps_of_jax_are_its_jitted_functions() -> None:
+    text = "root\n  jit(step) #operator\n    mul\n      k 1us\n    [backward] #state\n      k 2us"
+    profile = profile_from_text(text)
+    calls = np.where(np.arange(len(profile.tree)) == 1, 4, 0)
+    count = Metric("host_count", "1", MetricKind.EXCLUSIVE, calls)
+    time = Metric("host_time", "ns", MetricKind.INCLUSIVE, calls * 5 * MS)
+    profile = replace(profile, metrics={**profile.metrics, "host_count": count, "host_time": time})
+    grouped = group_by_region(profile)
+    assert rows(grouped, "gpu_time") == {"data": 0, "forward": 1000, "backward": 2000, "optimizer": 0, "other": 0}
+    assert region_hints(profile, grouped) == ["jit(step): 4 calls, 5.00 ms of the host each"]
+
+
 def test_operators_alone_tell_regions_of_the_gpu() -> None:
     grouped = group_by_region(replace(recorded(), meta={}))
     assert "region_time" not in grouped.metrics
     assert grouped.total("gpu_time") == 65_000
-    assert region_hints(grouped) == ["times of regions n/a: the program was killed, or recorded without --regions"]
+    assert region_hints(recorded(), grouped) == [
+        "times of regions n/a: the program was killed, or recorded without --regions"
+    ]
 
 
 @pytest.mark.parametrize("damaged", [3, {"step": 5}, {"step": {"count": -1}}, {"data": {"buckets": []}}])

@@ -3,8 +3,6 @@
 A node of autograd keeps the number that it was made with and the thread that made it. Where it keeps them is learned
 from nodes whose numbers PyTorch tells, so that no version's layout is assumed.
 """
-# ruff: noqa: PTH118, PTH120
-# `pathlib` would add 10 ms to the start of every recorded process.
 
 from __future__ import annotations
 
@@ -13,6 +11,7 @@ import struct
 from dataclasses import dataclass
 
 from bragg.record.core import core
+from bragg.record.hooks.torch_operators import library_of
 from bragg.record.notes import note
 
 TYPE_CHECKING = False
@@ -48,9 +47,8 @@ class NodeLayout:
 
 def follow_backward(torch: ModuleType) -> None:
     """Let the core know the nodes of autograd; a PyTorch that it cannot know costs a note."""
-    library = os.path.join(os.path.dirname(str(torch.__file__)), "lib", "libtorch_cpu.so")
     layout = _learn_layout(torch)
-    if layout is None or not core.follow_autograd(library, **vars(layout)):
+    if layout is None or not core.follow_autograd(library_of(torch), **vars(layout)):
         note(f"PyTorch {torch.__version__} keeps its autograd nodes otherwise: backward is not shown below forward")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bragg.record import variables
-from bragg.record.hooks import autograd, checkpoint, jax, modules, regions, torch
+from bragg.record.hooks import autograd, checkpoint, jax, modules, regions, torch_operators
 from bragg.record.regions import chosen
 
 TYPE_CHECKING = False
@@ -29,12 +29,16 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
     if "torch" in wanted or wants_modules:
         hooks += [
             ("torch", autograd.follow_backward),
-            ("torch", torch.record_operators),
+            ("torch", torch_operators.record_operators),
             (checkpoint.MODULE, checkpoint.mark_recomputation),
         ]
     if wants_modules:
         hooks.append(("torch", modules.record_modules))
     hooks += regions.region_hooks(chosen(settings.get(variables.REGIONS, "")))
     if "jax" in wanted:
-        hooks += [("jax", jax.read_ranges), (jax.COMPILER, jax.record_compilations)]
+        hooks += [
+            ("jax", jax.read_ranges),
+            (jax.CALLS, jax.record_calls),
+            (jax.COMPILER, jax.record_compilations),
+        ]
     return hooks

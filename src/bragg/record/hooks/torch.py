@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["inherit_context", "record_operators", "share_device_records"]
+__all__ = ["emit_operators", "inherit_context", "share_device_records"]
 
 
 def inherit_context(torch: ModuleType) -> Callable[[], None] | None:
@@ -45,7 +45,7 @@ def inherit_context(torch: ModuleType) -> Callable[[], None] | None:
     return lambda: setattr(variable, "_execution_engine", engine)
 
 
-def record_operators(torch: ModuleType) -> Callable[[], None] | None:
+def emit_operators(torch: ModuleType) -> Callable[[], None] | None:
     """Let operators arrive as ITT tasks, from this thread and from Python threads that start later.
 
     Returns:

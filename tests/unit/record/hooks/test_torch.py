@@ -102,13 +102,13 @@ def test_version_without_the_engine_costs_a_note(torch: Any, capsys: pytest.Capt
 @pytest.mark.parametrize("lacking", ["emit_itt", "_disable_profiler"])
 def test_version_without_itt_costs_a_note(torch: Any, lacking: str, capsys: pytest.CaptureFixture[str]) -> None:
     delattr(torch.autograd.profiler, lacking)
-    assert hooks.record_operators(torch) is None
+    assert hooks.emit_operators(torch) is None
     assert "PyTorch 9.9 was built without ITT" in capsys.readouterr().err
 
 
 def test_users_profiler_goes_first_and_ours_comes_back(torch: Any) -> None:
     profiler = torch.autograd.profiler
-    undo = hooks.record_operators(torch)
+    undo = hooks.emit_operators(torch)
     profiler._enable_profiler("kineto")
     assert profiler._disable_profiler() == "kineto"
     assert undo is not None
@@ -119,7 +119,7 @@ def test_users_profiler_goes_first_and_ours_comes_back(torch: Any) -> None:
 
 def test_users_profiler_that_fails_leaves_ours_running(torch: Any) -> None:
     profiler = torch.autograd.profiler
-    undo = hooks.record_operators(torch)
+    undo = hooks.emit_operators(torch)
     with pytest.raises(ValueError, match="broken"):
         profiler._enable_profiler("broken")
     assert profiler.log == ["+itt", "-itt", "+itt"]
@@ -129,7 +129,7 @@ def test_users_profiler_that_fails_leaves_ours_running(torch: Any) -> None:
 
 def test_users_second_profiler_is_refused_as_without_bragg(torch: Any) -> None:
     profiler = torch.autograd.profiler
-    undo = hooks.record_operators(torch)
+    undo = hooks.emit_operators(torch)
     profiler._enable_profiler("kineto")
     with pytest.raises(RuntimeError, match="already enabled"):
         profiler._enable_profiler("nvtx")
@@ -142,7 +142,7 @@ def test_users_second_profiler_is_refused_as_without_bragg(torch: Any) -> None:
 def test_threads_that_start_later_are_recorded_until_they_end(torch: Any) -> None:
     profiler = torch.autograd.profiler
     run = threading.Thread.run
-    undo = hooks.record_operators(torch)
+    undo = hooks.emit_operators(torch)
     thread = threading.Thread(target=profiler.log.append, args=["work"])
     thread.start()
     thread.join()
@@ -161,7 +161,7 @@ def test_our_own_range_is_no_other_user_of_the_gpu(
     )
     monkeypatch.setattr(hooks, "core", core)
     hooks.share_device_records(torch)
-    undo = hooks.record_operators(torch)
+    undo = hooks.emit_operators(torch)
     assert undo is not None
     assert (taken, capsys.readouterr().err) == ([], "")
     torch.autograd.profiler._enable_profiler("kineto")

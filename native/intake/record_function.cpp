@@ -1,0 +1,203 @@
+#include "intake/record_function.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "context/recording_state.h"
+#include "context/thread_context.h"
+#include "intake/name_table.h"
+
+namespace bragg::record_function {
+namespace {
+
+struct RecordFunction;  // at::RecordFunction: an operator that runs
+
+// at::ObserverContext: what a start callback leaves to the end callback. PyTorch deletes it; ours stay for ever.
+class Context {
+ public:
+  explicit Context(uint32_t entries) noexcept : entries_(entries) {}
+  virtual ~Context() = default;
+  static void operator delete(Context*, std::destroying_delete_t) noexcept {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] uint32_t entries() const noexcept { return entries_; }  // of the thread's context, that are open
+
+ private:
+  uint32_t entries_;
+};
+
+struct OwnedContext {  // a std::unique_ptr, as it is returned
+  Context* context;
+  ~OwnedContext() {}
+};
+
+// at::RecordFunctionCallback. Up to three more scopes would still fit: all flags are off.
+struct Callbacks {
+  OwnedContext (*start)(const RecordFunction*);
+  void (*end)(const RecordFunction*, const Context*);
+  double sampling_probability;
+  std::array<bool, 10> scopes;
+  bool needs_inputs = false;
+  bool needs_outputs = false;
+  bool needs_ids = false;
+};
+static_assert(sizeof(Callbacks) == 40);
+
+// at::RecordScope. Without BACKWARD_FUNCTION (1): the engine's own range around each such function names it too, and
+// PyTorch makes a string for either. Without the tags of partial builds (3, 5).
+constexpr std::array<bool, 10> kScopes{true, false, true, false, true, false, true, true, true, true};
+
+using Handle = uint64_t;
+
+struct Functions {
+  Handle (*add_thread_local)(Callbacks);
+  Handle (*add_global)(Callbacks);
+  void (*remove)(Handle);
+  const char* (*name)(const RecordFunction*);
+  bool (*is_async)(const RecordFunction*);
+};
+constinit Functions torch{};                // complete before the first callback is added
+constinit std::atomic<Handle> observer{0};  // 0: there is none
+
+struct Operator {
+  const char* name;
+  autograd::TaskKind kind;
+  FrameId frame;
+  FrameId evaluated;  // what the engine evaluates in this range; kNone: it is no such range
+  Operator* next;
+};
+
+constinit NameTable<Operator> operators{};
+
+NamedNode<Operator> make_operator(const char* name) {
+  const std::string_view evaluated = autograd::evaluated_by(name);
+  return NamedNode<Operator>(
+      new Operator{.name = strdup(name),
+                   .kind = autograd::kind_of(name),
+                   .frame = intern_frame(FrameKind::Operator, name),
+                   .evaluated = evaluated.empty() ? kNone : intern_frame(FrameKind::Operator, evaluated),
+                   .next = nullptr});
+}
+
+// The name of an operator lies in its schema, at one address: what stood there last time, if it still does. Names of
+// ranges lie wherever there was room.
+constinit std::array<std::atomic<const Operator*>, 1 << 12> latest{};
+
+const Operator& operator_called(const char* name) noexcept {
+  auto& place = latest[(reinterpret_cast<uintptr_t>(name) * 0x9E3779B97F4A7C15u) >> 52];
+  const Operator* known = place.load(std::memory_order_acquire);
+  if (known != nullptr && std::strcmp(known->name, name) == 0) return *known;
+  known = operators.find_or_add(name, make_operator);
+  place.store(known, std::memory_order_release);
+  return *known;
+}
+
+const Context& context_of(uint32_t entries) noexcept {
+  static const Context& one = *new Context(1);
+  static const Context& two = *new Context(2);
+  return entries == 1 ? one : two;
+}
+
+// Asynchronous ones, such as collectives, end when they like and on any thread: they are no part of a thread's path.
+OwnedContext start(const RecordFunction* running) {
+  if (recording_state.existing.load(std::memory_order_relaxed) == 0 || torch.is_async(running)) return {nullptr};
+  const Operator& known = operator_called(torch.name(running));
+  autograd::begin(Source::RecordFunction, known.frame, known.kind, running);
+  if (known.evaluated == kNone) return {const_cast<Context*>(&context_of(1))};
+  ThreadContext::current().push_operator(Source::RecordFunction, known.evaluated, running);
+  return {const_cast<Context*>(&context_of(2))};
+}
+
+void end(const RecordFunction* running, const Context* context) {
+  if (context == nullptr) return;
+  for (uint32_t entry = 0; entry < context->entries(); ++entry) autograd::end(Source::RecordFunction, running);
+}
+
+// What a trial has seen: one operator begins, others perhaps within it, and it ends.
+struct Trial {
+  static constexpr uint32_t kEntries = 7;
+  std::string first_name;
+  const RecordFunction* first = nullptr;
+  uint32_t begun = 0;
+  uint32_t ended = 0;
+  bool has_first_ended = false;
+  bool is_context_kept = true;
+};
+Trial trial;
+constinit Handle trial_observer = 0;
+
+const Context& trial_context() noexcept {
+  static const Context& context = *new Context(Trial::kEntries);
+  return context;
+}
+
+OwnedContext start_trial(const RecordFunction* running) {
+  if (trial.begun++ == 0) {
+    trial.first = running;
+    trial.first_name = torch.is_async(running) ? "" : torch.name(running);
+  }
+  return {const_cast<Context*>(&trial_context())};
+}
+
+void end_trial_operator(const RecordFunction* running, const Context* context) {
+  ++trial.ended;
+  trial.is_context_kept = trial.is_context_kept && context == &trial_context();
+  trial.has_first_ended = running == trial.first;
+}
+
+template <class Function>
+bool find(void* library, Function& function, const char* symbol) {
+  function = reinterpret_cast<Function>(dlsym(library, symbol));
+  return function != nullptr;
+}
+
+}  // namespace
+
+std::string begin_trial(const char* library) {
+  void* const torch_library = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+  if (torch_library == nullptr) return std::string(library) + " is not loaded";
+  Functions found{};
+  if (!find(torch_library, found.add_thread_local, "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE") ||
+      !find(torch_library, found.add_global, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE") ||
+      !find(torch_library, found.remove, "_ZN2at14removeCallbackEm") ||
+      !find(torch_library, found.name, "_ZNK2at14RecordFunction4nameEv") ||
+      !find(torch_library, found.is_async, "_ZNK2at14RecordFunction7isAsyncEv"))
+    return "it lacks a function that observers need";
+  torch = found;
+  trial = {};
+  trial_observer = torch.add_thread_local({start_trial, end_trial_operator, 1.0, kScopes});
+  return {};
+}
+
+std::string end_trial(const char* operator_name) {
+  torch.remove(trial_observer);
+  if (trial.begun == 0) return "it calls no observer";
+  if (trial.first_name != operator_name) return "its operators have other names: " + trial.first_name;
+  if (trial.ended != trial.begun || !trial.has_first_ended) return "its operators do not end as they begin";
+  if (!trial.is_context_kept) return "it does not keep what observers return";
+  return {};
+}
+
+void observe() noexcept {
+  if (observer.load() == 0) observer.store(torch.add_global({start, end, 1.0, kScopes}));
+}
+
+void stop_observing() noexcept {
+  if (const Handle handle = observer.exchange(0); handle != 0) torch.remove(handle);
+}
+
+bool is_told(FrameId frame, autograd::TaskKind kind) noexcept {
+  if (observer.load(std::memory_order_relaxed) == 0 || kind == autograd::TaskKind::Other) return false;
+  if (kind != autograd::TaskKind::Operator) return true;
+  const ThreadContext* thread = ThreadContext::current_if_any();
+  return thread != nullptr && thread->is_innermost(Source::RecordFunction, frame);
+}
+
+}  // namespace bragg::record_function

@@ -1,0 +1,27 @@
+// PyTorch's operators, from the observers that its library calls at the begin and end of each (at::RecordFunction).
+// Its functions are found in the library that is loaded, so that stock wheels of any release do; a trial on one
+// operator shows whether they and their types are what is expected.
+#pragma once
+
+#include <string>
+
+#include "context/frame_table.h"
+#include "intake/autograd.h"
+
+namespace bragg::record_function {
+
+// Observes this thread alone until `end_trial`; what that sees is recorded nowhere. Returns why it cannot, or nothing.
+// Threads: one at a time, as for all below.
+[[nodiscard]] std::string begin_trial(const char* library);
+// The thread ran one operator since, called `operator_name`. Returns what was not as it should be, or nothing.
+[[nodiscard]] std::string end_trial(const char* operator_name);
+
+// All threads, from now on, after a trial that went well. Operators that are open when it ends keep their end.
+void observe() noexcept;
+void stop_observing() noexcept;
+
+// Whether an annotation of PyTorch's, which the program asked for, tells once more what was just observed.
+// Threads: the program's, each for itself.
+[[nodiscard]] bool is_told(FrameId frame, autograd::TaskKind kind) noexcept;
+
+}  // namespace bragg::record_function

@@ -1,0 +1,57 @@
+"""PyTorch: its operators, through observers of its library, else as ITT tasks."""
+# ruff: noqa: PTH118, PTH120
+# `pathlib` would add 10 ms to the start of every recorded process.
+
+from __future__ import annotations
+
+import os
+
+from bragg.record import metadata, variables
+from bragg.record.core import core
+from bragg.record.hooks.torch import emit_operators
+from bragg.record.notes import note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+__all__ = ["library_of", "record_operators"]
+
+OBSERVERS, ITT = "observers", "itt"
+
+
+def record_operators(torch: ModuleType) -> Callable[[], None] | None:
+    """Record the operators of all threads; how they come is told in the profile's meta as `torch_operators`.
+
+    Returns:
+        What undoes it; None when this PyTorch lets none be recorded.
+    """
+    if os.environ.get(variables.OPERATORS) == ITT:
+        refusal = f"{variables.OPERATORS}={ITT}"
+    else:
+        refusal = _try_observers(torch)
+        if not refusal:
+            core.observe_operators(True)
+            metadata.tell("torch_operators", OBSERVERS)
+            return lambda: core.observe_operators(False)
+        note(f"PyTorch {torch.__version__}: {refusal}; its operators are recorded through ITT, which takes longer")
+    metadata.tell("torch_operators", f"{ITT} ({refusal})")
+    return emit_operators(torch)
+
+
+def library_of(torch: ModuleType) -> str:
+    """Path of the library that has the operators and the engine of autograd."""
+    return os.path.join(os.path.dirname(str(torch.__file__)), "lib", "libtorch_cpu.so")
+
+
+def _try_observers(torch: ModuleType) -> str:
+    """What keeps observers from being used; empty when one operator was observed as expected."""
+    refusal = core.begin_operator_trial(library_of(torch))
+    if refusal:
+        return refusal
+    try:
+        torch.empty(0, device="cpu")
+    finally:
+        refusal = core.end_operator_trial("aten::empty")
+    return refusal
