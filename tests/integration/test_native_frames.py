@@ -76,9 +76,7 @@ def paths(profile: Profile) -> list[list[str]]:
         [int(tree.frame[node]) for node in tree.path(int(kernel))[1:]]
         for kernel in (tree.kind == FrameKind.KERNEL).nonzero()[0]
     ]
-    return [
-        [tree.frames.name[row] for row in rows if not tree.frames.file[row].startswith(FOREIGN)] for rows in shown
-    ]
+    return [[tree.frames.name[row] for row in rows if not tree.frames.file[row].startswith(FOREIGN)] for rows in shown]
 
 
 def record_native(record: Record, library: Path, body: str, **options: object) -> Profile:
