@@ -15,6 +15,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -30,7 +31,8 @@ def build(directory: Path) -> ctypes.CDLL:
     """Compile and load the program."""
     library = directory / "libnative_frames.so"
     source = HERE / "native_frames.cpp"
-    subprocess.run(["c++", "-std=c++20", "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"], check=True)
+    flags = ["-std=c++20", "-O2", "-shared", "-fPIC"]
+    subprocess.run(["c++", *flags, str(source), "-o", str(library), "-ldl"], check=True)
     program = ctypes.CDLL(str(library))
     program.launch_deeply.restype = ctypes.c_double
     return program
@@ -74,7 +76,7 @@ def cost_of_names() -> dict[str, float]:
     libraries = sorted((Path(found.origin).parent / "lib").glob("libtorch*.so"))
     for library in libraries:
         ElfSymbols.read(library)
-    return {library.name: harness.seconds(lambda path=library: ElfSymbols.read(path)) for library in libraries}
+    return {library.name: harness.seconds(partial(ElfSymbols.read, library)) for library in libraries}
 
 
 def main() -> None:
