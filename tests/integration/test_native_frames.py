@@ -182,7 +182,7 @@ def main():
 main()
 gpu.synchronize()
 """
-    profile = record_native(record, build(tmp_path), body)
+    profile = record_native(record, build(tmp_path), body, sample_interval=0)  # a sample tells where the thread is, too
     of_python = ["<module>", "main", "outer", MIDDLE, *IN_LAUNCH[:-1]]
     assert sorted(paths(profile)) == [[*of_python, "matmul"], [*of_python, "work"]]
     frames = profile.tree.frames
