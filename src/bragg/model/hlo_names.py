@@ -26,7 +26,7 @@ _CALLS = ("jit", "pjit", "pmap", "xmap")
 # Calls that JAX makes around parts of the program.
 _WRAPPERS = frozenset(
     {"closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
-    | {"checkpoint", "remat", "pjit"}
+    | {"checkpoint"}
 )
 _CONTROL = frozenset({"while", "cond"})
 _MAIN = "jit(main)"  # JAX before 0.7 has it below every module.

@@ -33,6 +33,7 @@ _CALL = "jit("
 _COMPILE = "[compile] "
 _AUTOTUNE = "autotune"
 _CAPTURED = "<captured_at>"
+_CAPTURED_SOMEWHERE = ("<captured before recording>", "<capture not known>")
 _COMMAND_BUFFER = "command_buffer"
 _DEVICE_KINDS = (FrameKind.KERNEL, FrameKind.MEMORY)
 _NONE = -1
@@ -97,6 +98,7 @@ class _Where:
         op: The innermost operation, a new node; -1: none.
         op_name: The path of names of the operation below.
         is_captured: What follows was recorded when the command buffer was captured that now runs.
+        is_compiled: A compilation runs: Python below it is JAX's own.
         is_tuned: A candidate of autotuning runs.
     """
 
@@ -106,6 +108,7 @@ class _Where:
     op: int = _NONE
     op_name: str = ""
     is_captured: bool = False
+    is_compiled: bool = False
     is_tuned: bool = False
 
 
@@ -135,26 +138,29 @@ class _Placing:
             is_again[node] = target[node] in (target[above], where[above].call)
             where.append(found)
         tree = CallTree(np.array(self._parents), np.array(self._frames), self._all_frames())
-        return HloTree(tree, target, np.where(is_again, _NONE, target), self._says_nothing(tree))
+        folded = self._says_nothing(tree)
+        return HloTree(tree, target, np.where(is_again | folded[target], _NONE, target), folded)
 
     def _place(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
         """The new node of an old one below the new node `above`, and what it says to those below it."""
-        if where.module == _NONE:
-            return self._place_outside(frame, kind, above, where)
+        is_inside = where.call != _NONE or where.module != _NONE
         if kind in _DEVICE_KINDS:
             return self._child(above, frame), _Where()
-        if where.is_captured or where.is_tuned:
-            return self._pass_over(frame, above, where)
-        if self._old.frames.name[frame] == _CAPTURED:
-            return above, replace(where, is_captured=True)
-        return self._place_inside(frame, above, where)
+        if where.is_captured or (is_inside and self._name(frame) == _CAPTURED):
+            return self._pass_over(frame, above, replace(where, is_captured=True))
+        if where.module == _NONE:
+            return self._place_outside(frame, kind, above, where)
+        return (above, where) if where.is_tuned else self._place_inside(frame, above, where)
 
     def _place_outside(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
         name = self._name(frame)
         if name.startswith(_COMPILE):
             if self._name(self._frames[above]) == name:
                 return above, where
-            return self._child(self._call_of(name.removeprefix(_COMPILE), where, above), frame), where
+            call = self._call_of(name.removeprefix(_COMPILE), where, above)
+            return self._child(call, frame), replace(where, is_compiled=True)
+        if where.is_compiled and kind == FrameKind.PYTHON:
+            return above, where
         if kind != FrameKind.OPERATOR:
             return self._child(above, frame), replace(where, is_tuned=where.is_tuned or name == _AUTOTUNE)
         if _MODULE in self._roles[frame]:
@@ -173,9 +179,14 @@ class _Placing:
         return where.call if one == other else otherwise
 
     def _pass_over(self, frame: int, above: int, where: _Where) -> tuple[int, _Where]:
-        """Where a command buffer was captured, until the module that it is a part of; operations of candidates."""
-        is_again = where.is_captured and _MODULE in self._roles[frame] and self._name(frame) == where.module_name
-        return (where.module, replace(where, is_captured=False)) if is_again else (above, where)
+        """Where a command buffer was captured, until the module that it is a part of."""
+        name = self._name(frame)
+        if _MODULE not in self._roles[frame]:
+            return above, where
+        module = where.module if name == where.module_name else self._call_of(name, where, _NONE)
+        if module == _NONE:
+            return above, where
+        return module, replace(where, module=module, module_name=name, is_captured=False)
 
     def _place_inside(self, frame: int, above: int, where: _Where) -> tuple[int, _Where]:
         name, roles = self._name(frame), self._roles[frame]
@@ -183,6 +194,8 @@ class _Placing:
             self._containers.add(where.op)
         if _OP_NAME in roles:
             return self._chain(where.module, name, NOWHERE)[0], replace(where, op_name=name)
+        if name in _CAPTURED_SOMEWHERE:
+            return above, where
         if not roles:
             return self._child(above, frame), where
         known = self._programs.find(where.module_name, name, where.op_name)
