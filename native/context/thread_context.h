@@ -16,6 +16,7 @@
 #include "context/metric_names.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
+#include "driver/api_names.h"
 #include "driver/cupti_abi.h"
 
 namespace bragg {
@@ -114,11 +115,11 @@ class ThreadContext {
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
-
-  void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
-  void end_api_call(bool waits) noexcept;
   // Likewise for a launch: where it is wanted, with the native functions that it comes from.
   [[nodiscard]] ContextNodes here_in_native_code() noexcept;
+
+  void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
+  void end_api_call(cupti::Waiting waiting) noexcept;
 
   // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
   [[nodiscard]] ContextNodes innermost_entry() noexcept { return depth_ > 0 ? entries_[depth_ - 1].nodes : here(); }

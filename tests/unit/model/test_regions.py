@@ -85,6 +85,11 @@ def test_regions_share_the_steps_and_leave_a_rest() -> None:
     assert np.isnan(grouped.own("region_time_p95")[3:]).all()
 
 
+def test_rows_are_those_of_the_gpu_where_some_regions_have_no_time() -> None:
+    assert next(iter(group_by_region(recorded()).metrics)) == "gpu_time"
+    assert next(iter(group_by_region(replace(recorded(), metrics={})).metrics)) == "region_time"
+
+
 def test_without_steps_times_are_those_of_the_run() -> None:
     profile = recorded()
     profile = replace(profile, meta={"regions": {"forward": profile.meta["regions"]["forward"]}})
@@ -97,6 +102,7 @@ def test_a_gpu_that_waits_for_data_is_told_from_one_that_waits_for_the_host() ->
     slow, fast = recorded(data_ns=900_000), recorded(data_ns=1000)
     assert "waits for data, 45% of it" in region_hints(slow, group_by_region(slow))[1]
     assert "waits for the CPU" in region_hints(fast, group_by_region(fast))[1]
+    assert "other holds 70% of a step" in region_hints(fast, group_by_region(fast))[2]
 
 
 def test_modules_are_forward_unless_they_are_computed_again() -> None:
@@ -117,6 +123,21 @@ def test_modules_are_forward_unless_they_are_computed_again() -> None:
         "optimizer": 0,
         "other": 0,
     }
+
+
+def test_compiled_code_is_forward_unless_a_region_says_otherwise() -> None:
+    text = """
+        root
+          Torch-Compiled Region: loss train.py:4 (0/0) #operator
+            kernel 1us
+            [backward] #state
+              kernel 2us
+          torch: optimizer
+            Torch-Compiled Region: step sgd.py:9 (1/0) #operator
+              kernel 4us
+    """
+    times_ns = rows(group_by_region(profile_from_text(dedent(text))), "gpu_time")
+    assert times_ns == {"data": 0, "forward": 1000, "backward": 2000, "optimizer": 4000, "other": 0}
 
 
 def test_the_steps_of_jax_are_its_jitted_functions() -> None:
@@ -146,3 +167,8 @@ def test_facts_that_are_none_are_left_out(damaged: Any) -> None:
     with pytest.raises(UsageError, match="no region of a training program was recorded") as raised:
         group_by_region(replace(profile, meta={"regions": damaged}))
     assert "--regions all" in raised.value.hint
+
+
+def test_regions_of_a_process_without_gpu_time_or_times_of_its_own_are_none() -> None:
+    with pytest.raises(UsageError, match="no region of a training program was recorded"):
+        group_by_region(Profile({}, profile_from_text("root\n  torch: data").tree))

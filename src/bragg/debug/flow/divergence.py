@@ -135,9 +135,10 @@ class _Fork:
 class Branch(_Fork):
     """One `if`."""
 
-    def __init__(self, test: Any, written: tuple[bool, ...]) -> None:
+    def __init__(self, test: Any, written: tuple[bool, ...], names: tuple[str, ...] = ()) -> None:
         super().__init__(written)
         self._test = truth(test)
+        self._names = names if isinstance(test, Tensor) else ()
 
     def then(self, values: Values) -> bool:
         """Go the first way with those whose test holds; False: nobody does."""
@@ -149,7 +150,19 @@ class Branch(_Fork):
 
     def done(self, values: Values) -> None:
         """A way ends."""
+        if is_anyone_left():
+            self._compare_types(values)
         self._park(values)
+
+    def _compare_types(self, values: Values) -> None:
+        """Tell of names that have another type after a way than before the `if`, which Triton does not compile."""
+        for name, old, new, written in zip(self._names, self._entry, values, self._written, strict=False):
+            if written and old is not new and (before := _type_text(old)) and (after := _type_text(new)) != before:
+                for listener in machine().listeners.differs if after else ():
+                    listener(
+                        f"{name} is {before} before the `if` and {after} after it: Triton does not compile that",
+                        f"Give {name} its final type and shape before the `if`",
+                    )
 
     def otherwise(self) -> bool:
         """Go the second way with the others; False: nobody does."""
@@ -158,6 +171,13 @@ class Branch(_Fork):
             return not self._test
         self.values = self._restrict(self._entry, self._entry_rows, np.flatnonzero(~self._test))
         return True
+
+
+def _type_text(value: Any) -> str:
+    """Type and shape of what a name holds; empty where that is no tensor."""
+    if isinstance(value, Pointer):
+        return f"pointer<{value.element}>{list(value.shape)}"
+    return f"{value.dtype}{list(value.shape)}" if isinstance(value, Tensor) else ""
 
 
 class _Repetition(_Fork):

@@ -4,7 +4,7 @@ The kernel stays one function with its own file, lines and local names, so debug
 code. Around each `if` and loop the local names are handed to `bragg.debug.flow.divergence`, which narrows them to the
 programs that go on and merges them where the ways meet again:
 
-    _b1 = _bragg.Branch(test, (True,))        # which of the names are assigned
+    _b1 = _bragg.Branch(test, (True,), ("x",))        # which of the names are assigned
     if _b1.then((x,)):
         (x,) = _b1.values
         ...
@@ -166,7 +166,7 @@ class _Rewriter(ast.NodeTransformer):
         me, values = self._name("branch"), _tuple(names)
         flags = tuple(name in written for name in names)
         test = self.visit(node.test)
-        made = _statement(f"{me} = _bragg.Branch(None, {flags!r})")
+        made = _statement(f"{me} = _bragg.Branch(None, {flags!r}, {tuple(names)!r})")
         made.value.args[0] = test  # type: ignore[attr-defined]
         then = _compound(f"if {me}.then({values}):\n    {values} = {me}.values\n    {me}.done({values})")
         other = _compound(f"if {me}.otherwise():\n    {values} = {me}.values\n    {me}.done({values})")
