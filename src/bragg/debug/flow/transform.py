@@ -4,7 +4,7 @@ The kernel stays one function with its own file, lines and local names, so debug
 code. Around each `if` and loop the local names are handed to `bragg.debug.flow.divergence`, which narrows them to the
 programs that go on and merges them where the ways meet again:
 
-    _b1 = _bragg.Branch(test, (True,), ("x",))        # which of the names are assigned
+    _b1 = _bragg.Branch(test, (True,), ("x",), ())  # which of the names are assigned, and which on one way alone
     if _b1.then((x,)):
         (x,) = _b1.values
         ...
@@ -162,11 +162,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         names = self._names(*node.body, *node.orelse)
-        written = {name for child in (*node.body, *node.orelse) for name in _stored(child)}
+        ways = [{name for child in way for name in _stored(child)} for way in (node.body, node.orelse)]
         me, values = self._name("branch"), _tuple(names)
-        flags = tuple(name in written for name in names)
+        flags = tuple(name in ways[0] | ways[1] for name in names)
+        is_whole = not any(_jumps(child) for child in (*node.body, *node.orelse))
+        partly = tuple(name for name in names if is_whole and name in ways[0] ^ ways[1])
         test = self.visit(node.test)
-        made = _statement(f"{me} = _bragg.Branch(None, {flags!r}, {tuple(names)!r})")
+        made = _statement(f"{me} = _bragg.Branch(None, {flags!r}, {tuple(names)!r}, {partly!r})")
         made.value.args[0] = test  # type: ignore[attr-defined]
         then = _compound(f"if {me}.then({values}):\n    {values} = {me}.values\n    {me}.done({values})")
         other = _compound(f"if {me}.otherwise():\n    {values} = {me}.values\n    {me}.done({values})")
