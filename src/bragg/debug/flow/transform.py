@@ -23,6 +23,7 @@ from typing import Any
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow.global_names import mark_refused
+from bragg.debug.versions import is_before
 
 __all__ = ["rewrite"]
 
@@ -79,8 +80,8 @@ class _Checker:
             if isinstance(node, ast.IfExp) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
                 self._refuse(node, "`:=` inside of a conditional expression is not supported", "Assign it before")
 
-            if isinstance(node, ast.Compare) and len(node.ops) > 1:
-                self._refuse(node, "a chain of comparisons is not supported", "Join two comparisons by `and`, or by &")
+            if isinstance(node, ast.Compare) and len(node.ops) > 1 and is_before(3, 9):
+                self._refuse(node, "a chain of comparisons needs Triton 3.9", "Join two comparisons by `and`, or by &")
             if isinstance(node, ast.With) and any(item.optional_vars is not None for item in node.items):
                 self._refuse(node, "`with … as …` is not supported", "Call the function before the block")
             if isinstance(node, ast.Assign) and len(node.targets) > 1:
@@ -289,7 +290,24 @@ class _Rewriter(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         """`a and b and c`, from the right: a constant on the left may decide; else both sides are evaluated."""
         kind = "and" if isinstance(node.op, ast.And) else "or"
-        values = [self.visit(value) for value in node.values]
+        return self._combined(kind, [self.visit(value) for value in node.values], node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """`a < b < c` is `a < b and b < c`, with one b."""
+        operands = [self.visit(operand) for operand in (node.left, *node.comparators)]
+        pairs: list[ast.expr] = []
+        left = operands[0]
+        for k, (operation, right) in enumerate(zip(node.ops, operands[1:], strict=True)):
+            following = right
+            if k + 1 < len(node.ops):
+                held = self._name("middle")
+                right = ast.copy_location(ast.NamedExpr(ast.Name(held, ast.Store()), right), right)
+                following = ast.copy_location(ast.Name(held, ast.Load()), right)
+            pairs.append(ast.copy_location(ast.Compare(left, [operation], [right]), node))
+            left = following
+        return self._combined("and", pairs, node)
+
+    def _combined(self, kind: str, values: list[ast.expr], node: ast.expr) -> ast.expr:
         result: ast.expr = values[-1]
         for value in reversed(values[:-1]):
             held = self._name("side")
