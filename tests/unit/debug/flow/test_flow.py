@@ -248,7 +248,7 @@ def chains_since_3_9(x, limits, out):
 
 def test_comparisons_are_chained_since_triton_3_9(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bragg.debug.flow.transform.is_before", lambda major, minor: False)
-    assert executed(chains_since_3_9)[:4].tolist() == [0, 1, 1, 0]
+    assert executed(chains_since_3_9)[:4] == [0, 1, 1, 0]
 
 
 @pytest.mark.parametrize(
