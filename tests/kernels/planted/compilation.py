@@ -186,6 +186,14 @@ def type_changes_in_an_if(x, n):
     tl.store(x, total + 1.0)
 
 
+@bug("kernel-fault", floats(64), 3, grid=(1,))
+@triton.jit
+def name_of_one_branch(x, n):
+    if n > 2:
+        scale = tl.load(x)
+    tl.store(x, scale * 2)  # bug
+
+
 @bug("portability", lambda: np.ones(64, "u1"), grid=(1,), programs={0})
 @triton.jit
 def arithmetic_of_fp8(x):
