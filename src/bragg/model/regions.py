@@ -98,11 +98,14 @@ def group_by_region(profile: Profile) -> Profile:
     found = {name: _Times.read(value) for name, value in recorded.items()} if isinstance(recorded, Mapping) else {}
     times = {name: value for name, value in found.items() if value is not None}
     region = _region_of_nodes(profile)
-    if not times and (region < 0).all():
-        raise UsageError("no region of a training program was recorded", hint="Record with: bragg run --regions all")
-    metrics = _time_metrics(times) if times else []
     gpu = [profile.metrics[name] for name in ("gpu_time", "gpu_count") if name in profile.metrics]
-    metrics += [_by_region(metric, region) for metric in gpu]
+    if not times and not (gpu and (region >= 0).any()):
+        raise UsageError("no region of a training program was recorded", hint="Record with: bragg run --regions all")
+    gpu_metrics = [_by_region(metric, region) for metric in gpu]
+    time_metrics = _time_metrics(times) if times else []
+    # Rows are shown by the first one: regions that were not asked for have GPU time alone.
+    is_hidden = bool(gpu and times) and bool((gpu_metrics[0].own[1:-1] > 0)[time_metrics[0].own[1:-1] == 0].any())
+    metrics = [*gpu_metrics, *time_metrics] if is_hidden else [*time_metrics, *gpu_metrics]
     return Profile(profile.meta, _tree(), {metric.name: metric for metric in metrics})
 
 
@@ -155,11 +158,11 @@ def _region_of_nodes(profile: Profile) -> Int64Array:
 
 def _region_of(kind: int, name: str, is_module: bool) -> int:
     """The region that a frame begins."""
+    region = name.removeprefix(_SCOPE)
+    if kind in (FrameKind.SCOPE, FrameKind.STATE) and region != name and region in REGIONS:
+        return REGIONS.index(region)
     if kind == FrameKind.SCOPE:
-        if is_module:
-            return REGIONS.index("forward")
-        scope = name.removeprefix(_SCOPE)
-        return REGIONS.index(scope) if scope != name and scope in REGIONS else -1
+        return REGIONS.index("forward") if is_module else -1
     if kind in (FrameKind.STATE, FrameKind.OPERATOR):
         return next((REGIONS.index(region) for region, begin in _OF_OPERATORS.items() if name.startswith(begin)), -1)
     return -1

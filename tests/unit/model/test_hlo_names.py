@@ -63,12 +63,12 @@ def test_names_that_were_recorded_are_shown_as_they_were_read() -> None:
 
 
 def test_scopes_of_the_user_and_operators_of_jax_are_told_apart() -> None:
-    assert path_of_name("jit(f)/transpose(jvp(while))/while/body/mul") == [
+    assert path_of_name("jit(f)/transpose(jvp(while))/while/body/mul") == (
         (FrameKind.SCOPE, "while"),
         (FrameKind.OPERATOR, "while"),
         (FrameKind.STATE, "[backward]"),
         (FrameKind.OPERATOR, "mul"),
-    ]
+    )
 
 
 @given(st.text(alphabet="jvpit(/);,=[]\n é", max_size=60))

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import functools
 import gc
-import itertools
 import os
 import sys
-from contextlib import nullcontext
 
 from bragg.record.core import core
 from bragg.record.notes import guarded, note
@@ -21,21 +19,15 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = [
-    "ANNOTATIONS",
-    "CALLS",
-    "COMPILER",
-    "read_ranges",
-    "record_annotations",
-    "record_calls",
-    "record_compilations",
-]
+__all__ = ["CALLS", "COMPILER", "read_ranges", "record_calls", "record_compilations"]
 
-ANNOTATIONS = "jax._src.profiler"
 CALLS = "jax._src.pjit"
 COMPILER = "jax._src.compiler"
 
-_program_number = itertools.count(1)
+_BACKENDS = "jax._src.xla_bridge"
+
+# Hashes of their texts: each is told once, whatever number of sessions.
+_programs: set[int] = set()
 
 
 def read_ranges(_jax: ModuleType) -> Callable[[], None]:
@@ -46,47 +38,6 @@ def read_ranges(_jax: ModuleType) -> Callable[[], None]:
     """
     core.read_xla(True)
     return lambda: core.read_xla(False)
-
-
-def record_annotations(profiler: ModuleType) -> Callable[[], None]:
-    """Make scopes of what the program marks for JAX's profiler: `TraceAnnotation`, `StepTraceAnnotation` and others.
-
-    Returns:
-        What undoes it.
-    """
-    kind: Any = profiler.TraceAnnotation
-    methods = "__init__", "__enter__", "__exit__"
-    own = {name: vars(kind)[name] for name in methods if name in vars(kind)}
-    make, enter, leave = (getattr(kind, name) for name in methods)
-
-    def make_with_scope(self: Any, name: str, **metadata: Any) -> None:
-        make(self, name, **metadata)
-        self._bragg_scope = core.Scope(name)
-
-    def enter_scope(self: Any) -> Any:
-        _scope_of(self).__enter__()
-        return enter(self)
-
-    def leave_scope(self: Any, *exception: Any) -> Any:
-        try:
-            return leave(self, *exception)
-        finally:
-            _scope_of(self).__exit__(*exception)
-
-    kind.__init__, kind.__enter__, kind.__exit__ = make_with_scope, enter_scope, leave_scope
-
-    def undo() -> None:
-        for name in methods:
-            delattr(kind, name)
-        for name, method in own.items():
-            setattr(kind, name, method)
-
-    return undo
-
-
-def _scope_of(annotation: Any) -> Any:
-    """Its scope; of one that was made before recording began, none."""
-    return getattr(annotation, "_bragg_scope", nullcontext())
 
 
 def record_calls(pjit: ModuleType) -> Callable[[], None] | None:
@@ -128,7 +79,7 @@ def _follow(function: Any) -> None:
 
 
 def record_compilations(compiler: ModuleType) -> Callable[[], None] | None:
-    """Make a scope of each compilation, and keep the names and lines of the program that it gives.
+    """Make a scope of each compilation, and keep what its program says of operations, as do programs that exist.
 
     What XLA's own threads run meanwhile, as candidates of its autotuning, belongs to the compilation.
 
@@ -148,11 +99,12 @@ def record_compilations(compiler: ModuleType) -> Callable[[], None] | None:
                 executable = compile_program(backend, computation, *arguments, **options)
             finally:
                 core.return_context()
-        if getattr(backend, "platform", "cpu") != "cpu":  # There its operations have no ranges that could be named.
+        if _has_ranges(backend):
             _keep_operations(executable)
         return executable
 
     compiler.compile_or_get_cached = compile_or_get_cached  # type: ignore[attr-defined]
+    _keep_live_programs()
     return lambda: setattr(compiler, "compile_or_get_cached", compile_program)
 
 
@@ -167,15 +119,30 @@ def _name_of(computation: Any) -> str:
         return "a program"
 
 
+def _has_ranges(backend: Any) -> bool:
+    """Whether XLA tells when operations run: it does not on CPUs."""
+    return getattr(backend, "platform", "cpu") != "cpu"
+
+
+@guarded
+def _keep_live_programs() -> None:
+    """Those of devices that are in use already."""
+    for backend in list(getattr(sys.modules.get(_BACKENDS), "_backends", {}).values()):
+        for executable in backend.live_executables() if _has_ranges(backend) else ():
+            _keep_operations(executable)
+
+
 @guarded
 def _keep_operations(executable: Any) -> None:
     from bragg.model.hlo_program import PROGRAM_KEY, program_text
     from bragg.record.hooks.hlo_text import operations_in
 
     for module in executable.hlo_modules():
-        operations = operations_in(module.to_string(), _is_library)
-        if operations:
-            core.describe_scope(module.name, f"{PROGRAM_KEY} {next(_program_number)}", program_text(operations))
+        text = module.to_string()
+        if hash(text) not in _programs:
+            _programs.add(hash(text))
+            operations = operations_in(text, _is_library)
+            core.describe_scope(module.name, f"{PROGRAM_KEY} {len(_programs)}", program_text(operations))
 
 
 def _is_library(file: str) -> bool:

@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["record_backward", "record_data", "record_forward", "record_optimizers", "region_hooks"]
 
 
-def region_hooks(wanted: tuple[str, ...]) -> list[Hook]:
-    """What records the regions that are wanted."""
+def region_hooks(wanted: tuple[str, ...], *, operators: bool) -> list[Hook]:
+    """What records the regions that are wanted.
+
+    Args:
+        wanted: Names of regions.
+        operators: Operators of PyTorch are recorded too.
+    """
     hooks: list[Hook] = []
     if "data" in wanted:
         hooks.append(("torch.utils.data.dataloader", record_data))
     if "forward" in wanted:
         hooks.append(("torch", record_forward))
     if "backward" in wanted:
-        hooks.append(("torch", record_backward))
+        hooks.append(("torch", record_backward_of_operators if operators else record_backward))
     if "optimizer" in wanted or STEP in wanted:
         hooks.append(("torch", record_optimizers if "optimizer" in wanted else record_steps))
     return hooks
@@ -91,6 +96,20 @@ def record_backward(torch: ModuleType) -> Undo | None:
     return lambda: setattr(variable, "_execution_engine", engine)
 
 
+def record_backward_of_operators(torch: ModuleType) -> Undo | None:
+    """As `record_backward`, where operators tell the time of backward passes."""
+    undo_region = record_backward(torch)
+    if undo_region is None:
+        return None
+    REGIONS.show_backward_as_state(True)
+
+    def undo() -> None:
+        REGIONS.show_backward_as_state(False)
+        undo_region()
+
+    return undo
+
+
 def record_optimizers(torch: ModuleType) -> Undo:
     """Steps of optimizers, where training steps end, and clearing gradients."""
     is_compiling = is_traced(torch)
@@ -105,13 +124,17 @@ def record_optimizers(torch: ModuleType) -> Undo:
 
         return step_in_region
 
+    def clearing_recorded(clear: Callable[..., Any]) -> Callable[..., Any]:
+        def clear_in_region(self: Any, *arguments: Any, **options: Any) -> Any:
+            if is_compiling():
+                return clear(self, *arguments, **options)
+            return REGIONS.run("optimizer", clear, (self, *arguments), options, counts=False)
+
+        return clear_in_region
+
     REGIONS.begin()
     undo_steps = wrap_steps(torch, step_recorded)
-    undo_clearing = wrap(
-        torch.optim.Optimizer,
-        "zero_grad",
-        lambda function: _unless(is_compiling, _in_region("optimizer", function, counts=False), function),
-    )
+    undo_clearing = wrap(torch.optim.Optimizer, "zero_grad", clearing_recorded)
 
     def undo() -> None:
         undo_steps()
@@ -142,12 +165,3 @@ def _in_region(name: str, function: Callable[..., Any], *, counts: bool = True) 
         return REGIONS.run(name, function, arguments, options, counts=counts)
 
     return call_in_region
-
-
-def _unless(
-    condition: Callable[[], bool], function: Callable[..., Any], otherwise: Callable[..., Any]
-) -> Callable[..., Any]:
-    def call(*arguments: Any, **options: Any) -> Any:
-        return (otherwise if condition() else function)(*arguments, **options)
-
-    return call

@@ -20,6 +20,8 @@ _DECORATION = re.compile(r"^(vectorized|unrolled)_|_?kernel(_impl|_cuda)?(_nocas
 _FUNCTOR_DECORATION = re.compile(
     r"^CUDAFunctor(OnSelf|OnOther)?_|_?(Math)?Functor$|(_?cuda)?_?kernel(_?impl|_?cuda)*$", re.IGNORECASE
 )
+# What programs put into names of their own, such as `matmul_<grid:8x1x1>_<warps:4>`, and no function of C++ has.
+_NOT_CPP = re.compile(r"(?<!:):(?!:)|(?<!-)>\w")
 # Brackets that are part of a function's name, and operators whose names look like brackets.
 _KEPT_BRACKETS = {_ANONYMOUS: "\0", "operator()": "\1"}
 _OTHER_OPERATOR = re.compile(r"\boperator(?!\(\)|\w)")
@@ -69,7 +71,7 @@ def shorten(name: str) -> str:
     """
     if product := _XMMA.match(name):
         return "_".join(product.group("kind", "type", "layout", "tile"))
-    if not any(mark in name for mark in ("::", "<", "(")) or is_specialized(name):
+    if not any(mark in name for mark in ("::", "<", "(")) or is_specialized(name) or _NOT_CPP.search(name):
         return name
     function = _without_signature(name)
     if _split(function, "::")[-1].startswith("operator"):
