@@ -130,7 +130,10 @@ def test_backward_inside_backward_and_engine_callbacks_work(
     assert capfd.readouterr().out == "called back\n[3.0, 3.0]\n"
 
 
-def test_operators_are_recorded_when_pytorch_was_imported_and_has_threads_before_the_start(tmp_path: Path) -> None:
+def test_operators_are_recorded_when_pytorch_was_imported_and_has_threads_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BRAGG_OPERATORS", raising=False)
     program = f"""
         import threading, warnings, torch
         import bragg
@@ -158,7 +161,10 @@ def test_operators_are_recorded_when_pytorch_was_imported_and_has_threads_before
     assert {name: entered(late, f"aten::{name}") for name in ("cos", "sin", "tanh")} == {"cos": 0, "sin": 3, "tanh": 0}
 
 
-def test_operators_that_raise_and_ranges_that_end_in_any_order_leave_the_path_as_it_was(recorder: Recorder) -> None:
+def test_operators_that_raise_and_ranges_that_end_in_any_order_leave_the_path_as_it_was(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BRAGG_OPERATORS", raising=False)
     run = recorder.program(
         """
         import gc, threading, torch
