@@ -211,20 +211,19 @@ bool ThreadContext::is_innermost(Source source, FrameId frame) const noexcept {
   return CallingContextTree::instance().frame(entries_[depth_ - 1].nodes.shadow) == frame;
 }
 
-bool ThreadContext::pop(Source source, EntryOwner owner) noexcept {
+void ThreadContext::pop(Source source, EntryOwner owner) noexcept {
   uint32_t i = depth_;
   while (i > 0 && (entries_[i - 1].source != source || entries_[i - 1].owner != owner)) --i;
-  if (i == 0) return false;
+  if (i == 0) return;
   const Entry entry = entries_[i - 1];
   std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
   --depth_;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
-  if (mask == 0 || source == Source::State) return true;
+  if (mask == 0 || source == Source::State) return;
   record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
           now_ns()});
-  return true;
 }
 
 void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {

@@ -108,7 +108,7 @@ class ThreadContext {
   void push_elsewhere(ContextNodes outer, Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
     open(outer, source, frame, EntryKind::Elsewhere, owner);
   }
-  bool pop(Source source, EntryOwner owner = nullptr) noexcept;  // false: there is none
+  void pop(Source source, EntryOwner owner = nullptr) noexcept;
 
   [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;  // that is open
   [[nodiscard]] bool is_innermost(Source source, FrameId frame) const noexcept;   // entry
@@ -152,7 +152,7 @@ class ThreadContext {
   uint32_t last_device = kNone;
   ExpectedLaunch expected_launch;
   uint64_t next_node_number = 0;      // of autograd's nodes, those below belong to operators that are known
-  void* observer_contexts = nullptr;  // what it leaves in PyTorch's operators; for ever
+  void* observer_contexts = nullptr;  // of intake/record_function: PyTorch holds them, so they stay
   bool launches_own_kernel = false;   // the launch that this thread is in is not the program's
   bool makes_own_calls = false;       // nor are the calls that it makes
   ApiCall api_call;

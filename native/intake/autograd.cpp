@@ -143,15 +143,13 @@ void begin(Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexce
   });
 }
 
-bool end(Source source, EntryOwner owner) noexcept {
+void end(Source source, EntryOwner owner) noexcept {
   ThreadContext* thread = ThreadContext::current_if_any();
-  if (thread == nullptr) return false;
-  bool was_open = false;
+  if (thread == nullptr) return;
   thread->measured([&] {
     if (const Engine* from = engine.load(std::memory_order_acquire)) place_new_nodes(*thread, *from);
-    was_open = thread->pop(source, owner);
+    thread->pop(source, owner);
   });
-  return was_open;
 }
 
 void follow(const Engine& what) noexcept {

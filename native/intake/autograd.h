@@ -30,7 +30,7 @@ enum class TaskKind : uint8_t {
 
 // Threads: the program's, each for itself.
 void begin(Source source, FrameId frame, TaskKind kind, EntryOwner owner = nullptr) noexcept;
-bool end(Source source, EntryOwner owner = nullptr) noexcept;  // false: this thread has no such operator open
+void end(Source source, EntryOwner owner = nullptr) noexcept;
 
 // What is asked of PyTorch, and where its nodes (2.13 and later count references to them themselves) keep what.
 struct Engine {
