@@ -151,9 +151,10 @@ class ThreadContext {
   void* last_device_context = nullptr;
   uint32_t last_device = kNone;
   ExpectedLaunch expected_launch;
-  uint64_t next_node_number = 0;     // of autograd's nodes, those below belong to operators that are known
-  bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
-  bool makes_own_calls = false;      // nor are the calls that it makes
+  uint64_t next_node_number = 0;      // of autograd's nodes, those below belong to operators that are known
+  void* observer_contexts = nullptr;  // what it leaves in PyTorch's operators; for ever
+  bool launches_own_kernel = false;   // the launch that this thread is in is not the program's
+  bool makes_own_calls = false;       // nor are the calls that it makes
   ApiCall api_call;
   uint32_t own_reading = 0;  // of that kernel: its ValueTarget's capture
   OpenCall open_call;
