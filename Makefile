@@ -10,6 +10,8 @@ VENV_312 ?= .venv-3.12
 PYTHONS ?= 3.11 3.12 3.13 3.10 3.14
 # What the integration tests run PyTorch with; empty leaves those tests out: make test TORCH=
 TORCH ?= torch==2.13.0
+# Likewise JAX.
+JAX ?= jax==0.10.2
 # Likewise the programs that exports are opened with: llnl-hatchet, Perfetto, speedscope, Chromium.
 VIEWERS ?= yes
 JOBS ?= $(shell nproc)
@@ -105,6 +107,7 @@ asan: $(VENV)/.tools  ## the same under AddressSanitizer and UndefinedBehaviorSa
 # What is large and not everyone's: PyTorch, and the programs that open exports.
 $(VENV)/.extras: pyproject.toml tools/install_viewers.sh | $(VENV)/.installed
 	if [ -n "$(TORCH)" ]; then pip install -q $(TORCH); fi
+	if [ -n "$(JAX)" ]; then pip install -q $(JAX); fi
 	if [ -n "$(VIEWERS)" ]; then pip install -q --no-build-isolation -e '.[viewers]' && tools/install_viewers.sh $(BRAGG_CONSUMERS_DIR); fi
 	touch $@
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import harness
 
-ROUNDS = 5
 PROFILERS = {"proton": "triton.profiler", "bragg": "bragg.proton"}
 PROGRAM = """
 import importlib, sys
@@ -104,10 +103,11 @@ def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each of them records the program")
     arguments = parser.parse_args()
     runs: dict[str, list[dict[str, dict[str, Any]]]] = {profiler: [] for profiler in PROFILERS}
     with tempfile.TemporaryDirectory() as directory:
-        for _ in range(ROUNDS):
+        for _ in range(arguments.rounds):
             for profiler, found in runs.items():
                 found.append(record(profiler, Path(directory)))
     harness.report("proton_agreement", compare(runs), arguments.out)

@@ -13,6 +13,7 @@
 
 #include "backends/cuda.h"
 #include "backends/device_values.h"
+#include "backends/pc_sampling.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
 #include "data/json.h"
@@ -146,6 +147,7 @@ uint32_t bragg_session_statistics(int session, char* json, uint32_t size) {
 
 void bragg_flush_device_records(void) { bragg::cuda_backend::flush(true); }
 void bragg_reclaim_device_records(void) { bragg::cuda_backend::reclaim_records(); }
+void bragg_begin_sampling(void) { bragg::pc_sampling::begin(); }
 
 uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
   const std::string text = bragg::cuda_backend::probe_json(cupti_candidates);
@@ -155,6 +157,9 @@ uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t siz
 
 uint32_t bragg_scope_frame(const char* name, uint32_t size) {
   return bragg::intern_frame(bragg::FrameKind::Scope, {name, size});
+}
+uint32_t bragg_operator_frame(const char* name, uint32_t size) {
+  return bragg::intern_frame(bragg::FrameKind::Operator, {name, size});
 }
 void bragg_describe_scope(const char* name, const char* key, const char* value) {
   auto& frames = bragg::FrameTable::instance();

@@ -50,6 +50,7 @@ BRAGG_EXPORT int bragg_finish_on_signal(int number);
 BRAGG_EXPORT uint32_t bragg_session_statistics(int session, char* json, uint32_t size);
 
 BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
+BRAGG_EXPORT uint32_t bragg_operator_frame(const char* name, uint32_t size);  // entered and left as scopes are
 BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_scope_exit(void);
 // What is known of scopes of this name beside it.
@@ -131,6 +132,10 @@ BRAGG_EXPORT const char* bragg_library_path(void);
 // Around another user of CUPTI's buffers in this process: bring what is complete, and be the user of the buffers again.
 BRAGG_EXPORT void bragg_flush_device_records(void);
 BRAGG_EXPORT void bragg_reclaim_device_records(void);
+
+// Where instructions are to be sampled: begins with this thread's CUDA context, before anything is launched in it.
+// Takes most of a second.
+BRAGG_EXPORT void bragg_begin_sampling(void);
 
 // Initialises CUDA and CUPTI and says what a session would find: a JSON object, sized as above.
 BRAGG_EXPORT uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size);

@@ -79,14 +79,17 @@ Backend& backend() {
 // Callbacks: application threads, inside driver calls. No allocation after the first call of a thread, no GIL.
 // ------------
 
+void add_context(const KnownContext& context) noexcept {
+  const std::lock_guard lock(backend().contexts_mutex);
+  auto& contexts = backend().contexts;
+  if (std::ranges::find(contexts, context.handle, &KnownContext::handle) == contexts.end()) contexts.push_back(context);
+}
+
 void note_context(ThreadContext& thread, cuda::Context context) noexcept {
   if (thread.last_device_context == context) return;
   thread.last_device_context = context;
   thread.last_device = CudaDriver::mapped().current_device();
-  const std::lock_guard lock(backend().contexts_mutex);
-  auto& contexts = backend().contexts;
-  if (std::ranges::find(contexts, context, &KnownContext::handle) == contexts.end())
-    contexts.push_back({context, thread.last_device});
+  add_context({context, thread.last_device});
 }
 
 void forget_context(cuda::Context context) noexcept {
@@ -516,6 +519,12 @@ void consume(const std::function<void()>& before, const std::function<void(const
 State state() { return backend().state.load(); }
 
 const CuptiLibrary& cupti_library() { return backend().cupti; }
+
+void note_current_context() {
+  const CudaDriver driver = CudaDriver::mapped();
+  const cuda::Context context = driver.current_context();
+  if (context != nullptr && state() == State::Attached) add_context({context, driver.current_device()});
+}
 
 std::vector<KnownContext> contexts() {
   const std::lock_guard lock(backend().contexts_mutex);

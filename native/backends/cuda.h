@@ -55,6 +55,8 @@ struct KnownContext {
 };
 // Those that something was launched in, until they are destroyed. Threads: any.
 [[nodiscard]] std::vector<KnownContext> contexts();
+// Adds that of this thread, which it may have launched nothing in. Threads: any.
+void note_current_context();
 [[nodiscard]] const CuptiLibrary& cupti_library();  // loaded from attachment on
 [[nodiscard]] std::string description_json();       // for META: state, reason, library, versions, dropped records
 [[nodiscard]] std::string devices_json();           // "" before attachment

@@ -224,6 +224,18 @@ void step(uint64_t launches) {
   drain_all(self);
 }
 
+void begin() {
+  Sampling& self = sampling();
+  if (!is_wanted()) return;
+  cuda_backend::note_current_context();
+  const std::lock_guard lock(self.mutex);
+  const CuptiCalls calls(self);
+  drop_dying(self);
+  if (!self.active.load()) return;
+  take_in_new_contexts(self);
+  if (!self.cycle.has_value()) start_all(self);
+}
+
 void bring() {
   Sampling& self = sampling();
   if (!is_wanted()) return;

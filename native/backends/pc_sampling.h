@@ -31,6 +31,8 @@ void set_active(bool on);
 // Consumer thread, without a lock that a callback or a control call of the driver waits for: begins to sample contexts
 // that are new, and brings what has come. `launches`: of the program so far.
 void step(uint64_t launches);
+// Begins with the context of this thread, which `step` would learn of from its first launch. Any thread, likewise.
+void begin();
 // Waits until everything that was sampled so far has come. Any thread, likewise.
 void bring();
 [[nodiscard]] std::vector<PcSample> take();

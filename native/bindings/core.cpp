@@ -11,6 +11,7 @@
 
 #include "api/bragg_core.h"
 #include "bindings/code_watcher.h"
+#include "bindings/followed_calls.h"
 #include "bindings/host_sampler.h"
 #include "bindings/launch_hook.h"
 #include "bindings/metrics_binding.h"
@@ -155,6 +156,7 @@ NB_MODULE(_core, module) {
   bind_python_frames(module);
   bind_metrics(module);
   bind_symbols(module);
+  bind_followed_calls(module);
   watch_code_objects();
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 
@@ -185,6 +187,7 @@ NB_MODULE(_core, module) {
       "cupti_candidates"_a = std::vector<std::string>{});
   module.def("flush_device_records", &bragg_flush_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
+  module.def("begin_sampling", &bragg_begin_sampling, nb::call_guard<nb::gil_scoped_release>());
   module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });

@@ -43,10 +43,19 @@ std::string category_name(const Domain& domain, uint32_t id) {
   return named != nullptr ? std::string(named->name) : std::to_string(id);
 }
 
-// Of a range of XLA, the frames that its text stands for.
-void read_xla(Message& message) {
-  const xla::Range range = xla::parse_range(message.name);
-  for (const auto& [kind, name] : range.path) message.above.push_back(intern_frame(kind, name));
+// What XLA says of each step of each compilation: thousands of texts, of which nothing is kept.
+constinit Message xla_detail{.name = "(detail)", .domain = &default_domain, .kind = FrameKind::Scope, .task = {}};
+
+bool is_read_as_xla(const Domain& domain) noexcept {
+  return domain.name == xla::kDomain && xla::is_wanted.load(std::memory_order_relaxed);
+}
+
+// The frames that the text of a range of XLA stands for.
+void name_frames(Message& message, const xla::Range& range) {
+  for (const auto& [kind, name, role] : range.path) {
+    message.above.push_back(intern_frame(kind, name));
+    if (!role.empty()) FrameTable::instance().describe(message.above.back(), role, "yes");
+  }
   if (message.above.empty()) return;
   const FrameId frame = message.above.back();
   message.above.pop_back();
@@ -61,11 +70,13 @@ Message& message_called(const Domain& domain, std::string_view name, FrameKind k
   };
   const Message* end = nullptr;
   if (Message* known = find_before(everything(list), end, matches)) return *known;
+  const xla::Range range = is_read_as_xla(domain) ? xla::parse_range(name) : xla::Range{};
+  if (range.is_detail) return xla_detail;
   const auto task = kind == FrameKind::Operator ? autograd::kind_of(name) : autograd::TaskKind::Other;
   if (message_count.fetch_add(1, std::memory_order_relaxed) < kMaxMessages || name == kOtherMessage)
     return *find_or_add(list, matches, [&] {
       NamedNode<Message> made(new Message{.name = copy(name), .domain = &domain, .kind = kind, .task = task});
-      if (domain.name == xla::kDomain && xla::is_wanted.load(std::memory_order_relaxed)) read_xla(*made);
+      name_frames(*made, range);
       return made;
     });
   message_count.fetch_sub(1, std::memory_order_relaxed);
@@ -151,6 +162,7 @@ Message* register_string(const Domain& domain, std::string_view text) noexcept {
 
 PushedFrame pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept {
   Message& message = message_of(domain, attributes);
+  if (&message == &xla_detail) return {};
   return {message.above, frame_of(message, message.pushed, message.kind, attributes), message.task};
 }
 

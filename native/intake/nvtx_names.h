@@ -57,9 +57,9 @@ void name_category(Domain& domain, uint32_t id, std::string_view name) noexcept;
 
 // A range of these attributes when it is pushed: a scope, or an operator of PyTorch.
 struct PushedFrame {
-  std::span<const FrameId> above;
-  FrameId frame;
-  autograd::TaskKind task;
+  std::span<const FrameId> above{};
+  FrameId frame = kNone;  // nothing is pushed
+  autograd::TaskKind task{};
 };
 [[nodiscard]] PushedFrame pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept;
 // A mark or a started range.

@@ -1,6 +1,7 @@
 #include "intake/xla_names.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace bragg::xla {
@@ -14,7 +15,8 @@ bool is_key(std::string_view text) {
 size_t end_of_value(std::string_view body, size_t from) {
   for (size_t comma = body.find(',', from); comma != body.npos; comma = body.find(',', comma + 1)) {
     const size_t equals = body.find('=', comma);
-    if (equals != body.npos && is_key(body.substr(comma + 1, equals - comma - 1))) return comma;
+    if (equals == body.npos) break;
+    if (is_key(body.substr(comma + 1, equals - comma - 1))) return comma;
   }
   return body.size();
 }
@@ -31,88 +33,47 @@ std::string_view value_of(std::string_view body, std::string_view key) {
   return {};
 }
 
-// Parts between slashes that stand in no brackets.
-std::vector<std::string_view> segments_of(std::string_view name) {
-  std::vector<std::string_view> segments;
-  int depth = 0;
-  size_t begin = 0;
-  for (size_t i = 0; i <= name.size(); ++i) {
-    if (i < name.size() && name[i] == '(') ++depth;
-    if (i < name.size() && name[i] == ')' && depth > 0) --depth;
-    if (i < name.size() && (name[i] != '/' || depth > 0)) continue;
-    if (i > begin) segments.push_back(name.substr(begin, i - begin));
-    begin = i + 1;
-  }
-  return segments;
+Range module_range(std::string_view body) {
+  const std::string_view module = value_of(body, "hlo_module");
+  if (module.empty()) return {};
+  return {.path = {{FrameKind::Operator, std::string(module), "hlo_module"}}};
 }
 
-bool is_call_of(std::string_view text, std::string_view function) {
-  return text.size() > function.size() + 1 && text.starts_with(function) && text[function.size()] == '(' &&
-         text.ends_with(')');
+Range thunk_range(std::string_view body) {
+  Range range;
+  for (const auto& [key, role] : {std::array<std::string_view, 2>{"name", "hlo_op_name"}, {"hlo_op", "hlo_op"}})
+    if (const std::string_view name = value_of(body, key); !name.empty())
+      range.path.push_back({FrameKind::Operator, std::string(name), role});
+  if (const std::string_view file = value_of(body, "source_file"); !file.empty())
+    range.source = std::string(file) + ":" + std::string(value_of(body, "source_line"));
+  return range;
 }
 
-class Thunk {
- public:
-  explicit Thunk(std::string_view name) {
-    std::vector<std::string_view> segments = segments_of(name);
-    if (segments.size() > 1) {
-      primitive_ = segments.back();
-      segments.pop_back();
-    }
-    for (const std::string_view segment : segments) add(segment);
-  }
+// Passes that run candidates on the GPU; their names changed with XLA's versions.
+bool runs_candidates(std::string_view pass) {
+  return pass == "config-assigner" || pass.find("autotun") != pass.npos || pass.find("algorithm-picker") != pass.npos;
+}
 
-  std::vector<PathFrame> path(std::string_view operation) && {
-    std::vector<PathFrame> path = std::move(scopes_);
-    if (is_backward_) path.push_back({FrameKind::State, "[backward]"});
-    if (!primitive_.empty()) path.push_back({FrameKind::Operator, std::string(primitive_)});
-    if (!operation.empty()) path.push_back({FrameKind::Operator, std::string(operation)});
-    return path;
-  }
-
- private:
-  // Transformations say how a scope is computed, not where in the program it is.
-  void add(std::string_view segment) {
-    for (const std::string_view transformation : {"transpose", "jvp", "vmap", "remat", "checkpoint"}) {
-      if (!is_call_of(segment, transformation)) continue;
-      is_backward_ = is_backward_ || transformation == "transpose";
-      return add(segment.substr(transformation.size() + 1, segment.size() - transformation.size() - 2));
-    }
-    for (const std::string_view compiled : {"jit", "pjit"})
-      if (is_call_of(segment, compiled)) {
-        const std::string_view function = segment.substr(compiled.size() + 1, segment.size() - compiled.size() - 2);
-        if (module_.empty()) module_ = function;
-        if (function == module_) return;  // the module of the thunk, which is a range around it
-        segment = function;
-        break;
-      }
-    for (const std::string_view part : segments_of(segment)) scopes_.push_back({FrameKind::Scope, std::string(part)});
-  }
-
-  std::vector<PathFrame> scopes_;
-  std::string_view primitive_, module_;
-  bool is_backward_ = false;
-};
+Range compile_range(std::string_view step, std::string_view body) {
+  const std::string_view module = value_of(body, "module");
+  if (module.empty()) return {};
+  if (step == "XlaCompile") return {.path = {{FrameKind::Scope, "[compile] " + std::string(module), {}}}};
+  if (step == "XlaPass" && runs_candidates(value_of(body, "name")))
+    return {.path = {{FrameKind::Scope, "autotune", {}}}};
+  if (step == "XlaCompileBackend") return {.path = {{FrameKind::Scope, "generate code", {}}}};
+  return {.is_detail = true};
+}
 
 }  // namespace
 
 Range parse_range(std::string_view text) {
-  constexpr std::string_view kModule = "XlaModule:#", kThunk = "Thunk:#";
-  const bool is_module = text.starts_with(kModule);
-  if ((!is_module && !text.starts_with(kThunk)) || !text.ends_with('#')) return {};
-  std::string_view body = text.substr(is_module ? kModule.size() : kThunk.size());
-  if (body.empty()) return {};
-  body.remove_suffix(1);
-  Range range;
-  if (is_module) {
-    if (const std::string_view module = value_of(body, "hlo_module"); !module.empty())
-      range.path.push_back({FrameKind::Operator, std::string(module)});
-    return range;
-  }
-  range.path = Thunk(value_of(body, "name")).path(value_of(body, "hlo_op"));
-  if (const std::string_view file = value_of(body, "source_file"); !file.empty())
-    range.source = std::string(file) + ":" + std::string(value_of(body, "source_line"));
-  return range;
+  const size_t mark = text.find(":#");
+  if (mark == text.npos || mark + 2 >= text.size() || !text.ends_with('#')) return {};
+  const std::string_view what = text.substr(0, mark);
+  const std::string_view body = text.substr(mark + 2, text.size() - mark - 3);
+  if (what == "XlaModule") return module_range(body);
+  if (what == "Thunk") return thunk_range(body);
+  return what.starts_with("Xla") ? compile_range(what, body) : Range{};
 }
 
 }  // namespace bragg::xla

@@ -10,15 +10,12 @@ namespace {
 using bragg::FrameKind;
 using bragg::xla::parse_range;
 
-// As "layer1 > [backward] > transpose > gemm.1".
+// As "jit(f)/add > gemm.1"; "(detail)": it is not shown.
 std::string path_of(const std::string& text) {
-  std::string path;
-  for (const auto& [kind, name] : parse_range(text).path) path += (path.empty() ? "" : " > ") + name;
+  const bragg::xla::Range range = parse_range(text);
+  std::string path = range.is_detail ? "(detail)" : "";
+  for (const auto& frame : range.path) path += (path.empty() ? "" : " > ") + frame.name;
   return path;
-}
-
-std::string thunk(const std::string& name, const std::string& operation = "fusion.1") {
-  return path_of("Thunk:#name=" + name + ",hlo_op=" + operation + ",unique_hlo_op_id=12884901893#");
 }
 
 TEST(a_module_is_called_what_hlo_calls_it) {
@@ -26,28 +23,21 @@ TEST(a_module_is_called_what_hlo_calls_it) {
   CHECK_EQ(path_of("XlaModule:#prefix=jit(f)/a,b,hlo_module=jit_f,program_id=1988#"), "jit_f");
 }
 
-TEST(a_thunk_is_its_scopes_its_phase_its_primitive_and_its_operation) {
-  CHECK_EQ(thunk("jit(f)/transpose(jvp(jit(f)))/layer1/transpose", "gemm_fusion_dot.1"),
-           "layer1 > [backward] > transpose > gemm_fusion_dot.1");
-  CHECK_EQ(thunk("jit(loss)/jvp(my_layer)/dot_general"), "my_layer > dot_general > fusion.1");
-  CHECK_EQ(thunk("jit(loss)/transpose(jvp(outer/inner))/select_n"), "outer > inner > [backward] > select_n > fusion.1");
-  CHECK_EQ(thunk("jit(f)/vmap(jit(inner))/scan/while/body/add"), "inner > scan > while > body > add > fusion.1");
-  const std::vector<bragg::xla::PathFrame> expected{{FrameKind::Scope, "layer1"},
-                                                    {FrameKind::State, "[backward]"},
-                                                    {FrameKind::Operator, "mul"},
-                                                    {FrameKind::Operator, "fusion.2"}};
-  CHECK(parse_range("Thunk:#name=jit(f)/transpose(jvp(layer1))/mul,hlo_op=fusion.2#").path == expected);
+TEST(a_thunk_is_the_path_of_its_names_and_its_operation) {
+  const std::vector<bragg::xla::PathFrame> expected{
+      {FrameKind::Operator, "jit(f)/transpose(jvp(layer1))/mul", "hlo_op_name"},
+      {FrameKind::Operator, "fusion.2", "hlo_op"}};
+  CHECK(parse_range("Thunk:#name=jit(f)/transpose(jvp(layer1))/mul,hlo_op=fusion.2,unique_hlo_op_id=12#").path ==
+        expected);
 }
 
 TEST(a_thunk_without_a_name_is_its_operation) {
   CHECK_EQ(path_of("Thunk:#hlo_op=command_buffer_1#"), "command_buffer_1");
-  CHECK_EQ(thunk("jit(f)"), "fusion.1");
-  CHECK_EQ(thunk(""), "fusion.1");
+  CHECK_EQ(path_of("Thunk:#name=,hlo_op=fusion.1#"), "fusion.1");
 }
 
 TEST(names_may_hold_what_the_format_is_made_of) {
-  CHECK_EQ(thunk("jit(f)/a, b/x=1,2/add"), "a, b > x=1,2 > add > fusion.1");
-  CHECK_EQ(thunk("jit(f)/unbalanced)/(/add"), "unbalanced) > (/add > fusion.1");
+  CHECK_EQ(path_of("Thunk:#name=jit(f)/a, b/x=1,2/#add#,hlo_op=fusion.1#"), "jit(f)/a, b/x=1,2/#add# > fusion.1");
 }
 
 TEST(the_line_is_kept_where_xla_tells_it) {
@@ -56,10 +46,39 @@ TEST(the_line_is_kept_where_xla_tells_it) {
   CHECK_EQ(parse_range("Thunk:#name=jit(f)/add,hlo_op=add.1#").source, "");
 }
 
+TEST(of_a_compilation_there_are_the_whole_autotuning_and_code_generation) {
+  CHECK_EQ(path_of("XlaCompile:#module=jit_loss#"), "[compile] jit_loss");
+  for (const std::string pass : {"config-assigner", "gemm-fusion-autotuner", "triton-autotuner", "autotuner",
+                                 "gemm-algorithm-picker", "gpu-conv-algorithm-picker"})
+    CHECK_EQ(path_of("XlaPass:#name=" + pass + ",module=jit_loss,program_id=3976#"), "autotune");
+  CHECK_EQ(path_of("XlaCompileBackend:#module=jit_loss,program_id=3976#"), "generate code");
+  for (const std::string step :
+       {"XlaPassPipeline:#name=config-assigner,module=jit_loss,program_id=3976#",
+        "XlaPassPipeline:#name=layout assignment,module=jit_loss,program_id=3976#",
+        "XlaPass:#name=fusion,module=jit_loss,program_id=3976#", "XlaCompileGpuAsm:#module=jit_loss#",
+        "XlaEmitLlvmIr:#module=jit_loss,program_id=3976#"})
+    CHECK_EQ(path_of(step), "(detail)");
+}
+
 TEST(other_texts_are_none_of_these) {
   for (const std::string text : {"", "Thunk:#", "XlaModule:#", "Thunk:##", "XlaModule:#program_id=1#", "MemcpyH2D",
-                                 "Thunk:#name=jit(f)/add,hlo_op=add.1", "thunk:#hlo_op=a#"})
+                                 "Thunk:#name=jit(f)/add,hlo_op=add.1", "thunk:#hlo_op=a#", "Xla:#a=b#",
+                                 "XlaPass:#=,=#", ":##", "XlaCompile:#module=#"})
     CHECK_EQ(path_of(text), "");
+}
+
+// Whatever is cut off or put in: it is read to its end, and never past it.
+TEST(damaged_texts_are_read_without_harm) {
+  const std::string whole = "Thunk:#name=jit(f)/a,b/c=d,hlo_op=fusion.1,unique_hlo_op_id=7#";
+  for (size_t at = 0; at < whole.size(); ++at) {
+    for (const char put : {'#', ',', '=', '(', ')', '/', '\n', '\0', '\xff'}) {
+      std::string damaged = whole;
+      damaged[at] = put;
+      CHECK(path_of(damaged).size() <= damaged.size() + 3);
+      CHECK(path_of(damaged.substr(0, at) + "#").size() <= at + 4);
+    }
+  }
+  CHECK_EQ(path_of("Thunk:#hlo_op=" + std::string(1 << 20, ',') + "#").size(), size_t{1} << 20);
 }
 
 }  // namespace

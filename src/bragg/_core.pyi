@@ -212,6 +212,16 @@ def observe_operators(shapes: bool) -> bool:
 
 def stop_observing_operators() -> None: ...
 
+def follow_calls(object: object, name: str) -> bool:
+    """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
+
+    Returns:
+        False when it does not implement it.
+    """
+
+def record_followed_calls(wanted: bool) -> None:
+    """Whether calls of followed objects are recorded; they are not at first."""
+
 def read_xla(wanted: bool) -> None:
     """Show ranges of XLA as modules, scopes and operations from now on, or as they are."""
 
@@ -220,6 +230,12 @@ def flush_device_records() -> None:
 
 def reclaim_device_records() -> None:
     """Be the user of CUPTI's buffers again, after another one (torch.profiler) in this process is done."""
+
+def begin_sampling() -> None:
+    """Where instructions are to be sampled, begin with this thread's CUDA context: most of a second.
+
+    Without this, sampling begins soon after the first launch in a context.
+    """
 
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""

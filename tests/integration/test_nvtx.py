@@ -270,6 +270,17 @@ def test_ranges_of_xla_are_split_where_jax_is_imported(tmp_path: Path) -> None:
         import sys
         sys.path.insert(0, {str(tmp_path / "stand-in")!r})
         import jax, nvtx
+        for step in (
+            "XlaCompile:#module=jit_loss#",
+            "XlaPassPipeline:#name=config-assigner,module=jit_loss,program_id=12#",
+            "XlaPass:#name=config-assigner,module=jit_loss,program_id=12#",
+            "XlaCompileBackend:#module=gemm.1,program_id=13#",
+            "XlaEmitLlvmIr:#module=gemm.1,program_id=13#",
+        ):
+            nvtx.push_range(step, domain="TSL")
+        nvtx.mark("candidate", domain="TSL")
+        for _ in range(5):
+            nvtx.pop_range(domain="TSL")
         nvtx.push_range("XlaModule:#hlo_module=jit_loss,program_id=12#", domain="TSL")
         for unique in range(3):
             thunk = "Thunk:#name=jit(loss)/transpose(jvp(layer1))/dot_general,hlo_op=gemm.1,unique_hlo_op_id={{}}#"
@@ -282,4 +293,10 @@ def test_ranges_of_xla_are_split_where_jax_is_imported(tmp_path: Path) -> None:
     stand_in.touch()
     profile = record(tmp_path, program)
     path = ("jit_loss", "layer1", "[backward]", "dot_general", "gemm.1")
-    assert counted(profile, "host_count") == {("jit_loss",): 1, path: 3}
+    compile_path = ("[compile] jit_loss", "autotune", "generate code")
+    assert counted(profile, "host_count") == {
+        **{compile_path[:depth]: 1 for depth in (1, 2, 3)},
+        ("jit_loss",): 1,
+        path: 3,
+    }
+    assert counted(profile, "marker_count") == {(*compile_path, "TSL: candidate"): 1}

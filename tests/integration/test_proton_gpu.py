@@ -219,3 +219,41 @@ def test_missing_gpu_is_named(tmp_path: Path) -> None:
     done = run_program(tmp_path, "import bragg.proton as proton\nproton.start('x', backend='cupti')")
     assert "ProfilerUnavailable: there is no NVIDIA GPU" in done.errors
     assert done.files() == set()
+
+
+SAMPLED = """
+gpu.set_knob("vary_ns", 0)
+proton.start("x", mode={mode})
+gpu.load(open({cubin!r}, "rb").read(), "softmax")
+for name in ("softmax", "without_lines"): gpu.set_kernel_ns(name, 1 << 20)
+for name in ("first", "second"):
+    with proton.scope(name): gpu.launch("softmax", grid=(64, 1, 1))
+gpu.launch("without_lines", grid=(64, 1, 1))
+proton.finalize()
+"""
+CUBIN = str(Path(__file__).parents[1] / "golden" / "cubins" / "triton-3.9-softmax-sm90.cubin")
+
+
+@pytest.mark.parametrize("mode", ["proton.mode.PCSampling(interval=4096)", "'pcsampling:interval=4096'"])
+def test_instructions_are_sampled_from_the_first_launch_on_by_line(run: Run, mode: str) -> None:
+    done = run(SAMPLED.format(mode=mode, cubin=CUBIN), CLOCK="real")
+    assert (done.exit_code, done.errors) == (0, "")
+    first, second, without_lines = done.tree()["children"]
+    lines = {line["frame"]["name"]: line["metrics"] for line in first["children"][0]["children"]}
+    assert set(lines) == {f"/kernels/kernels.py:{line}@softmax" for line in (18, 19, 20, 21)}
+    # 2^20 ns on the fake's 4 multiprocessors, every 2^12 cycles of its 1 GHz.
+    assert sum(line["num_samples"] for line in lines.values()) == 1 << 10
+    assert {name: metrics for name, metrics in lines.items() if len(metrics) != 20} == {}
+    metrics = lines["/kernels/kernels.py:18@softmax"]
+    assert (metrics["stalled_selected"], metrics["num_stalled_samples"], metrics["stalled_wait"]) == (64, 0, 0)
+    assert first["children"][0]["metrics"].keys() == {"count", "device_id", "device_type", "time (ns)"}
+    assert [child["frame"]["name"] for child in second["children"]] == ["softmax"]
+    assert without_lines["metrics"]["num_samples"] == 1 << 10
+    assert done.tree()["metrics"].keys() >= {"num_samples", "stalled_not_Selected", "stalled_no_instruction"}
+
+
+def test_where_the_driver_refuses_to_sample_kernels_are_timed_all_the_same(run: Run) -> None:
+    done = run(SAMPLED.format(mode="'pcsampling'", cubin=CUBIN), FAIL="cuptiPCSamplingEnable=35")
+    assert done.exit_code == 0
+    assert "RmProfilingAdminOnly" in done.errors
+    assert outline(done.tree())[1:3] == ["  first", "    softmax count=1"]

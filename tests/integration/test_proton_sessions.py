@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import warnings
@@ -11,8 +12,10 @@ from typing import Any
 
 import pytest
 
+import bragg
 import bragg.proton as proton
 from bragg.formats import msgpack
+from bragg.proton.errors import InvalidMetric
 from tests.support.proton_runs import CPU, METADATA_STATE, outline, run_program
 
 
@@ -220,6 +223,27 @@ def test_texts_are_properties() -> None:
     assert tree() == ["ROOT", "  a device=H200 n=two", "    b device=3"]
 
 
+def test_more_in_parentheses_than_unit_and_kind_is_part_of_the_name() -> None:
+    start()
+    with proton.scope("a", {"a (s)(ms)(exc)": 2, "x(y)z": 3}):
+        pass
+    proton.finalize()
+    assert tree() == ["ROOT x(y)z=0", "  a a (s)(ms)=2 x(y)z=3"]
+
+
+def test_numbers_that_are_not_finite_are_null() -> None:
+    start()
+    with proton.scope("a", {"nan": float("nan"), "inf": float("inf"), "m": 1.0}):
+        pass
+    proton.finalize()
+    assert tree() == ["ROOT inf=0 m=0 nan=0", "  a inf=None m=1.0 nan=None"]
+    read = bragg.load("x.hatchet")
+    assert ({name: read.total(name) for name in read.metrics}, read.meta.get("text_metrics")) == (
+        {"inf": 0, "m": 1, "nan": 0},
+        None,
+    )
+
+
 class TestMisuse:
     def test_metric_of_another_type_is_an_error_and_its_scope_is_closed(self) -> None:
         session = start()
@@ -247,6 +271,44 @@ class TestMisuse:
         with pytest.raises(TypeError, match="metric 'm' has the value"), proton.scope("a", {"m": value}):
             pass
         proton.finalize()
+
+    @pytest.mark.parametrize(
+        ("metrics", "message"),
+        [
+            ({1: 2}, "metric 1 has a name of type int"),
+            ({"": 1}, "a metric needs a name"),
+            ({"(pty)": 1}, "a metric needs a name"),
+            ({"m": 1 << 70}, "metric 'm' has a value beyond 64 bits"),
+            ({"bytes": float("nan")}, "metric 'bytes' has the value nan"),
+            ({"flops": "many"}, "metric 'flops' has the value 'many'"),
+        ],
+    )
+    def test_metric_that_cannot_be_recorded_is_an_error(self, metrics: Any, message: str) -> None:
+        start()
+        with pytest.raises(InvalidMetric, match=message), proton.scope("a", metrics):
+            pass
+        proton.finalize()
+        assert tree() == ["ROOT", "  a"]
+
+    def test_scopes_of_coroutines_that_run_by_turns_close_each_other(self) -> None:
+        async def work(name: str) -> None:
+            with proton.scope(name):
+                await asyncio.sleep(0)
+
+        async def both() -> None:
+            await asyncio.gather(work("a"), work("b"))
+
+        session = start()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            asyncio.run(both())
+        assert [str(one.message).partition(",")[0] for one in told] == [
+            "scope 'b' was left open inside 'a'",
+            "scope 'b' was ended before",
+        ]
+        assert proton.context.depth(session) == 0
+        proton.finalize()
+        assert tree() == ["ROOT", "  a", "    b"]
 
     def test_exit_without_enter_is_an_error(self) -> None:
         start()

@@ -158,9 +158,10 @@ def test_modules_have_their_forward_and_backward_time(tmp_path: Path) -> None:
     grouped = group_by_module(run.main, "host_time")
     grouped.check()
     rows = {grouped.tree.label(node): node for node in range(len(grouped.tree))}
-    optimizer = {name for name in rows if name.startswith("Optimizer.")}
-    assert set(rows) == {"ROOT", "Net", "Net.layers.0", "Net.layers.1", "OptimizedModule", *optimizer}
-    for name in ("Net", "Net.layers.0", "Net.layers.1"):
+    optimizer = {name for name in rows if name.startswith("SGD.")}
+    linear = {"Net.layers.0 (Linear)", "Net.layers.1 (Linear)"}
+    assert set(rows) == {"ROOT", "Net", *linear, "OptimizedModule", *optimizer}
+    for name in ("Net", *linear):
         parts = [grouped.inclusive(phase)[rows[name]] for phase in ("forward", "backward", "optimizer")]
         assert parts[0] > 0
         assert parts[1] > 0

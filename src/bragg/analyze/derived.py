@@ -29,6 +29,8 @@ _SIZE_OF_PREFIX = {"": 1.0, "g": 1e9, "t": 1e12}
 # Names that users of other profilers know, where the profile has no metric of that very name.
 _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time"}
 _STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
+# Where the host waits for the GPU: PyTorch's `synchronize` and `item`, and synchronizing calls of the GPU's API.
+_WAITING = re.compile(r"(?:\w+\.)*synchronize|aten::_local_scalar_dense|cu\w*Synchronize\w*|cuMemcpyDtoH\w*")
 _NO_TIME = "no GPU time here or below"
 _NO_WORK = "no flops or bytes here or below"
 _NO_PEAK = "a device below has no known peak"
@@ -69,7 +71,8 @@ def evaluate(profile: Profile, name: str) -> Derived:
     """Compute a metric at every node.
 
     `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
-    `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `stall_<group>` (of sampled instructions), `<metric>/%` and `<metric>/own`.
+    `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `gpu_wait` (host time beyond GPU time), `stall_<group>` (of sampled
+    instructions), `<metric>/%` and `<metric>/own`.
     Names are read in any case.
 
     Raises:
@@ -93,6 +96,8 @@ def list_available(profile: Profile) -> list[str]:
         names += ["util"] * has_work(profile)
         names += ["intensity"] * (has_flops(profile) and "bytes" in profile.metrics)
         names += [f"{prefix}{amount}/s" for amount in amounts for prefix in _SIZE_OF_PREFIX]
+    if {"gpu_time", "host_time"} <= profile.metrics.keys():
+        names.append("gpu_wait")
     for time in filter(lambda time: _name_of(profile, time), ("time", "cpu_time")):
         averages = ["avg_"] if _count_of(profile, time) else []
         names += [f"{average}{time}/{unit}" for average in ("", *averages) for unit in _NS_OF_UNIT]
@@ -165,6 +170,17 @@ def _stalls(profile: Profile, name: str) -> Derived:
     return _ratio(name, "1", MetricKind.INCLUSIVE, values, np.ones(len(values)), [])
 
 
+def _gpu_wait(profile: Profile, name: str) -> Derived:
+    """Host time of a path beyond its GPU time, without what the host itself waits for the GPU."""
+    _require(profile, name, "gpu_time")
+    _require(profile, name, "host_time")
+    frames = profile.tree.frames
+    waits = [_WAITING.fullmatch(text) is not None for text in frames.name]
+    host_ns = profile.tree.sum_up(np.where(np.array(waits)[profile.tree.frame], 0, profile.own("host_time")))
+    beyond_ns = host_ns - profile.inclusive("gpu_time")
+    return _ratio(name, "ns", MetricKind.PROPERTY, beyond_ns, np.ones(len(beyond_ns)), [(beyond_ns <= 0, "")])
+
+
 def _share(profile: Profile, name: str, base: str) -> Derived:
     metric = _adding_up(profile, name, base)
     total = np.full(len(metric.own), float(metric.own.sum()))
@@ -183,6 +199,7 @@ _RULES: dict[str, Callable[..., Derived]] = {
     "intensity": _intensity,
     rf"([gt]?)(flop(?:{'|'.join(map(str, WIDTHS))})?|byte)/s": _rate,
     r"(avg_)?(cpu_)?time/(s|ms|us|ns)": _time,
+    "gpu_wait": _gpu_wait,
     "|".join(_STALL_GROUPS): _stalls,
     r"(.+)/%": _share,
     r"(.+)/own": _own,

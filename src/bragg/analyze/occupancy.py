@@ -10,7 +10,7 @@ _WARP = 32
 _REGISTERS = 65_536
 # Registers are given to warps in blocks of 256, and to warps four at a time.
 _REGISTER_BLOCK, _WARP_BLOCK = 256, 4
-# Shared memory is given in blocks of 128 bytes; from sm_80 on the system takes 1 kB of each block of threads.
+# From sm_80 on shared memory is given in blocks of 128 bytes, and the system takes 1 kB of each block of threads.
 _SHARED_BLOCK, _SYSTEM_SHARED_BYTES = 128, 1024
 
 
@@ -20,20 +20,28 @@ class _Multiprocessor:
     blocks: int
     shared_bytes: int
     system_shared_bytes: int = _SYSTEM_SHARED_BYTES
+    shared_block: int = _SHARED_BLOCK
 
 
-# Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+_THOR = _Multiprocessor(1536, 24, 228 << 10)
+_RTX_BLACKWELL = _Multiprocessor(1536, 24, 100 << 10)
+# Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; sm_101 and later from
+# cuda_occupancy.h of CUDA 13.5 and arch_traits.h of CCCL 3, by which the others were checked.
 _MULTIPROCESSORS = {
-    "70": _Multiprocessor(2048, 32, 96 << 10, 0),
-    "75": _Multiprocessor(1024, 16, 64 << 10, 0),
+    "70": _Multiprocessor(2048, 32, 96 << 10, 0, 256),
+    "72": _Multiprocessor(2048, 32, 96 << 10, 0, 256),
+    "75": _Multiprocessor(1024, 16, 64 << 10, 0, 256),
     "80": _Multiprocessor(2048, 32, 164 << 10),
     "86": _Multiprocessor(1536, 16, 100 << 10),
     "87": _Multiprocessor(1536, 16, 164 << 10),
     "89": _Multiprocessor(1536, 24, 100 << 10),
     "90": _Multiprocessor(2048, 32, 228 << 10),
     "100": _Multiprocessor(2048, 32, 228 << 10),
+    "101": _THOR,
     "103": _Multiprocessor(2048, 32, 228 << 10),
-    "120": _Multiprocessor(1536, 24, 100 << 10),
+    "110": _THOR,
+    "120": _RTX_BLACKWELL,
+    "121": _RTX_BLACKWELL,
 }
 
 
@@ -71,7 +79,7 @@ def _warps_by_registers(registers: int) -> int:
 
 
 def _shared_of_block(device: _Multiprocessor, shared_bytes: int) -> int:
-    return max(_rounded_up(shared_bytes + device.system_shared_bytes, _SHARED_BLOCK), 1)
+    return max(_rounded_up(shared_bytes + device.system_shared_bytes, device.shared_block), 1)
 
 
 def _rounded_up(value: int, step: int) -> int:

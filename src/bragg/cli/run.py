@@ -90,6 +90,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 )
 @click.option("--modules", is_flag=True, help="Calls of PyTorch's modules, for bragg view --group-by module.")
 @click.option(
+    "--regions",
+    metavar="NAME[,NAME]",
+    help="Of PyTorch: step, data, forward, backward, optimizer or all, for bragg view --group-by region.",
+)
+@click.option(
     "--flush-interval", "flush_interval_ms", type=int, metavar="MS", help="What a killed run loses at most.  [1000]"
 )
 @click.option(

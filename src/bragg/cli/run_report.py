@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bragg.analyze.compile_hints import compile_hints
 from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.finishing import finish
 from bragg.model import Profile
@@ -77,7 +78,7 @@ class RunReport:
 
     def lines(self, style: Style, *, summary: bool, every_process: bool) -> list[str]:
         """At most 15 lines, but one more for each process if every process is asked for."""
-        lines = summary_lines(self.main[1], style) if summary else []
+        lines = self._summary_lines(style) if summary else []
         notes = self.notes if every_process else self.notes[:_N_NOTES]
         lines += [style.warning(f"note: {note}") for note in notes]
         if sampled := sampling_line(self.main[1].meta):
@@ -86,6 +87,10 @@ class RunReport:
             lines += [self._process_line(path, profile) for path, profile in self.profiles]
             lines += [f"processes that recorded nothing: {self.n_empty}"]
         return [*lines, self._wrote_line()]
+
+    def _summary_lines(self, style: Style) -> list[str]:
+        profile = self.main[1]
+        return [*summary_lines(profile, style), *map(style.dim, compile_hints(profile))]
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; the hottest kernels or functions are those of the profile that says most."""

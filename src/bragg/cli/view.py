@@ -24,6 +24,8 @@ __all__ = ["profile_lines", "view"]
 
 _DEFAULT_LINES = 60
 _CODE_FORMATS = ("full", "file_function_line", "function_line", "file_function")
+# These show something else than call paths.
+_WHOLE = ("module", "region")
 _EPILOG = """\b
 Examples:
   bragg view train.bragg --include forward
@@ -56,9 +58,9 @@ Examples:
 @click.option("-s", "--sort", metavar="NAME", help="What decides instead of the first metric; or `name`.")
 @click.option(
     "--group-by",
-    type=click.Choice(["kernel", "specialization", "module"]),
+    type=click.Choice(["kernel", "specialization", *_WHOLE]),
     default="specialization",
-    help="Specializations of a Triton kernel as one, or each on its own; or modules of PyTorch.  [specialization]",
+    help="Specializations of a Triton kernel as one, or each on its own; or modules or regions.  [specialization]",
 )
 @click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="How code is written, place first.")
 @click.option("--print-sorted", is_flag=True, help="Behind the tree the table of --flat.")
@@ -92,8 +94,10 @@ def view(
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     profile = _load(path, choices, options)
-    if choices["group_by"] == "module" and not list_only:
-        profile, options = _by_module(profile, options)
+    if choices["group_by"] in _WHOLE and not list_only:
+        profile, options, hints = _grouped(profile, options, choices["group_by"])
+    else:
+        hints = _compile_hints(profile, options)
     if tui:
         from bragg.cli.tui import run_tui
 
@@ -101,16 +105,16 @@ def view(
     elif list_only:
         _write_list(profile, path, as_json)
     elif before is not None:
-        if choices["group_by"] == "module":
-            raise UsageError("modules of one profile are shown at a time")
+        if choices["group_by"] in _WHOLE:
+            raise UsageError(f"{choices['group_by']}s of one profile are shown at a time")
         if flat or print_sorted:
             raise UsageError("a difference is shown as a tree", hint="For a table try: bragg diff --by kernel")
         _write_difference(_load(before, choices, options), profile, path, options, as_json)
     elif as_json:
-        _write_json(profile, path, options, flat)
+        _write_json(profile, path, options, flat, hints)
     else:
         style = stream_style(sys.stdout)
-        write_lines(profile_lines(profile, str(path), options, style, flat=flat))
+        write_lines([*profile_lines(profile, str(path), options, style, flat=flat), *map(style.dim, hints)])
         if print_sorted and not flat:
             write_lines(["", *_flat_lines(profile, options, style)])
 
@@ -142,20 +146,37 @@ def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profi
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 
 
-def _by_module(profile: Profile, options: ViewOptions) -> tuple[Profile, ViewOptions]:
-    """The modules of a profile, with the first metric that was asked for, or the main one, in each phase."""
+def _compile_hints(profile: Profile, options: ViewOptions) -> list[str]:
+    from bragg.analyze.compile_hints import compile_hints
+
+    return [] if options.include or options.exclude else compile_hints(profile)
+
+
+def _grouped(profile: Profile, options: ViewOptions, group_by: str) -> tuple[Profile, ViewOptions, list[str]]:
+    """A profile by its modules or regions, with the metrics to show of them, and what they say."""
+    if group_by == "region":
+        from bragg.analyze.region_hints import region_hints
+        from bragg.model.regions import group_by_region
+
+        regions = group_by_region(profile)
+        return (
+            regions,
+            replace(options, metrics=options.metrics or tuple(regions.metrics)),
+            region_hints(profile, regions),
+        )
     from bragg.model.modules import PHASES, group_by_module
 
+    # The first metric that was asked for, or the main one, in each phase.
     metric, *others = options.metrics or (profile.main_metric,)
-    return group_by_module(profile, metric), replace(options, metrics=(metric, *PHASES, *others))
+    return group_by_module(profile, metric), replace(options, metrics=(metric, *PHASES, *others)), []
 
 
-def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool) -> None:
+def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool, hints: list[str]) -> None:
     from bragg.views.terminal.flat_view import flat_view
     from bragg.views.terminal.tree_view import tree_view
 
     shown = flat_view(profile, options) if flat else tree_view(profile, options)
-    write_json("flat" if flat else "tree", {"file": str(path), "meta": profile.meta, **shown.to_json()})
+    write_json("flat" if flat else "tree", {"file": str(path), "meta": profile.meta, **shown.to_json(), "hints": hints})
 
 
 def _write_list(profile: Profile, path: Path, as_json: bool) -> None:

@@ -144,8 +144,9 @@ def _dot(
     out_dtype: Any = None,
 ) -> Tensor:
     del max_num_imprecise_acc
-    if input_precision is None and allow_tf32:
-        input_precision = "tf32"
+    if input_precision is None:
+        default = sys.modules["triton"].knobs.language.fp32_default  # Of the variable TRITON_F32_DEFAULT.
+        input_precision = default or ("ieee" if allow_tf32 is False else "tf32")
     _tell_of_depth(as_tensor(input))
     return dot(input, other, acc, input_precision=input_precision, out_dtype=out_dtype)
 

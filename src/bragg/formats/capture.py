@@ -26,6 +26,8 @@ from bragg.formats.capture_values import values_of
 from bragg.formats.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.format import Format
 from bragg.model import CallTree, FrameKind, Profile, SliceTable
+from bragg.model.compiled_regions import name_compiled_regions
+from bragg.model.hlo_tree import place_operations, without_hlo
 from bragg.model.regroup import regroup
 from bragg.model.sampled_function import CodeReader
 from bragg.model.table import BoolArray, Int32Array
@@ -97,6 +99,7 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
     scanned = scan(path)
     tables = collect(scanned)
     tree = tree_of(tables)
+    tree = replace(tree, frames=name_compiled_regions(tree.frames, tables.meta.get("compiled_regions")))
     attributes = attributes_of(tables, tree.frames)
     profile = Profile(
         meta={**tables.meta, "capture": _damage(tables, scanned), **({"attributes": attributes} if attributes else {})},
@@ -112,9 +115,23 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
         useful[resolve(part["node"], len(tree))] = True
     if not useful.any():
         raise NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
+    profile, target, folded = _with_operations(profile)
+    useful = np.isin(np.arange(len(profile.tree)), target[useful])
     grown = profile.tree
-    pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=_of_recorder(grown, tables.meta))
-    return Recording(pruned.apply(profile), tables.slices, pruned.target[: len(tree)])
+    folded |= _of_recorder(grown, tables.meta)
+    pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=folded)
+    return Recording(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]])
+
+
+def _with_operations(profile: Profile) -> tuple[Profile, Int32Array, BoolArray]:
+    """The profile with XLA's operations where they belong, where its nodes went, and which nodes say nothing."""
+    attributes = profile.meta.get("attributes", {})
+    placed = place_operations(profile.tree, attributes)
+    if placed is None:
+        return profile, np.arange(len(profile.tree), dtype=np.int32), np.zeros(len(profile.tree), np.bool_)
+    metrics = {name: metric.gather(placed.target, len(placed.tree)) for name, metric in profile.metrics.items()}
+    meta = {**profile.meta, "attributes": without_hlo(attributes)}
+    return replace(profile, meta=meta, tree=placed.tree, metrics=metrics), placed.target, placed.folded
 
 
 def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:

@@ -139,12 +139,13 @@ def _name(name: str, unit: str) -> str:
     return _NAMES.get(name) or (name if unit in _NO_UNIT else f"{name} ({unit})")
 
 
-def _plain(metric: Metric, nodes: Int64Array) -> list[float | int]:
-    """Values as numbers of JSON; those of properties, which are kept as floats, whole where they can be."""
-    values = np.nan_to_num(metric.own[nodes]).tolist()
+def _plain(metric: Metric, nodes: Int64Array) -> list[float | int | None]:
+    """Values as JSON has them: what is no finite number is null; properties, which are kept as floats, may be whole."""
+    own = metric.own[nodes]
+    values = [value if known else None for value, known in zip(own.tolist(), np.isfinite(own).tolist(), strict=True)]
     if metric.kind is not MetricKind.PROPERTY:
-        return values  # type: ignore[no-any-return]
-    return [int(value) if value.is_integer() else value for value in values]
+        return values
+    return [int(value) if value is not None and value.is_integer() else value for value in values]
 
 
 def _device_info(profile: Profile) -> dict[str, dict[str, dict[str, Any]]]:

@@ -110,7 +110,9 @@ class MetricColumns:
     texts: set[str] = field(default_factory=set)
 
     def add(self, node: int, key: str, value: Any) -> None:
-        """Add a number, or the numbers of a list; a number that is none (NaN, infinite) counts as absent."""
+        """Add a number, or the numbers of a list; a number that is none (NaN, infinite, null) counts as absent."""
+        if value is None:
+            return
         if isinstance(value, list):
             for index, element in enumerate(value):
                 self.add(node, _element(key, index), element)

@@ -11,7 +11,7 @@ from bragg.errors import UsageError
 from bragg.model.metric import Metric
 from bragg.model.profile import Profile
 from bragg.model.regroup import regroup
-from bragg.model.table import BoolArray, Int32Array
+from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.tree import CallTree, FrameTable
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "fold",
     "group_by_name",
     "has_data",
+    "innermost",
     "prune",
     "select",
     "threshold",
@@ -34,6 +35,19 @@ def with_ancestors(tree: CallTree, mask: BoolArray) -> BoolArray:
     for level in reversed(tree.levels[1:]):
         marked[tree.parent[level[marked[level]]]] = True
     return marked
+
+
+def innermost(tree: CallTree, mark: Int64Array) -> Int64Array:
+    """The mark of each node, or of the nearest node above it that has one: [n_nodes]; -1: none.
+
+    Args:
+        tree: The call tree.
+        mark: [n_nodes]; -1 on nodes without one.
+    """
+    found: Int64Array = mark.copy()
+    for level in tree.levels[1:]:
+        found[level] = np.where(found[level] < 0, found[tree.parent[level]], found[level])
+    return found
 
 
 def with_descendants(tree: CallTree, mask: BoolArray) -> BoolArray:

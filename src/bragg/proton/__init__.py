@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 # `language` needs Triton, `viewer` pandas and Hatchet.
-_LATER = ("language", "libproton", "metric", "proton", "viewer")
+_LATER = ("hook", "language", "libproton", "metric", "proton", "viewer")
 
 
 def __getattr__(name: str) -> Any:

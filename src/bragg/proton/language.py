@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from triton.language import core as tl
 
+from bragg.proton.upstream import NUMBERED_REGIONS
+
 __all__ = [
     "Event",
     "allocate_event",
@@ -51,8 +53,12 @@ def disable_semantic(semantic_name: str) -> None:
     _enabled.remove(semantic_name)
 
 
-def record(is_start: Any, scope_name: Any, semantic: Any) -> None:
+def record(is_start: Any, scope_name: Any, semantic: Any = None, _semantic: Any = None) -> None:
     """Mark a place of a kernel."""
+
+
+if NUMBERED_REGIONS:
+    record = builtin(record)
 
 
 @builtin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bragg.formats import msgpack
@@ -35,9 +35,12 @@ __all__ = [
     "clear_data",
     "deactivate",
     "deactivate_all",
+    "destroy_function_metadata",
+    "enter_instrumented_op",
     "enter_op",
     "enter_scope",
     "enter_state",
+    "exit_instrumented_op",
     "exit_op",
     "exit_scope",
     "exit_state",
@@ -48,6 +51,7 @@ __all__ = [
     "get_data",
     "get_data_msgpack",
     "has_amd_pc_sampling_source_locations",
+    "init_function_metadata",
     "is_data_phase_complete",
     "metadata_scope_name",
     "metadata_scope_prefix",
@@ -58,6 +62,7 @@ __all__ = [
     "proton",
     "record_scope",
     "select_profiler_from_triton_backend",
+    "set_metric_kernels",
     "start",
 ]
 
@@ -140,6 +145,40 @@ def enter_op(scope_id: int, name: str) -> None:
 def exit_op(scope_id: int, name: str) -> None:
     """Close the scope around the launch of a kernel."""
     exit_scope(scope_id, name)
+
+
+def init_function_metadata(
+    function_id: int,
+    name: str,
+    scopes: Sequence[tuple[int, str]],
+    parents: Sequence[tuple[int, int]],
+    metadata_path: str,
+) -> None:
+    """Do nothing, as Proton does unless a session measures inside kernels, which none does here."""
+
+
+def destroy_function_metadata(function_id: int) -> None:
+    """Do nothing: nothing was kept of the function."""
+
+
+def enter_instrumented_op(stream: int, function_id: int, buffer: int, size_bytes: int) -> None:
+    """Do nothing, as Proton does unless a session measures inside kernels."""
+
+
+def exit_instrumented_op(stream: int, function_id: int, buffer: int, size_bytes: int) -> None:
+    """Do nothing, as Proton does unless a session measures inside kernels."""
+
+
+def set_metric_kernels(tensor_kernel: int, scalar_kernel: int, stream: int, *resources: int, **named: int) -> None:
+    """Do nothing: values on a device are copied by kernels of the native core.
+
+    Args:
+        tensor_kernel: Kernel that would copy a tensor.
+        scalar_kernel: Kernel that would copy a number.
+        stream: On which they would run.
+        resources: Threads and shared memory of these kernels.
+        named: The same, by name.
+    """
 
 
 def add_metrics(

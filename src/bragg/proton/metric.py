@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
+    "FLOPS_DTYPES",
     "FLOPS_WIDTHS",
+    "ROOFLINE_DTYPES",
     "TensorMetric",
     "is_device_tensor",
     "plain_value",
@@ -20,6 +22,12 @@ _TYPES: dict[str, type] = {"flops": float, **{f"flops{width}": float for width i
 
 # What `TensorMetric.index` says of the values.
 INT64_INDEX, DOUBLE_INDEX, INT64_VECTOR_INDEX, DOUBLE_VECTOR_INDEX = 1, 2, 5, 6
+# By name: type of a value, what `TensorMetric.index` says of one value, and of several.
+ROOFLINE_DTYPES = {
+    name: (int, INT64_INDEX, INT64_VECTOR_INDEX) if kind is int else (float, DOUBLE_INDEX, DOUBLE_VECTOR_INDEX)
+    for name, kind in _TYPES.items()
+}
+FLOPS_DTYPES = {name: kinds for name, kinds in ROOFLINE_DTYPES.items() if name != "bytes"}
 
 
 class TensorMetric:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -13,7 +14,7 @@ from bragg.proton.errors import InvalidMetric
 from bragg.proton.metric import is_device_tensor, plain_value
 from bragg.proton.upstream import INTEGER_TYPE
 from bragg.record.core import core
-from bragg.record.metric_values import parse_label, record_metrics
+from bragg.record.metric_values import MetricLabel, parse_label, record_metrics
 
 __all__ = ["TEXT_UNIT", "forget_types", "record", "text_of", "written_name"]
 
@@ -37,6 +38,7 @@ class _Known:
 
 
 _TEXT = "std::string"
+_ENDINGS = {"(exc)": "exclusive", "(pty)": "property"}
 
 _lock = threading.Lock()
 _known: dict[tuple[str, str], _Known] = {}
@@ -53,10 +55,12 @@ def record(metrics: Mapping[str, Any]) -> None:
     if not core.recording():
         return
     for key, value in metrics.items():
+        if not isinstance(key, str):
+            raise InvalidMetric(f"metric {key!r} has a name of type {type(key).__name__}", hint="Names are texts")
         if is_device_tensor(value):
             _record_on_device(key, value)
         else:
-            _record(key, plain_value(key, value))
+            _record_on_host(key, value)
 
 
 def forget_types() -> None:
@@ -73,6 +77,17 @@ def written_name(name: str) -> str:
 def text_of(number: float) -> str:
     """The text that a value of a metric of unit `TEXT_UNIT` stands for."""
     return _texts[int(number)]
+
+
+def _record_on_host(key: str, value: Any) -> None:
+    try:
+        _record(key, plain_value(key, value))
+    except UsageError:
+        raise
+    except OverflowError as error:
+        raise InvalidMetric(f"metric {key!r} has a value beyond 64 bits", hint="Give it as a float") from error
+    except (TypeError, ValueError) as error:  # of `bytes`, which is a whole number, and of `flops`
+        raise InvalidMetric(f"metric {key!r} has the value {value!r}: {error}", hint="Give it a number") from error
 
 
 def _record(key: str, value: Any) -> None:
@@ -126,7 +141,7 @@ def _find(key: str, type_name: str) -> _Known:
 
 def _make(key: str, type_name: str) -> int:
     """A metric of the core; it gets a number where an earlier session used its name otherwise."""
-    parts = parse_label(key)
+    parts = _label_of(key)
     unit, kind = (TEXT_UNIT, "property") if type_name == _TEXT else (parts.unit, parts.kind)
     name, number = parts.name, 1
     while True:
@@ -138,6 +153,17 @@ def _make(key: str, type_name: str) -> int:
         else:
             _written_names[name] = parts.name
             return metric
+
+
+def _label_of(key: str) -> MetricLabel:
+    """Name, unit and kind; what has more in parentheses than that is all name, which Proton does not mind."""
+    with suppress(UsageError):
+        return parse_label(key)
+    kind = next((kind for ending, kind in _ENDINGS.items() if key.endswith(ending)), "inclusive")
+    name = key.replace("(exc)", "").replace("(pty)", "").strip()
+    if not name:
+        raise InvalidMetric(f"a metric needs a name, not {key!r}", hint="For example: flops, or latency (us)(exc)")
+    return MetricLabel(name, "", kind)
 
 
 def _text_number(text: str) -> int:

@@ -48,22 +48,22 @@ class BUFFER_STRATEGY(Enum):
 class BUFFER_TYPE(Enum):
     """Where measurements lie while a kernel runs."""
 
-    SHARED = 0
-    GLOBAL = 1
+    SHARED = 1
+    GLOBAL = 2
 
 
 class GRANULARITY(Enum):
     """What has measurements of its own."""
 
-    CTA = 0
     WARP = 1
     WARP_2 = 2
     WARP_4 = 3
     WARP_8 = 4
-    WARP_GROUP = 5
-    WARP_GROUP_2 = 6
-    WARP_GROUP_4 = 7
-    WARP_GROUP_8 = 8
+    CTA = 5
+    WARP_GROUP = 6
+    WARP_GROUP_2 = 7
+    WARP_GROUP_4 = 8
+    WARP_GROUP_8 = 9
 
 
 def _table(choices: type[Enum]) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class PCSampling(BaseMode):
     """Samples of the program counters of a GPU.
 
     Attributes:
-        interval: Between two samples, in cycles.
+        interval: Between two samples of a multiprocessor, in cycles; the nearest power of two is taken.
 
     Raises:
         ValueError: The interval is not positive.

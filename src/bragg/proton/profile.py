@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, overload
 
 from bragg.proton import sessions
@@ -38,7 +38,9 @@ def start(
         context: What call paths hold: `shadow`, scopes and kernels; `python`, the Python frames too.
         data: `tree` sums up by call path, `trace` keeps every event.
         backend: What measures: `cupti`, `cpu` (scopes and their metrics alone); None takes what is there.
-        mode: `periodic_flushing`, with `:format=…`: each phase has a file, as soon as it is complete.
+        mode: `periodic_flushing`, with `:format=…`: each phase has a file, as soon as it is complete. `pcsampling`,
+            with `:interval=<cycles>`: which instructions warps were at, by source line; `:collection=serialized` runs
+            one kernel at a time, so that samples are known to belong to their launch.
         hook: `triton` names kernels, and adds their metrics, by their `launch_metadata`; or a hook of your own.
 
     Returns:
@@ -130,26 +132,42 @@ def profile(
     mode: str | BaseMode | None = ...,
     hook: str | Hook | None = ...,
 ) -> Callable[[_Function], _Function]: ...
-def profile(func: Any = None, **options: Any) -> Any:
+def profile(
+    func: Any = None,
+    *,
+    name: str | None = None,
+    context: str | None = "shadow",
+    data: str | None = "tree",
+    backend: str | None = None,
+    mode: str | BaseMode | None = None,
+    hook: str | Hook | None = None,
+) -> Any:
     """Record each call of a function; the session is paused after it, and ends with `finalize`.
 
     Args:
         func: The function, where the decorator has no arguments.
-        options: As those of `start`.
+        name: This and what follows: as for `start`.
+        context: Of `start`.
+        data: Of `start`.
+        backend: Of `start`.
+        mode: Of `start`.
+        hook: Of `start`.
     """
-    if func is None:
-        return lambda function: profile(function, **options)
+    begin = partial(start, name, context=context, data=data, backend=backend, mode=mode, hook=hook)
 
-    @wraps(func)
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        session = start(**options)
-        try:
-            return func(*arguments, **keywords)
-        finally:
-            if session is not None:
-                deactivate(session)
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            session = begin()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                if session is not None:
+                    deactivate(session)
 
-    return call
+        return call
+
+    return decorate if func is None else decorate(func)
 
 
 def _find_hook(hook: str | Hook | None) -> Hook | None:

@@ -52,7 +52,12 @@ class scope:  # noqa: N801 (Proton's name)
         if opened is not None:
             leave(opened)
         elif not was_closed(self.id):
-            warnings.warn(f"scope {self.name!r} ends on a thread that did not enter it", RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                f"scope {self.name!r} was ended before, by a scope around it (scopes of coroutines that run by turns "
+                "close each other), or was entered on another thread",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def __call__(self, function: _Function) -> _Function:
         """The function inside this region."""

@@ -18,6 +18,7 @@ from bragg.model import Profile
 from bragg.proton import files, open_scopes
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable, UnknownSession
 from bragg.proton.flags import flags
+from bragg.proton.instruction_samples import begin_sampling
 from bragg.proton.metric_values import forget_types
 from bragg.proton.placing import place
 from bragg.proton.settings import Settings, is_disabled
@@ -59,6 +60,8 @@ class ProtonSession:
             self._session = Session(config, formats.finish, self._load)
         except BackendUnavailable as error:
             raise ProfilerUnavailable(error.message, tried=error.tried, hint=error.hint) from error
+        if settings.samples_instructions:
+            begin_sampling()
         if settings.flushed_format:
             self._session.write_phases(self._write)
 
@@ -137,7 +140,11 @@ class ProtonSession:
         """Read a capture, unless its file is written."""
         if self._is_written:
             raise NothingRecorded("it was taken out")
-        return formats.load(capture)
+        if not self.settings.samples_instructions:
+            return formats.load(capture)
+        from bragg import finishing  # Reading line tables is what it takes longest to import.
+
+        return finishing.read(capture)
 
     def _read(self, phase: int) -> Profile | None:
         try:

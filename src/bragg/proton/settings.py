@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
-from bragg.proton.files import FORMATS
+from bragg.proton.mode_options import ModeOptions
 from bragg.record.backends import choose_backend
 from bragg.record.config import BackendName, Context, Data, RecordConfig
 
@@ -27,7 +27,6 @@ _LATER = {
 PROFILERS = ["cupti", "rocprofiler", "roctracer", "instrumentation", "cpu"]
 _CONTEXTS: dict[str, Context] = {"shadow": "shadow", "python": "python"}
 _DATA: dict[str, Data] = {"tree": "tree", "trace": "trace"}
-_FLUSHING = "periodic_flushing"
 _OFF = ("0", "false", "no", "off", "n")
 
 
@@ -41,7 +40,7 @@ class Settings:
         data: `tree`, `trace`.
         profiler: One of `PROFILERS`.
         mode: As the user gave it; empty is the default.
-        flushed_format: Format of the file that each phase gets when it is complete; empty: at the end.
+        options: What the mode asks for.
     """
 
     name: str
@@ -49,7 +48,7 @@ class Settings:
     data: Data
     profiler: str
     mode: str
-    flushed_format: str
+    options: ModeOptions
 
     @classmethod
     def of(cls, name: str, context: str, data: str, profiler: str, mode: str) -> Settings:
@@ -65,8 +64,18 @@ class Settings:
             _choice("data", data.lower(), _DATA),
             _profiler(profiler),
             mode,
-            _flushed_format(profiler, mode),
+            ModeOptions.parse(profiler, mode),
         )
+
+    @property
+    def flushed_format(self) -> str:
+        """Format of the file that each phase gets when it is complete; empty: at the end."""
+        return self.options.flushed_format
+
+    @property
+    def samples_instructions(self) -> bool:
+        """Whether it shows where kernels spend their time, by source line."""
+        return self.options.sampling != "off"
 
     @property
     def is_standard_output(self) -> bool:
@@ -84,6 +93,8 @@ class Settings:
             context=self.context,
             data=self.data,
             sample_interval_us=0,
+            sampling=self.options.sampling,
+            sample_period=self.options.sample_period,
             nvtx=_knob("enable_nvtx", "TRITON_ENABLE_NVTX", default=True),
             framework="off",  # Proton shows none.
             launch_metadata=False,  # `LaunchHook` asks, for the sessions that want it.
@@ -124,19 +135,3 @@ def _profiler(name: str) -> str:
     if name not in _BACKENDS:
         raise InvalidArgument(f"Unknown profiler: {name}", hint=f"Choose one of: {', '.join(_BACKENDS)}")
     return name
-
-
-def _flushed_format(profiler: str, mode: str) -> str:
-    kind, _, options = mode.partition(":")
-    if kind == "pcsampling":
-        raise ProfilerUnavailable("mode 'pcsampling' is not there yet", hint="Use mode=None, or: bragg run --sample")
-    if kind not in ("", _FLUSHING):
-        raise InvalidArgument(f"{profiler}: unsupported mode: {mode}", hint=f"Known: {_FLUSHING}[:format=…]")
-    if not kind:
-        return ""
-    format_name = "hatchet"
-    for option in filter(None, options.split(":")):
-        key, _, format_name = option.partition("=")
-        if key != "format" or format_name not in FORMATS:
-            raise InvalidArgument(f"{_FLUSHING}: unknown option: {option}", hint=f"format={'|'.join(FORMATS)}")
-    return format_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-__all__ = ["INTEGER_TYPE", "ONE_METADATA_STATE", "TRACE_OF_KERNELS_ALONE"]
+__all__ = ["INTEGER_TYPE", "NUMBERED_REGIONS", "ONE_METADATA_STATE", "TRACE_OF_KERNELS_ALONE"]
 
 _NEWEST = (3, 9)
 
@@ -24,3 +24,5 @@ INTEGER_TYPE = "int64_t" if _VERSION >= (3, 7) else "uint64_t"
 TRACE_OF_KERNELS_ALONE = _VERSION < (3, 7)
 # Whether the state in which metadata is computed is the same for all kernels.
 ONE_METADATA_STATE = _VERSION < (3, 8)
+# Whether `language.record` is called in kernels, with the number of a region.
+NUMBERED_REGIONS = _VERSION < (3, 5)

@@ -14,6 +14,7 @@ from bragg.formats.hatchet import to_tree
 from bragg.model import CallTree, DurationTable, FrameKind, FrameTable, KernelTable, Metric, MetricKind, Profile
 from bragg.model.kernel_name import base_name
 from bragg.model.regroup import Regrouping, regroup
+from bragg.proton.instruction_samples import with_lines_below_kernels, with_proton_metrics
 from bragg.proton.metric_values import TEXT_UNIT, text_of, written_name
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
 from bragg.proton.upstream import ONE_METADATA_STATE
@@ -24,7 +25,7 @@ _PACKAGE = Path(bragg.__file__).parent
 _OWN_CODE = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("proton", "record"))
 # The core's labels of kernels of graphs.
 CAPTURED_AT, CAPTURED_BEFORE = "<captured_at>", "<captured before recording>"
-_SHOWN_KINDS = (FrameKind.ROOT, FrameKind.SCOPE, FrameKind.STATE, FrameKind.PYTHON, FrameKind.KERNEL)
+_SHOWN_KINDS = (FrameKind.ROOT, FrameKind.SCOPE, FrameKind.STATE, FrameKind.PYTHON, FrameKind.KERNEL, FrameKind.LINE)
 # Proton has nothing like them.
 _DROPPED_KINDS = (FrameKind.MEMORY, FrameKind.MARKER)
 _DROPPED_METRICS = (
@@ -58,13 +59,13 @@ def proton_view(profile: Profile) -> Profile:
 
     Copies, operators and marks are left out; kernels go by their names without a specialization.
     """
+    profile = with_lines_below_kernels(replace(profile, kernels=KernelTable.empty(), durations=DurationTable.empty()))
     tree = _renamed(profile.tree)
     kind = tree.kind
     ours = np.array([_is_ours(tree.frames, frame) for frame in range(len(tree.frames))], np.bool_)[tree.frame]
     folded = ~np.isin(kind, (*_SHOWN_KINDS, *_DROPPED_KINDS)) | ours
     moved = regroup(tree, folded=folded, dropped=np.isin(kind, _DROPPED_KINDS))
-    renamed = replace(profile, tree=tree, kernels=KernelTable.empty(), durations=DurationTable.empty())
-    viewed = _with_states_innermost(moved.apply(renamed))
+    viewed = with_proton_metrics(_with_states_innermost(moved.apply(replace(profile, tree=tree))))
     return replace(viewed, metrics=_metrics(viewed))
 
 

@@ -124,7 +124,7 @@ def match_available_metrics(
         matching = [column for metric, column in columns.items() if name.lower() in (metric, _without_unit(metric))]
         found += matching[-1:]
     if not found:
-        raise RuntimeError(f"Metric {names[-1]} is not found. Use the --list flag to list available metrics")
+        raise RuntimeError(f"Metric {names[-1].lower()} is not found. Use the --list flag to list available metrics")
     return found
 
 
@@ -153,7 +153,7 @@ def get_min_time_bytes(df: Any, device_info: Mapping[str, Mapping[str, Mapping[s
             peak = specs.max_bps(device_type, device["arch"], device["bus_width"], device["memory_clock_rate"])
         except UnknownDevice:
             peak = float("nan")
-        result.loc[rows, "min_time"] += df.loc[rows, "bytes"] / peak
+        result.loc[rows, "min_time"] += df.loc[rows, "bytes"].fillna(0) / peak
     return result
 
 

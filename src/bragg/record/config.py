@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bragg.errors import UsageError
-from bragg.record import variables
+from bragg.record import regions, variables
 from bragg.record.output import check_pattern
 
 __all__ = ["BackendName", "Context", "Data", "Framework", "Graphs", "Interpret", "RecordConfig"]
@@ -35,6 +35,8 @@ class RecordConfig:
         framework: Whose operators are recorded: `auto` those of every framework that the program imports, on a GPU
             those of JAX.
         modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
+        regions: What of a program that trains with PyTorch is recorded without a word of it: `step`, `data`, `forward`,
+            `backward`, `optimizer`, with commas between, or `all`.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         sampling: Sample the instructions of GPU kernels. `continuous`: all the time, while kernels run as they would;
@@ -65,6 +67,7 @@ class RecordConfig:
     graphs: Graphs = "node"
     framework: Framework = "auto"
     modules: bool = False
+    regions: str = ""
     flush_interval_ms: int = 1000
     sample_interval_us: int | None = None
     sampling: Sampling = "off"
@@ -89,6 +92,7 @@ class RecordConfig:
         _check_choice("way to interpret", self.interpret, get_args(Interpret))
         if self.modules and self.framework not in ("auto", "torch"):
             raise UsageError(f"modules are those of PyTorch, which framework={self.framework!r} leaves out")
+        _check_regions(self.regions)
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
         if self.sample_interval_us is not None and self.sample_interval_us < 0:
@@ -116,6 +120,7 @@ class RecordConfig:
             variables.GRAPHS: self.graphs,
             variables.FRAMEWORK: self.framework,
             variables.MODULES: str(int(self.modules)),
+            variables.REGIONS: self.regions,
             variables.FLUSH_MS: str(self.flush_interval_ms),
             variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
             variables.KERNEL_CODE: str(int(self.kernel_code)),
@@ -136,3 +141,12 @@ class RecordConfig:
 def _check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise UsageError(f"unknown {what} {value!r}", hint=f"Choose one of: {', '.join(choices)}")
+
+
+def _check_regions(names: str) -> None:
+    try:
+        regions.chosen(names)
+    except ValueError as error:
+        raise UsageError(
+            f"unknown region {str(error)!r}", hint=f"Choose all, or some of: {', '.join(regions.ALL)}"
+        ) from None

@@ -8,6 +8,7 @@ import time
 
 import bragg
 from bragg.record import variables
+from bragg.record.notes import guarded
 from bragg.record.rank import find_rank
 
 TYPE_CHECKING = False
@@ -85,11 +86,22 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def at_stop() -> dict[str, Any]:
-    """What is known when it stops: versions of imported frameworks, interpreted kernels, what hooks have told."""
+    """What is known when it stops: versions of imported frameworks, what was compiled, what hooks have told."""
     versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in _FRAMEWORKS}
     return {
         "stopped_ns": time.time_ns(),
         "versions": {name: str(version) for name, version in versions.items() if version is not None},
+        **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
         **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),
         **_told,
+    }
+
+
+def _compiled_regions() -> dict[str, tuple[str, str, int]]:
+    """The latest 64 that `torch.compile` compiled: by PyTorch's number, name, file and first line of a function."""
+    latest: Any = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", list)
+    return {
+        item.compile_id: (item.co_name, item.co_filename, item.co_firstlineno)
+        for item in latest()
+        if item.compile_id and item.co_name
     }

@@ -37,6 +37,7 @@ class Options(TypedDict, total=False):
     graphs: Graphs
     framework: Framework
     modules: bool
+    regions: str
     sampling: Sampling
     sample_period: int
     sample_budget: float

@@ -12,6 +12,7 @@ from bragg.record.backends import choose_backend
 from bragg.record.core import core
 from bragg.record.hooks.imports import when_imported
 from bragg.record.notes import note
+from bragg.record.regions import REGIONS, since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,12 +50,14 @@ class Recording:
             note(f"the GPU is not recorded: {error}")
             self.backend = choose_backend("cpu", os.environ)
             self.session = self._start(part_path)
+        self._regions = REGIONS.reading()
         self._hooks = self.backend.hooks(settings)
         _HOOKS.acquire(self._hooks)
 
     def restart(self, part_path: str) -> None:
         """In a forked child: record into a capture of its own; the inherited one is the parent's."""
         self.session = self._start(part_path)
+        self._regions = REGIONS.reading()
 
     def advance(self, part_path: str, phase: int) -> None:
         """Record the next phase, into a capture of its own; the one before ends when its records have come.
@@ -64,14 +67,19 @@ class Recording:
             RuntimeError: The core cannot record one more phase.
         """
         meta = {**metadata.at_start(self.backend.name, self._settings), "phase": phase}
-        self.session.advance(part_path, meta=json.dumps(meta), end_meta=json.dumps(metadata.at_stop()))
+        self.session.advance(part_path, meta=json.dumps(meta), end_meta=self._meta_at_stop())
 
     def stop(self) -> None:
         """End the session and complete its capture."""
         try:
-            self.session.stop(json.dumps(metadata.at_stop()))
+            self.session.stop(self._meta_at_stop())
         finally:
             _HOOKS.release(self._hooks)
+
+    def _meta_at_stop(self) -> str:
+        before, self._regions = self._regions, REGIONS.reading()
+        regions = since(before, self._regions)
+        return json.dumps({**metadata.at_stop(), **({"regions": regions} if regions else {})})
 
     def _context(self) -> str:
         """The wished context, as far as this interpreter lets its frames be read."""

@@ -221,6 +221,18 @@ def test_every_available_metric_can_be_computed_and_all_are_known() -> None:
     assert not is_derived("gpu_time")
 
 
+def test_a_gpu_waits_where_the_host_takes_longer_and_does_not_wait_itself() -> None:
+    profile = profile_from_text("root\n  step\n    aten::mm\n      kernel 3us\n    aten::_local_scalar_dense\n    data")
+    nodes = [profile.tree.label(node) for node in range(len(profile.tree))]
+    host_us = {"step": 1, "aten::mm": 5, "aten::_local_scalar_dense": 100, "data": 40}
+    host = Metric("host_time", "ns", MetricKind.INCLUSIVE, np.array([1000 * host_us.get(name, 0) for name in nodes]))
+    profile = replace(profile, metrics={**profile.metrics, "host_time": host})
+    waits = dict(zip(nodes, evaluate(profile, "gpu_wait").values.tolist(), strict=True))
+    assert (waits["step"], waits["aten::mm"], waits["data"]) == (43_000, 2_000, 40_000)
+    assert np.isnan([waits["aten::_local_scalar_dense"], waits["kernel"]]).all()
+    assert "gpu_wait" in list_available(profile)
+
+
 def test_nothing_is_available_of_an_empty_profile() -> None:
     assert list_available(profile_from_text("root")) == []
 

@@ -29,12 +29,18 @@ TEXT = """
           kernel 17us
         Optimizer.step#SGD.step #operator
           kernel 19us
+          Net.closure
+            kernel 1us
+            [backward] #state
+              [recompute] #state
+                Net.again
+                  kernel 2us
 """
 
 
 def recorded() -> Profile:
     profile = profile_from_text(dedent(TEXT))
-    names = ("Net", "Net.one", "Net.two")
+    names = ("Net", "Net.one", "Net.two", "Net.closure", "Net.again")
     return replace(profile, meta={**profile.meta, "attributes": {name: {"module": "Linear"} for name in names}})
 
 
@@ -49,11 +55,13 @@ def test_modules_have_the_time_of_each_phase() -> None:
         for node in range(len(tree))
     }
     assert times == {
-        "root": (72, 16, 37, 19),
-        "Net": (23, 16, 7, 0),
-        "Net.one": (12, 5, 7, 0),
-        "Net.two": (11, 11, 0, 0),
-        "Optimizer.step#SGD.step": (19, 0, 0, 19),
+        "root": (75, 17, 39, 19),
+        "Net (Linear)": (23, 16, 7, 0),
+        "Net.one (Linear)": (12, 5, 7, 0),
+        "Net.two (Linear)": (11, 11, 0, 0),
+        "SGD.step": (22, 1, 2, 19),
+        "Net.closure (Linear)": (3, 1, 2, 0),
+        "Net.again (Linear)": (2, 0, 2, 0),
     }
 
 

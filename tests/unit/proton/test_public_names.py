@@ -32,6 +32,9 @@ NAMES = {
     "specs.max_flops": "device_type, arch, width, num_sms, clock_rate",
     "specs.max_bps": "device_type, arch, bus_width, memory_clock_rate",
     "mode.PCSampling": "interval=1000",
+    "profile": "func=None, *, name=None, context='shadow', data='tree', backend=None, mode=None, hook=None",
+    "hooks.InstrumentationHook": "mode_obj",
+    "hooks.LaunchHook.configure": "self, *, include=None, exclude=None",
 }
 
 
@@ -55,12 +58,44 @@ def test_every_public_name_exists() -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        *("context", "data", "flags", "hooks", "hooks.hook", "hooks.instrumentation", "hooks.launch", "libproton"),
+        *(
+            "context",
+            "data",
+            "flags",
+            "hook",
+            "hooks",
+            "hooks.hook",
+            "hooks.instrumentation",
+            "hooks.launch",
+            "libproton",
+        ),
         *("metric", "mode", "profile", "proton", "scope", "specs", "state", "viewer"),
     ],
 )
 def test_module_exists_and_needs_no_triton(module: str) -> None:
     importlib.import_module(f"bragg.proton.{module}")
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("init_function_metadata", (0, "kernel", [(0, "load")], [(0, -1)], "kernel.json")),
+        ("destroy_function_metadata", (0,)),
+        ("enter_instrumented_op", (0, 0, 0, 0)),
+        ("exit_instrumented_op", (0, 0, 0, 0)),
+        ("set_metric_kernels", (0, 0, 0)),
+    ],
+)
+def test_what_measures_inside_kernels_can_be_called_without_a_session(call: str, arguments: tuple[object, ...]) -> None:
+    assert getattr(proton.libproton, call)(*arguments) is None
+
+
+def test_hook_of_triton_3_4_is_the_launch_hook() -> None:
+    before = list(proton.hooks.HookManager.active_hooks)
+    proton.hook.register_triton_hook()
+    assert proton.hooks.HookManager.active_hooks == [*before, proton.hooks.LaunchHook()]
+    proton.hook.unregister_triton_hook()
+    assert proton.hooks.HookManager.active_hooks == before
 
 
 def test_submodule_does_not_take_the_place_of_a_function() -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
+from bragg.proton.mode import PCSampling
 from bragg.proton.settings import Settings, is_disabled
 
 
@@ -22,6 +23,11 @@ def settings(**changed: str) -> Settings:
         ({"mode": "fast"}, "unsupported mode: fast"),
         ({"mode": "periodic_flushing:format=pdf"}, "unknown option: format=pdf"),
         ({"mode": "periodic_flushing:every=1"}, "unknown option: every=1"),
+        ({"mode": "pcsampling"}, "cpu: unsupported mode: pcsampling"),
+        ({"profiler": "cupti", "mode": "pcsampling:interval=0"}, "pcsampling: interval=0"),
+        ({"profiler": "cupti", "mode": "pcsampling:interval=often"}, "pcsampling: interval=often"),
+        ({"profiler": "cupti", "mode": "pcsampling:every=9"}, "pcsampling: unknown option: every=9"),
+        ({"profiler": "cupti", "mode": "pcsampling:collection=all"}, "unknown option: collection=all"),
     ],
 )
 @pytest.mark.parametrize("error", [ValueError, RuntimeError])
@@ -38,7 +44,6 @@ def test_unknown_argument_is_an_error_of_each_version_of_proton(
     [
         ({"profiler": "instrumentation"}, "'instrumentation': measurements inside kernels are not there yet"),
         ({"profiler": "roctracer"}, "'roctracer': AMD GPUs are not recorded yet"),
-        ({"mode": "pcsampling:interval=9"}, "'pcsampling' is not there yet"),
     ],
 )
 def test_what_is_not_there_is_refused_in_one_line(changed: dict[str, str], message: str) -> None:
@@ -55,6 +60,26 @@ def test_context_is_chosen_without_regard_to_case() -> None:
 @pytest.mark.parametrize(("mode", "expected"), [("", ""), ("periodic_flushing", "hatchet")])
 def test_mode_says_how_phases_are_written(mode: str, expected: str) -> None:
     assert settings(mode=mode).flushed_format == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "period"),
+    [
+        ("pcsampling", 10),
+        (str(PCSampling()), 10),
+        ("pcsampling:interval=32768", 15),
+        ("pcsampling:interval=40000", 15),
+        ("pcsampling:interval=1", 5),
+        ("pcsampling:interval=99999999999", 31),
+    ],
+)
+def test_interval_is_the_nearest_that_the_hardware_has(mode: str, period: int) -> None:
+    config = settings(profiler="cupti", mode=mode).config("x")
+    assert (config.sampling, config.sample_period) == ("continuous", period)
+
+
+def test_instructions_are_sampled_launch_by_launch_where_the_user_asks() -> None:
+    assert settings(profiler="cupti", mode="pcsampling:collection=serialized").config("x").sampling == "serialized"
 
 
 def test_percent_sign_of_a_name_is_no_token() -> None:

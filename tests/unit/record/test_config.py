@@ -16,6 +16,7 @@ def test_variables_say_what_the_config_says() -> None:
         graphs="graph",
         framework="torch",
         modules=True,
+        regions="step,data",
         flush_interval_ms=50,
         sample_interval_us=0,
     )
@@ -26,6 +27,7 @@ def test_variables_say_what_the_config_says() -> None:
         "BRAGG_GRAPHS": "graph",
         "BRAGG_FRAMEWORK": "torch",
         "BRAGG_MODULES": "1",
+        "BRAGG_REGIONS": "step,data",
         "BRAGG_FLUSH_MS": "50",
         "BRAGG_LAUNCH_METADATA": "1",
         "BRAGG_KERNEL_CODE": "1",

@@ -37,3 +37,12 @@ def test_stop_tells_versions_of_what_was_imported(monkeypatch: pytest.MonkeyPatc
     versions = at_stop()["versions"]
     assert versions["torch"] == "9.9"
     assert "jax" not in versions
+
+
+def test_stop_tells_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = SimpleNamespace(compile_id="0/0", co_name="loss", co_filename="train.py", co_firstlineno=4)
+    compiler = SimpleNamespace(get_compilation_metrics=lambda: [compiled])
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", compiler)
+    assert at_stop()["compiled_regions"] == {"0/0": ("loss", "train.py", 4)}
+    compiler.get_compilation_metrics = lambda: 1 / 0
+    assert "compiled_regions" not in at_stop()

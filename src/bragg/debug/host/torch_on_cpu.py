@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -41,6 +42,9 @@ def use_cpu_for_cuda(torch: Any) -> None:
 
     # PyTorch applies a default device after all modes.
     set_default_device = torch.set_default_device
+    chosen = getattr(sys.modules.get("torch.utils._device"), "CURRENT_DEVICE", None)  # There once one was chosen.
+    if chosen is not None and chosen.type == "cuda":
+        set_default_device("cpu")
     torch.set_default_device = lambda device: set_default_device(on_cpu(device))
     CpuForCuda().__enter__()
     _stay_in_backward(torch.autograd, CpuForCuda)

@@ -12,9 +12,9 @@ from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.memory.provenance import addresses_of, joined
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.casts import cast
-from bragg.debug.numbers.directed import odd_sum
+from bragg.debug.numbers.directed import operate
 from bragg.debug.numbers.dtypes import DTYPES, DType
-from bragg.debug.numbers.promotion import common_type, is_number, type_with_number
+from bragg.debug.numbers.promotion import common_type, extremes_are_wide, is_number, type_with_number
 from bragg.debug.numbers.rounding import round_to
 from bragg.debug.numbers.shapes import broadcast_pair
 from bragg.debug.state import machine
@@ -261,10 +261,7 @@ def mod(a: Any, b: Any) -> Tensor:
 
 def _float_remainder(x: Array, y: Array) -> Array:
     """`x - trunc(x / y) * y` with one rounding at the end, as the compiler expands it; x where y is infinite."""
-    quotient = np.trunc(x / y)
-    is_single = x.dtype == np.float32
-    remainder = _fused_float32(-quotient, y, x) if is_single else x - quotient * y
-    return np.where(np.isinf(y), x, remainder).astype(x.dtype)
+    return np.where(np.isinf(y), x, operate("fma", "rn", -np.trunc(x / y), y, x)).astype(x.dtype)
 
 
 # Operations of hash functions, which overflow on purpose.
@@ -417,10 +414,7 @@ def _extreme(
     zero: Callable[..., Array],
 ) -> Tensor:
     """The greater or the lesser; `zero` decides between the two zeros."""
-    x, y, dtype = pair(a, b)
-    if dtype.name == "bf16":
-        dtype = DTYPES["fp32"]
-        x, y = cast(x, dtype), cast(y, dtype)
+    x, y, dtype = pair(*(map(_wide, (a, b)) if extremes_are_wide() else (a, b)))
     function = nan if propagate_nan or dtype.is_int() else number
 
     def choose(left: Array, right: Array) -> Array:
@@ -430,6 +424,11 @@ def _extreme(
         return chosen
 
     return elementwise(choose, dtype, x, y)
+
+
+def _wide(value: Any) -> Tensor:
+    tensor = as_tensor(value)
+    return cast(tensor, DTYPES["fp32"]) if tensor.dtype.name == "bf16" else tensor
 
 
 def greatest(a: Any, b: Any, propagate_nan: bool = False) -> Tensor:
@@ -444,17 +443,14 @@ def least(a: Any, b: Any, propagate_nan: bool = False) -> Tensor:
 
 def fused(a: Any, b: Any, c: Any) -> Tensor:
     """`a * b + c` with one rounding."""
+    if extremes_are_wide():
+        a, b, c = map(as_tensor, (a, b, c))
     x, y, dtype = pair(a, b)
     x, z, dtype = pair(x, c)
     y = cast(y, dtype)
-    if dtype.is_int() or dtype.name == "fp64":
+    if dtype.is_int():
         return add(mul(x, y), z)  # type: ignore[no-any-return]
-    return elementwise(_fused_float32, dtype, x, y, z)
-
-
-def _fused_float32(x: Array, y: Array, z: Array) -> Array:
-    """The product is exact in float64; the sum is rounded to odd there, so that rounding again is harmless."""
-    return odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)).astype(np.float32)
+    return elementwise(lambda *sides: operate("fma", "rn", *sides), dtype, x, y, z)
 
 
 OPERATORS.update(

@@ -29,9 +29,7 @@ def rounded(wide: Array, mode: str) -> Array:
 
 def odd_sum(a: Array, b: Array) -> Array:
     """`a + b` in float64, where an inexact sum has an odd last digit, so that rounding again is harmless."""
-    total = a + b
-    back = total - a
-    error = (a - (total - back)) + (b - back)
+    total, error = _two_sum(a, b)
     is_even = (total.view(np.int64) & 1) == 0
     step = np.where((error > 0) == (total > 0), 1, -1)
     is_off = (error != 0) & is_even & np.isfinite(total)
@@ -52,12 +50,48 @@ def operate(name: str, mode: str, *operands: Array) -> Array:
         return operate("div", mode, np.ones_like(operands[0]), operands[0])
     if operands[0].dtype == np.float32:
         return _single(name, mode, *operands)
-    if mode == "rn" and name != "fma":
-        return _NEAREST[name](*operands)
+    if mode == "rn":
+        return _fused(*operands) if name == "fma" else _NEAREST[name](*operands)
     return _exactly(name, mode, *operands)
 
 
 _NEAREST: dict[str, Callable[..., Array]] = {"add": np.add, "mul": np.multiply, "div": np.divide, "sqrt": np.sqrt}
+
+
+def _fused(x: Array, y: Array, z: Array) -> Array:
+    """`x * y + z` in float64, rounded once (Boldo and Melquiond, Emulation of FMA, 2008)."""
+    x, y, z = np.broadcast_arrays(x, y, z)
+    product = x * y
+    error = _half(x) * _half(y) - product + _half(x) * _rest(y) + _rest(x) * _half(y) + _rest(x) * _rest(y)
+    low, lower = _two_sum(z, error)
+    high, middle = _two_sum(product, low)
+    result: Array = np.asarray(high + odd_sum(lower, middle))
+    is_plain = (np.abs(x) < _WIDE) & (np.abs(y) < _WIDE) & (np.abs(z) < _WIDE) & (np.abs(product) < _WIDE)
+    is_plain &= (np.abs(product) > 1 / _WIDE) & (result != 0)
+    if not is_plain.all():
+        result[~is_plain] = _exactly("fma", "rn", x[~is_plain], y[~is_plain], z[~is_plain])
+    return result
+
+
+# Below it, and above its reciprocal, no part of a product of float64 overflows or is lost.
+_WIDE = 2.0**900
+
+
+def _half(x: Array) -> Array:
+    """The upper half of the digits (Veltkamp)."""
+    big = x * 134217729.0
+    return np.asarray(big - (big - x))
+
+
+def _rest(x: Array) -> Array:
+    return np.asarray(x - _half(x))
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """A sum and what it lacks."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
 
 
 def _single(name: str, mode: str, *operands: Array) -> Array:
@@ -111,7 +145,7 @@ def _exactly(name: str, mode: str, *operands: Array) -> Array:
         try:
             nearest = float(exact)
         except OverflowError:
-            return math.copysign(math.inf, exact), -_sign(exact)
+            return _sign(exact) * math.inf, -_sign(exact)
         return nearest, _sign(exact - Fraction(nearest))
 
     nearest, lacking = np.vectorize(one, otypes=[np.float64, np.float64])(*operands)

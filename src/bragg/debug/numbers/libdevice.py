@@ -5,7 +5,6 @@ Source: CUDA libdevice user's guide; which types each takes: triton.language.ext
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +16,9 @@ from bragg.debug.flow.lanes import broadcast_all
 from bragg.debug.numbers import special_functions
 from bragg.debug.numbers.arithmetic import as_tensor, elementwise, pair
 from bragg.debug.numbers.casts import bitcast, cast
-from bragg.debug.numbers.directed import operate
 from bragg.debug.numbers.dtypes import DTYPES, DType
-from bragg.debug.numbers.mathematics import each, erf, through_float64, unsigned_high_product
+from bragg.debug.numbers.libdevice_floats import FLOAT_FUNCTIONS
+from bragg.debug.numbers.mathematics import each, unsigned_high_product
 from bragg.debug.numbers.rounding import decode, encode
 from bragg.debug.ptx.bits import BITWISE
 from bragg.debug.ptx.conversions import convert
@@ -34,128 +33,12 @@ _FLOATS = ("fp32", "fp64")
 _INTEGERS = ("int32", "uint32", "int64", "uint64")
 
 
-def _gamma_log(x: float) -> float:
-    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
-
-
-def _round_half_away(x: Array) -> Array:
-    result: Array = np.copysign(np.floor(np.abs(x) + np.where(np.abs(x) < 2**22, 0.5, 0).astype(x.dtype)), x)
-    return result
-
-
-def _logb(x: Array) -> Array:
-    """The exponent of two."""
-    plain = np.frexp(x)[1] - 1.0
-    return np.where(np.isfinite(x), np.where(x == 0, -np.inf, plain), np.abs(x)).astype(x.dtype)
-
-
 def _ilogb(x: Array) -> Array:
     """The exponent of two as int32; zero and NaN give the least number, infinity the greatest."""
     exponent = np.frexp(x)[1].astype(np.int64) - 1
     exponent = np.where((x == 0) | np.isnan(x), -(2**31), np.where(np.isinf(x), 2**31 - 1, exponent))
     return exponent.astype(np.int32)
 
-
-def _norm(*sides: Array) -> Array:
-    total = sum(side.astype(np.float64) ** 2 for side in sides)
-    infinite = np.any([np.isinf(side) for side in sides], axis=0)
-    return np.where(infinite, np.inf, np.sqrt(total)).astype(sides[0].dtype)
-
-
-def _high_reciprocal(x: Array) -> Array:
-    """The upper half of the reciprocal's bits."""
-    bits = (1 / x).view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
-    return np.asarray(bits.view(np.float64))
-
-
-_IN_FLOAT64: dict[str, Function] = {
-    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "cbrt", "hypot")},
-    **{name: getattr(np, name) for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p")},
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "atan2": np.arctan2,
-    "pow": np.power,
-    "exp10": lambda x: np.power(10.0, x),
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "rsqrt_rn": lambda x: 1 / np.sqrt(x),
-    "rcbrt": lambda x: 1 / np.cbrt(x),
-    "rhypot": lambda x, y: 1 / np.hypot(x, y),
-    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2.0)),
-    "cospi": lambda x: np.cos(np.pi * np.fmod(x, 2.0)),
-    "normcdf": lambda x: 0.5 * (1 + erf(x / math.sqrt(2))),
-    "norm3d": _norm,
-    "norm4d": _norm,
-    "rnorm3d": lambda *sides: 1 / _norm(*sides),
-    "rnorm4d": lambda *sides: 1 / _norm(*sides),
-    "remainder": lambda x, y: each(math.remainder)(x, y),
-    "lgamma": each(_gamma_log),
-    "tgamma": each(math.gamma),
-    "erfc": each(math.erfc),
-    "erfinv": each(special_functions.erfinv),
-    "erfcinv": each(special_functions.erfcinv),
-    "erfcx": each(special_functions.erfcx),
-    "normcdfinv": each(special_functions.normcdfinv),
-    "cyl_bessel_i0": each(special_functions.bessel_i(0)),
-    "cyl_bessel_i1": each(special_functions.bessel_i(1)),
-    "j0": each(lambda x: special_functions.bessel_j(0, x)),
-    "j1": each(lambda x: special_functions.bessel_j(1, x)),
-    "y0": each(lambda x: special_functions.bessel_y(0, x)),
-    "y1": each(lambda x: special_functions.bessel_y(1, x)),
-}
-
-_FLOAT_FUNCTIONS: dict[str, Function] = {
-    **{name: through_float64(function) for name, function in _IN_FLOAT64.items()},
-    "erf": erf,
-    "sqrt": np.sqrt,
-    "fabs": np.abs,
-    "abs": np.abs,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "rint": np.rint,
-    "nearbyint": np.rint,
-    "round": _round_half_away,
-    "logb": _logb,
-    "fmod": np.fmod,
-    "fmin": np.fmin,
-    "fmax": np.fmax,
-    "min": np.fmin,
-    "max": np.fmax,
-    "fdim": lambda x, y: np.where(x > y, x - y, np.where(np.isnan(x) | np.isnan(y), np.nan, 0)).astype(x.dtype),
-    "copysign": np.copysign,
-    "nextafter": np.nextafter,
-    "fma": lambda x, y, z: operate("fma", "rn", x, y, z),
-    "saturatef": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)).astype(x.dtype),
-    "rcp64h": _high_reciprocal,
-    "fast_expf": np.exp,
-    "fast_exp10f": lambda x: np.power(np.float32(10), x),
-    "fast_logf": np.log,
-    "fast_log2f": np.log2,
-    "fast_log10f": np.log10,
-    "fast_sinf": np.sin,
-    "fast_cosf": np.cos,
-    "fast_tanf": np.tan,
-    "fast_tanhf": np.tanh,
-    "fast_powf": np.power,
-    "fast_dividef": np.divide,
-}
-
-
-def _directed(name: str, mode: str) -> Function:
-    return lambda *operands: operate(name, mode, *operands)
-
-
-_FLOAT_FUNCTIONS.update(
-    {
-        f"{name}_{mode}": _directed(name, mode)
-        for name in ("add", "sub", "mul", "div", "fma", "sqrt", "rcp")
-        for mode in ("rn", "rz", "rd", "ru")
-    }
-)
 
 _TESTS: dict[str, Callable[[Array], Array]] = {
     "isnan": np.isnan,
@@ -348,7 +231,7 @@ def _bessel(function: Callable[[int, float], float]) -> Function:
 
 
 _FUNCTIONS: dict[str, Callable[..., Tensor]] = {
-    name: _of_floats(name, function) for name, function in _FLOAT_FUNCTIONS.items()
+    name: _of_floats(name, function) for name, function in FLOAT_FUNCTIONS.items()
 }
 
 LIBDEVICE_FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.arithmetic import as_tensor, elementwise, pair
+from bragg.debug.numbers.rounding import flushed
 from bragg.debug.values import Tensor
 
 __all__ = ["LANGUAGE_FUNCTIONS", "each", "erf", "exp2_flushed", "through_float64", "unsigned_high_product"]
@@ -74,8 +75,22 @@ def each(function: Callable[..., float]) -> Callable[..., Array]:
     return lambda *arrays: vectorized(*arrays).astype(arrays[0].dtype)
 
 
+_LOG2_E = np.float32(1.4426950408889634)
+
+
+def _exp(x: Array) -> Array:
+    """In float32, two to the power of a rounded product, as Triton computes it: far from 0 that costs digits."""
+    result: Array = np.exp2(x * _LOG2_E) if x.dtype == np.float32 else np.exp(x)
+    return result
+
+
 def _rsqrt(x: Array) -> Array:
     return (1 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
+
+
+def _flushing(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Takes and gives subnormal float32 as zeros, as the instructions with .ftz do that Triton compiles it to."""
+    return lambda x: flushed(function(flushed(x)))
 
 
 def exp2_flushed(x: Array) -> Array:
@@ -90,18 +105,18 @@ def through_float64(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 _STRICT: dict[str, Callable[..., Array]] = {
-    "exp": np.exp,
+    "exp": _exp,
     "exp2": exp2_flushed,
     "log": np.log,
     "log2": np.log2,
-    "cos": np.cos,
-    "sin": np.sin,
-    "sqrt": np.sqrt,
+    "cos": _flushing(np.cos),
+    "sin": _flushing(np.sin),
+    "sqrt": _flushing(np.sqrt),
     "sqrt_rn": np.sqrt,
-    "rsqrt": _rsqrt,
-    "erf": erf,
-    "floor": np.floor,
-    "ceil": np.ceil,
+    "rsqrt": _flushing(_rsqrt),
+    "erf": _flushing(erf),
+    "floor": _flushing(np.floor),
+    "ceil": _flushing(np.ceil),
     "div_rn": np.divide,
 }
 

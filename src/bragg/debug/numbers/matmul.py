@@ -11,14 +11,14 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.arithmetic import add, as_tensor, finished
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
-from bragg.debug.values import Tensor, lift_array
+from bragg.debug.numbers.tensor_core import cut_to_tf32, fused_product, split_product
+from bragg.debug.values import Tensor, lift_array, merged_taint
 
 __all__ = ["dot"]
 
 Array = npt.NDArray[Any]
 
-# The 13 low bits of a float32 that a tensor core does not read in tf32.
-_TF32_MASK = np.uint32(0xFFFFE000)
+_PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 
 
 def dot(
@@ -26,11 +26,15 @@ def dot(
 ) -> Tensor:
     """`a @ b + acc`, accumulated in float32 (in float64 for float64, in int32 for int8).
 
+    Sums of tensor cores are those of BLAS here, in another order; of `ieee` and the precisions that split float32 all
+    bits are those of a Hopper GPU.
+
     Args:
         a: [..., m, k].
         b: [..., k, n].
         acc: [..., m, n]; None: zeros.
-        input_precision: `tf32` rounds float32 operands as tensor cores do; `ieee`, `tf32x3` and None do not.
+        input_precision: Of float32 operands: `tf32`, of which tensor cores read 10 digits, is Triton's default and that
+            of None; `ieee`; `tf32x3`, `bf16x3` and `bf16x6` split them.
         out_dtype: fp32 or fp16; None: fp32.
 
     Raises:
@@ -41,10 +45,25 @@ def dot(
         raise KernelFault(f"tl.dot cannot multiply blocks of shapes {list(x.shape)} and {list(y.shape)}")
     if x.dtype is not y.dtype and not (x.dtype.is_fp8() and y.dtype.is_fp8()):
         raise KernelFault(f"tl.dot needs operands of one type, not {x.dtype} and {y.dtype}", hint="Convert with .to()")
+    precision = (input_precision or "tf32").lower()
+    if precision not in _PRECISIONS:
+        raise KernelFault(f"tl.dot has no input_precision {precision!r}", hint=f"Choose {', '.join(_PRECISIONS)}")
     result = _result_type(x.dtype, out_dtype)
-    carried = finished(_product(x, y, input_precision), result)
+    start = None if acc is None else cast(as_tensor(acc), result)
+    if x.dtype.name == "fp32" and precision == "ieee":
+        return _fused(x, y, start, result)
+    carried = finished(_product(x, y, precision), result)
     carried.taint = _taint(x, y)
-    return carried if acc is None else add(cast(as_tensor(acc), result), carried)
+    return carried if start is None else add(start, carried)
+
+
+def _fused(x: Tensor, y: Tensor, start: Tensor | None, result: DType) -> Tensor:
+    zeros = np.zeros((1, *x.shape[:-1], y.shape[-1]), np.float32)
+    carried = finished(fused_product(x.data, y.data, zeros if start is None else start.data), result)
+    carried.taint = _taint(x, y)
+    if start is not None:
+        carried.taint = merged_taint(carried, start)
+    return carried
 
 
 def _result_type(operand: DType, wanted: DType | None) -> DType:
@@ -61,20 +80,17 @@ def _result_type(operand: DType, wanted: DType | None) -> DType:
     return wanted
 
 
-def _product(x: Tensor, y: Tensor, precision: str | None) -> Array:
+def _product(x: Tensor, y: Tensor, precision: str) -> Array:
     left, right = x.data, y.data
     if x.dtype.is_int():
         # Below 2^53 every sum of products of 8 bits is exact in float64.
         exact: Array = np.matmul(left.astype(np.float64), right.astype(np.float64))
         return exact.astype(np.int32)
-    if precision == "tf32" and x.dtype.name == "fp32":
-        left, right = _tf32(left), _tf32(right)
+    if x.dtype.name == "fp32":
+        if precision != "tf32":
+            return split_product(left, right, precision)
+        left, right = cut_to_tf32(left), cut_to_tf32(right)
     result: Array = np.matmul(left, right)
-    return result
-
-
-def _tf32(values: Array) -> Array:
-    result: Array = (np.ascontiguousarray(values).view(np.uint32) & _TF32_MASK).view(np.float32)
     return result
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import sys
+from functools import cache, lru_cache
 from typing import Any
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.dtypes import DTYPES, DType, Kind
 
-__all__ = ["common_type", "type_with_number"]
+__all__ = ["common_type", "extremes_are_wide", "type_with_number"]
 
 _NUMBERS = (int, float)  # A tuple: a third of the time of a union.
 _RANK = {
@@ -82,6 +83,13 @@ def type_with_number(tensor: DType, number: bool | float, constant: DType, divis
         if not low <= number <= high:
             raise KernelFault(f"{number} is out of the range of {result}", hint="Convert the tensor to a wider type")
     return result
+
+
+@cache
+def extremes_are_wide() -> bool:
+    """`tl.maximum` and the like take bf16 as fp32, and numbers as tensors of their own type: Triton before 3.9."""
+    version = sys.modules["triton"].__version__
+    return tuple(int(part) for part in version.split(".")[:2]) < (3, 9)
 
 
 def is_number(value: Any) -> bool:

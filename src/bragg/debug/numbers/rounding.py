@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bragg.debug.numbers.dtypes import DType, Minifloat
 
-__all__ = ["decode", "encode", "round_to", "truncate_to"]
+__all__ = ["decode", "encode", "flushed", "round_to", "truncate_to"]
 
 Array = npt.NDArray[Any]
 
@@ -56,6 +56,13 @@ def _truncated_fp16(values: Array) -> Array:
     too_far = np.abs(nearest.astype(np.float64)) > np.abs(values.astype(np.float64))
     toward_zero = np.where(too_far, np.nextafter(nearest, np.float16(0)), nearest)
     return np.where(np.isinf(values), values, toward_zero.astype(np.float32)).astype(np.float32)
+
+
+def flushed(values: Array) -> Array:
+    """Subnormal numbers of float32 become zeros of their sign, as `.ftz` asks for; other types stay as they are."""
+    if values.dtype != np.float32:
+        return values
+    return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
 
 
 def encode(values: Array, dtype: DType) -> Array:

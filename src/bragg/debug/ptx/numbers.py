@@ -14,7 +14,7 @@ from bragg.debug.faults import Unsupported
 from bragg.debug.numbers.directed import MODES, operate
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.mathematics import exp2_flushed
-from bragg.debug.numbers.rounding import decode, encode, round_to
+from bragg.debug.numbers.rounding import decode, encode, flushed, round_to
 
 __all__ = ["NumberType", "arithmetic", "number_type", "unsupported"]
 
@@ -209,7 +209,7 @@ _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 
 def _float(name: str, opcode: str, modifiers: list[str], kind: NumberType, operands: tuple[Array, ...]) -> Array:
     if "ftz" in modifiers:
-        operands = tuple(_flushed(operand) for operand in operands)
+        operands = tuple(flushed(operand) for operand in operands)
     mode = next((MODES[modifier] for modifier in modifiers if modifier in MODES), "rn")
     if opcode in ("min", "max"):
         result = _extreme(modifiers, operands[0], operands[1], opcode == "max")
@@ -227,7 +227,7 @@ def _float(name: str, opcode: str, modifiers: list[str], kind: NumberType, opera
     else:
         raise unsupported(name)
     if "ftz" in modifiers:
-        result = _flushed(result)
+        result = flushed(result)
     if "sat" in modifiers:
         return np.where(np.isnan(result), 0, np.clip(result, 0, 1)).astype(result.dtype)
     return np.maximum(result, 0) if "relu" in modifiers else result
@@ -239,10 +239,3 @@ def _rounded_once(opcode: str, mode: str, kind: NumberType, operands: tuple[Arra
         wide = operate("fma", "rn", *(operand.astype(np.float64) for operand in operands))
         return kind.finished(wide)
     return kind.finished(operate(opcode, mode, *operands))
-
-
-def _flushed(x: Array) -> Array:
-    """Subnormal numbers of float32 become zero."""
-    if x.dtype != np.float32:
-        return x
-    return np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), x), x)

@@ -15,7 +15,7 @@ class InstrumentationHook(Hook):
     """Measurements inside kernels, which are not there yet: it says so, and measures nothing.
 
     Args:
-        mode: What to measure.
+        mode_obj: What to measure.
     """
 
     priority = 0
@@ -26,11 +26,17 @@ class InstrumentationHook(Hook):
     profile_buffer_size: ClassVar[int] = 1
     profile_buffer_alignment: ClassVar[int] = 128
 
-    def __init__(self, mode: Any) -> None:
-        self.mode = mode
+    def __init__(self, mode_obj: Any) -> None:
+        self.mode = mode_obj
 
     def init_handle(self, module: Any, function: Any, name: str, metadata_group: Mapping[str, str], hash: str) -> None:
         """Nothing is kept of a kernel."""
+
+    def enter(self, metadata: Any) -> None:
+        """Nothing is measured."""
+
+    def exit(self, metadata: Any) -> None:
+        """Nothing was measured."""
 
     def activate(self) -> None:
         """Say that nothing is measured.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bragg.record import variables
-from bragg.record.hooks import autograd, checkpoint, jax, modules, torch_operators
+from bragg.record.hooks import autograd, checkpoint, jax, modules, regions, torch_operators
+from bragg.record.regions import chosen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
         by_default: The frameworks that `auto` means.
     """
     wants_modules = settings[variables.MODULES] == "1"
-    chosen = settings[variables.FRAMEWORK]
-    wanted = by_default if chosen == "auto" else (chosen,)
+    framework = settings[variables.FRAMEWORK]
+    wanted = by_default if framework == "auto" else (framework,)
     hooks: list[Hook] = []
     if "torch" in wanted or wants_modules:
         hooks += [
@@ -33,6 +34,11 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
         ]
     if wants_modules:
         hooks.append(("torch", modules.record_modules))
+    hooks += regions.region_hooks(chosen(settings.get(variables.REGIONS, "")))
     if "jax" in wanted:
-        hooks.append(("jax", jax.read_ranges))
+        hooks += [
+            ("jax", jax.read_ranges),
+            (jax.CALLS, jax.record_calls),
+            (jax.COMPILER, jax.record_compilations),
+        ]
     return hooks

@@ -1,15 +1,31 @@
-"""JAX: the ranges that XLA pushes on a GPU, as modules, scopes and operations."""
+"""JAX: the ranges that XLA pushes on a GPU, compilations, and what compiled programs say of their operations.
+
+A name that some version of JAX lacks costs what depends on it, never the program.
+"""
 
 from __future__ import annotations
 
+import functools
+import gc
+import itertools
+import os
+import sys
+
 from bragg.record.core import core
+from bragg.record.notes import guarded, note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+    from typing import Any
 
-__all__ = ["read_ranges"]
+__all__ = ["CALLS", "COMPILER", "read_ranges", "record_calls", "record_compilations"]
+
+CALLS = "jax._src.pjit"
+COMPILER = "jax._src.compiler"
+
+_program_number = itertools.count(1)
 
 
 def read_ranges(_jax: ModuleType) -> Callable[[], None]:
@@ -20,3 +36,96 @@ def read_ranges(_jax: ModuleType) -> Callable[[], None]:
     """
     core.read_xla(True)
     return lambda: core.read_xla(False)
+
+
+def record_calls(pjit: ModuleType) -> Callable[[], None] | None:
+    """Make an operator of each call of a jitted function, unless another one made it.
+
+    Calls of compiled functions run no Python that could be wrapped: what is called is exchanged in the function itself.
+
+    Returns:
+        What undoes it; None when this JAX makes jitted functions otherwise.
+    """
+    make_function = getattr(pjit, "_cpp_pjit", None)
+    if make_function is None:
+        note(f"JAX {_version()} makes jitted functions otherwise: their calls are not recorded")
+        return None
+
+    @functools.wraps(make_function)
+    def _cpp_pjit(*arguments: Any, **options: Any) -> Any:
+        function = make_function(*arguments, **options)
+        _follow(function)
+        return function
+
+    is_new = getattr(pjit.__spec__, "_initializing", False)
+    for function in [] if is_new else gc.get_objects():
+        if type(function).__name__ == "PjitFunction":
+            _follow(function)
+    pjit._cpp_pjit = _cpp_pjit  # type: ignore[attr-defined]
+    core.record_followed_calls(True)
+
+    def undo() -> None:
+        core.record_followed_calls(False)
+        pjit._cpp_pjit = make_function  # type: ignore[attr-defined]
+
+    return undo
+
+
+@guarded
+def _follow(function: Any) -> None:
+    core.follow_calls(function, f"jit({getattr(function, '__name__', 'function')})")
+
+
+def record_compilations(compiler: ModuleType) -> Callable[[], None] | None:
+    """Make a scope of each compilation, and keep the names and lines of the program that it gives.
+
+    What XLA's own threads run meanwhile, as candidates of its autotuning, belongs to the compilation.
+
+    Returns:
+        What undoes it; None when this JAX compiles otherwise.
+    """
+    compile_program = getattr(compiler, "compile_or_get_cached", None)
+    if compile_program is None:
+        note(f"JAX {_version()} hides its compiler: compilations and lines of HLO operations are not recorded")
+        return None
+
+    @functools.wraps(compile_program)
+    def compile_or_get_cached(backend: Any, computation: Any, *arguments: Any, **options: Any) -> Any:
+        with core.Scope(f"[compile] {_name_of(computation)}"):
+            core.lend_context()
+            try:
+                executable = compile_program(backend, computation, *arguments, **options)
+            finally:
+                core.return_context()
+        if getattr(backend, "platform", "cpu") != "cpu":  # There its operations have no ranges that could be named.
+            _keep_operations(executable)
+        return executable
+
+    compiler.compile_or_get_cached = compile_or_get_cached  # type: ignore[attr-defined]
+    return lambda: setattr(compiler, "compile_or_get_cached", compile_program)
+
+
+def _version() -> str:
+    return str(getattr(sys.modules.get("jax"), "__version__", ""))
+
+
+def _name_of(computation: Any) -> str:
+    try:
+        return str(computation.operation.attributes["sym_name"].value)
+    except (AttributeError, KeyError):
+        return "a program"
+
+
+@guarded
+def _keep_operations(executable: Any) -> None:
+    from bragg.model.hlo_program import PROGRAM_KEY, program_text
+    from bragg.record.hooks.hlo_text import operations_in
+
+    for module in executable.hlo_modules():
+        operations = operations_in(module.to_string(), _is_library)
+        if operations:
+            core.describe_scope(module.name, f"{PROGRAM_KEY} {next(_program_number)}", program_text(operations))
+
+
+def _is_library(file: str) -> bool:
+    return f"{os.sep}site-packages{os.sep}" in file or f"{os.sep}dist-packages{os.sep}" in file

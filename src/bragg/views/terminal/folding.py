@@ -32,7 +32,7 @@ class FoldedProfile:
 
     Attributes:
         profile: Nodes that stand for several library frames carry the name of the library and no file.
-        n_folded: int64 [n_nodes]: call paths that a node stands for; 0 for ordinary nodes.
+        n_folded: int64 [n_nodes]: frames of the longest call path that a node stands for; 0 for ordinary nodes.
     """
 
     profile: Profile
@@ -70,12 +70,22 @@ def fold_libraries(profile: Profile) -> FoldedProfile:
         FrameTable.concatenate([tree.frames, _library_frames(names)]),
     )
     regrouping = regroup(named, folded=is_library & ~entered)
-    n_folded = np.bincount(regrouping.target[is_library], minlength=len(regrouping.tree))
-    single = is_library & (n_folded[regrouping.target] == 1)
+    n_paths = np.bincount(regrouping.target[is_library], minlength=len(regrouping.tree))
+    single = is_library & (n_paths[regrouping.target] == 1)
     frame = regrouping.tree.frame.copy()
     frame[regrouping.target[single]] = tree.frame[single]
     renamed = CallTree(regrouping.tree.parent, frame, regrouping.tree.frames)
-    return FoldedProfile(Regrouping(renamed, regrouping.target).apply(profile), np.where(n_folded > 1, n_folded, 0))
+    n_folded = np.zeros(len(regrouping.tree), np.int64)
+    np.maximum.at(n_folded, regrouping.target[is_library], _lengths(tree, is_library)[is_library])
+    return FoldedProfile(Regrouping(renamed, regrouping.target).apply(profile), np.where(n_paths > 1, n_folded, 0))
+
+
+def _lengths(tree: CallTree, is_library: BoolArray) -> Int64Array:
+    """How many frames of an excursion end at each node: [n_nodes]; 0 outside."""
+    length = is_library.astype(np.int64)
+    for level in tree.levels[1:]:
+        length[level] += np.where(is_library[level], length[tree.parent[level]], 0)
+    return length
 
 
 def _libraries(frames: FrameTable) -> tuple[list[str], Int64Array]:

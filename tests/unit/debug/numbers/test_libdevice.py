@@ -166,3 +166,48 @@ def test_wrong_type_is_named() -> None:
         call("clz", np.array([1.0], np.float32))
     with pytest.raises(KernelFault, match=r"libdevice\.sin takes fp32 and fp64, not fp16"):
         call("sin", np.array([1.0], np.float16).astype(np.float16))
+
+
+SUBNORMAL = np.array([1e-40, -1e-40], np.float32)
+LEAST = np.finfo(np.float32).tiny
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sqrt", [0.0, -0.0]),
+        ("floor", [0.0, -0.0]),
+        ("log1p", [0.0, 0.0]),
+        ("rsqrt", [math.inf, -math.inf]),
+        ("cbrt", [math.nan, math.nan]),
+        ("logb", [-150.0, -150.0]),
+        ("trunc", [0.0, -0.0]),
+        ("erfinv", (SUBNORMAL * np.float32(math.sqrt(math.pi) / 2)).tolist()),
+        ("log2", [*np.log2(SUBNORMAL[:1]).tolist(), math.nan]),
+    ],
+)
+def test_subnormal_operands_are_zeros_where_libdevice_flushes_them(name: str, expected: list[float]) -> None:
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(call(name, SUBNORMAL), np.array(expected, np.float32))
+
+
+def test_results_that_are_subnormal_are_flushed_too() -> None:
+    small = np.float32(1.5e-38)
+    assert call("mul_rn", small, np.float32(0.5)) == 0
+    assert call("pow", small, np.float32(1.01)) == 0
+    assert call("fmod", np.float32(2.5e-38), np.float32(1.2e-38)) == 0
+    assert call("fmod", np.float32(1), np.float32(2.5e-38)) == np.fmod(np.float32(1), np.float32(2.5e-38)) > 0
+    assert call("fdim", small, np.float32(1.2e-38)) == small - np.float32(1.2e-38) > 0
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-40])
+def test_neighbours_of_zero_are_the_least_normal_numbers(x: float) -> None:
+    assert call("nextafter", np.float32(x), np.float32(1)) == LEAST
+    assert call("nextafter", np.float32(x), np.float32(-1)) == -LEAST
+    assert call("nextafter", 0.0, 1.0) == np.nextafter(0.0, 1.0)
+
+
+def test_half_turns_are_exact_at_halves() -> None:
+    x = np.array([-1, -0.5, 0, 0.5, 1, 1.5, 127.5], np.float32)
+    assert call("sinpi", x).tolist() == [0, -1, 0, 1, 0, -1, -1]
+    assert call("cospi", x).tolist() == [-1, 0, 1, 0, -1, 0, 0]

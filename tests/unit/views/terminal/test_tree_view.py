@@ -110,7 +110,7 @@ def test_library_frames_merge_the_paths_through_them() -> None:
         f"root\n  {TORCH}:12@a\n    {TORCH}:13@b\n      k 1us x1\n    {TORCH}:14@c\n      k 2us x1\n"
     )
     assert text(profile).splitlines()[2:4] == [
-        "       3.00  100.0 %  ████████          2  └─ [torch: 3 frames]",
+        "       3.00  100.0 %  ████████          2  └─ [torch: 2 frames]",
         "       3.00  100.0 %  ████████          2     └─ k",
     ]
 

@@ -1,0 +1,45 @@
+"""What `torch.compile` compiled, by the functions that it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from bragg.model.tree import FrameKind, FrameTable
+
+__all__ = ["name_compiled_regions"]
+
+_REGION = "Torch-Compiled Region: "
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_\d+")
+
+
+def name_compiled_regions(frames: FrameTable, functions: Any) -> FrameTable:
+    """Compiled regions with the function in front of the number: `Torch-Compiled Region: loss train.py:4 (0/0)`.
+
+    What goes on after a graph break says so.
+
+    Args:
+        frames: PyTorch numbers the regions in theirs.
+        functions: By number, name, file and line of a function, as `record/metadata.py` writes them.
+    """
+    if not isinstance(functions, Mapping):
+        return frames
+    names = [
+        _name(name, functions) if kind == FrameKind.OPERATOR and name.startswith(_REGION) else name
+        for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)
+    ]
+    return frames.replace(name=names)
+
+
+def _name(name: str, functions: Mapping[str, Any]) -> str:
+    number = name.removeprefix(_REGION)
+    match functions.get(number):
+        case [str(function), str(file), int(line)]:
+            resumed = _RESUMED.fullmatch(function)
+            broken = " after a graph break" if resumed else ""
+            return (
+                f"{_REGION}{resumed['name'] if resumed else function} {PurePath(file).name}:{line}{broken} ({number})"
+            )
+    return name

@@ -1,0 +1,106 @@
+"""Names that JAX gives to HLO operations: paths through the program and through what JAX made of it.
+
+    jit(loss)/transpose(jvp(block0))/layer/dot_general
+
+says that `dot_general` of the scopes `block0` and `layer` was differentiated (`jvp`) and is part of the backward pass
+(`transpose`), all of it in the module of `loss`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bragg.model.tree import FrameKind
+
+__all__ = ["BACKWARD", "RECOMPUTE", "path_of_name"]
+
+BACKWARD = (FrameKind.STATE, "[backward]")
+RECOMPUTE = (FrameKind.STATE, "[recompute]")
+
+PathFrame = tuple[FrameKind, str]
+
+# How JAX computes what is in the brackets, not where in the program it is.
+_TRANSFORMATIONS = ("jvp", "transpose", "vmap", "remat", "checkpoint", "custom_jvp", "custom_vjp", "shard_map")
+_CALLS = ("jit", "pjit", "pmap", "xmap")
+# Calls that JAX makes around parts of the program.
+_WRAPPERS = frozenset(
+    {"closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
+    | {"checkpoint", "remat", "pjit"}
+)
+_CONTROL = frozenset({"while", "cond"})
+_MAIN = "jit(main)"  # JAX before 0.7 has it below every module.
+# JAX before 0.5 says with what a primitive is called: "reduce_sum[axes=(0, 1)]".
+_PARAMETERS = re.compile(r"\[\w+=.*\]$", re.DOTALL)
+
+
+def path_of_name(op_name: str) -> list[PathFrame]:
+    """The frames that a name stands for, below its module: scopes, control flow, `[backward]` and the primitive.
+
+    Args:
+        op_name: `op_name` of the metadata of an HLO operation. Of several, joined by `;`, the first one counts.
+    """
+    segments = [_PARAMETERS.sub("", segment) for segment in _split(op_name.partition(";")[0])]
+    primitive = segments.pop() if segments and _is_primitive(segments[-1]) else ""
+    reader = _Reader(module=segments[0] if segments else "")
+    for segment in segments:
+        reader.read(segment)
+    return reader.path(primitive)
+
+
+def _is_primitive(segment: str) -> bool:
+    return _called(segment, _CALLS + _TRANSFORMATIONS) is None and segment not in _WRAPPERS | {"body"}
+
+
+class _Reader:
+    """Collects what the segments of one name say."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._path: list[PathFrame] = []
+        self._phases: list[PathFrame] = []
+
+    def read(self, segment: str, *, is_inside: bool = False) -> None:
+        """Read one segment, or a part of one that stands in the brackets of a transformation: a scope."""
+        called = _called(segment, _TRANSFORMATIONS)
+        if called is not None:
+            function, inside = called
+            self._phases += [BACKWARD] if function == "transpose" else []
+            for part in _split(inside):
+                self.read(part, is_inside=True)
+        elif segment == "rematted_computation":
+            self._phases.append(RECOMPUTE)
+        elif segment not in _WRAPPERS and segment not in (self._module, _MAIN):
+            self._add(segment, is_inside)
+
+    def _add(self, segment: str, is_inside: bool) -> None:
+        called = _called(segment, _CALLS)
+        is_control = not is_inside and (segment in _CONTROL or segment.startswith("branch_"))
+        if segment != "body" or not self._path or self._path[-1] != (FrameKind.OPERATOR, "while"):
+            self._path.append((FrameKind.OPERATOR if is_control else FrameKind.SCOPE, called[1] if called else segment))
+
+    def path(self, primitive: str) -> list[PathFrame]:
+        """All that was read, and the primitive; control flow stands above the phase, as it does for what it runs."""
+        control = [(FrameKind.OPERATOR, primitive)] if primitive in _CONTROL else []
+        last = [(FrameKind.OPERATOR, primitive)] if primitive and not control else []
+        return [*self._path, *control, *self._phases, *last]
+
+
+def _called(segment: str, functions: tuple[str, ...]) -> tuple[str, str] | None:
+    """The function of `function(inside)`, if it is one of these, and what is inside."""
+    function, bracket, inside = segment.partition("(")
+    return (function, inside[:-1]) if bracket and inside.endswith(")") and function in functions else None
+
+
+def _split(name: str) -> Iterator[str]:
+    """Parts between slashes that stand in no brackets."""
+    depth = begin = 0
+    for position, character in enumerate(name + "/"):
+        if character in "([":
+            depth += 1
+        elif character in ")]":
+            depth = max(0, depth - 1)
+        elif character == "/" and (depth == 0 or position == len(name)):
+            if position > begin:
+                yield name[begin:position]
+            begin = position + 1

@@ -1,0 +1,89 @@
+"""What compiled programs say of their operations: the names that JAX gave them, and lines of the user's code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+__all__ = ["NOWHERE", "PROGRAM_KEY", "HloOperation", "HloPrograms", "Place", "program_text"]
+
+PROGRAM_KEY = "hlo_program"
+"""Attributes of a module begin like this, one for each program of its name; the values are of `program_text`."""
+
+
+class Place(NamedTuple):
+    """A line of a file, from 1."""
+
+    file: str
+    line: int
+
+
+NOWHERE = Place("", 0)
+
+
+class HloOperation(NamedTuple):
+    """An operation.
+
+    Attributes:
+        op_name: Path of names; see `hlo_names`.
+        place: Line of the program that it comes from; `NOWHERE` when unknown.
+    """
+
+    op_name: str
+    place: Place
+
+
+class HloPrograms:
+    """Operations by module and name. A function that is compiled again has several programs of one name.
+
+    Args:
+        attributes: Of frames, by label.
+    """
+
+    def __init__(self, attributes: Mapping[str, Mapping[str, str]]) -> None:
+        self._programs = {
+            module: [_operations(text) for key, text in values.items() if key.startswith(PROGRAM_KEY)]
+            for module, values in attributes.items()
+        }
+
+    def find(self, module: str, op: str, op_name: str = "") -> HloOperation:
+        """What all programs agree on.
+
+        Args:
+            module: Name of the module.
+            op: Name of the operation.
+            op_name: Path of names, if it is known.
+        """
+        known = [program[op] for program in self._programs.get(module, ()) if op in program]
+        found = [operation for operation in known if op_name in ("", operation.op_name)]
+        return HloOperation(
+            op_name or _agreed((each.op_name for each in found), ""), _agreed((each.place for each in found), NOWHERE)
+        )
+
+
+def _agreed(values: Iterable[Any], otherwise: Any) -> Any:
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else otherwise
+
+
+def program_text(operations: Mapping[str, HloOperation]) -> str:
+    """The operations of one program as text."""
+    files = list(dict.fromkeys(operation.place.file for operation in operations.values()))
+    rows = {
+        name: [operation.op_name, files.index(operation.place.file), operation.place.line]
+        for name, operation in operations.items()
+    }
+    return json.dumps({"files": files, "ops": rows}, separators=(",", ":"))
+
+
+def _operations(text: str) -> dict[str, HloOperation]:
+    """Of a text that was cut off, nothing."""
+    try:
+        read = json.loads(text)
+        return {
+            name: HloOperation(op_name, Place(read["files"][file], line))
+            for name, (op_name, file, line) in read["ops"].items()
+        }
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return {}

@@ -1,0 +1,240 @@
+"""Call paths of XLA's operations, from the ranges that were recorded to what a reader looks for.
+
+    jit_loss -> jit(loss)/jvp(scan)/while -> while.10 -> jit(loss)/jvp(scan)/while/body/mul -> fusion.3 -> fusion_3
+    jit_loss -> scan -> while -> mul loss.py:12 -> fusion_3
+
+A module stands for the call of its function, where that was recorded, as its compilation does. The path of its names is
+the whole path of an operation below its module, wherever it was launched: also in loops, and in command buffers (XLA's
+CUDA graphs), whose kernels belong to the operations that were captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bragg.model.hlo_names import path_of_name
+from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
+from bragg.model.table import BoolArray, Int32Array
+from bragg.model.tree import CallTree, FrameKind, FrameTable
+
+__all__ = ["HloTree", "place_operations", "without_hlo"]
+
+Attributes = Mapping[str, Mapping[str, str]]
+
+# Attributes that say what a range of XLA is: a module, the path of an operation's names, an operation.
+_MODULE, _OP_NAME, _OP = "hlo_module", "hlo_op_name", "hlo_op"
+_ROLES = frozenset({_MODULE, _OP_NAME, _OP})
+
+_CALL = "jit("
+_COMPILE = "[compile] "
+_AUTOTUNE = "autotune"
+_CAPTURED = "<captured_at>"
+_COMMAND_BUFFER = "command_buffer"
+_DEVICE_KINDS = (FrameKind.KERNEL, FrameKind.MEMORY)
+_NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class HloTree:
+    """A tree whose operations stand where they belong.
+
+    Attributes:
+        tree: The nodes.
+        target: int32 [n_nodes before]: where each node went.
+        folded: bool [n_nodes]: operations that tell nothing that is not said above or below them.
+    """
+
+    tree: CallTree
+    target: Int32Array
+    folded: BoolArray
+
+
+def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:
+    """Put operations where they belong; None when there are no ranges of XLA.
+
+    Args:
+        tree: As recorded.
+        attributes: Of frames, by label: roles, and programs.
+    """
+    roles = [_ROLES.intersection(attributes.get(name, ())) for name in tree.frames.name]
+    if not any(roles) and not any(name.startswith((_CALL, _COMPILE)) for name in tree.frames.name):
+        return None
+    return _Placing(tree, roles, HloPrograms(attributes)).result()
+
+
+def without_hlo(attributes: Attributes) -> dict[str, dict[str, str]]:
+    """Attributes without those that `place_operations` has read."""
+    kept = {
+        label: {key: value for key, value in values.items() if key not in _ROLES and not key.startswith(PROGRAM_KEY)}
+        for label, values in attributes.items()
+    }
+    return {label: values for label, values in kept.items() if values}
+
+
+@dataclass(frozen=True)
+class _Where:
+    """What the nodes above say of a node.
+
+    Attributes:
+        call: The call of a jitted function, a new node; -1: none.
+        module: The module that runs, a new node; -1: none.
+        module_name: Its name.
+        op: The innermost operation, a new node; -1: none.
+        op_name: The path of names of the operation below.
+        is_captured: What follows was recorded when the command buffer was captured that now runs.
+        is_tuned: A candidate of autotuning runs.
+    """
+
+    call: int = _NONE
+    module: int = _NONE
+    module_name: str = ""
+    op: int = _NONE
+    op_name: str = ""
+    is_captured: bool = False
+    is_tuned: bool = False
+
+
+class _Placing:
+    """Builds the new tree out of the old nodes, parents first."""
+
+    def __init__(self, tree: CallTree, roles: list[frozenset[str]], programs: HloPrograms) -> None:
+        self._old = tree
+        self._roles = roles
+        self._programs = programs
+        self._parents, self._frames = [_NONE], tree.frame[:1].tolist()
+        self._nodes: dict[tuple[int, int], int] = {}
+        frames = tree.frames
+        plain = zip(frames.kind.tolist(), frames.name, frames.file, strict=True)
+        self._frame_of = {(kind, name, NOWHERE): row for row, (kind, name, file) in enumerate(plain) if not file}
+        self._added: list[tuple[int, str, Place]] = []
+        self._ops: set[int] = set()
+        self._containers: set[int] = set()
+
+    def result(self) -> HloTree:
+        target = np.zeros(len(self._old), np.int32)
+        where = [_Where()]
+        kinds = self._old.kind.tolist()
+        rows = zip(self._old.parent[1:].tolist(), self._old.frame[1:].tolist(), kinds[1:], strict=True)
+        for node, (above, frame, kind) in enumerate(rows, 1):
+            target[node], found = self._place(frame, kind, int(target[above]), where[above])
+            where.append(found)
+        tree = CallTree(np.array(self._parents), np.array(self._frames), self._all_frames())
+        return HloTree(tree, target, self._says_nothing(tree))
+
+    def _place(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
+        """The new node of an old one below the new node `above`, and what it says to those below it."""
+        if where.module == _NONE:
+            return self._place_outside(frame, kind, above, where)
+        if kind in _DEVICE_KINDS:
+            return self._child(above, frame), _Where()
+        if where.is_captured or where.is_tuned:
+            return self._pass_over(frame, above, where)
+        if self._old.frames.name[frame] == _CAPTURED:
+            return above, replace(where, is_captured=True)
+        return self._place_inside(frame, above, where)
+
+    def _place_outside(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
+        name = self._name(frame)
+        if name.startswith(_COMPILE):
+            if self._name(self._frames[above]) == name:
+                return above, where
+            return self._child(self._call_of(name.removeprefix(_COMPILE), where, above), frame), where
+        if kind != FrameKind.OPERATOR:
+            return self._child(above, frame), replace(where, is_tuned=where.is_tuned or name == _AUTOTUNE)
+        if _MODULE in self._roles[frame]:
+            call = self._call_of(name, where, _NONE)
+            node = self._child(above, frame) if call == _NONE else call
+            return node, replace(where, module=node, module_name=name)
+        node = self._child(above, frame)
+        return node, replace(where, call=node) if name.startswith(_CALL) else where
+
+    def _call_of(self, module: str, where: _Where, otherwise: int) -> int:
+        """The call that the module belongs to: JAX names a module after the function, with other marks."""
+        if where.call == _NONE:
+            return otherwise
+        names = (module, self._name(self._frames[where.call]))
+        one, other = ("".join(filter(str.isalnum, name)) for name in names)
+        return where.call if one == other else otherwise
+
+    def _pass_over(self, frame: int, above: int, where: _Where) -> tuple[int, _Where]:
+        """Where a command buffer was captured, until the module that it is a part of; operations of candidates."""
+        is_again = where.is_captured and _MODULE in self._roles[frame] and self._name(frame) == where.module_name
+        return (where.module, replace(where, is_captured=False)) if is_again else (above, where)
+
+    def _place_inside(self, frame: int, above: int, where: _Where) -> tuple[int, _Where]:
+        name, roles = self._name(frame), self._roles[frame]
+        if roles and where.op != _NONE:
+            self._containers.add(where.op)
+        if _OP_NAME in roles:
+            return self._chain(where.module, name, NOWHERE)[0], replace(where, op_name=name)
+        if not roles:
+            return self._child(above, frame), where
+        known = self._programs.find(where.module_name, name, where.op_name)
+        above, place = self._chain(where.module, known.op_name, known.place)
+        op = self._child(above, self._frame(FrameKind.OPERATOR, name, place))
+        self._ops.add(op)
+        return op, replace(where, op=op, op_name="")
+
+    def _chain(self, node: int, op_name: str, place: Place) -> tuple[int, Place]:
+        """The node of a path of names, and the place unless its primitive has it."""
+        path = path_of_name(op_name)
+        for kind, name in path[:-1]:
+            node = self._child(node, self._frame(kind, name, NOWHERE))
+        if not path:
+            return node, place
+        kind, name = path[-1]
+        is_primitive = kind == FrameKind.OPERATOR and name not in ("while", "cond")
+        node = self._child(node, self._frame(kind, name, place if is_primitive else NOWHERE))
+        return node, NOWHERE if is_primitive else place
+
+    def _child(self, parent: int, frame: int) -> int:
+        node = self._nodes.setdefault((parent, frame), len(self._parents))
+        if node == len(self._parents):
+            self._parents.append(parent)
+            self._frames.append(frame)
+        return node
+
+    def _frame(self, kind: int, name: str, place: Place) -> int:
+        n_frames = len(self._old.frames) + len(self._added)
+        frame = self._frame_of.setdefault((kind, name, place), n_frames)
+        if frame == n_frames:
+            self._added.append((kind, name, place))
+        return frame
+
+    def _name(self, frame: int) -> str:
+        n_old = len(self._old.frames)
+        return self._old.frames.name[frame] if frame < n_old else self._added[frame - n_old][1]
+
+    def _all_frames(self) -> FrameTable:
+        kinds, names, places = zip(*self._added, strict=True) if self._added else ((), (), ())
+        added = FrameTable(
+            np.array(kinds),
+            list(names),
+            [place.file for place in places],
+            np.array([place.line for place in places]),
+            np.full(len(names), -1),
+        )
+        return FrameTable.concatenate([self._old.frames, added])
+
+    def _says_nothing(self, tree: CallTree) -> BoolArray:
+        """Operations that contain others, whose paths are whole, and those that are called like all their kernels."""
+        names: dict[int, set[str]] = {op: set() for op in self._ops}
+        for node, (above, kind) in enumerate(zip(self._parents, tree.kind.tolist(), strict=True)):
+            if above in names:
+                name = self._name(self._frames[node])
+                names[above].add(_as_symbol(name) if kind == FrameKind.KERNEL else f"<{name}>")
+        folded = np.zeros(len(tree), np.bool_)
+        for op, below in names.items():
+            frame = self._frames[op]
+            is_kernel = below == {_as_symbol(self._name(frame))} and not tree.frames.file[frame]
+            is_loop = op in self._containers and not self._name(frame).startswith(_COMMAND_BUFFER)
+            folded[op] = is_kernel or is_loop
+        return folded
+
+
+def _as_symbol(name: str) -> str:
+    """An operation's name as that of a kernel, which has no dots."""
+    return name.replace(".", "_").replace("-", "_")

@@ -1,0 +1,168 @@
+"""The time of each region of a training program: data, forward, backward, optimizer; and of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.errors import UsageError
+from bragg.model.durations import MAX_BUCKET, DurationTable
+from bragg.model.metric import Combine, Metric, MetricKind
+from bragg.model.profile import Profile
+from bragg.model.table import Int64Array
+from bragg.model.transform import innermost, with_descendants
+from bragg.model.tree import CallTree, FrameKind, FrameTable
+
+__all__ = ["ACCUMULATION", "BACKWARD", "JITTED", "OPTIMIZER", "REGIONS", "group_by_region"]
+
+REGIONS = ("data", "forward", "backward", "optimizer")
+_STEP = "step"
+_OTHER = "other"
+
+BACKWARD = "[backward"
+ACCUMULATION = "autograd::engine::evaluate_function: "
+"""Gradients of parameters are added up outside of the operators that they come from."""
+OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
+JITTED = "jit("
+"""Calls of JAX's jitted functions: what of them is not differentiated is forward."""
+_OF_OPERATORS = {
+    "data": ("enumerate(DataLoader)#",),
+    "forward": (JITTED,),
+    "backward": (BACKWARD, ACCUMULATION),
+    "optimizer": OPTIMIZER,
+}
+_QUANTILES = {"region_time_p50": 0.5, "region_time_p95": 0.95}
+
+
+@dataclass(frozen=True, eq=False)
+class _Times:
+    """What was recorded of one region, or of steps.
+
+    Attributes:
+        count: How often it was entered.
+        total_ns: In all.
+        in_steps_ns: In steps that were completed.
+        durations: Of the calls, as a histogram of frame 0.
+    """
+
+    count: int
+    total_ns: int
+    in_steps_ns: int
+    durations: DurationTable
+
+    @classmethod
+    def read(cls, value: Any) -> _Times | None:
+        """From the facts of a file; None when they are none."""
+        if not isinstance(value, Mapping):
+            return None
+        numbers: list[Any] = [value.get(key) for key in ("count", "total_ns", "in_steps_ns")]
+        buckets = value.get("buckets")
+        if not all(map(_is_amount, numbers)) or not isinstance(buckets, Mapping):
+            return None
+        rows = [
+            (int(bucket), times)
+            for bucket, times in buckets.items()
+            if _is_amount(times) and bucket.isdecimal() and int(bucket) <= MAX_BUCKET
+        ]
+        bucket, counts = np.array(rows, np.int64).reshape(-1, 2).T
+        zeros = np.zeros(len(rows), np.int64)
+        durations = DurationTable(zeros.astype(np.int32), bucket.astype(np.int32), counts, zeros)
+        count, total_ns, in_steps_ns = numbers
+        return cls(count, total_ns, in_steps_ns, durations)
+
+    def quantile(self, q: float) -> float:
+        return self.durations.quantile(np.zeros(1, np.int32), q)
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 63
+
+
+def group_by_region(profile: Profile) -> Profile:
+    """The regions of a program as one row each, and what is in none of them.
+
+    The metrics are `region_time` (of the thread that trains, in its completed steps, if it made any), `region_calls`,
+    the average and quantiles of a call, and `gpu_time` (of the whole run). Those of the root are the steps'.
+
+    Raises:
+        UsageError: No region was recorded.
+    """
+    recorded = profile.meta.get("regions")
+    found = {name: _Times.read(value) for name, value in recorded.items()} if isinstance(recorded, Mapping) else {}
+    times = {name: value for name, value in found.items() if value is not None}
+    region = _region_of_nodes(profile)
+    if not times and (region < 0).all():
+        raise UsageError("no region of a training program was recorded", hint="Record with: bragg run --regions all")
+    metrics = _time_metrics(times) if times else []
+    gpu = [profile.metrics[name] for name in ("gpu_time", "gpu_count") if name in profile.metrics]
+    metrics += [_by_region(metric, region) for metric in gpu]
+    return Profile(profile.meta, _tree(), {metric.name: metric for metric in metrics})
+
+
+def _time_metrics(times: Mapping[str, _Times]) -> list[Metric]:
+    """Over the root, which is a step, the regions, and the rest."""
+    steps = times.get(_STEP)
+    rows = [steps, *(times.get(name) for name in REGIONS), None]
+    own_ns = np.array([0 if row is None else row.in_steps_ns if steps else row.total_ns for row in rows])
+    own_ns[-1] = max(steps.total_ns - own_ns[1:].sum(), 0) if steps else 0
+    own_ns[0] = 0
+    count = np.array([0 if row is None else row.count for row in rows])
+    total_ns = np.array([0 if row is None else row.total_ns for row in rows], np.float64)
+    mean = np.divide(total_ns, count, out=np.full(len(rows), np.nan), where=count > 0)
+    quantiles = {
+        name: np.array([np.nan if row is None else row.quantile(q) for row in rows]) for name, q in _QUANTILES.items()
+    }
+    return [
+        Metric("region_time", "ns", MetricKind.INCLUSIVE, own_ns),
+        Metric("region_calls", "1", MetricKind.EXCLUSIVE, count),
+        *(_property(name, values) for name, values in {"region_time_mean": mean, **quantiles}.items()),
+    ]
+
+
+def _property(name: str, values: NDArray[np.float64]) -> Metric:
+    return Metric(name, "ns", MetricKind.PROPERTY, values, Combine.MAX)
+
+
+def _by_region(metric: Metric, region: Int64Array) -> Metric:
+    """A metric that adds up, over the root, the regions and the rest."""
+    own = np.zeros(len(REGIONS) + 2, metric.own.dtype)
+    np.add.at(own, np.where(region < 0, len(REGIONS), region) + 1, metric.own)
+    return Metric(metric.name, metric.unit, metric.kind, own)
+
+
+def _region_of_nodes(profile: Profile) -> Int64Array:
+    """The innermost region that each node is in, as an index of `REGIONS`; -1: none."""
+    tree, described = profile.tree, profile.meta.get("attributes", {})
+    frames = zip(tree.frames.kind.tolist(), tree.frames.name, strict=True)
+    begun = np.array([_region_of(kind, name, "module" in described.get(name, {})) for kind, name in frames], np.int64)
+    mark = begun[tree.frame]
+    # Modules and jitted functions that are computed again belong to the backward pass.
+    in_backward = with_descendants(tree, mark == REGIONS.index("backward"))
+    mark[in_backward & (mark == REGIONS.index("forward"))] = -1
+    return innermost(tree, mark)
+
+
+def _region_of(kind: int, name: str, is_module: bool) -> int:
+    """The region that a frame begins."""
+    if kind == FrameKind.SCOPE:
+        if is_module:
+            return REGIONS.index("forward")
+        scope = name.removeprefix("torch: ")
+        return REGIONS.index(scope) if scope != name and scope in REGIONS else -1
+    if kind in (FrameKind.STATE, FrameKind.OPERATOR):
+        return next((REGIONS.index(region) for region, begin in _OF_OPERATORS.items() if name.startswith(begin)), -1)
+    return -1
+
+
+def _tree() -> CallTree:
+    """The regions and the rest as children of the root."""
+    names = ["", *REGIONS, _OTHER]
+    none = np.zeros(len(names), np.int32)
+    kinds = np.array([FrameKind.ROOT, *[FrameKind.SCOPE] * (len(names) - 1)], np.uint8)
+    frames = FrameTable(kinds, names, [""] * len(names), none, none - 1)
+    rows = np.arange(len(names), dtype=np.int32)
+    return CallTree(np.minimum(none, rows - 1), rows, frames)

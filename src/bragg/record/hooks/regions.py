@@ -1,0 +1,205 @@
+"""PyTorch: the regions of a training program, without a word of it: data, forward, backward, optimizer, and steps.
+
+Functions are wrapped rather than hooked: PyTorch's hooks are not called when what is between them raises.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+
+from bragg.record.notes import note
+from bragg.record.regions import REGIONS, STEP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from bragg.record.hooks.imports import Hook
+
+    Undo = Callable[[], None]
+
+__all__ = ["record_backward", "record_data", "record_forward", "record_optimizers", "region_hooks"]
+
+
+def region_hooks(wanted: tuple[str, ...]) -> list[Hook]:
+    """What records the regions that are wanted."""
+    hooks: list[Hook] = []
+    if "data" in wanted:
+        hooks.append(("torch.utils.data.dataloader", record_data))
+    if "forward" in wanted:
+        hooks.append(("torch", record_forward))
+    if "backward" in wanted:
+        hooks.append(("torch", record_backward))
+    if "optimizer" in wanted or STEP in wanted:
+        hooks.append(("torch", record_optimizers if "optimizer" in wanted else record_steps))
+    return hooks
+
+
+def record_data(dataloader: ModuleType) -> Undo:
+    """Waiting for the next batch, and starting over."""
+    iterator, loader = dataloader._BaseDataLoaderIter, dataloader.DataLoader
+    undo_next = _wrap(iterator, "__next__", lambda function: _in_region("data", function))
+    undo_iter = _wrap(loader, "__iter__", lambda function: _in_region("data", function, counts=False))
+
+    def undo() -> None:
+        undo_next()
+        undo_iter()
+
+    return undo
+
+
+def record_forward(torch: ModuleType) -> Undo:
+    """Calls of modules that no module calls, and no backward pass."""
+    is_compiling = _is_traced(torch)
+    graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+    thread = REGIONS.thread
+
+    def recorded(call: Callable[..., Any]) -> Callable[..., Any]:
+        # As fast as can be: every module of a model calls it.
+        def call_in_forward(self: Any, *arguments: Any, **options: Any) -> Any:
+            if is_compiling() or thread.is_in_model or graph_task() != -1:
+                return call(self, *arguments, **options)
+            return REGIONS.run("forward", call, (self, *arguments), options)
+
+        return call_in_forward
+
+    return _wrap(torch.nn.Module, "__call__", recorded)
+
+
+def record_backward(torch: ModuleType) -> Undo | None:
+    """`backward` and `grad`, which both run the engine.
+
+    Returns:
+        What undoes it; None when this PyTorch keeps its engine elsewhere.
+    """
+    variable = torch.autograd.Variable
+    engine: Any = getattr(variable, "_execution_engine", None)
+    if not hasattr(engine, "run_backward"):
+        note(f"PyTorch {torch.__version__} hides its autograd engine: backward passes are no regions")
+        return None
+    graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+
+    class RecordedEngine(type(engine)):  # type: ignore[misc]
+        """The engine, as a region unless it runs in itself."""
+
+        def run_backward(self, *arguments: Any, **options: Any) -> Any:
+            if graph_task() != -1:
+                return engine.run_backward(*arguments, **options)
+            return REGIONS.run("backward", engine.run_backward, arguments, options)
+
+    variable._execution_engine = RecordedEngine()
+    return lambda: setattr(variable, "_execution_engine", engine)
+
+
+def record_optimizers(torch: ModuleType) -> Undo:
+    """Steps of optimizers, where training steps end, and clearing gradients."""
+    is_compiling = _is_traced(torch)
+
+    def step_recorded(step: Callable[..., Any]) -> Callable[..., Any]:
+        def step_in_region(self: Any, *arguments: Any, **options: Any) -> Any:
+            if is_compiling():
+                return step(self, *arguments, **options)
+            result = REGIONS.run("optimizer", step, (self, *arguments), options)
+            REGIONS.end_step(self)
+            return result
+
+        return step_in_region
+
+    undo_steps = _wrap_steps(torch, step_recorded)
+    undo_clearing = _wrap(
+        torch.optim.Optimizer,
+        "zero_grad",
+        lambda function: _unless(is_compiling, _in_region("optimizer", function, counts=False), function),
+    )
+
+    def undo() -> None:
+        undo_steps()
+        undo_clearing()
+
+    return undo
+
+
+def record_steps(torch: ModuleType) -> Undo:
+    """Where training steps end, without a region of the optimizer."""
+    is_compiling = _is_traced(torch)
+
+    def step_recorded(step: Callable[..., Any]) -> Callable[..., Any]:
+        def step_with_end(self: Any, *arguments: Any, **options: Any) -> Any:
+            result = step(self, *arguments, **options)
+            if not is_compiling():
+                REGIONS.end_step(self)
+            return result
+
+        return step_with_end
+
+    return _wrap_steps(torch, step_recorded)
+
+
+def _wrap_steps(torch: ModuleType, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
+    """Wrap `step` of every class of optimizers: of those that have instances now, and of others at their first one."""
+    base = torch.optim.Optimizer
+    REGIONS.begin()
+    undo_each: list[Undo] = [
+        _wrap(kind, "step", wrapper)
+        for kind in _subclasses(base)
+        if "step" in vars(kind) and getattr(kind.step, "hooked", False)
+    ]
+    original = base._patch_step_function
+
+    @wraps(original)
+    def patch_step_function(self: Any) -> None:
+        was_hooked = getattr(type(self).step, "hooked", False)
+        original(self)
+        if not was_hooked:
+            undo_each.append(_wrap(type(self), "step", wrapper))
+
+    base._patch_step_function = patch_step_function
+
+    def undo() -> None:
+        if base._patch_step_function is patch_step_function:
+            base._patch_step_function = original
+        for undo_one in undo_each:
+            undo_one()
+
+    return undo
+
+
+def _is_traced(torch: ModuleType) -> Callable[[], bool]:
+    """Whether the compiler reads a program instead of running it, which makes a constant of it."""
+    is_traced: Callable[[], bool] = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)
+    return is_traced
+
+
+def _subclasses(kind: Any) -> set[Any]:
+    return {kind}.union(*map(_subclasses, kind.__subclasses__()))
+
+
+def _in_region(name: str, function: Callable[..., Any], *, counts: bool = True) -> Callable[..., Any]:
+    def call_in_region(*arguments: Any, **options: Any) -> Any:
+        return REGIONS.run(name, function, arguments, options, counts=counts)
+
+    return call_in_region
+
+
+def _unless(
+    condition: Callable[[], bool], function: Callable[..., Any], otherwise: Callable[..., Any]
+) -> Callable[..., Any]:
+    def call(*arguments: Any, **options: Any) -> Any:
+        return (otherwise if condition() else function)(*arguments, **options)
+
+    return call
+
+
+def _wrap(kind: Any, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
+    """Replace a method; what somebody else has replaced meanwhile stays when it is undone."""
+    original = getattr(kind, name)
+    wrapped = wraps(original)(wrapper(original))
+    setattr(kind, name, wrapped)
+
+    def undo() -> None:
+        if vars(kind).get(name) is wrapped:
+            setattr(kind, name, original)
+
+    return undo

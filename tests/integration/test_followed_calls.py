@@ -1,0 +1,71 @@
+"""Calls of objects that implement the vectorcall protocol, as JAX's jitted functions do."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import bragg._core as core
+from tests.support.runs import Recorder, entered
+
+PROGRAM = """
+    import functools, threading
+    import bragg._core as core
+
+    def zero(*numbers):
+        return sum(numbers)
+
+    def fail():
+        raise KeyError("mine")
+
+    core.record_followed_calls(True)
+    outer, inner, failing = (functools.partial(f) for f in (lambda *a, **k: (inner(), a, k), zero, fail))
+    for function, name in ((outer, "jit(outer)"), (inner, "jit(inner)"), (failing, "jit(fail)"), (inner, "again")):
+        assert core.follow_calls(function, name)
+    assert outer(1, 2, three=3) == (0, (1, 2), {"three": 3})
+    assert inner(7) == 7
+    for _ in range(2):
+        try:
+            failing()
+        except KeyError as error:
+            assert error.args == ("mine",)
+    thread = threading.Thread(target=outer)
+    thread.start()
+    thread.join()
+    for _ in range(100):
+        short_lived = functools.partial(zero)
+        core.follow_calls(short_lived, "jit(short)")
+        short_lived()
+        del short_lived
+    functools.partial(zero)()
+    core.record_followed_calls(False)
+    outer()
+"""
+
+
+def test_outermost_calls_are_operators_however_they_end(tmp_path: Path) -> None:
+    run = Recorder(tmp_path).program(PROGRAM, context="shadow", sample_interval_us=0)
+    assert run.result.exit_code == 0
+    names = ("jit(outer)", "jit(inner)", "jit(fail)", "jit(short)", "again")
+    assert {name: entered(run.main, name) for name in names} == {
+        "jit(outer)": 2,
+        "jit(inner)": 1,
+        "jit(fail)": 2,
+        "jit(short)": 100,
+        "again": 0,
+    }
+
+
+def test_calls_work_while_nothing_records() -> None:
+    function = partial(divmod, 7)
+    assert core.follow_calls(function, "divmod")
+    assert function(2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        function(0)
+
+
+@pytest.mark.parametrize("other", [object(), 3, partial(int)])
+def test_objects_that_are_called_otherwise_are_left_alone(other: object) -> None:
+    assert not core.follow_calls(other, "other")

@@ -1,0 +1,83 @@
+"""Calls and compilations of jitted functions, with real JAX on the CPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bragg
+from bragg.model import FrameKind, Profile
+from tests.support.runs import Recorder, entered
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+
+PROGRAM = """
+    import jax, jax.numpy as jnp, numpy as np
+
+    @jax.jit
+    def inner(x):
+        return jnp.tanh(x)
+
+    def loss(w, x):
+        with jax.named_scope("layer"):
+            return inner(w @ x).sum()
+
+    step = jax.jit(jax.value_and_grad(loss))
+    for size in (2, 2, 2, 3, 3):
+        step(np.ones((size, size), np.float32), np.ones((size, 4), np.float32))
+    try:
+        step(1, 2, 3)
+    except TypeError:
+        pass
+    else:
+        raise SystemExit("it has two arguments")
+"""
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    run = Recorder(tmp_path_factory.mktemp("jax")).program(PROGRAM, context="shadow", sample_interval_us=0)
+    assert run.result.exit_code == 0
+    return run.main
+
+
+def test_each_call_is_entered_and_compilations_are_below_it(profile: Profile) -> None:
+    assert entered(profile, "jit(loss)") == 6
+    tree = profile.tree
+    paths = {tuple(tree.label(step) for step in tree.path(node)[1:]) for node in range(len(tree))}
+    assert ("jit(loss)", "[compile] jit_loss") in paths
+    assert entered(profile, "[compile] jit_loss") == 2
+
+
+def test_functions_that_jitted_functions_call_are_a_part_of_them(profile: Profile) -> None:
+    assert entered(profile, "jit(inner)") == 0
+
+
+def test_calls_are_operators_whose_time_has_that_of_compiling(profile: Profile) -> None:
+    tree = profile.tree
+    node = next(node for node in range(len(tree)) if tree.label(node) == "jit(loss)")
+    below = next(node for node in range(len(tree)) if tree.label(node) == "[compile] jit_loss")
+    assert tree.kind[node] == FrameKind.OPERATOR
+    host_time = profile.inclusive("host_time")
+    assert host_time[node] > host_time[below] > 1_000_000
+
+
+def test_functions_that_exist_before_recording_begins_are_followed(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    program = f"""
+        import jax, numpy as np
+        step = jax.jit(lambda x: x + 1)
+        step(np.ones(2))
+        import bragg
+        session = bragg.start({str(tmp_path / "late.bragg")!r}, context="shadow", backend="cpu")
+        for _ in range(3):
+            step(np.ones(2))
+        bragg.stop(session)
+        step(np.ones(2))
+    """
+    subprocess.run([sys.executable, recorder.script(program)], check=True)
+    assert entered(bragg.load(tmp_path / "late.bragg"), "jit(<lambda>)") == 3

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from bragg.analyze.compile_hints import compile_hints
+from tests.support.profiles import profile_from_text
+
+
+def test_a_function_that_is_compiled_again_and_again_is_named() -> None:
+    profile = profile_from_text("""
+root
+  f.py:3@main
+    jit(f) host=1s hostx40
+      [compile] jit_f host=2s hostx9
+    [compile] jit_f host=200ms hostx3
+    [compile] jit_g host=9s hostx2
+""")
+    assert compile_hints(profile) == [
+        "jit_f was compiled 12 times, 2.2 s: shapes, types or static arguments of its calls differ; "
+        "which: JAX_EXPLAIN_CACHE_MISSES=1"
+    ]
+
+
+def test_gpu_time_of_autotuning_is_told_apart() -> None:
+    profile = profile_from_text("""
+root
+  [compile] jit_f
+    autotune
+      gemm.1
+        candidate 750us
+  jit_f
+    gemm_1 250us
+""")
+    assert compile_hints(profile) == [
+        "75% of the GPU time is XLA's autotuning; without it: bragg view --exclude '^autotune$'"
+    ]
+
+
+def test_programs_that_compile_little_get_no_hint() -> None:
+    assert compile_hints(profile_from_text("root\n  jit_f\n    autotuned 1ms\n  [compile] jit_f host=1s hostx2")) == []
+    assert compile_hints(profile_from_text("root\n  main host=3ms")) == []

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloOperation, HloPrograms, Place, program_text
+
+FIRST = {"fusion.1": HloOperation("jit(f)/mul", Place("f.py", 3)), "copy.2": HloOperation("", NOWHERE)}
+SECOND = {"fusion.1": HloOperation("jit(f)/add", Place("f.py", 4)), "fusion.2": HloOperation("", Place("g.py", 5))}
+
+
+def programs(*texts: str) -> HloPrograms:
+    return HloPrograms({"jit_f": {f"{PROGRAM_KEY} {number}": text for number, text in enumerate(texts)}})
+
+
+def test_operations_are_found_by_module_and_name() -> None:
+    known = programs(program_text(FIRST))
+    assert known.find("jit_f", "fusion.1") == FIRST["fusion.1"]
+    assert known.find("jit_f", "copy.2") == ("", NOWHERE)
+    assert known.find("jit_g", "fusion.1", "jit(g)/neg") == ("jit(g)/neg", NOWHERE)
+
+
+def test_programs_of_one_name_are_told_apart_by_what_the_range_says() -> None:
+    known = programs(program_text(FIRST), program_text(SECOND))
+    assert known.find("jit_f", "fusion.1", "jit(f)/add") == ("jit(f)/add", Place("f.py", 4))
+    assert known.find("jit_f", "fusion.2") == ("", Place("g.py", 5))
+
+
+def test_what_programs_disagree_on_is_not_said() -> None:
+    assert programs(program_text(FIRST), program_text(SECOND)).find("jit_f", "fusion.1") == ("", NOWHERE)
+
+
+@given(st.integers(0, 200), st.characters())
+def test_damaged_programs_are_left_out(position: int, put: str) -> None:
+    text = program_text(FIRST)
+    known = programs(text[:position] + put + text[position + 1 :])
+    assert known.find("jit_f", "fusion.9", "jit(f)/mul") in [("jit(f)/mul", NOWHERE), ("jit(f)/mul", Place("f.py", 3))]

@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bragg.model import CallTree, FrameKind, Profile
+from bragg.model.hlo_program import PROGRAM_KEY, HloOperation, Place, program_text
+from bragg.model.hlo_tree import place_operations, without_hlo
+from bragg.model.regroup import regroup
+from bragg.model.transform import prune
+from tests.support.profiles import profile_from_text, tree_to_text
+
+MODULE, OP = {"hlo_module": "yes"}, {"hlo_op": "yes"}
+
+
+def attributes_of(profile: Profile) -> dict[str, dict[str, str]]:
+    """As the recorder describes the operators of these tests."""
+    found = {}
+    for kind, name in zip(profile.tree.frames.kind, profile.tree.frames.name, strict=True):
+        if kind == FrameKind.OPERATOR:
+            found[name] = MODULE if name.startswith("jit_") else {"hlo_op_name": "yes"} if ")/" in name else OP
+    return found
+
+
+def placed(text: str, **attributes: dict[str, str]) -> str:
+    profile = profile_from_text(text)
+    found = place_operations(profile.tree, {**attributes_of(profile), **attributes})
+    assert found is not None
+    found.tree.check()
+    metrics = {name: metric.gather(found.target, len(found.tree)) for name, metric in profile.metrics.items()}
+    moved = replace(profile, tree=found.tree, metrics=metrics)
+    after = regroup(found.tree, folded=found.folded).apply(moved)
+    for name, metric in after.metrics.items():
+        assert metric.own.sum() == profile.metrics[name].own.sum()
+    return tree_to_text(with_places(prune(after)))
+
+
+def with_places(profile: Profile) -> Profile:
+    """Lines of operators as parts of their names, which texts of trees show."""
+    frames = profile.tree.frames
+    rows = zip(frames.kind, frames.name, frames.file, frames.line, strict=True)
+    names = [
+        f"{name} {file}:{line}" if kind == FrameKind.OPERATOR and file else name for kind, name, file, line in rows
+    ]
+    tree = CallTree(profile.tree.parent, profile.tree.frame, frames.replace(name=names))
+    return replace(profile, tree=tree)
+
+
+def same(found: str, expected: str) -> None:
+    assert found.strip() == expected.strip()
+
+
+def test_an_operation_that_is_called_like_its_kernel_is_shown_once() -> None:
+    found = placed("""
+root
+  train.py:20@train
+    jit_loss #operator
+      jit(loss)/jvp(block0)/layer/dot_general #operator
+        gemm_fusion_dot.3 #operator
+          gemm_fusion_dot_3 12us
+      copy.1 #operator
+        copy_DtoD 1us
+""")
+    same(
+        found,
+        """
+root
+  train.py:20@train
+    jit_loss
+      block0
+        layer
+          dot_general
+            gemm_fusion_dot_3 12us
+      copy.1
+        copy_DtoD 1us
+""",
+    )
+
+
+def test_operations_of_loops_stand_under_their_own_path() -> None:
+    found = placed("""
+root
+  jit_loss #operator
+    jit(loss)/jvp(scan)/while #operator
+      while.10 #operator host=5us
+        jit(loss)/jvp(scan)/while/body/closed_call/mul #operator
+          loop_fusion #operator
+            loop_fusion 3us x4
+    while.15 #operator host=2us
+      jit(loss)/transpose(jvp(scan))/while/body/closed_call/mul #operator
+        loop_fusion.2 #operator
+          loop_fusion_1 6us x4
+""")
+    same(
+        found,
+        """
+root
+  jit_loss host=2us
+    scan
+      while host=5us
+        mul
+          loop_fusion 3us x4
+        [backward]
+          mul
+            loop_fusion.2
+              loop_fusion_1 6us x4
+""",
+    )
+
+
+def test_kernels_of_command_buffers_belong_to_the_operations_that_were_captured() -> None:
+    found = placed("""
+root
+  train.py:20@train
+    jit_loss #operator
+      jit(loss)/jvp(block0)/dot_general #operator
+        gemm.3 #operator
+          cutlass 12us
+      command_buffer_1 #operator host=8us
+        <captured_at> #state
+          train.py:21@train
+            jit_loss #operator
+              jit(loss)/jvp(block0)/dot_general #operator
+                gemm.3 #operator
+                  cutlass 100us x9
+              gemm.4 #operator
+                cutlass 10us x9
+""")
+    same(
+        found,
+        """
+root
+  train.py:20@train
+    jit_loss
+      block0
+        dot_general
+          gemm.3
+            cutlass 112us x10
+      command_buffer_1 host=8us
+      gemm.4
+        cutlass 10us x9
+""",
+    )
+
+
+def test_candidates_of_autotuning_are_their_kernels() -> None:
+    found = placed(
+        """
+root
+  [compile] jit_loss host=1ms
+    [compile] jit_loss host=7ms
+      autotune
+        gemm.3 #operator
+          Delay 5us
+          gemm.3 #operator
+            gemm_3 10us x2
+            cutlass 4us
+        copy_HtoH 5us
+""",
+        **{"gemm.3": {**MODULE, **OP}},
+    )
+    same(
+        found,
+        """
+root
+  [compile] jit_loss host=8ms
+    autotune
+      gemm.3
+        Delay 5us
+        gemm_3 10us x2
+        cutlass 4us
+      copy_HtoH 5us
+""",
+    )
+
+
+def test_a_call_has_its_module_and_its_compilation() -> None:
+    found = placed("""
+root
+  train.py:20@train
+    jit(<lambda>) #operator host=9us
+      pjit.py:3@cache_miss
+        [compile] jit__lambda host=7us
+        jit__lambda #operator
+          copy.1 #operator
+            copy_DtoD 1us
+        [compile] jit_other host=1us
+        jit_other #operator
+          copy.1 #operator
+            copy_DtoD 2us
+""")
+    same(
+        found,
+        """
+root
+  train.py:20@train
+    jit(<lambda>) host=9us
+      pjit.py:3@cache_miss
+        [compile] jit_other host=1us
+        jit_other
+          copy.1
+            copy_DtoD 2us
+      [compile] jit__lambda host=7us
+      copy.1
+        copy_DtoD 1us
+""",
+    )
+
+
+def test_programs_give_lines_and_the_paths_that_ranges_lack() -> None:
+    program = program_text(
+        {
+            "gemm.3": HloOperation("jit(loss)/jvp(block0)/dot_general", Place("train.py", 7)),
+            "copy.1": HloOperation("", Place("train.py", 9)),
+        }
+    )
+    found = placed(
+        """
+root
+  jit_loss #operator
+    jit(loss)/jvp(block0)/dot_general #operator
+      gemm.3 #operator
+        gemm_3 12us
+    command_buffer_1 #operator
+      <captured_at> #state
+        jit_loss #operator
+          gemm.3 #operator
+            gemm_3 10us
+    copy.1 #operator
+      copy_DtoD 1us
+""",
+        jit_loss={**MODULE, f"{PROGRAM_KEY} 1": program},
+    )
+    same(
+        found,
+        """
+root
+  jit_loss
+    block0
+      dot_general train.py:7
+        gemm_3 22us x2
+    copy.1 train.py:9
+      copy_DtoD 1us
+""",
+    )
+
+
+def test_trees_without_xla_stay_as_they_are() -> None:
+    assert place_operations(profile_from_text("root\n  jit_loss\n    autotune 3us").tree, {}) is None
+
+
+def test_what_was_read_is_no_attribute_of_the_profile() -> None:
+    attributes = {"jit_f": {"hlo_module": "yes", f"{PROGRAM_KEY} 1": "{}"}, "range": {"color": "#ff0000"}}
+    assert without_hlo(attributes) == {"range": {"color": "#ff0000"}}
+
+
+def test_any_nesting_of_ranges_keeps_every_kernel() -> None:
+    """Whatever stands below whatever: a tree that fulfils the laws, and all of the time."""
+    random = np.random.default_rng(7)
+    labels = [
+        "jit_f #operator",
+        "fusion.1 #operator",
+        "jit(f)/jvp(a)/mul #operator",
+        "<captured_at> #state",
+        "autotune",
+    ]
+    labels += ["f.py:1@f", "[compile] jit_f", "while.1 #operator", "kernel 5us", "jit_g #operator", "jit(f) #operator"]
+    for _ in range(50):
+        depth, lines = 1, ["root"]
+        for label in random.choice(labels, 25):
+            lines.append("  " * depth + str(label))
+            depth = int(random.integers(1, depth + 2)) if "5us" not in label else max(1, depth - 1)
+        if profile_from_text("\n".join([*lines, "  kernel 5us", "  jit_f #operator"])).metrics:
+            placed("\n".join([*lines, "  kernel 5us", "  jit_f #operator"]))

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bragg.analyze.region_hints import region_hints
+from bragg.errors import UsageError
+from bragg.model import Metric, MetricKind, Profile
+from bragg.model.regions import group_by_region
+from tests.support.profiles import profile_from_text
+
+MS = 1_000_000
+# What 100 us, 600 us and 1 ms are as buckets: 16 an octave.
+BUCKETS = {100_000: "216", 600_000: "258", 1_000_000: "270"}
+
+TEXT = """
+    root
+      copy 1us
+      torch: data
+        copy 2us
+      torch: forward
+        Net
+          aten::mm #operator
+            kernel 5us
+            [backward] #state
+              MmBackward0 #operator
+                kernel 7us
+                [recompute] #state
+                  kernel 3us
+      torch: backward
+        autograd::engine::evaluate_function: torch::autograd::AccumulateGrad #operator
+          kernel 17us
+      torch: optimizer
+        torch: forward
+          kernel 11us
+        Optimizer.step#SGD.step #operator
+          kernel 19us
+"""
+
+
+def times(count: int, total_ns: int, each_ns: int, in_steps_ns: int | None = None) -> dict[str, Any]:
+    in_steps = total_ns if in_steps_ns is None else in_steps_ns
+    buckets = {BUCKETS[each_ns]: count}
+    return {"count": count, "total_ns": total_ns, "in_steps_ns": in_steps, "buckets": buckets}
+
+
+def recorded(data_ns: int = 400_000) -> Profile:
+    regions = {
+        "step": times(2, 2 * MS, MS),
+        "data": times(4, data_ns, 100_000),
+        "forward": times(2, 1_200_000, 600_000, 600_000),
+    }
+    profile = profile_from_text(dedent(TEXT))
+    return replace(profile, meta={**profile.meta, "regions": regions})
+
+
+def rows(profile: Profile, metric: str) -> dict[str, float]:
+    values = profile.inclusive(metric)
+    return {profile.tree.label(node): values[node].item() for node in range(1, len(profile.tree))}
+
+
+def test_gpu_time_belongs_to_the_innermost_region_and_to_the_backward_pass_wherever_that_stands() -> None:
+    grouped = group_by_region(recorded())
+    grouped.check()
+    microseconds = {name: value / 1000 for name, value in rows(grouped, "gpu_time").items()}
+    assert microseconds == {"data": 2, "forward": 16, "backward": 27, "optimizer": 19, "other": 1}
+
+
+def test_regions_share_the_steps_and_leave_a_rest() -> None:
+    grouped = group_by_region(recorded())
+    assert rows(grouped, "region_time") == {
+        "data": 400_000,
+        "forward": 600_000,
+        "backward": 0,
+        "optimizer": 0,
+        "other": MS,
+    }
+    assert grouped.own("region_calls").tolist() == [2, 4, 2, 0, 0, 0]
+    assert grouped.own("region_time_mean")[:3].tolist() == [MS, 100_000, 600_000]
+    assert grouped.own("region_time_p50")[:3] == pytest.approx([MS, 100_000, 600_000], rel=0.032)
+    assert np.isnan(grouped.own("region_time_p95")[3:]).all()
+
+
+def test_without_steps_times_are_those_of_the_run() -> None:
+    profile = recorded()
+    profile = replace(profile, meta={"regions": {"forward": profile.meta["regions"]["forward"]}})
+    grouped = group_by_region(profile)
+    assert grouped.total("region_time") == 1_200_000
+    assert region_hints(profile, grouped) == ["no optimizer made a step: times are those of the whole run"]
+
+
+def test_a_gpu_that_waits_for_data_is_told_from_one_that_waits_for_the_host() -> None:
+    slow, fast = recorded(data_ns=900_000), recorded(data_ns=1000)
+    assert "waits for data, 45% of it" in region_hints(slow, group_by_region(slow))[1]
+    assert "waits for the CPU" in region_hints(fast, group_by_region(fast))[1]
+
+
+def test_modules_are_forward_unless_they_are_computed_again() -> None:
+    text = """
+        root
+          Net
+            kernel 1us
+            [backward] #state
+              [recompute] #state
+                Net
+                  kernel 2us
+    """
+    profile = replace(profile_from_text(dedent(text)), meta={"attributes": {"Net": {"module": "Net"}}})
+    assert rows(group_by_region(profile), "gpu_time") == {
+        "data": 0,
+        "forward": 1000,
+        "backward": 2000,
+        "optimizer": 0,
+        "other": 0,
+    }
+
+
+def test_the_steps_of_jax_are_its_jitted_functions() -> None:
+    text = "root\n  jit(step) #operator\n    mul\n      k 1us\n    [backward] #state\n      k 2us"
+    profile = profile_from_text(text)
+    calls = np.where(np.arange(len(profile.tree)) == 1, 4, 0)
+    count = Metric("host_count", "1", MetricKind.EXCLUSIVE, calls)
+    time = Metric("host_time", "ns", MetricKind.INCLUSIVE, calls * 5 * MS)
+    profile = replace(profile, metrics={**profile.metrics, "host_count": count, "host_time": time})
+    grouped = group_by_region(profile)
+    assert rows(grouped, "gpu_time") == {"data": 0, "forward": 1000, "backward": 2000, "optimizer": 0, "other": 0}
+    assert region_hints(profile, grouped) == ["jit(step): 4 calls, 5.00 ms of the host each"]
+
+
+def test_operators_alone_tell_regions_of_the_gpu() -> None:
+    grouped = group_by_region(replace(recorded(), meta={}))
+    assert "region_time" not in grouped.metrics
+    assert grouped.total("gpu_time") == 65_000
+    assert region_hints(recorded(), grouped) == [
+        "times of regions n/a: the program was killed, or recorded without --regions"
+    ]
+
+
+@pytest.mark.parametrize("damaged", [3, {"step": 5}, {"step": {"count": -1}}, {"data": {"buckets": []}}])
+def test_facts_that_are_none_are_left_out(damaged: Any) -> None:
+    profile = profile_from_text("root\n  kernel 5us")
+    with pytest.raises(UsageError, match="no region of a training program was recorded") as raised:
+        group_by_region(replace(profile, meta={"regions": damaged}))
+    assert "--regions all" in raised.value.hint

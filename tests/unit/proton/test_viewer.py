@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import pytest
+
+from bragg.proton import viewer
+
+DEVICES = {
+    "CUDA": {
+        "0": {"arch": "90", "bus_width": 6144, "clock_rate": 1_980_000, "memory_clock_rate": 2_619_000, "num_sms": 132}
+    }
+}
+
+
+def test_a_kernel_without_bytes_needs_no_time_for_them() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = pandas.DataFrame({"device_id": ["0", "0"], "bytes": [float("nan"), 4.0227840e12]})
+    assert viewer.get_min_time_bytes(rows, DEVICES)["min_time"].round(9).tolist() == [0, 1]
+
+
+def test_metric_that_is_not_there_is_named_as_in_the_file() -> None:
+    with pytest.raises(RuntimeError, match="Metric cycles is not found"):
+        viewer.match_available_metrics("Cycles", ["time (ns)"], [])
