@@ -19,6 +19,7 @@ from bragg.analyze.specs import WIDTHS
 from bragg.analyze.work import NO_ROOF, ROOF_TIME, has_flops, has_work, own_work, why_no_roof, with_roof_time
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
+from bragg.model.kernel_name import operator_name
 from bragg.model.stall_reasons import StallGroup, stall_metrics
 from bragg.model.table import BoolArray, FloatArray
 
@@ -175,7 +176,7 @@ def _gpu_wait(profile: Profile, name: str) -> Derived:
     _require(profile, name, "gpu_time")
     _require(profile, name, "host_time")
     frames = profile.tree.frames
-    waits = [_WAITING.fullmatch(text) is not None for text in frames.name]
+    waits = [_WAITING.fullmatch(operator_name(text)) is not None for text in frames.name]
     host_ns = profile.tree.sum_up(np.where(np.array(waits)[profile.tree.frame], 0, profile.own("host_time")))
     beyond_ns = host_ns - profile.inclusive("gpu_time")
     return _ratio(name, "ns", MetricKind.PROPERTY, beyond_ns, np.ones(len(beyond_ns)), [(beyond_ns <= 0, "")])

@@ -60,7 +60,7 @@ Examples:
     "--group-by",
     type=click.Choice(["kernel", "specialization", *_WHOLE]),
     default="specialization",
-    help="Specializations of a Triton kernel as one, or each on its own; or modules or regions.  [specialization]",
+    help="Specializations of kernels and shapes of operators as one, or each; modules; regions.  [specialization]",
 )
 @click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="How code is written, place first.")
 @click.option("--print-sorted", is_flag=True, help="Behind the tree the table of --flat.")

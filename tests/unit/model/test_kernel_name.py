@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from bragg.model import DurationTable, FrameKind
-from bragg.model.kernel_name import base_name, is_specialized, specialization
+from bragg.model.kernel_name import base_name, is_specialized, operator_name, specialization
 from bragg.model.regroup import fold_specializations
 from tests.support.profiles import profile_from_text, tree_to_text
 
@@ -66,3 +66,31 @@ def test_specializations_of_a_kernel_become_the_kernel_where_they_are_siblings()
             relu 1us""")
     names = [folded.tree.frames.name[frame] for frame in folded.durations.frame]
     assert dict(zip(names, folded.durations.count.tolist(), strict=True)) == {"matmul": 2, "relu": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [
+        ("aten::mm[2x2 f32, 2x2 complex<float>]", "aten::mm"),
+        ("aten::cat[TensorList]", "aten::cat"),
+        ("aten::mul[() i64, 7, 1x1x1x1x1x1x1x1x..., ...]", "aten::mul"),
+        ("aten::mm", "aten::mm"),
+        ("my range, [a]", "my range, [a]"),
+        ("[backward]", "[backward]"),
+        ("epoch[train]", "epoch[train]"),
+    ],
+)
+def test_the_shapes_of_an_operator_are_no_part_of_its_name(name: str, operator: str) -> None:
+    assert operator_name(name) == operator
+
+
+def test_operators_of_all_shapes_are_one_where_they_are_siblings() -> None:
+    profile = profile_from_text("""
+        root
+          aten::mm[2x2 f32] #operator
+            k 1us
+          aten::mm[4x4 f32] #operator
+            k 2us""")
+    folded = fold_specializations(profile)
+    assert [folded.tree.label(node) for node in range(1, len(folded.tree))] == ["aten::mm", "k"]
+    assert folded.inclusive("gpu_time")[1] == 3000
