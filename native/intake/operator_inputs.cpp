@@ -9,7 +9,7 @@
 namespace bragg::operator_inputs {
 namespace {
 
-// Lists of tensors have hundreds of them, and a program may have a thousand dimensions: a name is something to read.
+// A tensor may have a thousand dimensions; a name is something to read.
 constexpr size_t kMaxTensors = 8;
 constexpr size_t kMaxDimensions = 8;
 constexpr std::string_view kMore = "...";
@@ -26,9 +26,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kShortTy
                                                                                      {"signed char", "i8"},
                                                                                      {"unsigned char", "u8"},
                                                                                      {"bool", "bool"}}};
-constexpr std::array<std::string_view, 5> kNoTensors{"", "Scalar", "ScalarList", "GenericList",
-                                                     "nullptr (uninitialized)"};
-constexpr std::string_view kTensorList = "TensorList";
+
+// Types of what is no tensor are names like Int and Device, or nothing for lists.
+bool is_of_tensor(std::string_view type) { return !type.empty() && (type.front() < 'A' || type.front() > 'Z'); }
 
 std::string_view short_type(std::string_view type) {
   const auto* known = std::ranges::find(kShortTypes, type, &std::pair<std::string_view, std::string_view>::first);
@@ -50,11 +50,9 @@ std::string shape_of(const std::vector<int64_t>& sizes) {
 
 // What is written of one input; nothing of what is no tensor.
 std::string text_of(const std::vector<int64_t>& sizes, const std::string* type) {
-  if (type == nullptr) return sizes.empty() ? std::string() : shape_of(sizes);
-  if (*type == kTensorList) return *type;
-  if (sizes.empty() && std::ranges::find(kNoTensors, *type) != kNoTensors.end()) return {};
-  const std::string_view name = short_type(*type);
-  return name.empty() ? shape_of(sizes) : shape_of(sizes).append(" ").append(name);
+  if (sizes.empty() && (type == nullptr || !is_of_tensor(*type))) return {};
+  if (type == nullptr || type->empty()) return shape_of(sizes);
+  return shape_of(sizes).append(" ").append(short_type(*type));
 }
 
 struct Functions {

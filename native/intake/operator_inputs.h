@@ -10,7 +10,8 @@ namespace bragg::operator_inputs {
 
 // One for each input: sizes of a tensor, nothing for what is none and for a tensor without dimensions.
 using Sizes = std::vector<std::vector<int64_t>>;
-// One for each input as well, or none at all: "float", "c10::BFloat16", "long int"; "Scalar", "TensorList"; "".
+// One for each input as well, or none at all: "float", "c10::BFloat16", "long int"; "Int", "Device" of what is no
+// tensor; "" of lists.
 using Types = std::vector<std::string>;
 
 // "aten::addmm[64 f32, 32x64 f32, 64x64 f32]": the tensors alone, the first eight of them.

@@ -9,8 +9,8 @@ __all__ = ["base_name", "is_specialized", "operator_name", "specialization"]
 # C++ names do not match: they have colons, or parameters after the brackets.
 _SPECIALIZED = re.compile(r"(?P<base>[\w.$-]+)<(?P<specialization>[^<>]*)>")
 
-# "32x64 f32", "()", "TensorList", "...": what the recorder writes of a tensor.
-_TENSOR = r"(?:\d+(?:x\d+)*(?:x\.\.\.)?|\(\))(?: [^\],]+)?|TensorList|\.\.\."
+# "32x64 f32", "()", "...": what the recorder writes of a tensor.
+_TENSOR = r"(?:\d+(?:x\d+)*(?:x\.\.\.)?|\(\))(?: [^\],]+)?|\.\.\."
 _SHAPED = re.compile(rf"(?P<operator>[\w.:]+)\[(?:{_TENSOR})(?:, (?:{_TENSOR}))*\]")
 
 # What every specialization says, or a hash of what there was no room for; template arguments of C++ are other.
