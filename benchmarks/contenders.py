@@ -45,9 +45,9 @@ class Bragg:
 
     scope = staticmethod(bragg.scope)
 
-    def __init__(self, directory: Path, context: str, data: str = "tree") -> None:
+    def __init__(self, directory: Path, context: str, **options: str) -> None:
         backend = "cuda" if torch.cuda.is_available() else "cpu"
-        self.options: dict[str, Any] = {"backend": backend, "context": context, "data": data, "framework": "off"}
+        self.options: dict[str, Any] = {"backend": backend, "context": context, "framework": "off", **options}
         self.paths = (directory / f"{context}-{number}.bragg" for number in itertools.count())
         self.profile_path = Path()
 
@@ -160,6 +160,9 @@ CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "floor": CuptiFloor,
     "bragg_shadow": partial(Bragg, context="shadow"),
     "bragg_python": partial(Bragg, context="python"),
+    "bragg_gpu_sync": partial(Bragg, context="shadow", gpu_api="sync"),
+    "bragg_gpu_api": partial(Bragg, context="shadow", gpu_api="all"),
+    "bragg_native": partial(Bragg, context="native"),
     "bragg_trace": partial(Bragg, context="shadow", data="trace"),
     "proton_shadow": partial(Proton, context="shadow"),
     "proton_python": partial(Proton, context="python"),

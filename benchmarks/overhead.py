@@ -23,6 +23,7 @@ CASES = [
     ("graph_replay", "bragg_shadow"),
     ("dynamic_net", "bragg_python"),
     ("gpt2_small", "bragg_python"),
+    *(("dynamic_net", contender) for contender in ("bragg_gpu_sync", "bragg_gpu_api")),
     *((workload, "floor") for workload in ("gpt2_small", "graph_replay")),
     *((workload, "proton_shadow") for workload in ("dynamic_net", "tiny_triton", "gpt2_small", "graph_replay")),
     *((workload, "proton_python") for workload in ("dynamic_net", "tiny_triton")),

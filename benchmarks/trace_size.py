@@ -50,7 +50,7 @@ def bragg_rows(directory: Path) -> list[dict[str, Any]]:
     from bragg.model import FrameKind
     from contenders import Bragg
 
-    contender = Bragg(directory, "shadow", "trace")
+    contender = Bragg(directory, "shadow", data="trace")
     finish_s = record(contender)
     profile = bragg.load(contender.profile_path)
     kind = profile.tree.kind[profile.slices.node]

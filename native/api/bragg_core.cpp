@@ -7,15 +7,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "backends/cuda.h"
 #include "backends/device_values.h"
-#include "backends/pc_sampling.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
+#include "context/loaded_code.h"
+#include "context/native_frames.h"
 #include "data/json.h"
 #include "data/recorder.h"
 #include "driver/loaded_library.h"
@@ -30,6 +33,7 @@ using bragg::ThreadContext;
 namespace {
 
 static_assert(BRAGG_SAMPLE_SERIALIZED == static_cast<int>(bragg::SamplingMode::Serialized));
+static_assert(BRAGG_GPU_API_ALL == static_cast<int>(bragg::ApiLevel::All));
 static_assert(BRAGG_BOOL == static_cast<int>(bragg::value_kernel::Dtype::Bool));
 
 void copy_text(const std::string& text, char* out, uint32_t size) {
@@ -51,12 +55,10 @@ const char* environment(const char* name, const char* otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-// Checked by whoever has set it.
-int sampling_mode(const char* name) {
-  constexpr const char* kNames[] = {"off", "continuous", "windows", "serialized"};
-  const auto found = std::find_if(std::begin(kNames), std::end(kNames),
-                                  [name](const char* each) { return std::strcmp(each, name) == 0; });
-  return found != std::end(kNames) ? static_cast<int>(found - std::begin(kNames)) : BRAGG_SAMPLE_OFF;
+// The index of a variable's value in `choices`, 0 if it is not there: it was checked by whoever has set it.
+int choice(const char* variable, std::initializer_list<std::string_view> choices) {
+  const auto* found = std::find(choices.begin(), choices.end(), environment(variable, ""));
+  return found != choices.end() ? static_cast<int>(found - choices.begin()) : 0;
 }
 
 int injected_session = -1;
@@ -87,7 +89,8 @@ void start_injected_session(const char* directory) {
   options.trace = std::strcmp(environment("BRAGG_DATA", "tree"), "trace") == 0;
   options.graph_level = std::strcmp(environment("BRAGG_GRAPHS", "node"), "graph") == 0;
   options.flush_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_FLUSH_MS", "1000")));
-  options.sampling = sampling_mode(environment("BRAGG_SAMPLING", "off"));
+  options.sampling = choice("BRAGG_SAMPLING", {"off", "continuous", "windows", "serialized"});
+  options.gpu_api = choice("BRAGG_GPU_API", {"off", "sync", "all"});
   options.sample_period = static_cast<uint32_t>(std::atoi(environment("BRAGG_SAMPLE_PERIOD", "0")));
   options.sample_budget = std::atof(environment("BRAGG_SAMPLE_BUDGET", "0.03"));
   options.rotate_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_ROTATE_MS", "0")));
@@ -114,8 +117,10 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .cupti_candidates = options->cupti_candidates,
       .backend = static_cast<bragg::BackendChoice>(options->backend),
       .python_context = options->python_context != 0,
+      .native_context = options->native_context != 0,
       .trace = options->trace != 0,
       .graph_level = options->graph_level != 0,
+      .api_level = static_cast<bragg::ApiLevel>(options->gpu_api),
       .flush_interval_ms = options->flush_interval_ms,
       .sampling = {static_cast<bragg::SamplingMode>(options->sampling), options->sample_period, options->sample_budget},
       .rotate_interval_ms = options->rotate_interval_ms,
@@ -147,7 +152,6 @@ uint32_t bragg_session_statistics(int session, char* json, uint32_t size) {
 
 void bragg_flush_device_records(void) { bragg::cuda_backend::flush(true); }
 void bragg_reclaim_device_records(void) { bragg::cuda_backend::reclaim_records(); }
-void bragg_begin_sampling(void) { bragg::pc_sampling::begin(); }
 
 uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
   const std::string text = bragg::cuda_backend::probe_json(cupti_candidates);
@@ -246,6 +250,9 @@ void bragg_expect_launch(const void* function, const char* name, const uint32_t*
 
 int bragg_has_session(void) { return bragg::recording_state.existing.load(std::memory_order_relaxed) != 0; }
 int bragg_is_recording(void) { return bragg::recording(); }
+
+void bragg_set_interpreter(const void* function) { bragg::LoadedCode::instance().set_interpreter(function); }
+int bragg_can_unwind(void) { return bragg::kCanUnwind; }
 
 void bragg_forget_code(const void* code) { bragg::forget_python_code(code); }
 

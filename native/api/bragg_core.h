@@ -18,14 +18,20 @@ enum bragg_sampling {
   BRAGG_SAMPLE_SERIALIZED = 3
 };
 
+// Which calls of the CUDA runtime and driver become nodes of the tree. A process records the same ones for all of its
+// sessions: what any of those that are active asks for.
+enum bragg_gpu_api { BRAGG_GPU_API_OFF = 0, BRAGG_GPU_API_SYNC = 1, BRAGG_GPU_API_ALL = 2 };
+
 struct bragg_session_options {
   const char* part_path;
   const char* meta_json;         // a JSON object
   const char* cupti_candidates;  // ':'-separated paths
   int backend;                   // enum bragg_backend
   int python_context;
+  int native_context;  // the C and C++ functions that launches come from; with python_context
   int trace;
   int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
+  int gpu_api;      // enum bragg_gpu_api
   uint32_t flush_interval_ms;
   int sampling;                 // enum bragg_sampling: of instructions
   uint32_t sample_period;       // 2^n cycles; 0: chosen here
@@ -125,6 +131,11 @@ BRAGG_EXPORT void bragg_expect_launch(const void* function, const char* name, co
 BRAGG_EXPORT int bragg_has_session(void);
 BRAGG_EXPORT int bragg_is_recording(void);
 
+// The library with this function is the interpreter: its own functions are no part of call paths.
+BRAGG_EXPORT void bragg_set_interpreter(const void* function);
+// Not zero: call paths of native code can be read on this machine.
+BRAGG_EXPORT int bragg_can_unwind(void);
+
 // The code object at this address dies: cached paths through it are dropped.
 BRAGG_EXPORT void bragg_forget_code(const void* code);
 BRAGG_EXPORT const char* bragg_library_path(void);
@@ -132,10 +143,6 @@ BRAGG_EXPORT const char* bragg_library_path(void);
 // Around another user of CUPTI's buffers in this process: bring what is complete, and be the user of the buffers again.
 BRAGG_EXPORT void bragg_flush_device_records(void);
 BRAGG_EXPORT void bragg_reclaim_device_records(void);
-
-// Where instructions are to be sampled: begins with this thread's CUDA context, before anything is launched in it.
-// Takes most of a second.
-BRAGG_EXPORT void bragg_begin_sampling(void);
 
 // Initialises CUDA and CUPTI and says what a session would find: a JSON object, sized as above.
 BRAGG_EXPORT uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size);

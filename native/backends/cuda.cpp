@@ -10,6 +10,7 @@
 #include <ranges>
 
 #include "backends/activity_walker.h"
+#include "backends/api_calls.h"
 #include "backends/buffer_dump.h"
 #include "backends/buffer_pool.h"
 #include "backends/device_values.h"
@@ -57,7 +58,8 @@ struct Backend {
   CuptiLibrary cupti;
   cupti::Subscriber subscriber = nullptr;
   bool collecting = false;
-  bool unusable = false;  // forked from a process that had CUDA up
+  ApiLevel api_level = ApiLevel::Off;  // wanted while collecting
+  bool unusable = false;               // forked from a process that had CUDA up
   BufferPool buffers;
   std::atomic<uint64_t> dropped_records{0};
   std::atomic<uint64_t> unread_bytes{0};
@@ -79,17 +81,14 @@ Backend& backend() {
 // Callbacks: application threads, inside driver calls. No allocation after the first call of a thread, no GIL.
 // ------------
 
-void add_context(const KnownContext& context) noexcept {
-  const std::lock_guard lock(backend().contexts_mutex);
-  auto& contexts = backend().contexts;
-  if (std::ranges::find(contexts, context.handle, &KnownContext::handle) == contexts.end()) contexts.push_back(context);
-}
-
 void note_context(ThreadContext& thread, cuda::Context context) noexcept {
   if (thread.last_device_context == context) return;
   thread.last_device_context = context;
   thread.last_device = CudaDriver::mapped().current_device();
-  add_context({context, thread.last_device});
+  const std::lock_guard lock(backend().contexts_mutex);
+  auto& contexts = backend().contexts;
+  if (std::ranges::find(contexts, context, &KnownContext::handle) == contexts.end())
+    contexts.push_back({context, thread.last_device});
 }
 
 void forget_context(cuda::Context context) noexcept {
@@ -166,7 +165,7 @@ int64_t launched_code(const cupti::CallbackData& data, uint32_t cbid, const void
 
 void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
   note_context(thread, data.context);
-  const ContextNodes nodes = thread.here();
+  const ContextNodes nodes = thread.here_in_native_code();
   const void* function = launched_function(data, cbid);
   const StringId name = kernel_name(thread, function);
   thread.open_call.correlation = data.correlation;
@@ -179,7 +178,9 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   }
   thread.record({EventKind::Launch, static_cast<uint8_t>(has_one_record(cbid) ? 0 : 1), static_cast<uint16_t>(mask),
                  data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, launched_code(data, cbid, function)});
-  if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
+  if (thread.api_call.is_open()) {  // its slice tells of the launch
+    thread.api_call.launch = data.correlation;
+  } else if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
     thread.open_launch = {EventKind::LaunchEnd,
                           static_cast<uint8_t>(kCallOf[cbid] - 1),
                           static_cast<uint16_t>(mask),
@@ -226,10 +227,22 @@ void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept {
   }
 }
 
+void before_sampled_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data) noexcept {
+  if (!pc_sampling::is_wanted() || !cupti::is_launch(cbid) || thread.launches_own_kernel) return;
+  if (data.context == nullptr) return;  // it will be refused
+  note_context(thread, data.context);
+  pc_sampling::before_launch(thread);
+}
+
 void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   ThreadContext& thread = ThreadContext::current();
+  const bool is_entered = data.site == cupti::CallbackSite::Enter;
+  if (is_entered) before_sampled_launch(thread, cbid, data);
   gate(thread, data.site);
-  if (data.site == cupti::CallbackSite::Exit) return end_launch(thread, data.correlation);
+  if (!is_entered) {
+    pc_sampling::after_launch(thread);
+    return end_launch(thread, data.correlation);
+  }
   keep_cupti_from_crashing(data, cbid);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   if (mask == 0) return note_unrecorded_launch(thread, data, cbid);
@@ -237,16 +250,25 @@ void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   thread.measured([&] { note_launch(thread, data, cbid, mask); });
 }
 
+void on_driver_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::CallbackData& data) {
+  if (cbid < kCallOf.size() && kCallOf[cbid] != 0) return on_launch_call(cbid, data);
+  if (!cupti::is_module_call(cbid)) return on_graph_call(cupti, cbid, data);
+  gate(ThreadContext::current(), data.site);
+  if (pc_sampling::is_wanted()) FunctionCubins::instance().note_call(cbid, data);
+}
+
+void on_api_call(const CuptiLibrary& cupti, cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data) {
+  if (data.site == cupti::CallbackSite::Enter) api_calls::enter(domain, cbid, data);
+  if (domain == cupti::Domain::DriverApi) on_driver_call(cupti, cbid, data);
+  if (data.site == cupti::CallbackSite::Exit) api_calls::leave(domain, cbid, data);
+}
+
 void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argument) {
   const CuptiLibrary& cupti = backend().cupti;
-  if (domain == cupti::Domain::DriverApi) {
+  if (domain == cupti::Domain::DriverApi || domain == cupti::Domain::RuntimeApi) {
     const auto& data = *static_cast<const cupti::CallbackData*>(argument);
-    if (cbid < kCallOf.size() && kCallOf[cbid] != 0) return on_launch_call(cbid, data);
-    if (cupti::is_module_call(cbid)) {
-      gate(ThreadContext::current(), data.site);
-      return FunctionCubins::instance().note_call(cbid, data);
-    }
-    return on_graph_call(cupti, cbid, data);
+    if (api_calls::are_followed()) return on_api_call(cupti, domain, cbid, data);
+    if (domain == cupti::Domain::DriverApi) return on_driver_call(cupti, cbid, data);
   }
   if (domain == cupti::Domain::Resource) {
     const auto& data = *static_cast<const cupti::ResourceData*>(argument);
@@ -380,7 +402,9 @@ bool attach(Backend& self) {
 }
 
 void apply_collecting(Backend& self, bool on) {
-  if (self.state.load() != State::Attached || self.collecting == on) return;
+  if (self.state.load() != State::Attached) return;
+  api_calls::follow(self.cupti, self.subscriber, on ? self.api_level : ApiLevel::Off);
+  if (self.collecting == on) return;
   const bool keeps_gate = !on && pc_sampling::is_wanted();
   for (size_t i = 0; i < kCalls; ++i)  // an older CUPTI does not know the newest calls: nothing to enable then
     if (!cupti::is_graph_launch(call_at(i).cbid) && !keeps_gate)
@@ -389,6 +413,7 @@ void apply_collecting(Backend& self, bool on) {
     const auto result = on ? self.cupti.enable(kind) : self.cupti.disable(kind);
     if (on && result != cupti::Result::Success && kind == cupti::Kind::ConcurrentKernel) {
       self.cupti.unsubscribe(self.subscriber);
+      api_calls::forget();
       fail(self, refusal(self.cupti, result));
       return;
     }
@@ -442,9 +467,10 @@ void poll() {
   if (self.state.load() == State::Waiting && attach_if_up(self)) apply_collecting(self, recording());
 }
 
-void set_collecting(bool on) {
+void set_collecting(bool on, ApiLevel api_level) {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
+  self.api_level = api_level;
   apply_collecting(self, on);
 }
 
@@ -468,6 +494,7 @@ void flush(bool wait) {
   Backend& self = backend();
   if (self.state.load() != State::Attached) return;
   if (wait) {
+    const OwnCalls own;
     const CudaDriver driver = CudaDriver::mapped();
     for (const KnownContext& context : contexts()) driver.synchronize(context.handle);
   }
@@ -497,6 +524,7 @@ void after_fork_in_child() {
   self.contexts.clear();
   self.buffers.forget_all();
   self.collecting = false;
+  api_calls::forget();
   self.traces_graphs.store(false);
   self.needs_nodes.store(false);
   self.state.store(State::Off);
@@ -519,12 +547,6 @@ void consume(const std::function<void()>& before, const std::function<void(const
 State state() { return backend().state.load(); }
 
 const CuptiLibrary& cupti_library() { return backend().cupti; }
-
-void note_current_context() {
-  const CudaDriver driver = CudaDriver::mapped();
-  const cuda::Context context = driver.current_context();
-  if (context != nullptr && state() == State::Attached) add_context({context, driver.current_device()});
-}
 
 std::vector<KnownContext> contexts() {
   const std::lock_guard lock(backend().contexts_mutex);

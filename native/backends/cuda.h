@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/device_event.h"
+#include "context/recording_state.h"
 #include "driver/cupti_library.h"
 
 namespace bragg::cuda_backend {
@@ -27,8 +28,8 @@ void start(const std::string& candidates);
 void on_cuda_initialized();
 // A process whose injection slot another tool owns is polled instead: attaches once CUDA is up.
 void poll();
-// Records are produced or not; cheap, keeps the subscription.
-void set_collecting(bool on);
+// Records are produced or not; cheap, keeps the subscription. `api_level`: calls that become nodes while they are.
+void set_collecting(bool on, ApiLevel api_level);
 // Before `start`, and again whenever a session starts. Whole graphs are recorded instead of their nodes as long as all
 // want it: once one wanted nodes, or a graph was launched that had been instantiated before, it is nodes until
 // `detach`, which is said on stderr.
@@ -55,8 +56,6 @@ struct KnownContext {
 };
 // Those that something was launched in, until they are destroyed. Threads: any.
 [[nodiscard]] std::vector<KnownContext> contexts();
-// Adds that of this thread, which it may have launched nothing in. Threads: any.
-void note_current_context();
 [[nodiscard]] const CuptiLibrary& cupti_library();  // loaded from attachment on
 [[nodiscard]] std::string description_json();       // for META: state, reason, library, versions, dropped records
 [[nodiscard]] std::string devices_json();           // "" before attachment

@@ -177,6 +177,7 @@ std::string add(MetricId metric, const Array& array, cuda::Stream stream) noexce
   if (is_floating(array.dtype) && !MetricNames::instance().at(metric).is_float)
     return "the metric holds integers and was given floating point numbers";
   ThreadContext& thread = ThreadContext::current();
+  const OwnCalls own;
   std::string reason;
   thread.measured([&] { reason = add_here(thread, metric, array, stream); });
   return reason;
@@ -198,6 +199,7 @@ void wait() {
     for (const auto& [id, slots] : contexts().slots)
       if (slots->take_launches()) busy.push_back(slots->context());
   }
+  const OwnCalls own;
   const CudaDriver driver = CudaDriver::mapped();
   for (const cuda::Context context : busy) driver.synchronize(context);
 }

@@ -49,7 +49,7 @@ void on_node_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
   if (building().is_instantiating) return;  // the clones tell
   ThreadContext& thread = ThreadContext::current();
   OpenCall& call = thread.open_call;
-  CapturedNode node{thread.here()};
+  CapturedNode node{thread.here_in_native_code()};
   const bool is_captured = call.correlation != 0;
   if (is_captured) node.name = call.kernel;
   if (thread.launches_own_kernel) node.reading = thread.own_reading;

@@ -17,6 +17,8 @@
 #include "backends/sampled_device.h"
 #include "backends/sampled_spans.h"
 #include "context/clock.h"
+#include "context/consumer_signal.h"
+#include "context/thread_context.h"
 #include "data/json.h"
 
 namespace bragg::pc_sampling {
@@ -32,13 +34,16 @@ constexpr int kBringNaps = 3;
 constexpr int64_t kLateNs = 200'000'000;
 // Cubins without lines only need to be told apart, if they are what compilers make while the program runs.
 constexpr size_t kSmallCubinBytes = 1u << 20;
+// The first start on a GPU takes 0.3 to 0.7 s.
+constexpr auto kBeginningNap = std::chrono::milliseconds(1);
+constexpr int kBeginningNaps = 3000;
 constexpr auto kDyingNap = std::chrono::microseconds(100);
 constexpr int kDyingNaps = 1000;  // 0.1 s
 
 struct Sampling {
   std::atomic<bool> wanted{false};
   std::atomic<bool> active{false};
-  std::mutex mutex;  // around calls of CUPTI; never taken in a callback
+  std::mutex mutex;  // around calls of CUPTI; in a callback taken only outside of the gate
   SamplingOptions options;
   PcSamplingLibrary library;
   bool is_loaded = false;
@@ -50,6 +55,9 @@ struct Sampling {
   int64_t next_drain_ns = 0;
   std::atomic<bool> calls_cupti{false};
   std::atomic<cuda::Context> dying{nullptr};
+  std::atomic<uint64_t> begun{0};  // GPUs that are sampled, or cannot be: a bit each
+  std::atomic<bool> is_serialized{false};
+  std::mutex launching_alone;  // held in a serialized launch
   std::mutex arrived_mutex;
   std::vector<PcSample> arrived;
   std::atomic<int64_t> paused_ns{0};  // since when no session records; 0: one does
@@ -80,6 +88,8 @@ class CuptiCalls {
  private:
   Sampling& self_;
 };
+
+constexpr uint64_t bit_of(uint32_t device) { return uint64_t{1} << (device % 64); }
 
 // Visits each device, and keeps the samples that this brings.
 template <class Visit>
@@ -136,8 +146,24 @@ void drop_dying(Sampling& self) {
   std::erase_if(self.devices, [&](const auto& each) {
     if (each->context() != dying) return false;
     SampledSpans::instance().end(each->ordinal(), now_ns());
+    self.begun.fetch_and(~bit_of(each->ordinal()));
     return true;
   });
+}
+
+void note_begun(Sampling& self) {
+  if (!self.reason.empty()) self.begun.store(~uint64_t{0});
+  for (const auto& device : self.devices)
+    if (device->is_running() || device->is_refused()) self.begun.fetch_or(bit_of(device->ordinal()));
+}
+
+// Otherwise a short program would be over before its GPU is sampled.
+void await_begin(Sampling& self, uint32_t device) {
+  const auto has_begun = [&] { return (self.begun.load() & bit_of(device)) != 0 || !self.active.load(); };
+  if (has_begun()) return;
+  consumer_signal.wake();
+  for (int nap = 0; !has_begun() && nap < kBeginningNaps; ++nap) std::this_thread::sleep_for(kBeginningNap);
+  self.begun.fetch_or(bit_of(device));
 }
 
 bool any_runs(const Sampling& self) {
@@ -158,6 +184,8 @@ void turn(Sampling& self, uint64_t launches) {
 void reset(Sampling& self) {
   self.wanted.store(false);
   self.active.store(false);
+  self.begun.store(0);
+  self.is_serialized.store(false);
   self.paused_ns.store(0);
   self.devices.clear();
   self.options = {};
@@ -195,6 +223,7 @@ void want(const SamplingOptions& options) {
   if (options.mode == SamplingMode::Off || self.options.mode != SamplingMode::Off) return;
   self.options = options;
   if (options.mode == SamplingMode::Windows) self.cycle.emplace(options.budget);
+  self.is_serialized.store(options.mode == SamplingMode::Serialized);
   self.wanted.store(true);
 }
 
@@ -218,22 +247,11 @@ void step(uint64_t launches) {
     } else {
       start_all(self);
     }
+    note_begun(self);
   }
   if (now_ns() < self.next_drain_ns) return;
   self.next_drain_ns = now_ns() + kDrainNs;
   drain_all(self);
-}
-
-void begin() {
-  Sampling& self = sampling();
-  if (!is_wanted()) return;
-  cuda_backend::note_current_context();
-  const std::lock_guard lock(self.mutex);
-  const CuptiCalls calls(self);
-  drop_dying(self);
-  if (!self.active.load()) return;
-  take_in_new_contexts(self);
-  if (!self.cycle.has_value()) start_all(self);
 }
 
 void bring() {
@@ -263,6 +281,28 @@ void finish() {
   bring_from_all(self, [](SampledDevice& device, auto& samples) { device.end(samples); });
   self.last_description = describe(self);
   reset(self);
+}
+
+void before_launch(ThreadContext& thread) noexcept {
+  Sampling& self = sampling();
+  if (!is_wanted() || thread.gated_calls > 0) return;
+  await_begin(self, thread.last_device);
+  if (!self.is_serialized.load(std::memory_order_relaxed)) return;
+  self.launching_alone.lock();
+  thread.is_sampled_alone = true;
+}
+
+// Samples that are not taken before the next launch do not tell theirs.
+void after_launch(ThreadContext& thread) noexcept {
+  if (!thread.is_sampled_alone || thread.gated_calls > 0) return;
+  Sampling& self = sampling();
+  {
+    const std::lock_guard lock(self.mutex);
+    const CuptiCalls calls(self);
+    drain_all(self);
+  }
+  thread.is_sampled_alone = false;
+  self.launching_alone.unlock();
 }
 
 void note_module(const cupti::ModuleData& module) noexcept {
@@ -298,6 +338,7 @@ void unlock_after_fork() {
 void after_fork_in_child() {
   Sampling& self = sampling();
   new (&self.mutex) std::mutex;
+  new (&self.launching_alone) std::mutex;
   self.arrived.clear();
   self.calls_cupti.store(false);
   reset(self);

@@ -9,6 +9,8 @@
 
 namespace bragg {
 
+class ThreadContext;
+
 enum class SamplingMode : uint8_t { Off, Continuous, Windows, Serialized };
 
 struct SamplingOptions {
@@ -31,8 +33,6 @@ void set_active(bool on);
 // Consumer thread, without a lock that a callback or a control call of the driver waits for: begins to sample contexts
 // that are new, and brings what has come. `launches`: of the program so far.
 void step(uint64_t launches);
-// Begins with the context of this thread, which `step` would learn of from its first launch. Any thread, likewise.
-void begin();
 // Waits until everything that was sampled so far has come. Any thread, likewise.
 void bring();
 [[nodiscard]] std::vector<PcSample> take();
@@ -40,7 +40,10 @@ void bring();
 // The last samples, and no more of them.
 void finish();
 
-// Callbacks.
+// Callbacks. The first launch on a GPU waits until its instructions are sampled; serialized launches wait for each
+// other.
+void before_launch(ThreadContext& thread) noexcept;
+void after_launch(ThreadContext& thread) noexcept;
 void note_module(const cupti::ModuleData& module) noexcept;
 void note_context_end(cuda::Context context) noexcept;
 

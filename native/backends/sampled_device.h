@@ -24,6 +24,7 @@ class SampledDevice {
   [[nodiscard]] cuda::Context context() const { return sampler_.context(); }
   [[nodiscard]] uint32_t ordinal() const { return ordinal_; }
   [[nodiscard]] bool is_running() const { return is_running_; }
+  [[nodiscard]] bool is_refused() const { return !reason_.empty(); }
 
   // The first time this takes a third of a second. Nothing happens if it runs, or cannot be sampled.
   void start();

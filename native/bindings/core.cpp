@@ -62,22 +62,25 @@ std::string read_text(Write&& write) {
 class Session {
  public:
   Session(const std::string& part_path, const std::string& backend, const std::string& context, const std::string& data,
-          const std::string& graphs, uint32_t flush_interval_ms, uint32_t rotate_interval_ms,
-          uint32_t sample_interval_us, const std::string& sampling, uint32_t sample_period, double sample_budget,
-          const std::string& meta, const std::vector<std::string>& cupti_candidates)
-      : samples_(sample_interval_us > 0 && context == "python") {
+          const std::string& graphs, const std::string& gpu_api, uint32_t flush_interval_ms,
+          uint32_t rotate_interval_ms, uint32_t sample_interval_us, const std::string& sampling, uint32_t sample_period,
+          double sample_budget, const std::string& meta, const std::vector<std::string>& cupti_candidates)
+      : samples_(sample_interval_us > 0 && context != "shadow") {
     const std::string candidates = join(cupti_candidates);
     bragg_session_options options{};
     options.part_path = part_path.c_str();
     options.meta_json = meta.c_str();
     options.cupti_candidates = candidates.c_str();
     options.backend = choice(backend, {"auto", "cuda", "cpu"}, "backend");
-    options.python_context = choice(context, {"shadow", "python"}, "context");
+    const int depth = choice(context, {"shadow", "python", "native"}, "context");
+    options.python_context = depth >= 1;
+    options.native_context = depth >= 2;
     options.trace = choice(data, {"tree", "trace"}, "data");
     options.sampling = choice(sampling, {"off", "continuous", "windows", "serialized"}, "sampling mode");
     options.sample_period = sample_period;
     options.sample_budget = sample_budget;
     options.graph_level = choice(graphs, {"node", "graph"}, "level of graphs");
+    options.gpu_api = choice(gpu_api, {"off", "sync", "all"}, "level of GPU API calls");
     options.flush_interval_ms = flush_interval_ms;
     options.rotate_interval_ms = rotate_interval_ms;
     int os_error = 0;
@@ -162,9 +165,9 @@ NB_MODULE(_core, module) {
 
   nb::class_<Session>(module, "Session")
       .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, const std::string&,
-                    uint32_t, uint32_t, uint32_t, const std::string&, uint32_t, double, const std::string&,
-                    const std::vector<std::string>&>(),
-           "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node",
+                    const std::string&, uint32_t, uint32_t, uint32_t, const std::string&, uint32_t, double,
+                    const std::string&, const std::vector<std::string>&>(),
+           "part_path"_a, nb::kw_only(), "backend"_a, "context"_a, "data"_a, "graphs"_a = "node", "gpu_api"_a = "off",
            "flush_interval_ms"_a = 1000, "rotate_interval_ms"_a = 0, "sample_interval_us"_a = 0, "sampling"_a = "off",
            "sample_period"_a = 0, "sample_budget"_a = 0.03, "meta"_a = "{}",
            "cupti_candidates"_a = std::vector<std::string>{})
@@ -187,11 +190,11 @@ NB_MODULE(_core, module) {
       "cupti_candidates"_a = std::vector<std::string>{});
   module.def("flush_device_records", &bragg_flush_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
-  module.def("begin_sampling", &bragg_begin_sampling, nb::call_guard<nb::gil_scoped_release>());
   module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });
   module.def("library_path", &bragg_library_path);
+  module.def("_can_unwind", [] { return bragg_can_unwind() != 0; });
   module.def("record_nvtx", [](bool wanted) { bragg_record_nvtx(wanted); }, "wanted"_a);
   module.def(
       "describe_scope",

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "api/bragg_core.h"
 #include "bindings/python_layout.h"
 #include "context/code_location.h"
 #include "context/python_frames.h"
@@ -76,6 +77,7 @@ double walk_ns(uint32_t repetitions) {
 
 void bind_python_frames(nb::module_& module) {
   install_layout();
+  bragg_set_interpreter(reinterpret_cast<const void*>(&PyEval_GetFrame));
   module.def("_walk_available", &python_walk_available);
   module.def("_walk", &walk);
   module.def("_line_of", &line_of_code, nb::arg("code"), nb::arg("instruction_offset"));

@@ -28,6 +28,22 @@ static void fill_thread_state(struct PythonLayout* layout) {
 #endif
 }
 
+static void fill_evaluation(struct PythonLayout* layout) {
+#if PY_VERSION_HEX < 0x030C0000
+#if PY_VERSION_HEX >= 0x030B0000
+  typedef _PyCFrame EvaluationRecord;
+  layout->frame_is_entry = offsetof(struct _PyInterpreterFrame, is_entry);
+#else
+  typedef CFrame EvaluationRecord;
+#endif
+  layout->evaluation_is_cframe = 1;
+  layout->thread_state_cframe = offsetof(PyThreadState, cframe);
+  layout->cframe_previous = offsetof(EvaluationRecord, previous);
+#else
+  (void)layout;
+#endif
+}
+
 static void fill_frame(struct PythonLayout* layout) {
 #if PY_VERSION_HEX < 0x030B0000
   layout->frame_previous = offsetof(PyFrameObject, f_back);
@@ -110,6 +126,7 @@ void bragg_fill_python_layout(struct PythonLayout* layout) {
   memset(layout, 0, sizeof *layout);
   layout->version_hex = PY_VERSION_HEX;
   fill_thread_state(layout);
+  fill_evaluation(layout);
   fill_frame(layout);
   fill_internal_frames(layout);
   fill_code(layout);

@@ -1,6 +1,10 @@
 #include "bindings/symbols_binding.h"
 
+#include <cxxabi.h>
+
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -109,8 +113,19 @@ nb::dict read_cubin_tables(const nb::bytes& image) {
   }
 }
 
+nb::object demangle(const char* symbol) {
+  if (!std::string_view(symbol).starts_with("_Z")) return text(symbol);  // `i` would be `int`
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol, nullptr, nullptr, &status),
+                                                         &std::free);
+  return text(status == 0 ? name.get() : symbol);
+}
+
 }  // namespace
 
-void bind_symbols(nb::module_& module) { module.def("read_cubin", read_cubin_tables, "image"_a); }
+void bind_symbols(nb::module_& module) {
+  module.def("read_cubin", read_cubin_tables, "image"_a);
+  module.def("demangle", demangle, "symbol"_a);
+}
 
 }  // namespace bragg

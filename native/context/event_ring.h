@@ -16,6 +16,7 @@ enum class EventKind : uint8_t {
   LaunchEnd,  // its return; trace only
   OwnLaunch,  // a Launch of a kernel of ours
   Scope,      // a scope or operator that ended: [start_ns, end_ns)
+  ApiCall,    // likewise a call of the GPU's API
   Sample,     // a host sample: end_ns - start_ns is its weight
   Mark,       // a moment on this thread
   Range,      // [start_ns, end_ns) of the process: it may have started on another thread, and overlaps what it likes
@@ -24,9 +25,10 @@ enum class EventKind : uint8_t {
 
 struct Event {
   EventKind kind;
-  uint8_t detail;        // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call
-  uint16_t mask;         // sessions that were active
-  uint32_t correlation;  // Value: the metric
+  uint8_t detail;  // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call; ApiCall: 1 if
+                   // it waits for the GPU
+  uint16_t mask;   // sessions that were active
+  uint32_t correlation;  // Value: the metric; ApiCall: of the launch in it, or 0
   NodeId shadow;
   NodeId python;
   int64_t start_ns;  // Launch: 1 + the kernel's name, 0 if it goes by its symbol; Value: the bits of the value

@@ -47,6 +47,11 @@ FrameId FrameTable::intern_python(std::string_view name, std::string_view file, 
   return intern_locked({FrameKind::Python, intern_string_locked(name), intern_string_locked(file), line, kNone});
 }
 
+FrameId FrameTable::intern_native(std::string_view name, std::string_view file) {
+  const std::lock_guard lock(mutex_);
+  return intern_locked({FrameKind::Native, intern_string_locked(name), intern_string_locked(file), 0, kNone});
+}
+
 void FrameTable::describe(FrameId frame, std::string_view key, std::string_view value) {
   const std::lock_guard lock(mutex_);
   attributes_.push_back({frame, intern_string_locked(key), intern_string_locked(value)});

@@ -57,6 +57,7 @@ class FrameTable {
   [[nodiscard]] StringId intern_string(std::string_view text);
   [[nodiscard]] FrameId intern(FrameKind kind, std::string_view name, uint32_t device = kNone);
   [[nodiscard]] FrameId intern_python(std::string_view name, std::string_view file, uint32_t line);
+  [[nodiscard]] FrameId intern_native(std::string_view name, std::string_view file);
 
   void describe(FrameId frame, std::string_view key, std::string_view value);
 

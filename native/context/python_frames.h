@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "context/python_layout.h"
 
@@ -61,6 +62,16 @@ class PythonFrameIterator {
     return false;
   }
 
+ protected:
+  [[nodiscard]] bool is_internal(const void* frame) const noexcept {
+    return is_evaluation(frame) || reference(frame, layout_->frame_function) == layout_->internal_function;
+  }
+  [[nodiscard]] bool is_evaluation(const void* frame) const noexcept {
+    return detail::read<int8_t>(frame, layout_->frame_owner) >= layout_->first_internal_owner;
+  }
+
+  const PythonLayout* layout_;
+
  private:
   [[nodiscard]] const void* innermost() const noexcept {
     const void* state = layout_->thread_state();
@@ -71,11 +82,6 @@ class PythonFrameIterator {
 
   [[nodiscard]] uintptr_t reference(const void* frame, uint32_t offset) const noexcept {
     return detail::read<uintptr_t>(frame, offset) & layout_->reference_mask;
-  }
-
-  [[nodiscard]] bool is_internal(const void* frame) const noexcept {
-    return detail::read<int8_t>(frame, layout_->frame_owner) >= layout_->first_internal_owner ||
-           reference(frame, layout_->frame_function) == layout_->internal_function;
   }
 
   // A frame that has not begun is at its first instruction, whose predecessor 3.10 to 3.12 then hold.
@@ -90,8 +96,41 @@ class PythonFrameIterator {
     return offset > 0 ? static_cast<uint32_t>(offset) : 0;
   }
 
-  const PythonLayout* layout_;
   const void* frame_ = nullptr;
+};
+
+// The same frames, and which of them run in one C call of the evaluation loop.
+class PythonEvaluationIterator : private PythonFrameIterator {
+ public:
+  PythonEvaluationIterator() noexcept {
+    if (layout_ == nullptr || layout_->evaluation_is_cframe == 0) return;
+    if (const void* state = layout_->thread_state(); state != nullptr)
+      cframe_ = detail::read<const void*>(state, layout_->thread_state_cframe);
+  }
+
+  // `evaluation`: an address among the variables of the C call that runs the frame, where its caller runs in another
+  // one; else 0.
+  [[nodiscard]] bool next(RawFrame& out, uint64_t& evaluation) noexcept {
+    if (!PythonFrameIterator::next(out)) return false;
+    evaluation = layout_->evaluation_is_cframe != 0 ? by_cframe(out.frame) : by_frame(out.frame);
+    return true;
+  }
+
+ private:
+  [[nodiscard]] uint64_t by_cframe(const void* frame) noexcept {
+    if (layout_->frame_is_entry != 0 && !detail::read<bool>(frame, layout_->frame_is_entry)) return 0;
+    return reinterpret_cast<uintptr_t>(
+        std::exchange(cframe_, detail::read<const void*>(cframe_, layout_->cframe_previous)));
+  }
+  [[nodiscard]] uint64_t by_frame(const void* frame) const noexcept {
+    const void* caller = frame;
+    do {
+      caller = detail::read<const void*>(caller, layout_->frame_previous);
+    } while (caller != nullptr && !is_evaluation(caller) && is_internal(caller));
+    return caller != nullptr && is_evaluation(caller) ? reinterpret_cast<uintptr_t>(caller) : 0;
+  }
+
+  const void* cframe_ = nullptr;
 };
 
 // Identity of the innermost frame; null on a thread without Python.

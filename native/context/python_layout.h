@@ -21,6 +21,13 @@ struct PythonLayout {
   uint32_t thread_state_frame;  // of the frame pointer, or of the cframe pointer
   uint32_t cframe_frame;
 
+  // The record that each C call of the evaluation loop keeps on its stack, innermost first: a cframe (3.10 and 3.11) or
+  // a frame of the interpreter's own (later).
+  uint32_t evaluation_is_cframe;
+  uint32_t thread_state_cframe;
+  uint32_t cframe_previous;
+  uint32_t frame_is_entry;  // bool: this frame is the first one of its C call (3.11); 0: all are (3.10)
+
   // One frame.
   uint32_t frame_previous;
   uint32_t frame_code;

@@ -10,12 +10,19 @@ namespace bragg {
 using SessionMask = uint32_t;  // bit i: session slot i
 inline constexpr uint32_t kMaxSessions = 16;
 
+// Which calls of the GPU's API become nodes: those that wait for the GPU, or all that do something.
+enum class ApiLevel : uint8_t { Off, Sync, All };
+
 struct RecordingState {
   std::atomic<SessionMask> existing{0};  // started and not yet stopped
   // Bits 16 to 31: the lines of the slots. A session takes another slot for each of its phases and keeps its line.
   std::atomic<SessionMask> active{0};
-  std::atomic<SessionMask> python{0};  // existing, with Python call paths
-  std::atomic<SessionMask> trace{0};   // existing, keeping every event
+  std::atomic<SessionMask> python{0};      // existing, with Python call paths
+  std::atomic<SessionMask> native{0};      // of these, with the C and C++ functions that launches come from
+  std::atomic<SessionMask> trace{0};       // existing, keeping every event
+  std::atomic<SessionMask> api_calls{0};   // existing, with all calls of the GPU's API
+  std::atomic<SessionMask> sync_calls{0};  // existing, with those that wait
+  std::atomic<uint32_t> api_epoch{1};      // calls that were open when it changed are not followed any more
   std::array<std::atomic<uint8_t>, kMaxSessions> line_of_slot{};
 };
 
@@ -35,6 +42,13 @@ inline constexpr SessionMask kSlots = (1u << kLineShift) - 1;
         (lines >> recording_state.line_of_slot[slot].load(std::memory_order_relaxed) & 1) != 0)
       slots |= 1u << slot;
   return slots;
+}
+
+// What the sessions that record want together: paths are the same in all of them.
+[[nodiscard]] inline ApiLevel wanted_api_level() noexcept {
+  const SessionMask active = recording_state.active.load();
+  if ((active & recording_state.api_calls.load()) != 0) return ApiLevel::All;
+  return (active & recording_state.sync_calls.load()) != 0 ? ApiLevel::Sync : ApiLevel::Off;
 }
 
 [[nodiscard]] inline bool recording() noexcept { return recording_state.active.load(std::memory_order_relaxed) != 0; }

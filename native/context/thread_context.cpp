@@ -109,10 +109,14 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   track = kNone;
   last_device_context = nullptr;
   expected_launch.function = nullptr;
+  api_call = {};
+  makes_own_calls = false;
   next_node_number = 0;
   sampled_ns_ = 0;
   elsewhere_ns_ = 0;
+  if (native_path_ != nullptr) native_path_->reset();
   gated_calls = 0;
+  is_sampled_alone = false;
   is_in_gated_call.store(false, std::memory_order_relaxed);
   capture.store(kNoCapture, std::memory_order_relaxed);
   publish({});
@@ -175,6 +179,9 @@ void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, Entry
     for (RawFrame& raw : entry.opened_in.frames)
       if (!frames.next(raw)) break;
   }
+  entry.opened_by.count = 0;
+  if (source != Source::Api && recording_state.native.load(std::memory_order_relaxed) != 0)
+    native_path().read_opening(entry.opened_by);
   entry.mask = recording_state.active.load(std::memory_order_relaxed);
   entry.source = source;
   entry.owner = owner;
@@ -256,6 +263,7 @@ ContextNodes ThreadContext::inherited() const noexcept {
 }
 
 ContextNodes ThreadContext::here() noexcept {
+  if (api_call.is_open()) return api_call.nodes;
   ContextNodes nodes;
   if (!has_own_context()) return inherited();
   if (depth_ > 0) nodes = entries_[depth_ - 1].nodes;
@@ -264,11 +272,84 @@ ContextNodes ThreadContext::here() noexcept {
   return nodes;
 }
 
-const RawFrame* ThreadContext::OpeningFrames::find(const RawFrame& raw) const noexcept {
-  const auto* found = std::find_if(std::begin(frames), std::end(frames), [&](const RawFrame& opener) {
-    return opener.frame == raw.frame && opener.code == raw.code;
-  });
-  return found != std::end(frames) ? found : nullptr;
+void ThreadContext::begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept {
+  auto& tree = CallingContextTree::instance();
+  const ContextNodes outer = here_in_native_code();
+  const NodeId shadow = tree.child(outer.shadow, frame);
+  const NodeId python = outer.python == outer.shadow ? shadow : tree.child(outer.python, frame);
+  api_call = {id, {shadow, python}, mask, 0, epoch, now_ns()};
+}
+
+void ThreadContext::end_api_call(bool waits) noexcept {
+  const SessionMask mask = still_active(api_call.mask);
+  api_call.epoch = 0;
+  if (mask == 0) return;
+  record({EventKind::ApiCall, static_cast<uint8_t>(waits ? 1 : 0), static_cast<uint16_t>(mask), api_call.launch,
+          api_call.nodes.shadow, api_call.nodes.python, api_call.start_ns, now_ns()});
+}
+
+ContextNodes ThreadContext::here_in_native_code() noexcept {
+  if (api_call.is_open() || recording_state.native.load(std::memory_order_relaxed) == 0) return here();
+  ContextNodes nodes;
+  if (!has_own_context()) {
+    nodes = inherited();
+  } else if (depth_ > 0) {
+    nodes = entries_[depth_ - 1].nodes;
+    if (entries_[depth_ - 1].source == Source::HostKernel) return nodes;
+  }
+  nodes.python = native_node(nodes.python);
+  return nodes;
+}
+
+NativeCallPath& ThreadContext::native_path() noexcept {
+  if (native_path_ == nullptr) native_path_ = std::make_unique<NativeCallPath>();
+  return *native_path_;
+}
+
+ThreadContext::PathCache& ThreadContext::cached_path(uint64_t hash) noexcept {
+  const uint32_t epoch = python_epoch.load(std::memory_order_acquire);
+  if (epoch != cache_epoch_) {
+    path_cache_.fill({});
+    cache_epoch_ = epoch;
+  }
+  return path_cache_[(hash >> 20) % kPathCacheSize];
+}
+
+NodeId ThreadContext::native_node(NodeId outer) noexcept {
+  static constexpr OpeningFrames kNoFrames{};
+  static constexpr OpeningCalls kNoCalls{};
+  const Entry* innermost = depth_ > 0 ? &entries_[depth_ - 1] : nullptr;
+  NativeCallPath& path = native_path();
+  const std::span<const PathFrame> frames = path.read(innermost != nullptr ? innermost->opened_in : kNoFrames,
+                                                      innermost != nullptr ? innermost->opened_by : kNoCalls);
+  if (path.was_cut()) cut_paths.fetch_add(1, std::memory_order_relaxed);
+  uint64_t hash = 2;
+  bool has_python = false;
+  for (const PathFrame& frame : frames) {
+    has_python = has_python || frame.python.code != nullptr;
+    hash = mix(hash, address(frame.python.code) ^ uint64_t{frame.python.instruction_offset} << 40 ^ frame.native);
+  }
+  if (has_python && last_python_thread.load(std::memory_order_relaxed) != this)
+    last_python_thread.store(this, std::memory_order_release);
+  hash = mix(hash, outer) | 1;
+  PathCache& cached = cached_path(hash);
+  if (cached.hash != hash) {
+    cached = append_frames(outer, frames);
+    cached.hash = hash;
+  }
+  if (depth_ == 0 && has_python) publish({kRootNode, cached.python});
+  return cached.node;
+}
+
+ThreadContext::PathCache ThreadContext::append_frames(NodeId node, std::span<const PathFrame> frames) noexcept {
+  auto& tree = CallingContextTree::instance();
+  PathCache path{.node = node, .python = node};
+  for (size_t i = frames.size(); i-- > 0;) {
+    const bool is_python = frames[i].python.code != nullptr;
+    path.node = tree.child(path.node, is_python ? python_frame_ids().intern(frames[i].python) : frames[i].native);
+    if (is_python) path.python = path.node;
+  }
+  return path;
 }
 
 NodeId ThreadContext::python_node(NodeId outer) noexcept {
@@ -293,13 +374,11 @@ NodeId ThreadContext::python_node(NodeId outer) noexcept {
   if (last_python_thread.load(std::memory_order_relaxed) != this)
     last_python_thread.store(this, std::memory_order_release);
   hash = mix(hash, outer) | 1;
-  const uint32_t epoch = python_epoch.load(std::memory_order_acquire);
-  if (epoch != cache_epoch_) {
-    path_cache_.fill({});
-    cache_epoch_ = epoch;
+  PathCache& cached = cached_path(hash);
+  if (cached.hash != hash) {
+    const NodeId node = append_frames(outer, frames.data(), count);
+    cached = {hash, node, node};
   }
-  PathCache& cached = path_cache_[(hash >> 20) % kPathCacheSize];
-  if (cached.hash != hash) cached = {hash, append_frames(outer, frames.data(), count)};
   if (depth_ == 0) publish({kRootNode, cached.node});
   return cached.node;
 }

@@ -9,12 +9,14 @@
 #include <span>
 #include <vector>
 
+#include "context/call_path.h"
 #include "context/calling_context_tree.h"
 #include "context/clock.h"
 #include "context/event_ring.h"
 #include "context/metric_names.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
+#include "driver/cupti_abi.h"
 
 namespace bragg {
 
@@ -63,6 +65,28 @@ struct OpenCall {
   std::vector<CapturedValue> values;  // while streams are captured
 };
 
+// The same at the beginning and the end of a call.
+struct ApiCallId {
+  cupti::Domain domain{};
+  uint32_t cbid = 0;
+  uint32_t correlation = 0;
+  friend bool operator==(const ApiCallId&, const ApiCallId&) = default;
+};
+
+// The call of the CUDA runtime or driver that a thread is in, if such calls are nodes.
+struct ApiCall {
+  ApiCallId id;
+  ContextNodes nodes;
+  SessionMask mask = 0;
+  uint32_t launch = 0;  // correlation id of the work that it has queued
+  uint32_t epoch = 0;
+  int64_t start_ns = 0;
+
+  [[nodiscard]] bool is_open() const noexcept {
+    return epoch == recording_state.api_epoch.load(std::memory_order_relaxed);
+  }
+};
+
 // Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, `capture`, the counters and
 // `exited`.
 class ThreadContext {
@@ -90,6 +114,11 @@ class ThreadContext {
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
+
+  void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
+  void end_api_call(bool waits) noexcept;
+  // Likewise for a launch: where it is wanted, with the native functions that it comes from.
+  [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
   // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
   [[nodiscard]] ContextNodes innermost_entry() noexcept { return depth_ > 0 ? entries_[depth_ - 1].nodes : here(); }
@@ -123,13 +152,17 @@ class ThreadContext {
   ExpectedLaunch expected_launch;
   uint64_t next_node_number = 0;     // of autograd's nodes, those below belong to operators that are known
   bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
-  uint32_t own_reading = 0;          // of that kernel: its ValueTarget's capture
+  bool makes_own_calls = false;      // nor are the calls that it makes
+  ApiCall api_call;
+  uint32_t own_reading = 0;  // of that kernel: its ValueTarget's capture
   OpenCall open_call;
   std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
   uint32_t gated_calls = 0;                    // of LaunchGate, within each other
   std::atomic<bool> is_in_gated_call{false};
-  Event open_launch{};              // trace: the driver call this thread is in
-  std::atomic<uint64_t> own_ns{0};  // estimated: every so many calls into the core are timed
+  bool is_sampled_alone = false;       // the launch that this thread is in; no other thread launches meanwhile
+  Event open_launch{};                 // trace: the driver call this thread is in
+  std::atomic<uint64_t> cut_paths{0};  // whose native frames could not all be read
+  std::atomic<uint64_t> own_ns{0};     // estimated: every so many calls into the core are timed
 
   // Runs `work`, timing one call in 64; the others pay an increment.
   template <class Work>
@@ -142,17 +175,11 @@ class ThreadContext {
   }
 
  private:
-  // The frames an entry was opened in, innermost first. Several, because the innermost may be a helper that has
-  // returned since, like the __enter__ of a context manager; with the code, because frame addresses are reused.
-  struct OpeningFrames {
-    static constexpr uint32_t kCount = 4;
-    RawFrame frames[kCount];
-    [[nodiscard]] const RawFrame* find(const RawFrame& raw) const noexcept;  // the same frame, wherever it is by now
-  };
   enum class EntryKind : uint8_t { Range, Operator, Elsewhere };
   struct Entry {
     ContextNodes nodes;
     OpeningFrames opened_in;
+    OpeningCalls opened_by;
     SessionMask mask;
     int64_t start_ns;
     EntryOwner owner;
@@ -162,6 +189,7 @@ class ThreadContext {
   struct PathCache {
     uint64_t hash = 0;
     NodeId node = kNone;
+    NodeId python = kNone;  // without the native frames inside the innermost Python frame
   };
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
@@ -172,7 +200,11 @@ class ThreadContext {
   [[nodiscard]] const ThreadContext* source_of_context() const noexcept;  // nullptr: there is none to inherit
   [[nodiscard]] ContextNodes inherited() const noexcept;
   [[nodiscard]] NodeId python_node(NodeId inherited) noexcept;
+  [[nodiscard]] NodeId native_node(NodeId inherited) noexcept;
   [[nodiscard]] NodeId append_frames(NodeId node, const RawFrame* frames, uint32_t count) noexcept;
+  [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
+  [[nodiscard]] PathCache& cached_path(uint64_t hash) noexcept;
+  [[nodiscard]] NativeCallPath& native_path() noexcept;
   void publish(ContextNodes nodes) noexcept;
   void grow() noexcept;
 
@@ -184,8 +216,24 @@ class ThreadContext {
   uint32_t depth_ = 0;
   uint32_t cache_epoch_ = 0;
   std::array<PathCache, kPathCacheSize> path_cache_;
+  std::unique_ptr<NativeCallPath> native_path_;
   std::atomic<NodeId> published_shadow_{kRootNode};
   std::atomic<NodeId> published_python_{kRootNode};
+};
+
+// Around calls of the driver that are not the program's.
+class OwnCalls {
+ public:
+  OwnCalls() noexcept : thread_(ThreadContext::current()), before_(thread_.makes_own_calls) {
+    thread_.makes_own_calls = true;
+  }
+  ~OwnCalls() { thread_.makes_own_calls = before_; }
+  OwnCalls(const OwnCalls&) = delete;
+  OwnCalls& operator=(const OwnCalls&) = delete;
+
+ private:
+  ThreadContext& thread_;
+  bool before_;
 };
 
 void push_context(Source source, FrameId frame) noexcept;

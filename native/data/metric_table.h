@@ -13,7 +13,7 @@
 namespace bragg {
 
 // The numbers are part of the capture format (ARCHITECTURE.md).
-enum class MetricGroup : uint32_t { Device = 1, Host = 2, Sample = 3, Marker = 4 };
+enum class MetricGroup : uint32_t { Device = 1, Host = 2, Sample = 3, Marker = 4, Wait = 5 };
 
 struct MetricRow {
   NodeId node = 0;
@@ -44,7 +44,7 @@ class MetricTable {
   [[nodiscard]] const std::vector<MetricRow>& rows() const { return rows_.all(); }
 
  private:
-  std::array<std::vector<uint32_t>, 4> index_;  // node -> row
+  std::array<std::vector<uint32_t>, 5> index_;  // node -> row
   ChangingRows<MetricRow> rows_;
 };
 

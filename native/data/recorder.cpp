@@ -10,6 +10,7 @@
 #include "backends/pc_sampling.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
+#include "context/loaded_code.h"
 #include "data/json.h"
 
 namespace bragg {
@@ -18,6 +19,13 @@ namespace {
 constexpr uint32_t kPollMs = 20;                 // idle consumer: 50 wake-ups a second
 constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in CUPTI's buffers no longer than this
 constexpr int64_t kEndingFlushNs = 20'000'000;   // nor than this while a phase waits for its last ones
+
+std::string native_files_json() {
+  JsonObject files;
+  for (const CodeFile& file : LoadedCode::instance().files())
+    files.raw(file.name, JsonObject().put("path", file.path).put("build_id", file.build_id).text());
+  return files.text();
+}
 
 }  // namespace
 
@@ -39,6 +47,7 @@ Session* Recorder::newest_on(uint32_t line) {
 
 void Recorder::consumer_loop() {
   pthread_setname_np(pthread_self(), "bragg");
+  const OwnCalls own;
   while (!stopping_.load()) {
     consumer_signal.wait_ms(kPollMs);
     if (const int number = ending_signal_.load()) finish_and_end_by(number);
@@ -57,6 +66,7 @@ void Recorder::consumer_loop() {
     }
     pc_sampling::step(launch_count_.load());
     rotate_due_sessions();
+    if (recording_state.native.load() != 0) LoadedCode::instance().note_unloads();
     const std::lock_guard work(work_mutex_);
     end_drained_phases();
     flush_due_sessions();
@@ -123,6 +133,7 @@ ThreadTotals Recorder::thread_totals() {
   ThreadRegistry::instance().for_each([&](const ThreadContext& thread) {
     totals.own_ns += thread.own_ns.load(std::memory_order_relaxed);
     totals.dropped_events += thread.dropped.load(std::memory_order_relaxed);
+    totals.cut_paths += thread.cut_paths.load(std::memory_order_relaxed);
   });
   return totals;
 }
@@ -136,6 +147,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("copies", counters.copies)
       .put("sets", counters.sets)
       .put("scopes", counters.scopes)
+      .put("api_calls", counters.api_calls)
       .put("samples", counters.samples)
       .put("markers", counters.markers)
       .put("metric_kernels", counters.metric_kernels)
@@ -150,6 +162,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("refused_nodes", CallingContextTree::instance().refused())
       .put("refused_kernel_configs", session.refused_kernel_configs())
       .put("refused_samples", session.refused_samples())
+      .put("cut_native_paths", totals.cut_paths - session.before.cut_paths)
       .put("own_ns", totals.own_ns - session.before.own_ns);
   if (session.writer().error() != 0) statistics.put("capture_error", std::strerror(session.writer().error()));
   JsonObject meta;
@@ -157,6 +170,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .raw("statistics", statistics.text())
       .raw("gpu_busy_ns", session.activity.busy_json());
   if (session.options().backend != BackendChoice::Cpu) meta.raw("cuda", cuda_backend::description_json());
+  if (session.options().native_context) meta.raw("native_files", native_files_json());
   if (session.samples_instructions()) meta.raw("sampling", pc_sampling::description_json());
   if (const std::string devices = cuda_backend::devices_json(); !devices.empty()) meta.raw("devices", devices);
   if (session.activity.first_ns() != 0)

@@ -89,7 +89,10 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
   recording_state.line_of_slot[slot].store(static_cast<uint8_t>(session->line()));
   slot_of_line_[session->line()] = slot;
   if (options.python_context) recording_state.python.fetch_or(bit);
+  if (options.native_context) recording_state.native.fetch_or(bit);
   if (options.trace) recording_state.trace.fetch_or(bit);
+  if (options.api_level == ApiLevel::All) recording_state.api_calls.fetch_or(bit);
+  if (options.api_level == ApiLevel::Sync) recording_state.sync_calls.fetch_or(bit);
   if (session->samples_instructions()) samples_of_line_.try_emplace(session->line());
   session->before = thread_totals();
   next_flush_ns_[slot] = now_ns();
@@ -210,7 +213,7 @@ void Recorder::wait_for_devices() {
 }
 
 void Recorder::update_collecting() {
-  cuda_backend::set_collecting(recording_state.active.load() != 0);
+  cuda_backend::set_collecting(recording(), wanted_api_level());
   pc_sampling::set_active(recording_state.active.load() != 0);
 }
 
@@ -254,7 +257,9 @@ void Recorder::end(Session& session, const std::string& meta_json) {
   session.finish(tracks_, statistics_json(session), meta_json);
   const uint32_t slot = session.slot();
   sessions_[slot].reset();
-  for (auto* mask : {&recording_state.python, &recording_state.trace, &recording_state.existing, &retired_})
+  auto& state = recording_state;
+  for (auto* mask :
+       {&state.python, &state.native, &state.trace, &state.api_calls, &state.sync_calls, &state.existing, &retired_})
     mask->fetch_and(~(1u << slot));
 }
 

@@ -17,6 +17,7 @@
 #include "backends/pc_sampling.h"
 #include "context/consumer_signal.h"
 #include "context/kernel_names.h"
+#include "context/loaded_code.h"
 #include "context/metric_names.h"
 #include "context/stream_captures.h"
 
@@ -86,11 +87,13 @@ void Recorder::prepare_fork() {
   StreamCaptures::instance().lock_for_fork();
   KernelNames::instance().lock_for_fork();
   MetricNames::instance().lock_for_fork();
+  LoadedCode::instance().lock_for_fork();
   FrameTable::instance().lock_for_fork();
 }
 
 void Recorder::after_fork_in_parent() {
   FrameTable::instance().unlock_after_fork();
+  LoadedCode::instance().unlock_after_fork();
   MetricNames::instance().unlock_after_fork();
   KernelNames::instance().unlock_after_fork();
   StreamCaptures::instance().unlock_after_fork();
@@ -106,8 +109,8 @@ void Recorder::after_fork_in_parent() {
 }
 
 void Recorder::after_fork_in_child() {
-  for (auto* mask :
-       {&recording_state.active, &recording_state.existing, &recording_state.python, &recording_state.trace})
+  for (auto* mask : {&recording_state.active, &recording_state.existing, &recording_state.python,
+                     &recording_state.native, &recording_state.trace})
     mask->store(0);
   for (auto& session : sessions_) {
     if (session != nullptr) session->abandon();

@@ -115,6 +115,17 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         if (session.options().trace) session.keep({span.start_ns, span.duration_ns, node, host_track(thread), 0});
       });
       return;
+    case EventKind::ApiCall:
+      for_sessions(event.mask, [&](Session& session) {
+        ++session.counters.api_calls;
+        const NodeId node = session.node_of(event);
+        const Span span = within(session, event);
+        session.count(node, MetricGroup::Host, span.duration_ns);
+        if (event.detail != 0) session.count(node, MetricGroup::Wait, span.duration_ns);
+        if (session.options().trace)
+          session.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
+      });
+      return;
     case EventKind::Sample:
       for_sessions(event.mask, [&](Session& session) {
         if (!session.options().python_context) return;

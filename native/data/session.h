@@ -33,8 +33,10 @@ struct SessionOptions {
   std::string cupti_candidates;  // ':'-separated
   BackendChoice backend = BackendChoice::Auto;
   bool python_context = false;
+  bool native_context = false;  // with C and C++ frames too
   bool trace = false;
   bool graph_level = false;  // one record for each launch of a CUDA graph, instead of its nodes'
+  ApiLevel api_level = ApiLevel::Off;
   uint32_t flush_interval_ms = 1000;
   SamplingOptions sampling;
   uint32_t rotate_interval_ms = 0;  // time after which a phase is followed by the next; 0: never by itself
@@ -73,6 +75,7 @@ struct SessionCounters {
   uint64_t sets = 0;
   uint64_t graphs = 0;  // whole graphs, at graph level
   uint64_t scopes = 0;
+  uint64_t api_calls = 0;
   uint64_t samples = 0;
   uint64_t metric_kernels = 0;  // kernels of ours that read metric values on the GPU
   uint64_t metric_kernels_ns = 0;
@@ -122,6 +125,7 @@ struct Origin {
 struct ThreadTotals {
   uint64_t own_ns = 0;
   uint64_t dropped_events = 0;
+  uint64_t cut_paths = 0;
 };
 
 // One phase of a recording. Threads: one at a time; the recorder's work lock guards it.

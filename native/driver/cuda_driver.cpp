@@ -54,12 +54,6 @@ uint32_t CudaDriver::current_device() const {
   return get != nullptr && get(&device) == cuda::Result::Success ? static_cast<uint32_t>(device) : UINT32_MAX;
 }
 
-cuda::Context CudaDriver::current_context() const {
-  cuda::Context context = nullptr;
-  auto* get = library_.function<cuda::CuCtxGetCurrent>("cuCtxGetCurrent");
-  return get != nullptr && get(&context) == cuda::Result::Success ? context : nullptr;
-}
-
 void CudaDriver::synchronize(cuda::Context context) const {
   auto* push = library_.function<cuda::CuCtxPushCurrent>("cuCtxPushCurrent_v2");
   auto* pop = library_.function<cuda::CuCtxPopCurrent>("cuCtxPopCurrent_v2");

@@ -161,6 +161,7 @@ using BufferCompleted = void(cuda::Context context, uint32_t stream, uint8_t* bu
 // Function types, each named after its symbol: dlsym gives `CuptiSubscribe*`.
 using CuptiGetVersion = Result(uint32_t* version);
 using CuptiGetResultString = Result(Result result, const char** text);
+using CuptiGetCallbackName = Result(Domain domain, uint32_t cbid, const char** name);
 using CuptiSubscribe = Result(Subscriber* subscriber, Callback* callback, void* user_data);
 using CuptiSubscribe_v2 = Result(Subscriber* subscriber, Callback* callback, void* user_data, SubscriberParams* params);
 using CuptiUnsubscribe = Result(Subscriber subscriber);

@@ -58,6 +58,7 @@ bool load_cupti(const std::string& candidates, CuptiLibrary& cupti, std::string&
                         resolve(library, "cuptiSubscribe", cupti.subscribe, missing) &&
                         resolve(library, "cuptiUnsubscribe", cupti.unsubscribe, missing) &&
                         resolve(library, "cuptiEnableCallback", cupti.enable_callback, missing) &&
+                        resolve(library, "cuptiGetCallbackName", cupti.callback_name, missing) &&
                         resolve(library, "cuptiActivityRegisterCallbacks", cupti.register_callbacks, missing) &&
                         resolve(library, "cuptiActivityEnable", cupti.enable, missing) &&
                         resolve(library, "cuptiActivityDisable", cupti.disable, missing) &&

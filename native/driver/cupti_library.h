@@ -16,6 +16,7 @@ struct CuptiLibrary {
   cupti::CuptiSubscribe_v2* subscribe_v2 = nullptr;  // optional, from 13.0
   cupti::CuptiUnsubscribe* unsubscribe = nullptr;
   cupti::CuptiEnableCallback* enable_callback = nullptr;
+  cupti::CuptiGetCallbackName* callback_name = nullptr;
   cupti::CuptiActivityRegisterCallbacks* register_callbacks = nullptr;
   cupti::CuptiActivityEnable* enable = nullptr;
   cupti::CuptiActivityDisable* disable = nullptr;

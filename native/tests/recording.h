@@ -62,8 +62,14 @@ inline const Device& device() {
 
 class Recording {
  public:
+  struct Wishes {
+    bool trace = false;
+    int gpu_api = BRAGG_GPU_API_OFF;
+  };
+  Recording(const char* name, const Wishes& wishes)
+      : Recording(name, wishes.trace, 0, BRAGG_SAMPLE_OFF, 0, wishes.gpu_api) {}
   explicit Recording(const char* name, bool trace = false, uint32_t rotate_interval_ms = 0,
-                     int sampling = BRAGG_SAMPLE_OFF, uint32_t sample_period = 0)
+                     int sampling = BRAGG_SAMPLE_OFF, uint32_t sample_period = 0, int gpu_api = BRAGG_GPU_API_OFF)
       : path_((std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name + ".part")).string()) {
     (void)device();
     bragg_session_options options{};
@@ -72,6 +78,7 @@ class Recording {
     options.cupti_candidates = BRAGG_FAKES_DIR "/libcupti.so.13";
     options.backend = BRAGG_CUDA;
     options.trace = trace;
+    options.gpu_api = gpu_api;
     options.flush_interval_ms = 20;
     options.rotate_interval_ms = rotate_interval_ms;
     options.sampling = sampling;

@@ -363,15 +363,22 @@ TEST(ranges_of_xla_are_modules_scopes_and_operations_when_they_are_wanted) {
   copy.push(domain, registered(copy.register_string(
                         domain, "Thunk:#name=jit(g)/transpose(jvp(layer))/dot,hlo_op=gemm.1,unique_hlo_op_id=7#")));
   CHECK(context() == (Path{{FrameKind::Operator, "jit_g"},
-                           {FrameKind::Scope, "layer"},
-                           {FrameKind::State, "[backward]"},
-                           {FrameKind::Operator, "dot"},
+                           {FrameKind::Operator, "jit(g)/transpose(jvp(layer))/dot"},
                            {FrameKind::Operator, "gemm.1"}}));
   CHECK_EQ(bragg::ThreadContext::current().depth(), 2u);
   CHECK_EQ(copy.pop(domain), 1);
   copy.push(domain, text("something else"));
   CHECK(context().back() == (Open{FrameKind::Scope, "TSL: something else"}));
   copy.pop(domain);
+  const Path before = context();
+  for (const int number : {1, 2, 3}) {
+    copy.push(domain, text(("XlaPass:#name=dce,module=jit_g,program_id=" + std::to_string(number) + "#").c_str()));
+    CHECK(context() == before);
+  }
+  copy.push(domain, text("in a detail"));
+  CHECK(context().back() == (Open{FrameKind::Scope, "TSL: in a detail"}));
+  for (int pops = 0; pops < 4; ++pops) copy.pop(domain);
+  CHECK(context() == before);
   copy.pop(domain);
   CHECK(context().empty());
   bragg::xla::is_wanted.store(false);

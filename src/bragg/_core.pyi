@@ -43,6 +43,7 @@ class Session:
         context: str,
         data: str,
         graphs: str = "node",
+        gpu_api: str = "off",
         flush_interval_ms: int = 1000,
         rotate_interval_ms: int = 0,
         sample_interval_us: int = 0,
@@ -211,6 +212,7 @@ def observe_operators(shapes: bool) -> bool:
     """
 
 def stop_observing_operators() -> None: ...
+
 def follow_calls(object: object, name: str) -> bool:
     """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
 
@@ -230,12 +232,6 @@ def flush_device_records() -> None:
 def reclaim_device_records() -> None:
     """Be the user of CUPTI's buffers again, after another one (torch.profiler) in this process is done."""
 
-def begin_sampling() -> None:
-    """Where instructions are to be sampled, begin with this thread's CUDA context: most of a second.
-
-    Without this, sampling begins soon after the first launch in a context.
-    """
-
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""
 
@@ -245,6 +241,12 @@ def read_cubin(image: bytes) -> dict[str, Any]:
     Raises:
         ValueError: It is no cubin, or a damaged one.
     """
+
+def demangle(symbol: str) -> str:
+    """The C++ name of a mangled symbol; everything else as it is."""
+
+def _can_unwind() -> bool:
+    """False: native frames cannot be read on this processor."""
 
 # For tests and benchmarks.
 

@@ -12,6 +12,7 @@ from bragg.model.sampled_function import SampledFunction
 from bragg.model.source_place import CallChain
 from bragg.record.kernel_code import with_kernel_code
 from bragg.record.metadata import KEEPS_CODE
+from bragg.record.native_names import with_native_names
 from bragg.record.sampled_lines import with_lines
 
 __all__ = ["finish", "read"]
@@ -24,11 +25,17 @@ def finish(capture: Path, output: Path) -> Profile:
 
 def read(capture: Path) -> Profile:
     """Read a capture, with source lines but without the texts, which take seconds to collect."""
-    return captures.read(capture, read_code=with_lines)
+    return captures.read(capture, read_code=_read_lines)
 
 
 def _read_code(
     profile: Profile, sampled: Sequence[SampledFunction]
 ) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
     read_code = with_kernel_code if profile.meta.get(KEEPS_CODE, True) else with_lines
-    return read_code(profile, sampled)
+    return read_code(with_native_names(profile), sampled)
+
+
+def _read_lines(
+    profile: Profile, sampled: Sequence[SampledFunction]
+) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
+    return with_lines(with_native_names(profile), sampled)

@@ -160,7 +160,7 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (("-m", "pcsampling"), "proton: mode 'pcsampling' is not there yet"),
+            (("-m", "pcsampling"), "proton: cpu: unsupported mode: pcsampling"),
             (
                 ("-b", "instrumentation"),
                 "proton: profiler 'instrumentation': measurements inside kernels are not there",
@@ -182,3 +182,19 @@ def test_kernels_of_a_run_are_in_the_script_s_profile_and_the_run_s(tmp_path: Pa
     assert done.exit_code == 0, done.errors
     assert outline(done.tree()) == ["ROOT count=0", "  a", "    k count=7"]
     assert bragg.load(tmp_path / "run.bragg").total("gpu_count") == 7
+
+
+def test_program_under_the_command_line_imports_the_drop_in_by_triton_s_name(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    done = run_program(
+        tmp_path,
+        """
+        import triton.profiler as proton
+        assert proton.start("other") is None
+        with proton.scope("s", {"m": 1}): pass
+        proton.finalize()
+        """,
+        command=CLI,
+    )
+    assert (done.exit_code, done.files()) == (0, {"x.hatchet"}), done.errors
+    assert outline(done.tree()) == ["ROOT m=0", "  s m=1"]

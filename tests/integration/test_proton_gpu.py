@@ -209,6 +209,48 @@ def test_trace_has_scopes_kernels_lanes_and_arrows(run: Run) -> None:
     assert [event["ph"] for event in events(done, cat="flow")] == ["s", "f", "s", "f"]
 
 
+VALUES = """
+from bragg.proton import timed_values, trace_file
+trace_file.TRACE_OF_KERNELS_ALONE = False
+session = proton.start("x", data="trace"{mode})
+with proton.scope("a", {{"m": 1.0, "v": [1, 2]}}):
+    proton.enter_scope("b"); proton.exit_scope(metrics={{"bytes": 5}})
+    with proton.scope("none"): pass
+for i in range(2):
+    with proton.scope("w", {{"i": i}}): pass
+{rest}
+proton.finalize()
+print(len(timed_values._noted))
+"""
+
+
+def test_trace_has_the_values_of_each_scope_that_was_entered(run: Run) -> None:
+    done = run(VALUES.format(mode="", rest=""))
+    assert (done.errors, done.output) == ("", "0\n")
+    found = {event["name"]: event["args"]["metrics"] for event in events(done, cat="metric")}
+    assert found == {
+        "a: <m, 1.000000>, <v, [1,2]>": {"m": "1.000000", "v": "[1,2]"},
+        "b: <bytes, 5>": {"bytes": "5"},
+        "w: <i, 0>": {"i": "0"},
+        "w: <i, 1>": {"i": "1"},
+    }
+    assert [event["name"] for event in events(done, cat="scope")] == ["none"]
+    assert [event["args"]["scope_id"] for event in events(done, ph="X")] == [1, 2, 3, 4, 5]
+
+
+def test_values_of_phases_that_were_written_are_forgotten(run: Run) -> None:
+    rest = """
+gpu.launch("k"); gpu.synchronize(); proton.data.advance_phase(session)
+import time
+while not (done := __import__("pathlib").Path("x.part_0.chrome_trace")).exists(): time.sleep(0.01)
+time.sleep(0.05)
+print(len(timed_values._noted))
+"""
+    done = run(VALUES.format(mode=", mode='periodic_flushing:format=chrome_trace'", rest=rest))
+    assert (done.errors, done.output) == ("", "0\n0\n")
+    assert "b: <bytes, 5>" in (done.directory / "x.part_0.chrome_trace").read_text()
+
+
 def test_trace_of_old_versions_has_kernels_alone(run: Run) -> None:
     done = run(TRACE.format(only_kernels=True))
     found = events(done)

@@ -18,12 +18,10 @@ CUBIN = Path(__file__).parents[1] / "golden" / "cubins" / "triton-3.9-softmax-sm
 SAMPLES = 1 << 10
 LAUNCH = f"""
 import time
-from sampling import sampling, wait_for, wait_until_begun
+from sampling import sampling, wait_for
 gpu.load(open({str(CUBIN)!r}, "rb").read(), "softmax")
 gpu.set_kernel_ns("softmax", 1 << 20)
 gpu.set_knob("vary_ns", 0)
-gpu.launch("warm up")
-wait_until_begun()
 def softmax(scope, count):
     with bragg.scope(scope):
         for _ in range(count): gpu.launch("softmax", grid=(64, 1, 1))
@@ -80,6 +78,26 @@ def test_samples_of_two_call_paths_are_shared_out_by_gpu_time(sampled: Record) -
     assert samples(profile, "small") == pytest.approx(total / 4, abs=total / 20)
     assert samples(profile, "large", "num_samples_apportioned") == pytest.approx(total * 3 / 4, abs=total / 10)
     assert profile.meta["sampling"]["exact"] < total / 10
+
+
+@pytest.mark.parametrize("mode", ["continuous", "windows", "serialized"])
+def test_the_first_launch_waits_until_it_is_sampled(sampled: Record, mode: str) -> None:
+    assert sampled('softmax("only", 1)', sample=mode).main.total("num_samples") == SAMPLES
+
+
+def test_serialized_launches_of_threads_are_told_apart(sampled: Record) -> None:
+    program = """
+    import threading
+    def work(scope):
+        gpu.use_device(0)
+        softmax(scope, 20)
+    threads = [threading.Thread(target=work, args=(scope,)) for scope in ("first", "second")]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    """
+    profile = sampled(program, sample="serialized").main
+    assert (samples(profile, "first"), samples(profile, "second")) == (20 * SAMPLES, 20 * SAMPLES)
+    assert profile.meta["sampling"]["exact"] == 40 * SAMPLES
 
 
 def test_serialized_samples_belong_to_their_launches(sampled: Record) -> None:

@@ -51,6 +51,12 @@ class ConditionalNode(ctypes.Structure):
     )
 
 
+class Dimensions(ctypes.Structure):
+    """A grid or a block, as the runtime's launch takes it."""
+
+    _fields_ = (("x", ctypes.c_uint32), ("y", ctypes.c_uint32), ("z", ctypes.c_uint32))
+
+
 Handle = ctypes.c_void_p
 Size = tuple[int, int, int]
 
@@ -115,6 +121,11 @@ class FakeCuda:
     ) -> None:
         sizes = [ctypes.c_uint(size) for size in (*grid, *block, dynamic_shared_bytes)]
         self.call("cuLaunchKernel", self.function(name), *sizes, stream, None, None)
+
+    def launch_by_runtime(self, name: str, stream: Handle | None = None) -> None:
+        """Launch as a program of the CUDA runtime does: its call has the driver's within."""
+        one = Dimensions(1, 1, 1)
+        self.call("cudaLaunchKernel", self.function(name), one, one, None, ctypes.c_size_t(0), stream)
 
     def launch_many(self, name: str, count: int, stream: Handle | None = None) -> None:
         """Launch one kernel `count` times, at the speed of the driver instead of Python's."""

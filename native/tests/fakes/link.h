@@ -19,8 +19,9 @@ namespace bragg::fake {
   return hash;
 }
 
-// One call of the driver API, from its ENTER to its EXIT.
+// One call of the driver or the runtime API, from its ENTER to its EXIT.
 struct ApiCall {
+  cupti::Domain domain = cupti::Domain::DriverApi;
   uint32_t cbid = 0;
   const char* name = nullptr;
   const char* symbol = nullptr;  // kernel launches: the mangled name of the kernel

@@ -22,6 +22,9 @@ Examples:
 
 
 _SAMPLING_MODES = ("continuous", "windows", "serialized")
+_API_LEVELS = ("all", "sync")
+# Options that may stand alone: the word after them may be the target. Alone they mean the first of their choices.
+_CHOICES_OF_BARE = {"--sample": _SAMPLING_MODES, "--gpu-api": _API_LEVELS}
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -29,7 +32,7 @@ class _RunCommand(click.Command):
     """Leaves everything from the program's name on as it is, and keeps the `--` or `-m` in front of it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        args = self._with_sampling_mode(args)
+        args = self._with_choices(args)
         given = list(args)
         rest = super().parse_args(ctx, args)
         target: tuple[str, ...] = ctx.params["target"]
@@ -38,17 +41,20 @@ class _RunCommand(click.Command):
         ctx.params["target"] = (*marks, *target)
         return rest
 
-    def _with_sampling_mode(self, args: list[str]) -> list[str]:
-        """The arguments with a mode for a bare `--sample`: the word after it may be the target."""
-        valued = {name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts} - {
-            "--sample"
-        }
+    def _with_choices(self, args: list[str]) -> list[str]:
+        """The arguments with a choice for each bare option."""
+        valued = {name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts}
+        given = list(args)
         position = 0
-        while position < len(args) and args[position].startswith("-") and args[position] != "--":
-            if args[position] == "--sample" and args[position + 1 : position + 2] not in [[m] for m in _SAMPLING_MODES]:
-                return [*args[:position], "--sample=continuous", *args[position + 1 :]]
-            position += 2 if args[position] in valued or args[position] == "--sample" else 1
-        return args
+        while position < len(given) and given[position].startswith("-") and given[position] != "--":
+            option = given[position]
+            choices = _CHOICES_OF_BARE.get(option, ())
+            if choices and given[position + 1 : position + 2] not in [[choice] for choice in choices]:
+                given[position] = f"{option}={choices[0]}"
+                position += 1
+            else:
+                position += 2 if option in valued else 1
+        return given
 
 
 def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -79,10 +85,17 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("--force", is_flag=True, help="Overwrite an existing profile instead of numbering the new one.")
 @click.option("--backend", type=click.Choice(["auto", "cuda", "cpu"]), help="What measures.  [auto]")
 @click.option(
-    "--context", type=click.Choice(["python", "shadow"]), help="Call paths with Python frames or without.  [python]"
+    "--context",
+    type=click.Choice(["python", "native", "shadow"]),
+    help="Call paths with Python frames, with those and C/C++ functions, or with scopes alone.  [python]",
 )
 @click.option("--data", type=click.Choice(["tree", "trace"]), help="Sums by call path, or every event.  [tree]")
 @click.option("--graphs", type=click.Choice(["node", "graph"]), help="CUDA graphs by kernel, or as a whole.  [node]")
+@click.option(
+    "--gpu-api",
+    type=click.Choice(_API_LEVELS),
+    help="Calls of the CUDA runtime and driver as nodes; sync: those that wait.  [off]",
+)
 @click.option(
     "--framework",
     type=click.Choice(["auto", "torch", "jax", "off"]),

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from enum import Enum
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from bragg.debug.faults import Unsupported
@@ -124,6 +124,8 @@ def translated(value: Any, name: str = "") -> Any:
         return gluon_function(own, value.__name__)
     if own.startswith("triton.language") and hasattr(value, "__name__"):
         return _translated_function(value, name)
+    if inspect.isfunction(value) and _uses_triton(value):
+        return _held(value, _undecorated)
     replacement = BUILTINS.get(getattr(value, "__name__", ""))
     if replacement is not None and value is getattr(builtins, value.__name__, None):
         return replacement
@@ -135,6 +137,22 @@ def _held(value: Any, make: Callable[[Any], Any]) -> Any:
     if id(value) not in _TRANSLATED:
         _TRANSLATED[id(value)] = (value, make(value))
     return _TRANSLATED[id(value)][1]
+
+
+def _uses_triton(function: FunctionType) -> bool:
+    used = (function.__globals__.get(name) for name in function.__code__.co_names)
+    return any(isinstance(value, ModuleType) and value.__name__.split(".")[0] == "triton" for value in used)
+
+
+def _undecorated(function: FunctionType) -> Callable[..., Any]:
+    """The author's function without @triton.jit, with the engine's Triton: it goes on, after a finding says so."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        from bragg.debug.flow.program import with_kernel_names
+
+        return with_kernel_names(function)(*arguments, **named)
+
+    return call
 
 
 def _translated_object(value: Any, name: str) -> Any:

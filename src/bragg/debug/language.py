@@ -20,7 +20,7 @@ from bragg.debug.numbers.casts import bitcast, cast
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.numbers.mathematics import LANGUAGE_FUNCTIONS, unsigned_high_product
 from bragg.debug.numbers.matmul import dot
-from bragg.debug.numbers.promotion import is_number
+from bragg.debug.numbers.promotion import extremes_are_wide, is_number
 from bragg.debug.numbers.scaled import dot_scaled
 from bragg.debug.numbers.shapes import broadcast_pair, broadcast_to, flat_shape
 from bragg.debug.ptx.assembly import inline_asm_elementwise
@@ -177,6 +177,8 @@ def _minimum(x: Any, y: Any, propagate_nan: Any = None) -> Tensor:
 
 def _clamp(x: Any, min: Any, max: Any, propagate_nan: Any = None) -> Tensor:
     nan = _propagates(propagate_nan)
+    if extremes_are_wide() and as_tensor(x).dtype.is_int():
+        raise KernelFault("tl.clamp takes floats before Triton 3.9", hint="Use tl.minimum(tl.maximum(x, low), high)")
     return arithmetic.least(arithmetic.greatest(x, min, nan), max, nan)
 
 

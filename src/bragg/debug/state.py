@@ -29,6 +29,7 @@ class Listeners:
         out_of_bounds: Of lanes outside their tensor; (access, lanes outside).
         tainted: Of a use of elements that must not be used; (use, taint, bit, the tensor or None).
         division: Of integer divisions, with the divisor; may give bool [programs or 1, *block]: lanes without a result.
+        shift: Of integers shifted by amounts that may be too large; (amount, bits of the integer); gives such lanes.
         result: Of every floating result of an operation; (inputs, result).
         hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint).
@@ -38,6 +39,7 @@ class Listeners:
     out_of_bounds: list[Callable[[Access, Array], None]] = field(default_factory=list)
     tainted: list[Callable[[str, Array, int, Buffer | None], None]] = field(default_factory=list)
     division: list[Callable[[Any], Array | None]] = field(default_factory=list)
+    shift: list[Callable[[Any, int], Array | None]] = field(default_factory=list)
     result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
     hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str], None]] = field(default_factory=list)

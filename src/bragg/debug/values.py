@@ -25,6 +25,7 @@ __all__ = [
     "MEANINGLESS",
     "MISLED",
     "OVERFLOWN",
+    "SHIFTED",
     "UNDEFINED",
     "UNSET",
     "UNWRITTEN",
@@ -48,8 +49,9 @@ OVERFLOWN = 2
 MISLED = 4  # It rests on a promise that does not hold.
 UNWRITTEN = 8  # Of memory that nobody has written.
 DIVIDED = 16  # An integer divided by zero.
+SHIFTED = 32  # By as many bits as the integer has, or more.
 # What must not be used in any way.
-MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED)
+MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED, SHIFTED)
 
 # Filled in by `bragg.debug.numbers.arithmetic` and `bragg.debug.language`, which need the classes below.
 OPERATORS: dict[str, Callable[..., Any]] = {}

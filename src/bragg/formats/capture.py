@@ -27,7 +27,7 @@ from bragg.formats.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.format import Format
 from bragg.model import CallTree, FrameKind, Profile, SliceTable
 from bragg.model.compiled_regions import name_compiled_regions
-from bragg.model.hlo_tree import place_operations, without_hlo
+from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
 from bragg.model.sampled_function import CodeReader
 from bragg.model.table import BoolArray, Int32Array
@@ -118,20 +118,25 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
     profile, target, folded = _with_operations(profile)
     useful = np.isin(np.arange(len(profile.tree)), target[useful])
     grown = profile.tree
-    folded |= _of_recorder(grown, tables.meta)
+    folded |= _unwanted(grown, tables.meta)
     pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=folded)
     return Recording(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]])
 
 
 def _with_operations(profile: Profile) -> tuple[Profile, Int32Array, BoolArray]:
     """The profile with XLA's operations where they belong, where its nodes went, and which nodes say nothing."""
-    attributes = profile.meta.get("attributes", {})
-    placed = place_operations(profile.tree, attributes)
+    placed = place_operations(profile.tree, profile.meta.get("attributes", {}))
     if placed is None:
         return profile, np.arange(len(profile.tree), dtype=np.int32), np.zeros(len(profile.tree), np.bool_)
-    metrics = {name: metric.gather(placed.target, len(placed.tree)) for name, metric in profile.metrics.items()}
-    meta = {**profile.meta, "attributes": without_hlo(attributes)}
-    return replace(profile, meta=meta, tree=placed.tree, metrics=metrics), placed.target, placed.folded
+    return placed.apply(profile), placed.target, placed.folded
+
+
+def _unwanted(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
+    """Whether a node is the recorder's own, or a native frame that another session of the process asked for."""
+    unwanted: BoolArray = _of_recorder(tree, meta) | (
+        (tree.kind == FrameKind.NATIVE) & (meta.get("context") != "native")
+    )
+    return unwanted
 
 
 def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:

@@ -121,6 +121,7 @@ def metrics_of(tables: CaptureTables, tree: CallTree) -> dict[str, Metric]:
     found = _device_metrics(groups[MetricGroup.DEVICE], len(tree))
     found += _host_metrics(groups[MetricGroup.HOST], groups[MetricGroup.SAMPLE], tree)
     found += _marker_metrics(groups[MetricGroup.MARKER], len(tree))
+    found += _wait_metrics(groups[MetricGroup.WAIT], len(tree))
     return {metric.name: metric for metric in found}
 
 
@@ -163,6 +164,13 @@ def _marker_metrics(rows: Columns, n_nodes: int) -> list[Metric]:
         Metric("marker_time", "ns", MetricKind.EXCLUSIVE, _sum(rows, "total_ns", n_nodes)),
         Metric("marker_count", "1", MetricKind.EXCLUSIVE, _sum(rows, "count", n_nodes)),
     ]
+
+
+def _wait_metrics(rows: Columns, n_nodes: int) -> list[Metric]:
+    """Part of the host time: calls that return when the GPU is done."""
+    if not len(rows["node"]):
+        return []
+    return [Metric("sync_time", "ns", MetricKind.INCLUSIVE, _sum(rows, "total_ns", n_nodes))]
 
 
 def _sum(rows: Columns, column: str, n_nodes: int) -> Int64Array:

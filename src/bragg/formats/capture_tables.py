@@ -28,6 +28,7 @@ class MetricGroup(IntEnum):
     HOST = 2
     SAMPLE = 3
     MARKER = 4
+    WAIT = 5
 
 
 @dataclass

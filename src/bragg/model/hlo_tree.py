@@ -17,10 +17,11 @@ import numpy as np
 
 from bragg.model.hlo_names import path_of_name
 from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
+from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["HloTree", "place_operations", "without_hlo"]
+__all__ = ["HloTree", "place_operations"]
 
 Attributes = Mapping[str, Mapping[str, str]]
 
@@ -44,12 +45,23 @@ class HloTree:
     Attributes:
         tree: The nodes.
         target: int32 [n_nodes before]: where each node went.
+        entered: int32 [n_nodes before]: likewise; -1 for those that are entered within what they became a part of.
         folded: bool [n_nodes]: operations that tell nothing that is not said above or below them.
     """
 
     tree: CallTree
     target: Int32Array
+    entered: Int32Array
     folded: BoolArray
+
+    def apply(self, profile: Profile) -> Profile:
+        """The profile over the new tree; its slices, kernels and findings stay as they are."""
+        metrics = {
+            name: metric.gather(self.entered if name == "host_count" else self.target, len(self.tree))
+            for name, metric in profile.metrics.items()
+        }
+        meta = {**profile.meta, "attributes": _without_hlo(profile.meta.get("attributes", {}))}
+        return replace(profile, meta=meta, tree=self.tree, metrics=metrics)
 
 
 def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:
@@ -65,7 +77,7 @@ def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:
     return _Placing(tree, roles, HloPrograms(attributes)).result()
 
 
-def without_hlo(attributes: Attributes) -> dict[str, dict[str, str]]:
+def _without_hlo(attributes: Attributes) -> dict[str, dict[str, str]]:
     """Attributes without those that `place_operations` has read."""
     kept = {
         label: {key: value for key, value in values.items() if key not in _ROLES and not key.startswith(PROGRAM_KEY)}
@@ -114,15 +126,16 @@ class _Placing:
         self._containers: set[int] = set()
 
     def result(self) -> HloTree:
-        target = np.zeros(len(self._old), np.int32)
+        target, is_again = np.zeros(len(self._old), np.int32), np.zeros(len(self._old), np.bool_)
         where = [_Where()]
         kinds = self._old.kind.tolist()
         rows = zip(self._old.parent[1:].tolist(), self._old.frame[1:].tolist(), kinds[1:], strict=True)
         for node, (above, frame, kind) in enumerate(rows, 1):
             target[node], found = self._place(frame, kind, int(target[above]), where[above])
+            is_again[node] = target[node] in (target[above], where[above].call)
             where.append(found)
         tree = CallTree(np.array(self._parents), np.array(self._frames), self._all_frames())
-        return HloTree(tree, target, self._says_nothing(tree))
+        return HloTree(tree, target, np.where(is_again, _NONE, target), self._says_nothing(tree))
 
     def _place(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
         """The new node of an old one below the new node `above`, and what it says to those below it."""

@@ -10,7 +10,7 @@ from bragg.model.tree import CallTree, FrameKind
 __all__ = ["own_host_time"]
 
 # Kernels: those that the host executes itself, where there is no GPU.
-_MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.KERNEL)
+_MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.GPU_API, FrameKind.KERNEL)
 
 
 def own_host_time(

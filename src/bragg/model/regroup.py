@@ -12,7 +12,7 @@ from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["Regrouping", "fold_specializations", "regroup"]
+__all__ = ["Regrouping", "fold_specializations", "regroup", "with_renamed_frames"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +70,19 @@ def fold_specializations(profile: Profile) -> Profile:
         general[FrameKind(kind)](name) if kind in general else name
         for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)
     ]
-    renamed = frames.replace(name=names)
+    folded = with_renamed_frames(profile, frames.replace(name=names))
+    return regroup(folded.tree).apply(folded)
+
+
+def with_renamed_frames(profile: Profile, renamed: FrameTable) -> Profile:
+    """The profile with other names of its frames; those that became equal are one, siblings stay apart."""
     first = _first_rows(renamed)
-    folded = replace(
+    return replace(
         profile,
         tree=CallTree(profile.tree.parent, first[profile.tree.frame], renamed),
         kernels=profile.kernels.replace(frame=first[profile.kernels.frame]).combined(),
         durations=profile.durations.replace(frame=first[profile.durations.frame]).combined(),
     )
-    return regroup(folded.tree).apply(folded)
 
 
 def _first_rows(frames: FrameTable) -> Int32Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy as np
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile
 from bragg.model.kernel_name import base_name
 from bragg.model.regroup import regroup
-from bragg.record.core import core
 
-__all__ = ["begin_sampling", "with_lines_below_kernels", "with_proton_metrics"]
+__all__ = ["with_lines_below_kernels", "with_proton_metrics"]
 
 _SAMPLES = "num_samples"
 _LEFT_OUT = "num_samples_apportioned"
@@ -32,17 +30,6 @@ _METRICS = (
     *("stalled_lg_throttle", "stalled_not_Selected", "stalled_misc", "stalled_dispatch_stall", "stalled_sleeping"),
     "stalled_selected",
 )
-
-
-def begin_sampling() -> None:
-    """Sample the GPU of this thread before anything is launched there: Proton's users expect samples of each launch.
-
-    PyTorch makes its CUDA context at its first use of the GPU, which would be too late.
-    """
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.synchronize()
-    core.begin_sampling()
 
 
 def with_lines_below_kernels(profile: Profile) -> Profile:

@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from bragg.errors import UsageError
+from bragg.proton import timed_values
 from bragg.proton.errors import InvalidMetric
 from bragg.proton.metric import is_device_tensor, plain_value
 from bragg.proton.upstream import INTEGER_TYPE
@@ -54,13 +55,15 @@ def record(metrics: Mapping[str, Any]) -> None:
     """
     if not core.recording():
         return
+    recorded = {}
     for key, value in metrics.items():
         if not isinstance(key, str):
             raise InvalidMetric(f"metric {key!r} has a name of type {type(key).__name__}", hint="Names are texts")
         if is_device_tensor(value):
             _record_on_device(key, value)
         else:
-            _record_on_host(key, value)
+            recorded[key] = _record_on_host(key, value)
+    timed_values.note(recorded)
 
 
 def forget_types() -> None:
@@ -79,15 +82,18 @@ def text_of(number: float) -> str:
     return _texts[int(number)]
 
 
-def _record_on_host(key: str, value: Any) -> None:
+def _record_on_host(key: str, value: Any) -> Any:
+    """Record a value, and return it as a plain number, list or text."""
     try:
-        _record(key, plain_value(key, value))
+        plain = plain_value(key, value)
+        _record(key, plain)
     except UsageError:
         raise
     except OverflowError as error:
         raise InvalidMetric(f"metric {key!r} has a value beyond 64 bits", hint="Give it as a float") from error
     except (TypeError, ValueError) as error:  # of `bytes`, which is a whole number, and of `flops`
         raise InvalidMetric(f"metric {key!r} has the value {value!r}: {error}", hint="Give it a number") from error
+    return plain
 
 
 def _record(key: str, value: Any) -> None:

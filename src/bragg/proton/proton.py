@@ -15,6 +15,7 @@ from bragg.errors import BraggError
 from bragg.proton.flags import flags
 from bragg.proton.profile import finalize, start
 from bragg.proton.settings import PROFILERS, default_profiler
+from bragg.record.hooks.alias import PROTON, alias_modules
 
 __all__ = ["main"]
 
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     options = _parse(arguments)
     if not options.target:
         raise SystemExit("proton: nothing to run; give a script: proton script.py")
+    alias_modules(PROTON)  # The scopes of a program that imports `triton.profiler` are in this session.
     try:
         start(
             options.name,

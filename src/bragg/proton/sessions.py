@@ -15,10 +15,9 @@ from pathlib import Path
 from bragg import formats
 from bragg.errors import BackendUnavailable, BadFile, BraggError, NothingRecorded, RecordingFailed
 from bragg.model import Profile
-from bragg.proton import files, open_scopes
+from bragg.proton import files, open_scopes, timed_values
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable, UnknownSession
 from bragg.proton.flags import flags
-from bragg.proton.instruction_samples import begin_sampling
 from bragg.proton.metric_values import forget_types
 from bragg.proton.placing import place
 from bragg.proton.settings import Settings, is_disabled
@@ -60,8 +59,8 @@ class ProtonSession:
             self._session = Session(config, formats.finish, self._load)
         except BackendUnavailable as error:
             raise ProfilerUnavailable(error.message, tried=error.tried, hint=error.hint) from error
-        if settings.samples_instructions:
-            begin_sampling()
+        if settings.data == "trace":
+            timed_values.keep()
         if settings.flushed_format:
             self._session.write_phases(self._write)
 
@@ -133,6 +132,8 @@ class ProtonSession:
             self._is_written = True
         with suppress(NothingRecorded):
             self._session.stop(save=False)
+        if self.settings.data == "trace":
+            timed_values.release()
         if self._directory:
             shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -170,6 +171,8 @@ class ProtonSession:
                 files.print_file(unnamed)
             else:
                 place(unnamed, path, self._started_ns)
+            if profile is not None and is_part:
+                timed_values.forget(profile)
         except (BadFile, OSError) as error:
             raise RecordingFailed(
                 f"the profile was not written: {error}", hint="What was recorded is kept; finalize again"

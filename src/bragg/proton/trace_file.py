@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 
 from bragg.formats.files import new_file
 from bragg.model import FrameKind, Profile, TrackKind
+from bragg.proton import timed_values
 from bragg.proton.upstream import TRACE_OF_KERNELS_ALONE
 from bragg.proton.view import proton_view
 
@@ -78,25 +80,33 @@ class _Trace:
             yield _metadata("thread_sort_index", self._lane(track), {"sort_index": self._lane(track)})
 
     def _slices(self, only: FrameKind | None = None) -> Iterator[dict[str, Any]]:
-        call_stack = cache(self._call_stack)
+        call_stack, scope_ids = cache(self._call_stack), itertools.count(1)
+        values = {} if only is not None else timed_values.of_slices(self._profile)
         slices = self._profile.slices
         on_gpu = self._profile.tracks.kind[slices.track] == TrackKind.GPU_STREAM
         is_launch = ~on_gpu & (slices.correlation != 0)
         columns = (slices.start_ns, slices.duration_ns, slices.node, slices.track, is_launch)
-        for start_ns, duration_ns, node, track, is_call in zip(*(column.tolist() for column in columns), strict=True):
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for row, (start_ns, duration_ns, node, track, is_call) in enumerate(rows):
             kind = FrameKind(int(self._kinds[node]))
             if is_call or kind not in _CATEGORIES or only not in (None, kind):
                 continue
             stack = call_stack(node)
+            metrics = values.get(row, {})
+            arguments: dict[str, Any] = {"call_stack": stack}
+            if kind is FrameKind.SCOPE:
+                arguments["scope_id"] = next(scope_ids)
+            if metrics:
+                arguments["metrics"] = metrics
             yield {
-                "name": stack[-1],
-                "cat": _CATEGORIES[kind],
+                "name": stack[-1] + _shown(metrics),
+                "cat": "metric" if metrics else _CATEGORIES[kind],
                 "ph": "X",
                 "ts": self._us(start_ns),
                 "dur": duration_ns / 1000,
                 "pid": 0,
                 "tid": self._lane(track),
-                "args": {"call_stack": stack, **({"scope_id": node} if kind is FrameKind.SCOPE else {})},
+                "args": arguments,
             }
 
     def _arrows(self) -> Iterator[dict[str, Any]]:
@@ -120,6 +130,11 @@ class _Trace:
 
     def _us(self, time_ns: int) -> float:
         return (time_ns - self.base_ns) / 1000
+
+
+def _shown(metrics: dict[str, str]) -> str:
+    """What Proton adds to the name of a scope that has metrics."""
+    return f": {', '.join(f'<{name}, {value}>' for name, value in metrics.items())}" if metrics else ""
 
 
 def _metadata(name: str, lane: int, values: dict[str, Any]) -> dict[str, Any]:

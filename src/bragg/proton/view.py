@@ -122,6 +122,8 @@ def _renamed(tree: CallTree) -> CallTree:
 def _proton_name(kind: FrameKind, name: str) -> str:
     if kind is FrameKind.KERNEL:
         return base_name(name)
+    if kind is FrameKind.PYTHON:
+        return name.rpartition(".")[2]  # without its class, and what it is defined in
     if kind is FrameKind.STATE and ONE_METADATA_STATE and name.startswith(COMPUTE_METADATA_SCOPE_PREFIX):
         return COMPUTE_METADATA_SCOPE_NAME
     return name

@@ -9,13 +9,14 @@ from bragg.errors import UsageError
 from bragg.record import regions, variables
 from bragg.record.output import check_pattern
 
-__all__ = ["BackendName", "Context", "Data", "Framework", "Graphs", "Interpret", "RecordConfig"]
+__all__ = ["BackendName", "Context", "Data", "Framework", "GpuApi", "Graphs", "Interpret", "RecordConfig"]
 
 BackendName = Literal["auto", "cuda", "cpu"]
-Context = Literal["python", "shadow"]
+Context = Literal["python", "native", "shadow"]
 Data = Literal["tree", "trace"]
 Framework = Literal["auto", "torch", "jax", "off"]
 Graphs = Literal["node", "graph"]
+GpuApi = Literal["off", "sync", "all"]
 Sampling = Literal["off", "continuous", "windows", "serialized"]
 Interpret = Literal["auto", "on", "off"]
 
@@ -29,9 +30,12 @@ class RecordConfig:
 
     Attributes:
         backend: What measures. `auto` takes the GPU where there is one and the CPU elsewhere.
-        context: What a call path holds. `python`: the Python frames too; `shadow`: scopes and operators alone.
+        context: What a call path holds. `python`: the Python frames too; `native`: between them and a launch the C
+            and C++ functions too; `shadow`: scopes and operators alone.
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
         graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
+        gpu_api: Record calls of the CUDA runtime and driver as nodes with their host time: `sync` those that wait for
+            the GPU, `all` every one that does something. The sessions of a process see what any of them asks for.
         framework: Whose operators are recorded: `auto` those of every framework that the program imports, on a GPU
             those of JAX.
         modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
@@ -66,6 +70,7 @@ class RecordConfig:
     context: Context = "python"
     data: Data = "tree"
     graphs: Graphs = "node"
+    gpu_api: GpuApi = "off"
     framework: Framework = "auto"
     modules: bool = False
     regions: str = ""
@@ -90,6 +95,7 @@ class RecordConfig:
         _check_choice("context", self.context, get_args(Context))
         _check_choice("data", self.data, get_args(Data))
         _check_choice("level of graphs", self.graphs, get_args(Graphs))
+        _check_choice("level of GPU API calls", self.gpu_api, get_args(GpuApi))
         _check_choice("framework", self.framework, get_args(Framework))
         _check_choice("way to interpret", self.interpret, get_args(Interpret))
         if self.modules and self.framework not in ("auto", "torch"):
@@ -122,6 +128,7 @@ class RecordConfig:
             variables.CONTEXT: self.context,
             variables.DATA: self.data,
             variables.GRAPHS: self.graphs,
+            variables.GPU_API: self.gpu_api,
             variables.FRAMEWORK: self.framework,
             variables.MODULES: str(int(self.modules)),
             variables.REGIONS: self.regions,

@@ -130,8 +130,7 @@ class _Collector:
 
     def read(self, name: str, noted: Mapping[str, str], sampled: SampledFunction | None) -> None:
         """Find a kernel, in its files or in what was sampled of it."""
-        own_key = f"{sampled.symbol}/{sampled.checksum:08x}" if sampled else ""
-        key = self.key_of[name] = noted.get(CODE, own_key)
+        key = self.key_of[name] = noted.get(CODE) or self._key_of(sampled)
         if key in self._kernels:
             return
         if len(self._kernels) >= _MAX_KERNELS:
@@ -146,6 +145,13 @@ class _Collector:
                 return
         if sampled is not None:
             self._kernels[key] = _Compiled(key, sampled.symbol, sampled.cubin)
+
+    def _key_of(self, sampled: SampledFunction | None) -> str:
+        """Of the kernel whose code was sampled, under another name perhaps."""
+        if sampled is None:
+            return ""
+        known = (kernel.key for kernel in self._kernels.values() if kernel.has_code_of(sampled))
+        return next(known, f"{sampled.symbol}/{sampled.checksum:08x}")
 
     def collect(self, disassembler: str | None) -> None:
         """Keep the texts of all kernels that were read."""

@@ -86,7 +86,7 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def at_stop() -> dict[str, Any]:
-    """What is known when it stops: versions of imported frameworks, what was compiled, what hooks have told."""
+    """What is known when it stops: versions of frameworks, what they compiled, interpreted kernels, what hooks told."""
     versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in _FRAMEWORKS}
     return {
         "stopped_ns": time.time_ns(),

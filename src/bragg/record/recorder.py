@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 from bragg.errors import BraggError, UsageError
 from bragg.model import Profile
 from bragg.record import autostart, variables
-from bragg.record.config import BackendName, Context, Data, Framework, Graphs, RecordConfig, Sampling
+from bragg.record.config import BackendName, Context, Data, Framework, GpuApi, Graphs, RecordConfig, Sampling
 from bragg.record.core import core
 from bragg.record.environment import claim_doors
 from bragg.record.notes import note
@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     context: Context
     data: Data
     graphs: Graphs
+    gpu_api: GpuApi
     framework: Framework
     modules: bool
     regions: str

@@ -40,7 +40,7 @@ class Recording:
     """
 
     def __init__(self, part_path: str, settings: Mapping[str, str]) -> None:
-        self._settings = dict(settings)
+        self._settings = {**settings, variables.CONTEXT: _possible_context(settings[variables.CONTEXT])}
         self.backend = choose_backend(settings[variables.BACKEND], os.environ)
         try:
             self.session = self._start(part_path)
@@ -81,13 +81,6 @@ class Recording:
         regions = since(before, self._regions)
         return json.dumps({**metadata.at_stop(), **({"regions": regions} if regions else {})})
 
-    def _context(self) -> str:
-        """The wished context, as far as this interpreter lets its frames be read."""
-        if self._settings[variables.CONTEXT] == "python" and not core._walk_available():
-            note("Python call paths cannot be read in this interpreter: recording with --context shadow")
-            return "shadow"
-        return self._settings[variables.CONTEXT]
-
     def _start(self, part_path: str) -> core.Session:
         interval_us = self._settings.get(variables.SAMPLE_US)
         # The core's threads inherit this mask: a signal that they took would not wake the main thread, on which alone
@@ -100,6 +93,7 @@ class Recording:
                 context=self._settings[variables.CONTEXT],
                 data=self._settings[variables.DATA],
                 graphs=self._settings.get(variables.GRAPHS, "node"),
+                gpu_api=self._settings.get(variables.GPU_API, "off"),
                 flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
                 rotate_interval_ms=int(self._settings.get(variables.ROTATE_MS, 0)),
                 sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
@@ -111,6 +105,17 @@ class Recording:
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _possible_context(wished: str) -> str:
+    """The wished context, as far as this interpreter and this processor let frames be read."""
+    if wished != "shadow" and not core._walk_available():
+        note(f"Python call paths cannot be read in this interpreter: recording with --context shadow, not {wished}")
+        return "shadow"
+    if wished == "native" and not core._can_unwind():
+        note("native call paths are read on x86-64 alone: recording with --context python")
+        return "python"
+    return wished
 
 
 class _SharedHooks:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -317,3 +319,30 @@ def autotuner_of_a_derived_class():
     out = np.empty_like(x)
     doubled_kernel[lambda meta: (triton.cdiv(200, meta["B"]),)](x, out, 200)
     return [(out, x * 2)]
+
+
+HALF = tl.constexpr(0.5)
+Shape = namedtuple("Shape", ["rows", "columns"])
+
+
+@triton.jit
+def _bit(value, place):
+    return (value >> place) & 1
+
+
+@triton.jit
+def names_from_outside_kernel(x, out, shape, N: tl.constexpr):
+    i = tl.arange(0, N)
+    inner = Shape(shape.rows, shape.columns - 1)
+    value = tl.load(x + i, mask=i < inner.rows * inner.columns, other=0)
+    bits = _bit(value, tl.minimum(i, 31)) + tl.where(i < 32, value >> i, 0)
+    tl.store(out + i, bits * HALF * math.log2(N) + np.pi)
+
+
+@correct
+def names_from_outside_that_triton_takes():
+    x, out = np.arange(1, 65, dtype="i4"), np.zeros(64, "f4")
+    names_from_outside_kernel[(1,)](x, out, Shape(8, 8), N=64)
+    kept = np.where(np.arange(64) < 56, x, 0)
+    place = np.minimum(np.arange(64), 31)
+    return [(out, (((kept >> place) & 1) + np.where(np.arange(64) < 32, kept >> place, 0)) * 0.5 * 6 + np.pi)]

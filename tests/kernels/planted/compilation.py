@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import triton
 import triton.language as tl
@@ -107,6 +109,79 @@ def product_over_8_elements(x):
     values = tl.load(place)
     product = tl.dot(values, values)  # bug
     tl.store(place, product)
+
+
+EPSILON = 1e-6
+LOG2_E: tl.constexpr = 1.4426950408889634
+
+
+@bug("portability", floats(64), grid=(1,), programs={0})
+@triton.jit
+def global_variable(x):
+    i = tl.arange(0, 64)
+    value = tl.load(x + i)
+    tl.store(x + i, value / (tl.sum(value, 0) + EPSILON))  # bug
+
+
+@bug("portability", floats(64), grid=(1,), programs={0})
+@triton.jit
+def global_that_is_only_annotated(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.exp2(tl.load(x + i) * LOG2_E))  # bug
+
+
+def gelu(x):
+    return x * 0.5 * (1 + tl.erf(x * 0.7071))
+
+
+@bug("portability", floats(64), grid=(1,), programs={0})
+@triton.jit
+def helper_without_a_decorator(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, gelu(tl.load(x + i)))  # bug
+
+
+@bug("portability", floats(64), grid=(1,), programs={0})
+@triton.jit
+def function_of_numpy(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.load(x + i) * np.sqrt(64.0))  # bug
+
+
+@bug("portability", floats(64), grid=(1,), programs={0})
+@triton.jit
+def function_that_only_python_has(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, abs(tl.load(x + i)))  # bug
+
+
+@bug("kernel-fault", floats(64), grid=(1,))
+@triton.jit
+def function_of_math_on_a_block(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, math.exp(tl.load(x + i)))  # bug
+
+
+@bug("portability", floats(64), 3, grid=(1,), programs={0})
+@triton.jit
+def negation_of_a_number(x, is_causal):
+    if not is_causal:  # bug
+        tl.store(x, 1.0)
+
+
+@bug("portability", lambda: np.array([3, 31, 32, 40], "i4"), integers(4), programs={2, 3})
+@triton.jit
+def shift_by_all_bits(amounts, out):
+    amount = tl.load(amounts + tl.program_id(0))
+    bit = 1 << amount  # bug
+    tl.store(out + tl.program_id(0), bit)
+
+
+@bug("kernel-fault", integers(64, 5), grid=(1,))
+@triton.jit
+def clamp_of_integers(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.clamp(tl.load(x + i), 0, 3))  # bug
 
 
 @bug("kernel-fault", floats(64), grid=(1,))

@@ -366,6 +366,7 @@ void print_callbacks() {
 #endif
   SIGNATURE(CuptiUnsubscribe, cuptiUnsubscribe);
   SIGNATURE(CuptiEnableCallback, cuptiEnableCallback);
+  SIGNATURE(CuptiGetCallbackName, cuptiGetCallbackName);
   SIGNATURE(CuptiEnableDomain, cuptiEnableDomain);
   SIGNATURE(CuptiActivityRegisterCallbacks, cuptiActivityRegisterCallbacks);
   SIGNATURE(CuptiActivityEnable, cuptiActivityEnable);

@@ -37,6 +37,8 @@ def script(tmp_path: Path) -> Path:
         (["-o", "x", "train.py", "--", "a"], ("train.py", "--", "a")),
         (["--", "torchrun", "-m", "train"], ("--", "torchrun", "-m", "train")),
         (["-m", "pkg.train", "--backend", "y"], ("-m", "pkg.train", "--backend", "y")),
+        (["--gpu-api", "train.py", "sync"], ("train.py", "sync")),
+        (["--gpu-api", "sync", "--sample", "train.py"], ("train.py",)),
         (["--json", "-m", "pkg.train"], ("-m", "pkg.train")),
         (["pytest", "-m", "slow"], ("pytest", "-m", "slow")),
         ([], ()),
@@ -53,7 +55,7 @@ def test_defaults_in_the_help_are_those_of_a_recording() -> None:
     }
     defaults = {name: match[1] for name, match in said.items() if name and match}
     assert defaults == {name: str(getattr(RecordConfig(), name)) for name in defaults}
-    assert len(defaults) == 11
+    assert len(defaults) == 12
 
 
 def test_run_says_where_the_time_went_and_what_is_next(bragg_process: Bragg, script: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bragg.model import CallTree, FrameKind, Profile
 from bragg.model.hlo_program import PROGRAM_KEY, HloOperation, Place, program_text
-from bragg.model.hlo_tree import place_operations, without_hlo
+from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
 from bragg.model.transform import prune
 from tests.support.profiles import profile_from_text, tree_to_text
@@ -28,11 +28,9 @@ def placed(text: str, **attributes: dict[str, str]) -> str:
     found = place_operations(profile.tree, {**attributes_of(profile), **attributes})
     assert found is not None
     found.tree.check()
-    metrics = {name: metric.gather(found.target, len(found.tree)) for name, metric in profile.metrics.items()}
-    moved = replace(profile, tree=found.tree, metrics=metrics)
-    after = regroup(found.tree, folded=found.folded).apply(moved)
-    for name, metric in after.metrics.items():
-        assert metric.own.sum() == profile.metrics[name].own.sum()
+    after = regroup(found.tree, folded=found.folded).apply(found.apply(profile))
+    for name in after.metrics.keys() - {"host_count"}:
+        assert after.metrics[name].own.sum() == profile.metrics[name].own.sum()
     return tree_to_text(with_places(prune(after)))
 
 
@@ -179,10 +177,11 @@ def test_a_call_has_its_module_and_its_compilation() -> None:
     found = placed("""
 root
   train.py:20@train
-    jit(<lambda>) #operator host=9us
+    jit(<lambda>) #operator host=9us hostx4
       pjit.py:3@cache_miss
-        [compile] jit__lambda host=7us
-        jit__lambda #operator
+        [compile] jit__lambda host=7us hostx2
+          [compile] jit__lambda host=7us hostx2
+        jit__lambda #operator host=2us hostx4
           copy.1 #operator
             copy_DtoD 1us
         [compile] jit_other host=1us
@@ -195,13 +194,13 @@ root
         """
 root
   train.py:20@train
-    jit(<lambda>) host=9us
+    jit(<lambda>) host=11us hostx4
       pjit.py:3@cache_miss
         [compile] jit_other host=1us
         jit_other
           copy.1
             copy_DtoD 2us
-      [compile] jit__lambda host=7us
+      [compile] jit__lambda host=14us hostx2
       copy.1
         copy_DtoD 1us
 """,
@@ -252,7 +251,10 @@ def test_trees_without_xla_stay_as_they_are() -> None:
 
 def test_what_was_read_is_no_attribute_of_the_profile() -> None:
     attributes = {"jit_f": {"hlo_module": "yes", f"{PROGRAM_KEY} 1": "{}"}, "range": {"color": "#ff0000"}}
-    assert without_hlo(attributes) == {"range": {"color": "#ff0000"}}
+    profile = replace(profile_from_text("root\n  jit_f #operator\n    range 1us"), meta={"attributes": attributes})
+    found = place_operations(profile.tree, attributes)
+    assert found is not None
+    assert found.apply(profile).meta == {"attributes": {"range": {"color": "#ff0000"}}}
 
 
 def test_any_nesting_of_ranges_keeps_every_kernel() -> None:

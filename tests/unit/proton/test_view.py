@@ -99,3 +99,12 @@ def test_a_state_is_the_innermost_frame_but_where_a_graph_was_captured_is_not() 
     recorded = Profile({}, CallTree(np.array(parents), np.arange(8), frames), {"gpu_time": times})
     found = {path: time for path, time in paths(proton_view(recorded)).items() if time}
     assert found == {"called/state/sum": 3, "state/direct": 2, "<captured_at>/capture/node": 1}
+
+
+def test_python_function_goes_by_its_own_name() -> None:
+    names = ["root", "Model.forward", "train.<locals>.step", "<module>"]
+    kinds = [FrameKind.ROOT, *[FrameKind.PYTHON] * 3]
+    frames = FrameTable(np.array(kinds), names, ["", "m.py", "m.py", "m.py"], np.array([0, 3, 7, 1]), np.full(4, -1))
+    recorded = Profile({}, CallTree(np.array([-1, 0, 1, 2]), np.arange(4), frames), {})
+    viewed = proton_view(recorded).tree
+    assert [viewed.label(node) for node in range(1, 4)] == ["m.py:3@forward", "m.py:7@step", "m.py:1@<module>"]

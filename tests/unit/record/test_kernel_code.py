@@ -113,6 +113,13 @@ def test_a_sampled_kernel_of_another_compiler_has_the_code_of_its_cubin() -> Non
     assert chains[0][0].line == 18
 
 
+def test_one_code_under_two_names_has_one_set_of_texts(tmp_path: Path) -> None:
+    without_launch = SampledFunction("softmax", "softmax", 0xDF940D43, CUBIN)
+    profile, _ = with_sampled_code(noted(a=compiled(tmp_path / "a")), without_launch)
+    assert list(code_of_kernels(profile.sources)) == ["softmax/a"]
+    assert profile.meta["attributes"]["softmax"]["code"] == "softmax/a"
+
+
 def test_what_was_sampled_stands_in_for_files_that_are_gone(tmp_path: Path) -> None:
     function = SampledFunction("a<w4>", "softmax", 1, CUBIN)
     profile, (chains,) = with_sampled_code(noted(a=tmp_path / "gone" / "softmax.json"), function)

@@ -3,6 +3,8 @@
 
 #include "cupti/optional_symbol.h"
 #include "cupti/tool.h"
+#include "driver/driver_cbids.h"
+#include "driver/runtime_cbids.h"
 
 namespace bragg::fake {
 namespace {
@@ -118,6 +120,19 @@ FAKE_CUPTI(cuptiGetGraphNodeId)(cuda::GraphNode node, uint64_t* id) {
 FAKE_CUPTI_IS(cuptiGetGraphNodeId, CuptiGetGraphNodeId);
 
 FAKE_OPTIONAL_CUPTI(cuptiGetGraphExecId, CuptiGetGraphExecId, graph_exec_id, 21)
+
+FAKE_CUPTI(cuptiGetCallbackName)(cupti::Domain domain, uint32_t cbid, const char** name) {
+  return api("cuptiGetCallbackName", Needs::Nothing, [&] {
+    if (name == nullptr) return cupti::Result::InvalidParameter;
+    const std::string_view known = domain == cupti::Domain::DriverApi    ? any_driver_call_name(cbid)
+                                   : domain == cupti::Domain::RuntimeApi ? runtime_call_name(cbid)
+                                                                         : "";
+    if (known.empty()) return cupti::Result::InvalidParameter;
+    *name = known.data();
+    return cupti::Result::Success;
+  });
+}
+FAKE_CUPTI_IS(cuptiGetCallbackName, CuptiGetCallbackName);
 
 // Controls of the fake, for tests that have no driver; bragg_fake_set of the driver reaches both.
 BRAGG_FAKE_EXPORT bool bragg_fake_set(const char* name, int64_t value) { return set_knob(name, value); }

@@ -122,6 +122,8 @@ void PcSampling::executed(const Execution& execution) {
     if (is_serialized && execution.origin.graph != 0) continue;  // as documented
     const uint32_t* grid = execution.operation.shape.grid;
     const uint64_t busy = std::min(uint64_t{grid[0]} * grid[1] * grid[2], kMultiprocessors);
+    // Seen on an H200: more than half of the samples that are not taken before the next launch do not tell theirs.
+    const bool tells_launch = is_serialized && sampler.counts.empty();
     const uint64_t samples = (execution.span.end_ns - execution.span.start_ns) * busy >> sampler.period;
     for (uint64_t i = 0; i < samples; ++i) {
       sampler.is_full |= sampler.sampled >= sampler.capacity();
@@ -129,7 +131,7 @@ void PcSampling::executed(const Execution& execution) {
       ++sampler.sampled;
       const auto instruction = static_cast<uint32_t>(i % kInstructions);
       auto& counts = sampler.counts[{execution.operation.cubin_crc, execution.operation.name,
-                                     instruction * kInstructionBytes, is_serialized ? execution.correlation : 0}];
+                                     instruction * kInstructionBytes, tells_launch ? execution.correlation : 0}];
       counts.resize(kReasons);
       const uint32_t reason = instruction % (kReasons / 2);
       ++counts[reason];

@@ -26,32 +26,41 @@ uint32_t thread_id() {
 }
 
 void call_back(const ApiCall& call, cupti::CallbackSite site, uint64_t* correlation_data, cuda::Result* result) {
-  const cupti::Subscriber subscriber = state().subscribers.wanting(cupti::Domain::DriverApi, call.cbid);
+  const cupti::Subscriber subscriber = state().subscribers.wanting(call.domain, call.cbid);
   if (subscriber == nullptr) return;
   const cupti::CallbackData data{site,         call.name,        call.params,      result,          call.symbol,
                                  call.context, call.context_uid, correlation_data, call.correlation};
-  subscriber->callback(subscriber->user_data, cupti::Domain::DriverApi, call.cbid, &data);
+  subscriber->callback(subscriber->user_data, call.domain, call.cbid, &data);
 }
 
 // Seen on an H200: only calls that are called back or recorded use up a correlation id.
-bool is_followed(uint32_t cbid) {
-  if (state().is_enabled(cupti::Kind::Driver) || state().subscribers.wanting(cupti::Domain::DriverApi, cbid) != nullptr)
-    return true;
-  return state().kinds.load(std::memory_order_relaxed) != 0 && (cupti::is_launch(cbid) || cupti::is_memory(cbid));
+bool is_followed(cupti::Domain domain, uint32_t cbid) {
+  if (state().subscribers.wanting(domain, cbid) != nullptr) return true;
+  if (domain == cupti::Domain::RuntimeApi) return false;
+  return state().is_enabled(cupti::Kind::Driver) ||
+         (state().kinds.load(std::memory_order_relaxed) != 0 && (cupti::is_launch(cbid) || cupti::is_memory(cbid)));
 }
 
+// Of the runtime call that this thread is in, whose calls of the driver share it; 0: of none that is followed.
+thread_local uint32_t runtime_correlation = 0;
+
+bool is_launch(const ApiCall& call) { return call.domain == cupti::Domain::DriverApi && cupti::is_launch(call.cbid); }
+
 void enter(ApiCall& call) {
-  if (!is_followed(call.cbid)) return;
-  call.correlation = state().last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (!is_followed(call.domain, call.cbid)) return;
+  call.correlation = runtime_correlation != 0 ? runtime_correlation
+                                              : state().last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (call.domain == cupti::Domain::RuntimeApi) runtime_correlation = call.correlation;
   call.start_ns = now_ns();
   call_back(call, cupti::CallbackSite::Enter, &call.correlation_data, nullptr);
-  if (cupti::is_launch(call.cbid)) pc_sampling().note_launching(true);
+  if (is_launch(call)) pc_sampling().note_launching(true);
 }
 
 void exit(ApiCall& call) {
   const uint64_t end_ns = now_ns();
-  if (call.correlation != 0 && cupti::is_launch(call.cbid)) pc_sampling().note_launching(false);
-  if (state().is_enabled(cupti::Kind::Driver))
+  if (call.correlation != 0 && is_launch(call)) pc_sampling().note_launching(false);
+  if (call.domain == cupti::Domain::RuntimeApi) runtime_correlation = 0;
+  if (call.domain == cupti::Domain::DriverApi && state().is_enabled(cupti::Kind::Driver))
     state().sinks.of_this_thread().put(api_record(call, end_ns, thread_id()), end_ns);
   call_back(call, cupti::CallbackSite::Exit, &call.correlation_data, &call.result);
   state().delivery.time_passed(end_ns);

@@ -26,13 +26,18 @@ inline std::atomic<const Tool*> attached_tool{nullptr};
 struct CallDetails {
   const char* symbol = nullptr;
   const void* params = nullptr;
+  cupti::Domain domain = cupti::Domain::DriverApi;
 };
 
 // Runs `body(call)`, which returns a Result, as one call of the driver API.
 template <class Body>
 cuda::Result driver_call(const CallSite& site, const CallDetails& details, Body&& body) {
   if (driver_state.load(std::memory_order_acquire) != DriverState::Ready) return cuda::Result::NotInitialized;
-  ApiCall call{.cbid = site.cbid, .name = site.name, .symbol = details.symbol, .params = details.params};
+  ApiCall call{.domain = details.domain,
+               .cbid = site.cbid,
+               .name = site.name,
+               .symbol = details.symbol,
+               .params = details.params};
   call.context = current_context();
   call.context_uid = call.context != nullptr ? call.context->id : 0;
   const Tool* tool = attached_tool.load(std::memory_order_acquire);

@@ -60,6 +60,14 @@ inline constexpr cupti::DriverCall other_calls[] = {{1, "cuInit"},
                                                     {722, "cuGraphConditionalHandleCreate"},
                                                     {723, "cuGraphAddNode_v2"}};
 
+// "" when the fake has no such call.
+[[nodiscard]] constexpr std::string_view any_driver_call_name(uint32_t cbid) noexcept {
+  for (const cupti::DriverCall& call : other_calls) {
+    if (call.cbid == cbid) return call.name;
+  }
+  return cupti::driver_call_name(cbid);
+}
+
 // Where a driver call is known from: its callback id and the name CUPTI shows.
 struct CallSite {
   uint32_t cbid;

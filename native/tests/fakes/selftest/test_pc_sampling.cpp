@@ -108,14 +108,22 @@ SCENARIO(continuous_samples_do_not_tell_their_launch, {"VARY_NS", "0"}) {
   CHECK_EQ(sampled.sampler.data.total_samples, 0);  // they were taken
 }
 
-SCENARIO(serialized_samples_tell_their_launch, {"VARY_NS", "0"}) {
+SCENARIO(serialized_samples_tell_their_launch_if_the_last_ones_were_taken, {"VARY_NS", "0"}) {
   Sampled sampled;
   CHECK_EQ(sampled.sampler.enable(), kOk);
   CHECK_EQ(sampled.sampler.configure(cupti::CollectionMode::Serialized, false), kOk);
+  for (int i = 0; i < 2; ++i) {
+    sampled.program.launch(sampled.kernel);
+    CHECK_EQ(sampled.sampler.get(), kOk);
+    CHECK_EQ(sampled.sampler.data.pc_count, 16);
+    for (size_t pc = 0; pc < sampled.sampler.data.pc_count; ++pc) CHECK(sampled.sampler.correlation(pc) != 0);
+  }
   for (int i = 0; i < 2; ++i) sampled.program.launch(sampled.kernel);
   CHECK_EQ(sampled.sampler.get(), kOk);
   CHECK_EQ(sampled.sampler.data.pc_count, 2 * 16);
-  for (size_t pc = 0; pc < sampled.sampler.data.pc_count; ++pc) CHECK(sampled.sampler.correlation(pc) != 0);
+  size_t without_launch = 0;
+  for (size_t pc = 0; pc < sampled.sampler.data.pc_count; ++pc) without_launch += sampled.sampler.correlation(pc) == 0;
+  CHECK_EQ(without_launch, 16);
 }
 
 SCENARIO(nothing_is_sampled_outside_of_windows, {"VARY_NS", "0"}) {

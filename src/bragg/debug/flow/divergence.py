@@ -401,6 +401,13 @@ def _tell_of_jump(word: str) -> None:
         listener(f"Triton does not compile `{word}`", "Let a mask or the condition of the loop say who goes on")
 
 
+def refused(value: Any, message: str, hint: str) -> Any:
+    """A value that the kernel uses, and Triton's compiler refuses."""
+    for listener in machine().listeners.differs:
+        listener(message, hint)
+    return value
+
+
 def _tell_of_sequence() -> None:
     for listener in machine().listeners.differs:
         listener("Triton does not compile a loop over a list or a tuple", "Use tl.static_range and index")
@@ -434,11 +441,20 @@ def combined(kind: str, left: Any, right: Any) -> Any:
                 f"Use {'&' if kind == 'and' else '|'} with parentheses around the comparisons",
             )
     bool_ = DTYPES["int1"]
+    for side in (left, right):
+        _tell_of_number(kind, side)
     return OPERATORS[kind](cast(left, bool_), cast(right, bool_))
+
+
+def _tell_of_number(word: str, value: Tensor) -> None:
+    if value.dtype.bits > 1:
+        for listener in machine().listeners.differs:
+            listener(f"Triton does not compile `{word}` of {value.dtype}", "Compare it: x != 0")
 
 
 def negated(value: Any) -> Any:
     """`not value`."""
     if isinstance(value, Tensor):
+        _tell_of_number("not", value)
         return OPERATORS["invert"](cast(value, DTYPES["int1"]))
     return not value

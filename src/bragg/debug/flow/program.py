@@ -78,9 +78,16 @@ class Program:
     @cached_property
     def _code(self) -> CodeType:
         filename = self.function.__code__.co_filename
-        module = ast.Module([rewrite(self.parsed(), filename)], [])
+        module = ast.Module([rewrite(self.parsed(), filename, self._refusable_names())], [])
         compiled = compile(module, filename, "exec", dont_inherit=True)
         return next(const for const in compiled.co_consts if isinstance(const, CodeType))
+
+    def _refusable_names(self) -> dict[str, Any] | None:
+        """What names mean outside of the function; None where Triton is told to take all, and for its own functions."""
+        is_own = self.function.__module__.startswith("triton.")
+        if is_own or sys.modules["triton"].knobs.compilation.allow_non_constexpr_globals:
+            return None
+        return {**self.function.__globals__, **_closed_over(self.function)}
 
     @cached_property
     def _names(self) -> tuple[str, ...]:

@@ -18,9 +18,11 @@ programs that go on and merges them where the ways meet again:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from bragg.debug.faults import Unsupported
+from bragg.debug.flow.global_names import mark_refused
 
 __all__ = ["rewrite"]
 
@@ -40,19 +42,23 @@ _NO_WAY = {
 }
 
 
-def rewrite(function: ast.FunctionDef, filename: str) -> ast.FunctionDef:
+def rewrite(function: ast.FunctionDef, filename: str, names: Mapping[str, Any] | None = None) -> ast.FunctionDef:
     """The function with its control flow made explicit.
 
     Args:
         function: Parsed, with the line numbers of its file; it is changed in place.
         filename: For messages.
+        names: Global names, to tell of those that Triton refuses; None: tell of none.
 
     Raises:
         Unsupported: A construct that Triton kernels do not have, or the engine does not know.
     """
     function.decorator_list = []
     _Checker(function, filename).check()
-    return _Rewriter(function).result()
+    rewriter = _Rewriter(function)
+    if names is not None:
+        mark_refused(function, names, rewriter.local_names())
+    return rewriter.result()
 
 
 class _Checker:
@@ -97,10 +103,16 @@ class _Rewriter(ast.NodeTransformer):
             for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg)
             if argument
         ]
-        inner = {name for node in ast.walk(function) if isinstance(node, ast.comprehension) for name in _stored(node)}
-        self._locals = sorted({*self._parameters, *_stored(function)} - inner)
+        self._inner = {
+            name for node in ast.walk(function) if isinstance(node, ast.comprehension) for name in _stored(node)
+        }
+        self._locals = sorted({*self._parameters, *_stored(function)} - self._inner)
         self._count = 0
         self._loops: list[tuple[str, str]] = []  # Name and values of each loop that is open.
+
+    def local_names(self) -> set[str]:
+        """Parameters, and all names that are assigned anywhere in the function."""
+        return {*self._locals, *self._inner}
 
     def result(self) -> ast.FunctionDef:
         function = self._function

@@ -22,6 +22,7 @@ from bragg.debug.values import (
     DIVIDED,
     OPERATORS,
     OVERFLOWN,
+    SHIFTED,
     UNSET,
     Bounds,
     Pointer,
@@ -279,9 +280,25 @@ def _bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], 
             if short is not None:
                 return short
         result = elementwise(function, dtype, x, y)
+        if name in _SHIFTS:
+            result = _shifted(result, y)
         return result.untainted(OVERFLOWN) if name in _MIXING else result
 
     return operate
+
+
+_SHIFTS = ("<<", ">>")
+
+
+def _shifted(result: Tensor, amount: Tensor) -> Tensor:
+    """The result of a shift, without meaning where the amount is negative, or as large as the integer has bits."""
+    low, high = amount.known_bounds()
+    if low < 0 or high >= result.dtype.bits:
+        for listener in machine().listeners.shift:
+            lanes = listener(amount, result.dtype.bits)
+            if lanes is not None:
+                result = result.tainted(lift_array(lanes, result.data.ndim), SHIFTED)
+    return result
 
 
 def _with_constant(x: Tensor, y: Tensor, absorbing: int) -> Tensor | None:

@@ -34,6 +34,7 @@ _PACKAGE_DIRECTORIES = (
 )
 _TOOLKIT_DIRECTORIES = ("extras/CUPTI/lib64", "lib64")
 _TOOLKITS = "/usr/local"
+_TRITON_CUPTI_DIR = "TRITON_CUPTI_LIB_PATH"  # what Proton takes
 _LIBRARY = re.compile(r"libcupti\.so(?:\.(\d{1,2}))?$")
 
 
@@ -58,12 +59,14 @@ class Cuda(Backend):
 
     def cupti_candidates(self, environ: Mapping[str, str], search_path: Sequence[str]) -> list[str]:
         """CUPTI libraries: the user's choice, then by major version: newest first, those beyond the driver last."""
-        chosen = environ.get(variables.CUPTI_DIR, "")
+        chosen = [environ.get(name, "") for name in (variables.CUPTI_DIR, _TRITON_CUPTI_DIR)]
         inherited = [path for path in environ.get(variables.CUPTI_PATHS, "").split(os.pathsep) if path]
         newest = _newest_supported_major()
         found = [path for directory in _directories(environ, search_path) for path in _libraries(directory)]
         found.sort(key=lambda path: (_major(path) <= newest, _major(path)), reverse=True)
-        return list(dict.fromkeys([*_libraries(chosen), *found, *inherited]))
+        return list(
+            dict.fromkeys([*(path for directory in chosen for path in _libraries(directory)), *found, *inherited])
+        )
 
     def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
         """Inherit the context of `backward` in PyTorch's threads, which launch kernels; share CUPTI; name kernels."""

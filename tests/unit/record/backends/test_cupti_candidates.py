@@ -65,6 +65,12 @@ def test_chosen_directory_comes_before_all(machine: Machine) -> None:
     assert machine.candidates(BRAGG_CUPTI_DIR=str(machine.root / "mine")) == ["mine/libcupti.so.12", WHEEL_13]
 
 
+def test_directory_that_proton_would_take_comes_next(machine: Machine) -> None:
+    machine.install(WHEEL_13, "mine/libcupti.so.12", "proton/libcupti.so.13")
+    chosen = {"BRAGG_CUPTI_DIR": str(machine.root / "mine"), "TRITON_CUPTI_LIB_PATH": str(machine.root / "proton")}
+    assert machine.candidates(**chosen) == ["mine/libcupti.so.12", "proton/libcupti.so.13", WHEEL_13]
+
+
 def test_inherited_candidates_come_last_and_once(machine: Machine) -> None:
     machine.install(WHEEL_13, "far/libcupti.so.12")
     inherited = f"{machine.root / WHEEL_13}:{machine.root / 'far/libcupti.so.12'}"

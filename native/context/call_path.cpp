@@ -1,0 +1,81 @@
+#include "context/call_path.h"
+
+namespace bragg {
+namespace {
+
+FrameId unknown_code() noexcept {
+  static const FrameId frame = intern_frame(FrameKind::Native, "[unknown native code]");
+  return frame;
+}
+
+}  // namespace
+
+const RawFrame* OpeningFrames::find(const RawFrame& raw) const noexcept {
+  const auto* found = std::find_if(std::begin(frames), std::end(frames), [&](const RawFrame& opener) {
+    return opener.frame == raw.frame && opener.code == raw.code;
+  });
+  return found != std::end(frames) ? found : nullptr;
+}
+
+void NativeCallPath::collect_python(const OpeningFrames& opened_in) noexcept {
+  n_python_ = n_stretches_ = 0;
+  bool is_inside = true;
+  PythonEvaluationIterator frames;
+  RawFrame raw{};
+  for (uint64_t evaluation = 0; n_python_ < kMaxFrames && frames.next(raw, evaluation);) {
+    const RawFrame* opener = is_inside ? opened_in.find(raw) : nullptr;
+    // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
+    if (is_inside && (opener == nullptr || opener->instruction_offset != raw.instruction_offset))
+      python_[n_python_++] = raw;
+    is_inside = is_inside && opener == nullptr;
+    if (evaluation != 0) stretches_[n_stretches_++] = {n_python_, evaluation};
+    if (evaluation != 0 && !is_inside) return;
+  }
+}
+
+void NativeCallPath::append_python(uint32_t end) noexcept {
+  while (n_told_ < end && n_path_ < kMaxFrames) path_[n_path_++] = {python_[n_told_++], kNone};
+}
+
+void NativeCallPath::append_native(FrameId frame) noexcept {
+  if (frame != kNone && n_path_ < kMaxFrames) path_[n_path_++] = {{}, frame};
+}
+
+uint64_t NativeCallPath::stack_end(uint64_t stack_pointer) noexcept {
+  if (stack_end_ == 0) stack_end_ = find_stack_end(stack_pointer);
+  return stack_end_;
+}
+
+std::span<const PathFrame> NativeCallPath::read(const OpeningFrames& frames, const OpeningCalls& calls) noexcept {
+  collect_python(frames);
+  n_path_ = n_told_ = 0;
+  const Registers here = registers_here();
+  NativeFrameIterator native(code_, here, stack_end(here.stack));
+  NativeFrame frame{};
+  uint32_t stretch = 0;
+  bool is_complete = false;
+  for (uint32_t n_native = 0; !is_complete && n_native < kMaxNative && native.next(frame); ++n_native) {
+    if (stretch < n_stretches_ && stretches_[stretch].evaluation < frame.cfa) {
+      append_python(stretches_[stretch].end);
+      is_complete = ++stretch == n_stretches_;
+    } else if (calls.contains(frame)) {
+      is_complete = true;
+    } else {
+      append_native(frame.frame);
+    }
+  }
+  was_cut_ = !is_complete && !native.is_over();
+  if (was_cut_) append_native(unknown_code());
+  append_python(n_python_);
+  return {path_.data(), n_path_};
+}
+
+void NativeCallPath::read_opening(OpeningCalls& calls) noexcept {
+  const Registers here = registers_here();
+  NativeFrameIterator native(code_, here, stack_end(here.stack));
+  NativeFrame frame{};
+  for (calls.count = 0; calls.count < OpeningCalls::kCount && native.next(frame);)
+    calls.calls[calls.count++] = {frame.cfa, frame.function};
+}
+
+}  // namespace bragg

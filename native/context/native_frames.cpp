@@ -1,0 +1,73 @@
+#include "context/native_frames.h"
+
+#include <pthread.h>
+
+#include <cstring>
+
+namespace bragg {
+
+uint64_t find_stack_end(uint64_t stack_pointer) noexcept {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  void* begin = nullptr;
+  size_t size = 0;
+  const bool is_known = pthread_attr_getstack(&attributes, &begin, &size) == 0;
+  pthread_attr_destroy(&attributes);
+  const auto first = reinterpret_cast<uintptr_t>(begin);
+  return is_known && stack_pointer >= first && stack_pointer - first < size ? first + size : 0;
+}
+
+// Reads what other functions keep, also between their variables, where sanitizers expect nobody.
+[[gnu::no_sanitize("address", "thread")]] bool NativeFrameIterator::load(uint64_t address,
+                                                                         uint64_t& value) const noexcept {
+  if (address < stack_begin_ || address >= stack_end_ || stack_end_ - address < sizeof value) return false;
+  if (address % sizeof value != 0) return false;
+  value = *reinterpret_cast<const volatile uint64_t*>(address);
+  return true;
+}
+
+bool NativeFrameIterator::resolve(const SavedAt& place, uint64_t cfa, uint64_t& address) const noexcept {
+  const auto distance = static_cast<uint64_t>(int64_t{place.offset});
+  switch (place.base) {
+    case UnwindBase::StackPointer:
+      address = registers_.stack + distance;
+      return true;
+    case UnwindBase::FramePointer:
+      address = registers_.frame + distance;
+      return true;
+    case UnwindBase::Cfa:
+      address = cfa + distance;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// To the caller's registers.
+bool NativeFrameIterator::step(const UnwindRule& rule, uint64_t& cfa) noexcept {
+  uint64_t at = 0;
+  if (!resolve(rule.cfa, 0, cfa) || (rule.cfa_is_stored && !load(cfa, cfa))) return false;
+  if (cfa <= registers_.stack || cfa > stack_end_) return false;
+  if (!resolve(rule.return_address, cfa, at)) {
+    is_over_ = true;
+    return true;
+  }
+  Registers caller{0, cfa, registers_.frame};
+  if (!load(at, caller.instruction)) return false;
+  if (resolve(rule.frame_pointer, cfa, at) && !load(at, caller.frame)) return false;
+  registers_ = caller;
+  was_interrupted_ = rule.is_signal_frame;
+  is_over_ = caller.instruction == 0;
+  return true;
+}
+
+bool NativeFrameIterator::next(NativeFrame& out) noexcept {
+  if (is_over_) return false;
+  // A call may be the last instruction of its function: the one behind it then belongs to another one.
+  const uint64_t pc = registers_.instruction - (was_interrupted_ ? 0 : 1);
+  const CodePlace& place = code_.find(pc);
+  out = {place.frame, 0, place.rule.function};
+  return place.rule.is_known() && step(place.rule, out.cfa);
+}
+
+}  // namespace bragg

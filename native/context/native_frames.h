@@ -1,0 +1,92 @@
+// The C and C++ call path of the calling thread: its own stack, read by the rules of the tables for exceptions.
+//
+// Threads: any, each for itself. Takes a lock for instructions that this thread has not met, none for others.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "context/loaded_code.h"
+
+namespace bragg {
+
+struct Registers {
+  uint64_t instruction;
+  uint64_t stack;
+  uint64_t frame;
+};
+
+#if defined(__x86_64__)
+inline constexpr bool kCanUnwind = true;
+
+[[gnu::always_inline]] inline Registers registers_here() noexcept {
+  Registers registers;
+  asm volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
+               : "=&r"(registers.instruction), "=&r"(registers.stack), "=&r"(registers.frame));
+  return registers;
+}
+#else
+inline constexpr bool kCanUnwind = false;
+
+inline Registers registers_here() noexcept { return {}; }
+#endif
+
+struct NativeFrame {
+  FrameId frame;      // kNone: not shown
+  uint64_t cfa;       // the stack pointer of its caller: what the function keeps on the stack is below
+  uint64_t function;  // its address
+};
+
+// What a thread knows of instructions; emptied when a library is unloaded.
+class CodeCache {
+ public:
+  [[nodiscard]] const CodePlace& find(uint64_t pc) noexcept {
+    if (const uint32_t epoch = LoadedCode::epoch(); epoch != epoch_) forget(epoch);
+    Entry& entry = entries_[(pc * 0x9E3779B97F4A7C15u) >> (64 - kBits)];
+    if (entry.pc != pc) entry = {pc, LoadedCode::instance().find(pc)};
+    return entry.place;
+  }
+
+ private:
+  static constexpr uint32_t kBits = 11;  // 2048 instructions, 112 KB: a step of a model meets some hundreds
+  struct Entry {
+    uint64_t pc = 0;
+    CodePlace place;
+  };
+  void forget(uint32_t epoch) noexcept {
+    entries_.fill({});
+    epoch_ = epoch;
+  }
+
+  uint32_t epoch_ = 0;
+  std::array<Entry, 1u << kBits> entries_;
+};
+
+// Where the stack of the calling thread ends, or 0: it is on another one (of a signal handler, of a coroutine).
+[[nodiscard]] uint64_t find_stack_end(uint64_t stack_pointer) noexcept;
+
+// Innermost frame first: the one that `registers` are of.
+class NativeFrameIterator {
+ public:
+  NativeFrameIterator(CodeCache& code, Registers registers, uint64_t stack_end) noexcept
+      : code_(code), registers_(registers), stack_begin_(registers.stack), stack_end_(stack_end) {}
+
+  // False at the outermost frame, and where it is not known how the path goes on: code without tables, a damaged stack.
+  [[nodiscard]] bool next(NativeFrame& out) noexcept;
+  // The outermost frame was given.
+  [[nodiscard]] bool is_over() const noexcept { return is_over_; }
+
+ private:
+  [[nodiscard]] bool load(uint64_t address, uint64_t& value) const noexcept;
+  [[nodiscard]] bool resolve(const SavedAt& place, uint64_t cfa, uint64_t& address) const noexcept;
+  [[nodiscard]] bool step(const UnwindRule& rule, uint64_t& cfa) noexcept;
+
+  CodeCache& code_;
+  Registers registers_;
+  uint64_t stack_begin_;
+  uint64_t stack_end_;
+  bool was_interrupted_ = true;  // the instruction is the next one, and not behind a call
+  bool is_over_ = false;
+};
+
+}  // namespace bragg

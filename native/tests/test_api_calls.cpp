@@ -1,0 +1,137 @@
+// Calls of the CUDA runtime and driver as nodes: which call counts, how long it took, and what runs below it.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "context/thread_context.h"
+#include "driver/api_names.h"
+#include "recording.h"
+
+namespace {
+
+using bragg::ApiLevel;
+using bragg::test::device;
+using bragg::test::Recording;
+namespace cuda = bragg::cuda;
+namespace cupti = bragg::cupti;
+
+TEST(names_of_calls_lose_what_the_program_does_not_write) {
+  CHECK_EQ(cupti::api_name("cudaMemcpyAsync_ptsz_v7000"), std::string_view("cudaMemcpyAsync"));
+  CHECK_EQ(cupti::api_name("cuMemcpyDtoH_v2_ptds"), std::string_view("cuMemcpyDtoH"));
+  CHECK_EQ(cupti::api_name("cudaSignalExternalSemaphoresAsync_v2_ptsz_v11020"),
+           std::string_view("cudaSignalExternalSemaphoresAsync"));
+  CHECK_EQ(cupti::api_name("__cudaLaunchKernel_v13000"), std::string_view("cudaLaunchKernel"));
+  CHECK_EQ(cupti::api_name("cuLaunchKernel"), std::string_view("cuLaunchKernel"));
+  CHECK_EQ(cupti::api_name("cuGLMapBuffer_vx"), std::string_view("cuGLMapBuffer_vx"));
+}
+
+TEST(calls_that_wait_are_known_by_their_names) {
+  for (const char* name : {"cuCtxSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaFree", "cuMemFree",
+                           "cudaMemcpy", "cudaMemcpy2DToArray", "cuMemcpyDtoH"})
+    CHECK(cupti::waits_for_gpu(name));
+  for (const char* name : {"cudaFreeAsync", "cudaMemcpyAsync", "cuMemcpyDtoD", "cudaStreamWaitEvent", "cudaMalloc"})
+    CHECK(!cupti::waits_for_gpu(name));
+}
+
+TEST(calls_that_only_ask_are_known_by_their_names) {
+  for (const char* name : {"cudaGetDevice", "cudaPeekAtLastError", "cudaEventQuery", "cudaStreamIsCapturing",
+                           "cuCtxSetCurrent", "cudaPushCallConfiguration"})
+    CHECK(cupti::only_asks(name));
+  for (const char* name : {"cudaMalloc", "cuLaunchKernel", "cudaEventRecord", "cudaStreamSynchronize"})
+    CHECK(!cupti::only_asks(name));
+}
+
+void launch_by_runtime(cuda::Function kernel, cuda::Stream stream) {
+  struct Dimensions {
+    uint32_t x, y, z;
+  };
+  const Dimensions one{1, 1, 1};
+  device().must("cudaLaunchKernel", kernel, one, one, static_cast<void**>(nullptr), size_t{0}, stream);
+}
+
+void launch_and_wait(uint32_t rounds) {
+  device().use();
+  const cuda::Stream stream = device().stream();
+  const cuda::Function kernel = device().kernel("k");
+  for (uint32_t i = 0; i < rounds; ++i) {
+    launch_by_runtime(kernel, stream);
+    device().must("cudaStreamSynchronize", stream);
+  }
+}
+
+TEST(the_outermost_call_counts_on_every_thread) {
+  constexpr uint32_t kThreads = 4, kRounds = 2000;
+  const Recording recording("api", {.gpu_api = BRAGG_GPU_API_ALL});
+  device().use();
+  const uint64_t before = recording.count("api_calls");
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i) threads.emplace_back([] { launch_and_wait(kRounds); });
+  for (auto& thread : threads) thread.join();
+  recording.flush();
+  // Besides: cuDevicePrimaryCtxRetain and cuStreamCreate of each thread, and the retain above.
+  CHECK_EQ(recording.count("api_calls") - before, kThreads * (2 * kRounds + 2));
+  CHECK_EQ(recording.count("kernels"), kThreads * kRounds);
+  CHECK_EQ(recording.count("unattributed_records"), 0);
+  CHECK_EQ(recording.count("dropped_events"), 0);
+}
+
+TEST(only_calls_that_wait_count_when_no_others_are_asked_for) {
+  const Recording recording("sync", {.gpu_api = BRAGG_GPU_API_SYNC});
+  launch_and_wait(50);
+  recording.flush();
+  CHECK_EQ(recording.count("api_calls"), 50);
+  CHECK_EQ(recording.count("kernels"), 50);
+}
+
+TEST(no_call_counts_unless_a_session_that_records_asks_for_it) {
+  const Recording plain("plain");
+  launch_and_wait(10);
+  CHECK_EQ(plain.count("api_calls"), 0);
+  {
+    const Recording asking("asking", {.gpu_api = BRAGG_GPU_API_SYNC});
+    launch_and_wait(10);
+    CHECK_EQ(asking.count("api_calls"), 10);
+    asking.deactivate();
+    launch_and_wait(10);
+    CHECK_EQ(asking.count("api_calls"), 10);
+  }
+  CHECK_EQ(plain.count("api_calls"), 10);
+  launch_and_wait(10);
+  CHECK_EQ(plain.count("api_calls"), 10);
+}
+
+TEST(levels_change_while_threads_call) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < 2; ++i)
+    threads.emplace_back([&] {
+      while (!stop.load()) launch_and_wait(20);
+    });
+  for (int round = 0; round < 20; ++round) {
+    const Recording sync("some", {.gpu_api = BRAGG_GPU_API_SYNC});
+    const Recording all("all", {.trace = true, .gpu_api = BRAGG_GPU_API_ALL});
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    all.deactivate();
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    all.activate();
+    all.flush();
+    CHECK_EQ(all.count("dropped_events"), 0);
+  }
+  stop.store(true);
+  for (auto& thread : threads) thread.join();
+  CHECK(!bragg::ThreadContext::current().api_call.is_open());
+}
+
+TEST(calls_for_the_recorder_itself_do_not_count) {
+  const Recording recording("own", {.gpu_api = BRAGG_GPU_API_ALL});
+  device().use();
+  launch_by_runtime(device().kernel("k"), nullptr);
+  const uint64_t before = recording.count("api_calls");
+  recording.flush();
+  recording.flush();
+  CHECK_EQ(recording.count("api_calls"), before);
+}
+
+}  // namespace

@@ -1,0 +1,111 @@
+"""Global names in kernels: Triton refuses variables that are no tl.constexpr, and functions of plain Python."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Mapping
+from types import ModuleType
+from typing import Any
+
+from bragg.debug.foreign import is_jitted
+
+__all__ = ["mark_refused"]
+
+# Python's functions that Triton knows: `builtin_namespace` of its code generator, the same from 3.4 to 3.9.
+_KNOWN = {"float", "getattr", "hasattr", "int", "isinstance", "len", "list", "max", "min", "print", "range"}
+# For debugging alone; nobody expects them on a GPU.
+_STOPS = {"bragg", "breakpoint", "debugpy", "ipdb", "IPython", "pdb"}
+# Modules whose functions Triton calls with constants.
+_CALLED = ("copy", "math", "triton")
+
+
+def mark_refused(function: ast.FunctionDef, names: Mapping[str, Any], local: Collection[str]) -> None:
+    """Let the engine tell where the body of a function uses what Triton refuses.
+
+    Args:
+        function: Its body is changed in place: `NAME` becomes `_bragg.refused(NAME, message, hint)`.
+        names: Global names, and those of enclosing functions.
+        local: Names that hide them.
+    """
+    marker = _Marker({name: value for name, value in names.items() if name not in local}, local)
+    function.body = [marker.visit(statement) for statement in function.body]
+
+
+class _Marker(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, Any], local: Collection[str]) -> None:
+        self._names, self._local = names, local
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        """Annotations are no part of the kernel."""
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load) or node.id in self._local or node.id in _KNOWN | _STOPS:
+            return node
+        if node.id in self._names:
+            return _marked(node, _variable(node.id, self._names[node.id]))
+        return _marked(node, _of_python(node.id) if hasattr(builtins, node.id) else None)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        module = self._module(node.value)
+        if module is None:
+            node.value = self.visit(node.value)
+            return node
+        value = getattr(module, node.attr, None)
+        is_function = callable(value) and not isinstance(value, type) and not _is_tritons(value)
+        if not is_function or module.__name__.split(".")[0] in (*_CALLED, *_STOPS):
+            return node
+        return _marked(node, _function(ast.unparse(node)))
+
+    def _module(self, node: ast.expr) -> ModuleType | None:
+        """The module that an expression names."""
+        if isinstance(node, ast.Name):
+            found = self._names.get(node.id)
+        elif isinstance(node, ast.Attribute) and (outer := self._module(node.value)):
+            found = getattr(outer, node.attr, None)
+        else:
+            return None
+        return found if isinstance(found, ModuleType) else None
+
+
+def _variable(name: str, value: Any) -> tuple[str, str] | None:
+    if isinstance(value, ModuleType) or _is_tritons(value) or (isinstance(value, type) and hasattr(value, "_fields")):
+        return None
+    if callable(value) and not isinstance(value, type):
+        return _function(name)
+    return (
+        f"Triton does not compile the global variable {name}: it is no tl.constexpr",
+        f"Write {name} = tl.constexpr(…) where it is defined, or make it a parameter",
+    )
+
+
+def _function(name: str) -> tuple[str, str]:
+    hint = "Decorate it with @triton.jit, or use the function of triton.language"
+    return f"Triton does not call {name}, a function without @triton.jit", hint
+
+
+def _of_python(name: str) -> tuple[str, str]:
+    return f"Triton does not know Python's {name}", "Use what triton.language has instead, or compute it on the host"
+
+
+def _is_tritons(value: Any) -> bool:
+    """Triton takes it as it is: a constant, a type, one of its functions, or a function with one of its decorators."""
+    if is_jitted(value) or any(kind.__name__ == "JITCallable" for kind in type(value).__mro__):
+        return True
+    if getattr(value, "__triton_builtin__", False) or getattr(value, "__triton_aggregate__", False):
+        return True
+    return str(getattr(value, "__module__", "")).startswith(("triton.language", "triton.experimental.gluon.language"))
+
+
+def _marked(node: ast.expr, reason: tuple[str, str] | None) -> ast.expr:
+    if reason is None:
+        return node
+    call = ast.parse("_bragg.refused(None, '', '')", mode="eval").body
+    assert isinstance(call, ast.Call)
+    call.args = [node, *map(ast.Constant, reason)]
+    for child in (call, call.func, *call.args[1:]):
+        ast.copy_location(child, node)
+    return ast.fix_missing_locations(call)
