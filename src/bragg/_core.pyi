@@ -212,7 +212,6 @@ def observe_operators(shapes: bool) -> bool:
     """
 
 def stop_observing_operators() -> None: ...
-
 def follow_calls(object: object, name: str) -> bool:
     """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
 
