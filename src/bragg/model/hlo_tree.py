@@ -97,6 +97,7 @@ class _Where:
         op: The innermost operation, a new node; -1: none.
         op_name: The path of names of the operation below.
         is_captured: What follows was recorded when the command buffer was captured that now runs.
+        is_compiled: A compilation runs: Python below it is JAX's own.
         is_tuned: A candidate of autotuning runs.
     """
 
@@ -106,6 +107,7 @@ class _Where:
     op: int = _NONE
     op_name: str = ""
     is_captured: bool = False
+    is_compiled: bool = False
     is_tuned: bool = False
 
 
@@ -154,7 +156,10 @@ class _Placing:
         if name.startswith(_COMPILE):
             if self._name(self._frames[above]) == name:
                 return above, where
-            return self._child(self._call_of(name.removeprefix(_COMPILE), where, above), frame), where
+            call = self._call_of(name.removeprefix(_COMPILE), where, above)
+            return self._child(call, frame), replace(where, is_compiled=True)
+        if where.is_compiled and kind == FrameKind.PYTHON:
+            return above, where
         if kind != FrameKind.OPERATOR:
             return self._child(above, frame), replace(where, is_tuned=where.is_tuned or name == _AUTOTUNE)
         if _MODULE in self._roles[frame]:

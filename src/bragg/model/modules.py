@@ -48,7 +48,9 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
     split = profile.metrics.get(metric)
     if split is None or split.kind is not MetricKind.INCLUSIVE:
         raise UsageError(f"{metric!r} is no metric of this profile that adds up", hint="Try: bragg view --list")
-    mark = np.array([_mark(*frame) for frame in zip(classes, frames.name, strict=True)], np.int64)[tree.frame]
+    updates = ["updates" in described.get(name, {}) for name in frames.name]
+    marks = [_mark(*frame) for frame in zip(classes, updates, frames.name, strict=True)]
+    mark = np.array(marks, np.int64)[tree.frame]
     nearest = innermost(tree, mark)
     # What is computed again in a backward pass is part of it.
     backward = with_descendants(tree, _named(tree, lambda name: name.startswith((BACKWARD, ACCUMULATION))))
@@ -61,11 +63,11 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
     return replace(grouped, tree=CallTree(grouped.tree.parent, grouped.tree.frame, renamed))
 
 
-def _mark(module_class: str, name: str) -> int:
+def _mark(module_class: str, is_update: bool, name: str) -> int:
     """What a frame is: `_MODULE`, `_OPTIMIZER`, or -1."""
     if module_class:
         return _MODULE
-    return _OPTIMIZER if name.startswith(OPTIMIZER) else -1
+    return _OPTIMIZER if is_update or name.startswith(OPTIMIZER) else -1
 
 
 def _shown_name(name: str, module_class: str) -> str:

@@ -147,7 +147,9 @@ def test_candidates_of_autotuning_are_their_kernels() -> None:
         """
 root
   [compile] jit_loss host=1ms
-    [compile] jit_loss host=7ms
+    compiler.py:3@compile
+      [compile] jit_loss host=7ms
+        compiler.py:5@wait host=2ms
       autotune
         gemm.3 #operator
           Delay 5us
@@ -162,7 +164,7 @@ root
         found,
         """
 root
-  [compile] jit_loss host=8ms
+  [compile] jit_loss host=10ms
     autotune
       gemm.3
         Delay 5us

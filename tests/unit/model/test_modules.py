@@ -29,6 +29,8 @@ TEXT = """
           kernel 17us
         Optimizer.step#SGD.step #operator
           kernel 19us
+          Net.one [update]
+            kernel 4us
           Net.closure
             kernel 1us
             [backward] #state
@@ -41,7 +43,8 @@ TEXT = """
 def recorded() -> Profile:
     profile = profile_from_text(dedent(TEXT))
     names = ("Net", "Net.one", "Net.two", "Net.closure", "Net.again")
-    return replace(profile, meta={**profile.meta, "attributes": {name: {"module": "Linear"} for name in names}})
+    attributes = {name: {"module": "Linear"} for name in names} | {"Net.one [update]": {"updates": "Net.one"}}
+    return replace(profile, meta={**profile.meta, "attributes": attributes})
 
 
 def test_modules_have_the_time_of_each_phase() -> None:
@@ -55,11 +58,12 @@ def test_modules_have_the_time_of_each_phase() -> None:
         for node in range(len(tree))
     }
     assert times == {
-        "root": (75, 17, 39, 19),
+        "root": (79, 17, 39, 23),
         "Net (Linear)": (23, 16, 7, 0),
         "Net.one (Linear)": (12, 5, 7, 0),
         "Net.two (Linear)": (11, 11, 0, 0),
-        "SGD.step": (22, 1, 2, 19),
+        "SGD.step": (26, 1, 2, 23),
+        "Net.one [update]": (4, 0, 0, 4),
         "Net.closure (Linear)": (3, 1, 2, 0),
         "Net.again (Linear)": (2, 0, 2, 0),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bragg.record import variables
-from bragg.record.hooks import autograd, checkpoint, jax, modules, regions, torch_operators
+from bragg.record.hooks import autograd, checkpoint, jax, modules, regions, torch_operators, updates
 from bragg.record.regions import chosen
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
             (checkpoint.MODULE, checkpoint.mark_recomputation),
         ]
     if wants_modules:
-        hooks.append(("torch", modules.record_modules))
+        hooks += [("torch", modules.record_modules), ("torch", updates.record_updates)]
     hooks += regions.region_hooks(chosen(settings.get(variables.REGIONS, "")))
     if "jax" in wanted:
         hooks += [

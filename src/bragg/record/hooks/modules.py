@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["ModuleScopes", "record_modules"]
+__all__ = ["SCOPES", "ModuleScopes", "record_modules"]
 
 
 def record_modules(torch: ModuleType) -> Callable[[], None]:
@@ -29,10 +29,9 @@ def record_modules(torch: ModuleType) -> Callable[[], None]:
     module_class = torch.nn.Module
     call = module_class.__call__
     is_compiling = torch.compiler.is_compiling
-    scopes = ModuleScopes()
     # By address: a key that is a weak reference would cost more than the scope.
-    known = scopes.known
-    enter = guarded(scopes.enter)
+    known = SCOPES.known
+    enter = guarded(SCOPES.enter)
 
     def call_recorded(self: Any, *arguments: Any, **options: Any) -> Any:
         if is_compiling():
@@ -75,7 +74,22 @@ class ModuleScopes:
                 self._add(child, f"{name}.{path}" if path else name)
         return self.known[id(module)]
 
+    def of_parameters(self) -> dict[int, str]:
+        """The names of the modules, by the addresses of their own parameters."""
+        alive = [(module(), scope.name) for module, scope in self.known.values()]
+        return {
+            id(parameter): name
+            for module, name in alive
+            if module is not None
+            for parameter in module._parameters.values()
+            if parameter is not None
+        }
+
     def _add(self, module: Any, name: str) -> None:
         address = id(module)
         core.describe_scope(name, "module", type(module).__name__)
         self.known[address] = (weakref.ref(module, lambda _: self.known.pop(address, None)), core.Scope(name))
+
+
+SCOPES = ModuleScopes()
+"""Of the modules that were called in this process."""

@@ -5,8 +5,7 @@ Functions are wrapped rather than hooked: PyTorch's hooks are not called when wh
 
 from __future__ import annotations
 
-from functools import wraps
-
+from bragg.record.hooks.methods import is_traced, wrap, wrap_steps
 from bragg.record.notes import note
 from bragg.record.regions import REGIONS, STEP
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bragg.record.hooks.imports import Hook
-
-    Undo = Callable[[], None]
+    from bragg.record.hooks.methods import Undo
 
 __all__ = ["record_backward", "record_data", "record_forward", "record_optimizers", "region_hooks"]
 
@@ -40,8 +38,8 @@ def region_hooks(wanted: tuple[str, ...]) -> list[Hook]:
 def record_data(dataloader: ModuleType) -> Undo:
     """Waiting for the next batch, and starting over."""
     iterator, loader = dataloader._BaseDataLoaderIter, dataloader.DataLoader
-    undo_next = _wrap(iterator, "__next__", lambda function: _in_region("data", function))
-    undo_iter = _wrap(loader, "__iter__", lambda function: _in_region("data", function, counts=False))
+    undo_next = wrap(iterator, "__next__", lambda function: _in_region("data", function))
+    undo_iter = wrap(loader, "__iter__", lambda function: _in_region("data", function, counts=False))
 
     def undo() -> None:
         undo_next()
@@ -52,7 +50,7 @@ def record_data(dataloader: ModuleType) -> Undo:
 
 def record_forward(torch: ModuleType) -> Undo:
     """Calls of modules that no module calls, and no backward pass."""
-    is_compiling = _is_traced(torch)
+    is_compiling = is_traced(torch)
     graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
     thread = REGIONS.thread
 
@@ -65,7 +63,7 @@ def record_forward(torch: ModuleType) -> Undo:
 
         return call_in_forward
 
-    return _wrap(torch.nn.Module, "__call__", recorded)
+    return wrap(torch.nn.Module, "__call__", recorded)
 
 
 def record_backward(torch: ModuleType) -> Undo | None:
@@ -95,7 +93,7 @@ def record_backward(torch: ModuleType) -> Undo | None:
 
 def record_optimizers(torch: ModuleType) -> Undo:
     """Steps of optimizers, where training steps end, and clearing gradients."""
-    is_compiling = _is_traced(torch)
+    is_compiling = is_traced(torch)
 
     def step_recorded(step: Callable[..., Any]) -> Callable[..., Any]:
         def step_in_region(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -107,8 +105,9 @@ def record_optimizers(torch: ModuleType) -> Undo:
 
         return step_in_region
 
-    undo_steps = _wrap_steps(torch, step_recorded)
-    undo_clearing = _wrap(
+    REGIONS.begin()
+    undo_steps = wrap_steps(torch, step_recorded)
+    undo_clearing = wrap(
         torch.optim.Optimizer,
         "zero_grad",
         lambda function: _unless(is_compiling, _in_region("optimizer", function, counts=False), function),
@@ -123,7 +122,7 @@ def record_optimizers(torch: ModuleType) -> Undo:
 
 def record_steps(torch: ModuleType) -> Undo:
     """Where training steps end, without a region of the optimizer."""
-    is_compiling = _is_traced(torch)
+    is_compiling = is_traced(torch)
 
     def step_recorded(step: Callable[..., Any]) -> Callable[..., Any]:
         def step_with_end(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -134,46 +133,8 @@ def record_steps(torch: ModuleType) -> Undo:
 
         return step_with_end
 
-    return _wrap_steps(torch, step_recorded)
-
-
-def _wrap_steps(torch: ModuleType, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
-    """Wrap `step` of every class of optimizers: of those that have instances now, and of others at their first one."""
-    base = torch.optim.Optimizer
     REGIONS.begin()
-    undo_each: list[Undo] = [
-        _wrap(kind, "step", wrapper)
-        for kind in _subclasses(base)
-        if "step" in vars(kind) and getattr(kind.step, "hooked", False)
-    ]
-    original = base._patch_step_function
-
-    @wraps(original)
-    def patch_step_function(self: Any) -> None:
-        was_hooked = getattr(type(self).step, "hooked", False)
-        original(self)
-        if not was_hooked:
-            undo_each.append(_wrap(type(self), "step", wrapper))
-
-    base._patch_step_function = patch_step_function
-
-    def undo() -> None:
-        if base._patch_step_function is patch_step_function:
-            base._patch_step_function = original
-        for undo_one in undo_each:
-            undo_one()
-
-    return undo
-
-
-def _is_traced(torch: ModuleType) -> Callable[[], bool]:
-    """Whether the compiler reads a program instead of running it, which makes a constant of it."""
-    is_traced: Callable[[], bool] = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)
-    return is_traced
-
-
-def _subclasses(kind: Any) -> set[Any]:
-    return {kind}.union(*map(_subclasses, kind.__subclasses__()))
+    return wrap_steps(torch, step_recorded)
 
 
 def _in_region(name: str, function: Callable[..., Any], *, counts: bool = True) -> Callable[..., Any]:
@@ -190,16 +151,3 @@ def _unless(
         return (otherwise if condition() else function)(*arguments, **options)
 
     return call
-
-
-def _wrap(kind: Any, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
-    """Replace a method; what somebody else has replaced meanwhile stays when it is undone."""
-    original = getattr(kind, name)
-    wrapped = wraps(original)(wrapper(original))
-    setattr(kind, name, wrapped)
-
-    def undo() -> None:
-        if vars(kind).get(name) is wrapped:
-            setattr(kind, name, original)
-
-    return undo

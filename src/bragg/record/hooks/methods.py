@@ -1,0 +1,67 @@
+"""Methods of PyTorch's classes, replaced for a while."""
+
+from __future__ import annotations
+
+from functools import wraps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
+    Undo = Callable[[], None]
+
+__all__ = ["is_traced", "wrap", "wrap_steps"]
+
+
+def wrap(kind: Any, name: str, wrapper: Wrapper) -> Undo:
+    """Replace a method; what somebody else has replaced meanwhile stays when it is undone."""
+    original = getattr(kind, name)
+    wrapped = wraps(original)(wrapper(original))
+    setattr(kind, name, wrapped)
+
+    def undo() -> None:
+        if vars(kind).get(name) is wrapped:
+            setattr(kind, name, original)
+
+    return undo
+
+
+def wrap_steps(torch: ModuleType, wrapper: Wrapper) -> Undo:
+    """Wrap `step` of every class of optimizers: of those that have instances now, and of others at their first one."""
+    base = torch.optim.Optimizer
+    undo_each: list[Undo] = [
+        wrap(kind, "step", wrapper)
+        for kind in _subclasses(base)
+        if "step" in vars(kind) and getattr(kind.step, "hooked", False)
+    ]
+    original = base._patch_step_function
+
+    @wraps(original)
+    def patch_step_function(self: Any) -> None:
+        was_hooked = getattr(type(self).step, "hooked", False)
+        original(self)
+        if not was_hooked:
+            undo_each.append(wrap(type(self), "step", wrapper))
+
+    base._patch_step_function = patch_step_function
+
+    def undo() -> None:
+        if base._patch_step_function is patch_step_function:
+            base._patch_step_function = original
+        for undo_one in undo_each:
+            undo_one()
+
+    return undo
+
+
+def is_traced(torch: ModuleType) -> Callable[[], bool]:
+    """Whether the compiler reads a program instead of running it, which makes a constant of it."""
+    traced: Callable[[], bool] = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)
+    return traced
+
+
+def _subclasses(kind: Any) -> set[Any]:
+    return {kind}.union(*map(_subclasses, kind.__subclasses__()))
