@@ -97,7 +97,7 @@ def test_windows_stay_within_their_budget(sampled: Callable[[str], Recorded]) ->
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_training_step_is_sampled(run: Callable[..., Recorded], mode: str) -> None:
-    recorded = run("training.py", f"--sample={mode}", "--sample-period=12")
+    recorded = run("training.py", f"--sample={mode}", "--sample-period=12", arguments=["100"])
     assert recorded.profile.total("num_samples") > 0
 
 

@@ -27,8 +27,9 @@ PROGRAM = """
             return inner(w @ x).sum()
 
     step = jax.jit(jax.value_and_grad(loss))
-    for size in (2, 2, 2, 3, 3):
-        step(np.ones((size, size), np.float32), np.ones((size, 4), np.float32))
+    for number, size in enumerate((2, 2, 2, 3, 3)):
+        with jax.profiler.StepTraceAnnotation("train", step_num=number):
+            step(np.ones((size, size), np.float32), np.ones((size, 4), np.float32))
     try:
         step(1, 2, 3)
     except TypeError:
@@ -49,8 +50,12 @@ def test_each_call_is_entered_and_compilations_are_below_it(profile: Profile) ->
     assert entered(profile, "jit(loss)") == 6
     tree = profile.tree
     paths = {tuple(tree.label(step) for step in tree.path(node)[1:]) for node in range(len(tree))}
-    assert ("jit(loss)", "[compile] jit_loss") in paths
+    assert ("train", "jit(loss)", "[compile] jit_loss") in paths
     assert entered(profile, "[compile] jit_loss") == 2
+
+
+def test_annotations_for_jax_s_profiler_are_scopes(profile: Profile) -> None:
+    assert entered(profile, "train") == 5
 
 
 def test_functions_that_jitted_functions_call_are_a_part_of_them(profile: Profile) -> None:
@@ -59,8 +64,8 @@ def test_functions_that_jitted_functions_call_are_a_part_of_them(profile: Profil
 
 def test_calls_are_operators_whose_time_has_that_of_compiling(profile: Profile) -> None:
     tree = profile.tree
-    node = next(node for node in range(len(tree)) if tree.label(node) == "jit(loss)")
     below = next(node for node in range(len(tree)) if tree.label(node) == "[compile] jit_loss")
+    node = tree.parent[below]
     assert tree.kind[node] == FrameKind.OPERATOR
     host_time = profile.inclusive("host_time")
     assert host_time[node] > host_time[below] > 1_000_000
@@ -72,12 +77,17 @@ def test_functions_that_exist_before_recording_begins_are_followed(tmp_path: Pat
         import jax, numpy as np
         step = jax.jit(lambda x: x + 1)
         step(np.ones(2))
+        early = jax.profiler.TraceAnnotation("early")
         import bragg
         session = bragg.start({str(tmp_path / "late.bragg")!r}, context="shadow", backend="cpu")
-        for _ in range(3):
+        with early, jax.profiler.TraceAnnotation("late"):
+            for _ in range(3):
+                step(np.ones(2))
+            bragg.stop(session)
+        with jax.profiler.TraceAnnotation("after"):
             step(np.ones(2))
-        bragg.stop(session)
-        step(np.ones(2))
     """
     subprocess.run([sys.executable, recorder.script(program)], check=True)
-    assert entered(bragg.load(tmp_path / "late.bragg"), "jit(<lambda>)") == 3
+    recorded = bragg.load(tmp_path / "late.bragg")
+    assert entered(recorded, "jit(<lambda>)") == 3
+    assert {"early", "after"}.isdisjoint(recorded.tree.frames.name)

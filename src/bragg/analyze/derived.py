@@ -32,6 +32,7 @@ _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time
 _STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
 # Where the host waits for the GPU: PyTorch's `synchronize` and `item`, and synchronizing calls of the GPU's API.
 _WAITING = re.compile(r"(?:\w+\.)*synchronize|aten::_local_scalar_dense|cu\w*Synchronize\w*|cuMemcpyDtoH\w*")
+_HOST_COPIES = ("copy HtoD", "copy DtoH")
 _NO_TIME = "no GPU time here or below"
 _NO_WORK = "no flops or bytes here or below"
 _NO_PEAK = "a device below has no known peak"
@@ -175,9 +176,12 @@ def _gpu_wait(profile: Profile, name: str) -> Derived:
     """Host time of a path beyond its GPU time, without what the host itself waits for the GPU."""
     _require(profile, name, "gpu_time")
     _require(profile, name, "host_time")
-    frames = profile.tree.frames
-    waits = [_WAITING.fullmatch(operator_name(text)) is not None for text in frames.name]
-    host_ns = profile.tree.sum_up(np.where(np.array(waits)[profile.tree.frame], 0, profile.own("host_time")))
+    tree = profile.tree
+    waiting = [_WAITING.fullmatch(operator_name(text)) is not None for text in tree.frames.name]
+    waits = np.array(waiting)[tree.frame]
+    # A copy from or to ordinary memory of the host waits until all before it is done.
+    waits[tree.parent[np.array([text in _HOST_COPIES for text in tree.frames.name])[tree.frame]]] = True
+    host_ns = tree.sum_up(np.where(waits, 0, profile.own("host_time")))
     beyond_ns = host_ns - profile.inclusive("gpu_time")
     return _ratio(name, "ns", MetricKind.PROPERTY, beyond_ns, np.ones(len(beyond_ns)), [(beyond_ns <= 0, "")])
 

@@ -14,6 +14,7 @@ __all__ = ["region_hints"]
 # A GPU that is this busy is not helped by a faster host.
 _BUSY = 0.8
 _MUCH = 0.2
+_LARGE_REST = 0.5
 _N_FUNCTIONS = 3
 
 
@@ -30,7 +31,15 @@ def region_hints(profile: Profile, regions: Profile) -> list[str]:
     if "step" not in regions.meta["regions"]:
         return ["no optimizer made a step: times are those of the whole run"]
     steps = [f"{regions.own('region_calls')[0]} steps; what stands at the total is of a whole step"]
-    return steps + _waits(regions)
+    return steps + _waits(regions) + _rest(regions)
+
+
+def _rest(regions: Profile) -> list[str]:
+    """What a large rest may be."""
+    share = float(regions.own("region_time")[-1]) / regions.total("region_time")
+    if share <= _LARGE_REST:
+        return []
+    return [f"other holds {share:.0%} of a step, such as copies to the GPU and waiting for it: bragg view -m host_time"]
 
 
 def _jitted_calls(profile: Profile) -> list[str]:

@@ -18,14 +18,15 @@ _LEFT_OUT = "num_samples_apportioned"
 _NAMES = {"stalled_no_instructions": "stalled_no_instruction", "stalled_not_selected": "stalled_not_Selected"}
 # A line has all of them in Proton's files, those that were not seen as 0.
 _METRICS = (
+    *(_SAMPLES, "num_stalled_samples", "stalled_branch_resolving", "stalled_no_instruction"),
     *(
-        _SAMPLES,
-        "num_stalled_samples",
-        "stalled_branch_resolving",
-        "stalled_no_instruction",
         "stalled_short_scoreboard",
+        "stalled_wait",
+        "stalled_long_scoreboard",
+        "stalled_tex_throttle",
+        "stalled_barrier",
+        "stalled_membar",
     ),
-    *("stalled_wait", "stalled_long_scoreboard", "stalled_tex_throttle", "stalled_barrier", "stalled_membar"),
     *("stalled_imc_miss", "stalled_mio_throttle", "stalled_math_pipe_throttle", "stalled_drain"),
     *("stalled_lg_throttle", "stalled_not_Selected", "stalled_misc", "stalled_dispatch_stall", "stalled_sleeping"),
     "stalled_selected",

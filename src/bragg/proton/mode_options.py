@@ -16,6 +16,7 @@ __all__ = ["ModeOptions"]
 
 _FLUSHING, _SAMPLING = "periodic_flushing", "pcsampling"
 _COLLECTIONS = {name: name for name in get_args(Sampling) if name != "off"}
+_COLLECTION: Sampling = "serialized"  # as Proton does: samples are known to belong to their launch
 # Exponents that the hardware takes.
 _MIN_PERIOD, _MAX_PERIOD = 5, 31
 
@@ -53,7 +54,7 @@ class ModeOptions:
             return cls(flushed_format=mode.choose("format", "hatchet", FORMATS))
         if mode.name == _SAMPLING and profiler == "cupti":
             mode.check_options(["interval", "collection"])
-            collection = _COLLECTIONS[mode.choose("collection", "continuous", _COLLECTIONS)]
+            collection = _COLLECTIONS[mode.choose("collection", _COLLECTION, _COLLECTIONS)]
             return cls(sampling=collection, sample_period=_period(mode.options.get("interval")))
         known = f"{_FLUSHING}[:format=…]" + (f", {_SAMPLING}[:interval=…]" if profiler == "cupti" else "")
         raise InvalidArgument(f"{profiler}: unsupported mode: {text}", hint=f"Known: {known}")

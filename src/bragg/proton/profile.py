@@ -39,8 +39,8 @@ def start(
         data: `tree` sums up by call path, `trace` keeps every event.
         backend: What measures: `cupti`, `cpu` (scopes and their metrics alone); None takes what is there.
         mode: `periodic_flushing`, with `:format=…`: each phase has a file, as soon as it is complete. `pcsampling`,
-            with `:interval=<cycles>`: which instructions warps were at, by source line; `:collection=serialized` runs
-            one kernel at a time, so that samples are known to belong to their launch.
+            with `:interval=<cycles>`: which instructions warps were at, by source line, while kernels run one at a
+            time; with `:collection=continuous` they run as they would, and call paths share the samples of a kernel.
         hook: `triton` names kernels, and adds their metrics, by their `launch_metadata`; or a hook of your own.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Ten training steps of a small network; with the argument `torch`, torch.profiler counts and times the kernels."""
+"""Training steps of a small network, ten or as many as asked for; with `torch`, torch.profiler times the kernels."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tens
         optimizer.zero_grad()
 
 
-def main() -> None:
+def main(steps: int) -> None:
     with bragg.scope("setup"):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(4096, 4096), nn.GELU(), nn.Linear(4096, 4096)).cuda()
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
         x = torch.randn(4096, 4096, device="cuda")
-    for _ in range(10):
+    for _ in range(steps):
         train_step(model, optimizer, x)
     torch.cuda.synchronize()
 
@@ -43,9 +43,10 @@ def kernels_of(profiler: torch.profiler.profile) -> list[dict[str, float]]:
 
 
 with_torch = sys.argv[1:] == ["torch"]
+steps = int(sys.argv[1]) if sys.argv[1:] and not with_torch else 10
 profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
 with profiler if with_torch else contextlib.nullcontext():
-    main()
+    main(steps)
 if with_torch:
     kernels = kernels_of(profiler)
     print(len(kernels), round(1e3 * sum(kernel["dur"] for kernel in kernels)))

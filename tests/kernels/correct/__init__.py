@@ -10,6 +10,7 @@ from tests.kernels.correct import (
     puzzles,
     quantisation,
     rows,
+    serving,
 )
 from tests.kernels.correct.table import CORRECT
 
@@ -24,4 +25,5 @@ __all__ = [
     "puzzles",
     "quantisation",
     "rows",
+    "serving",
 ]

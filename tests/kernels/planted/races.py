@@ -158,3 +158,17 @@ def counter_that_one_program_resets(counter):
     if tl.program_id(0) == 0:
         tl.store(counter, 0)
     tl.atomic_add(counter, 1)  # bug
+
+
+@bug(
+    "data-race",
+    lambda: np.array([0, 1, 1, 3] * 4, "i4"),
+    lambda: np.arange(16, dtype="f4"),
+    floats(4),
+    tensor="out",
+    grid=(1,),
+)
+@triton.jit
+def lanes_that_scatter_to_one_element(index, x, out):
+    i = tl.arange(0, 16)
+    tl.store(out + tl.load(index + i), tl.load(x + i))  # bug

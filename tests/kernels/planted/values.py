@@ -180,3 +180,12 @@ def adds_without_mask_at_the_store(x, y, out, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     total = tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n)
     tl.store(out + i, total)
+
+
+@bug("nan-origin", lambda: np.zeros((4, 8), "f4"), programs={0}, grid=(4,))
+@triton.jit
+def softmax_of_a_row_that_is_masked_whole(x):
+    row, i = tl.program_id(0), tl.arange(0, 8)
+    scores = tl.where(i < row, tl.load(x + row * 8 + i), -float("inf"))
+    weights = tl.exp(scores - tl.max(scores, 0))  # bug
+    tl.store(x + row * 8 + i, weights / tl.sum(weights, 0))

@@ -222,9 +222,10 @@ def test_every_available_metric_can_be_computed_and_all_are_known() -> None:
 
 
 def test_a_gpu_waits_where_the_host_takes_longer_and_does_not_wait_itself() -> None:
-    profile = profile_from_text("root\n  step\n    aten::mm\n      kernel 3us\n    aten::_local_scalar_dense\n    data")
+    steps = ["aten::mm", "  kernel 3us", "aten::_local_scalar_dense", "data", "aten::copy_", "  copy HtoD"]
+    profile = profile_from_text("\n    ".join(["root\n  step", *steps]))
     nodes = [profile.tree.label(node) for node in range(len(profile.tree))]
-    host_us = {"step": 1, "aten::mm": 5, "aten::_local_scalar_dense": 100, "data": 40}
+    host_us = {"step": 1, "aten::mm": 5, "aten::_local_scalar_dense": 100, "aten::copy_": 100, "data": 40}
     host = Metric("host_time", "ns", MetricKind.INCLUSIVE, np.array([1000 * host_us.get(name, 0) for name in nodes]))
     profile = replace(profile, metrics={**profile.metrics, "host_time": host})
     waits = dict(zip(nodes, evaluate(profile, "gpu_wait").values.tolist(), strict=True))

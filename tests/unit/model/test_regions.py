@@ -97,6 +97,7 @@ def test_a_gpu_that_waits_for_data_is_told_from_one_that_waits_for_the_host() ->
     slow, fast = recorded(data_ns=900_000), recorded(data_ns=1000)
     assert "waits for data, 45% of it" in region_hints(slow, group_by_region(slow))[1]
     assert "waits for the CPU" in region_hints(fast, group_by_region(fast))[1]
+    assert "other holds 70% of a step" in region_hints(fast, group_by_region(fast))[2]
 
 
 def test_modules_are_forward_unless_they_are_computed_again() -> None:

@@ -75,11 +75,11 @@ def test_mode_says_how_phases_are_written(mode: str, expected: str) -> None:
 )
 def test_interval_is_the_nearest_that_the_hardware_has(mode: str, period: int) -> None:
     config = settings(profiler="cupti", mode=mode).config("x")
-    assert (config.sampling, config.sample_period) == ("continuous", period)
+    assert (config.sampling, config.sample_period) == ("serialized", period)
 
 
-def test_instructions_are_sampled_launch_by_launch_where_the_user_asks() -> None:
-    assert settings(profiler="cupti", mode="pcsampling:collection=serialized").config("x").sampling == "serialized"
+def test_kernels_run_as_they_would_where_the_user_asks() -> None:
+    assert settings(profiler="cupti", mode="pcsampling:collection=continuous").config("x").sampling == "continuous"
 
 
 def test_percent_sign_of_a_name_is_no_token() -> None:

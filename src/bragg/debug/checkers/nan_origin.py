@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,11 @@ def _watch(record: Recorder) -> Listeners:
             bad = test(result.data)
             if not bad.any():
                 continue
-            new = bad & ~_already_bad(operands, bad.ndim)
+            new = bad & ~_already_bad(operands, bad.ndim, np.isnan if name == "NaN" else _is_not_finite)
             if new.any():
+                is_of_infinities = name == "NaN" and (new & _already_bad(operands, bad.ndim, np.isinf)).any()
                 record.at_line(
-                    f"{name} is made here of finite numbers",
+                    f"{name} is made here of {'infinities' if is_of_infinities else 'finite numbers'}",
                     "Look at the operands in these lanes",
                     Severity.WARNING,
                     new,
@@ -35,13 +37,17 @@ def _watch(record: Recorder) -> Listeners:
     return Listeners(result=[look])
 
 
-def _already_bad(operands: tuple[Any, ...], rank: int) -> Any:
-    """Lanes in which an operand is NaN or infinite; False when no operand is."""
+def _is_not_finite(values: Array) -> Array:
+    return np.asarray(~np.isfinite(values))
+
+
+def _already_bad(operands: tuple[Any, ...], rank: int, test: Callable[[Array], Array]) -> Any:
+    """Lanes in which an operand passes a test; False when there is no operand."""
     before: Any = False
     for operand in operands:
         if not isinstance(operand, Tensor) or not operand.dtype.is_floating():
             continue
-        is_bad: Array = ~np.isfinite(operand.data)
+        is_bad = test(operand.data)
         if is_bad.ndim > rank:  # What a reduction was given: any of it may be the reason.
             is_bad = np.logical_or.reduce(is_bad, axis=tuple(range(1, is_bad.ndim)))
         before = before | lift_array(is_bad, rank)

@@ -17,6 +17,7 @@ from bragg.debug.flow.program import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions, Synchronisation
 from bragg.debug.numbers.affine import Affine
+from bragg.debug.numbers.arithmetic import affine_of
 from bragg.debug.numbers.rounding import encode
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
@@ -168,6 +169,7 @@ class _Detector:
     ) -> None:
         cells.writer[index] = who
         if is_plain:
+            self._see_lanes_that_meet(access, index, who, lanes)
             lost = cells.writer[index] != who
             if lost.any():
                 winner = np.empty(len(cells.writer), np.intp)
@@ -181,6 +183,26 @@ class _Detector:
         cells.write_place[index] = place
         cells.is_atomic[index] = not is_plain
         cells.reader[index] = NOBODY
+
+    def _see_lanes_that_meet(self, access: Access, index: Array, who: Array, lanes: Array) -> None:
+        """Lanes of one program that store different values in one element."""
+        if affine_of(access.offset) is not None:
+            return
+        order = np.lexsort((lanes, who, index))
+        before, after = order[:-1], order[1:]
+        meets = (index[before] == index[after]) & (who[before] == who[after]) & (lanes[before] != lanes[after])
+        meets[meets] = ~_writes_equal(access, lanes[before[meets]], lanes[after[meets]])
+        if not meets.any():
+            return
+        own = np.unique(lanes[after[meets]])
+        self._record.at_access(
+            access,
+            access.programs[own],
+            access.lane_numbers[own],
+            access.offsets[own],
+            f"data race on {access.buffer.name}: lanes of one program write different values to one element",
+            "Let the indices of a store differ, or combine values first: tl.atomic_add, tl.atomic_max and the like",
+        )
 
     def _is_same_value(self, access: Access, lanes: Array) -> Array:
         """Lanes that write what is there already."""

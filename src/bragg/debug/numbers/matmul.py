@@ -12,6 +12,7 @@ from bragg.debug.numbers.arithmetic import add, as_tensor, finished
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.tensor_core import cut_to_tf32, fused_product, split_product
+from bragg.debug.state import machine
 from bragg.debug.values import Tensor, lift_array, merged_taint
 
 __all__ = ["dot"]
@@ -52,14 +53,15 @@ def dot(
     start = None if acc is None else cast(as_tensor(acc), result)
     if x.dtype.name == "fp32" and precision == "ieee":
         return _fused(x, y, start, result)
-    carried = finished(_product(x, y, precision), result)
+    carried = finished(_product(x, y, precision), result, *_extremes(x, y))
     carried.taint = _taint(x, y)
     return carried if start is None else add(start, carried)
 
 
 def _fused(x: Tensor, y: Tensor, start: Tensor | None, result: DType) -> Tensor:
     zeros = np.zeros((1, *x.shape[:-1], y.shape[-1]), np.float32)
-    carried = finished(fused_product(x.data, y.data, zeros if start is None else start.data), result)
+    data = fused_product(x.data, y.data, zeros if start is None else start.data)
+    carried = finished(data, result, *_extremes(x, y), *(() if start is None else (start,)))
     carried.taint = _taint(x, y)
     if start is not None:
         carried.taint = merged_taint(carried, start)
@@ -92,6 +94,14 @@ def _product(x: Tensor, y: Tensor, precision: str) -> Array:
         left, right = cut_to_tf32(left), cut_to_tf32(right)
     result: Array = np.matmul(left, right)
     return result
+
+
+def _extremes(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+    """What of each row and column is farthest from zero, NaN above all: for those who look for the origin of NaN."""
+    if not machine().listeners.result or x.dtype.is_int():
+        return ()
+    rows, columns = np.abs(x.data).max(-1, keepdims=True), np.abs(y.data).max(-2, keepdims=True)
+    return (Tensor(rows, x.dtype), Tensor(columns, y.dtype))
 
 
 def _taint(x: Tensor, y: Tensor) -> Array | None:

@@ -39,6 +39,7 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
     if "jax" in wanted:
         hooks += [
             ("jax", jax.read_ranges),
+            (jax.ANNOTATIONS, jax.record_annotations),
             (jax.CALLS, jax.record_calls),
             (jax.COMPILER, jax.record_compilations),
         ]
