@@ -81,7 +81,7 @@ def under_bragg(script: Path, directory: Path, environment: dict[str, str]) -> T
     subprocess.run(
         [sys.executable, "-m", "bragg", "run", *options, str(script)], check=True, timeout=120, env=environment
     )
-    table = flat(select(bragg.load(output), include="^jit_loss$"))
+    table = flat(select(bragg.load(output), include=r"^jit\(loss\)$", exclude=r"^\[compile\]"))
     rows = zip(
         table.frames.kind,
         table.frames.name,
@@ -95,6 +95,8 @@ def under_bragg(script: Path, directory: Path, environment: dict[str, str]) -> T
 def compare(runs: dict[str, list[Times]]) -> list[dict[str, Any]]:
     """A row for all kernels that both see, and one for each, longest first; times are means in ns."""
     names = set.intersection(*(set(times) for found in runs.values() for times in found))
+    if not names:
+        raise SystemExit(f"no kernel is known to both: {[sorted(found[0])[:5] for found in runs.values()]}")
     rows = [_row(name, runs) for name in names]
     rows.sort(key=lambda row: -float(row["share"]))
     expected = sum(row["share"] / row["ratio"] for row in rows)

@@ -1,4 +1,5 @@
 // Ranges of XLA, from their texts to the frames that they stand for.
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,18 @@ TEST(of_a_compilation_there_are_the_whole_autotuning_and_code_generation) {
         "XlaPass:#name=fusion,module=jit_loss,program_id=3976#", "XlaCompileGpuAsm:#module=jit_loss#",
         "XlaEmitLlvmIr:#module=jit_loss,program_id=3976#"})
     CHECK_EQ(path_of(step), "(detail)");
+}
+
+TEST(what_jax_pushed_on_a_gpu_is_known) {
+  std::ifstream rows(BRAGG_GOLDEN_DIR "/xla_ranges.tsv");
+  size_t count = 0;
+  for (std::string row; std::getline(rows, row); ++count) {
+    const std::string range = row.substr(0, row.find('\t')), shown = row.substr(row.find('\t') + 1);
+    const bragg::xla::Range found = parse_range(range);
+    CHECK_EQ(found.is_detail, shown.empty());
+    CHECK(shown.empty() || shown.ends_with(found.path.back().name));
+  }
+  CHECK(count > 100);
 }
 
 TEST(other_texts_are_none_of_these) {

@@ -9,9 +9,9 @@ from typing import Any
 
 from bragg.model.tree import FrameKind, FrameTable
 
-__all__ = ["name_compiled_regions"]
+__all__ = ["COMPILED_REGION", "name_compiled_regions"]
 
-_REGION = "Torch-Compiled Region: "
+COMPILED_REGION = "Torch-Compiled Region: "
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_\d+")
 
 
@@ -27,19 +27,19 @@ def name_compiled_regions(frames: FrameTable, functions: Any) -> FrameTable:
     if not isinstance(functions, Mapping):
         return frames
     names = [
-        _name(name, functions) if kind == FrameKind.OPERATOR and name.startswith(_REGION) else name
+        _name(name, functions) if kind == FrameKind.OPERATOR and name.startswith(COMPILED_REGION) else name
         for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)
     ]
     return frames.replace(name=names)
 
 
 def _name(name: str, functions: Mapping[str, Any]) -> str:
-    number = name.removeprefix(_REGION)
+    number = name.removeprefix(COMPILED_REGION)
     match functions.get(number):
         case [str(function), str(file), int(line)]:
             resumed = _RESUMED.fullmatch(function)
-            broken = " after a graph break" if resumed else ""
-            return (
-                f"{_REGION}{resumed['name'] if resumed else function} {PurePath(file).name}:{line}{broken} ({number})"
-            )
+            place = f"{PurePath(file).name}:{line}"
+            if resumed:
+                return f"{COMPILED_REGION}{resumed['name']} {place} after a graph break ({number})"
+            return f"{COMPILED_REGION}{function} {place} ({number})"
     return name

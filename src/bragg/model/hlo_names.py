@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from bragg.model.tree import FrameKind
 
@@ -26,7 +27,7 @@ _CALLS = ("jit", "pjit", "pmap", "xmap")
 # Calls that JAX makes around parts of the program.
 _WRAPPERS = frozenset(
     {"closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
-    | {"checkpoint", "remat", "pjit"}
+    | {"checkpoint"}
 )
 _CONTROL = frozenset({"while", "cond"})
 _MAIN = "jit(main)"  # JAX before 0.7 has it below every module.
@@ -34,7 +35,8 @@ _MAIN = "jit(main)"  # JAX before 0.7 has it below every module.
 _PARAMETERS = re.compile(r"\[\w+=.*\]$", re.DOTALL)
 
 
-def path_of_name(op_name: str) -> list[PathFrame]:
+@lru_cache(maxsize=1 << 16)  # As many operations as the largest programs have.
+def path_of_name(op_name: str) -> tuple[PathFrame, ...]:
     """The frames that a name stands for, below its module: scopes, control flow, `[backward]` and the primitive.
 
     Args:
@@ -79,11 +81,11 @@ class _Reader:
         if segment != "body" or not self._path or self._path[-1] != (FrameKind.OPERATOR, "while"):
             self._path.append((FrameKind.OPERATOR if is_control else FrameKind.SCOPE, called[1] if called else segment))
 
-    def path(self, primitive: str) -> list[PathFrame]:
+    def path(self, primitive: str) -> tuple[PathFrame, ...]:
         """All that was read, and the primitive; control flow stands above the phase, as it does for what it runs."""
         control = [(FrameKind.OPERATOR, primitive)] if primitive in _CONTROL else []
         last = [(FrameKind.OPERATOR, primitive)] if primitive and not control else []
-        return [*self._path, *control, *self._phases, *last]
+        return (*self._path, *control, *self._phases, *last)
 
 
 def _called(segment: str, functions: tuple[str, ...]) -> tuple[str, str] | None:

@@ -53,12 +53,13 @@ class HloPrograms:
         Args:
             module: Name of the module.
             op: Name of the operation.
-            op_name: Path of names, if it is known.
+            op_name: What the range of the operation says: its path of names; of fused operations what their paths begin
+                with; or nothing.
         """
         known = [program[op] for program in self._programs.get(module, ()) if op in program]
-        found = [operation for operation in known if op_name in ("", operation.op_name)]
+        found = [each for each in known if op_name in ("", each.op_name) or each.op_name.startswith(f"{op_name}/")]
         return HloOperation(
-            op_name or _agreed((each.op_name for each in found), ""), _agreed((each.place for each in found), NOWHERE)
+            _agreed((each.op_name for each in found), op_name), _agreed((each.place for each in found), NOWHERE)
         )
 
 

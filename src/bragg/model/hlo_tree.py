@@ -33,6 +33,7 @@ _CALL = "jit("
 _COMPILE = "[compile] "
 _AUTOTUNE = "autotune"
 _CAPTURED = "<captured_at>"
+_CAPTURED_SOMEWHERE = ("<captured before recording>", "<capture not known>")
 _COMMAND_BUFFER = "command_buffer"
 _DEVICE_KINDS = (FrameKind.KERNEL, FrameKind.MEMORY)
 _NONE = -1
@@ -121,10 +122,11 @@ class _Placing:
         self._parents, self._frames = [_NONE], tree.frame[:1].tolist()
         self._nodes: dict[tuple[int, int], int] = {}
         frames = tree.frames
+        self._names = list(frames.name)
         plain = zip(frames.kind.tolist(), frames.name, frames.file, strict=True)
         self._frame_of = {(kind, name, NOWHERE): row for row, (kind, name, file) in enumerate(plain) if not file}
         self._added: list[tuple[int, str, Place]] = []
-        self._ops: set[int] = set()
+        self._ops: dict[tuple[int, str, str], int] = {}
         self._containers: set[int] = set()
 
     def result(self) -> HloTree:
@@ -137,24 +139,24 @@ class _Placing:
             is_again[node] = target[node] in (target[above], where[above].call)
             where.append(found)
         tree = CallTree(np.array(self._parents), np.array(self._frames), self._all_frames())
-        return HloTree(tree, target, np.where(is_again, _NONE, target), self._says_nothing(tree))
+        folded = self._says_nothing(tree)
+        return HloTree(tree, target, np.where(is_again | folded[target], _NONE, target), folded)
 
     def _place(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
         """The new node of an old one below the new node `above`, and what it says to those below it."""
-        if where.module == _NONE:
-            return self._place_outside(frame, kind, above, where)
+        is_inside = where.call != _NONE or where.module != _NONE
         if kind in _DEVICE_KINDS:
             return self._child(above, frame), _Where()
-        if where.is_captured or where.is_tuned:
-            return self._pass_over(frame, above, where)
-        if self._old.frames.name[frame] == _CAPTURED:
-            return above, replace(where, is_captured=True)
-        return self._place_inside(frame, above, where)
+        if where.is_captured or (is_inside and self._names[frame] == _CAPTURED):
+            return self._pass_over(frame, above, replace(where, is_captured=True))
+        if where.module == _NONE:
+            return self._place_outside(frame, kind, above, where)
+        return (above, where) if where.is_tuned else self._place_inside(frame, above, where)
 
     def _place_outside(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
-        name = self._name(frame)
+        name = self._names[frame]
         if name.startswith(_COMPILE):
-            if self._name(self._frames[above]) == name:
+            if self._names[self._frames[above]] == name:
                 return above, where
             call = self._call_of(name.removeprefix(_COMPILE), where, above)
             return self._child(call, frame), replace(where, is_compiled=True)
@@ -173,28 +175,41 @@ class _Placing:
         """The call that the module belongs to: JAX names a module after the function, with other marks."""
         if where.call == _NONE:
             return otherwise
-        names = (module, self._name(self._frames[where.call]))
+        names = (module, self._names[self._frames[where.call]])
         one, other = ("".join(filter(str.isalnum, name)) for name in names)
         return where.call if one == other else otherwise
 
     def _pass_over(self, frame: int, above: int, where: _Where) -> tuple[int, _Where]:
-        """Where a command buffer was captured, until the module that it is a part of; operations of candidates."""
-        is_again = where.is_captured and _MODULE in self._roles[frame] and self._name(frame) == where.module_name
-        return (where.module, replace(where, is_captured=False)) if is_again else (above, where)
+        """Where a command buffer was captured, until the module that it is a part of."""
+        name = self._names[frame]
+        if _MODULE not in self._roles[frame]:
+            return above, where
+        module = where.module if name == where.module_name else self._call_of(name, where, _NONE)
+        if module == _NONE:
+            return above, where
+        return module, replace(where, module=module, module_name=name, is_captured=False)
 
     def _place_inside(self, frame: int, above: int, where: _Where) -> tuple[int, _Where]:
-        name, roles = self._name(frame), self._roles[frame]
+        name, roles = self._names[frame], self._roles[frame]
         if roles and where.op != _NONE:
             self._containers.add(where.op)
         if _OP_NAME in roles:
             return self._chain(where.module, name, NOWHERE)[0], replace(where, op_name=name)
+        if name in _CAPTURED_SOMEWHERE:
+            return above, where
         if not roles:
             return self._child(above, frame), where
-        known = self._programs.find(where.module_name, name, where.op_name)
-        above, place = self._chain(where.module, known.op_name, known.place)
-        op = self._child(above, self._frame(FrameKind.OPERATOR, name, place))
-        self._ops.add(op)
+        op = self._op(where.module, where.module_name, name, where.op_name)
         return op, replace(where, op=op, op_name="")
+
+    def _op(self, module: int, module_name: str, name: str, op_name: str) -> int:
+        """The node of an operation: the same one wherever it was launched."""
+        key = module, name, op_name
+        if key not in self._ops:
+            known = self._programs.find(module_name, name, op_name)
+            above, place = self._chain(module, known.op_name, known.place)
+            self._ops[key] = self._child(above, self._frame(FrameKind.OPERATOR, name, place))
+        return self._ops[key]
 
     def _chain(self, node: int, op_name: str, place: Place) -> tuple[int, Place]:
         """The node of a path of names, and the place unless its primitive has it."""
@@ -216,15 +231,12 @@ class _Placing:
         return node
 
     def _frame(self, kind: int, name: str, place: Place) -> int:
-        n_frames = len(self._old.frames) + len(self._added)
-        frame = self._frame_of.setdefault((kind, name, place), n_frames)
-        if frame == n_frames:
+        frame = self._frame_of.get((kind, name, place))
+        if frame is None:
+            frame = self._frame_of[kind, name, place] = len(self._names)
+            self._names.append(name)
             self._added.append((kind, name, place))
         return frame
-
-    def _name(self, frame: int) -> str:
-        n_old = len(self._old.frames)
-        return self._old.frames.name[frame] if frame < n_old else self._added[frame - n_old][1]
 
     def _all_frames(self) -> FrameTable:
         kinds, names, places = zip(*self._added, strict=True) if self._added else ((), (), ())
@@ -239,16 +251,16 @@ class _Placing:
 
     def _says_nothing(self, tree: CallTree) -> BoolArray:
         """Operations that contain others, whose paths are whole, and those that are called like all their kernels."""
-        names: dict[int, set[str]] = {op: set() for op in self._ops}
+        names: dict[int, set[str]] = {op: set() for op in self._ops.values()}
         for node, (above, kind) in enumerate(zip(self._parents, tree.kind.tolist(), strict=True)):
             if above in names:
-                name = self._name(self._frames[node])
+                name = self._names[self._frames[node]]
                 names[above].add(_as_symbol(name) if kind == FrameKind.KERNEL else f"<{name}>")
         folded = np.zeros(len(tree), np.bool_)
         for op, below in names.items():
             frame = self._frames[op]
-            is_kernel = below == {_as_symbol(self._name(frame))} and not tree.frames.file[frame]
-            is_loop = op in self._containers and not self._name(frame).startswith(_COMMAND_BUFFER)
+            is_kernel = below == {_as_symbol(self._names[frame])} and not tree.frames.file[frame]
+            is_loop = op in self._containers and not self._names[frame].startswith(_COMMAND_BUFFER)
             folded[op] = is_kernel or is_loop
         return folded
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from bragg.errors import UsageError
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
-from bragg.model.regions import ACCUMULATION, BACKWARD, OPTIMIZER
+from bragg.model.regions import ACCUMULATION, BACKWARD, BACKWARD_REGION, OPTIMIZER
 from bragg.model.regroup import regroup
-from bragg.model.table import BoolArray
+from bragg.model.table import BoolArray, Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind
 
@@ -20,7 +20,7 @@ __all__ = ["PHASES", "group_by_module"]
 
 PHASES = ("forward", "backward", "optimizer")
 
-_MODULE, _OPTIMIZER = range(2)
+_FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 
 
 def group_by_module(profile: Profile, metric: str) -> Profile:
@@ -37,37 +37,41 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
         UsageError: No module was recorded, or the metric does not add up.
     """
     tree = profile.tree
-    described = profile.meta.get("attributes", {})
-    frames = tree.frames
-    classes = [
-        str(described.get(name, {}).get("module", "")) if kind == FrameKind.SCOPE else ""
-        for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)
-    ]
+    classes = _module_classes(profile)
     if not any(classes):
         raise UsageError("no module of PyTorch was recorded", hint="Record with: bragg run --modules")
     split = profile.metrics.get(metric)
     if split is None or split.kind is not MetricKind.INCLUSIVE:
         raise UsageError(f"{metric!r} is no metric of this profile that adds up", hint="Try: bragg view --list")
-    updates = ["updates" in described.get(name, {}) for name in frames.name]
-    marks = [_mark(*frame) for frame in zip(classes, updates, frames.name, strict=True)]
-    mark = np.array(marks, np.int64)[tree.frame]
-    nearest = innermost(tree, mark)
-    # What is computed again in a backward pass is part of it.
-    backward = with_descendants(tree, _named(tree, lambda name: name.startswith((BACKWARD, ACCUMULATION))))
-    masks = ((nearest == _MODULE) & ~backward, backward, (nearest == _OPTIMIZER) & ~backward)
-    phases = {phase: _part(split, phase, mask) for phase, mask in zip(PHASES, masks, strict=True)}
+    begun = _phase_begun(profile, classes)[tree.frame]
+    # Modules that are computed again in a backward pass are part of it.
+    in_backward = with_descendants(tree, begun == _BACKWARD)
+    phase = innermost(tree, np.where(in_backward & (begun == _FORWARD), -1, begun))
+    phases = {name: _part(split, name, phase == number) for number, name in enumerate(PHASES)}
     with_phases = replace(profile, metrics={**profile.metrics, **phases})
-    grouped = regroup(tree, folded=mark < 0).apply(with_phases)
-    shown = {name: _shown_name(name, kind) for name, kind in zip(frames.name, classes, strict=True)}
+    grouped = regroup(tree, folded=~np.isin(begun, (_FORWARD, _OPTIMIZER))).apply(with_phases)
+    shown = {name: _shown_name(name, kind) for name, kind in zip(tree.frames.name, classes, strict=True)}
     renamed = grouped.tree.frames.replace(name=[shown[name] for name in grouped.tree.frames.name])
     return replace(grouped, tree=CallTree(grouped.tree.parent, grouped.tree.frame, renamed))
 
 
-def _mark(module_class: str, is_update: bool, name: str) -> int:
-    """What a frame is: `_MODULE`, `_OPTIMIZER`, or -1."""
-    if module_class:
-        return _MODULE
-    return _OPTIMIZER if is_update or name.startswith(OPTIMIZER) else -1
+def _module_classes(profile: Profile) -> list[str]:
+    """The class of each frame that is a module; empty of all others: [n_frames]."""
+    described, frames = profile.meta.get("attributes", {}), profile.tree.frames
+    return [
+        str(described.get(name, {}).get("module", "")) if kind == FrameKind.SCOPE else ""
+        for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)
+    ]
+
+
+def _phase_begun(profile: Profile, classes: Sequence[str]) -> Int64Array:
+    """The phase that each frame begins, as an index of `PHASES`; -1: none: [n_frames]."""
+    described, names = profile.meta.get("attributes", {}), profile.tree.frames.name
+    begun = np.full(len(names), -1)
+    begun[[name.startswith(OPTIMIZER) or "updates" in described.get(name, {}) for name in names]] = _OPTIMIZER
+    begun[[name.startswith((BACKWARD, ACCUMULATION, BACKWARD_REGION)) for name in names]] = _BACKWARD
+    begun[[bool(module_class) for module_class in classes]] = _FORWARD
+    return begun
 
 
 def _shown_name(name: str, module_class: str) -> str:
@@ -75,11 +79,6 @@ def _shown_name(name: str, module_class: str) -> str:
     if module_class:
         return name if name == module_class else f"{name} ({module_class})"
     return name.partition("#")[2] if name.startswith(OPTIMIZER) else name
-
-
-def _named(tree: CallTree, holds: Callable[[str], bool]) -> BoolArray:
-    """Nodes whose name fulfils a condition: [n_nodes]."""
-    return np.array([holds(name) for name in tree.frames.name], np.bool_)[tree.frame]
 
 
 def _part(metric: Metric, name: str, mask: BoolArray) -> Metric:

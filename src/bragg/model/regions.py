@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.errors import UsageError
+from bragg.model.compiled_regions import COMPILED_REGION
 from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
@@ -17,7 +18,7 @@ from bragg.model.table import Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["ACCUMULATION", "BACKWARD", "JITTED", "OPTIMIZER", "REGIONS", "group_by_region"]
+__all__ = ["ACCUMULATION", "BACKWARD", "BACKWARD_REGION", "JITTED", "OPTIMIZER", "REGIONS", "group_by_region"]
 
 REGIONS = ("data", "forward", "backward", "optimizer")
 _STEP = "step"
@@ -26,6 +27,8 @@ _OTHER = "other"
 BACKWARD = "[backward"
 ACCUMULATION = "autograd::engine::evaluate_function: "
 """Gradients of parameters are added up outside of the operators that they come from."""
+_SCOPE = "torch: "
+BACKWARD_REGION = f"{_SCOPE}backward"
 OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
 JITTED = "jit("
 """Calls of JAX's jitted functions: what of them is not differentiated is forward."""
@@ -140,19 +143,23 @@ def _region_of_nodes(profile: Profile) -> Int64Array:
     frames = zip(tree.frames.kind.tolist(), tree.frames.name, strict=True)
     begun = np.array([_region_of(kind, name, "module" in described.get(name, {})) for kind, name in frames], np.int64)
     mark = begun[tree.frame]
+    forward = REGIONS.index("forward")
     # Modules and jitted functions that are computed again belong to the backward pass.
     in_backward = with_descendants(tree, mark == REGIONS.index("backward"))
-    mark[in_backward & (mark == REGIONS.index("forward"))] = -1
-    return innermost(tree, mark)
+    mark[in_backward & (mark == forward)] = -1
+    region = innermost(tree, mark)
+    # Compiled code calls no modules; what it computes outside of every region is a function of the program's model.
+    is_compiled = np.array([name.startswith(COMPILED_REGION) for name in tree.frames.name], np.bool_)[tree.frame]
+    return np.where((region < 0) & with_descendants(tree, is_compiled), forward, region)
 
 
 def _region_of(kind: int, name: str, is_module: bool) -> int:
     """The region that a frame begins."""
+    region = name.removeprefix(_SCOPE)
+    if kind in (FrameKind.SCOPE, FrameKind.STATE) and region != name and region in REGIONS:
+        return REGIONS.index(region)
     if kind == FrameKind.SCOPE:
-        if is_module:
-            return REGIONS.index("forward")
-        scope = name.removeprefix("torch: ")
-        return REGIONS.index(scope) if scope != name and scope in REGIONS else -1
+        return REGIONS.index("forward") if is_module else -1
     if kind in (FrameKind.STATE, FrameKind.OPERATOR):
         return next((REGIONS.index(region) for region, begin in _OF_OPERATORS.items() if name.startswith(begin)), -1)
     return -1

@@ -87,6 +87,19 @@ class _Open:
         self.started_ns = perf_counter_ns()
 
 
+class _State:
+    """A state of the call path, to be entered like a scope."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        core.enter_state(self._name)
+
+    def __exit__(self, *_: object) -> None:
+        core.exit_state()
+
+
 class _Thread(threading.local):
     """Regions that are open on a thread, the innermost last; whether a model is running or being differentiated."""
 
@@ -104,7 +117,7 @@ class Regions:
 
     def __init__(self) -> None:
         self.thread = _Thread()
-        self._scopes = {name: core.Scope(f"torch: {name}") for name in ALL[1:]}
+        self._scopes: dict[str, core.Scope | _State] = {name: core.Scope(f"torch: {name}") for name in ALL[1:]}
         self._times = {name: _Times() for name in ALL}
         self._lock = threading.Lock()
         self._step_began_ns: int | None = None
@@ -146,6 +159,14 @@ class Regions:
             thread.open.pop()
             thread.is_in_model = was_in_model
             self._leave(entry, counts=counts and ended)
+
+    def show_backward_as_state(self, wanted: bool) -> None:
+        """Whether the backward region has no time in the call path: where operators are recorded, theirs is all of it.
+
+        A scope would count it once more, since operators of a backward pass stand below the forward ones.
+        """
+        name = "torch: backward"
+        self._scopes["backward"] = _State(name) if wanted else core.Scope(name)
 
     def begin(self) -> None:
         """Regions are seen from now on: the first step begins with the first of them."""

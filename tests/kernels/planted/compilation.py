@@ -177,13 +177,6 @@ def shift_by_all_bits(amounts, out):
     tl.store(out + tl.program_id(0), bit)
 
 
-@bug("kernel-fault", integers(64, 5), grid=(1,))
-@triton.jit
-def clamp_of_integers(x):
-    i = tl.arange(0, 64)
-    tl.store(x + i, tl.clamp(tl.load(x + i), 0, 3))  # bug
-
-
 @bug("kernel-fault", floats(64), grid=(1,))
 @triton.jit
 def if_on_a_block(x):

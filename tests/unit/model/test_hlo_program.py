@@ -26,6 +26,12 @@ def test_programs_of_one_name_are_told_apart_by_what_the_range_says() -> None:
     assert known.find("jit_f", "fusion.2") == ("", Place("g.py", 5))
 
 
+def test_fused_operations_have_the_name_of_the_whole() -> None:
+    known = programs(program_text(FIRST))
+    assert known.find("jit_f", "fusion.1", "jit(f)") == FIRST["fusion.1"]
+    assert known.find("jit_f", "fusion.1", "jit(f)/m") == ("jit(f)/m", NOWHERE)
+
+
 def test_what_programs_disagree_on_is_not_said() -> None:
     assert programs(program_text(FIRST), program_text(SECOND)).find("jit_f", "fusion.1") == ("", NOWHERE)
 

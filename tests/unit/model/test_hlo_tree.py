@@ -81,7 +81,7 @@ def test_operations_of_loops_stand_under_their_own_path() -> None:
 root
   jit_loss #operator
     jit(loss)/jvp(scan)/while #operator
-      while.10 #operator host=5us
+      while.10 #operator host=5us hostx3
         jit(loss)/jvp(scan)/while/body/closed_call/mul #operator
           loop_fusion #operator
             loop_fusion 3us x4
@@ -124,6 +124,8 @@ root
                   cutlass 100us x9
               gemm.4 #operator
                 cutlass 10us x9
+        <captured before recording> #state
+          copy_DtoD 2us
 """)
     same(
         found,
@@ -136,8 +138,36 @@ root
           gemm.3
             cutlass 112us x10
       command_buffer_1 host=8us
+        copy_DtoD 2us
       gemm.4
         cutlass 10us x9
+""",
+    )
+
+
+def test_graphs_that_a_call_launches_before_its_module_belong_to_it() -> None:
+    found = placed("""
+root
+  jit(zoo) #operator
+    pjit.py:3@cache_miss
+      <captured_at> #state
+        train.py:69@train
+          jit(zoo) #operator
+            jit_zoo #operator
+              jit(zoo)/jvp(choice)/cond/branch_1_fun/dot_general #operator
+                gemm.4 #operator
+                  gemm_4 5us
+""")
+    same(
+        found,
+        """
+root
+  jit(zoo)
+    choice
+      cond
+        branch_1_fun
+          dot_general
+            gemm_4 5us
 """,
     )
 

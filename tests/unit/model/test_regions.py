@@ -120,6 +120,21 @@ def test_modules_are_forward_unless_they_are_computed_again() -> None:
     }
 
 
+def test_compiled_code_is_forward_unless_a_region_says_otherwise() -> None:
+    text = """
+        root
+          Torch-Compiled Region: loss train.py:4 (0/0) #operator
+            kernel 1us
+            [backward] #state
+              kernel 2us
+          torch: optimizer
+            Torch-Compiled Region: step sgd.py:9 (1/0) #operator
+              kernel 4us
+    """
+    times_ns = rows(group_by_region(profile_from_text(dedent(text))), "gpu_time")
+    assert times_ns == {"data": 0, "forward": 1000, "backward": 2000, "optimizer": 4000, "other": 0}
+
+
 def test_the_steps_of_jax_are_its_jitted_functions() -> None:
     text = "root\n  jit(step) #operator\n    mul\n      k 1us\n    [backward] #state\n      k 2us"
     profile = profile_from_text(text)

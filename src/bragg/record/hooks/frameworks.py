@@ -35,7 +35,7 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
         ]
     if wants_modules:
         hooks += [("torch", modules.record_modules), ("torch", updates.record_updates)]
-    hooks += regions.region_hooks(chosen(settings.get(variables.REGIONS, "")))
+    hooks += regions.region_hooks(chosen(settings.get(variables.REGIONS, "")), operators=bool(hooks))
     if "jax" in wanted:
         hooks += [
             ("jax", jax.read_ranges),

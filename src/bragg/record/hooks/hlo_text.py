@@ -62,16 +62,15 @@ def _computations(lines: list[str]) -> Iterator[tuple[str, list[tuple[str, str, 
 
 
 def _operation(line: str, computations: dict[str, list[tuple[str, str, str]]], places: _Places) -> HloOperation:
-    """What its metadata says, or those of the last instruction that was fused into it."""
+    """What its metadata says; what is missing, of the last instruction that was fused into it and has it."""
     own = places.read(line)
     called = _FUSED.search(line)
-    if own.op_name or called is None:
+    if called is None or (own.op_name and own.place != NOWHERE):
         return own
-    for _, _, inner in reversed(computations.get(called[1], [])):
-        found = places.read(inner)
-        if "/" in found.op_name:  # Others are names of arguments.
-            return found
-    return own
+    inner = [places.read(each) for _, _, each in reversed(computations.get(called[1], []))]
+    # Names without slashes are those of arguments.
+    op_name = own.op_name or next((each.op_name for each in inner if "/" in each.op_name), "")
+    return HloOperation(op_name, next((each.place for each in inner if each.place != NOWHERE), own.place))
 
 
 class _Places:

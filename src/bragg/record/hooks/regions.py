@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["record_backward", "record_data", "record_forward", "record_optimizers", "region_hooks"]
 
 
-def region_hooks(wanted: tuple[str, ...]) -> list[Hook]:
-    """What records the regions that are wanted."""
+def region_hooks(wanted: tuple[str, ...], *, operators: bool) -> list[Hook]:
+    """What records the regions that are wanted.
+
+    Args:
+        wanted: Names of regions.
+        operators: Operators of PyTorch are recorded too.
+    """
     hooks: list[Hook] = []
     if "data" in wanted:
         hooks.append(("torch.utils.data.dataloader", record_data))
     if "forward" in wanted:
         hooks.append(("torch", record_forward))
     if "backward" in wanted:
-        hooks.append(("torch", record_backward))
+        hooks.append(("torch", record_backward_of_operators if operators else record_backward))
     if "optimizer" in wanted or STEP in wanted:
         hooks.append(("torch", record_optimizers if "optimizer" in wanted else record_steps))
     return hooks
@@ -89,6 +94,20 @@ def record_backward(torch: ModuleType) -> Undo | None:
 
     variable._execution_engine = RecordedEngine()
     return lambda: setattr(variable, "_execution_engine", engine)
+
+
+def record_backward_of_operators(torch: ModuleType) -> Undo | None:
+    """As `record_backward`, where operators tell the time of backward passes."""
+    undo_region = record_backward(torch)
+    if undo_region is None:
+        return None
+    REGIONS.show_backward_as_state(True)
+
+    def undo() -> None:
+        REGIONS.show_backward_as_state(False)
+        undo_region()
+
+    return undo
 
 
 def record_optimizers(torch: ModuleType) -> Undo:
