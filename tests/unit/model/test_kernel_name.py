@@ -4,6 +4,8 @@ from dataclasses import replace
 from textwrap import dedent
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bragg.model import DurationTable, FrameKind
 from bragg.model.kernel_name import base_name, is_specialized, operator_name, specialization
@@ -89,3 +91,11 @@ def test_operators_of_all_shapes_are_one_where_they_are_siblings() -> None:
     folded = fold_specializations(profile)
     assert [folded.tree.label(node) for node in range(1, len(folded.tree))] == ["aten::mm", "k"]
     assert folded.inclusive("gpu_time")[1] == 3000
+
+
+@given(st.text("aten:mx2 ,[]()f.\\n", max_size=60))
+def test_what_is_cut_off_a_name_is_in_brackets_at_its_end(name: str) -> None:
+    operator = operator_name(name)
+    rest = name.removeprefix(operator)
+    assert operator + rest == name
+    assert rest == "" or (rest[0] + rest[-1] == "[]" and rest.count("[") == 1)
