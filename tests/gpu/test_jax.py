@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from bragg.model import FrameKind, Profile
-from tests.gpu.conftest import PROGRAMS, Recorded, kernel_nodes, names_above, record
+from tests.gpu.conftest import PROGRAMS, Recorded, kernel_count, kernel_nodes, names_above, record
 
 pytestmark = [
     pytest.mark.cuda,
@@ -75,3 +76,9 @@ def test_operations_have_lines_of_the_program(profile: Profile) -> None:
 def test_steps_are_calls(profile: Profile) -> None:
     tree, counts = profile.tree, profile.own("host_count")
     assert sum(int(counts[node]) for node in range(len(tree)) if tree.label(node) == "jit(loss)") == 10
+
+
+def test_what_runs_behind_jax_s_profiler_is_recorded(run: Callable[..., Recorded]) -> None:
+    recorded = run("jax_profiled.py", "--context", "shadow")
+    assert "share one CUPTI" in recorded.stderr
+    assert kernel_count(recorded.profile, "jit(before)") == kernel_count(recorded.profile, "jit(after)") == 10

@@ -16,6 +16,7 @@ _BUSY = 0.8
 _MUCH = 0.2
 _LARGE_REST = 0.5
 _N_FUNCTIONS = 3
+_MORE_WORKERS = "try more num_workers, or larger batches of cheaper items"
 
 
 def region_hints(profile: Profile, regions: Profile) -> list[str]:
@@ -28,7 +29,7 @@ def region_hints(profile: Profile, regions: Profile) -> list[str]:
     if "region_time" not in regions.metrics:
         missing = "times of regions n/a: the program was killed, or recorded without --regions"
         return _jitted_calls(profile) or [missing]
-    if "step" not in regions.meta["regions"]:
+    if not regions.own("region_calls")[0] or not regions.total("region_time"):
         return ["no optimizer made a step: times are those of the whole run"]
     steps = [f"{regions.own('region_calls')[0]} steps; what stands at the total is of a whole step"]
     return steps + _waits(regions) + _rest(regions)
@@ -60,16 +61,14 @@ def _jitted_calls(profile: Profile) -> list[str]:
 
 
 def _waits(regions: Profile) -> list[str]:
+    """Whether the GPU waits, and for what."""
     total_ns = regions.total("region_time")
     data = float(regions.own("region_time")[1 + REGIONS.index("data")]) / total_ns
     if "gpu_time" not in regions.metrics or not regions.total("gpu_time"):
         return [f"data takes {data:.0%} of a step: {_MORE_WORKERS}"] if data > _MUCH else []
-    busy = float(regions.own("gpu_time")[1:-1].sum()) / total_ns
+    busy = min(float(regions.own("gpu_time")[1:-1].sum()) / total_ns, 1.0)
     if busy >= _BUSY:
-        return []
+        return [f"the GPU is busy {busy:.0%} of a step"]
     if data > _MUCH:
         return [f"the GPU is busy {busy:.0%} of a step and waits for data, {data:.0%} of it: {_MORE_WORKERS}"]
     return [f"the GPU is busy {busy:.0%} of a step and waits for the CPU; where: bragg view -m gpu_wait,host_time"]
-
-
-_MORE_WORKERS = "try more num_workers, or larger batches of cheaper items"

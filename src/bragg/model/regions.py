@@ -98,11 +98,14 @@ def group_by_region(profile: Profile) -> Profile:
     found = {name: _Times.read(value) for name, value in recorded.items()} if isinstance(recorded, Mapping) else {}
     times = {name: value for name, value in found.items() if value is not None}
     region = _region_of_nodes(profile)
-    if not times and (region < 0).all():
-        raise UsageError("no region of a training program was recorded", hint="Record with: bragg run --regions all")
-    metrics = _time_metrics(times) if times else []
     gpu = [profile.metrics[name] for name in ("gpu_time", "gpu_count") if name in profile.metrics]
-    metrics += [_by_region(metric, region) for metric in gpu]
+    if not times and not (gpu and (region >= 0).any()):
+        raise UsageError("no region of a training program was recorded", hint="Record with: bragg run --regions all")
+    gpu_metrics = [_by_region(metric, region) for metric in gpu]
+    time_metrics = _time_metrics(times) if times else []
+    # Rows are shown by the first one: regions that were not asked for have GPU time alone.
+    is_hidden = bool(gpu and times) and bool((gpu_metrics[0].own[1:-1] > 0)[time_metrics[0].own[1:-1] == 0].any())
+    metrics = [*gpu_metrics, *time_metrics] if is_hidden else [*time_metrics, *gpu_metrics]
     return Profile(profile.meta, _tree(), {metric.name: metric for metric in metrics})
 
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 from bragg.errors import BraggError
 from bragg.proton.flags import flags
 from bragg.proton.profile import finalize, start
-from bragg.proton.settings import PROFILERS, default_profiler
+from bragg.proton.settings import PROFILERS, SAMPLING_PROFILER, default_profiler
 from bragg.record.hooks.alias import PROTON, alias_modules
 
 __all__ = ["main"]
@@ -61,7 +61,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawTextHelpFormatter,
     )
     parser.add_argument("-n", "--name", help="Name of the profiling session")
-    parser.add_argument("-b", "--backend", help="What measures", choices=PROFILERS)
+    parser.add_argument("-b", "--backend", help="What measures", choices=[*PROFILERS, SAMPLING_PROFILER])
     parser.add_argument("-c", "--context", help="What call paths hold", default="shadow", choices=["shadow", "python"])
     parser.add_argument("-m", "--mode", help="How it is measured")
     parser.add_argument(

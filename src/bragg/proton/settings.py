@@ -13,7 +13,7 @@ from bragg.proton.mode_options import ModeOptions
 from bragg.record.backends import choose_backend
 from bragg.record.config import BackendName, Context, Data, RecordConfig
 
-__all__ = ["PROFILERS", "Settings", "default_profiler", "is_disabled"]
+__all__ = ["PROFILERS", "SAMPLING_PROFILER", "Settings", "default_profiler", "is_disabled"]
 
 _Chosen = TypeVar("_Chosen")
 
@@ -24,6 +24,7 @@ _LATER = {
     "rocprofiler": "AMD GPUs are not recorded yet",
     "roctracer": "AMD GPUs are not recorded yet",
 }
+SAMPLING_PROFILER = "cupti_pcsampling"  # up to 3.4, which had no modes
 PROFILERS = ["cupti", "rocprofiler", "roctracer", "instrumentation", "cpu"]
 _CONTEXTS: dict[str, Context] = {"shadow": "shadow", "python": "python"}
 _DATA: dict[str, Data] = {"tree": "tree", "trace": "trace"}
@@ -58,6 +59,9 @@ class Settings:
             InvalidArgument: One is unknown.
             ProfilerUnavailable: One is known and not there.
         """
+        profiler = profiler.lower()
+        if profiler == SAMPLING_PROFILER:
+            profiler, mode = "cupti", mode or "pcsampling"
         return cls(
             os.fspath(name),
             _choice("context source", context.lower(), _CONTEXTS),

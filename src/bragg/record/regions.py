@@ -202,7 +202,8 @@ class Regions:
 
 def since(before: Reading, after: Reading) -> Reading:
     """What came between two readings."""
-    return {name: _minus(times, before.get(name, {})) for name, times in after.items()}
+    came = {name: _minus(times, before.get(name, {})) for name, times in after.items()}
+    return {name: times for name, times in came.items() if times["total_ns"]}
 
 
 def _minus(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def trained(tmp_path: Path) -> Path:
     regions = {
         "step": {"count": 2, "total_ns": 20_000_000, "in_steps_ns": 20_000_000, "buckets": {"330": 2}},
         "backward": {"count": 2, "total_ns": 1_000_000, "in_steps_ns": 1_000_000, "buckets": {}},
+        "forward": {"count": 2, "total_ns": 2_000_000, "in_steps_ns": 2_000_000, "buckets": {}},
         "data": {"count": 4, "total_ns": 14_000_000, "in_steps_ns": 14_000_000, "buckets": {"302": 4}},
     }
     meta = {"regions": regions, "attributes": {"Net": {"module": "Net"}}}

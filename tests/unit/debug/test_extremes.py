@@ -11,8 +11,9 @@ import bragg.debug
 from bragg.debug.faults import KernelFault
 
 pytest.importorskip("triton")
-ml_dtypes = pytest.importorskip("ml_dtypes")
+pytest.importorskip("ml_dtypes")
 
+import ml_dtypes
 import triton
 import triton.language as tl
 

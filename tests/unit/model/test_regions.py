@@ -85,6 +85,11 @@ def test_regions_share_the_steps_and_leave_a_rest() -> None:
     assert np.isnan(grouped.own("region_time_p95")[3:]).all()
 
 
+def test_rows_are_those_of_the_gpu_where_some_regions_have_no_time() -> None:
+    assert next(iter(group_by_region(recorded()).metrics)) == "gpu_time"
+    assert next(iter(group_by_region(replace(recorded(), metrics={})).metrics)) == "region_time"
+
+
 def test_without_steps_times_are_those_of_the_run() -> None:
     profile = recorded()
     profile = replace(profile, meta={"regions": {"forward": profile.meta["regions"]["forward"]}})
@@ -162,3 +167,8 @@ def test_facts_that_are_none_are_left_out(damaged: Any) -> None:
     with pytest.raises(UsageError, match="no region of a training program was recorded") as raised:
         group_by_region(replace(profile, meta={"regions": damaged}))
     assert "--regions all" in raised.value.hint
+
+
+def test_regions_of_a_process_without_gpu_time_or_times_of_its_own_are_none() -> None:
+    with pytest.raises(UsageError, match="no region of a training program was recorded"):
+        group_by_region(Profile({}, profile_from_text("root\n  torch: data").tree))

@@ -78,6 +78,12 @@ def test_interval_is_the_nearest_that_the_hardware_has(mode: str, period: int) -
     assert (config.sampling, config.sample_period) == ("serialized", period)
 
 
+@pytest.mark.parametrize("profiler", ["cupti_pcsampling", "cupti_pcSampling"])
+def test_profiler_of_3_4_is_a_mode(profiler: str) -> None:
+    found = settings(profiler=profiler)
+    assert (found.profiler, found.options.sampling, found.options.sample_period) == ("cupti", "serialized", 10)
+
+
 def test_kernels_run_as_they_would_where_the_user_asks() -> None:
     assert settings(profiler="cupti", mode="pcsampling:collection=continuous").config("x").sampling == "continuous"
 

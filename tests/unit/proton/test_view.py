@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile
 from bragg.proton.view import proton_tree, proton_view
@@ -11,8 +12,8 @@ NODES = [  # parent, kind, name, device
     (-1, FrameKind.ROOT, "root", -1),
     (0, FrameKind.SCOPE, "step", -1),
     (1, FrameKind.OPERATOR, "aten::mm", -1),
-    (2, FrameKind.KERNEL, "mm<BM=64 w4>", 0),
-    (2, FrameKind.KERNEL, "mm<BM=128 w8>", 0),
+    (2, FrameKind.KERNEL, "mm<BM=64 w4 s3>", 0),
+    (2, FrameKind.KERNEL, "mm<BM=128 w8 s3>", 0),
     (2, FrameKind.KERNEL, "void at::k<float>(int)", 0),
     (1, FrameKind.MEMORY, "copy HtoD", 0),
     (1, FrameKind.STATE, "<captured before recording>", -1),
@@ -52,6 +53,14 @@ def test_view_has_only_what_proton_records() -> None:
         "step/void at::k<float>(int)": 5,
         "step/late": 3,
     }
+
+
+@pytest.mark.parametrize("name", ["mm_<grid:64x1x1>", "mm<fp16>", "mm_<grid:8>_<warps:4>", "mm [M=8]"])
+def test_names_that_the_program_gave_its_kernels_stay(name: str) -> None:
+    recorded = profile()
+    frames = recorded.tree.frames
+    renamed = replace(recorded.tree, frames=frames.replace(name=[*frames.name[:3], name, *frames.name[4:]]))
+    assert f"step/{name}" in paths(proton_view(replace(recorded, tree=renamed)))
 
 
 def test_tree_has_proton_s_metrics_and_none_of_ours() -> None:

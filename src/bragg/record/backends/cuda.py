@@ -9,7 +9,7 @@ import re
 
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
-from bragg.record.hooks import inductor, launch_metadata, torch, triton
+from bragg.record.hooks import inductor, jax_profiler, launch_metadata, torch, triton
 from bragg.record.hooks.frameworks import operator_hooks
 
 TYPE_CHECKING = False
@@ -74,6 +74,7 @@ class Cuda(Backend):
         return [
             ("torch", torch.inherit_context),
             ("torch", torch.share_device_records),
+            (jax_profiler.MODULE, jax_profiler.share_device_records),
             # PyTorch's operators can make a step of many small kernels a third longer: they are asked for.
             *operator_hooks(settings, by_default=("jax",)),
             ("triton", triton.name_kernels),

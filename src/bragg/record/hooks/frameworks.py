@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bragg.record import variables
-from bragg.record.hooks import autograd, checkpoint, jax, modules, regions, torch_operators, updates
+from bragg.record.hooks import autograd, checkpoint, jax, jax_profiler, modules, regions, torch_operators, updates
 from bragg.record.regions import chosen
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
     if "jax" in wanted:
         hooks += [
             ("jax", jax.read_ranges),
-            (jax.ANNOTATIONS, jax.record_annotations),
+            (jax_profiler.MODULE, jax_profiler.record_annotations),
             (jax.CALLS, jax.record_calls),
             (jax.COMPILER, jax.record_compilations),
         ]

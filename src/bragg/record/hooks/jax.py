@@ -10,7 +10,6 @@ import gc
 import itertools
 import os
 import sys
-from contextlib import nullcontext
 
 from bragg.record.core import core
 from bragg.record.notes import guarded, note
@@ -21,17 +20,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = [
-    "ANNOTATIONS",
-    "CALLS",
-    "COMPILER",
-    "read_ranges",
-    "record_annotations",
-    "record_calls",
-    "record_compilations",
-]
+__all__ = ["CALLS", "COMPILER", "read_ranges", "record_calls", "record_compilations"]
 
-ANNOTATIONS = "jax._src.profiler"
 CALLS = "jax._src.pjit"
 COMPILER = "jax._src.compiler"
 
@@ -46,47 +36,6 @@ def read_ranges(_jax: ModuleType) -> Callable[[], None]:
     """
     core.read_xla(True)
     return lambda: core.read_xla(False)
-
-
-def record_annotations(profiler: ModuleType) -> Callable[[], None]:
-    """Make scopes of what the program marks for JAX's profiler: `TraceAnnotation`, `StepTraceAnnotation` and others.
-
-    Returns:
-        What undoes it.
-    """
-    kind: Any = profiler.TraceAnnotation
-    methods = "__init__", "__enter__", "__exit__"
-    own = {name: vars(kind)[name] for name in methods if name in vars(kind)}
-    make, enter, leave = (getattr(kind, name) for name in methods)
-
-    def make_with_scope(self: Any, name: str, **metadata: Any) -> None:
-        make(self, name, **metadata)
-        self._bragg_scope = core.Scope(name)
-
-    def enter_scope(self: Any) -> Any:
-        _scope_of(self).__enter__()
-        return enter(self)
-
-    def leave_scope(self: Any, *exception: Any) -> Any:
-        try:
-            return leave(self, *exception)
-        finally:
-            _scope_of(self).__exit__(*exception)
-
-    kind.__init__, kind.__enter__, kind.__exit__ = make_with_scope, enter_scope, leave_scope
-
-    def undo() -> None:
-        for name in methods:
-            delattr(kind, name)
-        for name, method in own.items():
-            setattr(kind, name, method)
-
-    return undo
-
-
-def _scope_of(annotation: Any) -> Any:
-    """Its scope; of one that was made before recording began, none."""
-    return getattr(annotation, "_bragg_scope", nullcontext())
 
 
 def record_calls(pjit: ModuleType) -> Callable[[], None] | None:

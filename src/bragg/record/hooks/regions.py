@@ -124,13 +124,17 @@ def record_optimizers(torch: ModuleType) -> Undo:
 
         return step_in_region
 
+    def clearing_recorded(clear: Callable[..., Any]) -> Callable[..., Any]:
+        def clear_in_region(self: Any, *arguments: Any, **options: Any) -> Any:
+            if is_compiling():
+                return clear(self, *arguments, **options)
+            return REGIONS.run("optimizer", clear, (self, *arguments), options, counts=False)
+
+        return clear_in_region
+
     REGIONS.begin()
     undo_steps = wrap_steps(torch, step_recorded)
-    undo_clearing = wrap(
-        torch.optim.Optimizer,
-        "zero_grad",
-        lambda function: _unless(is_compiling, _in_region("optimizer", function, counts=False), function),
-    )
+    undo_clearing = wrap(torch.optim.Optimizer, "zero_grad", clearing_recorded)
 
     def undo() -> None:
         undo_steps()
@@ -161,12 +165,3 @@ def _in_region(name: str, function: Callable[..., Any], *, counts: bool = True) 
         return REGIONS.run(name, function, arguments, options, counts=counts)
 
     return call_in_region
-
-
-def _unless(
-    condition: Callable[[], bool], function: Callable[..., Any], otherwise: Callable[..., Any]
-) -> Callable[..., Any]:
-    def call(*arguments: Any, **options: Any) -> Any:
-        return (otherwise if condition() else function)(*arguments, **options)
-
-    return call

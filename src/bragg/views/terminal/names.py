@@ -20,6 +20,8 @@ _DECORATION = re.compile(r"^(vectorized|unrolled)_|_?kernel(_impl|_cuda)?(_nocas
 _FUNCTOR_DECORATION = re.compile(
     r"^CUDAFunctor(OnSelf|OnOther)?_|_?(Math)?Functor$|(_?cuda)?_?kernel(_?impl|_?cuda)*$", re.IGNORECASE
 )
+# What programs put into names of their own, such as `matmul_<grid:8x1x1>_<warps:4>`, and no function of C++ has.
+_NOT_CPP = re.compile(r"(?<!:):(?!:)|(?<!-)>\w")
 # Matrix products of cuBLAS: what differs between them is the type of the operands, their layout and the tile.
 _XMMA = re.compile(
     r"^(?P<kind>sm\d+_xmma_\w+?)_(?P<type>[a-z]+\d+)(?:_?[a-z]+\d+)*_(?P<layout>[nt]{2})_\w*?tilesize(?P<tile>[\dx]+)_"
@@ -66,7 +68,7 @@ def shorten(name: str) -> str:
     """
     if product := _XMMA.match(name):
         return "_".join(product.group("kind", "type", "layout", "tile"))
-    if not any(mark in name for mark in ("::", "<", "(")) or is_specialized(name):
+    if not any(mark in name for mark in ("::", "<", "(")) or is_specialized(name) or _NOT_CPP.search(name):
         return name
     function = _without_signature(name)
     if _split(function, "::")[-1].startswith("operator"):

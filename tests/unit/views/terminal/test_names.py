@@ -49,7 +49,10 @@ SHORT_NAMES = {
     "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_"
     "cublas": "sm90_xmma_gemm_bf16_tn_128x128x64",
 }
-PLAIN_NAMES = ["matmul_kernel", "triton_poi_fused_add_0", "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", ""]
+PLAIN_NAMES = [
+    *("matmul_kernel", "triton_poi_fused_add_0", "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", ""),
+    *("matmul_<grid:128x1x1>_<warps:4>", "matmul_<grid:128x1x1>", "attention<f16>_<causal>", "step: <loss, 1>"),
+]
 
 
 @pytest.mark.parametrize(("name", "short"), SHORT_NAMES.items())
