@@ -60,3 +60,12 @@ def test_summary_of_everything_has_at_most_thirteen_lines() -> None:
 def test_profile_without_time_is_said() -> None:
     lines = summary_lines(profile_from_text("root\n  a bytes=3"), PLAIN)
     assert lines == ["the program ran", "neither GPU time nor host time was recorded"]
+
+
+def test_summary_tells_of_training_steps() -> None:
+    times = {"count": 2, "total_ns": 20_000_000, "in_steps_ns": 14_000_000, "buckets": {}}
+    profile = profile_from_text("root\n  torch: data host=14ms")
+    with_steps = replace(profile, meta={**META, "regions": {"step": times, "data": times}})
+    assert summary_lines(with_steps, PLAIN)[1] == "2 steps of 10.0 ms: data 70.0 %, other 30.0 %"
+    damaged = replace(profile, meta={**META, "regions": {"step": 5}})
+    assert summary_lines(damaged, PLAIN)[1:] == summary_lines(replace(profile, meta=META), PLAIN)[1:]
