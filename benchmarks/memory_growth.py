@@ -30,16 +30,16 @@ class FakeGpu:
 
     def __init__(self) -> None:
         self._driver = ctypes.CDLL(str(harness.FAKES / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)
-        context, module, self._kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        context, module, self.kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         self._call("cuInit", 0)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
         self._call("cuCtxSetCurrent", context)
         self._call("cuModuleLoadData", ctypes.byref(module), b"")
-        self._call("cuModuleGetFunction", ctypes.byref(self._kernel), module, b"kernel")
+        self._call("cuModuleGetFunction", ctypes.byref(self.kernel), module, b"kernel")
 
     def launch(self, count: int) -> None:
         """Launch the kernel that often."""
-        self._call("bragg_fake_launch_many", self._kernel, None, ctypes.c_uint64(count))
+        self._call("bragg_fake_launch_many", self.kernel, None, ctypes.c_uint64(count))
 
     def synchronize(self) -> None:
         """Wait for the virtual device."""

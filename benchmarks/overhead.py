@@ -22,6 +22,7 @@ CASES = [
     ("gpt2_small", "bragg_shadow"),
     ("graph_replay", "bragg_shadow"),
     ("dynamic_net", "bragg_python"),
+    ("dynamic_net", "bragg_native"),
     ("gpt2_small", "bragg_python"),
     *(("dynamic_net", contender) for contender in ("bragg_gpu_sync", "bragg_gpu_api")),
     *((workload, "floor") for workload in ("gpt2_small", "graph_replay")),

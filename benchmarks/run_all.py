@@ -55,6 +55,7 @@ PARTS = [
     Part("overhead", 600, needs="gpu", takes_limit=True),
     Part("sampling", 400, needs="gpu"),
     Part("memory_growth", 120, needs="fakes"),
+    Part("native_frames", 60, needs="fakes"),
 ]
 
 

@@ -49,6 +49,8 @@ template <class Record>
 DeviceEvent from_copy(const Record& record) {
   DeviceEvent event = from_memory(record, DeviceEventKind::Copy);
   event.copy_kind = static_cast<uint8_t>(record.copy_kind);
+  event.holds_host =
+      record.copy_kind == cupti::CopyKind::DeviceToHost && record.destination_kind == cupti::MemoryKind::Pageable;
   return event;
 }
 

@@ -15,7 +15,7 @@ constexpr uint32_t kMaxCbids = 1024;
 
 struct Call {
   const char* callback_name = nullptr;  // CUPTI's own text, which stays; nullptr: not followed at any level
-  bool waits = false;
+  cupti::Waiting waiting = cupti::Waiting::No;
   std::atomic<FrameId> frame{kNone};  // interned by the first call
 };
 
@@ -37,7 +37,8 @@ Calls& calls() {
 constexpr cupti::Domain kDomains[] = {cupti::Domain::DriverApi, cupti::Domain::RuntimeApi};
 
 [[nodiscard]] bool is_wanted(const Call& call, ApiLevel level) {
-  return call.callback_name != nullptr && (level == ApiLevel::All || (level == ApiLevel::Sync && call.waits));
+  return call.callback_name != nullptr &&
+         (level == ApiLevel::All || (level == ApiLevel::Sync && call.waiting != cupti::Waiting::No));
 }
 
 // Callbacks that other parts of the backend enable and disable.
@@ -55,7 +56,7 @@ void learn_names(const CuptiLibrary& cupti) {
       const std::string_view name = cupti::api_name(text);
       Call& call = calls().of(domain)[cbid];
       if (!cupti::only_asks(name)) call.callback_name = text;
-      call.waits = cupti::waits_for_gpu(name);
+      call.waiting = cupti::waiting(name);
     }
   }
   calls().are_known = true;
@@ -113,7 +114,7 @@ void leave(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data)
   ThreadContext* thread = ThreadContext::current_if_any();
   if (thread == nullptr || !thread->api_call.is_open()) return;
   if (thread->api_call.id != ApiCallId{domain, cbid, data.correlation}) return;
-  thread->measured([&] { thread->end_api_call(calls().of(domain)[cbid].waits); });
+  thread->measured([&] { thread->end_api_call(calls().of(domain)[cbid].waiting); });
 }
 
 }  // namespace bragg::api_calls

@@ -9,7 +9,8 @@ enum class DeviceEventKind : uint8_t { Kernel, Copy, Set, Graph };
 
 struct DeviceEvent {
   DeviceEventKind kind = DeviceEventKind::Kernel;
-  uint8_t copy_kind = 0;  // CUPTI's copy kind; names in activity_walker.cpp
+  bool holds_host = false;  // a copy whose call returns when it is done, also an asynchronous one
+  uint8_t copy_kind = 0;    // CUPTI's copy kind; names in activity_walker.cpp
   uint32_t correlation = 0;
   uint32_t device = 0;
   uint32_t context = 0;

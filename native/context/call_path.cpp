@@ -53,6 +53,7 @@ std::span<const PathFrame> NativeCallPath::read(const OpeningFrames& frames, con
   NativeFrameIterator native(code_, here, stack_end(here.stack));
   NativeFrame frame{};
   uint32_t stretch = 0;
+  uint32_t n_program = 0;  // of the path, up to the outermost frame that is not of the C library
   bool is_complete = false;
   for (uint32_t n_native = 0; !is_complete && n_native < kMaxNative && native.next(frame); ++n_native) {
     if (stretch < n_stretches_ && stretches_[stretch].evaluation < frame.cfa) {
@@ -63,7 +64,9 @@ std::span<const PathFrame> NativeCallPath::read(const OpeningFrames& frames, con
     } else {
       append_native(frame.frame);
     }
+    if (frame.owner != CodeOwner::System) n_program = n_path_;
   }
+  if (native.is_over()) n_path_ = n_program;  // what begins a thread
   was_cut_ = !is_complete && !native.is_over();
   if (was_cut_) append_native(unknown_code());
   append_python(n_python_);

@@ -25,8 +25,8 @@ enum class EventKind : uint8_t {
 
 struct Event {
   EventKind kind;
-  uint8_t detail;  // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call; ApiCall: 1 if
-                   // it waits for the GPU
+  uint8_t detail;  // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call; ApiCall: a
+                   // cupti::Waiting
   uint16_t mask;   // sessions that were active
   uint32_t correlation;  // Value: the metric; ApiCall: of the launch in it, or 0
   NodeId shadow;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -14,9 +15,11 @@ namespace {
 
 constexpr std::string_view kDriverLibraries[] = {"libcuda.so", "libcupti.so", "libbragg_core.so", "_core."};
 
-bool is_driver(std::string_view path) {
+constexpr std::string_view kSystemLibraries[] = {"libc.so", "libpthread.so", "libstdc++.so", "libc++.so"};
+
+bool is_one_of(std::span<const std::string_view> libraries, std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  return std::ranges::any_of(kDriverLibraries, [name](std::string_view each) { return name.starts_with(each); });
+  return std::ranges::any_of(libraries, [name](std::string_view each) { return name.starts_with(each); });
 }
 
 std::string executable_path() {
@@ -116,7 +119,8 @@ void LoadedCode::read_modules() {
   std::ranges::sort(modules_, {}, &Module::begin);
   for (Module& module : modules_) {
     if (module.path.empty()) module.path = executable_path();
-    if (is_driver(module.path)) module.owner = CodeOwner::Driver;
+    if (is_one_of(kDriverLibraries, module.path)) module.owner = CodeOwner::Driver;
+    if (is_one_of(kSystemLibraries, module.path)) module.owner = CodeOwner::System;
     if (interpreter_ >= module.begin && interpreter_ < module.end) module.owner = CodeOwner::Interpreter;
   }
 }
@@ -163,7 +167,8 @@ CodePlace LoadedCode::find(uint64_t pc) {
     place.owner = module->owner;
     if (module->table.header != 0) place.rule = find_unwind_rule(module->table, pc);
     const uint64_t address = place.rule.function != 0 ? place.rule.function : pc;
-    if (module->owner == CodeOwner::Program) place.frame = frame_of(*module, address);
+    if (module->owner == CodeOwner::Program || module->owner == CodeOwner::System)
+      place.frame = frame_of(*module, address);
   }
   return places_[pc] = place;
 }

@@ -66,7 +66,7 @@ bool NativeFrameIterator::next(NativeFrame& out) noexcept {
   // A call may be the last instruction of its function: the one behind it then belongs to another one.
   const uint64_t pc = registers_.instruction - (was_interrupted_ ? 0 : 1);
   const CodePlace& place = code_.find(pc);
-  out = {place.frame, 0, place.rule.function};
+  out = {place.frame, 0, place.rule.function, place.owner};
   return place.rule.is_known() && step(place.rule, out.cfa);
 }
 

@@ -35,6 +35,7 @@ struct NativeFrame {
   FrameId frame;      // kNone: not shown
   uint64_t cfa;       // the stack pointer of its caller: what the function keeps on the stack is below
   uint64_t function;  // its address
+  CodeOwner owner;
 };
 
 // What a thread knows of instructions; emptied when a library is unloaded.

@@ -280,11 +280,11 @@ void ThreadContext::begin_api_call(const ApiCallId& id, FrameId frame, SessionMa
   api_call = {id, {shadow, python}, mask, 0, epoch, now_ns()};
 }
 
-void ThreadContext::end_api_call(bool waits) noexcept {
+void ThreadContext::end_api_call(cupti::Waiting waiting) noexcept {
   const SessionMask mask = still_active(api_call.mask);
   api_call.epoch = 0;
   if (mask == 0) return;
-  record({EventKind::ApiCall, static_cast<uint8_t>(waits ? 1 : 0), static_cast<uint16_t>(mask), api_call.launch,
+  record({EventKind::ApiCall, static_cast<uint8_t>(waiting), static_cast<uint16_t>(mask), api_call.launch,
           api_call.nodes.shadow, api_call.nodes.python, api_call.start_ns, now_ns()});
 }
 

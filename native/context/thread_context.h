@@ -16,6 +16,7 @@
 #include "context/metric_names.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
+#include "driver/api_names.h"
 #include "driver/cupti_abi.h"
 
 namespace bragg {
@@ -114,11 +115,11 @@ class ThreadContext {
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
-
-  void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
-  void end_api_call(bool waits) noexcept;
   // Likewise for a launch: where it is wanted, with the native functions that it comes from.
   [[nodiscard]] ContextNodes here_in_native_code() noexcept;
+
+  void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
+  void end_api_call(cupti::Waiting waiting) noexcept;
 
   // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
   [[nodiscard]] ContextNodes innermost_entry() noexcept { return depth_ > 0 ? entries_[depth_ - 1].nodes : here(); }
@@ -150,9 +151,10 @@ class ThreadContext {
   void* last_device_context = nullptr;
   uint32_t last_device = kNone;
   ExpectedLaunch expected_launch;
-  uint64_t next_node_number = 0;     // of autograd's nodes, those below belong to operators that are known
-  bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
-  bool makes_own_calls = false;      // nor are the calls that it makes
+  uint64_t next_node_number = 0;      // of autograd's nodes, those below belong to operators that are known
+  void* observer_contexts = nullptr;  // what it leaves in PyTorch's operators; for ever
+  bool launches_own_kernel = false;   // the launch that this thread is in is not the program's
+  bool makes_own_calls = false;       // nor are the calls that it makes
   ApiCall api_call;
   uint32_t own_reading = 0;  // of that kernel: its ValueTarget's capture
   OpenCall open_call;

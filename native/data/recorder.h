@@ -17,6 +17,7 @@
 #include "context/event_ring.h"
 #include "context/thread_context.h"
 #include "data/captured_paths.h"
+#include "data/copy_waits.h"
 #include "data/correlation_map.h"
 #include "data/sample_attribution.h"
 #include "data/session.h"
@@ -65,6 +66,8 @@ class Recorder {
   void end_drained_phases();
   void drain_rings();
   void take_event(ThreadContext& thread, const Event& event);
+  void take_api_call(ThreadContext& thread, const Event& event);
+  void take_wait(const Event& call);
   void take_arrived_value(const ArrivedValue& value);
   void take_device_event(const DeviceEvent& event);
   void take_record(Session& session, const Launch& launch, const DeviceEvent& event);
@@ -125,6 +128,7 @@ class Recorder {
   // Consumer side.
   CorrelationMap launches_;
   CapturedPaths captured_paths_;
+  CopyWaits copy_waits_;
   std::map<uint32_t, SampleAttribution> samples_of_line_;  // of the lines whose sessions sample instructions
   std::vector<uint64_t> multiprocessors_;                  // by device
   std::atomic<uint64_t> launch_count_{0};

@@ -272,6 +272,7 @@ void Recorder::finish_consumer() {
   consumer_.reset();
   launches_.clear();
   captured_paths_.clear();
+  copy_waits_.clear();
 }
 
 std::string Recorder::statistics(int session) {

@@ -65,6 +65,9 @@ Span within(const Session& session, const Event& event) {
   return {start_ns, static_cast<uint64_t>(std::max<int64_t>(event.end_ns - start_ns, 0))};
 }
 
+// Some session, also one that is paused.
+bool follows_calls() { return (recording_state.api_calls.load() | recording_state.sync_calls.load()) != 0; }
+
 bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
 
 }  // namespace
@@ -116,16 +119,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       });
       return;
     case EventKind::ApiCall:
-      for_sessions(event.mask, [&](Session& session) {
-        ++session.counters.api_calls;
-        const NodeId node = session.node_of(event);
-        const Span span = within(session, event);
-        session.count(node, MetricGroup::Host, span.duration_ns);
-        if (event.detail != 0) session.count(node, MetricGroup::Wait, span.duration_ns);
-        if (session.options().trace)
-          session.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
-      });
-      return;
+      return take_api_call(thread, event);
     case EventKind::Sample:
       for_sessions(event.mask, [&](Session& session) {
         if (!session.options().python_context) return;
@@ -157,6 +151,27 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
   }
 }
 
+void Recorder::take_api_call(ThreadContext& thread, const Event& event) {
+  for_sessions(event.mask, [&](Session& session) {
+    ++session.counters.api_calls;
+    const NodeId node = session.node_of(event);
+    const Span span = within(session, event);
+    session.count(node, MetricGroup::Host, span.duration_ns);
+    if (session.options().trace)
+      session.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
+  });
+  const auto waiting = static_cast<cupti::Waiting>(event.detail);
+  if (waiting == cupti::Waiting::Yes) return take_wait(event);
+  if (waiting == cupti::Waiting::No || event.correlation == 0) return;
+  if (const auto call = copy_waits_.note_call(event)) take_wait(*call);
+}
+
+void Recorder::take_wait(const Event& call) {
+  for_sessions(call.mask, [&](Session& session) {
+    session.count(session.node_of(call), MetricGroup::Wait, within(session, call).duration_ns);
+  });
+}
+
 void Recorder::take_arrived_value(const ArrivedValue& value) {
   const ValueTarget& target = value.target;
   const auto add = [&](Session& session, NodeId node, uint64_t bits, uint64_t count) {
@@ -185,6 +200,8 @@ void Recorder::add_graph_values() {
 }
 
 void Recorder::take_device_event(const DeviceEvent& event) {
+  if (event.kind == DeviceEventKind::Copy && event.graph_node == 0 && follows_calls())
+    if (const auto call = copy_waits_.note_record(event.correlation, event.holds_host)) take_wait(*call);
   const Launch* launch = launches_.take(event.correlation);
   if (launch == nullptr && event.graph_node != 0) {
     if (const Launch* graph = captured_paths_.launch_of(event.graph)) return take_record_of_condition(*graph, event);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 
 namespace bragg::cupti {
@@ -21,14 +22,17 @@ namespace bragg::cupti {
   }
 }
 
-// Of an api_name: a call that returns when the GPU has done what it was given. Asynchronous copies may wait, too: that
-// depends on the memory, which the name does not tell.
-[[nodiscard]] constexpr bool waits_for_gpu(std::string_view name) noexcept {
+// Whether a call returns when the GPU has done what it was given. Copies: asynchronous ones, which do if the host's
+// memory is pageable.
+enum class Waiting : uint8_t { No, Yes, Copies };
+
+[[nodiscard]] constexpr Waiting waiting(std::string_view name) noexcept {  // of an api_name
   constexpr std::string_view kFrees[] = {"cuMemFree", "cuMemFreeHost", "cuArrayDestroy",
                                          "cudaFree",  "cudaFreeHost",  "cudaFreeArray"};
-  if (name.ends_with("Synchronize") || std::ranges::find(kFrees, name) != std::end(kFrees)) return true;
+  if (name.ends_with("Synchronize") || std::ranges::find(kFrees, name) != std::end(kFrees)) return Waiting::Yes;
   const bool copies = name.starts_with("cudaMemcpy") || name.starts_with("cuMemcpy");
-  return copies && name.find("Async") == std::string_view::npos && name.find("DtoD") == std::string_view::npos;
+  if (!copies || name.find("DtoD") != std::string_view::npos) return Waiting::No;
+  return name.find("Async") == std::string_view::npos ? Waiting::Yes : Waiting::Copies;
 }
 
 // Of an api_name: a call that only asks or chooses. Frameworks make several of them for each launch, in no time.

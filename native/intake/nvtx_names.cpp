@@ -44,23 +44,22 @@ std::string category_name(const Domain& domain, uint32_t id) {
 }
 
 // What XLA says of each step of each compilation: thousands of texts, of which nothing is kept.
-constinit Message xla_detail{.name = "(detail)", .domain = &default_domain, .kind = FrameKind::Scope, .task = {}};
+constinit Message xla_detail{
+    .name = "(detail)", .domain = &default_domain, .kind = FrameKind::Scope, .task = {}, .is_detail = true};
 
-bool is_read_as_xla(const Domain& domain) noexcept {
-  return domain.name == xla::kDomain && xla::is_wanted.load(std::memory_order_relaxed);
-}
+bool reads_xla() noexcept { return xla::is_wanted.load(std::memory_order_relaxed); }
 
-// The frames that the text of a range of XLA stands for.
+// The frames that the text of a range of XLA stands for. It may be registered long before ranges are read.
 void name_frames(Message& message, const xla::Range& range) {
+  message.is_detail = range.is_detail;
   for (const auto& [kind, name, role] : range.path) {
     message.above.push_back(intern_frame(kind, name));
     if (!role.empty()) FrameTable::instance().describe(message.above.back(), role, "yes");
   }
   if (message.above.empty()) return;
-  const FrameId frame = message.above.back();
+  message.read_as = message.above.back();
   message.above.pop_back();
-  message.pushed.frame.store(frame, std::memory_order_relaxed);
-  if (!range.source.empty()) FrameTable::instance().describe(frame, "source", range.source);
+  if (!range.source.empty()) FrameTable::instance().describe(message.read_as, "source", range.source);
 }
 
 Message& message_called(const Domain& domain, std::string_view name, FrameKind kind = FrameKind::Scope) noexcept {
@@ -70,8 +69,8 @@ Message& message_called(const Domain& domain, std::string_view name, FrameKind k
   };
   const Message* end = nullptr;
   if (Message* known = find_before(everything(list), end, matches)) return *known;
-  const xla::Range range = is_read_as_xla(domain) ? xla::parse_range(name) : xla::Range{};
-  if (range.is_detail) return xla_detail;
+  const xla::Range range = domain.name == xla::kDomain ? xla::parse_range(name) : xla::Range{};
+  if (range.is_detail && reads_xla()) return xla_detail;
   const auto task = kind == FrameKind::Operator ? autograd::kind_of(name) : autograd::TaskKind::Other;
   if (message_count.fetch_add(1, std::memory_order_relaxed) < kMaxMessages || name == kOtherMessage)
     return *find_or_add(list, matches, [&] {
@@ -162,8 +161,9 @@ Message* register_string(const Domain& domain, std::string_view text) noexcept {
 
 PushedFrame pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept {
   Message& message = message_of(domain, attributes);
-  if (&message == &xla_detail) return {};
-  return {message.above, frame_of(message, message.pushed, message.kind, attributes), message.task};
+  if (reads_xla() && message.is_detail) return {};
+  if (reads_xla() && message.read_as != kNone) return {message.above, message.read_as, message.task};
+  return {{}, frame_of(message, message.pushed, message.kind, attributes), message.task};
 }
 
 FrameId marker_frame(const Domain& domain, const EventAttributes& attributes) noexcept {

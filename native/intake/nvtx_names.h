@@ -37,9 +37,12 @@ struct Use {
 struct Message {
   std::string_view name;
   const Domain* domain;
-  FrameKind kind;                // of the frame that it pushes
-  autograd::TaskKind task;       // of an operator
-  std::vector<FrameId> above{};  // frames between the context and what it pushes
+  FrameKind kind;           // of the frame that it pushes
+  autograd::TaskKind task;  // of an operator
+  // Of a range of XLA, when these are read: what it pushes, and frames between the context and that.
+  FrameId read_as = kNone;
+  std::vector<FrameId> above{};
+  bool is_detail = false;  // or nothing
   Use pushed{};
   Use marker{};
   Message* next = nullptr;

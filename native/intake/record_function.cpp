@@ -22,15 +22,17 @@ struct RecordFunction;  // at::RecordFunction: an operator that runs
 // at::ObserverContext: what a start callback leaves to the end callback. PyTorch deletes it; ours stay for ever.
 class Context {
  public:
-  explicit Context(uint32_t entries) noexcept : entries_(entries) {}
+  Context(ThreadContext* thread, uint32_t entries) noexcept : thread_(thread), entries_(entries) {}
   virtual ~Context() = default;
   static void operator delete(Context*, std::destroying_delete_t) noexcept {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  [[nodiscard]] uint32_t entries() const noexcept { return entries_; }  // of the thread's context, that are open
+  [[nodiscard]] const ThreadContext* thread() const noexcept { return thread_; }  // where the operator began
+  [[nodiscard]] uint32_t entries() const noexcept { return entries_; }            // that it opened there
 
  private:
+  ThreadContext* thread_;
   uint32_t entries_;
 };
 
@@ -51,9 +53,9 @@ struct Callbacks {
 };
 static_assert(sizeof(Callbacks) == 40);
 
-// at::RecordScope. Without BACKWARD_FUNCTION (1): the engine's own range around each such function names it too, and
-// PyTorch makes a string for either. Without the tags of partial builds (3, 5).
-constexpr std::array<bool, 10> kScopes{true, false, true, false, true, false, true, true, true, true};
+// at::RecordScope: FUNCTION, TORCHSCRIPT_FUNCTION, CUSTOM_CLASS and USER_SCOPE. Without BACKWARD_FUNCTION: the engine's
+// own range around each such function names it too, and PyTorch makes a string for either.
+constexpr std::array<bool, 10> kScopes{true, false, true, false, true, false, false, true};
 
 using Handle = uint64_t;
 
@@ -122,30 +124,74 @@ FrameId frame_of(const Operator& known, const RecordFunction* running) noexcept 
   return name == found.name ? found.frame : known.frame;
 }
 
-const Context& context_of(uint32_t entries) noexcept {
-  static const Context& one = *new Context(1);
-  static const Context& two = *new Context(2);
-  return entries == 1 ? one : two;
+// A thread's own, by the number of entries less one.
+struct ThreadContexts {
+  explicit ThreadContexts(ThreadContext* thread) noexcept : of_entries{{thread, 1}, {thread, 2}} {}
+  Context of_entries[2];
+};
+
+OwnedContext context_of(ThreadContext& thread, uint32_t entries) noexcept {
+  if (thread.observer_contexts == nullptr) thread.observer_contexts = new ThreadContexts(&thread);
+  return {&static_cast<ThreadContexts*>(thread.observer_contexts)->of_entries[entries - 1]};
+}
+
+void close(const RecordFunction* running, uint32_t entries) noexcept {
+  for (uint32_t entry = 0; entry < entries; ++entry) autograd::end(Source::RecordFunction, running);
+}
+
+// Operators that ended on another thread than they began on, as a range does whose Python object dies late: their own
+// thread closes them when it next comes by. No lock, so that a fork never finds one taken.
+struct EndedElsewhere {
+  const ThreadContext* thread;
+  const RecordFunction* running;
+  uint32_t entries;
+  EndedElsewhere* next = nullptr;
+};
+constinit std::atomic<EndedElsewhere*> ended_elsewhere{nullptr};
+
+void add(EndedElsewhere* ended) noexcept {
+  ended->next = ended_elsewhere.load(std::memory_order_relaxed);
+  while (!ended_elsewhere.compare_exchange_weak(ended->next, ended, std::memory_order_release)) {
+  }
+}
+
+void close_those_of(const ThreadContext* thread) noexcept {
+  if (ended_elsewhere.load(std::memory_order_relaxed) == nullptr) return;
+  EndedElsewhere* ended = ended_elsewhere.exchange(nullptr, std::memory_order_acquire);
+  while (ended != nullptr) {
+    EndedElsewhere* const next = ended->next;
+    if (ended->thread == thread) {
+      close(ended->running, ended->entries);
+      delete ended;
+    } else {
+      add(ended);
+    }
+    ended = next;
+  }
 }
 
 // Asynchronous ones, such as collectives, end when they like and on any thread: they are no part of a thread's path.
 OwnedContext start(const RecordFunction* running) {
   if (recording_state.existing.load(std::memory_order_relaxed) == 0 || torch.is_async(running)) return {nullptr};
+  ThreadContext& thread = ThreadContext::current();
+  close_those_of(&thread);
   const Operator& known = operator_called(torch.name(running));
   autograd::begin(Source::RecordFunction, frame_of(known, running), known.kind, running);
-  if (known.evaluated == kNone) return {const_cast<Context*>(&context_of(1))};
-  ThreadContext::current().push_operator(Source::RecordFunction, known.evaluated, running);
-  return {const_cast<Context*>(&context_of(2))};
+  if (known.evaluated == kNone) return context_of(thread, 1);
+  thread.push_operator(Source::RecordFunction, known.evaluated, running);
+  return context_of(thread, 2);
 }
 
 void end(const RecordFunction* running, const Context* context) {
   if (context == nullptr) return;
-  for (uint32_t entry = 0; entry < context->entries(); ++entry) autograd::end(Source::RecordFunction, running);
+  const ThreadContext* thread = ThreadContext::current_if_any();
+  if (context->thread() != thread) return add(new EndedElsewhere{context->thread(), running, context->entries()});
+  close_those_of(thread);
+  close(running, context->entries());
 }
 
 // What a trial has seen: one operator begins, others perhaps within it, and it ends.
 struct Trial {
-  static constexpr uint32_t kEntries = 7;
   std::string first_name;
   const RecordFunction* first = nullptr;
   uint32_t begun = 0;
@@ -157,7 +203,7 @@ Trial trial;
 constinit Handle trial_observer = 0;
 
 const Context& trial_context() noexcept {
-  static const Context& context = *new Context(Trial::kEntries);
+  static const Context& context = *new Context(nullptr, 0);
   return context;
 }
 
@@ -193,8 +239,10 @@ std::string begin_trial(const char* library) {
       !find(torch_library, found.name, "_ZNK2at14RecordFunction4nameEv") ||
       !find(torch_library, found.is_async, "_ZNK2at14RecordFunction7isAsyncEv"))
     return "it lacks a function that observers need";
-  torch = found;
-  can_tell_shapes = operator_inputs::find(torch_library);
+  if (torch.name == nullptr) {  // a process has one PyTorch, and other threads may be in its callbacks
+    torch = found;
+    can_tell_shapes = operator_inputs::find(torch_library);
+  }
   trial = {};
   trial_observer = torch.add_thread_local({start_trial, end_trial_operator, 1.0, kScopes});
   return {};

@@ -6,12 +6,13 @@
 
 #include "check.h"
 #include "context/thread_context.h"
+#include "data/copy_waits.h"
 #include "driver/api_names.h"
 #include "recording.h"
 
 namespace {
 
-using bragg::ApiLevel;
+using bragg::Event;
 using bragg::test::device;
 using bragg::test::Recording;
 namespace cuda = bragg::cuda;
@@ -30,9 +31,36 @@ TEST(names_of_calls_lose_what_the_program_does_not_write) {
 TEST(calls_that_wait_are_known_by_their_names) {
   for (const char* name : {"cuCtxSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaFree", "cuMemFree",
                            "cudaMemcpy", "cudaMemcpy2DToArray", "cuMemcpyDtoH"})
-    CHECK(cupti::waits_for_gpu(name));
-  for (const char* name : {"cudaFreeAsync", "cudaMemcpyAsync", "cuMemcpyDtoD", "cudaStreamWaitEvent", "cudaMalloc"})
-    CHECK(!cupti::waits_for_gpu(name));
+    CHECK_EQ(cupti::waiting(name), cupti::Waiting::Yes);
+  for (const char* name : {"cudaMemcpyAsync", "cuMemcpyDtoHAsync", "cudaMemcpy2DAsync"})
+    CHECK_EQ(cupti::waiting(name), cupti::Waiting::Copies);
+  for (const char* name : {"cudaFreeAsync", "cuMemcpyDtoD", "cuMemcpyDtoDAsync", "cudaStreamWaitEvent", "cudaMalloc"})
+    CHECK_EQ(cupti::waiting(name), cupti::Waiting::No);
+}
+
+Event call_of_copy(uint32_t correlation) {
+  Event call{};
+  call.correlation = correlation;
+  return call;
+}
+
+TEST(a_copy_and_its_call_are_joined_in_either_order) {
+  bragg::CopyWaits waits;
+  CHECK(!waits.note_call(call_of_copy(1)).has_value());
+  CHECK(!waits.note_record(2, true).has_value());
+  CHECK(!waits.note_record(3, false).has_value());
+  CHECK_EQ(waits.note_record(1, true).value_or(Event{}).correlation, 1);
+  CHECK_EQ(waits.note_call(call_of_copy(2)).value_or(Event{}).correlation, 2);
+  CHECK(!waits.note_call(call_of_copy(3)).has_value());  // it did not wait
+  CHECK(!waits.note_record(1, true).has_value());        // it is counted once
+}
+
+TEST(copies_without_a_call_take_no_memory_for_ever) {
+  bragg::CopyWaits waits;
+  for (uint32_t i = 1; i <= 1u << 14; ++i) (void)waits.note_record(i, true);
+  CHECK(waits.note_call(call_of_copy(7)).has_value());
+  for (uint32_t i = 1u << 20; i <= (1u << 20) + (1u << 14); ++i) (void)waits.note_record(i, true);
+  CHECK(!waits.note_call(call_of_copy(8)).has_value());
 }
 
 TEST(calls_that_only_ask_are_known_by_their_names) {
@@ -58,6 +86,24 @@ void launch_and_wait(uint32_t rounds) {
   for (uint32_t i = 0; i < rounds; ++i) {
     launch_by_runtime(kernel, stream);
     device().must("cudaStreamSynchronize", stream);
+  }
+}
+
+TEST(a_thread_is_in_its_call_until_that_ends_or_calls_are_not_followed_any_more) {
+  auto& thread = bragg::ThreadContext::current();
+  const bragg::FrameId frame = bragg::intern_frame(bragg::FrameKind::GpuApi, "cudaMalloc");
+  const bragg::NodeId before = thread.here().shadow;
+  for (const bool is_told : {true, false}) {
+    thread.begin_api_call({cupti::Domain::RuntimeApi, 20, 1}, frame, 0, bragg::recording_state.api_epoch.load());
+    CHECK_EQ(bragg::CallingContextTree::instance().frame(thread.here().shadow), frame);
+    CHECK_EQ(bragg::CallingContextTree::instance().parent(thread.here().shadow), before);
+    if (is_told) {
+      thread.end_api_call(cupti::Waiting::No);
+    } else {
+      bragg::recording_state.api_epoch.fetch_add(1);
+    }
+    CHECK(!thread.api_call.is_open());
+    CHECK_EQ(thread.here().shadow, before);
   }
 }
 

@@ -357,9 +357,14 @@ TEST(ranges_of_xla_are_modules_scopes_and_operations_when_they_are_wanted) {
   copy.push(domain, text(module));
   CHECK(context() == (Path{{FrameKind::Scope, std::string("TSL: ") + module}}));
   copy.pop(domain);
+  const EventAttributes early = registered(copy.register_string(domain, "XlaModule:#hlo_module=jit_g,program_id=2#"));
+  const EventAttributes early_detail = registered(copy.register_string(domain, "XlaPass:#name=cse,module=jit_g#"));
 
   bragg::xla::is_wanted.store(true);
-  copy.push(domain, text("XlaModule:#hlo_module=jit_g,program_id=2#"));
+  copy.push(domain, early_detail);
+  CHECK(context().empty());
+  copy.pop(domain);
+  copy.push(domain, early);
   copy.push(domain, registered(copy.register_string(
                         domain, "Thunk:#name=jit(g)/transpose(jvp(layer))/dot,hlo_op=gemm.1,unique_hlo_op_id=7#")));
   CHECK(context() == (Path{{FrameKind::Operator, "jit_g"},

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from bragg.analyze.idle import idle_times
+from bragg.analyze.idle_paths import with_idle_paths
 from bragg.model import FrameKind, Profile
 from tests.gpu.conftest import Recorded, kernel_count, kernel_nodes, names_above
 
@@ -43,7 +45,22 @@ def test_the_scope_that_waits_has_the_time_of_the_kernels_that_were_launched_ahe
     assert time_ns(profile, "sync_time", "ahead") < 0.1 * ahead_ns
     assert 0.5 * ahead_ns < time_ns(profile, "sync_time", "wait") <= time_ns(profile, "host_time", "wait")
     assert time_ns(profile, "sync_time", "numbers") > 0.3 * time_ns(profile, "gpu_time", "numbers")
-    assert set(calls(profile, "numbers")) <= {"cudaStreamSynchronize", "cudaMemcpy", "cudaDeviceSynchronize"}
+    assert set(calls(profile, "numbers")) <= {"cudaStreamSynchronize", "cudaMemcpyAsync", "cudaMemcpy"}
+
+
+def test_an_asynchronous_copy_to_pageable_memory_waits(run: Run) -> None:
+    profile = run("waits.py", "--context", "shadow", "--gpu-api", "sync").profile
+    assert time_ns(profile, "sync_time", "pageable") > 0.5 * time_ns(profile, "gpu_time", "pageable")
+    assert "cudaMemcpyAsync" in calls(profile, "pageable")
+
+
+def test_pauses_of_the_gpu_are_at_the_paths_that_ran_meanwhile(run: Run) -> None:
+    profile = run("waits.py", "--context", "shadow", "--gpu-api", "--data", "trace").profile
+    (device,) = idle_times(profile)
+    idle = with_idle_paths(profile)
+    assert idle.total("gpu_idle_time") == device.idle_ns
+    assert time_ns(idle, "gpu_idle_time", "warm") > 0.5 * device.idle_ns  # libraries are loaded there
+    assert time_ns(idle, "gpu_idle_time", "wait") < 0.1 * time_ns(idle, "host_time", "wait")
 
 
 def test_calls_change_neither_the_number_of_kernels_nor_their_scopes(run: Run) -> None:

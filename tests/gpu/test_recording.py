@@ -44,6 +44,18 @@ def test_python_context_shows_the_call_path_of_a_kernel(run: Run) -> None:
     assert all(path.index("main") < path.index("train_step") < path.index("forward") for path in paths)
 
 
+def test_native_context_shows_the_functions_between_python_and_a_kernel(run: Run) -> None:
+    profile = run("training.py", "--context", "native").profile
+    assert profile.meta["statistics"]["cut_native_paths"] == 0
+    frames = profile.tree.frames
+    for node in kernel_nodes(profile, under="forward"):
+        path = [int(profile.tree.frame[above]) for above in profile.tree.path(node)]
+        innermost_python = max(depth for depth, row in enumerate(path) if frames.kind[row] == FrameKind.PYTHON)
+        files = [frames.file[row] for row in path[innermost_python + 1 : -1]]
+        assert any(file.startswith("libtorch") for file in files)
+        assert not any(file.startswith(("libcuda.so", "libcupti.so", "python", "libpython")) for file in files)
+
+
 def test_triton_launches_are_counted_exactly(run: Run) -> None:
     profile = run("triton_loop.py", "--context", "shadow").profile
     nodes = [node for node in kernel_nodes(profile, under="loop") if base_name(profile.tree.label(node)) == "increment"]

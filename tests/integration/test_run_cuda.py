@@ -192,9 +192,10 @@ def test_a_program_without_python_is_recorded(tmp_path: Path, record: Record, fa
     )
     library = fakes_directory / "libcuda.so.1"
     subprocess.run(["cc", "-o", tmp_path / "program", source, library], check=True)
-    run = record("", command=["--", str(tmp_path / "program")])
+    run = record("", command=["--", str(tmp_path / "program")], gpu_api="sync")
     assert run.exit_code == 5
     assert kernels(run.main) == {"native": 12}
+    assert run.main.tree.label(int(np.argmax(run.main.own("sync_time")))) == "cuCtxSynchronize"
 
 
 def test_several_sessions_record_what_ran_while_they_were_active(record: Record, tmp_path: Path) -> None:

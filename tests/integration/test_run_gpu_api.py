@@ -84,6 +84,22 @@ def test_time_that_calls_wait_for_the_gpu_belongs_to_the_path_that_waits(record:
     assert time_ms(run.main, "sync_time", "goes on") == 0
 
 
+def test_asynchronous_copies_wait_if_the_memory_of_the_host_is_pageable(record: Record) -> None:
+    run = record(
+        """
+        import ctypes as c
+        with bragg.scope("to host"): gpu.call("cudaMemcpyAsync", None, None, c.c_size_t(64), 2, None)
+        with bragg.scope("to device"): gpu.call("cudaMemcpyAsync", None, None, c.c_size_t(64), 1, None)
+        """,
+        gpu_api="sync",
+    )
+    assert kernels(run.main) == {"to host/cudaMemcpyAsync/copy DtoH": 1, "to device/cudaMemcpyAsync/copy HtoD": 1}
+    (to_host,) = (n for n in range(len(run.main.tree)) if run.main.tree.label(n) == "to host")
+    (waiting,) = np.flatnonzero(run.main.own("sync_time"))
+    assert run.main.tree.parent[waiting] == to_host
+    assert run.main.own("sync_time")[waiting] == run.main.own("host_time")[waiting]
+
+
 def test_without_the_option_there_are_no_calls(record: Record) -> None:
     run = record("gpu.launch_by_runtime('k')\ngpu.call('cudaDeviceSynchronize')")
     assert kernels(run.main) == {"k": 1}
@@ -157,3 +173,33 @@ def test_what_the_recorder_itself_calls_is_not_shown(record: Record) -> None:
     )
     assert kernels(run.main) == {"work/cuLaunchKernel/k": 1}
     assert not [path for path in calls(run.main) if path.endswith("Synchronize")]
+
+
+def test_forked_processes_have_calls_of_their_own(record: Record) -> None:
+    run = record(
+        """
+        import os
+        child = os.fork()
+        import bragg
+        from fake_cuda import FakeCuda
+        gpu = FakeCuda()
+        with bragg.scope("child" if child == 0 else "parent"):
+            for _ in range(3 if child == 0 else 5): gpu.launch_by_runtime("k")
+        if child == 0: raise SystemExit
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        late = os.fork()
+        if late == 0:
+            with bragg.scope("late"): pass
+            raise SystemExit
+        assert os.waitstatus_to_exitcode(os.waitpid(late, 0)[1]) == 0
+        with bragg.scope("after"): gpu.launch_by_runtime("k")
+        """,
+        "",
+        gpu_api="all",
+    )
+    assert run.exit_code == 0
+    counts = [kernels(each) for each in run.profiles if "gpu_count" in each.metrics]
+    assert sorted(counts, key=str) == [
+        {"child/cudaLaunchKernel/k": 3},
+        {"parent/cudaLaunchKernel/k": 5, "after/cudaLaunchKernel/k": 1},
+    ]

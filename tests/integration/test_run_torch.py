@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+import bragg
 from tests.support.runs import Recorder, entered
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -124,3 +128,67 @@ def test_backward_inside_backward_and_engine_callbacks_work(
         """
     )
     assert capfd.readouterr().out == "called back\n[3.0, 3.0]\n"
+
+
+def test_operators_are_recorded_when_pytorch_was_imported_and_has_threads_before_the_start(tmp_path: Path) -> None:
+    program = f"""
+        import threading, warnings, torch
+        import bragg
+        warnings.simplefilter("error")
+        starts, ends, one = threading.Event(), threading.Event(), torch.ones(2)
+
+        def work():
+            torch.cos(one)
+            starts.wait()
+            for _ in range(3):
+                torch.sin(one)
+            ends.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        session = bragg.start({str(tmp_path / "late.bragg")!r}, backend="cpu", context="shadow")
+        starts.set()
+        ends.wait()
+        session.stop()
+        torch.tanh(one)
+        thread.join()
+    """
+    subprocess.run([sys.executable, "-c", dedent(program)], check=True, timeout=120)
+    late = bragg.load(tmp_path / "late.bragg")
+    assert {name: entered(late, f"aten::{name}") for name in ("cos", "sin", "tanh")} == {"cos": 0, "sin": 3, "tanh": 0}
+
+
+def test_operators_that_raise_and_ranges_that_end_in_any_order_leave_the_path_as_it_was(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import gc, threading, torch
+        from torch.autograd.profiler import record_function
+        one = torch.ones(2)
+        for _ in range(3):
+            try:
+                torch.mm(one, one)
+            except RuntimeError:
+                pass
+        left = record_function("left open")
+        left.__enter__()
+        torch.sin(one)
+        threads = [threading.Thread(target=left.__dict__.clear)]
+        threads[0].start()
+        threads[0].join()
+        torch.cos(one)
+        name = "a, [b]\\n" + "x" * 100_000
+        with record_function(name):
+            torch.tanh(one)
+        """,
+        context="shadow",
+    )
+    tree, counts = run.main.tree, run.main.own("host_count")
+    paths = {
+        tree.label(node): [tree.label(above) for above in tree.path(node)[1:-1]]
+        for node in range(len(tree))
+        if counts[node] and tree.label(node) in ("aten::sin", "aten::cos", "aten::tanh")
+    }
+    assert paths["aten::sin"] == ["left open"]
+    assert paths["aten::cos"] == []
+    assert len(paths["aten::tanh"]) == 1
+    assert entered(run.main, "aten::mm") == 3

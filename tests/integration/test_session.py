@@ -156,10 +156,10 @@ def test_other_tool_that_holds_a_door_is_named(monkeypatch: pytest.MonkeyPatch) 
     bragg.stop()
 
 
-def test_pytorch_imported_before_the_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytorch_that_cannot_be_observed_and_was_imported_before_the_start_is_told() -> None:
     program = """
         import sys, types, warnings
-        sys.modules["torch"] = types.SimpleNamespace(__spec__=None, __version__="9", autograd=None)
+        sys.modules["torch"] = types.SimpleNamespace(__spec__=None, __version__="9", autograd=None, __file__="t.py")
         import bragg
         warnings.simplefilter("error")
         bragg.start("late", backend="cpu")

@@ -15,7 +15,7 @@ from bragg.formats.chunks import FILE_MAGIC, LAYOUTS, VERSION, ChunkType
 from bragg.model import FrameKind
 
 NONE = 0xFFFFFFFF
-DEVICE, HOST, SAMPLE, MARKER = 1, 2, 3, 4
+DEVICE, HOST, SAMPLE, MARKER, WAIT = 1, 2, 3, 4, 5
 
 
 def chunk(chunk_type: int, rows: int, payload: bytes) -> bytes:

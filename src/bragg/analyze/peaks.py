@@ -159,14 +159,14 @@ BOARDS: tuple[Board, ...] = (
     Board(
         r"\bGB200\b",
         152,
-        {4: 10_000 * _TERA, 8: 5_000 * _TERA, 16: 2_500 * _TERA, 32: 1_250 * _TERA, 64: 45 * _TERA},
-        "Blackwell architecture technical brief, table 3 (GB200)",
+        {4: 10_000 * _TERA, 8: 5_000 * _TERA, 16: 2_500 * _TERA, 32: 1_250 * _TERA, 64: 40 * _TERA},
+        "Blackwell data sheet, one GPU of GB200 NVL72",
     ),
     Board(
         r"\bB200\b",
         148,
-        {4: 9_000 * _TERA, 8: 4_500 * _TERA, 16: 2_250 * _TERA, 32: 1_125 * _TERA, 64: 40 * _TERA},
-        "Blackwell architecture technical brief, table 3 (HGX B200)",
+        {4: 9_000 * _TERA, 8: 4_500 * _TERA, 16: 2_250 * _TERA, 32: 1_125 * _TERA, 64: 37 * _TERA},
+        "Blackwell data sheet, one GPU of HGX B200",
     ),
     Board(
         r"\bGB300\b",

@@ -1,6 +1,7 @@
-"""Tries the native core and CUPTI in a process of its own, which may crash.
+"""Tries the native core, CUPTI and PyTorch in a process of its own, which may crash.
 
-Printed as JSON, a line for each step that was survived: `{"core": path}`, then what CUPTI said.
+Printed as JSON, a line for each step that was survived: `{"core": path}`, then what CUPTI said, then what keeps
+PyTorch's operators from being observed (`{"torch_operators": ""}`: nothing does).
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import signal
 import subprocess
 import sys
 from collections import ChainMap
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 __all__ = ["ProbeProcess"]
 
-# Initialising 8 GPUs takes about 5 s; more means that the driver hangs.
+# Initialising 8 GPUs and importing PyTorch take about 5 s each; more means that the driver hangs.
 _TIMEOUT_S = 15.0
 
 
@@ -50,11 +53,15 @@ class ProbeProcess:
 def _main() -> None:
     from bragg.record.backends import choose_backend
     from bragg.record.core import core
+    from bragg.record.hooks.torch_operators import refusal_of_observers
 
     print(json.dumps({"core": core.library_path()}), flush=True)
     candidates = choose_backend("cuda", os.environ).cupti_candidates(os.environ, sys.path)
     print(json.dumps({"candidates": candidates}), flush=True)
     print(json.dumps(core.probe_cuda(candidates)), flush=True)
+    if find_spec("torch") is not None:
+        refusal = refusal_of_observers(import_module("torch"))
+        print(json.dumps({"torch_operators": refusal}), flush=True)
 
 
 if __name__ == "__main__":

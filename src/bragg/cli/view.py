@@ -12,6 +12,7 @@ import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.derived_metrics import DERIVED, prepared
+from bragg.cli.idle_view import idle_json, idle_lines, idle_options, with_idle_time
 from bragg.cli.profile_file import file_argument, newest_profile
 from bragg.errors import UsageError
 
@@ -30,6 +31,7 @@ _EPILOG = """\b
 Examples:
   bragg view train.bragg --include forward
   bragg view train.bragg --flat --metric gpu_time,gpu_count,avg
+  bragg view trace.bragg --idle
 """
 
 
@@ -62,6 +64,15 @@ Examples:
     default="specialization",
     help="Specializations of kernels and shapes of operators as one, or each; modules; regions.  [specialization]",
 )
+@click.option("--idle", is_flag=True, help="What the host did while GPUs had nothing to do; needs a timeline.")
+@click.option(
+    "--least-pause",
+    "least_pause_us",
+    type=click.FloatRange(min=0),
+    default=3.0,
+    metavar="US",
+    help="With --idle: shorter pauses are one row.  [3]",
+)
 @click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="How code is written, place first.")
 @click.option("--print-sorted", is_flag=True, help="Behind the tree the table of --flat.")
 @click.option(
@@ -93,6 +104,8 @@ def view(
     """
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
+    if choices["idle"]:
+        options = idle_options(options, choices["group_by"])
     profile = _load(path, choices, options)
     if choices["group_by"] in _WHOLE and not list_only:
         profile, options, hints = _grouped(profile, options, choices["group_by"])
@@ -126,9 +139,11 @@ def profile_lines(
     from bragg.views.terminal.header import header_lines
     from bragg.views.terminal.tree_text import tree_lines
     from bragg.views.terminal.tree_view import tree_view
+    from bragg.views.terminal.waiting import waiting_line
 
     body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
-    return [*header_lines(profile.meta, source, style), "", *body]
+    said = [*idle_lines(profile), *filter(None, [waiting_line(profile)])]
+    return [*header_lines(profile.meta, source, style), *said, "", *body]
 
 
 def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:
@@ -138,11 +153,12 @@ def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[st
 
 
 def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profile:
-    """A profile without its timeline, with what the chosen metrics need."""
+    """A profile with what the chosen metrics need; its timeline is read for idle time alone."""
     from bragg import formats
     from bragg.model.regroup import fold_specializations
 
-    profile = prepared(formats.load(path, trace=False), [*options.metrics, options.sort or ""])
+    profile = with_idle_time(formats.load(path, trace=choices["idle"]), choices)
+    profile = prepared(profile, [*options.metrics, options.sort or ""])
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 
 
@@ -176,7 +192,8 @@ def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool, 
     from bragg.views.terminal.tree_view import tree_view
 
     shown = flat_view(profile, options) if flat else tree_view(profile, options)
-    write_json("flat" if flat else "tree", {"file": str(path), "meta": profile.meta, **shown.to_json(), "hints": hints})
+    facts = {"file": str(path), "meta": profile.meta, **idle_json(profile)}
+    write_json("flat" if flat else "tree", {**facts, **shown.to_json(), "hints": hints})
 
 
 def _write_list(profile: Profile, path: Path, as_json: bool) -> None:

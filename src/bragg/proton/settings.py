@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
@@ -24,6 +26,7 @@ _LATER = {
     "rocprofiler": "AMD GPUs are not recorded yet",
     "roctracer": "AMD GPUs are not recorded yet",
 }
+_AMD_DRIVER = "/dev/kfd"
 SAMPLING_PROFILER = "cupti_pcsampling"  # up to 3.4, which had no modes
 PROFILERS = ["cupti", "rocprofiler", "roctracer", "instrumentation", "cpu"]
 _CONTEXTS: dict[str, Context] = {"shadow": "shadow", "python": "python"}
@@ -109,6 +112,8 @@ class Settings:
 def default_profiler() -> str:
     """What measures when the user does not say."""
     backend = choose_backend("auto", os.environ).name
+    if backend == "cpu" and Path(_AMD_DRIVER).exists():
+        warnings.warn(f"{_LATER['rocprofiler']}: scopes and their metrics alone are", RuntimeWarning, stacklevel=3)
     return next(profiler for profiler, name in _BACKENDS.items() if name == backend)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["KEEPS_CODE", "at_start", "at_stop", "count_interpreted_launch", "tell"]
+__all__ = ["KEEPS_CODE", "at_start", "at_stop", "count_interpreted_launch", "tell", "told"]
 
 # Whether the texts of kernels go into the profile.
 KEEPS_CODE = "keeps_kernel_code"
@@ -45,6 +45,11 @@ _told: dict[str, str] = {}
 def tell(key: str, value: str) -> None:
     """Put something that a hook has found into the meta of what stops from now on."""
     _told[key] = value
+
+
+def told(key: str) -> str:
+    """What a hook has told; empty when none has."""
+    return _told.get(key, "")
 
 
 def count_interpreted_launch() -> int:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 
 from bragg.errors import BraggError, UsageError
 from bragg.model import Profile
-from bragg.record import autostart, variables
+from bragg.record import autostart, metadata, variables
 from bragg.record.config import BackendName, Context, Data, Framework, GpuApi, Graphs, RecordConfig, Sampling
 from bragg.record.core import core
 from bragg.record.environment import claim_doors
+from bragg.record.hooks import torch_operators
 from bragg.record.notes import note
 from bragg.record.output import Finisher, Loader
 from bragg.record.session import Session
@@ -70,9 +71,8 @@ class Recorder:
     def start(self, name: str = "%s.bragg", **options: Unpack[Options]) -> Session:
         """Start a recording.
 
-        The doors of CUDA, ITT and NVTX are claimed in `os.environ`, so start before the GPU is first used, before
-        the first NVTX range, and before PyTorch is imported when its operators on the CPU matter; `bragg run` takes
-        care of all.
+        The doors of CUDA, ITT and NVTX are claimed in `os.environ`, so start before the GPU is first used and before
+        the first NVTX range; `bragg run` takes care of both.
 
         Args:
             name: Name of the profile; the default is the program's. Tokens as in `RecordConfig.output`.
@@ -143,12 +143,8 @@ class Recorder:
             warnings.warn(lost, RuntimeWarning, stacklevel=stacklevel)
         session = Session(config, self._finisher, self._loader)
         self._sessions = [*self._running(), session]  # before a warning, which may be an error
-        if late and session.backend == "cpu":
-            warnings.warn(
-                "PyTorch was imported before the recording started, so its operators are missing; use `bragg run`",
-                RuntimeWarning,
-                stacklevel=stacklevel,
-            )
+        if late and metadata.told(torch_operators.TOLD).startswith("itt"):
+            warnings.warn(torch_operators.LATE, RuntimeWarning, stacklevel=stacklevel)
         return session
 
     def _running(self) -> list[Session]:

@@ -12,8 +12,9 @@ from bragg.views.terminal.folding import fold_libraries
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.run_facts import RunFacts
 from bragg.views.terminal.units import count_text, share_text, time_text, value_text
+from bragg.views.terminal.waiting import waiting_line
 
-__all__ = ["fact_rows", "lack_lines", "sentences"]
+__all__ = ["fact_rows", "idle_sentences", "lack_lines", "sentences"]
 
 _METRIC_NAMES = {"gpu_time": "of GPU time", "host_time": "of host time", "samples": "samples"}
 _MAX_NAME = 60
@@ -22,13 +23,14 @@ _LITTLE = 0.05
 
 
 def sentences(profile: Profile, answer: Answer) -> list[str]:
-    """Three sentences: what took the time and what bounds it, how long the GPU idled and why, what recording cost."""
+    """What took the time and what bounds it, how long GPU and host waited for each other, what recording cost."""
     if answer.metric is None:
         return ["No time was recorded."]
-    facts = RunFacts(profile.meta)
+    facts, waiting = RunFacts(profile.meta), waiting_line(profile)
     return [
         f"{_hottest_text(profile, answer)}{_bound_text(answer)}.",
-        *_idle_sentence(profile, answer.idle),
+        *idle_sentences(profile, answer.idle),
+        *([f"{waiting[0].upper()}{waiting[1:]}."] if waiting else []),
         *([f"{_cost_text(facts)}."] if not facts.recorder else []),
     ]
 
@@ -91,7 +93,7 @@ def _bound_text(answer: Answer) -> str:
     )
 
 
-def _idle_sentence(profile: Profile, found: Sequence[Idle]) -> list[str]:
+def idle_sentences(profile: Profile, found: Sequence[Idle]) -> list[str]:
     """The device that idled most, and the range of the others."""
     if not found:
         return []

@@ -18,6 +18,8 @@ def main() -> None:
     with bragg.scope("numbers"):
         for _ in range(10):
             (product @ matrix).sum().item()
+    with bragg.scope("pageable"):
+        (product @ matrix).cpu()
     with bragg.scope("memory"):
         torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
 

@@ -177,6 +177,67 @@ def shift_by_all_bits(amounts, out):
     tl.store(out + tl.program_id(0), bit)
 
 
+@bug("portability", floats(64), 3, grid=(1,), programs={0})
+@triton.jit
+def type_changes_in_an_if(x, n):
+    total = 0
+    if n > 2:  # bug
+        total = tl.load(x)
+    tl.store(x, total + 1.0)
+
+
+@bug("kernel-fault", floats(64), 3, grid=(1,))
+@triton.jit
+def name_of_one_branch(x, n):
+    if n > 2:
+        scale = tl.load(x)
+    tl.store(x, scale * 2)  # bug
+
+
+@bug("portability", lambda: np.ones(64, "u1"), grid=(1,), programs={0})
+@triton.jit
+def arithmetic_of_fp8(x):
+    i = tl.arange(0, 64)
+    value = tl.load(x + i).to(tl.float8e5, bitcast=True)
+    doubled = value + value  # bug
+    tl.store(x + i, doubled.to(tl.uint8, bitcast=True))
+
+
+@bug("portability", floats(64), programs=range(4))
+@triton.jit
+def sum_of_a_single_value(x):
+    value = tl.load(x + tl.program_id(0))
+    tl.store(x + tl.program_id(0), tl.sum(value))  # bug
+
+
+@bug("kernel-fault", floats(64), grid=(1,))
+@triton.jit
+def block_stored_at_a_single_pointer(x):
+    i = tl.arange(0, 64)
+    tl.store(x, tl.load(x + i) * 2)  # bug
+
+
+@bug("kernel-fault", floats(64), grid=(1,))
+@triton.jit
+def other_for_lanes_that_are_all_on(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.load(x + i, other=0.0))  # bug
+
+
+@bug("kernel-fault", lambda: np.zeros(4, "i8"))
+@triton.jit
+def lock_of_64_bits_taken_by_a_number_of_32(lock):
+    while tl.atomic_cas(lock, 0, 1) == 1:  # bug
+        pass
+    tl.atomic_xchg(lock, 0)
+
+
+@bug("kernel-fault", lambda: np.zeros(4, "i1"))
+@triton.jit
+def counter_of_8_bits(counter):
+    tl.atomic_add(counter, 1)  # bug
+
+
 @bug("kernel-fault", floats(64), grid=(1,))
 @triton.jit
 def if_on_a_block(x):

@@ -9,7 +9,18 @@ from bragg.errors import BadFile, NothingRecorded
 from bragg.formats import capture
 from bragg.formats.chunks import ChunkType
 from bragg.model import FrameKind, Profile
-from tests.support.captures import DEVICE, HOST, MARKER, NONE, SAMPLE, CaptureBuilder, chunk, small_capture, table_chunk
+from tests.support.captures import (
+    DEVICE,
+    HOST,
+    MARKER,
+    NONE,
+    SAMPLE,
+    WAIT,
+    CaptureBuilder,
+    chunk,
+    small_capture,
+    table_chunk,
+)
 from tests.support.profiles import tree_to_text
 
 
@@ -135,6 +146,26 @@ def test_marker_times_are_no_host_time(tmp_path: Path) -> None:
     assert profile.meta["attributes"] == {"request": {"color": "#76b900"}}
 
 
+def test_calls_that_wait_are_a_part_of_the_host_time_which_samples_do_not_add_to(tmp_path: Path) -> None:
+    builder = CaptureBuilder().strings("root", "train.py", "step", "cudaFree", "cudaMalloc")
+    builder.rows(
+        ChunkType.FRAMES,
+        (0, 0, NONE, 0, NONE),
+        (FrameKind.PYTHON, 2, 1, 12, NONE),
+        (FrameKind.GPU_API, 3, NONE, 0, NONE),
+        (FrameKind.GPU_API, 4, NONE, 0, NONE),
+    )
+    builder.rows(ChunkType.NODES, (NONE, 0), (0, 1), (1, 2), (1, 3))
+    builder.rows(
+        ChunkType.METRICS,
+        *((1, SAMPLE, 9, 900, 100, 100, 0), (2, HOST, 2, 600, 200, 400, 0)),
+        *((2, WAIT, 2, 600, 200, 400, 0), (3, HOST, 1, 100, 100, 100, 0)),
+    )
+    profile = read(builder, tmp_path)
+    assert profile.own("host_time").tolist() == [0, 200, 600, 100]
+    assert profile.inclusive("sync_time").tolist() == [600, 600, 600, 0]
+
+
 def test_blocks_hold_all_slices_whatever_the_size_of_chunks(tmp_path: Path) -> None:
     recording = capture.open_capture(small_capture().write(tmp_path / "run.part"))
     for rows in (1, 2, 3, 100):
@@ -238,7 +269,7 @@ def test_slices_on_a_lost_track_get_a_track_that_says_so(tmp_path: Path) -> None
         table_chunk(ChunkType.NODES, {"parent": [0], "frame": [1]}, first_id=2**40),
         table_chunk(ChunkType.FRAMES, {"kind": [200]}, first_id=4),
         table_chunk(ChunkType.TRACKS, {"kind": [3]}, first_id=2),
-        table_chunk(ChunkType.METRICS, {"node": [1], "group": [5]}),
+        table_chunk(ChunkType.METRICS, {"node": [1], "group": [6]}),
         table_chunk(ChunkType.METRICS, {"node": [1], "group": [DEVICE], "count": np.array([2**63], np.uint64)}),
         table_chunk(ChunkType.SLICES, {"start_ns": [2**62], "duration_ns": [2**62]}),
         table_chunk(ChunkType.SLICES, {"start_ns": [-1]}),

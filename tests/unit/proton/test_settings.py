@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from bragg.proton import settings as module
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
 from bragg.proton.mode import PCSampling
 from bragg.proton.settings import Settings, is_disabled
@@ -108,3 +110,13 @@ def test_triton_without_the_knob_leaves_it_to_the_variable(monkeypatch: pytest.M
     monkeypatch.setenv("TRITON_ENABLE_NVTX", "0")
     monkeypatch.setitem(sys.modules, "triton.knobs", SimpleNamespace(proton=SimpleNamespace()))
     assert settings().config("x").nvtx is False
+
+
+def test_where_there_is_an_amd_gpu_it_is_said_that_it_is_not_recorded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(module, "choose_backend", lambda *_: SimpleNamespace(name="cpu"))
+    assert module.default_profiler() == "cpu"
+    monkeypatch.setattr(module, "_AMD_DRIVER", str(tmp_path))
+    with pytest.warns(RuntimeWarning, match="AMD GPUs are not recorded yet: scopes and their metrics alone are"):
+        assert module.default_profiler() == "cpu"

@@ -30,6 +30,11 @@ def test_three_kernels_are_named_and_the_others_counted() -> None:
     assert said(profile)[0] == "a took 50.0 % of 100 us of GPU time, b 25.0 % and c 15.0 %; 2 other kernels the rest."
 
 
+def test_a_host_that_waits_for_the_gpu_is_said_to() -> None:
+    profile = profile_from_text("root\n  step host=2us\n    k 4us\n    cudaFree #gpu_api host=2us sync=2us")
+    assert said(profile)[1] == "The host waited 2.00 us for the GPU, 50.0 % of its time, 100.0 % of that in step."
+
+
 def test_host_time_answers_where_no_gpu_was_measured() -> None:
     profile = profile_from_text("root\n  a host=3us\n  b host=1us")
     assert said(profile)[0] == "a took 75.0 % of 4.00 us of host time and b 25.0 %."

@@ -125,7 +125,8 @@ void on_resource_callback(const SeenCallback& callback, const cupti::ResourceDat
 
 void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* data) {
   const SeenCallback callback{.domain = domain, .cbid = cbid};
-  if (domain == cupti::Domain::DriverApi) return on_api(callback, *static_cast<const cupti::CallbackData*>(data));
+  if (domain == cupti::Domain::DriverApi || domain == cupti::Domain::RuntimeApi)
+    return on_api(callback, *static_cast<const cupti::CallbackData*>(data));
   on_resource_callback(callback, *static_cast<const cupti::ResourceData*>(data));
 }
 

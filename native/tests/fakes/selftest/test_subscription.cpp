@@ -122,6 +122,41 @@ SCENARIO(callbacks_come_only_for_enabled_ids) {
   CHECK_EQ(enable(1, 807), cupti::Result::InvalidParameter);  // 13.0 knows 806 and fewer
 }
 
+SCENARIO(calls_of_the_driver_within_calls_of_the_runtime_share_their_correlation_id) {
+  const Program program;
+  Profiler profiler;
+  profiler.start({cupti::Kind::ConcurrentKernel});
+  CHECK_EQ(
+      profiler.call<cupti::CuptiEnableDomain>("cuptiEnableDomain", 1u, profiler.subscriber, cupti::Domain::RuntimeApi),
+      Profiler::kOk);
+  const size_t before = Profiler::callbacks().size();
+  program.must("cudaDeviceSynchronize");
+  program.synchronize();
+  std::vector<SeenCallback> callbacks = Profiler::callbacks();
+  callbacks.erase(callbacks.begin(), callbacks.begin() + static_cast<ptrdiff_t>(before));
+  constexpr cupti::Domain kDomains[] = {cupti::Domain::RuntimeApi, cupti::Domain::DriverApi, cupti::Domain::DriverApi,
+                                        cupti::Domain::RuntimeApi, cupti::Domain::DriverApi, cupti::Domain::DriverApi};
+  REQUIRE(callbacks.size() == std::size(kDomains));
+  for (size_t i = 0; i < callbacks.size(); ++i) {
+    CHECK_EQ(callbacks[i].domain, kDomains[i]);
+    CHECK_EQ(callbacks[i].correlation, callbacks[0].correlation + i / 4);
+    CHECK_EQ(callbacks[i].site, i == 0 || i == 1 || i == 4 ? cupti::CallbackSite::Enter : cupti::CallbackSite::Exit);
+  }
+}
+
+SCENARIO(callbacks_have_names_with_their_version) {
+  const Profiler profiler;
+  const char* name = nullptr;
+  CHECK_EQ(profiler.call<cupti::CuptiGetCallbackName>("cuptiGetCallbackName", cupti::Domain::RuntimeApi, 211u, &name),
+           Profiler::kOk);
+  CHECK_EQ(std::string(name), "cudaLaunchKernel_v7000");
+  CHECK_EQ(profiler.call<cupti::CuptiGetCallbackName>("cuptiGetCallbackName", cupti::Domain::DriverApi, 245u, &name),
+           Profiler::kOk);
+  CHECK_EQ(std::string(name), "cuMemFree_v2");
+  CHECK_EQ(profiler.call<cupti::CuptiGetCallbackName>("cuptiGetCallbackName", cupti::Domain::DriverApi, 1023u, &name),
+           cupti::Result::InvalidParameter);
+}
+
 SCENARIO(only_calls_that_are_followed_use_up_correlation_ids) {
   const Program program;
   const Profiler profiler;

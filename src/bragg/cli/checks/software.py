@@ -50,8 +50,15 @@ def check_numpy(surroundings: Surroundings) -> Check:
 
 
 def check_torch(surroundings: Surroundings) -> Check:
-    """PyTorch, for its operators."""
-    return _framework("PyTorch", "torch", "PyTorch operators in call paths")
+    """PyTorch, for its operators, which come through ITT where its library cannot be observed."""
+    check = _framework("PyTorch", "torch", "PyTorch operators in call paths")
+    refusal = surroundings.probe.get("torch_operators")
+    if refusal is None or check.state is not State.OK:
+        return check
+    if not refusal:
+        return ok("PyTorch", f"{check.found}, whose operators can be observed")
+    found = f"{check.found}, whose operators come through ITT: {refusal}"
+    return note("PyTorch", found, blocks="operators of PyTorch at little cost")
 
 
 def check_triton(surroundings: Surroundings) -> Check:

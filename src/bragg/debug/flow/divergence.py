@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.aggregates import rebuilt
+from bragg.debug.flow.logic import combined, decides, negated, refused
 from bragg.debug.flow.loops import KernelRange, StaticRange
 from bragg.debug.flow.merge import merged, narrowed
 from bragg.debug.language import asserted
 from bragg.debug.numbers.arithmetic import as_tensor
-from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.promotion import common_type, is_number
 from bragg.debug.state import machine
-from bragg.debug.values import MEANINGLESS, MISLED, OPERATORS, UNSET, Pointer, Tensor, scalar
+from bragg.debug.values import MEANINGLESS, MISLED, UNSET, Pointer, Tensor, scalar
 
 __all__ = [
     "UNSET",
@@ -34,6 +34,7 @@ __all__ = [
     "is_anyone_left",
     "listed",
     "negated",
+    "refused",
 ]
 
 Array = npt.NDArray[Any]
@@ -133,11 +134,23 @@ class _Fork:
 
 
 class Branch(_Fork):
-    """One `if`."""
+    """One `if`.
 
-    def __init__(self, test: Any, written: tuple[bool, ...]) -> None:
+    Args:
+        test: The condition.
+        written: For each name, whether either way may change it.
+        names: All of them.
+        partly: Those that one way alone assigns: where they have no value before, they have none after.
+    """
+
+    def __init__(
+        self, test: Any, written: tuple[bool, ...], names: tuple[str, ...] = (), partly: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(written)
         self._test = truth(test)
+        is_compiled = isinstance(test, Tensor)
+        self._names = names if is_compiled else ()
+        self._partly = partly if is_compiled else ()
 
     def then(self, values: Values) -> bool:
         """Go the first way with those whose test holds; False: nobody does."""
@@ -147,9 +160,29 @@ class Branch(_Fork):
         self.values = self._restrict(values, self._entry_rows, np.flatnonzero(self._test))
         return True
 
+    def join(self) -> Values:
+        """All programs together again."""
+        values = super().join()
+        if not self._partly:
+            return values
+        kept = zip(self._names, self._entry, values, strict=True)
+        return tuple(UNSET if old is UNSET and name in self._partly else value for name, old, value in kept)
+
     def done(self, values: Values) -> None:
         """A way ends."""
+        if is_anyone_left():
+            self._compare_types(values)
         self._park(values)
+
+    def _compare_types(self, values: Values) -> None:
+        """Tell of names that have another type after a way than before the `if`, which Triton does not compile."""
+        for name, old, new, written in zip(self._names, self._entry, values, self._written, strict=False):
+            if written and old is not new and (before := _type_text(old)) and (after := _type_text(new)) != before:
+                for listener in machine().listeners.differs if after else ():
+                    listener(
+                        f"{name} is {before} before the `if` and {after} after it: Triton does not compile that",
+                        f"Give {name} its final type and shape before the `if`",
+                    )
 
     def otherwise(self) -> bool:
         """Go the second way with the others; False: nobody does."""
@@ -158,6 +191,13 @@ class Branch(_Fork):
             return not self._test
         self.values = self._restrict(self._entry, self._entry_rows, np.flatnonzero(~self._test))
         return True
+
+
+def _type_text(value: Any) -> str:
+    """Type and shape of what a name holds; empty where that is no tensor."""
+    if isinstance(value, Pointer):
+        return f"pointer<{value.element}>{list(value.shape)}"
+    return f"{value.dtype}{list(value.shape)}" if isinstance(value, Tensor) else ""
 
 
 class _Repetition(_Fork):
@@ -401,13 +441,6 @@ def _tell_of_jump(word: str) -> None:
         listener(f"Triton does not compile `{word}`", "Let a mask or the condition of the loop say who goes on")
 
 
-def refused(value: Any, message: str, hint: str) -> Any:
-    """A value that the kernel uses, and Triton's compiler refuses."""
-    for listener in machine().listeners.differs:
-        listener(message, hint)
-    return value
-
-
 def _tell_of_sequence() -> None:
     for listener in machine().listeners.differs:
         listener("Triton does not compile a loop over a list or a tuple", "Use tl.static_range and index")
@@ -421,40 +454,3 @@ def chosen(test: Any, first: Callable[..., Any], second: Callable[..., Any], val
     if branch.otherwise():
         branch.done((second(*branch.values),))
     return branch.join()[0]
-
-
-def decides(kind: str, left: Any) -> bool:
-    """The left side of `and` or `or` is a constant that decides the outcome."""
-    return not isinstance(left, Tensor) and bool(left) is (kind == "or")
-
-
-def combined(kind: str, left: Any, right: Any) -> Any:
-    """`left and right`, or `left or right`, both evaluated."""
-    if not isinstance(left, Tensor):
-        return right
-    if not isinstance(right, Tensor):
-        return left if bool(right) is (kind == "and") else right
-    if left.shape or right.shape:
-        for listener in machine().listeners.differs:
-            listener(
-                f"`{kind}` on blocks evaluates both sides, and Triton deprecates it",
-                f"Use {'&' if kind == 'and' else '|'} with parentheses around the comparisons",
-            )
-    bool_ = DTYPES["int1"]
-    for side in (left, right):
-        _tell_of_number(kind, side)
-    return OPERATORS[kind](cast(left, bool_), cast(right, bool_))
-
-
-def _tell_of_number(word: str, value: Tensor) -> None:
-    if value.dtype.bits > 1:
-        for listener in machine().listeners.differs:
-            listener(f"Triton does not compile `{word}` of {value.dtype}", "Compare it: x != 0")
-
-
-def negated(value: Any) -> Any:
-    """`not value`."""
-    if isinstance(value, Tensor):
-        _tell_of_number("not", value)
-        return OPERATORS["invert"](cast(value, DTYPES["int1"]))
-    return not value

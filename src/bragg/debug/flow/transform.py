@@ -4,7 +4,7 @@ The kernel stays one function with its own file, lines and local names, so debug
 code. Around each `if` and loop the local names are handed to `bragg.debug.flow.divergence`, which narrows them to the
 programs that go on and merges them where the ways meet again:
 
-    _b1 = _bragg.Branch(test, (True,))        # which of the names are assigned
+    _b1 = _bragg.Branch(test, (True,), ("x",), ())  # which of the names are assigned, and which on one way alone
     if _b1.then((x,)):
         (x,) = _b1.values
         ...
@@ -23,6 +23,7 @@ from typing import Any
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow.global_names import mark_refused
+from bragg.debug.versions import is_before
 
 __all__ = ["rewrite"]
 
@@ -79,8 +80,8 @@ class _Checker:
             if isinstance(node, ast.IfExp) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
                 self._refuse(node, "`:=` inside of a conditional expression is not supported", "Assign it before")
 
-            if isinstance(node, ast.Compare) and len(node.ops) > 1:
-                self._refuse(node, "a chain of comparisons is not supported", "Join two comparisons by `and`, or by &")
+            if isinstance(node, ast.Compare) and len(node.ops) > 1 and is_before(3, 9):
+                self._refuse(node, "a chain of comparisons needs Triton 3.9", "Join two comparisons by `and`, or by &")
             if isinstance(node, ast.With) and any(item.optional_vars is not None for item in node.items):
                 self._refuse(node, "`with … as …` is not supported", "Call the function before the block")
             if isinstance(node, ast.Assign) and len(node.targets) > 1:
@@ -162,11 +163,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         names = self._names(*node.body, *node.orelse)
-        written = {name for child in (*node.body, *node.orelse) for name in _stored(child)}
+        ways = [{name for child in way for name in _stored(child)} for way in (node.body, node.orelse)]
         me, values = self._name("branch"), _tuple(names)
-        flags = tuple(name in written for name in names)
+        flags = tuple(name in ways[0] | ways[1] for name in names)
+        is_whole = not any(_jumps(child) for child in (*node.body, *node.orelse))
+        partly = tuple(name for name in names if is_whole and name in ways[0] ^ ways[1])
         test = self.visit(node.test)
-        made = _statement(f"{me} = _bragg.Branch(None, {flags!r})")
+        made = _statement(f"{me} = _bragg.Branch(None, {flags!r}, {tuple(names)!r}, {partly!r})")
         made.value.args[0] = test  # type: ignore[attr-defined]
         then = _compound(f"if {me}.then({values}):\n    {values} = {me}.values\n    {me}.done({values})")
         other = _compound(f"if {me}.otherwise():\n    {values} = {me}.values\n    {me}.done({values})")
@@ -287,7 +290,24 @@ class _Rewriter(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         """`a and b and c`, from the right: a constant on the left may decide; else both sides are evaluated."""
         kind = "and" if isinstance(node.op, ast.And) else "or"
-        values = [self.visit(value) for value in node.values]
+        return self._combined(kind, [self.visit(value) for value in node.values], node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """`a < b < c` is `a < b and b < c`, with one b."""
+        operands = [self.visit(operand) for operand in (node.left, *node.comparators)]
+        pairs: list[ast.expr] = []
+        left = operands[0]
+        for k, (operation, right) in enumerate(zip(node.ops, operands[1:], strict=True)):
+            following = right
+            if k + 1 < len(node.ops):
+                held = self._name("middle")
+                right = ast.copy_location(ast.NamedExpr(ast.Name(held, ast.Store()), right), right)
+                following = ast.copy_location(ast.Name(held, ast.Load()), right)
+            pairs.append(ast.copy_location(ast.Compare(left, [operation], [right]), node))
+            left = following
+        return self._combined("and", pairs, node)
+
+    def _combined(self, kind: str, values: list[ast.expr], node: ast.expr) -> ast.expr:
         result: ast.expr = values[-1]
         for value in reversed(values[:-1]):
             held = self._name("side")

@@ -49,6 +49,8 @@ def read_modify_write(operation: str, pointer: Any, value: Any, mask: Any = None
     content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
     if operation in ("and", "or", "xor") and where.element.is_floating():
         raise KernelFault(f"atomic_{operation} takes integers, not {where.element}")
+    if where.element.bits < 32 and not (operation == "add" and where.element.name in ("fp16", "bf16")):
+        raise KernelFault(f"Triton has no atomic_{operation} of {where.element}", hint="Use elements of 32 or 64 bits")
     report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
     return _changed(where, mask, sem or "acq_rel", ATOMICS[operation], content)
 
@@ -56,6 +58,12 @@ def read_modify_write(operation: str, pointer: Any, value: Any, mask: Any = None
 def compare_and_swap(pointer: Any, expected: Any, value: Any, sem: str | None = None) -> Tensor:
     """Write a value where the old one is the expected one; gives the old values."""
     where = _target(pointer, None, sem)
+    for operand in map(as_tensor, (expected, value)):
+        if (operand.dtype.bits, operand.dtype.is_floating()) != (where.element.bits, where.element.is_floating()):
+            raise KernelFault(
+                f"atomic_cas of {where.element} takes values of that type, not {operand.dtype}",
+                hint=f"Make the number a tensor: tl.full((), 0, tl.{where.element.name})",
+            )
     old = broadcast_to(cast(as_tensor(expected), where.element), where.shape)
     new = broadcast_to(cast(as_tensor(value), where.element), where.shape)
     report_stored_taint(old, None, where, "atomic")

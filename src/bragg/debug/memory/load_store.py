@@ -34,6 +34,10 @@ def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = Fal
         volatile: Other programs may write there at the same time.
     """
     where = _pointer(pointer)
+    if other is not None and mask is None:
+        raise KernelFault(
+            "tl.load takes `other` only with `mask`", hint="Say which lanes are to be read, or drop other"
+        )
     result = _loaded(where, mask, other, volatile)
     taint = where.offset.taint
     return result if taint is None else result.tainted(taint & MISLED != 0, MISLED)
@@ -117,6 +121,8 @@ def store(pointer: Any, value: Any, mask: Any = None) -> None:
     machine().writes += 1
     test = _mask(mask, where)
     content = cast(as_tensor(value), where.element)
+    if content.shape and not where.shape:
+        raise KernelFault("a single pointer was given a block to store", hint="Use a block of pointers")
     shape = np.broadcast_shapes(where.shape, content.shape, () if test is None else test.shape)
     where, content = broadcast_to(where, shape), broadcast_to(content, shape)
     test = None if test is None else broadcast_to(test, shape)

@@ -56,7 +56,15 @@ def as_tensor(value: Any) -> Tensor:
 
 
 def pair(a: Any, b: Any, division: bool = False) -> tuple[Tensor, Tensor, DType]:
-    """Two operands in their common type, and that type."""
+    """Two operands of arithmetic in their common type, and that type."""
+    x, y, dtype = _in_common_type(a, b, division)
+    if dtype.bits == 8 and dtype.is_floating():
+        for listener in machine().listeners.differs:
+            listener(f"Triton does not compile arithmetic of {dtype}", "Convert with .to(tl.float32) first")
+    return x, y, dtype
+
+
+def _in_common_type(a: Any, b: Any, division: bool = False) -> tuple[Tensor, Tensor, DType]:
     a_number, b_number = is_number(a), is_number(b)
     x, y = as_tensor(a), as_tensor(b)
     if a_number == b_number:
@@ -400,7 +408,7 @@ def select(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(a, Pointer) and isinstance(b, Pointer):
         a, b = joined([a, b])
         return a.moved(select(test, a.offset, b.offset))
-    x, y, dtype = pair(a, b)
+    x, y, dtype = _in_common_type(a, b)
     rank = max(test.data.ndim, x.data.ndim, y.data.ndim)
     if test.bounds is not None and test.bounds[0] == test.bounds[1] and test.taint is None:
         chosen = x if test.bounds[0] else y

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.dtypes import DTYPES, DType, Kind
+from bragg.debug.versions import is_before
 
 __all__ = ["common_type", "extremes_are_wide", "type_with_number"]
 
@@ -85,11 +85,9 @@ def type_with_number(tensor: DType, number: bool | float, constant: DType, divis
     return result
 
 
-@cache
 def extremes_are_wide() -> bool:
     """`tl.maximum` and the like take bf16 as fp32, and numbers as tensors of their own type: Triton before 3.9."""
-    version = sys.modules["triton"].__version__
-    return tuple(int(part) for part in version.split(".")[:2]) < (3, 9)
+    return is_before(3, 9)
 
 
 def is_number(value: Any) -> bool:

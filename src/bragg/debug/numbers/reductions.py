@@ -51,6 +51,8 @@ def reduce(operand: Any, axis: int | None, combine: Combine, keep_dims: bool = F
     inputs = [as_tensor(one) for one in ((operand,) if is_single else operand)]
     rank = len(inputs[0].shape)
     if not rank:
+        for listener in machine().listeners.differs:
+            listener("Triton does not compile a reduction of a single value", "Reduce a block, or drop the reduction")
         return operand
     kept = (1,) * rank
     if axis is None:
@@ -227,6 +229,10 @@ def gather(source: Tensor, index: Tensor, axis: int) -> Tensor:
         KernelFault: A position is outside of the block.
     """
     axis = _axis(axis, len(source.shape))
+    if not index.dtype.is_int():
+        raise KernelFault(
+            f"tl.gather takes integers as positions, not {index.dtype}", hint="Convert with .to(tl.int32)"
+        )
     low, high = index.known_bounds()
     if low < 0 or high >= source.shape[axis]:
         raise KernelFault(f"tl.gather of element {low if low < 0 else high} along an axis of {source.shape[axis]}")

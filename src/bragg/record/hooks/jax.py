@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import itertools
 import os
 import sys
 
@@ -25,7 +24,10 @@ __all__ = ["CALLS", "COMPILER", "read_ranges", "record_calls", "record_compilati
 CALLS = "jax._src.pjit"
 COMPILER = "jax._src.compiler"
 
-_program_number = itertools.count(1)
+_BACKENDS = "jax._src.xla_bridge"
+
+# Hashes of their texts: each is told once, whatever number of sessions.
+_programs: set[int] = set()
 
 
 def read_ranges(_jax: ModuleType) -> Callable[[], None]:
@@ -77,7 +79,7 @@ def _follow(function: Any) -> None:
 
 
 def record_compilations(compiler: ModuleType) -> Callable[[], None] | None:
-    """Make a scope of each compilation, and keep the names and lines of the program that it gives.
+    """Make a scope of each compilation, and keep what its program says of operations, as do programs that exist.
 
     What XLA's own threads run meanwhile, as candidates of its autotuning, belongs to the compilation.
 
@@ -97,11 +99,12 @@ def record_compilations(compiler: ModuleType) -> Callable[[], None] | None:
                 executable = compile_program(backend, computation, *arguments, **options)
             finally:
                 core.return_context()
-        if getattr(backend, "platform", "cpu") != "cpu":  # There its operations have no ranges that could be named.
+        if _has_ranges(backend):
             _keep_operations(executable)
         return executable
 
     compiler.compile_or_get_cached = compile_or_get_cached  # type: ignore[attr-defined]
+    _keep_live_programs()
     return lambda: setattr(compiler, "compile_or_get_cached", compile_program)
 
 
@@ -116,15 +119,30 @@ def _name_of(computation: Any) -> str:
         return "a program"
 
 
+def _has_ranges(backend: Any) -> bool:
+    """Whether XLA tells when operations run: it does not on CPUs."""
+    return getattr(backend, "platform", "cpu") != "cpu"
+
+
+@guarded
+def _keep_live_programs() -> None:
+    """Those of devices that are in use already."""
+    for backend in list(getattr(sys.modules.get(_BACKENDS), "_backends", {}).values()):
+        for executable in backend.live_executables() if _has_ranges(backend) else ():
+            _keep_operations(executable)
+
+
 @guarded
 def _keep_operations(executable: Any) -> None:
     from bragg.model.hlo_program import PROGRAM_KEY, program_text
     from bragg.record.hooks.hlo_text import operations_in
 
     for module in executable.hlo_modules():
-        operations = operations_in(module.to_string(), _is_library)
-        if operations:
-            core.describe_scope(module.name, f"{PROGRAM_KEY} {next(_program_number)}", program_text(operations))
+        text = module.to_string()
+        if hash(text) not in _programs:
+            _programs.add(hash(text))
+            operations = operations_in(text, _is_library)
+            core.describe_scope(module.name, f"{PROGRAM_KEY} {len(_programs)}", program_text(operations))
 
 
 def _is_library(file: str) -> bool:

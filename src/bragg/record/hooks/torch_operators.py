@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-__all__ = ["library_of", "record_operators", "record_shaped_operators"]
+__all__ = ["LATE", "TOLD", "library_of", "record_operators", "record_shaped_operators", "refusal_of_observers"]
 
-OBSERVERS, ITT = "observers", "itt"
+TOLD = "torch_operators"
+"""What the profile's meta calls the way that operators came: `observers`, or `itt` and why."""
+
+LATE = "PyTorch was imported before the recording started, so its operators are missing; use `bragg run`"
+"""What is true of operators that come as ITT tasks."""
 
 
 def record_operators(torch: ModuleType) -> Callable[[], None] | None:
-    """Record the operators of all threads; how they come is told in the profile's meta as `torch_operators`.
+    """Record the operators of all threads.
 
     Returns:
         What undoes it; None when this PyTorch lets none be recorded.
@@ -36,19 +40,19 @@ def record_shaped_operators(torch: ModuleType) -> Callable[[], None] | None:
 
 
 def _record(torch: ModuleType, *, shapes: bool) -> Callable[[], None] | None:
-    if os.environ.get(variables.OPERATORS) == ITT:
-        refusal = f"{variables.OPERATORS}={ITT}"
+    if os.environ.get(variables.OPERATORS) == "itt":
+        refusal = f"{variables.OPERATORS}=itt"
     else:
-        refusal = _try_observers(torch)
+        refusal = refusal_of_observers(torch)
         if not refusal:
             if not core.observe_operators(shapes):
                 note(f"PyTorch {torch.__version__} does not tell the shapes of tensors: operators are recorded without")
-            metadata.tell("torch_operators", OBSERVERS)
+            metadata.tell(TOLD, "observers")
             return core.stop_observing_operators
         note(f"PyTorch {torch.__version__}: {refusal}; its operators are recorded through ITT, which takes longer")
     if shapes:
         note("shapes of tensors are not recorded: ITT does not tell them")
-    metadata.tell("torch_operators", f"{ITT} ({refusal})")
+    metadata.tell(TOLD, f"itt ({refusal})")
     return emit_operators(torch)
 
 
@@ -57,7 +61,7 @@ def library_of(torch: ModuleType) -> str:
     return os.path.join(os.path.dirname(str(torch.__file__)), "lib", "libtorch_cpu.so")
 
 
-def _try_observers(torch: ModuleType) -> str:
+def refusal_of_observers(torch: ModuleType) -> str:
     """What keeps observers from being used; empty when one operator was observed as expected."""
     refusal = core.begin_operator_trial(library_of(torch))
     if refusal:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from bragg.model import FrameKind, FrameTable
 from bragg.model.kernel_name import specialization
 from bragg.views.terminal.demangle import demangle
-from bragg.views.terminal.names import short_symbol
+from bragg.views.terminal.names import short_function, short_symbol
 from bragg.views.terminal.style import printable
 
 __all__ = ["SYMBOL_KINDS", "CodeFormat", "Labels"]
@@ -64,7 +64,8 @@ class Labels:
             return self.code.text(file, int(self.frames.line[frame]), name)
         if self.full:
             return self.full_name(frame)
-        name = self._name(frame, short_symbol)
+        is_native = self.frames.kind[frame] == FrameKind.NATIVE
+        name = self._name(frame, short_function if is_native else short_symbol)
         return name.rpartition("<locals>.")[2] if self.frames.kind[frame] == FrameKind.PYTHON else name
 
     def full_name(self, frame: int) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 from bragg.model.kernel_name import is_specialized
 from bragg.views.terminal.demangle import demangle
 
-__all__ = ["short_symbol", "shorten"]
+__all__ = ["short_function", "short_symbol", "shorten"]
 
 # Deeper template arguments only repeat what outer ones say.
 _MAX_NESTING = 8
@@ -22,6 +22,9 @@ _FUNCTOR_DECORATION = re.compile(
 )
 # What programs put into names of their own, such as `matmul_<grid:8x1x1>_<warps:4>`, and no function of C++ has.
 _NOT_CPP = re.compile(r"(?<!:):(?!:)|(?<!-)>\w")
+# Brackets that are part of a function's name, and operators whose names look like brackets.
+_KEPT_BRACKETS = {_ANONYMOUS: "\0", "operator()": "\1"}
+_OTHER_OPERATOR = re.compile(r"\boperator(?!\(\)|\w)")
 # Matrix products of cuBLAS: what differs between them is the type of the operands, their layout and the tile.
 _XMMA = re.compile(
     r"^(?P<kind>sm\d+_xmma_\w+?)_(?P<type>[a-z]+\d+)(?:_?[a-z]+\d+)*_(?P<layout>[nt]{2})_\w*?tilesize(?P<tile>[\dx]+)_"
@@ -76,6 +79,29 @@ def shorten(name: str) -> str:
     return _describe(function, _DECORATION, 0) or name
 
 
+@cache
+def short_function(symbol: str) -> str:
+    """A function of the host, demangled and qualified, without arguments and parameters.
+
+    `void at::native::fill<float>(at::Tensor const&)` is `at::native::fill`.
+    """
+    word = _declarator(demangle(symbol))
+    if _OTHER_OPERATOR.search(word):
+        return word
+    for text, mark in _KEPT_BRACKETS.items():
+        word = word.replace(text, mark)
+    letters, depth = [], 0
+    for letter in word:
+        depth += letter in "<("
+        if depth == 0:
+            letters.append(letter)
+        depth -= letter in ">)"
+    name = "".join(letters)
+    for text, mark in _KEPT_BRACKETS.items():
+        name = name.replace(mark, text)
+    return name or symbol
+
+
 def _describe(type_name: str, decoration: re.Pattern[str], nesting: int) -> str:
     """Short form of a type or function with its template arguments; empty when nothing can be said."""
     if nesting > _MAX_NESTING:
@@ -125,11 +151,15 @@ def _scalar(type_name: str) -> str:
     return _SCALARS.get(type_name.removesuffix(" const").rstrip("&* "), "")
 
 
+def _declarator(name: str) -> str:
+    """The qualified name with its parameters: no return type, no qualifiers."""
+    words = list(_pieces(name, " "))
+    return next((word for word in words if "(" in word.replace(_ANONYMOUS, "")), words[-1])
+
+
 def _without_signature(name: str) -> str:
     """The qualified name alone: no return type, no parameters, no qualifiers."""
-    words = list(_pieces(name, " "))
-    word = next((word for word in words if "(" in word.replace(_ANONYMOUS, "")), words[-1])
-    parts = _split(word, "::")
+    parts = _split(_declarator(name), "::")
     last = parts[-1]
     parameters = next((at for at, depth, letter in _depths(last) if letter == "(" and depth == 1), len(last))
     return "::".join([*parts[:-1], last[:parameters] or last])

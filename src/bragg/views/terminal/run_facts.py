@@ -20,6 +20,7 @@ _MAX_NAMES = 3
 _LOSSES = (
     ("bad_timestamps", "record", "without usable timestamps"),
     ("unattributed_records", "record", "without a call path"),
+    ("cut_native_paths", "launch path", "without some of the native functions"),
     ("refused_nodes", "call path", "beyond the limit of the tree"),
     ("refused_kernel_configs", "launch configuration", "beyond the limit"),
 )

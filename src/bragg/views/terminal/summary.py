@@ -16,6 +16,7 @@ from bragg.views.terminal.run_facts import RunFacts
 from bragg.views.terminal.style import Style
 from bragg.views.terminal.units import count_text, share_text, time_text
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.terminal.waiting import waiting_line
 
 __all__ = ["summary_lines"]
 
@@ -81,8 +82,11 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style) -> Iterator[str]
             yield f"{shares} of the {time_text(facts.gpu_span_ns)} from first to last GPU work"
         yield from table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
         yield from _hottest_paths(profile, "gpu_time", 1, style)
+        waiting = waiting_line(profile)
         if has_host_time and max(busy.values(), default=1.0) < _BUSY_GPU:
-            yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS_OF_IDLE_GPU, style)
+            yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS_OF_IDLE_GPU - bool(waiting), style)
+        if waiting:
+            yield style.cut(waiting, style.width)
     elif has_host_time:
         yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS, style)
     else:

@@ -50,6 +50,21 @@ def test_absent_framework_says_what_is_missing_with_it(monkeypatch: pytest.Monke
     assert software.check_numpy(HERE).state is State.BLOCKED
 
 
+@pytest.mark.parametrize(
+    ("refusal", "state", "found"),
+    [
+        ("", State.OK, "2.11.0, whose operators can be observed"),
+        ("it calls no observer", State.NOTE, "2.11.0, whose operators come through ITT: it calls no observer"),
+    ],
+)
+def test_how_operators_of_pytorch_come_is_told(
+    monkeypatch: pytest.MonkeyPatch, refusal: str, state: State, found: str
+) -> None:
+    monkeypatch.setattr(software, "_version", lambda package: "2.11.0")
+    check = software.check_torch(Surroundings(environ={}, probe={"torch_operators": refusal}))
+    assert (check.state, check.found) == (state, found)
+
+
 def test_other_profilers_are_found_on_the_path(tmp_path: Path) -> None:
     (tmp_path / "nsys").touch(mode=0o755)
     assert software.check_peers(Surroundings(environ={"PATH": str(tmp_path)})).found.startswith("nsys:")

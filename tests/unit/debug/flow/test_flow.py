@@ -240,10 +240,24 @@ def chains(x, limits, out):
     tl.store(out + pid, (0 <= pid < 3).to(tl.int32))
 
 
+@triton.jit
+def chains_since_3_9(x, limits, out):
+    pid = tl.program_id(0)
+    tl.store(out + pid, (1 <= pid < 3 != 4).to(tl.int32))
+
+
+def test_comparisons_are_chained_since_triton_3_9(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bragg.debug.flow.transform.is_before", lambda major, minor: False)
+    assert executed(chains_since_3_9)[:4] == [0, 1, 1, 0]
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"), [(tries, "`try` in a kernel is not supported"), (chains, "a chain of comparisons")]
 )
-def test_what_triton_does_not_compile_is_refused_with_file_and_line(kernel: Any, message: str) -> None:
+def test_what_triton_does_not_compile_is_refused_with_file_and_line(
+    kernel: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bragg.debug.flow.transform.is_before", lambda major, minor: True)
     with pytest.raises(Unsupported, match=rf"test_flow.py:\d+: {message}") as error:
         executed(kernel)
     assert error.value.hint

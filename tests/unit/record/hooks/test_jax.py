@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -35,6 +36,7 @@ class FakeCore:
 def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
     fake = FakeCore()
     monkeypatch.setattr(jax, "core", fake)
+    monkeypatch.setattr(jax, "_programs", set())
     return fake
 
 
@@ -77,6 +79,18 @@ def test_what_a_program_of_a_gpu_says_is_kept(core: FakeCore) -> None:
     function, name, key, text = core.calls[-1]
     assert (function, name, key.split()[0]) == ("describe_scope", "jit_loss", "hlo_program")
     assert json.loads(text)["ops"]["fusion"] == ["jit(a)/mul", 0, 7]
+
+
+def test_programs_that_exist_are_told_once(core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = [
+        SimpleNamespace(platform=platform, live_executables=lambda: [EXECUTABLE] * 2) for platform in ("cpu", "gpu")
+    ]
+    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", SimpleNamespace(_backends=dict(enumerate(live))))
+    for _ in range(2):
+        undo = jax.record_compilations(compiler(EXECUTABLE))
+        assert undo is not None
+        undo()
+    assert [call[:2] for call in core.calls] == [("describe_scope", "jit_loss")]
 
 
 def test_an_exception_of_the_compiler_reaches_the_program(core: FakeCore) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bragg.views.terminal.demangle import demangle
-from bragg.views.terminal.names import short_symbol, shorten
+from bragg.views.terminal.names import short_function, short_symbol, shorten
 
 LAMBDA = "at::native::(anonymous namespace)::launch_clamp_scalar(at::TensorIteratorBase&, c10::Scalar)::{lambda()#1}"
 COPY = "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const"
@@ -96,3 +96,24 @@ def test_any_name_becomes_some_name(name: str) -> None:
 @given(st.binary(max_size=30).map(lambda raw: "_Z" + raw.decode("latin-1")))
 def test_any_symbol_is_demangled_to_something(symbol: str) -> None:
     assert demangle(symbol)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("void at::native::fill<float, 3>(at::Tensor const&)", "at::native::fill"),
+        ("_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE", "at::_ops::add_Tensor::call"),
+        ("torch::autograd::Node::operator()(std::vector<at::Tensor>&&)", "torch::autograd::Node::operator()"),
+        (
+            "at::native::(anonymous namespace)::run(int)::{lambda(int)#1}::operator()(int) const",
+            "at::native::(anonymous namespace)::run::{lambda#1}::operator()",
+        ),
+        ("std::ostream& operator<<(std::ostream&, char)", "operator<<(std::ostream&, char)"),
+        ("operators::run(int)", "operators::run"),
+        ("ffi_call", "ffi_call"),
+        ("0x6250", "0x6250"),
+        ("[unknown native code]", "[unknown native code]"),
+    ],
+)
+def test_functions_of_the_host_keep_their_qualified_names(symbol: str, name: str) -> None:
+    assert short_function(symbol) == name

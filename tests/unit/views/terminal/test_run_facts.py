@@ -63,6 +63,10 @@ def test_nothing_is_known_of_an_empty_meta() -> None:
             "the program was killed or is still running: what came after the last flush is missing",
         ),
         ({"capture": {"damaged_chunks": 2, "bytes_lost": 64}}, "2 chunks of the capture damaged, 64 B lost"),
+        (
+            {"statistics": {"cut_native_paths": 2}},
+            "2 launch paths without some of the native functions",
+        ),
         ({"lost": {"slices": 5}}, "5 slices of the timeline lost to damage of the file"),
     ],
 )

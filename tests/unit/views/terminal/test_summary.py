@@ -49,11 +49,12 @@ def test_outermost_callers_are_left_out_where_there_is_no_room() -> None:
 
 
 def test_summary_of_everything_has_at_most_thirteen_lines() -> None:
-    kernels = "".join(f"  kernel_{number} {number + 1}ms host=1ms\n" for number in range(20))
+    kernels = "".join(f"  kernel_{number} {number + 1}ms host=1ms sync=1ms\n" for number in range(20))
     losses = {"bad_timestamps": 1, "unattributed_records": 1, "refused_nodes": 1, "dropped_events": 1}
     meta = {**META, "gpu_busy_ns": {"0": 1, "1": 1}, "statistics": losses}
     lines = summary_lines(replace(profile_from_text(f"root\n{kernels}"), meta=meta), PLAIN)
     assert len(lines) == 13
+    assert any(line.startswith("the host waited 20.0 ms") for line in lines)
     assert lines[-1] == "warning: 3 more warnings: bragg info shows all"
 
 

@@ -1,0 +1,115 @@
+// A stand-in for the part of libtorch_cpu.so that calls observers, with PyTorch's own names and types: a list of global
+// callbacks, one of each thread's, and operators that run them all. `fake_operator` runs one on the thread that calls.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#define EXPORTED [[gnu::visibility("default")]]
+
+namespace at {
+
+struct ObserverContext {
+  virtual ~ObserverContext() = default;
+};
+
+class RecordFunction;
+
+class RecordFunctionCallback {
+ public:
+  using Start = std::unique_ptr<ObserverContext> (*)(const RecordFunction&);
+  using End = void (*)(const RecordFunction&, ObserverContext*);
+
+  Start start_;
+  End end_;
+  double sampling_prob_ = 1.0;
+  std::array<bool, 10> scopes_ = {};
+  bool needs_inputs_ = false;
+  bool needs_outputs_ = false;
+  bool needs_ids_ = false;
+};
+
+namespace {
+
+struct Registered {
+  uint64_t handle;
+  RecordFunctionCallback callback;
+};
+
+std::mutex mutex;
+std::vector<Registered> global_callbacks;
+thread_local std::vector<Registered> local_callbacks;
+std::atomic<uint64_t> last_handle{0};
+
+std::vector<Registered> callbacks_now() {
+  const std::lock_guard lock(mutex);
+  std::vector<Registered> all = global_callbacks;
+  all.insert(all.end(), local_callbacks.begin(), local_callbacks.end());
+  return all;
+}
+
+}  // namespace
+
+class RecordFunction {
+ public:
+  RecordFunction(const char* name, uint32_t scope, bool is_async) : name_(name), is_async_(is_async) {
+    for (const Registered& each : callbacks_now())
+      if (each.callback.scopes_.at(scope) && !each.callback.needs_inputs_) running_.push_back({each.callback, nullptr});
+    for (Running& each : running_) each.context = each.callback.start_(*this);
+  }
+  ~RecordFunction() {
+    for (const Running& each : running_) each.callback.end_(*this, each.context.get());
+  }
+  RecordFunction(const RecordFunction&) = delete;
+  RecordFunction& operator=(const RecordFunction&) = delete;
+
+  EXPORTED const char* name() const;
+  EXPORTED bool isAsync() const;
+
+ private:
+  struct Running {
+    RecordFunctionCallback callback;
+    std::unique_ptr<ObserverContext> context;
+  };
+  std::string name_;
+  bool is_async_;
+  std::vector<Running> running_;
+};
+
+const char* RecordFunction::name() const { return name_.c_str(); }
+bool RecordFunction::isAsync() const { return is_async_; }
+
+EXPORTED uint64_t addThreadLocalCallback(RecordFunctionCallback callback) {
+  local_callbacks.push_back({++last_handle, callback});
+  return last_handle;
+}
+
+EXPORTED uint64_t addGlobalCallback(RecordFunctionCallback callback) {
+  const std::lock_guard lock(mutex);
+  global_callbacks.push_back({++last_handle, callback});
+  return last_handle;
+}
+
+EXPORTED void removeCallback(uint64_t handle) {
+  const auto is_it = [handle](const Registered& each) { return each.handle == handle; };
+  std::erase_if(local_callbacks, is_it);
+  const std::lock_guard lock(mutex);
+  std::erase_if(global_callbacks, is_it);
+}
+
+}  // namespace at
+
+extern "C" {
+
+EXPORTED void* fake_begin(const char* name, uint32_t scope, int is_async) {
+  return new at::RecordFunction(name, scope, is_async != 0);
+}
+EXPORTED void fake_end(void* running) { delete static_cast<at::RecordFunction*>(running); }
+}

@@ -1,0 +1,207 @@
+// Observers of PyTorch's operators, on a stand-in for its library.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "context/recording_state.h"
+#include "context/thread_context.h"
+#include "intake/record_function.h"
+
+namespace {
+
+constexpr const char* kLibrary = BRAGG_FAKES_DIR "/libtorch_cpu.so";
+constexpr uint32_t kFunction = 0, kBackwardFunction = 1, kUserScope = 7;
+
+struct Library {
+  void* handle = dlopen(kLibrary, RTLD_NOW);
+  void* (*begin)(const char*, uint32_t, int) = reinterpret_cast<decltype(begin)>(dlsym(handle, "fake_begin"));
+  void (*end)(void*) = reinterpret_cast<decltype(end)>(dlsym(handle, "fake_end"));
+};
+
+const Library& library() {
+  static const Library loaded;
+  return loaded;
+}
+
+class Operator {
+ public:
+  explicit Operator(const std::string& name, uint32_t scope = kFunction, bool is_async = false)
+      : running_(library().begin(name.c_str(), scope, is_async ? 1 : 0)) {}
+  ~Operator() { end(); }
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+  void end() {
+    if (running_ != nullptr) library().end(running_);
+    running_ = nullptr;
+  }
+
+ private:
+  void* running_;
+};
+
+std::string begin_trial() {
+  (void)library();
+  return bragg::record_function::begin_trial(kLibrary);
+}
+
+std::string trial_of(const std::string& name) {
+  const std::string refusal = begin_trial();
+  if (!refusal.empty()) return refusal;
+  {
+    const Operator run(name);
+  }
+  return bragg::record_function::end_trial("aten::empty");
+}
+
+class Observing {
+ public:
+  Observing() {
+    if (!trial_of("aten::empty").empty()) std::abort();
+    bragg::recording_state.existing.store(1);
+    bragg::record_function::observe();
+  }
+  ~Observing() {
+    bragg::record_function::stop_observing();
+    bragg::recording_state.existing.store(0);
+  }
+};
+
+// The path of this thread, outermost first.
+std::string here() {
+  auto& tree = bragg::CallingContextTree::instance();
+  auto& frames = bragg::FrameTable::instance();
+  std::string path;
+  for (auto node = bragg::ThreadContext::current().here().shadow; node != bragg::kRootNode; node = tree.parent(node)) {
+    const std::string name(frames.string(frames.frame(tree.frame(node)).name));
+    path = path.empty() ? name : name + " > " + path;
+  }
+  return path;
+}
+
+TEST(a_trial_tells_a_library_that_is_not_loaded_or_lacks_functions) {
+  CHECK(bragg::record_function::begin_trial("/nowhere/libtorch_cpu.so").ends_with("is not loaded"));
+  CHECK_EQ(bragg::record_function::begin_trial("libc.so.6"), "it lacks a function that observers need");
+}
+
+TEST(a_trial_tells_operators_that_are_not_the_expected_one) {
+  CHECK_EQ(trial_of("aten::empty"), "");
+  CHECK_EQ(trial_of("aten::zeros"), "its operators have other names: aten::zeros");
+  REQUIRE(begin_trial().empty());
+  CHECK_EQ(bragg::record_function::end_trial("aten::empty"), "it calls no observer");
+}
+
+TEST(a_trial_tells_an_operator_that_has_not_ended) {
+  REQUIRE(begin_trial().empty());
+  Operator open("aten::empty");
+  CHECK_EQ(bragg::record_function::end_trial("aten::empty"), "its operators do not end as they begin");
+}
+
+TEST(operators_are_entries_below_each_other_until_they_end) {
+  const Observing observing;
+  {
+    const Operator outer("aten::linear");
+    const Operator inner("aten::addmm");
+    CHECK_EQ(here(), "aten::linear > aten::addmm");
+  }
+  CHECK_EQ(here(), "");
+}
+
+TEST(names_of_ranges_at_one_address_are_told_apart) {
+  const Observing observing;
+  for (const std::string name : {"first", "second", "third", "first"}) {
+    const Operator range(name, kUserScope);
+    CHECK_EQ(here(), name);
+  }
+}
+
+TEST(a_node_that_the_engine_evaluates_is_two_entries_and_its_function_none) {
+  const Observing observing;
+  {
+    const Operator range("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad");
+    const Operator function("torch::autograd::AccumulateGrad", kBackwardFunction);
+    CHECK_EQ(here(),
+             "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad > torch::autograd::AccumulateGrad");
+  }
+  CHECK_EQ(here(), "");
+}
+
+TEST(operators_may_end_in_any_order) {
+  const Observing observing;
+  Operator outer("outer");
+  Operator inner("inner");
+  outer.end();
+  CHECK_EQ(here(), "outer > inner");
+  const Operator next("next");
+  CHECK_EQ(here(), "outer > inner > next");
+  inner.end();
+}
+
+TEST(an_operator_that_ends_on_another_thread_is_closed_by_its_own) {
+  const Observing observing;
+  {
+    Operator left("left open");
+    std::thread([&] { left.end(); }).join();
+    const Operator next("next");
+    CHECK_EQ(here(), "next");
+  }
+  CHECK_EQ(here(), "");
+}
+
+TEST(an_asynchronous_operator_is_no_part_of_the_path) {
+  const Observing observing;
+  const Operator collective("gloo:all_reduce", kFunction, true);
+  const Operator next("aten::add");
+  CHECK_EQ(here(), "aten::add");
+}
+
+TEST(an_operator_that_began_before_a_session_or_ends_after_it_leaves_nothing) {
+  Operator before("before");
+  {
+    const Observing observing;
+    before.end();
+    CHECK_EQ(here(), "");
+  }
+  Operator* open = nullptr;
+  {
+    const Observing observing;
+    open = new Operator("open");
+  }
+  delete open;
+  CHECK_EQ(here(), "");
+}
+
+TEST(an_annotation_of_what_was_observed_is_told_already) {
+  using bragg::autograd::TaskKind;
+  const auto frame = [](const char* name) { return bragg::intern_frame(bragg::FrameKind::Operator, name); };
+  CHECK(!bragg::record_function::is_told(frame("aten::exp"), TaskKind::Operator));
+  const Observing observing;
+  const Operator exp("aten::exp");
+  CHECK(bragg::record_function::is_told(frame("aten::exp"), TaskKind::Operator));
+  CHECK(!bragg::record_function::is_told(frame("a range of the program"), TaskKind::Operator));
+  CHECK(!bragg::record_function::is_told(frame("aten::exp"), TaskKind::Other));
+  CHECK(bragg::record_function::is_told(frame("autograd::engine::evaluate_function: ExpBackward0"), TaskKind::Node));
+}
+
+TEST(observing_may_begin_and_end_while_operators_run) {
+  std::atomic<bool> goes_on{true};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      while (goes_on.load()) {
+        const Operator outer("aten::linear");
+        const Operator inner("aten::addmm");
+      }
+      CHECK_EQ(here(), "");
+    });
+  for (int i = 0; i < 200; ++i) {
+    const Observing observing;
+  }
+  goes_on.store(false);
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace

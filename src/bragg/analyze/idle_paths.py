@@ -1,0 +1,169 @@
+"""What the host did while a GPU had nothing to do, as metrics of its call paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bragg.analyze.pauses import Pauses, pauses_of_devices
+from bragg.errors import UsageError
+from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
+from bragg.model.table import Int64Array
+
+__all__ = ["IDLE_METRICS", "LEAST_PAUSE_NS", "with_idle_paths"]
+
+IDLE_METRICS = ("gpu_idle_time", "gpu_idle_count", "gpu_idle_longest")
+# A kernel that was launched in time begins 1 to 2 us after the one before it.
+LEAST_PAUSE_NS = 3_000
+
+# Idle time that no path of the host is to blame for, as nodes under the root.
+_SHORT, _QUEUED, _NOT_KNOWN = "<short pauses>", "<launched and not begun>", "<launch not known>"
+_OTHERS = (_SHORT, _QUEUED, _NOT_KNOWN)
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Parts of pauses, each of one node; within a pause a node may have several."""
+
+    pause: Int64Array
+    node: Int64Array
+    idle_ns: Int64Array
+
+    def added_up(self, n_nodes: int) -> _Parts:
+        """One part for each pause and node."""
+        pairs, part_of = np.unique(self.pause * n_nodes + self.node, return_inverse=True)
+        idle_ns = np.zeros(len(pairs), np.int64)
+        np.add.at(idle_ns, part_of.reshape(-1), self.idle_ns)
+        return _Parts(pairs // n_nodes, pairs % n_nodes, idle_ns)
+
+
+def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS) -> Profile:
+    """The profile with its GPUs' idle time at the paths that ran meanwhile on the thread that launched what came next.
+
+    A pause is divided over time among the innermost slices of that thread, up to the end of the launch; where it has
+    none, the time belongs to the code that made the launch. The rest of the pause, in which the work had been launched
+    and did not run yet, short pauses, and those whose launch is not known have nodes of their own under the root. So
+    `gpu_idle_time` of the root and the time in which a device worked are its span from first to last work.
+
+    `gpu_idle_count` is the number of pauses that a node has a part in, `gpu_idle_longest` the largest of these parts.
+
+    Args:
+        profile: With a timeline.
+        least_ns: Shorter pauses are added up as short ones.
+
+    Raises:
+        UsageError: The profile has no timeline of a GPU.
+    """
+    tree = _with_others(profile.tree)
+    n_nodes = len(tree)
+    first_other = len(profile.tree)
+    idle_ns, count = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
+    longest = np.full(n_nodes, np.nan)
+    devices = list(pauses_of_devices(profile))
+    if not devices:
+        raise UsageError("this profile has no timeline of a GPU", hint="Record one: bragg run --data trace")
+    for pauses in devices:
+        parts = _parts_of(profile, pauses, first_other, least_ns).added_up(n_nodes)
+        np.add.at(idle_ns, parts.node, parts.idle_ns)
+        np.add.at(count, parts.node, 1)
+        np.fmax.at(longest, parts.node, parts.idle_ns)
+    time_name, count_name, longest_name = IDLE_METRICS
+    found = (
+        Metric(time_name, "ns", MetricKind.INCLUSIVE, idle_ns),
+        Metric(count_name, "1", MetricKind.EXCLUSIVE, count),
+        Metric(longest_name, "ns", MetricKind.PROPERTY, longest, Combine.MAX),
+    )
+    same = np.arange(first_other)
+    metrics = {name: metric.gather(same, n_nodes) for name, metric in profile.metrics.items()}
+    return replace(profile, tree=tree, metrics={**metrics, **{metric.name: metric for metric in found}})
+
+
+def _with_others(tree: CallTree) -> CallTree:
+    """The tree with a node for each kind of idle time that belongs to no path."""
+    frames, n = tree.frames, len(_OTHERS)
+    kind, no_line, no_device = np.full(n, FrameKind.STATE, np.uint8), np.zeros(n, np.int32), np.full(n, -1, np.int32)
+    others = FrameTable(kind, list(_OTHERS), [""] * n, no_line, no_device)
+    return CallTree(
+        parent=np.append(tree.parent, np.zeros(n, np.int32)),
+        frame=np.append(tree.frame, np.arange(len(frames), len(frames) + n, dtype=np.int32)),
+        frames=FrameTable.concatenate([frames, others]),
+    )
+
+
+def _parts_of(profile: Profile, pauses: Pauses, first_other: int, least_ns: int) -> _Parts:
+    start, end = pauses.start_ns, pauses.end_ns
+    short = end - start < least_ns
+    unknown = ~short & (pauses.launch < 0)
+    late_until = np.where(short | unknown, start, pauses.late_until_ns)
+    rest_node = np.where(short, first_other, np.where(unknown, first_other + 2, first_other + 1))
+    everyone = np.arange(len(start))
+    found = [_Parts(everyone, rest_node, end - late_until)]
+    late = np.flatnonzero(late_until > start)
+    threads = profile.slices.track[pauses.launch[late]]
+    for thread in np.unique(threads).tolist():
+        chosen = late[threads == thread]
+        found.append(_parts_of_thread(profile, thread, chosen, pauses, late_until))
+    parts = _Parts(*(np.concatenate([getattr(part, name) for part in found]) for name in ("pause", "node", "idle_ns")))
+    real = parts.idle_ns > 0
+    return _Parts(parts.pause[real], parts.node[real], parts.idle_ns[real])
+
+
+def _parts_of_thread(
+    profile: Profile, thread: int, chosen: Int64Array, pauses: Pauses, late_until: Int64Array
+) -> _Parts:
+    """What a host thread did in the beginning of its pauses, in which it had not launched yet."""
+    start, end = pauses.start_ns[chosen], late_until[chosen]
+    changes, innermost = _innermost(profile, thread, start, end)
+    moments = np.unique(np.concatenate([changes[1:], start, end]))
+    begin, stop = moments[:-1], moments[1:]
+    pause = np.searchsorted(start, begin, side="right") - 1
+    inside = (pause >= 0) & (begin < end[pause])
+    pause, begin, stop = pause[inside], begin[inside], stop[inside]
+    node = innermost[np.searchsorted(changes, begin, side="right") - 1]
+    callers = _callers(profile, pauses.launch[chosen])
+    return _Parts(chosen[pause], np.where(node >= 0, node, callers[pause]), stop - begin)
+
+
+def _callers(profile: Profile, launch: Int64Array) -> Int64Array:
+    """The nodes of the code that made launches: int64 [n]."""
+    tree, node = profile.tree, profile.slices.node[launch].astype(np.int64)
+    return np.where(tree.kind[node] == FrameKind.GPU_API, np.maximum(tree.parent[node], 0), node)
+
+
+def _innermost(profile: Profile, thread: int, start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """When the innermost slice of a thread changes, from before all times on, and its node from then on; -1: none.
+
+    Only slices that overlap one of the intervals, which are disjoint and ascending, are looked at.
+    """
+    slices = profile.slices.take(profile.slices.track == thread)
+    ends = slices.start_ns + slices.duration_ns
+    next_interval = np.searchsorted(end, slices.start_ns, side="right")
+    overlaps = ends > np.append(start, np.iinfo(np.int64).max)[next_interval]
+    chosen = slices.take(overlaps)
+    rows = zip(chosen.start_ns.tolist(), ends[overlaps].tolist(), chosen.node.tolist(), strict=True)
+    changes = {np.iinfo(np.int64).min: -1, **dict(_changes(rows))}
+    return np.array(list(changes), np.int64), np.array(list(changes.values()), np.int64)
+
+
+def _changes(slices: Iterator[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
+    """Moment and node of each change; of several at one moment the last one holds.
+
+    Args:
+        slices: Start, end and node, by start, at one start the longest first.
+    """
+    open_until: list[tuple[int, int]] = []
+
+    def close(moment: float) -> Iterator[tuple[int, int]]:
+        while open_until and open_until[-1][0] <= moment:
+            end, _ = open_until.pop()
+            while open_until and open_until[-1][0] <= end:  # hidden by one that began later
+                open_until.pop()
+            yield end, open_until[-1][1] if open_until else -1
+
+    for start, end, node in slices:
+        yield from close(start)
+        open_until.append((end, node))
+        yield start, node
+    yield from close(float("inf"))

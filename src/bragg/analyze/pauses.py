@@ -1,0 +1,90 @@
+"""The pauses of a device in a timeline: what ran before them, and the launches that ended them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.model import Profile, TrackKind
+from bragg.model.table import Int64Array
+
+__all__ = ["Pauses", "pauses_of_devices"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pauses:
+    """When a device did nothing between its first and its last work, on any stream.
+
+    Attributes:
+        process: Id of the process whose work it was; each may call another device its first.
+        device: Its ordinal.
+        span_ns: From the first to the last work.
+        start_ns: int64 [n_pauses], ascending.
+        end_ns: int64 [n_pauses].
+        launch: int64 [n_pauses]: the slice of the launch that ended each pause; -1 where the timeline does not have it.
+        launched_ns: int64 [n_pauses]: when that launch was made; -1 likewise.
+    """
+
+    process: int
+    device: int
+    span_ns: int
+    start_ns: Int64Array
+    end_ns: Int64Array
+    launch: Int64Array
+    launched_ns: Int64Array
+
+    @property
+    def late_until_ns(self) -> Int64Array:
+        """Until when the host had not launched what ended a pause: int64 [n_pauses], the start where it had before."""
+        return np.clip(self.launched_ns, self.start_ns, self.end_ns)
+
+
+def pauses_of_devices(profile: Profile) -> Iterator[Pauses]:
+    """The pauses of each device that has slices, by process and device."""
+    tracks = profile.tracks
+    streams = tracks.take(tracks.kind == TrackKind.GPU_STREAM)
+    for process, device in sorted(set(zip(streams.process.tolist(), streams.device.tolist(), strict=True))):
+        if (found := _pauses_of(profile, process, device)) is not None:
+            yield found
+
+
+def _pauses_of(profile: Profile, process: int, device: int) -> Pauses | None:
+    tracks, slices = profile.tracks, profile.slices
+    is_on_device = (tracks.kind == TrackKind.GPU_STREAM) & (tracks.device == device) & (tracks.process == process)
+    work = slices.take(is_on_device[slices.track])
+    if not len(work):
+        return None
+    work = work.take(np.argsort(work.start_ns, kind="stable"))
+    end = np.maximum.accumulate(work.start_ns + work.duration_ns)
+    resumed = np.flatnonzero(work.start_ns[1:] > end[:-1]) + 1
+    launch = _launches(profile, process, work.correlation[resumed])
+    made = (slices.start_ns + slices.duration_ns)[launch] if len(slices) else launch
+    return Pauses(
+        process=process,
+        device=device,
+        span_ns=int(end[-1] - work.start_ns[0]),
+        start_ns=end[resumed - 1],
+        end_ns=work.start_ns[resumed],
+        launch=launch,
+        launched_ns=np.where(launch >= 0, made, -1),
+    )
+
+
+def _launches(profile: Profile, process: int, correlation: Int64Array) -> Int64Array:
+    """The slice of each launch; -1 where the timeline does not have it. Ids are those of one process.
+
+    PyTorch's traces show each GPU as a process of its own, which has no threads.
+    """
+    tracks, slices = profile.tracks, profile.slices
+    is_thread = tracks.kind != TrackKind.GPU_STREAM
+    have_both = np.isin(tracks.process[~is_thread], tracks.process[is_thread]).any()
+    is_host = is_thread & ((tracks.process == process) | ~have_both)
+    launches = np.flatnonzero(is_host[slices.track] & (slices.correlation != 0))
+    if not len(launches):
+        return np.full(len(correlation), -1, np.int64)
+    launches = launches[np.argsort(slices.correlation[launches], kind="stable")]
+    ids = slices.correlation[launches]
+    place = np.minimum(np.searchsorted(ids, correlation), len(ids) - 1)
+    return np.where((ids[place] == correlation) & (correlation != 0), launches[place], -1)

@@ -1,0 +1,56 @@
+"""`bragg view --idle`: what the host did while GPUs had nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from bragg.errors import UsageError
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
+    from bragg.views.terminal.view_options import ViewOptions
+
+__all__ = ["idle_json", "idle_lines", "idle_options", "with_idle_time"]
+
+
+def idle_options(options: ViewOptions, group_by: str) -> ViewOptions:
+    """What is shown of idle time, unless other metrics were asked for.
+
+    Raises:
+        UsageError: Call paths were to be put together.
+    """
+    from bragg.analyze.idle_paths import IDLE_METRICS
+
+    if group_by in ("module", "region"):
+        raise UsageError(f"idle time belongs to call paths, not to {group_by}s")
+    return replace(options, metrics=options.metrics or IDLE_METRICS)
+
+
+def with_idle_time(profile: Profile, choices: Mapping[str, Any]) -> Profile:
+    """A profile with its timeline, and with the idle time if that was asked for."""
+    if not choices["idle"]:
+        return profile
+    from bragg.analyze.idle_paths import with_idle_paths
+
+    return with_idle_paths(profile, round(1000 * choices["least_pause_us"]))
+
+
+def idle_lines(profile: Profile) -> list[str]:
+    """How long the GPUs idled; nothing unless that is what is shown."""
+    if "gpu_idle_time" not in profile.metrics:
+        return []
+    from bragg.analyze.idle import idle_times
+    from bragg.views.answer_text import idle_sentences
+
+    return idle_sentences(profile, idle_times(profile))
+
+
+def idle_json(profile: Profile) -> dict[str, Any]:
+    """The same as JSON values: the pauses of each device."""
+    if "gpu_idle_time" not in profile.metrics:
+        return {}
+    from bragg.analyze.idle import idle_times
+
+    return {"idle": [asdict(idle) for idle in idle_times(profile)]}

@@ -1,0 +1,56 @@
+"""`and`, `or` and `not` of kernels, and values that Triton refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bragg.debug.numbers.casts import cast
+from bragg.debug.numbers.dtypes import DTYPES
+from bragg.debug.state import machine
+from bragg.debug.values import OPERATORS, Tensor
+
+__all__ = ["combined", "decides", "negated", "refused"]
+
+
+def refused(value: Any, message: str, hint: str) -> Any:
+    """A value that the kernel uses, and Triton's compiler refuses."""
+    for listener in machine().listeners.differs:
+        listener(message, hint)
+    return value
+
+
+def decides(kind: str, left: Any) -> bool:
+    """The left side of `and` or `or` is a constant that decides the outcome."""
+    return not isinstance(left, Tensor) and bool(left) is (kind == "or")
+
+
+def combined(kind: str, left: Any, right: Any) -> Any:
+    """`left and right`, or `left or right`, both evaluated."""
+    if not isinstance(left, Tensor):
+        return right
+    if not isinstance(right, Tensor):
+        return left if bool(right) is (kind == "and") else right
+    if left.shape or right.shape:
+        for listener in machine().listeners.differs:
+            listener(
+                f"`{kind}` on blocks evaluates both sides, and Triton deprecates it",
+                f"Use {'&' if kind == 'and' else '|'} with parentheses around the comparisons",
+            )
+    bool_ = DTYPES["int1"]
+    for side in (left, right):
+        _tell_of_number(kind, side)
+    return OPERATORS[kind](cast(left, bool_), cast(right, bool_))
+
+
+def _tell_of_number(word: str, value: Tensor) -> None:
+    if value.dtype.bits > 1:
+        for listener in machine().listeners.differs:
+            listener(f"Triton does not compile `{word}` of {value.dtype}", "Compare it: x != 0")
+
+
+def negated(value: Any) -> Any:
+    """`not value`."""
+    if isinstance(value, Tensor):
+        _tell_of_number("not", value)
+        return OPERATORS["invert"](cast(value, DTYPES["int1"]))
+    return not value

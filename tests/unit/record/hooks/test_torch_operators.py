@@ -1,0 +1,90 @@
+"""How PyTorch's operators come: observed where a trial goes well, else as ITT tasks, which is said."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bragg.record import metadata
+from bragg.record.hooks import torch_operators as hooks
+
+
+class Core:
+    """The native core; `said` are the answers of the two halves of a trial."""
+
+    def __init__(self, *said: str) -> None:
+        self.said = list(said)
+        self.log: list[object] = []
+
+    def begin_operator_trial(self, library: str) -> str:
+        self.log.append(library)
+        return self.said[0]
+
+    def end_operator_trial(self, operator_name: str) -> str:
+        self.log.append(operator_name)
+        return self.said[1]
+
+    def observe_operators(self, wanted: bool) -> None:
+        self.log.append(wanted)
+
+
+def torch_that_runs(log: list[object]) -> Any:
+    return SimpleNamespace(
+        __version__="9.9", __file__="/site/torch/__init__.py", empty=lambda *_, **options: log.append(options)
+    )
+
+
+@pytest.fixture
+def emitted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was done with ITT; nothing is told of earlier recordings."""
+    log: list[str] = []
+    monkeypatch.setattr(hooks, "emit_operators", lambda torch: log.append(torch.__version__))
+    monkeypatch.setattr(metadata, "_told", {})
+    monkeypatch.delenv("BRAGG_OPERATORS", raising=False)
+    return log
+
+
+def record(monkeypatch: pytest.MonkeyPatch, core: Core) -> Any:
+    monkeypatch.setattr(hooks, "core", core)
+    return hooks.record_operators(torch_that_runs(core.log))
+
+
+def test_operators_are_observed_after_a_trial_until_it_is_undone(
+    monkeypatch: pytest.MonkeyPatch, emitted: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    core = Core("", "")
+    record(monkeypatch, core)()
+    trial = ["/site/torch/lib/libtorch_cpu.so", {"device": "cpu"}, "aten::empty"]
+    assert core.log == [*trial, True, False]
+    assert (emitted, metadata.told(hooks.TOLD), capsys.readouterr().err) == ([], "observers", "")
+
+
+@pytest.mark.parametrize("said", [("it lacks a function",), ("", "it calls no observer")])
+def test_a_trial_that_fails_leads_to_itt_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, emitted: list[str], capsys: pytest.CaptureFixture[str], said: tuple[str, ...]
+) -> None:
+    core = Core(*said)
+    record(monkeypatch, core)
+    assert True not in core.log
+    assert (emitted, metadata.told(hooks.TOLD)) == (["9.9"], f"itt ({said[-1]})")
+    assert f"PyTorch 9.9: {said[-1]}; its operators are recorded through ITT" in capsys.readouterr().err
+
+
+def test_a_trial_ends_when_its_operator_raises(monkeypatch: pytest.MonkeyPatch, emitted: list[str]) -> None:
+    core = Core("", "its operators do not end as they begin")
+    monkeypatch.setattr(hooks, "core", core)
+    torch = torch_that_runs([])
+    torch.empty = lambda *_, **__: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        hooks.record_operators(torch)
+    assert core.log[-1] == "aten::empty"
+
+
+def test_itt_is_used_without_a_trial_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch, emitted: list[str]) -> None:
+    monkeypatch.setenv("BRAGG_OPERATORS", "itt")
+    core = Core()
+    record(monkeypatch, core)
+    assert core.log == []
+    assert (emitted, metadata.told(hooks.TOLD)) == (["9.9"], "itt (BRAGG_OPERATORS=itt)")

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from bragg.views.terminal.waiting import waiting_line
+from tests.support.profiles import profile_from_text
+
+WAITS = """
+root
+  train.py:40@main host=59ms
+    train.py:31@train_step
+      /x/lib/python3.11/site-packages/torch/cuda.py:9@synchronize
+        cudaDeviceSynchronize #gpu_api host=30ms sync=30ms
+      cudaFree #gpu_api host=10ms sync=10ms
+    cudaStreamSynchronize #gpu_api host=1ms sync=1ms
+"""
+
+
+def test_the_code_of_the_program_that_waits_is_named_whatever_it_calls() -> None:
+    assert waiting_line(profile_from_text(WAITS)) == (
+        "the host waited 41.0 ms for the GPU, 41.0 % of its time, 97.6 % of that in train_step train.py:31"
+    )
+
+
+def test_waits_outside_of_any_code_are_said_to_be() -> None:
+    profile = profile_from_text("root\n  cudaDeviceSynchronize #gpu_api host=5ms sync=5ms")
+    assert waiting_line(profile).endswith("100.0 % of its time, 100.0 % of that in code outside of any scope")
+
+
+def test_little_waiting_is_not_worth_a_line() -> None:
+    profile = profile_from_text("root\n  a host=97ms\n    cudaFree #gpu_api host=3ms sync=3ms")
+    assert waiting_line(profile) == ""
+    assert waiting_line(profile_from_text("root\n  a host=1ms")) == ""
