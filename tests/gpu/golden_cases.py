@@ -78,12 +78,14 @@ class Case:
         types: Of the operands `a`, `b` and `c`.
         expression: What is computed of them, in Triton.
         ulp: Last places in which the engine may differ from a GPU.
+        absolute: How far it may be off, where sums have no order that is known.
     """
 
     name: str
     types: tuple[str, ...]
     expression: str
     ulp: int = 0
+    absolute: float = 0.0
 
 
 def _same_type() -> Iterator[tuple[tuple[str, ...], str, int]]:
@@ -158,6 +160,57 @@ def _functions() -> Iterator[tuple[tuple[str, ...], str, int]]:
     yield ("fp32",) * 3, "tl.div_rn(a, b)", 0
 
 
+# Half of the least normal float32, times which the third operand is subnormal.
+_TINY = "c * 1.1754944e-38 * 0.5"
+_ONE_OPERAND = (
+    *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "cosh", "cospi"),
+    *("cyl_bessel_i0", "cyl_bessel_i1", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp", "exp10", "exp2", "expm1"),
+    *("floor", "j0", "j1", "lgamma", "log", "log10", "log1p", "log2", "logb", "nearbyint", "normcdf", "normcdfinv"),
+    *("rcbrt", "rint", "round", "rsqrt", "sin", "sinh", "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc", "y0", "y1"),
+)
+# Series of float64 here, and the GPU's own errors of up to 8 places.
+_WIDE = ("erfcinv", "erfcx", "erfinv", "j0", "j1", "lgamma", "normcdfinv", "tgamma", "y0", "y1")
+_ROUNDED = tuple(f"{name}_{mode}" for name in ("add", "sub", "mul", "div") for mode in ("rn", "rz", "rd", "ru"))
+_TWO_OPERANDS = ("atan2", "copysign", "fdim", "fmod", "hypot", "nextafter", "pow", "remainder", "rhypot")
+_EXACT = ("abs", "ceil", "floor", "logb", "nearbyint", "rint", "round", "trunc", "copysign", "nextafter", *_ROUNDED)
+
+
+def _library() -> Iterator[tuple[tuple[str, ...], str, int]]:
+    """Functions of libdevice on ordinary, subnormal and all kinds of operands."""
+    for name in ("fp32", "fp64"):
+        own = (name,) * 3
+        for function in _ONE_OPERAND:
+            ulp = 0 if function in _EXACT else 32 if function in _WIDE else 4
+            yield own, f"libdevice.{function}(c)", ulp
+            if name == "fp32":
+                yield own, f"libdevice.{function}({_TINY})", ulp
+        for function in (*_ROUNDED, *_TWO_OPERANDS):
+            ulp = 0 if function in _EXACT else 4
+            yield own, f"libdevice.{function}(a, b)", ulp
+            if name == "fp32":
+                yield own, f"libdevice.{function}({_TINY}, b)", ulp
+                yield own, f"libdevice.{function}(b, {_TINY})", ulp
+    own = ("fp32",) * 3
+    for function in ("floor", "ceil", "sqrt_rn", "abs"):
+        yield own, f"tl.{function}({_TINY})", 0
+    for function in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "erf", "sin", "cos", "sigmoid"):
+        yield own, f"tl.{function}({_TINY})", 2
+    yield from ((own, f"tl.exp(c * {factor})", 2) for factor in (20, 43, -43))
+    yield own, f"({_TINY}) / b", 2
+    yield from ((own, text, 0) for text in (f"b % ({_TINY})", f"tl.div_rn({_TINY}, b)", f"tl.fma({_TINY}, b, a)"))
+
+
+def _with_numbers() -> Iterator[tuple[tuple[str, ...], str, int]]:
+    """Operands that are numbers of Python: in which type they meet the others."""
+    for name in (*FLOATS, *INTEGERS):
+        for function in ("maximum", "minimum"):
+            yield from (((name,) * 3, f"tl.{function}(a, {number})", 0) for number in ("0", "2.5"))
+        yield from (((name,) * 3, text, 0) for text in ("tl.where(a > 0, a, 0)", "tl.where(a > 0, 0.5, b)"))
+    for name in FLOATS:
+        yield (name,) * 3, "tl.fma(c, 2.0, c)", 0
+        yield (name,) * 3, "tl.clamp(a, 0.0, 1.0)", 0
+
+
 def _shapes() -> Iterator[tuple[tuple[str, ...], str, int]]:
     """Reductions, scans, sorts and movements; `c` holds values whose sums no order can change, and no NaN."""
     table = "tl.reshape(c, (8, 8))"
@@ -196,14 +249,34 @@ def _products() -> Iterator[tuple[tuple[str, ...], str, int]]:
     yield ("fp16", "fp16"), "tl.dot(a, b, out_dtype=tl.float16)", 0
 
 
+# Of the sums of 32 products of up to 2.2 and 1.4 in a tensor core, each cut off at 2^-25 of the largest term and then
+# at the last place of float32; and of sums in another order.
+_SUM_ERROR = 32 * 2.2 * 1.4 * 2.0**-22
+
+
+def _uneven_products() -> Iterator[tuple[tuple[str, ...], str, float]]:
+    """Products whose sums are not exact, and how far they may be off."""
+    for precision in ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"):
+        text = f'tl.dot(a * 1.1, b * 0.7, input_precision="{precision}")'
+        yield ("fp32", "fp32"), text, 0.0 if precision in ("ieee", "tf32x3") else _SUM_ERROR
+    for name in ("fp16", "bf16"):
+        yield (name, name), "tl.dot(a * 1.1, b * 0.7)", _SUM_ERROR
+
+
 def cases() -> list[Case]:
     """All of them, in the order of the table."""
     found = {}
-    for make in (_same_type, _mixed_types, _casts, _functions, _shapes, _products):
+    for make in (_same_type, _mixed_types, _casts, _functions, _shapes, _products, _library, _with_numbers):
         for types, text, ulp in make():
-            name = f"{' '.join(dict.fromkeys(types))}: {text}"
-            found[name] = Case(name, types, text, ulp)
+            name = _name(types, text)
+            found.setdefault(name, Case(name, types, text, ulp))
+    for types, text, absolute in _uneven_products():
+        found[_name(types, text)] = Case(_name(types, text), types, text, 0, absolute)
     return list(found.values())
+
+
+def _name(types: tuple[str, ...], text: str) -> str:
+    return f"{' '.join(dict.fromkeys(types))}: {text}"
 
 
 def groups(wanted: list[Case]) -> dict[str, list[Case]]:
@@ -356,14 +429,18 @@ def run_on_gpu(wanted: tuple[str, list[Case]]) -> tuple[str, Any, Any]:
         return name, out.cpu().numpy().reshape(len(group), -1), kinds.cpu().numpy()
 
 
-def make_table(path: Path, jobs: int) -> None:
-    """Run every case on the GPU and write the table."""
+def make_table(path: Path, jobs: int, only_missing: bool) -> None:
+    """Run every case on the GPU, or those that the table lacks, and write the table."""
     import torch
     import triton
 
     made: dict[str, Any] = {}
     kinds: dict[str, int] = {}
-    wanted = groups(cases())
+    if only_missing:
+        with np.load(path) as file:
+            for name, (kind, values) in unpack(file).items():
+                made[name], kinds[name] = values.view(np.int64), kind
+    wanted = groups([case for case in cases() if case.name not in made])
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         for name, results, types in pool.map(run_on_gpu, wanted.items()):
             made |= {case.name: row for case, row in zip(wanted[name], results, strict=True)}
@@ -378,12 +455,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", type=Path, nargs="?")
     parser.add_argument("--compile", action="store_true", help="compile every kernel, and run none")
+    parser.add_argument("--missing", action="store_true", help="run only the cases that the table lacks")
     parser.add_argument("--only", default="", help="groups whose name contains this")
     parser.add_argument("--jobs", type=int, default=12)
     options = parser.parse_args()
     wanted = {name: group for name, group in groups(cases()).items() if options.only in name}
     if not options.compile:
-        make_table(options.table, options.jobs)
+        make_table(options.table, options.jobs, options.missing)
         return
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         failures = [text for text in pool.map(compile_group, wanted.items()) if text]

@@ -36,14 +36,15 @@ _PARAMETERS = re.compile(r"\[\w+=.*\]$", re.DOTALL)
 
 
 @lru_cache(maxsize=1 << 16)  # As many operations as the largest programs have.
-def path_of_name(op_name: str) -> tuple[PathFrame, ...]:
+def path_of_name(op_name: str, *, is_whole: bool = True) -> tuple[PathFrame, ...]:
     """The frames that a name stands for, below its module: scopes, control flow, `[backward]` and the primitive.
 
     Args:
         op_name: `op_name` of the metadata of an HLO operation. Of several, joined by `;`, the first one counts.
+        is_whole: It ends with a primitive; else it is what names of fused operations have in common.
     """
     segments = [_PARAMETERS.sub("", segment) for segment in _split(op_name.partition(";")[0])]
-    primitive = segments.pop() if segments and _is_primitive(segments[-1]) else ""
+    primitive = segments.pop() if is_whole and segments and _is_primitive(segments[-1]) else ""
     reader = _Reader(module=segments[0] if segments else "")
     for segment in segments:
         reader.read(segment)

@@ -10,7 +10,7 @@ CUDA graphs), whose kernels belong to the operations that were captured.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -119,6 +119,7 @@ class _Placing:
         self._old = tree
         self._roles = roles
         self._programs = programs
+        self._scopes = _beginnings(name for name, role in zip(tree.frames.name, roles, strict=True) if _OP_NAME in role)
         self._parents, self._frames = [_NONE], tree.frame[:1].tolist()
         self._nodes: dict[tuple[int, int], int] = {}
         frames = tree.frames
@@ -213,7 +214,7 @@ class _Placing:
 
     def _chain(self, node: int, op_name: str, place: Place) -> tuple[int, Place]:
         """The node of a path of names, and the place unless its primitive has it."""
-        path = path_of_name(op_name)
+        path = path_of_name(op_name, is_whole=op_name not in self._scopes)
         for kind, name in path[:-1]:
             node = self._child(node, self._frame(kind, name, NOWHERE))
         if not path:
@@ -263,6 +264,18 @@ class _Placing:
             is_loop = op in self._containers and not self._names[frame].startswith(_COMMAND_BUFFER)
             folded[op] = is_kernel or is_loop
         return folded
+
+
+def _beginnings(op_names: Iterable[str]) -> set[str]:
+    """What some names begin with: scopes, if they are names themselves."""
+    found: set[str] = set()
+    for name in op_names:
+        while "/" in name:
+            name = name.rpartition("/")[0]
+            if name in found:
+                break
+            found.add(name)
+    return found
 
 
 def _as_symbol(name: str) -> str:

@@ -78,7 +78,8 @@ def test_results_are_those_of_the_gpu(executed: tuple[Results, dict[str, int]]) 
     with np.load(TABLE) as file:
         expected = golden.unpack(file)
     actual = golden.unpack(golden.pack(golden.cases(), *executed))
-    assert set(expected) == set(actual)
+    assert set(expected) <= set(actual)  # A GPU has not seen the others yet: golden_cases --missing.
+    assert len(expected) >= 2_000
     cases = {case.name: case for case in golden.cases()}
     wrong = {name: text for name in expected if (text := difference(cases[name], actual[name], expected[name]))}
     assert not wrong, f"{len(wrong)} of {len(expected)}: " + "\n".join(f"{n}: {t}" for n, t in list(wrong.items())[:40])
@@ -94,7 +95,7 @@ def difference(case: golden.Case, actual: tuple[int, Any], expected: tuple[int, 
         with np.errstate(all="ignore"):
             step = np.spacing(np.abs(theirs).astype(storage)).astype(np.float64) * (2**16 if kind == 216 else 1)
             is_same = (ours == theirs) & (np.signbit(ours) == np.signbit(theirs))
-            is_same |= (np.isnan(ours) & np.isnan(theirs)) | (np.abs(ours - theirs) <= case.ulp * step)
+            is_same |= (np.isnan(ours) & np.isnan(theirs)) | (np.abs(ours - theirs) <= case.ulp * step + case.absolute)
     else:
         is_same = ours == theirs
     differs = np.flatnonzero(~is_same & ~unspecified(case, theirs))

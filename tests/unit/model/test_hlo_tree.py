@@ -277,6 +277,34 @@ root
     )
 
 
+def test_fused_operations_stand_under_the_scope_that_their_names_have_in_common() -> None:
+    found = placed("""
+root
+  jit_loss #operator
+    jit(loss)/transpose(jvp(block0))/attention #operator
+      gemm.85 #operator
+        cutlass 5us
+    jit(loss)/transpose(jvp(block0))/attention/dot_general #operator
+      gemm.76 #operator
+        cutlass 6us
+""")
+    same(
+        found,
+        """
+root
+  jit_loss
+    block0
+      attention
+        [backward]
+          gemm.85
+            cutlass 5us
+          dot_general
+            gemm.76
+              cutlass 6us
+""",
+    )
+
+
 def test_trees_without_xla_stay_as_they_are() -> None:
     assert place_operations(profile_from_text("root\n  jit_loss\n    autotune 3us").tree, {}) is None
 

@@ -183,24 +183,39 @@ def _with(name: str, of_subnormals: float) -> Function:
 
 
 def _divided(name: str) -> Function:
-    """A remainder, which is zero instead of subnormal unless the quotient is above 2^23."""
+    """A remainder, which is zero instead of subnormal unless the quotient is above 2^23 and was rounded toward zero."""
     plain = _FUNCTIONS[name]
 
     def apply(x: Array, y: Array) -> Array:
         x, y = flushed(x), flushed(y)
         result = plain(x, y)
-        return np.where(np.abs(x) > np.abs(y) * x.dtype.type(2**23), result, flushed(result))
+        is_kept = (np.abs(x) > np.abs(y) * x.dtype.type(2**23)) & (np.signbit(result) == np.signbit(x))
+        return np.where(is_kept, result, flushed(result))
 
     return apply
+
+
+def _where_positive(name: str) -> Function:
+    """A function that takes positive subnormal float32 as zeros, and negative ones as they are."""
+    plain = _FUNCTIONS[name]
+    return lambda x: flushed(plain(np.where(x > 0, flushed(x), x)))
+
+
+def _power(x: Array, y: Array) -> Array:
+    """The digits of a subnormal base are lost, its exponent is taken for that of 2^-127."""
+    base = np.where(_is_subnormal(x), np.copysign(x.dtype.type(2.0**-127), x), x)
+    return flushed(_FUNCTIONS["pow"](base, y))
 
 
 # Triton links libdevice with -nvvm-reflect-ftz: most functions of float32 take and give subnormal numbers as zeros.
 # Which do not is what the PTX shows that Triton 3.6.0 makes of each.
 _WITH_SUBNORMALS = ("copysign", "erfinv", "exp", "exp10", "fdim", "log", "log10", "log2", "nearbyint", "rint", "trunc")
-_GIVING_SUBNORMALS = ("rhypot", "rnorm3d", "rnorm4d")
+_GIVING_SUBNORMALS = ("j1", "rhypot", "rnorm3d", "rnorm4d")
 _OWN_WAY: dict[str, Function] = {
     "nextafter": _nextafter,
-    "pow": lambda x, y: flushed(_FUNCTIONS["pow"](x, y)),
+    "pow": _power,
+    "normcdfinv": lambda x: flushed(_FUNCTIONS["normcdfinv"](flushed(x * 2) / 2)),  # It doubles its operand.
+    **{name: _where_positive(name) for name in ("tgamma", "y0", "y1")},
     "fast_powf": lambda x, y: exp2_flushed(np.log2(flushed(x)) * y),
     **{name: _divided(name) for name in ("fmod", "remainder")},
     **{name: _with(name, math.nan) for name in ("cbrt", "rcbrt")},

@@ -27,8 +27,8 @@ def dot(
 ) -> Tensor:
     """`a @ b + acc`, accumulated in float32 (in float64 for float64, in int32 for int8).
 
-    Sums of tensor cores are those of BLAS here, in another order; of `ieee` and the precisions that split float32 all
-    bits are those of a Hopper GPU.
+    Sums of tensor cores are those of BLAS here, in another order; of `ieee` and `tf32x3` all bits are those of a Hopper
+    GPU.
 
     Args:
         a: [..., m, k].

@@ -181,6 +181,10 @@ LEAST = np.finfo(np.float32).tiny
         ("rsqrt", [math.inf, -math.inf]),
         ("cbrt", [math.nan, math.nan]),
         ("logb", [-150.0, -150.0]),
+        ("normcdfinv", [-math.inf, -math.inf]),
+        ("tgamma", [math.inf, -math.inf]),
+        ("y0", [-math.inf, math.nan]),
+        ("j1", [0.0, -0.0]),
         ("trunc", [0.0, -0.0]),
         ("erfinv", (SUBNORMAL * np.float32(math.sqrt(math.pi) / 2)).tolist()),
         ("log2", [*np.log2(SUBNORMAL[:1]).tolist(), math.nan]),
@@ -195,6 +199,7 @@ def test_results_that_are_subnormal_are_flushed_too() -> None:
     small = np.float32(1.5e-38)
     assert call("mul_rn", small, np.float32(0.5)) == 0
     assert call("pow", small, np.float32(1.01)) == 0
+    assert call("pow", np.float32(1e-40), np.float32(-1)) == 2.0**127
     assert call("fmod", np.float32(2.5e-38), np.float32(1.2e-38)) == 0
     assert call("fmod", np.float32(1), np.float32(2.5e-38)) == np.fmod(np.float32(1), np.float32(2.5e-38)) > 0
     assert call("fdim", small, np.float32(1.2e-38)) == small - np.float32(1.2e-38) > 0

@@ -37,6 +37,15 @@ def test_each_step_along_k_is_rounded_once() -> None:
         assert actual[p, m, n] == fused_by_fractions(a[p, m], b[0, :, n], start[p, m, n])
 
 
+@pytest.mark.parametrize("power", [-60, -70, -75])
+def test_subnormal_sums_are_rounded_once_too(power: int) -> None:
+    a, b = normal(1, 2, 20) * np.float32(2.0**power), normal(1, 20, 2) * np.float32(2.0**power)
+    actual = fused_product(a, b, np.zeros((1, 2, 2), np.float32))
+    assert (np.abs(actual) < np.finfo(np.float32).tiny).any() or power > -63
+    for m, n in np.ndindex(2, 2):
+        assert actual[0, m, n] == fused_by_fractions(a[0, m], b[0, :, n], 0)
+
+
 def test_what_float64_rounds_to_halfway_is_rounded_from_the_exact_sum() -> None:
     start = np.full((1, 1), 1, np.float32)
     a = np.array([[2.0**-24 * (1 + 2.0**-12)]], np.float32)
