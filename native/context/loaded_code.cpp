@@ -129,11 +129,9 @@ void LoadedCode::refresh() {
   const Changes now = changes();
   if (now.loaded == seen_.loaded && now.unloaded == seen_.unloaded) return;
   read_modules();
-  if (now.unloaded != seen_.unloaded) {
-    places_.clear();
-    epoch_.fetch_add(1, std::memory_order_acq_rel);
-  }
   seen_ = now;
+  places_.clear();  // addresses may be another library's, or of one that was none before
+  epoch_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 const LoadedCode::Module* LoadedCode::module_of(uint64_t pc) const {
@@ -179,7 +177,7 @@ void LoadedCode::set_interpreter(const void* function) {
   seen_ = {};
 }
 
-void LoadedCode::note_unloads() {
+void LoadedCode::note_changes() {
   const std::lock_guard lock(mutex_);
   if (!modules_.empty()) refresh();
 }

@@ -31,8 +31,8 @@ struct CodeFile {
   std::string build_id;  // may be empty
 };
 
-// Threads: any; one mutex. Callers on hot paths keep what they got, until `epoch` changes: a library was unloaded.
-// Frames are `0x<offset of the function in its file's addresses>` in a file; names are read after the run.
+// Threads: any; one mutex. Callers on hot paths keep what they got, until `epoch` changes: a library was loaded or
+// unloaded. Frames are `0x<offset of the function in its file's addresses>` in a file; names are read after the run.
 class LoadedCode {
  public:
   static LoadedCode& instance();
@@ -42,7 +42,7 @@ class LoadedCode {
 
   // The library that has this function is the interpreter.
   void set_interpreter(const void* function);
-  void note_unloads();  // consumer
+  void note_changes();  // of the loader; consumer
   [[nodiscard]] std::vector<CodeFile> files();
 
   void lock_for_fork() { mutex_.lock(); }

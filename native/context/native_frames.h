@@ -38,7 +38,7 @@ struct NativeFrame {
   CodeOwner owner;
 };
 
-// What a thread knows of instructions; emptied when a library is unloaded.
+// What a thread knows of instructions; emptied when a library is loaded or unloaded.
 class CodeCache {
  public:
   [[nodiscard]] const CodePlace& find(uint64_t pc) noexcept {

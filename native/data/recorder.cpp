@@ -66,7 +66,7 @@ void Recorder::consumer_loop() {
     }
     pc_sampling::step(launch_count_.load());
     rotate_due_sessions();
-    if (recording_state.native.load() != 0) LoadedCode::instance().note_unloads();
+    if (recording_state.native.load() != 0) LoadedCode::instance().note_changes();
     const std::lock_guard work(work_mutex_);
     end_drained_phases();
     flush_due_sessions();

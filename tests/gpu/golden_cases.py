@@ -168,7 +168,7 @@ _ONE_OPERAND = (
     *("floor", "j0", "j1", "lgamma", "log", "log10", "log1p", "log2", "logb", "nearbyint", "normcdf", "normcdfinv"),
     *("rcbrt", "rint", "round", "rsqrt", "sin", "sinh", "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc", "y0", "y1"),
 )
-# Series of float64 here, and the GPU's own errors of up to 8 places.
+# Series of float64 here, and the GPU's own errors, which are large near zeros of the function.
 _WIDE = ("erfcinv", "erfcx", "erfinv", "j0", "j1", "lgamma", "normcdfinv", "tgamma", "y0", "y1")
 _ROUNDED = tuple(f"{name}_{mode}" for name in ("add", "sub", "mul", "div") for mode in ("rn", "rz", "rd", "ru"))
 _TWO_OPERANDS = ("atan2", "copysign", "fdim", "fmod", "hypot", "nextafter", "pow", "remainder", "rhypot")
@@ -180,7 +180,7 @@ def _library() -> Iterator[tuple[tuple[str, ...], str, int]]:
     for name in ("fp32", "fp64"):
         own = (name,) * 3
         for function in _ONE_OPERAND:
-            ulp = 0 if function in _EXACT else 32 if function in _WIDE else 4
+            ulp = 0 if function in _EXACT else 64 if function in _WIDE else 4
             yield own, f"libdevice.{function}(c)", ulp
             if name == "fp32":
                 yield own, f"libdevice.{function}({_TINY})", ulp
@@ -250,7 +250,7 @@ def _products() -> Iterator[tuple[tuple[str, ...], str, int]]:
 
 
 # Of the sums of 32 products of up to 2.2 and 1.4 in a tensor core, each cut off at 2^-25 of the largest term and then
-# at the last place of float32; and of sums in another order.
+# at the last place of float32; of sums in another order; and of parts of float32 that the compiler fuses with `* 1.1`.
 _SUM_ERROR = 32 * 2.2 * 1.4 * 2.0**-22
 
 
@@ -258,7 +258,7 @@ def _uneven_products() -> Iterator[tuple[tuple[str, ...], str, float]]:
     """Products whose sums are not exact, and how far they may be off."""
     for precision in ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"):
         text = f'tl.dot(a * 1.1, b * 0.7, input_precision="{precision}")'
-        yield ("fp32", "fp32"), text, 0.0 if precision in ("ieee", "tf32x3") else _SUM_ERROR
+        yield ("fp32", "fp32"), text, 0.0 if precision == "ieee" else _SUM_ERROR
     for name in ("fp16", "bf16"):
         yield (name, name), "tl.dot(a * 1.1, b * 0.7)", _SUM_ERROR
 

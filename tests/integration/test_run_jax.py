@@ -26,6 +26,12 @@ PROGRAM = """
         with jax.named_scope("layer"):
             return inner(w @ x).sum()
 
+    @jax.profiler.annotate_function
+    def marked():
+        pass
+
+    marked()
+    marked()
     step = jax.jit(jax.value_and_grad(loss))
     for number, size in enumerate((2, 2, 2, 3, 3)):
         with jax.profiler.StepTraceAnnotation("train", step_num=number):
@@ -56,6 +62,13 @@ def test_each_call_is_entered_and_compilations_are_below_it(profile: Profile) ->
 
 def test_annotations_for_jax_s_profiler_are_scopes(profile: Profile) -> None:
     assert entered(profile, "train") == 5
+    assert entered(profile, "marked") == 2
+    scopes = {
+        name
+        for kind, name in zip(profile.tree.frames.kind, profile.tree.frames.name, strict=True)
+        if kind == FrameKind.SCOPE
+    }
+    assert {name for name in scopes if not name.startswith("[compile] ")} == {"train", "marked"}
 
 
 def test_functions_that_jitted_functions_call_are_a_part_of_them(profile: Profile) -> None:

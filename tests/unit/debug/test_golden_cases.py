@@ -78,8 +78,7 @@ def test_results_are_those_of_the_gpu(executed: tuple[Results, dict[str, int]]) 
     with np.load(TABLE) as file:
         expected = golden.unpack(file)
     actual = golden.unpack(golden.pack(golden.cases(), *executed))
-    assert set(expected) <= set(actual)  # A GPU has not seen the others yet: golden_cases --missing.
-    assert len(expected) >= 2_000
+    assert set(expected) == set(actual)
     cases = {case.name: case for case in golden.cases()}
     wrong = {name: text for name in expected if (text := difference(cases[name], actual[name], expected[name]))}
     assert not wrong, f"{len(wrong)} of {len(expected)}: " + "\n".join(f"{n}: {t}" for n, t in list(wrong.items())[:40])

@@ -226,7 +226,7 @@ _CORE: dict[str, Any] = {
     "num_ctas": lambda: 1,
     "barrier": _nothing,
     "thread_barrier": _nothing,
-    "dot_fma": lambda a, b, acc: dot(a, b, acc),
+    "dot_fma": lambda a, b, acc: dot(a, b, acc, input_precision="ieee"),
     "fp4_to_fp": fp4_to_fp,
 }
 

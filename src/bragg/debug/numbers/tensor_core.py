@@ -1,9 +1,10 @@
 """Matrix products of float32 bit for bit as an H200 computes them, where the order of its sums is known.
 
-Fused multiply-adds run along k. A tensor core adds the products of eight elements and the sum so far at once, in
-fixed point: each term is cut off 25 places below the leading one of the largest, and so is their sum to float32. These
-numbers were found on an H200 and give all results of tests/golden/debug_cases.npz. For V100 to H100 see Fasi and
-others, Numerical behavior of NVIDIA tensor cores (2021), and Li and others, FTTN (2024).
+Fused multiply-adds run along k. A tensor core adds the products of one instruction and the sum so far at once, in
+fixed point: each term is cut off 25 places below the leading one of the largest, and so is their sum to float32. That
+gives all bits of an H200's products of fp16, bf16 and tf32 of random numbers, up to 128x128x64, by mma and by wgmma;
+not those of fp8. For V100 to H100 see Fasi and others, Numerical behavior of NVIDIA tensor cores (2021), and Li and
+others, FTTN (2024).
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ Array = npt.NDArray[Any]
 _TF32_MASK = np.uint32(0xFFFFE000)
 _TF32_HALF = np.uint32(0x1000)
 _PLACES = 25
-# Elements that one instruction of a tensor core multiplies and adds: mma.m16n8k8 of tf32, mma.m16n8k16 of bf16, which
-# was compared with no GPU.
+# Elements that one instruction of a tensor core multiplies and adds: mma.m16n8k8 of tf32, mma.m16n8k16 of bf16.
 _DEPTH = {"tf32": 8, "bf16": 16}
 _HALFWAY = np.int64(0x10000000)  # Of the 29 digits of a float64 that a float32 lacks.
 _LACKING = np.int64(0x1FFFFFFF)

@@ -12,7 +12,7 @@ from bragg.record.notes import note
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
+    from types import FrameType, ModuleType
     from typing import Any
 
 __all__ = ["MODULE", "record_annotations", "share_device_records"]
@@ -34,7 +34,8 @@ def record_annotations(profiler: ModuleType) -> Callable[[], None]:
 
     def make_with_scope(self: Any, name: str, **metadata: Any) -> None:
         make(self, name, **metadata)
-        self._bragg_scope = core.Scope(name)
+        if not _is_of_jax(sys._getframe(1)):
+            self._bragg_scope = core.Scope(name)
 
     def enter_scope(self: Any) -> Any:
         _scope_of(self).__enter__()
@@ -57,8 +58,16 @@ def record_annotations(profiler: ModuleType) -> Callable[[], None]:
     return undo
 
 
+def _is_of_jax(maker: FrameType) -> bool:
+    """Whether JAX marks a function of its own, and not a function of the program in its name."""
+    module = maker.f_globals.get("__name__", "")
+    if module == MODULE:
+        module = getattr(maker.f_locals.get("func"), "__module__", "")
+    return str(module).startswith("jax._src.")
+
+
 def _scope_of(annotation: Any) -> Any:
-    """Its scope; of one that was made before recording began, none."""
+    """Its scope; of JAX's own, and of one that was made before recording began, none."""
     return getattr(annotation, "_bragg_scope", nullcontext())
 
 

@@ -267,3 +267,20 @@ def refused(x):
 def test_function_that_is_not_executed_is_named_with_its_line() -> None:
     with pytest.raises(Unsupported, match=r"test_gluon.py:\d+: .*bank_conflicts is not supported"):
         run(refused, 1, np.zeros(1, "f4"))
+
+
+@gluon.jit
+def fused_product(x, out):
+    layout: gl.constexpr = gl.BlockedLayout([1, 1], [8, 4], [4, 1], [1, 0])
+    place = (
+        gl.arange(0, 16, gl.SliceLayout(1, layout))[:, None] * 16 + gl.arange(0, 16, gl.SliceLayout(0, layout))[None]
+    )
+    value = gl.load(x + place)
+    gl.store(out + place, gl.dot_fma(value, value, gl.zeros((16, 16), gl.float32, layout)))
+
+
+@pytest.mark.skipif(not hasattr(gl, "dot_fma"), reason="this Gluon has no products by fused multiply-adds")
+def test_products_by_fused_multiply_adds_have_all_digits() -> None:
+    x, out = np.full((16, 16), 1 + 2.0**-12, "f4"), np.zeros((16, 16), "f4")
+    run(fused_product, 1, x, out)
+    np.testing.assert_allclose(out, x @ x, rtol=1e-6)
