@@ -240,7 +240,7 @@ def product(a, b, c, TF32: tl.constexpr):
 
 @pytest.mark.parametrize(
     ("asked", "default", "error"),
-    [(None, None, 1e-6), (False, None, 1e-6), (True, None, 1e-2), (None, "tf32", 1e-2), (None, "ieee", 1e-6)],
+    [(None, None, 1e-5), (False, None, 1e-5), (True, None, 1e-2), (None, "tf32", 1e-2), (None, "ieee", 1e-5)],
 )
 def test_products_of_float32_round_to_tf32_when_asked(asked: bool | None, default: str | None, error: float) -> None:
     random = np.random.default_rng(0)
@@ -250,4 +250,4 @@ def test_products_of_float32_round_to_tf32_when_asked(asked: bool | None, defaul
         triton.knobs.language.fp32_default = default
         run(product, a, b, c, asked)
     found = np.abs(c - a.astype(np.float64) @ b).max()
-    assert error / 100 < found < error
+    assert error / 50 < found < error
