@@ -199,9 +199,8 @@ void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reas
 void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size) {
   copy_text(bragg::record_function::end_trial(operator_name), reason, reason_size);
 }
-void bragg_observe_operators(int wanted) {
-  wanted != 0 ? bragg::record_function::observe() : bragg::record_function::stop_observing();
-}
+int bragg_observe_operators(int with_shapes) { return bragg::record_function::observe(with_shapes != 0) ? 1 : 0; }
+void bragg_stop_observing_operators(void) { bragg::record_function::stop_observing(); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
 void bragg_sample(int64_t weight_ns) {

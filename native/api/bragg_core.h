@@ -82,8 +82,10 @@ BRAGG_EXPORT int bragg_follow_autograd(const char* library, int counts_reference
 // what is not so, or nothing.
 BRAGG_EXPORT void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size);
 BRAGG_EXPORT void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size);
-// Whether operators of all threads are recorded through observers from now on, after a trial that went well.
-BRAGG_EXPORT void bragg_observe_operators(int wanted);
+// Operators of all threads are recorded through observers from now on, after a trial that went well. 0: without the
+// shapes that are wanted.
+BRAGG_EXPORT int bragg_observe_operators(int with_shapes);
+BRAGG_EXPORT void bragg_stop_observing_operators(void);
 // Whether ranges of XLA are shown as modules, scopes and operations from now on; they are not at first.
 BRAGG_EXPORT void bragg_read_xla(int wanted);
 // One host sample of this thread that stands for `weight_ns`.

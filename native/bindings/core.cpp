@@ -227,7 +227,8 @@ NB_MODULE(_core, module) {
         return std::string(reason);
       },
       "operator_name"_a);
-  module.def("observe_operators", [](bool wanted) { bragg_observe_operators(wanted); }, "wanted"_a);
+  module.def("observe_operators", [](bool shapes) { return bragg_observe_operators(shapes) != 0; }, "shapes"_a);
+  module.def("stop_observing_operators", &bragg_stop_observing_operators);
   module.def("read_xla", [](bool wanted) { bragg_read_xla(wanted); }, "wanted"_a);
   module.def("lend_context", &bragg_lend_context);
   module.def("return_context", &bragg_return_context);

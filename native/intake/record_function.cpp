@@ -12,6 +12,7 @@
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/name_table.h"
+#include "intake/operator_inputs.h"
 
 namespace bragg::record_function {
 namespace {
@@ -65,6 +66,7 @@ struct Functions {
   const char* (*name)(const RecordFunction*);
   bool (*is_async)(const RecordFunction*);
 };
+constinit bool can_tell_shapes = false;
 constinit Functions torch{};                // complete before the first callback is added
 constinit std::atomic<Handle> observer{0};  // 0: there is none
 
@@ -77,6 +79,15 @@ struct Operator {
 };
 
 constinit NameTable<Operator> operators{};
+
+// An operator with the shapes of its inputs.
+struct Shaped {
+  const char* name;
+  FrameId frame;
+  Shaped* next;
+};
+constinit NameTable<Shaped> shaped{};
+constinit std::atomic<bool> are_shapes_wanted{false};
 
 NamedNode<Operator> make_operator(const char* name) {
   const std::string_view evaluated = autograd::evaluated_by(name);
@@ -99,6 +110,18 @@ const Operator& operator_called(const char* name) noexcept {
   known = operators.find_or_add(name, make_operator);
   place.store(known, std::memory_order_release);
   return *known;
+}
+
+// Beyond so many shapes, an operator is shown without.
+FrameId frame_of(const Operator& known, const RecordFunction* running) noexcept {
+  if (!are_shapes_wanted.load(std::memory_order_relaxed)) return known.frame;
+  const std::string name = operator_inputs::with_inputs(known.name, running);
+  if (name == known.name) return known.frame;
+  const Shaped& found = *shaped.find_or_add(name.c_str(), [](const char* text) {
+    return NamedNode<Shaped>(
+        new Shaped{.name = strdup(text), .frame = intern_frame(FrameKind::Operator, text), .next = nullptr});
+  });
+  return name == found.name ? found.frame : known.frame;
 }
 
 // A thread's own, by the number of entries less one.
@@ -153,7 +176,7 @@ OwnedContext start(const RecordFunction* running) {
   ThreadContext& thread = ThreadContext::current();
   close_those_of(&thread);
   const Operator& known = operator_called(torch.name(running));
-  autograd::begin(Source::RecordFunction, known.frame, known.kind, running);
+  autograd::begin(Source::RecordFunction, frame_of(known, running), known.kind, running);
   if (known.evaluated == kNone) return context_of(thread, 1);
   thread.push_operator(Source::RecordFunction, known.evaluated, running);
   return context_of(thread, 2);
@@ -216,7 +239,10 @@ std::string begin_trial(const char* library) {
       !find(torch_library, found.name, "_ZNK2at14RecordFunction4nameEv") ||
       !find(torch_library, found.is_async, "_ZNK2at14RecordFunction7isAsyncEv"))
     return "it lacks a function that observers need";
-  if (torch.name == nullptr) torch = found;  // a process has one PyTorch, and other threads may be in its callbacks
+  if (torch.name == nullptr) {  // a process has one PyTorch, and other threads may be in its callbacks
+    torch = found;
+    can_tell_shapes = operator_inputs::find(torch_library);
+  }
   trial = {};
   trial_observer = torch.add_thread_local({start_trial, end_trial_operator, 1.0, kScopes});
   return {};
@@ -231,8 +257,13 @@ std::string end_trial(const char* operator_name) {
   return {};
 }
 
-void observe() noexcept {
-  if (observer.load() == 0) observer.store(torch.add_global({start, end, 1.0, kScopes}));
+bool observe(bool with_shapes) noexcept {
+  const bool is_new = observer.load() == 0;
+  if (is_new) {
+    are_shapes_wanted.store(with_shapes && can_tell_shapes);
+    observer.store(torch.add_global({start, end, 1.0, kScopes, are_shapes_wanted.load()}));
+  }
+  return !with_shapes || are_shapes_wanted.load();
 }
 
 void stop_observing() noexcept {

@@ -16,8 +16,9 @@ namespace bragg::record_function {
 // The thread ran one operator since, called `operator_name`. Returns what was not as it should be, or nothing.
 [[nodiscard]] std::string end_trial(const char* operator_name);
 
-// All threads, from now on, after a trial that went well. Operators that are open when it ends keep their end.
-void observe() noexcept;
+// All threads, from now on, after a trial that went well. Operators that are open when it ends keep their end. False:
+// without the shapes that are wanted, as this PyTorch does not tell them or somebody observes without them already.
+[[nodiscard]] bool observe(bool with_shapes) noexcept;
 void stop_observing() noexcept;
 
 // Whether an annotation of PyTorch's, which the program asked for, tells once more what was just observed.

@@ -163,7 +163,7 @@ TEST(levels_change_while_threads_call) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
     all.activate();
     all.flush();
-    CHECK_EQ(all.count("dropped_events"), 0);
+    CHECK_EQ(all.count("dropped_records"), 0);
   }
   stop.store(true);
   for (auto& thread : threads) thread.join();

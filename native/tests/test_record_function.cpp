@@ -62,7 +62,7 @@ class Observing {
   Observing() {
     if (!trial_of("aten::empty").empty()) std::abort();
     bragg::recording_state.existing.store(1);
-    bragg::record_function::observe();
+    if (!bragg::record_function::observe(false)) std::abort();
   }
   ~Observing() {
     bragg::record_function::stop_observing();
@@ -202,6 +202,12 @@ TEST(observing_may_begin_and_end_while_operators_run) {
   }
   goes_on.store(false);
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(a_library_that_tells_no_shapes_is_observed_without) {
+  CHECK_EQ(trial_of("aten::empty"), "");
+  CHECK(!bragg::record_function::observe(true));
+  bragg::record_function::stop_observing();
 }
 
 }  // namespace

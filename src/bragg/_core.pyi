@@ -201,9 +201,17 @@ def begin_operator_trial(library: str) -> str:
 def end_operator_trial(operator_name: str) -> str:
     """What was not as expected of the one operator that this thread ran since; empty when all was."""
 
-def observe_operators(wanted: bool) -> None:
-    """Whether operators of all threads are recorded through observers from now on, after a trial that went well."""
+def observe_operators(shapes: bool) -> bool:
+    """Record operators of all threads through observers from now on, after a trial that went well.
 
+    Args:
+        shapes: With shapes and types of their tensors in their names.
+
+    Returns:
+        False when shapes are wanted and cannot be told.
+    """
+
+def stop_observing_operators() -> None: ...
 def follow_calls(object: object, name: str) -> bool:
     """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
 

@@ -24,7 +24,7 @@ def sample() -> Profile:
 def test_summary_answers_first(pages: Any, sample: Profile) -> None:
     page = pages.open(sample)
     sentences = page.locator(".answer li").all_inner_texts()
-    assert sentences[0].startswith("sm80_xmma_gemm_f32_tn_128x128x8 took 33.5 % of 85.7 ms of GPU time")
+    assert sentences[0].startswith("sm80_xmma_gemm_f32_tn_128x128x8 took 32.5 % of 87.8 ms of GPU time")
     assert sentences[1].startswith("GPU 0 idled 3.84 s, 97.8 % of the 3.93 s")
     assert sentences[2] == "Recording cost <0.1 % and lost no record."
     assert "NVIDIA H200" in page.locator(".pairs").inner_text()

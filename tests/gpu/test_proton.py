@@ -12,7 +12,6 @@ import pytest
 
 pytestmark = pytest.mark.cuda
 
-# The first kernel takes less than a microsecond, which is two samples.
 PROGRAM = """
 import torch, triton, triton.language as tl
 import bragg.proton as proton
@@ -25,7 +24,7 @@ def spin(x, y, size: tl.constexpr):
 
 proton.start("x", hook="triton", mode="pcsampling")
 with proton.scope("init"):
-    x = torch.ones(1024, device="cuda")
+    x = torch.ones(1 << 24, device="cuda")
     y = torch.zeros_like(x)
 for launches in (1, 3):
     with proton.scope(f"launches {launches}"):

@@ -19,6 +19,7 @@ from bragg.analyze.specs import WIDTHS
 from bragg.analyze.work import NO_ROOF, ROOF_TIME, has_flops, has_work, own_work, why_no_roof, with_roof_time
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
+from bragg.model.kernel_name import operator_name
 from bragg.model.stall_reasons import StallGroup, stall_metrics
 from bragg.model.table import BoolArray, FloatArray
 
@@ -176,7 +177,8 @@ def _gpu_wait(profile: Profile, name: str) -> Derived:
     _require(profile, name, "gpu_time")
     _require(profile, name, "host_time")
     tree = profile.tree
-    waits = np.array([_WAITING.fullmatch(text) is not None for text in tree.frames.name])[tree.frame]
+    waiting = [_WAITING.fullmatch(operator_name(text)) is not None for text in tree.frames.name]
+    waits = np.array(waiting)[tree.frame]
     # A copy from or to ordinary memory of the host waits until all before it is done.
     waits[tree.parent[np.array([text in _HOST_COPIES for text in tree.frames.name])[tree.frame]]] = True
     host_ns = tree.sum_up(np.where(waits, 0, profile.own("host_time")))

@@ -62,7 +62,7 @@ Examples:
     "--group-by",
     type=click.Choice(["kernel", "specialization", *_WHOLE]),
     default="specialization",
-    help="Specializations of a Triton kernel as one, or each on its own; or modules or regions.  [specialization]",
+    help="Specializations of kernels and shapes of operators as one, or each; modules; regions.  [specialization]",
 )
 @click.option("--idle", is_flag=True, help="What the host did while GPUs had nothing to do; needs a timeline.")
 @click.option(

@@ -146,7 +146,7 @@ def _dot(
     del max_num_imprecise_acc
     if input_precision is None:
         default = sys.modules["triton"].knobs.language.fp32_default  # Of the variable TRITON_F32_DEFAULT.
-        input_precision = default or ("ieee" if allow_tf32 is False else "tf32")
+        input_precision = default or {True: "tf32", False: "ieee", None: None}[allow_tf32]
     _tell_of_depth(as_tensor(input))
     return dot(input, other, acc, input_precision=input_precision, out_dtype=out_dtype)
 

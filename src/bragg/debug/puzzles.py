@@ -4,16 +4,13 @@ from bragg.debug import puzzles
 
 puzzles.self_check(add, (4,), x, z, 200, expected=x + 10, B0=64)
 
-Notebooks that were written for triton_viz run with `import bragg.debug.puzzles as triton_viz`. Answers are compared
-with products of all digits, so `tl.dot` of float32 does not round to tf32 here unless it is asked to.
+Notebooks that were written for triton_viz run with `import bragg.debug.puzzles as triton_viz`.
 """
 
 from __future__ import annotations
 
 import copy
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,8 +55,7 @@ def self_check(
     """
     before = copy.deepcopy((arguments, named))
     session = CheckedSession(chosen_checkers())
-    with _all_digits():
-        session.run(kernel, grid, arguments, named)
+    session.run(kernel, grid, arguments, named)
     prepared = prepare(kernel, grid, arguments, named)
     tensors = {buffer.name: prepared.arguments[buffer.name] for buffer in prepared.buffers}
     wanted = expected if isinstance(expected, Mapping) else {list(tensors)[-1]: expected}
@@ -88,8 +84,7 @@ def _explain(name: str, found: tuple[tuple[int, ...], Any, Any], before: Any, ke
     place = f"{name}[{', '.join(map(str, index))}]"
     watch = Watch(place, tell=lambda text: None)
     arguments, named = before
-    with _all_digits():
-        CheckedSession([*chosen_checkers(), watch.checker]).run(kernel, grid, arguments, named)
+    CheckedSession([*chosen_checkers(), watch.checker]).run(kernel, grid, arguments, named)
     return f"wrong: {place} is {actual:g}, not {expected:g}\n  last: {watch.last}"
 
 
@@ -99,21 +94,7 @@ def _verdict(is_wrong: bool, session: CheckedSession) -> str:
     return f"Correct: {session.report.programs} programs, nothing found."
 
 
-@contextmanager
-def _all_digits() -> Iterator[None]:
-    """Triton's default for products of float32 is `ieee` inside of the block, unless the user chose another."""
-    language = sys.modules["triton"].knobs.language
-    with language.scope():
-        language.fp32_default = language.fp32_default or "ieee"
-        yield
-
-
 _session = CheckedSession(chosen_checkers())
-
-
-def _traced(*launch: Any) -> None:
-    with _all_digits():
-        _session.run(*launch)
 
 
 def trace(kernel: Any = None, *_clients: Any, **_options: Any) -> Any:
@@ -123,7 +104,7 @@ def trace(kernel: Any = None, *_clients: Any, **_options: Any) -> Any:
     """
     if kernel is None or not (is_jitted(kernel) or hasattr(kernel, "fn")):
         return trace
-    return InterpretedKernel(kernel, _traced)
+    return InterpretedKernel(kernel, lambda *given: _session.run(*given))
 
 
 def launch(**_options: Any) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["base_name", "is_specialized", "specialization"]
+__all__ = ["base_name", "is_specialized", "operator_name", "specialization"]
 
 # C++ names do not match: they have colons, or parameters after the brackets.
 _SPECIALIZED = re.compile(r"(?P<base>[\w.$-]+)<(?P<specialization>[^<>]*)>")
+
+# "32x64 f32", "()", "...": what the recorder writes of a tensor.
+_TENSOR = r"(?:\d+(?:x\d+)*(?:x\.\.\.)?|\(\))(?: [^\],]+)?|\.\.\."
+_SHAPED = re.compile(rf"(?P<operator>[\w.:]+)\[(?:{_TENSOR})(?:, (?:{_TENSOR}))*\]")
 
 # What every specialization says, or a hash of what there was no room for; template arguments of C++ are other.
 _WARPS_AND_STAGES = re.compile(r"(?:^| )w\d+ s\d+(?: |$)| #[0-9a-f]{4,}$")
@@ -17,6 +21,12 @@ def base_name(name: str) -> str:
     """The kernel that a name is a specialization of: what stands before `<`; other names come back unchanged."""
     match = _SPECIALIZED.fullmatch(name)
     return match["base"] if match else name
+
+
+def operator_name(name: str) -> str:
+    """What stands before the shapes of an operator: `aten::mm` of `aten::mm[2x2 f32, 2x2 f32]`."""
+    match = _SHAPED.fullmatch(name)
+    return match["operator"] if match else name
 
 
 def specialization(name: str) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bragg.model.kernel_name import base_name
+from bragg.model.kernel_name import base_name, operator_name
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.tree import CallTree, FrameKind, FrameTable
@@ -63,11 +63,12 @@ def regroup(
 
 
 def fold_specializations(profile: Profile) -> Profile:
-    """The specializations of a kernel as the kernel, wherever they are siblings."""
+    """The specializations of a kernel as the kernel, and the shapes of an operator as the operator, where siblings."""
     frames = profile.tree.frames
+    general = {FrameKind.KERNEL: base_name, FrameKind.OPERATOR: operator_name}
     names = [
-        base_name(name) if kind == FrameKind.KERNEL else name
-        for kind, name in zip(frames.kind, frames.name, strict=True)
+        general[FrameKind(kind)](name) if kind in general else name
+        for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)
     ]
     folded = with_renamed_frames(profile, frames.replace(name=names))
     return regroup(folded.tree).apply(folded)

@@ -41,6 +41,7 @@ class RecordConfig:
         modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
         regions: What of a program that trains with PyTorch is recorded without a word of it: `step`, `data`, `forward`,
             `backward`, `optimizer`, with commas between, or `all`.
+        shapes: Record operators of PyTorch with the shapes and types of their tensors in their names.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         sampling: Sample the instructions of GPU kernels. `continuous`: all the time, while kernels run as they would;
@@ -73,6 +74,7 @@ class RecordConfig:
     framework: Framework = "auto"
     modules: bool = False
     regions: str = ""
+    shapes: bool = False
     flush_interval_ms: int = 1000
     sample_interval_us: int | None = None
     sampling: Sampling = "off"
@@ -98,6 +100,8 @@ class RecordConfig:
         _check_choice("way to interpret", self.interpret, get_args(Interpret))
         if self.modules and self.framework not in ("auto", "torch"):
             raise UsageError(f"modules are those of PyTorch, which framework={self.framework!r} leaves out")
+        if self.shapes and self.framework not in ("auto", "torch"):
+            raise UsageError(f"shapes are those of PyTorch, which framework={self.framework!r} leaves out")
         _check_regions(self.regions)
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
@@ -128,6 +132,7 @@ class RecordConfig:
             variables.FRAMEWORK: self.framework,
             variables.MODULES: str(int(self.modules)),
             variables.REGIONS: self.regions,
+            variables.SHAPES: str(int(self.shapes)),
             variables.FLUSH_MS: str(self.flush_interval_ms),
             variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
             variables.KERNEL_CODE: str(int(self.kernel_code)),

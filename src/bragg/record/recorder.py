@@ -40,6 +40,7 @@ class Options(TypedDict, total=False):
     framework: Framework
     modules: bool
     regions: str
+    shapes: bool
     sampling: Sampling
     sample_period: int
     sample_budget: float

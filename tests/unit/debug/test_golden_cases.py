@@ -13,7 +13,7 @@ import bragg.debug
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
 
-import triton  # noqa: F401 - whose version counts
+import triton
 
 from bragg.debug.numbers.promotion import extremes_are_wide
 from tests.gpu import golden_cases as golden
@@ -32,7 +32,9 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, dict[st
     module = golden.load(tmp_path_factory.mktemp("kernels"), wanted)
     results: Results = {}
     kinds: dict[str, int] = {}
-    with bragg.debug.interpret(), np.errstate(all="ignore"):
+    language = triton.knobs.language
+    with language.scope(), bragg.debug.interpret(), np.errstate(all="ignore"):
+        language.fp32_default = "tf32"  # as on the GPU
         for name, group in wanted.items():
             out, types = golden.run(getattr(module, name), group, in_numpy)
             results |= {case.name: row for case, row in zip(group, out, strict=True)}

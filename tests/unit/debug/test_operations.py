@@ -229,3 +229,25 @@ def rounded_integer(x):
 def test_rounding_where_there_is_none_is_a_fault() -> None:
     with pytest.raises(KernelFault, match="int32 to fp32 has no rounding to choose"):
         run(rounded_integer, np.zeros(1, np.float32))
+
+
+@triton.jit
+def product(a, b, c, TF32: tl.constexpr):
+    rows, columns = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    place = rows * 16 + columns
+    tl.store(c + place, tl.dot(tl.load(a + place), tl.load(b + place), allow_tf32=TF32))
+
+
+@pytest.mark.parametrize(
+    ("asked", "default", "error"),
+    [(None, None, 1e-5), (False, None, 1e-5), (True, None, 1e-2), (None, "tf32", 1e-2), (None, "ieee", 1e-5)],
+)
+def test_products_of_float32_round_to_tf32_when_asked(asked: bool | None, default: str | None, error: float) -> None:
+    random = np.random.default_rng(0)
+    a, b = random.standard_normal((2, 16, 16)).astype(np.float32)
+    c = np.empty_like(a)
+    with triton.knobs.language.scope():
+        triton.knobs.language.fp32_default = default
+        run(product, a, b, c, asked)
+    found = np.abs(c - a.astype(np.float64) @ b).max()
+    assert error / 50 < found < error

@@ -76,18 +76,3 @@ def test_notebooks_for_triton_viz_run(capsys: pytest.CaptureFixture[str]) -> Non
     assert triton_viz.launch()
     triton_viz.clear()
     assert not triton_viz.launch()
-
-
-@triton.jit
-def product(x_ptr, z_ptr):
-    place = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
-    x = tl.load(x_ptr + place)
-    tl.store(z_ptr + place, tl.dot(x, x))
-
-
-def test_products_of_exercises_have_all_digits() -> None:
-    x, z = np.full((16, 16), 1 + 2.0**-12, "f4"), np.zeros((16, 16), "f4")
-    triton_viz.trace(product)[(1,)](x, z)
-    np.testing.assert_allclose(z, x @ x, rtol=1e-6)
-    assert triton_viz.self_check(product, (1,), x, z, expected=x @ x, rtol=1e-6, atol=0)
-    assert triton.knobs.language.fp32_default is None

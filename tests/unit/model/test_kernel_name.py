@@ -4,9 +4,11 @@ from dataclasses import replace
 from textwrap import dedent
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bragg.model import DurationTable, FrameKind
-from bragg.model.kernel_name import base_name, is_specialized, specialization
+from bragg.model.kernel_name import base_name, is_specialized, operator_name, specialization
 from bragg.model.regroup import fold_specializations
 from tests.support.profiles import profile_from_text, tree_to_text
 
@@ -66,3 +68,34 @@ def test_specializations_of_a_kernel_become_the_kernel_where_they_are_siblings()
             relu 1us""")
     names = [folded.tree.frames.name[frame] for frame in folded.durations.frame]
     assert dict(zip(names, folded.durations.count.tolist(), strict=True)) == {"matmul": 2, "relu": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [
+        ("aten::mm[2x2 f32, 2x2 complex<float>]", "aten::mm"),
+        ("aten::mul[() i64, 7, 1x1x1x1x1x1x1x1x..., ...]", "aten::mul"),
+        ("aten::mm", "aten::mm"),
+        ("my range, [a]", "my range, [a]"),
+        ("[backward]", "[backward]"),
+        ("epoch[train]", "epoch[train]"),
+    ],
+)
+def test_the_shapes_of_an_operator_are_no_part_of_its_name(name: str, operator: str) -> None:
+    assert operator_name(name) == operator
+
+
+def test_operators_of_all_shapes_are_one_where_they_are_siblings() -> None:
+    text = "root\n  aten::mm[2x2 f32] #operator\n    k 1us\n  aten::mm[4x4 f32] #operator\n    k 2us"
+    profile = profile_from_text(text)
+    folded = fold_specializations(profile)
+    assert [folded.tree.label(node) for node in range(1, len(folded.tree))] == ["aten::mm", "k"]
+    assert folded.inclusive("gpu_time")[1] == 3000
+
+
+@given(st.text("aten:mx2 ,[]()f.\\n", max_size=60))
+def test_what_is_cut_off_a_name_is_in_brackets_at_its_end(name: str) -> None:
+    operator = operator_name(name)
+    rest = name.removeprefix(operator)
+    assert operator + rest == name
+    assert rest == "" or (rest[0] + rest[-1] == "[]" and rest.count("[") == 1)

@@ -18,6 +18,7 @@ def test_variables_say_what_the_config_says() -> None:
         framework="torch",
         modules=True,
         regions="step,data",
+        shapes=True,
         flush_interval_ms=50,
         sample_interval_us=0,
     )
@@ -30,6 +31,7 @@ def test_variables_say_what_the_config_says() -> None:
         "BRAGG_FRAMEWORK": "torch",
         "BRAGG_MODULES": "1",
         "BRAGG_REGIONS": "step,data",
+        "BRAGG_SHAPES": "1",
         "BRAGG_FLUSH_MS": "50",
         "BRAGG_LAUNCH_METADATA": "1",
         "BRAGG_KERNEL_CODE": "1",

@@ -34,8 +34,8 @@ def dot(
         a: [..., m, k].
         b: [..., k, n].
         acc: [..., m, n]; None: zeros.
-        input_precision: Of float32 operands: `tf32`, of which tensor cores read 10 digits, is Triton's default and that
-            of None; `ieee`; `tf32x3`, `bf16x3` and `bf16x6` split them.
+        input_precision: Of float32 operands: `tf32`, of which tensor cores read 10 digits; `ieee`; `tf32x3`, `bf16x3`
+            and `bf16x6` split them. None: all digits, summed as BLAS does.
         out_dtype: fp32 or fp16; None: fp32.
 
     Raises:
@@ -46,8 +46,8 @@ def dot(
         raise KernelFault(f"tl.dot cannot multiply blocks of shapes {list(x.shape)} and {list(y.shape)}")
     if x.dtype is not y.dtype and not (x.dtype.is_fp8() and y.dtype.is_fp8()):
         raise KernelFault(f"tl.dot needs operands of one type, not {x.dtype} and {y.dtype}", hint="Convert with .to()")
-    precision = (input_precision or "tf32").lower()
-    if precision not in _PRECISIONS:
+    precision = (input_precision or "").lower()
+    if precision and precision not in _PRECISIONS:
         raise KernelFault(f"tl.dot has no input_precision {precision!r}", hint=f"Choose {', '.join(_PRECISIONS)}")
     result = _result_type(x.dtype, out_dtype)
     start = None if acc is None else cast(as_tensor(acc), result)
@@ -89,9 +89,10 @@ def _product(x: Tensor, y: Tensor, precision: str) -> Array:
         exact: Array = np.matmul(left.astype(np.float64), right.astype(np.float64))
         return exact.astype(np.int32)
     if x.dtype.name == "fp32":
-        if precision != "tf32":
+        if precision not in ("", "tf32"):
             return split_product(left, right, precision)
-        left, right = cut_to_tf32(left), cut_to_tf32(right)
+        if precision:
+            left, right = cut_to_tf32(left), cut_to_tf32(right)
     result: Array = np.matmul(left, right)
     return result
 

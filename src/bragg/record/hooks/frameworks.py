@@ -23,13 +23,14 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
         by_default: The frameworks that `auto` means.
     """
     wants_modules = settings[variables.MODULES] == "1"
+    wants_shapes = settings.get(variables.SHAPES) == "1"
     framework = settings[variables.FRAMEWORK]
     wanted = by_default if framework == "auto" else (framework,)
     hooks: list[Hook] = []
-    if "torch" in wanted or wants_modules:
+    if "torch" in wanted or wants_modules or wants_shapes:
         hooks += [
             ("torch", autograd.follow_backward),
-            ("torch", torch_operators.record_operators),
+            ("torch", torch_operators.record_shaped_operators if wants_shapes else torch_operators.record_operators),
             (checkpoint.MODULE, checkpoint.mark_recomputation),
         ]
     if wants_modules:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-__all__ = ["LATE", "TOLD", "library_of", "record_operators", "refusal_of_observers"]
+__all__ = ["LATE", "TOLD", "library_of", "record_operators", "record_shaped_operators", "refusal_of_observers"]
 
 TOLD = "torch_operators"
 """What the profile's meta calls the way that operators came: `observers`, or `itt` and why."""
@@ -31,15 +31,27 @@ def record_operators(torch: ModuleType) -> Callable[[], None] | None:
     Returns:
         What undoes it; None when this PyTorch lets none be recorded.
     """
+    return _record(torch, shapes=False)
+
+
+def record_shaped_operators(torch: ModuleType) -> Callable[[], None] | None:
+    """As `record_operators`, with shapes and types of their tensors in their names."""
+    return _record(torch, shapes=True)
+
+
+def _record(torch: ModuleType, *, shapes: bool) -> Callable[[], None] | None:
     if os.environ.get(variables.OPERATORS) == "itt":
         refusal = f"{variables.OPERATORS}=itt"
     else:
         refusal = refusal_of_observers(torch)
         if not refusal:
-            core.observe_operators(True)
+            if not core.observe_operators(shapes):
+                note(f"PyTorch {torch.__version__} does not tell the shapes of tensors: operators are recorded without")
             metadata.tell(TOLD, "observers")
-            return lambda: core.observe_operators(False)
+            return core.stop_observing_operators
         note(f"PyTorch {torch.__version__}: {refusal}; its operators are recorded through ITT, which takes longer")
+    if shapes:
+        note("shapes of tensors are not recorded: ITT does not tell them")
     metadata.tell(TOLD, f"itt ({refusal})")
     return emit_operators(torch)
 

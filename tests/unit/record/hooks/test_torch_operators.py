@@ -26,8 +26,12 @@ class Core:
         self.log.append(operator_name)
         return self.said[1]
 
-    def observe_operators(self, wanted: bool) -> None:
-        self.log.append(wanted)
+    def observe_operators(self, shapes: bool) -> bool:
+        self.log.append(f"shapes: {shapes}")
+        return not shapes
+
+    def stop_observing_operators(self) -> None:
+        self.log.append("stop")
 
 
 def torch_that_runs(log: list[object]) -> Any:
@@ -57,7 +61,7 @@ def test_operators_are_observed_after_a_trial_until_it_is_undone(
     core = Core("", "")
     record(monkeypatch, core)()
     trial = ["/site/torch/lib/libtorch_cpu.so", {"device": "cpu"}, "aten::empty"]
-    assert core.log == [*trial, True, False]
+    assert core.log == [*trial, "shapes: False", "stop"]
     assert (emitted, metadata.told(hooks.TOLD), capsys.readouterr().err) == ([], "observers", "")
 
 
@@ -67,7 +71,7 @@ def test_a_trial_that_fails_leads_to_itt_and_says_so(
 ) -> None:
     core = Core(*said)
     record(monkeypatch, core)
-    assert True not in core.log
+    assert "shapes: False" not in core.log
     assert (emitted, metadata.told(hooks.TOLD)) == (["9.9"], f"itt ({said[-1]})")
     assert f"PyTorch 9.9: {said[-1]}; its operators are recorded through ITT" in capsys.readouterr().err
 
@@ -88,3 +92,15 @@ def test_itt_is_used_without_a_trial_when_it_is_asked_for(monkeypatch: pytest.Mo
     record(monkeypatch, core)
     assert core.log == []
     assert (emitted, metadata.told(hooks.TOLD)) == (["9.9"], "itt (BRAGG_OPERATORS=itt)")
+
+
+def test_shapes_that_cannot_be_told_are_missed_aloud(
+    monkeypatch: pytest.MonkeyPatch, emitted: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    core = Core("", "")
+    monkeypatch.setattr(hooks, "core", core)
+    hooks.record_shaped_operators(torch_that_runs(core.log))
+    assert "does not tell the shapes of tensors" in capsys.readouterr().err
+    monkeypatch.setattr(hooks, "core", Core("it lacks a function"))
+    hooks.record_shaped_operators(torch_that_runs([]))
+    assert "ITT does not tell them" in capsys.readouterr().err
