@@ -58,22 +58,25 @@ class Labels:
     with_device: bool = True
 
     def name(self, frame: int) -> str:
-        """What runs: demangled, and shortened unless full names are wanted."""
+        """What runs: demangled, and shortened unless full names are wanted; its place where no name is known."""
         if self.code and self.frames.file[frame]:
             file, name = printable(self.frames.file[frame]), printable(self.frames.name[frame])
             return self.code.text(file, int(self.frames.line[frame]), name)
-        if self.full:
+        if self.full or not self.frames.name[frame]:
             return self.full_name(frame)
         is_native = self.frames.kind[frame] == FrameKind.NATIVE
         name = self._name(frame, short_function if is_native else short_symbol)
         return name.rpartition("<locals>.")[2] if self.frames.kind[frame] == FrameKind.PYTHON else name
 
     def full_name(self, frame: int) -> str:
-        """What runs: demangled, and whole."""
-        return self._name(frame, demangle)
+        """What runs: demangled, and whole; its place where no name is known."""
+        return self._name(frame, demangle) or self._where(frame)
 
     def place(self, frame: int) -> str:
-        """Where it is written, `file:line`; empty when unknown."""
+        """Where it is written, `file:line`; empty when unknown, or when it is the name."""
+        return self._where(frame) if self.frames.name[frame] else ""
+
+    def _where(self, frame: int) -> str:
         file, line = printable(self.frames.file[frame]), int(self.frames.line[frame])
         if not file or self.code:
             return ""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.views.terminal.labels import CodeFormat, Labels
@@ -41,6 +43,14 @@ def test_file_with_a_common_name_keeps_its_directory() -> None:
 def test_nested_function_is_named_without_those_around_it() -> None:
     assert labels("a.py:3@matvec.<locals>.<listcomp>.<genexpr>") == "<listcomp>.<genexpr> a.py:3"
     assert labels("a.py:3@outer.<locals>.inner", full=True) == "outer.<locals>.inner a.py:3"
+
+
+def test_line_of_no_known_function_is_named_by_its_place() -> None:
+    frames = profile_from_text("root\n  /x/standard.py:191@max #line").tree.frames
+    frames = replace(frames, name=["", ""])
+    for full, place in ((False, "standard.py:191"), (True, "/x/standard.py:191")):
+        named = Labels(frames, full)
+        assert (named.name(1), named.place(1), named.text(1)) == (place, "", place)
 
 
 def test_full_label_has_the_whole_path() -> None:
