@@ -39,7 +39,8 @@ def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
 
     Args:
         profile: Where it ran.
-        wanted: Its name, its name without the specialization, or an expression to be searched for; None: any.
+        wanted: Its name, its name without the specialization, or an expression to be searched for; None: any, if
+            possible one whose code the profile has.
 
     Raises:
         UsageError: No kernel is called so.
@@ -48,10 +49,12 @@ def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
     kernels = _kernels_by_heat(profile)
     if not kernels:
         raise NothingRecorded("this profile has no kernels", hint="Record a program that runs on a GPU")
-    meant = _meant(list(kernels), wanted)
-    if not meant:
-        raise UsageError(f"no kernel is called {wanted!r}", hint=f"The hottest: {', '.join(list(kernels)[:5])}")
     codes = code_of_kernels(profile.sources)
+    with_code = [name for name in kernels if _code_of(profile, name, codes)]
+    meant = (with_code or list(kernels))[:1] if wanted is None else _meant(list(kernels), wanted)
+    if not meant:
+        shown = f"Those with code: {', '.join(with_code[:5])}" if with_code else "No kernel of this profile has code"
+        raise UsageError(f"no kernel is called {wanted!r}", hint=shown)
     return KernelChoice(meant[0], kernels[meant[0]], _code_of(profile, meant[0], codes), meant[1:])
 
 
@@ -76,9 +79,7 @@ def _kernels_by_heat(profile: Profile) -> dict[str, list[int]]:
     return {name: nodes[name] for name in sorted(nodes, key=heat, reverse=True)}
 
 
-def _meant(names: Sequence[str], wanted: str | None) -> list[str]:
-    if wanted is None:
-        return list(names[:1])
+def _meant(names: Sequence[str], wanted: str) -> list[str]:
     try:
         expression = re.compile(wanted)
     except re.error as error:

@@ -19,6 +19,14 @@ def test_without_a_name_the_kernel_with_most_samples_is_meant() -> None:
     assert chosen.code.key == KEY
 
 
+def test_without_a_name_a_kernel_with_code_is_meant_however_hot_others_are() -> None:
+    profile = sampled_profile()
+    name = [label.replace("softmax<BLOCK=1024 w4>", "gemm") for label in profile.tree.frames.name]
+    tree = replace(profile.tree, frames=replace(profile.tree.frames, name=name))
+    chosen = choose_kernel(replace(profile, tree=tree), None)
+    assert (chosen.name, chosen.code is not None) == ("softmax<BLOCK=64 w4>", True)
+
+
 def test_of_several_specializations_the_hottest_is_shown_and_the_others_are_named() -> None:
     chosen = choose_kernel(sampled_profile(), "softmax")
     assert (chosen.name, chosen.others) == (HOTTEST, ["softmax<BLOCK=64 w4>"])
@@ -46,10 +54,13 @@ def test_a_kernel_whose_code_was_not_noted_has_that_of_its_symbol() -> None:
     assert choose_kernel(profile, "other").code is None
 
 
-def test_a_kernel_that_is_not_there_is_an_error_that_names_the_hottest() -> None:
+def test_a_kernel_that_is_not_there_is_an_error_that_names_those_with_code() -> None:
     with pytest.raises(UsageError, match="no kernel is called 'gelu'") as caught:
         choose_kernel(sampled_profile(), "gelu")
-    assert HOTTEST in caught.value.hint
+    assert caught.value.hint == f"Those with code: {HOTTEST}, softmax<BLOCK=64 w4>"
+    with pytest.raises(UsageError) as caught:
+        choose_kernel(profile_from_text("root\n  gemm 1us"), "gelu")
+    assert caught.value.hint == "No kernel of this profile has code"
     with pytest.raises(UsageError, match="no regular expression"):
         choose_kernel(sampled_profile(), "(")
 
