@@ -27,6 +27,11 @@ describe("rows", () => {
     const some = withKernels(kernel(1, "mm", 60, known), kernel(2, "mm", 30));
     expect(rowsOf(some, "kernel")[0].util).toBe(null);
   });
+  it("have no percentile above the longest launch", () => {
+    const durations = { frame: Int32Array.of(1), bucket: Int32Array.of(48), count: Float64Array.of(1) };
+    const data = { ...withKernels(kernel(1, "mm", 64, { max_ns: 64 })), durations };
+    expect(rowsOf(data, "kernel")[0]).toMatchObject({ p50_ns: 64, p95_ns: 64, max_ns: 64 });
+  });
   it("sort what is not known behind everything else", () => {
     const util = COLUMNS.find((column) => column.name === "util");
     if (util === undefined) throw new Error("no column");

@@ -57,11 +57,15 @@ function sumOf(data: ProfileData, known: Histograms, name: string, kernels: Kern
   const frames = kernels.map((kernel) => kernel.frame);
   const time_ns = sum((kernel) => kernel.time_ns);
   const count = sum((kernel) => kernel.count);
-  const [p50_ns, p95_ns] = quantiles(known, frames, count, SHARES);
+  const longest = kernels.map((kernel) => kernel.max_ns ?? Number.NaN);
+  const max_ns = longest.some(Number.isNaN) ? null : Math.max(...longest);
+  // A bucket may end behind the longest launch.
+  const [p50_ns, p95_ns] = quantiles(known, frames, count, SHARES).map((quantile) =>
+    quantile === null ? null : Math.min(quantile, max_ns ?? quantile),
+  );
   /** Where it is known of all of them. */
   const perTime = (of: (kernel: KernelRow) => number | null, scale = 1) =>
     kernels.every((kernel) => of(kernel) !== null) ? (sum((kernel) => of(kernel) ?? 0) / time_ns) * scale : null;
-  const longest = kernels.map((kernel) => kernel.max_ns ?? Number.NaN);
   return {
     name,
     label: data.frames.name[frames[0]] === name ? data.frames.label[frames[0]] : name,
@@ -72,7 +76,7 @@ function sumOf(data: ProfileData, known: Histograms, name: string, kernels: Kern
     mean_ns: count ? time_ns / count : null,
     p50_ns,
     p95_ns,
-    max_ns: longest.some(Number.isNaN) ? null : Math.max(...longest),
+    max_ns,
     flops_per_s: perTime((kernel) => kernel.flops, NS_PER_S),
     bytes_per_s: perTime((kernel) => kernel.bytes, NS_PER_S),
     util: perTime((kernel) => kernel.roof_ns),
