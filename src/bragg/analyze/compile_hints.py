@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.model import FrameKind, Profile
+from bragg.model.hlo_names import AUTOTUNE, COMPILE
 from bragg.model.transform import with_descendants
 
 __all__ = ["compile_hints"]
 
-_COMPILE = "[compile] "
-_AUTOTUNE = "autotune"
 # Fewer are the shapes of a first and a last batch.
 _OFTEN = 3
 _MUCH = 0.2
@@ -47,9 +46,9 @@ def _compilations(profile: Profile) -> list[_Compiled]:
     times, counts = profile.inclusive("host_time"), profile.own("host_count")
     found = []
     for frame, name in enumerate(tree.frames.name):
-        if name.startswith(_COMPILE):
+        if name.startswith(COMPILE):
             nodes = np.flatnonzero(tree.frame == frame)
-            found.append(_Compiled(name.removeprefix(_COMPILE), int(counts[nodes].sum()), int(times[nodes].sum())))
+            found.append(_Compiled(name.removeprefix(COMPILE), int(counts[nodes].sum()), int(times[nodes].sum())))
     return found
 
 
@@ -57,10 +56,10 @@ def _autotuning(profile: Profile) -> list[str]:
     if "gpu_time" not in profile.metrics:
         return []
     tree = profile.tree
-    is_autotune = np.array([name == _AUTOTUNE for name in tree.frames.name], np.bool_)[tree.frame]
+    is_autotune = np.array([name == AUTOTUNE for name in tree.frames.name], np.bool_)[tree.frame]
     below = with_descendants(tree, is_autotune & (tree.kind == FrameKind.SCOPE))
     tuned_ns = int(profile.own("gpu_time")[below].sum())
     share = tuned_ns / max(profile.total("gpu_time"), 1)
     if share < _MUCH:
         return []
-    return [f"{share:.0%} of the GPU time is XLA's autotuning; without it: bragg view --exclude '^{_AUTOTUNE}$'"]
+    return [f"{share:.0%} of the GPU time is XLA's autotuning; without it: bragg view --exclude '^{AUTOTUNE}$'"]

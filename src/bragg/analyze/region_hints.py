@@ -7,7 +7,8 @@ from collections import defaultdict
 import numpy as np
 
 from bragg.model import FrameKind, Profile
-from bragg.model.regions import JITTED, REGIONS
+from bragg.model.hlo_names import CALL
+from bragg.model.regions import REGIONS
 
 __all__ = ["region_hints"]
 
@@ -52,7 +53,7 @@ def _jitted_calls(profile: Profile) -> list[str]:
     time_ns: dict[str, float] = defaultdict(float)
     calls: dict[str, int] = defaultdict(int)
     for node in np.flatnonzero((tree.kind == FrameKind.OPERATOR) & (counts > 0)).tolist():
-        if tree.label(node).startswith(JITTED):
+        if tree.label(node).startswith(CALL):
             time_ns[tree.label(node)] += float(profile.inclusive("host_time")[node])
             calls[tree.label(node)] += int(counts[node])
     longest = sorted(time_ns, key=lambda name: -time_ns[name])[:_N_FUNCTIONS]

@@ -14,10 +14,18 @@ from functools import lru_cache
 
 from bragg.model.tree import FrameKind
 
-__all__ = ["BACKWARD", "RECOMPUTE", "path_of_name"]
+__all__ = ["AUTOTUNE", "BACKWARD", "CALL", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name"]
 
 BACKWARD = (FrameKind.STATE, "[backward]")
 RECOMPUTE = (FrameKind.STATE, "[recompute]")
+CALL = "jit("
+"""Calls of jitted functions begin like this."""
+COMPILE = "[compile] "
+"""Compilations of a module begin like this."""
+AUTOTUNE = "autotune"
+"""Candidates of XLA's kernels run below it."""
+CONTROL = frozenset({"while", "cond"})
+"""Primitives that run others."""
 
 PathFrame = tuple[FrameKind, str]
 
@@ -29,7 +37,6 @@ _WRAPPERS = frozenset(
     {"closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
     | {"checkpoint"}
 )
-_CONTROL = frozenset({"while", "cond"})
 _MAIN = "jit(main)"  # JAX before 0.7 has it below every module.
 # JAX before 0.5 says with what a primitive is called: "reduce_sum[axes=(0, 1)]".
 _PARAMETERS = re.compile(r"\[\w+=.*\]$", re.DOTALL)
@@ -78,13 +85,13 @@ class _Reader:
 
     def _add(self, segment: str, is_inside: bool) -> None:
         called = _called(segment, _CALLS)
-        is_control = not is_inside and (segment in _CONTROL or segment.startswith("branch_"))
+        is_control = not is_inside and (segment in CONTROL or segment.startswith("branch_"))
         if segment != "body" or not self._path or self._path[-1] != (FrameKind.OPERATOR, "while"):
             self._path.append((FrameKind.OPERATOR if is_control else FrameKind.SCOPE, called[1] if called else segment))
 
     def path(self, primitive: str) -> tuple[PathFrame, ...]:
         """All that was read, and the primitive; control flow stands above the phase, as it does for what it runs."""
-        control = [(FrameKind.OPERATOR, primitive)] if primitive in _CONTROL else []
+        control = [(FrameKind.OPERATOR, primitive)] if primitive in CONTROL else []
         last = [(FrameKind.OPERATOR, primitive)] if primitive and not control else []
         return (*self._path, *control, *self._phases, *last)
 

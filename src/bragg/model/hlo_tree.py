@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bragg.model.hlo_names import path_of_name
+from bragg.model.hlo_names import AUTOTUNE, CALL, COMPILE, CONTROL, path_of_name
 from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
@@ -29,9 +29,6 @@ Attributes = Mapping[str, Mapping[str, str]]
 _MODULE, _OP_NAME, _OP = "hlo_module", "hlo_op_name", "hlo_op"
 _ROLES = frozenset({_MODULE, _OP_NAME, _OP})
 
-_CALL = "jit("
-_COMPILE = "[compile] "
-_AUTOTUNE = "autotune"
 _CAPTURED = "<captured_at>"
 _CAPTURED_SOMEWHERE = ("<captured before recording>", "<capture not known>")
 _COMMAND_BUFFER = "command_buffer"
@@ -73,7 +70,7 @@ def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:
         attributes: Of frames, by label: roles, and programs.
     """
     roles = [_ROLES.intersection(attributes.get(name, ())) for name in tree.frames.name]
-    if not any(roles) and not any(name.startswith((_CALL, _COMPILE)) for name in tree.frames.name):
+    if not any(roles) and not any(name.startswith((CALL, COMPILE)) for name in tree.frames.name):
         return None
     return _Placing(tree, roles, HloPrograms(attributes)).result()
 
@@ -156,21 +153,21 @@ class _Placing:
 
     def _place_outside(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
         name = self._names[frame]
-        if name.startswith(_COMPILE):
+        if name.startswith(COMPILE):
             if self._names[self._frames[above]] == name:
                 return above, where
-            call = self._call_of(name.removeprefix(_COMPILE), where, above)
+            call = self._call_of(name.removeprefix(COMPILE), where, above)
             return self._child(call, frame), replace(where, is_compiled=True)
         if where.is_compiled and kind == FrameKind.PYTHON:
             return above, where
         if kind != FrameKind.OPERATOR:
-            return self._child(above, frame), replace(where, is_tuned=where.is_tuned or name == _AUTOTUNE)
+            return self._child(above, frame), replace(where, is_tuned=where.is_tuned or name == AUTOTUNE)
         if _MODULE in self._roles[frame]:
             call = self._call_of(name, where, _NONE)
             node = self._child(above, frame) if call == _NONE else call
             return node, replace(where, module=node, module_name=name)
         node = self._child(above, frame)
-        return node, replace(where, call=node) if name.startswith(_CALL) else where
+        return node, replace(where, call=node) if name.startswith(CALL) else where
 
     def _call_of(self, module: str, where: _Where, otherwise: int) -> int:
         """The call that the module belongs to: JAX names a module after the function, with other marks."""
@@ -220,7 +217,7 @@ class _Placing:
         if not path:
             return node, place
         kind, name = path[-1]
-        is_primitive = kind == FrameKind.OPERATOR and name not in ("while", "cond")
+        is_primitive = kind == FrameKind.OPERATOR and name not in CONTROL
         node = self._child(node, self._frame(kind, name, place if is_primitive else NOWHERE))
         return node, NOWHERE if is_primitive else place
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from bragg.errors import UsageError
 from bragg.model.compiled_regions import COMPILED_REGION
 from bragg.model.durations import MAX_BUCKET, DurationTable
+from bragg.model.hlo_names import CALL
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.table import Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["ACCUMULATION", "BACKWARD", "BACKWARD_REGION", "JITTED", "OPTIMIZER", "REGIONS", "group_by_region"]
+__all__ = ["ACCUMULATION", "BACKWARD", "BACKWARD_REGION", "OPTIMIZER", "REGIONS", "group_by_region"]
 
 REGIONS = ("data", "forward", "backward", "optimizer")
 _STEP = "step"
@@ -30,11 +31,9 @@ ACCUMULATION = "autograd::engine::evaluate_function: "
 _SCOPE = "torch: "
 BACKWARD_REGION = f"{_SCOPE}backward"
 OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
-JITTED = "jit("
-"""Calls of JAX's jitted functions: what of them is not differentiated is forward."""
 _OF_OPERATORS = {
     "data": ("enumerate(DataLoader)#",),
-    "forward": (JITTED,),
+    "forward": (CALL,),  # what of it is not differentiated
     "backward": (BACKWARD, ACCUMULATION),
     "optimizer": OPTIMIZER,
 }
