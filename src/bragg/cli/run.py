@@ -106,7 +106,8 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--regions",
     metavar="NAME[,NAME]",
-    help="Of PyTorch: step, data, forward, backward, optimizer or all, for bragg view --group-by region.",
+    help="Parts of training with PyTorch: all, or some of step, data, forward, backward, optimizer; "
+    "for bragg view --group-by region.",
 )
 @click.option(
     "--flush-interval", "flush_interval_ms", type=int, metavar="MS", help="What a killed run loses at most.  [1000]"

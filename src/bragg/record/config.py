@@ -98,10 +98,9 @@ class RecordConfig:
         _check_choice("level of GPU API calls", self.gpu_api, get_args(GpuApi))
         _check_choice("framework", self.framework, get_args(Framework))
         _check_choice("way to interpret", self.interpret, get_args(Interpret))
-        if self.modules and self.framework not in ("auto", "torch"):
-            raise UsageError(f"modules are those of PyTorch, which framework={self.framework!r} leaves out")
-        if self.shapes and self.framework not in ("auto", "torch"):
-            raise UsageError(f"shapes are those of PyTorch, which framework={self.framework!r} leaves out")
+        for wanted, what in ((self.modules, "modules"), (self.shapes, "shapes")):
+            if wanted and self.framework not in ("auto", "torch"):
+                raise UsageError(f"{what} are those of PyTorch, which framework={self.framework!r} leaves out")
         _check_regions(self.regions)
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")

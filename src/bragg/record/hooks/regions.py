@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bragg.record.hooks.imports import Hook
-    from bragg.record.hooks.methods import Undo
+    from bragg.record.hooks.methods import Undo, Wrapper
 
 __all__ = ["record_backward", "record_data", "record_forward", "record_optimizers", "region_hooks"]
 
@@ -114,16 +114,6 @@ def record_optimizers(torch: ModuleType) -> Undo:
     """Steps of optimizers, where training steps end, and clearing gradients."""
     is_compiling = is_traced(torch)
 
-    def step_recorded(step: Callable[..., Any]) -> Callable[..., Any]:
-        def step_in_region(self: Any, *arguments: Any, **options: Any) -> Any:
-            if is_compiling():
-                return step(self, *arguments, **options)
-            result = REGIONS.run("optimizer", step, (self, *arguments), options)
-            REGIONS.end_step(self)
-            return result
-
-        return step_in_region
-
     def clearing_recorded(clear: Callable[..., Any]) -> Callable[..., Any]:
         def clear_in_region(self: Any, *arguments: Any, **options: Any) -> Any:
             if is_compiling():
@@ -132,8 +122,7 @@ def record_optimizers(torch: ModuleType) -> Undo:
 
         return clear_in_region
 
-    REGIONS.begin()
-    undo_steps = wrap_steps(torch, step_recorded)
+    undo_steps = _record_steps(torch, lambda step: _in_region("optimizer", step))
     undo_clearing = wrap(torch.optim.Optimizer, "zero_grad", clearing_recorded)
 
     def undo() -> None:
@@ -145,13 +134,21 @@ def record_optimizers(torch: ModuleType) -> Undo:
 
 def record_steps(torch: ModuleType) -> Undo:
     """Where training steps end, without a region of the optimizer."""
+    return _record_steps(torch, lambda step: step)
+
+
+def _record_steps(torch: ModuleType, wrapper: Wrapper) -> Undo:
+    """Where training steps end; the optimizer's own step is wrapped once more, for the region that it is."""
     is_compiling = is_traced(torch)
 
     def step_recorded(step: Callable[..., Any]) -> Callable[..., Any]:
+        wrapped = wrapper(step)
+
         def step_with_end(self: Any, *arguments: Any, **options: Any) -> Any:
-            result = step(self, *arguments, **options)
-            if not is_compiling():
-                REGIONS.end_step(self)
+            if is_compiling():
+                return step(self, *arguments, **options)
+            result = wrapped(self, *arguments, **options)
+            REGIONS.end_step(self)
             return result
 
         return step_with_end
