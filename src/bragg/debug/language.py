@@ -156,11 +156,10 @@ def _tell_of_depth(left: Tensor) -> None:
     least = 32 if left.dtype.bits == 8 else 16
     if len(left.shape) < 2 or left.shape[-1] >= least:
         return
-    for listener in machine().listeners.differs:
-        listener(
-            f"Triton does not compile tl.dot over {left.shape[-1]} elements of {left.dtype} for NVIDIA GPUs",
-            f"Use {least} or more along the axis that is summed, filled with zeros",
-        )
+    machine().listeners.tell_difference(
+        f"Triton does not compile tl.dot over {left.shape[-1]} elements of {left.dtype} for NVIDIA GPUs",
+        f"Use {least} or more along the axis that is summed, filled with zeros",
+    )
 
 
 def _propagates(choice: Any) -> bool:

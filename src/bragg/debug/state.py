@@ -44,6 +44,11 @@ class Listeners:
     hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str], None]] = field(default_factory=list)
 
+    def tell_difference(self, message: str, hint: str) -> None:
+        """Tell of code that a GPU treats differently."""
+        for listener in self.differs:
+            listener(message, hint)
+
 
 class Machine:
     """One batch of programs at a point of the kernel.

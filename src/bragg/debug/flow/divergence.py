@@ -177,12 +177,14 @@ class Branch(_Fork):
     def _compare_types(self, values: Values) -> None:
         """Tell of names that have another type after a way than before the `if`, which Triton does not compile."""
         for name, old, new, written in zip(self._names, self._entry, values, self._written, strict=False):
-            if written and old is not new and (before := _type_text(old)) and (after := _type_text(new)) != before:
-                for listener in machine().listeners.differs if after else ():
-                    listener(
-                        f"{name} is {before} before the `if` and {after} after it: Triton does not compile that",
-                        f"Give {name} its final type and shape before the `if`",
-                    )
+            if not written or old is new:
+                continue
+            before, after = _type_text(old), _type_text(new)
+            if before and after and before != after:
+                machine().listeners.tell_difference(
+                    f"{name} is {before} before the `if` and {after} after it: Triton does not compile that",
+                    f"Give {name} its final type and shape before the `if`",
+                )
 
     def otherwise(self) -> bool:
         """Go the second way with the others; False: nobody does."""
@@ -437,13 +439,15 @@ class Frame:
 
 
 def _tell_of_jump(word: str) -> None:
-    for listener in machine().listeners.differs:
-        listener(f"Triton does not compile `{word}`", "Let a mask or the condition of the loop say who goes on")
+    machine().listeners.tell_difference(
+        f"Triton does not compile `{word}`", "Let a mask or the condition of the loop say who goes on"
+    )
 
 
 def _tell_of_sequence() -> None:
-    for listener in machine().listeners.differs:
-        listener("Triton does not compile a loop over a list or a tuple", "Use tl.static_range and index")
+    machine().listeners.tell_difference(
+        "Triton does not compile a loop over a list or a tuple", "Use tl.static_range and index"
+    )
 
 
 def chosen(test: Any, first: Callable[..., Any], second: Callable[..., Any], values: Sequence[Any]) -> Any:

@@ -14,8 +14,7 @@ __all__ = ["combined", "decides", "negated", "refused"]
 
 def refused(value: Any, message: str, hint: str) -> Any:
     """A value that the kernel uses, and Triton's compiler refuses."""
-    for listener in machine().listeners.differs:
-        listener(message, hint)
+    machine().listeners.tell_difference(message, hint)
     return value
 
 
@@ -31,11 +30,10 @@ def combined(kind: str, left: Any, right: Any) -> Any:
     if not isinstance(right, Tensor):
         return left if bool(right) is (kind == "and") else right
     if left.shape or right.shape:
-        for listener in machine().listeners.differs:
-            listener(
-                f"`{kind}` on blocks evaluates both sides, and Triton deprecates it",
-                f"Use {'&' if kind == 'and' else '|'} with parentheses around the comparisons",
-            )
+        machine().listeners.tell_difference(
+            f"`{kind}` on blocks evaluates both sides, and Triton deprecates it",
+            f"Use {'&' if kind == 'and' else '|'} with parentheses around the comparisons",
+        )
     bool_ = DTYPES["int1"]
     for side in (left, right):
         _tell_of_number(kind, side)
@@ -44,8 +42,7 @@ def combined(kind: str, left: Any, right: Any) -> Any:
 
 def _tell_of_number(word: str, value: Tensor) -> None:
     if value.dtype.bits > 1:
-        for listener in machine().listeners.differs:
-            listener(f"Triton does not compile `{word}` of {value.dtype}", "Compare it: x != 0")
+        machine().listeners.tell_difference(f"Triton does not compile `{word}` of {value.dtype}", "Compare it: x != 0")
 
 
 def negated(value: Any) -> Any:

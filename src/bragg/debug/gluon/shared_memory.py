@@ -212,8 +212,9 @@ class SharedMemory:
     def _read(self, places: tuple[Array, Array]) -> Tensor:
         rows, offsets = places
         if not self.memory.is_written[rows, offsets * self.element.size_bytes].all():
-            for listener in machine().listeners.differs:
-                listener("shared memory is read before it is written", "Store to it, or wait for the copy into it")
+            machine().listeners.tell_difference(
+                "shared memory is read before it is written", "Store to it, or wait for the copy into it"
+            )
         return Tensor(decode(self._typed()[rows, offsets], self.element), self.element)
 
     def _write(self, places: tuple[Array, Array], values: Array, chosen: Array, mask: Array | None = None) -> None:

@@ -59,8 +59,9 @@ def pair(a: Any, b: Any, division: bool = False) -> tuple[Tensor, Tensor, DType]
     """Two operands of arithmetic in their common type, and that type."""
     x, y, dtype = _in_common_type(a, b, division)
     if dtype.bits == 8 and dtype.is_floating():
-        for listener in machine().listeners.differs:
-            listener(f"Triton does not compile arithmetic of {dtype}", "Convert with .to(tl.float32) first")
+        machine().listeners.tell_difference(
+            f"Triton does not compile arithmetic of {dtype}", "Convert with .to(tl.float32) first"
+        )
     return x, y, dtype
 
 

@@ -51,8 +51,9 @@ def reduce(operand: Any, axis: int | None, combine: Combine, keep_dims: bool = F
     inputs = [as_tensor(one) for one in ((operand,) if is_single else operand)]
     rank = len(inputs[0].shape)
     if not rank:
-        for listener in machine().listeners.differs:
-            listener("Triton does not compile a reduction of a single value", "Reduce a block, or drop the reduction")
+        machine().listeners.tell_difference(
+            "Triton does not compile a reduction of a single value", "Reduce a block, or drop the reduction"
+        )
         return operand
     kept = (1,) * rank
     if axis is None:
