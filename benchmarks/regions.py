@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,6 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=10, help="time for the pairs of one case, s")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    warnings.filterwarnings("ignore", "PyTorch was imported before", RuntimeWarning)  # its operators are not wanted
     with tempfile.TemporaryDirectory() as directory:
         plain, plain_us = us_per_step(0, arguments.budget, directory)
         nested, nested_us = us_per_step(N_INNER, arguments.budget, directory)
