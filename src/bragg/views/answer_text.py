@@ -132,7 +132,7 @@ def _busiest_on_host(profile: Profile) -> str:
     by_frame = np.bincount(frame, weights=own, minlength=len(folded.profile.tree.frames))
     busiest = int(by_frame.argmax())
     share = share_text(float(by_frame[busiest]) / profile.total("host_time"))
-    return f"meanwhile the host spent {share} of its time in {_cut(labels.text(busiest))}"
+    return f"meanwhile the host spent {share} of its time in {_cut(labels.in_sentence(busiest))}"
 
 
 def _reasons(idle: Idle) -> Iterator[str]:

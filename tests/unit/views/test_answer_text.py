@@ -32,7 +32,7 @@ def test_three_kernels_are_named_and_the_others_counted() -> None:
 
 def test_a_host_that_waits_for_the_gpu_is_said_to() -> None:
     profile = profile_from_text("root\n  step host=2us\n    k 4us\n    cudaFree #gpu_api host=2us sync=2us")
-    assert said(profile)[1] == "The host waited 2.00 us for the GPU, 50.0 % of its time, 100.0 % of that in step."
+    assert said(profile)[1] == "The host waited 2.00 us for the GPU, 50.0 % of its time, 100.0 % of that in 'step'."
 
 
 def test_host_time_answers_where_no_gpu_was_measured() -> None:
@@ -76,7 +76,7 @@ def test_without_a_timeline_the_host_is_looked_at() -> None:
     profile = replace(profile_from_text("root\n  load host=9us\n  a 1us"), meta=meta)
     assert said(profile)[1] == (
         "GPU 0 idled 900 ns, 90.0 % of the 1.00 us from its first to its last work; "
-        "meanwhile the host spent 100.0 % of its time in load."
+        "meanwhile the host spent 100.0 % of its time in 'load'."
     )
     assert "No timeline was recorded: bragg run --data trace." in lacking(profile)
 

@@ -89,6 +89,10 @@ class Labels:
         """Name and place."""
         return f"{self.name(frame)} {self.place(frame)}".rstrip()
 
+    def in_sentence(self, frame: int) -> str:
+        """Name and place; in quotes where there is no place, as a scope may be called by any word."""
+        return self.text(frame) if self.place(frame) else f"'{self.name(frame)}'"
+
     def spellings(self, frame: int) -> tuple[str, ...]:
         """Everything that a search for this frame may be written as."""
         return self.frames.name[frame], self.full_name(frame), self.text(frame), self.frames.label(frame)

@@ -43,5 +43,4 @@ def _hottest_place(profile: Profile) -> tuple[str, float]:
     hottest = int(by_place.argmax())
     if not is_own_code[tree.frame == hottest].all():
         return "code outside of any scope", float(by_place[hottest])
-    labels = Labels(tree.frames)
-    return f"{labels.name(hottest)} {labels.place(hottest)}".rstrip(), float(by_place[hottest])
+    return Labels(tree.frames).in_sentence(hottest), float(by_place[hottest])

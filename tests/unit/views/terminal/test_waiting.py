@@ -25,6 +25,11 @@ def test_waits_outside_of_any_code_are_said_to_be() -> None:
     assert waiting_line(profile).endswith("100.0 % of its time, 100.0 % of that in code outside of any scope")
 
 
+def test_a_scope_may_be_called_by_any_word_and_stands_in_quotes() -> None:
+    profile = profile_from_text("root\n  wait\n    cudaDeviceSynchronize #gpu_api host=5ms sync=5ms")
+    assert waiting_line(profile).endswith("100.0 % of that in 'wait'")
+
+
 def test_little_waiting_is_not_worth_a_line() -> None:
     profile = profile_from_text("root\n  a host=97ms\n    cudaFree #gpu_api host=3ms sync=3ms")
     assert waiting_line(profile) == ""
