@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bragg.errors import NothingRecorded, UsageError
 from bragg.model import MetricKind, Profile
+from bragg.model.regions import REGIONS
 from bragg.model.table import FloatArray
 from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
 from bragg.views.terminal.units import Scale, scale_for
@@ -20,6 +21,8 @@ from bragg.views.terminal.units import Scale, scale_for
 __all__ = ["Column", "ColumnChoice", "choose_names", "columns_of", "short_names"]
 
 _AVERAGES = {"gpu_time_avg": ("gpu_time", "gpu_count"), "host_time_avg": ("host_time", "host_count")}
+# Columns that are compared with each other, by the ends of their names.
+_COMPARED = (("_avg", "_mean", "_min", "_max", "_p50", "_p95", "_p99"), REGIONS)
 # The first that the profile has is meant.
 _SHORT_NAMES = {
     "time": ("gpu_time", "host_time"),
@@ -56,6 +59,7 @@ class Column:
         is_whole: All values are integers.
         is_difference: Values say how much more or less than elsewhere.
         why_absent: Why a row has no value; empty where that needs no reason.
+        largest: What decides in which unit values are written; None: the largest of them.
     """
 
     name: str
@@ -66,12 +70,18 @@ class Column:
     is_whole: bool = False
     is_difference: bool = False
     why_absent: Callable[[int], str] = field(default=_never_absent)
+    largest: float | None = None
 
     @cached_property
     def scale(self) -> Scale:
         """How its values are written."""
-        scale = scale_for(self.unit, float(np.nanmax(np.abs(self.values), initial=0.0)))
+        scale = scale_for(self.unit, self.magnitude if self.largest is None else self.largest)
         return replace(scale, decimals=0) if self.is_whole and scale.divisor == 1.0 else scale
+
+    @property
+    def magnitude(self) -> float:
+        """The largest absolute value, 0 where there is none."""
+        return float(np.nanmax(np.abs(self.values), initial=0.0))
 
     def text(self, row: int) -> str:
         """A value without its unit; blank where there is none, `n/a` where that has a reason."""
@@ -180,7 +190,17 @@ def short_names(profile: Profile) -> dict[str, list[str]]:
 
 def columns_of(profile: Profile, names: Sequence[str], formulas: Formulas = NO_FORMULAS) -> list[Column]:
     """The columns of a tree: [n_nodes] values, with what ran below where metrics add up."""
-    return [_column(name, profile, formulas) for name in names]
+    columns = [_column(name, profile, formulas) for name in names]
+    return [replace(column, largest=_compared_magnitude(column, columns)) for column in columns]
+
+
+def _compared_magnitude(column: Column, columns: Sequence[Column]) -> float | None:
+    """That of the smallest column of those that are compared with this one; None when none are."""
+    for endings in _COMPARED:
+        if column.name.endswith(endings):
+            compared = [other for other in columns if other.name.endswith(endings) and other.unit == column.unit]
+            return min((other.magnitude for other in compared if other.magnitude), default=None)
+    return None
 
 
 def _column(name: str, profile: Profile, formulas: Formulas) -> Column:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bragg.model import DurationTable, MetricKind, Profile
+from bragg.model import DurationTable, FrameKind, MetricKind, Profile
 from bragg.model.durations import bucket_range
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.views.terminal.formulas import Computed, Formulas
@@ -19,6 +19,7 @@ _FIRST = "gpu_time_first"
 _QUANTILES = {"gpu_time_p50": 0.5, "gpu_time_p95": 0.95, "gpu_time_p99": 0.99}
 _NAMES = (*_QUANTILES, _FIRST)
 _NOT_KEPT = "how long single launches took was not recorded"
+_NOT_OF_COPIES = "of copies and sets only the sum, the shortest and the longest are kept"
 _NOT_BY_PATH = "single launches are known by kernel, not by call path"
 
 
@@ -65,8 +66,9 @@ class LaunchTimes:
     def _why_absent(self, table: Profile) -> Callable[[int], str]:
         is_kernel = np.zeros(self.n_rows, np.bool_) if "gpu_count" not in table.metrics else table.own("gpu_count") > 0
         is_whole = self._is_whole(table)
+        is_copy = table.tree.kind == FrameKind.MEMORY
         reason = _NOT_BY_PATH if len(self.durations) else _NOT_KEPT
-        return lambda row: reason if is_kernel[row] and not is_whole[row] else ""
+        return lambda row: (_NOT_OF_COPIES if is_copy[row] else reason) if is_kernel[row] and not is_whole[row] else ""
 
     def _is_whole(self, table: Profile) -> BoolArray:
         """Rows whose histogram holds their launches and no others: [n_rows]."""

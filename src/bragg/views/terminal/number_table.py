@@ -59,9 +59,9 @@ class NumberTable:
 
     @cached_property
     def _titles(self) -> list[str]:
-        """Names with units; what repeats the first name is left out: `gpu_time ms`, `avg us`."""
+        """Names with units, once; what repeats the first name is left out: `gpu_time ms`, `avg us`, `time/s`."""
         first = f"{self.columns[0].name}_"
-        return [f"{column.name.removeprefix(first)} {column.scale.unit}".rstrip() for column in self.columns]
+        return [_title(column.name.removeprefix(first), column.scale.unit) for column in self.columns]
 
     @cached_property
     def _widths(self) -> list[int]:
@@ -79,3 +79,7 @@ class NumberTable:
     @property
     def _has_shares(self) -> bool:
         return not math.isnan(self.columns[0].total)
+
+
+def _title(name: str, unit: str) -> str:
+    return name if not unit or name.endswith(f"/{unit}") else f"{name} {unit}"

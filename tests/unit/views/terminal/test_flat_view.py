@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bragg.cli.derived_metrics import DERIVED
 from bragg.errors import NothingRecorded
 from bragg.model import Combine, DurationTable, Metric, MetricKind, Profile
 from bragg.model.durations import bucket_of
@@ -37,11 +38,23 @@ def kernels() -> Profile:
 def test_kernel_has_one_row_wherever_it_was_launched(kernels: Profile) -> None:
     options = ViewOptions(metrics=("time", "count", "avg", "min", "max"))
     assert flat_lines(flat_view(kernels, options), PLAIN) == [
-        "gpu_time ms    share            gpu_count  avg ms  min us  max ms  name",
-        "       8.00   80.0 %  ██████▍           4    2.00  200.00    6.00  matmul",
-        "       1.00   10.0 %  ▊                 1    1.00  100.00    1.00  relu",
-        "       1.00   10.0 %  ▊                 1    1.00  100.00    1.00  add",
+        "gpu_time ms    share            gpu_count    avg us  min us    max us  name",
+        "       8.00   80.0 %  ██████▍           4  2,000.00  200.00  6,000.00  matmul",
+        "       1.00   10.0 %  ▊                 1  1,000.00  100.00  1,000.00  relu",
+        "       1.00   10.0 %  ▊                 1  1,000.00  100.00  1,000.00  add",
     ]
+
+
+def test_a_unit_that_the_name_says_is_not_said_again(kernels: Profile) -> None:
+    options = ViewOptions(metrics=("gpu_time/%", "gpu_count"), formulas=DERIVED)
+    assert flat_lines(flat_view(kernels, options), PLAIN)[0].split() == ["gpu_time/%", "share", "gpu_count", "name"]
+
+
+def test_of_copies_no_percentile_is_known_and_the_reason_is_theirs() -> None:
+    profile = with_durations(profile_from_text("root\n  matmul 5us\n  copy HtoD 2us #memory"), {"matmul": [(1, 5000)]})
+    matmul, copy = flat_view(profile, ViewOptions(metrics=("time", "p50"))).to_json()["rows"]
+    assert "why_absent" not in matmul
+    assert copy["why_absent"]["gpu_time_p50"].startswith("of copies and sets only")
 
 
 def with_durations(profile: Profile, launches: dict[str, list[tuple[int, int]]]) -> Profile:
