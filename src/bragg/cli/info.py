@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["info"]
 
+# Longer tables, such as those of modules and of the durations of regions, are for programs.
+_MAX_FACT = 400
+_N_NAMES = 5
+# What the file format calls a plain number.
+_UNITS = {"1": "count"}
 _EPILOG = """\b
 Examples:
   bragg info train.bragg
@@ -82,7 +87,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     sections = {
         "holds": {name: f"{count:,}" for name, count in facts["rows"].items()},
         "metrics": {
-            name: ", ".join(filter(None, (metric["unit"], metric["kind"]))) for name, metric in facts["metrics"].items()
+            name: ", ".join(filter(None, (_UNITS.get(metric["unit"], metric["unit"]), metric["kind"])))
+            for name, metric in facts["metrics"].items()
         },
         "size": {
             "file": bytes_text(facts["size_bytes"]),
@@ -98,4 +104,14 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """A fact on one line; of a long table its first names, as --json has all of it."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if (
+        len(text) <= _MAX_FACT
+        or not isinstance(value, dict)
+        or not all(isinstance(row, dict) for row in value.values())
+    ):
+        return text
+    names = list(value)
+    rest = f" and {len(names) - _N_NAMES} more" if len(names) > _N_NAMES else ""
+    return f"{', '.join(names[:_N_NAMES])}{rest}; --json shows what is known of them"

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+from bragg import formats
 from tests.unit.cli.conftest import Bragg
 
 
@@ -20,3 +22,14 @@ def test_info_says_how_it_was_recorded(bragg: Bragg, profile_file: Path) -> None
     assert lines[0] == f"{profile_file}: python3 train.py"
     assert '  command  ["/usr/bin/python3", "train.py"]' in lines
     assert "  gpu_time   ns, inclusive" in lines
+    assert "  gpu_count  count, inclusive" in lines
+
+
+def test_a_table_that_fills_a_screen_is_cut_to_its_names(bragg: Bragg, profile_file: Path) -> None:
+    profile = formats.load(profile_file)
+    attributes = {f"Net.block{row}": {"module": "Block" * 20} for row in range(7)}
+    formats.export(replace(profile, meta={**profile.meta, "attributes": attributes}), "bragg", profile_file)
+    (line,) = (line for line in bragg("info", profile_file).stdout.splitlines() if "attributes" in line)
+    shown = "Net.block0, Net.block1, Net.block2, Net.block3, Net.block4 and 2 more; --json shows what is known of them"
+    assert line.split(maxsplit=1)[1] == shown
+    assert json.loads(bragg("info", profile_file, "--json").stdout)["meta"]["attributes"] == attributes
