@@ -39,6 +39,12 @@ _SHORT_NAMES = {
     "first": ("gpu_time_first",),
     "first_seen": ("gpu_time_first",),
 }
+# Metrics that only some views have, by the beginning of their names.
+_ELSEWHERE = {
+    **dict.fromkeys(("gpu_time_p", "gpu_time_first"), "--flat"),
+    "gpu_idle_": "--idle",
+    "region_": "--group-by region",
+}
 _N_NEAREST = 3
 
 
@@ -234,6 +240,9 @@ def _resolve(requested: str, available: Sequence[str], formulas: Formulas, profi
             return by_lower_case[candidate]
         if formulas.knows(candidate):
             return candidate
+    for begin, option in _ELSEWHERE.items():
+        if any(name.startswith(begin) for name in (wanted, *_SHORT_NAMES.get(without_unit, ()))):
+            raise UsageError(f"{requested.strip()!r} is no metric of this view", hint=f"Try: bragg view {option}")
     computed = formulas.names(profile)
     short = (name for name, meant in _SHORT_NAMES.items() if not {*by_lower_case, *computed}.isdisjoint(meant))
     names = [*by_lower_case, *short, *computed]

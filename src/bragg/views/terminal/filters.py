@@ -61,6 +61,10 @@ def filter_paths(profile: Profile, include: str | None, exclude: str | None, sho
         profile = regroup(profile.tree, dropped=_matches(profile, "--exclude", exclude)).apply(profile)
         if len(profile.tree) == 1:
             raise NothingRecorded(f"--exclude {exclude!r} leaves nothing to show")
+        if total and not profile.total(metric):
+            raise NothingRecorded(
+                f"--exclude {exclude!r} leaves no {metric}", hint="Exclude less, or choose another --metric"
+            )
         left_out = _amount(profile, total - profile.total(metric), before, metric)
         notes.append(f"without call paths through /{exclude}/: {left_out} left out")
     return Filtered(profile, notes)
