@@ -49,7 +49,8 @@ def export(profile: Profile, format_name: str, path: str | Path) -> None:
     """
     format_ = FORMATS[format_name]
     if format_.write is None:
-        raise UsageError(f"format {format_name!r} can be read but not written")
+        written = ", ".join(name for name, each in FORMATS.items() if each.write)
+        raise UsageError(f"format {format_name!r} can be read but not written", hint=f"Choose one of: {written}")
     format_.write(profile, Path(path))
 
 

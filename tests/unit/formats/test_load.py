@@ -40,8 +40,10 @@ def test_an_unknown_file_is_refused_with_what_to_give_instead(content: bytes, tm
 
 
 def test_a_format_that_is_only_read_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'capture' can be read but not written"):
+    with pytest.raises(UsageError, match="'capture' can be read but not written") as error:
         formats.export(profile_from_text("root"), "capture", tmp_path / "x")
+    assert "perfetto" in error.value.hint
+    assert "pprof" not in error.value.hint
 
 
 def test_a_missing_folder_is_said_before_anything_is_written(tmp_path: Path) -> None:
