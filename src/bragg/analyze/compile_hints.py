@@ -62,4 +62,4 @@ def _autotuning(profile: Profile) -> list[str]:
     share = tuned_ns / max(profile.total("gpu_time"), 1)
     if share < _MUCH:
         return []
-    return [f"{share:.0%} of the GPU time is XLA's autotuning; without it: bragg view --exclude '^{AUTOTUNE}$'"]
+    return [f"{share * 100:.0f} % of the GPU time is XLA's autotuning; without it: bragg view --exclude '^{AUTOTUNE}$'"]

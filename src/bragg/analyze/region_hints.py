@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.model import FrameKind, Profile
 from bragg.model.hlo_names import CALL
-from bragg.model.regions import REGIONS
+from bragg.model.regions import REGIONS, of_compilations
 
 __all__ = ["region_hints"]
 
@@ -41,24 +41,30 @@ def _rest(regions: Profile) -> list[str]:
     share = float(regions.own("region_time")[-1]) / regions.total("region_time")
     if share <= _LARGE_REST:
         return []
-    return [f"other holds {share:.0%} of a step, such as copies to the GPU and waiting for it: bragg view -m host_time"]
+    held = f"other holds {_percent(share)} of a step"
+    return [f"{held}, such as copies to the GPU and waiting for it: bragg view -m host_time"]
 
 
 def _jitted_calls(profile: Profile) -> list[str]:
-    """The steps of JAX: calls of the jitted functions that took the most host time."""
+    """The steps of JAX: calls of the jitted functions that took the most host time, besides compiling them."""
     tree = profile.tree
     if not {"host_time", "host_count"} <= profile.metrics.keys():
         return []
     counts = profile.own("host_count")
+    host_ns = tree.sum_up(np.where(of_compilations(tree), 0, profile.own("host_time")))
     time_ns: dict[str, float] = defaultdict(float)
     calls: dict[str, int] = defaultdict(int)
     for node in np.flatnonzero((tree.kind == FrameKind.OPERATOR) & (counts > 0)).tolist():
         if tree.label(node).startswith(CALL):
-            time_ns[tree.label(node)] += float(profile.inclusive("host_time")[node])
+            time_ns[tree.label(node)] += float(host_ns[node])
             calls[tree.label(node)] += int(counts[node])
     longest = sorted(time_ns, key=lambda name: -time_ns[name])[:_N_FUNCTIONS]
-    means_ms = {name: time_ns[name] / calls[name] / 1e6 for name in longest}
-    return [f"{name}: {calls[name]} calls, {mean_ms:.2f} ms of the host each" for name, mean_ms in means_ms.items()]
+    return [_calls_text(name, calls[name], time_ns[name] / calls[name]) for name in longest]
+
+
+def _calls_text(name: str, n_calls: int, mean_ns: float) -> str:
+    calls = "1 call" if n_calls == 1 else f"{n_calls} calls"
+    return f"{name}: {calls}, {mean_ns / 1e6:.2f} ms of the host each, without compiling"
 
 
 def _waits(regions: Profile) -> list[str]:
@@ -66,10 +72,15 @@ def _waits(regions: Profile) -> list[str]:
     total_ns = regions.total("region_time")
     data = float(regions.own("region_time")[1 + REGIONS.index("data")]) / total_ns
     if "gpu_time" not in regions.metrics or not regions.total("gpu_time"):
-        return [f"data takes {data:.0%} of a step: {_MORE_WORKERS}"] if data > _MUCH else []
+        return [f"data takes {_percent(data)} of a step: {_MORE_WORKERS}"] if data > _MUCH else []
     busy = min(float(regions.own("gpu_time")[1:-1].sum()) / total_ns, 1.0)
+    is_busy = f"the GPU is busy {_percent(busy)} of a step"
     if busy >= _BUSY:
-        return [f"the GPU is busy {busy:.0%} of a step"]
+        return [is_busy]
     if data > _MUCH:
-        return [f"the GPU is busy {busy:.0%} of a step and waits for data, {data:.0%} of it: {_MORE_WORKERS}"]
-    return [f"the GPU is busy {busy:.0%} of a step and waits for the CPU; where: bragg view -m gpu_wait,host_time"]
+        return [f"{is_busy} and waits for data, {_percent(data)} of it: {_MORE_WORKERS}"]
+    return [f"{is_busy} and waits for the CPU; where: bragg view -m gpu_wait,host_time"]
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"

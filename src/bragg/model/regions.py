@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from bragg.errors import UsageError
 from bragg.model.compiled_regions import COMPILED_REGION
 from bragg.model.durations import MAX_BUCKET, DurationTable
-from bragg.model.hlo_names import CALL
+from bragg.model.hlo_names import CALL, COMPILE
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
-from bragg.model.table import Int64Array
+from bragg.model.table import BoolArray, Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["ACCUMULATION", "BACKWARD", "BACKWARD_REGION", "OPTIMIZER", "REGIONS", "group_by_region"]
+__all__ = ["ACCUMULATION", "BACKWARD", "BACKWARD_REGION", "OPTIMIZER", "REGIONS", "group_by_region", "of_compilations"]
 
 REGIONS = ("data", "forward", "backward", "optimizer")
 _STEP = "step"
@@ -152,7 +152,14 @@ def _region_of_nodes(profile: Profile) -> Int64Array:
     region = innermost(tree, mark)
     # Compiled code calls no modules; what it computes outside of every region is a function of the program's model.
     is_compiled = np.array([name.startswith(COMPILED_REGION) for name in tree.frames.name], np.bool_)[tree.frame]
-    return np.where((region < 0) & with_descendants(tree, is_compiled), forward, region)
+    region = np.where((region < 0) & with_descendants(tree, is_compiled), forward, region)
+    return np.where(of_compilations(tree), -1, region)
+
+
+def of_compilations(tree: CallTree) -> BoolArray:
+    """Nodes of XLA's compilations and of what these run to choose kernels, which no step does again: [n_nodes]."""
+    is_compilation = np.array([name.startswith(COMPILE) for name in tree.frames.name], np.bool_)[tree.frame]
+    return with_descendants(tree, is_compilation)
 
 
 def _region_of(kind: int, name: str, is_module: bool) -> int:

@@ -30,7 +30,7 @@ root
     gemm_1 250us
 """)
     assert compile_hints(profile) == [
-        "75% of the GPU time is XLA's autotuning; without it: bragg view --exclude '^autotune$'"
+        "75 % of the GPU time is XLA's autotuning; without it: bragg view --exclude '^autotune$'"
     ]
 
 

@@ -45,7 +45,7 @@ def test_regions_are_a_table_with_what_they_say_below(bragg: Bragg, trained: Pat
     assert data.split()[:4] == ["14.00", "70.0", "%", "█████▋"]
     assert lines[-2:] == [
         "2 steps; what stands at the total is of a whole step",
-        "the GPU is busy 45% of a step and waits for data, 70% of it: "
+        "the GPU is busy 45 % of a step and waits for data, 70 % of it: "
         "try more num_workers, or larger batches of cheaper items",
     ]
 

@@ -100,9 +100,9 @@ def test_without_steps_times_are_those_of_the_run() -> None:
 
 def test_a_gpu_that_waits_for_data_is_told_from_one_that_waits_for_the_host() -> None:
     slow, fast = recorded(data_ns=900_000), recorded(data_ns=1000)
-    assert "waits for data, 45% of it" in region_hints(slow, group_by_region(slow))[1]
+    assert "waits for data, 45 % of it" in region_hints(slow, group_by_region(slow))[1]
     assert "waits for the CPU" in region_hints(fast, group_by_region(fast))[1]
-    assert "other holds 70% of a step" in region_hints(fast, group_by_region(fast))[2]
+    assert "other holds 70 % of a step" in region_hints(fast, group_by_region(fast))[2]
 
 
 def test_modules_are_forward_unless_they_are_computed_again() -> None:
@@ -149,7 +149,21 @@ def test_the_steps_of_jax_are_its_jitted_functions() -> None:
     profile = replace(profile, metrics={**profile.metrics, "host_count": count, "host_time": time})
     grouped = group_by_region(profile)
     assert rows(grouped, "gpu_time") == {"data": 0, "forward": 1000, "backward": 2000, "optimizer": 0, "other": 0}
-    assert region_hints(profile, grouped) == ["jit(step): 4 calls, 5.00 ms of the host each"]
+    assert region_hints(profile, grouped) == ["jit(step): 4 calls, 5.00 ms of the host each, without compiling"]
+
+
+def test_what_compilers_of_jax_run_and_take_is_of_no_step() -> None:
+    profile = profile_from_text("""
+root
+  jit(step) #operator host=3ms hostx2
+    [compile] jit_step host=10ms hostx1
+      autotune host=7s hostx1
+        candidate 5ms
+    k 1ms
+""")
+    grouped = group_by_region(profile)
+    assert rows(grouped, "gpu_time") == {"data": 0, "forward": MS, "backward": 0, "optimizer": 0, "other": 5 * MS}
+    assert region_hints(profile, grouped) == ["jit(step): 2 calls, 1.50 ms of the host each, without compiling"]
 
 
 def test_operators_alone_tell_regions_of_the_gpu() -> None:
