@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import wraps
 
+from bragg.record.notes import note
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
     Undo = Callable[[], None]
 
-__all__ = ["is_traced", "wrap", "wrap_steps"]
+__all__ = ["is_traced", "wrap", "wrap_engine", "wrap_steps"]
 
 
 def wrap(kind: Any, name: str, wrapper: Wrapper) -> Undo:
@@ -27,6 +29,34 @@ def wrap(kind: Any, name: str, wrapper: Wrapper) -> Undo:
             setattr(kind, name, original)
 
     return undo
+
+
+def wrap_engine(torch: ModuleType, wrapper: Wrapper, lost: str) -> Undo | None:
+    """Wrap `run_backward` of the autograd engine, which `backward` and `grad` both call.
+
+    Args:
+        torch: The module.
+        wrapper: Is given the engine's method.
+        lost: What it costs if this PyTorch keeps its engine elsewhere.
+
+    Returns:
+        What undoes it; None when this PyTorch does.
+    """
+    variable = torch.autograd.Variable
+    engine: Any = getattr(variable, "_execution_engine", None)
+    if not hasattr(engine, "run_backward"):
+        note(f"PyTorch {torch.__version__} hides its autograd engine: {lost}")
+        return None
+    run = wrapper(engine.run_backward)
+
+    class WrappedEngine(type(engine)):  # type: ignore[misc]
+        """The engine, whose own methods cannot be replaced."""
+
+        def run_backward(self, *arguments: Any, **options: Any) -> Any:
+            return run(*arguments, **options)
+
+    variable._execution_engine = WrappedEngine()
+    return lambda: setattr(variable, "_execution_engine", engine)
 
 
 def wrap_steps(torch: ModuleType, wrapper: Wrapper) -> Undo:

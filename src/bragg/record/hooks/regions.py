@@ -5,8 +5,7 @@ Functions are wrapped rather than hooked: PyTorch's hooks are not called when wh
 
 from __future__ import annotations
 
-from bragg.record.hooks.methods import is_traced, wrap, wrap_steps
-from bragg.record.notes import note
+from bragg.record.hooks.methods import is_traced, wrap, wrap_engine, wrap_steps
 from bragg.record.regions import REGIONS, STEP
 
 TYPE_CHECKING = False
@@ -77,23 +76,18 @@ def record_backward(torch: ModuleType) -> Undo | None:
     Returns:
         What undoes it; None when this PyTorch keeps its engine elsewhere.
     """
-    variable = torch.autograd.Variable
-    engine: Any = getattr(variable, "_execution_engine", None)
-    if not hasattr(engine, "run_backward"):
-        note(f"PyTorch {torch.__version__} hides its autograd engine: backward passes are no regions")
-        return None
     graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
 
-    class RecordedEngine(type(engine)):  # type: ignore[misc]
-        """The engine, as a region unless it runs in itself."""
+    def recorded(run_backward: Callable[..., Any]) -> Callable[..., Any]:
+        run_in_region = _in_region("backward", run_backward)
 
-        def run_backward(self, *arguments: Any, **options: Any) -> Any:
-            if graph_task() != -1:
-                return engine.run_backward(*arguments, **options)
-            return REGIONS.run("backward", engine.run_backward, arguments, options)
+        def run_unless_inside(*arguments: Any, **options: Any) -> Any:
+            is_inside = graph_task() != -1
+            return (run_backward if is_inside else run_in_region)(*arguments, **options)
 
-    variable._execution_engine = RecordedEngine()
-    return lambda: setattr(variable, "_execution_engine", engine)
+        return run_unless_inside
+
+    return wrap_engine(torch, recorded, "backward passes are no regions")
 
 
 def record_backward_of_operators(torch: ModuleType) -> Undo | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 
 from bragg.record.core import core
+from bragg.record.hooks.methods import wrap_engine
 from bragg.record.notes import note
 
 TYPE_CHECKING = False
@@ -25,24 +26,18 @@ def inherit_context(torch: ModuleType) -> Callable[[], None] | None:
     Returns:
         What undoes it; None when this PyTorch keeps its engine elsewhere.
     """
-    variable = torch.autograd.Variable
-    engine = getattr(variable, "_execution_engine", None)
-    if not hasattr(engine, "run_backward"):
-        note(f"PyTorch {torch.__version__} hides its autograd engine: backward passes lack the context of their caller")
-        return None
 
-    class LendingEngine(type(engine)):  # type: ignore[misc]
-        """The engine, lending the caller's context while it runs."""
-
-        def run_backward(self, *arguments: Any, **options: Any) -> Any:
+    def lending(run_backward: Callable[..., Any]) -> Callable[..., Any]:
+        def run_with_context(*arguments: Any, **options: Any) -> Any:
             core.lend_context()
             try:
-                return super().run_backward(*arguments, **options)
+                return run_backward(*arguments, **options)
             finally:
                 core.return_context()
 
-    variable._execution_engine = LendingEngine()
-    return lambda: setattr(variable, "_execution_engine", engine)
+        return run_with_context
+
+    return wrap_engine(torch, lending, "backward passes lack the context of their caller")
 
 
 def emit_operators(torch: ModuleType) -> Callable[[], None] | None:
