@@ -1,4 +1,4 @@
-"""JAX: the ranges that XLA pushes on a GPU, compilations, and what compiled programs say of their operations.
+"""JAX: calls, compilations, the ranges that XLA pushes on a GPU, and what compiled programs say of their operations.
 
 A name that some version of JAX lacks costs what depends on it, never the program.
 """
@@ -31,7 +31,7 @@ _programs: set[int] = set()
 
 
 def read_ranges(_jax: ModuleType) -> Callable[[], None]:
-    """Split the ranges that come from now on.
+    """Let the ranges that XLA pushes be read from now on.
 
     Returns:
         What undoes it.
