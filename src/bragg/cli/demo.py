@@ -73,6 +73,6 @@ def _show(report: RunReport, sample: Path | None) -> None:
     say([*report.lines(talk, summary=True, every_process=False), "", f"$ bragg view {path}"])
     write_lines(profile_lines(profile, str(path), ViewOptions(max_lines=_LINES), style))
     if sample is not None:
-        say(["", "A profile that was recorded on a GPU:", f"$ bragg view {sample}"])
+        say(["", f"In short, a profile that was recorded on a GPU; all of it: bragg view {sample}"])
         write_lines(summary_lines(formats.load(sample, trace=False), style))
     say(["", f"Next: bragg view --flat {path}; bragg report {path}; bragg run your_script.py; bragg doctor"])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bragg.model import FrameKind, Profile
+from bragg.model import Profile
 from bragg.model.answer import Answer, HotSpot, Idle
 from bragg.views.terminal.folding import fold_libraries
 from bragg.views.terminal.labels import Labels
@@ -154,11 +154,7 @@ def _cost_text(facts: RunFacts) -> str:
 
 
 def _name(profile: Profile, spot: HotSpot) -> str:
-    frames = profile.tree.frames
-    name = Labels(frames, with_device=False).text(spot.frame)
-    if frames.kind[spot.frame] == FrameKind.ROOT:
-        return "code outside of any scope"
-    return _cut(name)
+    return _cut(Labels(profile.tree.frames, with_device=False).own_text(spot.frame))
 
 
 def _cut(name: str) -> str:

@@ -27,7 +27,7 @@ def test_sample_is_shown_where_there_is_no_gpu(
     formats.export(training, "bragg", sample)
     monkeypatch.setattr(demo_module, "_SAMPLE", sample)
     outcome = bragg("demo")
-    assert f"$ bragg view {sample}" in outcome.stderr
+    assert f"a profile that was recorded on a GPU; all of it: bragg view {sample}" in outcome.stderr
     assert "matmul" in outcome.stdout
 
 

@@ -116,7 +116,7 @@ def table_lines(view: FlatView, style: Style) -> list[str]:
     return [
         style.bold(f"{numbers.header()}  name"),
         *(
-            f"{numbers.text(row)}  {style.cut(view.labels.text(int(view.frames[row])), room)}"
+            f"{numbers.text(row)}  {style.cut(view.labels.own_text(int(view.frames[row])), room)}"
             for row in view.shown.tolist()
         ),
     ]

@@ -17,6 +17,7 @@ from bragg.views.terminal.style import printable
 __all__ = ["SYMBOL_KINDS", "CodeFormat", "Labels"]
 
 SYMBOL_KINDS = (FrameKind.KERNEL, FrameKind.NATIVE)
+_OUTSIDE = "code outside of any scope"
 # File names that say nothing without their directory.
 _COMMON_FILES = ("__init__.py", "__main__.py")
 
@@ -89,9 +90,14 @@ class Labels:
         """Name and place."""
         return f"{self.name(frame)} {self.place(frame)}".rstrip()
 
+    def own_text(self, frame: int) -> str:
+        """Name and place beside what ran in this frame and in none below it: the root has a name for that."""
+        return _OUTSIDE if self.frames.kind[frame] == FrameKind.ROOT else self.text(frame)
+
     def in_sentence(self, frame: int) -> str:
-        """Name and place; in quotes where there is no place, as a scope may be called by any word."""
-        return self.text(frame) if self.place(frame) else f"'{self.name(frame)}'"
+        """The same for the middle of a sentence: a name without a place may be any word, and stands in quotes."""
+        is_word = not self.place(frame) and self.frames.kind[frame] != FrameKind.ROOT
+        return f"'{self.name(frame)}'" if is_word else self.own_text(frame)
 
     def spellings(self, frame: int) -> tuple[str, ...]:
         """Everything that a search for this frame may be written as."""

@@ -113,7 +113,9 @@ def _path_text(folded: FoldedProfile, node: int, style: Style, room: int) -> str
     """The callers of a node and itself; the outermost are left out where there is no room."""
     tree = folded.profile.tree
     labels = Labels(tree.frames)
-    path = tree.path(node)[1:] or [node]
+    if node == 0:
+        return style.cut(labels.own_text(int(tree.frame[node])), room)
+    path = tree.path(node)[1:]
     names = [f"{folded.name(step, labels)} {labels.place(int(tree.frame[step]))}".rstrip() for step in path]
     text = style.arrow.join(names)
     while len(text) > room and len(names) > 1:

@@ -36,11 +36,9 @@ def _hottest_place(profile: Profile) -> tuple[str, float]:
             for kind, file in zip(tree.frames.kind.tolist(), tree.frames.file, strict=True)
         ]
     )[tree.frame]
-    place = np.zeros(len(tree), np.int64)  # the frame of the innermost own code at or above each node
+    place = np.full(len(tree), tree.frame[0])  # the frame of the innermost own code at or above each node
     for level in tree.levels[1:]:
         place[level] = np.where(is_own_code[level], tree.frame[level], place[tree.parent[level]])
     by_place = np.bincount(place, weights=own, minlength=len(tree.frames))
     hottest = int(by_place.argmax())
-    if not is_own_code[tree.frame == hottest].all():
-        return "code outside of any scope", float(by_place[hottest])
     return Labels(tree.frames).in_sentence(hottest), float(by_place[hottest])

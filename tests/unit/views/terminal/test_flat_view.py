@@ -45,6 +45,11 @@ def test_kernel_has_one_row_wherever_it_was_launched(kernels: Profile) -> None:
     ]
 
 
+def test_what_ran_outside_of_everything_is_no_total() -> None:
+    view = flat_view(profile_from_text("root host=2ms\n  load host=1ms"), ViewOptions(metrics=("host_time",)))
+    assert flat_lines(view, PLAIN)[1].endswith("  code outside of any scope")
+
+
 def test_a_unit_that_the_name_says_is_not_said_again(kernels: Profile) -> None:
     options = ViewOptions(metrics=("gpu_time/%", "gpu_count"), formulas=DERIVED)
     assert flat_lines(flat_view(kernels, options), PLAIN)[0].split() == ["gpu_time/%", "share", "gpu_count", "name"]

@@ -53,6 +53,12 @@ def test_line_of_no_known_function_is_named_by_its_place() -> None:
         assert (named.name(1), named.place(1), named.text(1)) == (place, "", place)
 
 
+def test_what_ran_in_the_root_itself_is_no_total() -> None:
+    named = Labels(profile_from_text("root\n  load").tree.frames)
+    assert [named.text(0), named.own_text(0), named.in_sentence(0)] == ["total", *["code outside of any scope"] * 2]
+    assert [named.own_text(1), named.in_sentence(1)] == ["load", "'load'"]
+
+
 def test_full_label_has_the_whole_path() -> None:
     assert labels("/home/me/train.py:12@step", full=True) == "step /home/me/train.py:12"
 
