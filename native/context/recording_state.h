@@ -24,6 +24,10 @@ struct RecordingState {
   std::atomic<SessionMask> sync_calls{0};  // existing, with those that wait
   std::atomic<uint32_t> api_epoch{1};      // calls that were open when it changed are not followed any more
   std::array<std::atomic<uint8_t>, kMaxSessions> line_of_slot{};
+
+  [[nodiscard]] auto masks_of_existing() noexcept {
+    return std::array{&existing, &python, &native, &trace, &api_calls, &sync_calls};
+  }
 };
 
 inline RecordingState recording_state;

@@ -257,10 +257,8 @@ void Recorder::end(Session& session, const std::string& meta_json) {
   session.finish(tracks_, statistics_json(session), meta_json);
   const uint32_t slot = session.slot();
   sessions_[slot].reset();
-  auto& state = recording_state;
-  for (auto* mask :
-       {&state.python, &state.native, &state.trace, &state.api_calls, &state.sync_calls, &state.existing, &retired_})
-    mask->fetch_and(~(1u << slot));
+  for (auto* mask : recording_state.masks_of_existing()) mask->fetch_and(~(1u << slot));
+  retired_.fetch_and(~(1u << slot));
 }
 
 void Recorder::finish_consumer() {

@@ -109,9 +109,8 @@ void Recorder::after_fork_in_parent() {
 }
 
 void Recorder::after_fork_in_child() {
-  for (auto* mask : {&recording_state.active, &recording_state.existing, &recording_state.python,
-                     &recording_state.native, &recording_state.trace})
-    mask->store(0);
+  recording_state.active.store(0);
+  for (auto* mask : recording_state.masks_of_existing()) mask->store(0);
   for (auto& session : sessions_) {
     if (session != nullptr) session->abandon();
     session.reset();
@@ -128,6 +127,7 @@ void Recorder::after_fork_in_child() {
   LaunchGate::instance().after_fork_in_child();
   launches_.clear();
   captured_paths_.clear();
+  copy_waits_.clear();
   samples_of_line_.clear();
   tracks_.clear();
   range_track_ = kNone;

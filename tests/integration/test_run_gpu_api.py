@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
+import bragg
 from bragg.model import FrameKind, Profile
 from tests.support.fake_gpu_runs import Record, kernels, statistics
 
@@ -203,3 +206,23 @@ def test_forked_processes_have_calls_of_their_own(record: Record) -> None:
         {"child/cudaLaunchKernel/k": 3},
         {"parent/cudaLaunchKernel/k": 5, "after/cudaLaunchKernel/k": 1},
     ]
+
+
+def test_forked_process_does_not_follow_calls_for_a_session_that_it_has_not(record: Record, tmp_path: Path) -> None:
+    run = record(
+        f"""
+        import os
+        import bragg
+        from fake_cuda import FakeCuda
+        session = bragg.start({str(tmp_path / "of-parent.bragg")!r}, backend="cuda", context="shadow", gpu_api="all")
+        child = os.fork()
+        if child == 0: session = bragg.start({str(tmp_path / "of-child.bragg")!r}, backend="cuda", context="shadow")
+        FakeCuda().launch_by_runtime("k")
+        bragg.stop(session)
+        if child != 0: assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        """,
+        "",
+    )
+    assert run.exit_code == 0, run.talk
+    assert kernels(bragg.load(tmp_path / "of-parent.bragg")) == {"cudaLaunchKernel/k": 1}
+    assert kernels(bragg.load(tmp_path / "of-child.bragg")) == {"k": 1}
