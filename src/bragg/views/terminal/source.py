@@ -113,7 +113,8 @@ def _stall_text(samples: Samples) -> str:
     reason = samples.main_reason
     if reason is None:
         return "issued" if samples.count else ""
-    return f"{_reason_text(reason)} {samples.by_reason[reason] / samples.count:.0%}".replace("%", " %")
+    percent = 100 * samples.by_reason[reason] / samples.count
+    return f"{_reason_text(reason)} {'<1' if percent < 0.5 else f'{percent:.0f}'} %"
 
 
 class _MappingColumns:

@@ -36,7 +36,7 @@ class Scale:
         smallest = 10.0**-self.decimals
         scaled = value / self.divisor
         if 0 < abs(scaled) < smallest / 2:
-            return f"<{smallest:.{self.decimals}f}" if scaled > 0 else f">-{smallest:.{self.decimals}f}"
+            return f"{'' if scaled > 0 else '-'}<{smallest:.{self.decimals}f}"
         return f"{scaled:,.{self.decimals}f}"
 
 

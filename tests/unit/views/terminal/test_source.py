@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
 from bragg.model import Profile
@@ -23,6 +25,15 @@ def test_each_line_has_its_share_its_bar_and_its_main_stall() -> None:
     assert lines[2] == " 60.0 %  ████▊     memory: long_scoreboard 92 %   8      values = tl.load(x)"
     assert lines[3] == " 30.0 %  ██▍       math: wait 50 %                9      values = scale(values)"
     assert lines[4] == " 10.0 %  ▊         issued                        10      tl.store(out, values)"
+
+
+def test_a_stall_that_hardly_is_one_is_less_than_a_percent() -> None:
+    profile = sampled_profile()
+    many = {name: replace(metric, own=metric.own * 1000) for name, metric in profile.metrics.items()}
+    rare = many["stalled_long_scoreboard"]
+    many["stalled_long_scoreboard"] = replace(rare, own=np.where(rare.own > 10_000, 10, 0))
+    line = shown(replace(profile, metrics=many))[6]
+    assert line.startswith(" 60.0 %  ████▊     memory: long_scoreboard <1 %")
 
 
 def test_instructions_are_numbered_by_offset() -> None:

@@ -41,6 +41,7 @@ def test_share_is_a_percentage(share: float, text: str) -> None:
 def test_column_has_one_unit_and_small_values_are_not_shown_as_zero() -> None:
     scale = scale_for("ns", 5e9)
     assert (scale.unit, scale.text(1.25e9), scale.text(1e6), scale.text(0)) == ("s", "1.25", "<0.01", "0.00")
+    assert scale.text(-1e6) == "-<0.01"
 
 
 def test_missing_value_is_blank() -> None:
