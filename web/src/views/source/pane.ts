@@ -1,10 +1,10 @@
 import type { CodePane, KernelText, Stage } from "../../data/code";
 import { heatColour, type Theme } from "../../ui/colours";
 import { element } from "../../ui/element";
-import { countText, shareText } from "../../ui/numbers";
+import { shareText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
 import { Heat } from "./heat";
-import { entriesOf, entryOf, mainRow, numberText, seen } from "./rows";
+import { entriesOf, entryOf, mainRow, noteOf, numberText, seen } from "./rows";
 import { tokensOf } from "./tokens";
 
 export const STAGE_NAMES: Record<Stage, string> = {
@@ -51,8 +51,8 @@ export class Pane {
   ) {
     this.heat = new Heat(kernel, pane);
     this.entries = entriesOf(pane);
-    const count = countText(pane.lines.length, pane.stage === "sass" ? "instruction" : "line");
-    const head = element("header", "", element("h2", "", STAGE_NAMES[pane.stage]), element("span", "note", count));
+    const note = element("span", "note", noteOf(pane, this.heat.most > 0));
+    const head = element("header", "", element("h2", "", STAGE_NAMES[pane.stage]), note);
     this.root = element("section", "code-pane", head, element("div", "code-body", this.scroller, this.strip));
     this.root.dataset.stage = pane.stage;
     if (this.heat.most > 0) this.root.classList.add("has-heat");

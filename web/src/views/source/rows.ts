@@ -1,6 +1,14 @@
 // What a pane shows below each other: lines, and before each part its title.
 
 import type { CodePane } from "../../data/code";
+import { countText } from "../../ui/numbers";
+
+/** How long the text is, and, of texts that keep only a place of the source by line, what samples of a line are. */
+export function noteOf(pane: CodePane, hasSamples: boolean): string {
+  const length = countText(pane.lines.length, pane.stage === "sass" ? "instruction" : "line");
+  const isByPlace = pane.stage === "ttir" || pane.stage === "ttgir";
+  return hasSamples && isByPlace ? `${length}, each with all samples of its place in the source` : length;
+}
 
 /** Entries of a pane: a row of its lines, or -1 - the number of a section's title. */
 export function entriesOf(pane: CodePane): Int32Array {

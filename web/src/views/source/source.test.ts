@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { CodePane, KernelText, Stage } from "../../data/code";
 import { Heat } from "./heat";
 import { CodeLinks } from "./links";
-import { entriesOf, entryOf, mainRow, numberText, seen } from "./rows";
+import { entriesOf, entryOf, mainRow, noteOf, numberText, seen } from "./rows";
 import { tokensOf } from "./tokens";
 
 function pane(stage: Stage, place: number[], more: Partial<CodePane> = {}): CodePane {
@@ -190,4 +190,10 @@ describe("tokens", () => {
   it("of a very long line are one", () => {
     expect(tokensOf("ptx", "a ".repeat(5000))).toHaveLength(1);
   });
+});
+
+it("texts that keep only the place in the source say that their lines share samples", () => {
+  const note = (stage: Stage, hasSamples = true) => noteOf(pane(stage, [0, 0]), hasSamples);
+  expect(note("ttgir")).toBe("2 lines, each with all samples of its place in the source");
+  expect([note("ttir", false), note("ptx"), note("sass")]).toEqual(["2 lines", "2 lines", "2 instructions"]);
 });

@@ -28,6 +28,10 @@ describe("a range", () => {
     expect(totals(TRACE, 50, 65)[1]).toEqual({ gemm: [10, 1], copy: [5, 1] });
   });
 
+  it("has nothing of what ended as it begins", () => {
+    expect(totals(TRACE, 10, 40)[1]).toEqual({});
+  });
+
   it("says how long the GPU was idle", () => {
     expect(totals(TRACE, 0, 100)[0].idle).toEqual([{ label: "GPU 0", share: 0.6 }]);
   });

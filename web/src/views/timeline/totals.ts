@@ -50,6 +50,8 @@ function addRow(data: ProfileData, row: Row, span: Span, found: Map<number, Fram
   const { slices, tree } = data;
   for (let index = firstFrom(row.end, span.start); index < row.start.length; index += 1) {
     if (row.start[index] >= span.end) break;
+    // It ended as the span begins, as what ran before a gap does.
+    if (row.start[index] < span.start && row.end[index] <= span.start) continue;
     const frame = tree.frame[slices.node[row.slices[index]]];
     let total = found.get(frame);
     if (total === undefined) {
