@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,11 @@ class _Stacks:
 
 
 def _frames(frames: FrameTable) -> list[dict[str, Any]]:
+    """Names and places; lines of no known function are named by their place, as the page shows names alone."""
     return [
-        {"name": name} if not file else {"name": name, "file": file, "line": line}
+        {"name": name}
+        if not file
+        else {"name": name or f"{PurePosixPath(file).name}:{line}", "file": file, "line": line}
         for name, file, line in zip(frames.name, frames.file, frames.line.tolist(), strict=True)
     ]
 

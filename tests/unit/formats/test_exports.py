@@ -175,6 +175,13 @@ def test_speedscope_flame_graphs_put_the_heaviest_sibling_first(tmp_path: Path) 
     assert list(found) == ["gpu_time", "gpu_count"]
 
 
+def test_speedscope_names_a_line_of_no_known_function_by_its_place(tmp_path: Path) -> None:
+    profile = profile_from_text("root\n  /x/standard.py:191@max #line\n    k 1us")
+    frames = replace(profile.tree.frames, name=["", "", "k"])
+    found = speedscope(replace(profile, tree=replace(profile.tree, frames=frames)), tmp_path)
+    assert found["gpu_time"] == [("standard.py:191;k", 1000)]
+
+
 def test_speedscope_timelines_show_what_ran_innermost_and_when_nothing_did(tmp_path: Path) -> None:
     found = speedscope(trace_from_text(TRACE), tmp_path)
     assert found["thread 7"] == [
