@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bragg.model import Profile
+from bragg.model import FrameKind, Profile
 from bragg.model.answer import Answer, HotSpot, Idle
 from bragg.views.terminal.folding import fold_libraries
 from bragg.views.terminal.labels import Labels
@@ -79,8 +79,9 @@ def _hottest_text(profile: Profile, answer: Answer) -> str:
     parts = [f"{_name(profile, first)} took {share_text(first.share)} of {whole}"]
     parts += [f"{_name(profile, spot)} {share_text(spot.share)}" for spot in others]
     text = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    noun = "kernel" if answer.metric == "gpu_time" else "function"
-    return f"{text}; {count_text(answer.n_others, f'other {noun}')} the rest" if answer.n_others else text
+    has_copies = bool((profile.tree.kind == FrameKind.MEMORY).any())
+    noun = "other function" if answer.metric != "gpu_time" else "other" if has_copies else "other kernel"
+    return f"{text}; {count_text(answer.n_others, noun)} the rest" if answer.n_others else text
 
 
 def _bound_text(answer: Answer) -> str:

@@ -92,3 +92,9 @@ def test_facts_leave_out_what_is_not_known() -> None:
         "Losses and overhead",
         "Call paths",
     ]
+
+
+def test_what_is_left_is_not_called_kernels_where_copies_are_among_it() -> None:
+    kernels = "root\n  a 6us\n  b 5us\n  c 4us\n  d 3us\n  e 2us"
+    assert said(profile_from_text(kernels))[0].endswith("; 2 other kernels the rest.")
+    assert said(profile_from_text(f"{kernels}\n  copy HtoD 1us #memory"))[0].endswith("; 3 others the rest.")
