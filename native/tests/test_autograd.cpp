@@ -10,12 +10,14 @@
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/autograd.h"
+#include "thread_path.h"
 
 namespace {
 
 using bragg::FrameKind;
 using bragg::Source;
 using bragg::autograd::TaskKind;
+using bragg::test::here;
 
 // A node of autograd as of PyTorch 2.13, with references that the engine holds.
 struct Node {
@@ -81,18 +83,6 @@ class Evaluation {
   Node* outer_;
   Operator range_;
 };
-
-// The path of this thread, outermost first.
-std::string here() {
-  auto& tree = bragg::CallingContextTree::instance();
-  auto& frames = bragg::FrameTable::instance();
-  std::string path;
-  for (auto node = bragg::ThreadContext::current().here().shadow; node != bragg::kRootNode; node = tree.parent(node)) {
-    const std::string name(frames.string(frames.frame(tree.frame(node)).name));
-    path = path.empty() ? name : name + " > " + path;
-  }
-  return path;
-}
 
 Node node_of(const std::string& name) {
   const Operator scope(name);

@@ -10,8 +10,11 @@
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/record_function.h"
+#include "thread_path.h"
 
 namespace {
+
+using bragg::test::here;
 
 constexpr const char* kLibrary = BRAGG_FAKES_DIR "/libtorch_cpu.so";
 constexpr uint32_t kFunction = 0, kBackwardFunction = 1, kUserScope = 7;
@@ -69,18 +72,6 @@ class Observing {
     bragg::recording_state.existing.store(0);
   }
 };
-
-// The path of this thread, outermost first.
-std::string here() {
-  auto& tree = bragg::CallingContextTree::instance();
-  auto& frames = bragg::FrameTable::instance();
-  std::string path;
-  for (auto node = bragg::ThreadContext::current().here().shadow; node != bragg::kRootNode; node = tree.parent(node)) {
-    const std::string name(frames.string(frames.frame(tree.frame(node)).name));
-    path = path.empty() ? name : name + " > " + path;
-  }
-  return path;
-}
 
 TEST(a_trial_tells_a_library_that_is_not_loaded_or_lacks_functions) {
   CHECK(bragg::record_function::begin_trial("/nowhere/libtorch_cpu.so").ends_with("is not loaded"));
