@@ -166,10 +166,10 @@ def test_exports_have_the_times_that_they_have_without_samples(tmp_path: Path) -
     assert times["matmul"]["time (ns)"] == 700
     graphs = flame_graphs(sampled, tmp_path)
     assert graphs.pop("num_samples") == {
-        "forward/matmul//+0x0": 10,
-        "forward/matmul//helper/+0x10": 50,
+        "forward/matmul/m.py:3/+0x0": 10,
+        "forward/matmul/m.py:3/helper/+0x10": 50,
         "forward/matmul/+0x20": 2,
-        "<samples without a launch>/matmul//helper/+0x10": 7,
+        "<samples without a launch>/matmul/m.py:3/helper/+0x10": 7,
     }
     assert {name: graph for name, graph in graphs.items() if "stall" not in name and "appor" not in name} == (
         flame_graphs(plain, tmp_path)
