@@ -139,7 +139,8 @@ def test_new_functions_are_followed_by_their_names(core: FakeCore) -> None:
     module._cpp_pjit(7)
     undo()
     module._cpp_pjit(step)
-    assert core.calls == [
+    # Functions that exist, where another test has imported JAX, come before.
+    assert core.calls[core.calls.index(("record_followed_calls", True)) :] == [
         ("record_followed_calls", True),
         ("follow_calls", step, "jit(step)"),
         ("follow_calls", 7, "jit(function)"),
