@@ -50,6 +50,8 @@ class NumberTable:
         if not self._has_shares:
             return self._join(numbers, "")
         share = self.columns[0].share(row)
+        if math.isnan(share):
+            return self._join(numbers, " " * (_SHARE_WIDTH + 2 + _BAR_WIDTH))
         share_and_bar = f"{share_text(share):>{_SHARE_WIDTH}}  {self.style.bar(share, _BAR_WIDTH)}"
         return self._join(numbers, self.style.heat(share_and_bar, share))
 
