@@ -12,8 +12,9 @@ import numpy as np
 import bragg
 from bragg.formats.hatchet import to_tree
 from bragg.model import CallTree, DurationTable, FrameKind, FrameTable, KernelTable, Metric, MetricKind, Profile
+from bragg.model.kernel_name import base_name
 from bragg.model.regroup import Regrouping, regroup
-from bragg.proton.instruction_samples import compiled_name, with_lines_below_kernels, with_proton_metrics
+from bragg.proton.instruction_samples import with_lines_below_kernels, with_proton_metrics
 from bragg.proton.metric_values import TEXT_UNIT, text_of, written_name
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
 from bragg.proton.upstream import ONE_METADATA_STATE
@@ -120,7 +121,7 @@ def _renamed(tree: CallTree) -> CallTree:
 
 def _proton_name(kind: FrameKind, name: str) -> str:
     if kind is FrameKind.KERNEL:
-        return compiled_name(name)
+        return base_name(name)
     if kind is FrameKind.PYTHON:
         return name.rpartition(".")[2]  # without its class, and what it is defined in
     if kind is FrameKind.STATE and ONE_METADATA_STATE and name.startswith(COMPUTE_METADATA_SCOPE_PREFIX):

@@ -11,13 +11,13 @@ from tests.support.profiles import profile_from_text
 BEFORE = """root
   a.py:3@step
     forward
-      matmul<BM=64> 100us x10 @0
+      matmul<BM=64 w4 s3> 100us x10 @0
       relu 10us x2 @0
   load 5us"""
 AFTER = """root
   a.py:9@step
     forward
-      matmul<BM=128> 130us x10 @1
+      matmul<BM=128 w8 s3> 130us x10 @1
       gelu 12us x2 @1
   load 4us"""
 
@@ -43,12 +43,15 @@ def test_kernel_is_compared_whatever_its_specialization_device_and_caller() -> N
 
 
 def test_specializations_are_compared_each_on_its_own() -> None:
-    assert rows(compared(By.SPECIALIZATION))[:2] == [("matmul<BM=128>", 0, 130_000), ("matmul<BM=64>", 100_000, 0)]
+    assert rows(compared(By.SPECIALIZATION))[:2] == [
+        ("matmul<BM=128 w8 s3>", 0, 130_000),
+        ("matmul<BM=64 w4 s3>", 100_000, 0),
+    ]
 
 
 def test_call_path_is_compared_although_its_lines_moved_and_callers_that_only_repeat_it_are_left_out() -> None:
-    before = BEFORE.replace("<BM=64>", "")
-    after = AFTER.replace("<BM=128>", "")
+    before = BEFORE.replace("<BM=64 w4 s3>", "")
+    after = AFTER.replace("<BM=128 w8 s3>", "")
     assert rows(compared(By.PATH, before, after)) == [
         ("forward", 110_000, 142_000),
         ("matmul", 100_000, 130_000),

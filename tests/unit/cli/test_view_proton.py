@@ -155,8 +155,8 @@ def test_instruction_samples_are_shown_by_line(bragg: Bragg, metric: str) -> Non
 def test_specializations_are_apart_or_together(bragg: Bragg, tmp_path: Path) -> None:
     text = (FOLDER / "kernels-3.9.hatchet").read_text()
     path = tmp_path / "file"
-    path.write_text(text.replace('"relu"', '"matmul<BM=64 w4>"').replace('"matmul"', '"matmul<BM=128 w8>"'))
-    names = ["matmul<BM=128 w8>", "matmul<BM=64 w4>"]
+    path.write_text(text.replace('"relu"', '"matmul<BM=64 w4 s3>"').replace('"matmul"', '"matmul<BM=128 w8 s3>"'))
+    names = ["matmul<BM=128 w8 s3>", "matmul<BM=64 w4 s3>"]
     assert list(values(bragg("view", path, "--flat", "--json"), "gpu_time")) == names
     together = values(bragg("view", path, "--flat", "--json", "--group-by", "kernel"), "gpu_time")
     assert together == {"matmul": 310_000}
