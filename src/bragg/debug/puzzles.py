@@ -109,7 +109,7 @@ def trace(kernel: Any = None, *_clients: Any, **_options: Any) -> Any:
 
 
 def launch(**_options: Any) -> bool:
-    """Say what was found since the last `clear`; True: an access was out of bounds, which is what triton_viz answers."""
+    """Say what was found since the last `clear`; True: an access was out of bounds, as triton_viz answers."""
     print("\n".join(_session.report.lines()))
     return any(finding.rule == "out-of-bounds" for finding in _session.report)
 
