@@ -84,4 +84,6 @@ class NumberTable:
 
 
 def _title(name: str, unit: str) -> str:
-    return name if not unit or name.endswith(f"/{unit}") else f"{name} {unit}"
+    """The name, and the unit unless the name tells it: `time/s`, `tflop/s`."""
+    is_told = name.endswith(f"/{unit}") or (name.endswith("/s") and unit.endswith("/s"))
+    return name if not unit or is_told else f"{name} {unit}"
