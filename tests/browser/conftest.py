@@ -13,6 +13,7 @@ import pytest
 from bragg.cli.report_payload import report_payload
 from bragg.model import Profile
 from bragg.views.web.page import page as page_of
+from tests.support.waiting import PATIENCE_MS
 
 # Those of a file, and what a page makes for itself.
 _INNER_SCHEMES = ("file:", "data:", "blob:")
@@ -68,7 +69,7 @@ class Pages:
         """An empty page that may ask for addresses that begin so."""
         context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
         self._contexts.append(context)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
 
         def guard(route: Any) -> None:
