@@ -60,6 +60,22 @@ proton.finalize()
     ]
 
 
+def test_kernels_may_give_one_metric_values_of_different_types_and_units(run: Run) -> None:
+    done = run("""
+proton.start("x", hook="triton")
+for value in ({"extra": 2}, {"extra": 0.5}, {"extra (us)": 3}):
+    add.launch_metadata = lambda *asked, value=value: {**value, "flops": 1, "name": str(value)}
+    with proton.scope("a"): add[(1,)](x, 16)
+proton.finalize()
+""")
+    assert (done.exit_code, done.errors) == (0, "")
+    assert [line.partition("}")[2] for line in outline(done.tree())[2:]] == [
+        " count=1 extra=2.0 flops=1.0",
+        " count=1 extra=0.5 flops=1.0",
+        " count=1 extra (us)=3 flops=1.0",
+    ]
+
+
 def test_without_the_hook_nobody_is_asked(run: Run) -> None:
     done = run("""
 proton.start("x")
