@@ -202,6 +202,19 @@ def test_search_leaves_only_what_was_found_in_colour(timeline: Any, pixel: Pixel
     expect_address(timeline, "find=RELU")
 
 
+def test_enter_goes_to_what_was_typed_and_not_to_what_was_found_before(timeline: Any) -> None:
+    field = timeline.get_by_label("Search slices")
+    # In one task: searching waits for a pause.
+    type_and_enter = """(field, text) => {
+        field.value = text;
+        field.dispatchEvent(new Event("input"));
+        field.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}));
+    }"""
+    for name in ("relu", "backward"):
+        field.evaluate(type_and_enter, name)
+        expect(chosen(timeline)).to_have_text(name)
+
+
 def test_a_name_below_the_lanes_is_searched_for(timeline: Any) -> None:
     timeline.locator(".timeline-totals").get_by_role("button", name="relu").click()
     timeline.locator(".tools .note").filter(has_text="1 slice, 20 ns").wait_for()
