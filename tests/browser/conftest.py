@@ -35,7 +35,7 @@ def chromium() -> Iterator[Any]:
     if path is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)("chromium is not installed")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=PATIENCE_MS)
         yield browser
         browser.close()
 
