@@ -2,8 +2,8 @@
 #pragma once
 
 #include <dlfcn.h>
-#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "check.h"
 #include "data/capture_writer.h"
 #include "driver/cuda_abi.h"
+#include "scratch.h"
 
 namespace bragg::test {
 
@@ -70,7 +72,7 @@ class Recording {
       : Recording(name, wishes.trace, 0, BRAGG_SAMPLE_OFF, 0, wishes.gpu_api) {}
   explicit Recording(const char* name, bool trace = false, uint32_t rotate_interval_ms = 0,
                      int sampling = BRAGG_SAMPLE_OFF, uint32_t sample_period = 0, int gpu_api = BRAGG_GPU_API_OFF)
-      : path_((std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name + ".part")).string()) {
+      : path_(directory_.file(std::string(name) + ".part")) {
     (void)device();
     bragg_session_options options{};
     options.part_path = path_.c_str();
@@ -91,10 +93,6 @@ class Recording {
   }
   ~Recording() {
     if (session_ >= 0) bragg_session_stop(session_, "{}");
-    std::filesystem::remove(path_);
-    for (const std::string& path : ended_) std::filesystem::remove(path);
-    for (int phase = 1; std::filesystem::remove(phase_path(phase)); ++phase) {
-    }
   }
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -153,6 +151,11 @@ class Recording {
   }
   // Of the phases that have ended, as their captures say.
   [[nodiscard]] uint64_t count_of_ended(const std::string& statistic) const { return sum_of(ended_, statistic); }
+  // Waits until phases have begun by themselves: up to 60 s.
+  void wait_for_phase(int phase) const {
+    for (int i = 0; i < 6000 && !std::filesystem::exists(phase_path(phase)); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   // Of phases that began by themselves: ends the recording.
   [[nodiscard]] uint64_t stop_and_count_all(const std::string& statistic) {
     bragg_session_stop(std::exchange(session_, -1), "{}");
@@ -178,6 +181,7 @@ class Recording {
     return sum;
   }
 
+  ScratchDirectory directory_;
   std::vector<std::string> ended_;
   std::string path_;
   int session_ = -1;

@@ -1,6 +1,4 @@
 // The correlation join, the metric table and the capture file.
-#include <unistd.h>
-
 #include <bit>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +13,7 @@
 #include "data/json.h"
 #include "data/metric_table.h"
 #include "data/session.h"
+#include "scratch.h"
 
 namespace {
 
@@ -23,10 +22,6 @@ using bragg::ChunkType;
 using bragg::CorrelationMap;
 using bragg::Launch;
 using bragg::MetricGroup;
-
-std::string scratch(const char* name) {
-  return (std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name)).string();
-}
 
 std::vector<uint8_t> bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -139,7 +134,8 @@ TEST(the_checksum_is_zlibs) {
 }
 
 TEST(chunks_are_laid_out_as_documented) {
-  const std::string path = scratch("layout.part");
+  const bragg::test::ScratchDirectory directory;
+  const std::string path = directory.file("layout.part");
   bragg::CaptureWriter writer;
   REQUIRE(writer.open(path) == 0);
   Chunk chunk(ChunkType::Nodes, 3);
@@ -159,7 +155,6 @@ TEST(chunks_are_laid_out_as_documented) {
   CHECK_EQ(u32_at(bytes, 36), bragg::crc32({&bytes[16], 20}));
   CHECK_EQ(u32_at(bytes, 48), 1);
   CHECK_EQ(u32_at(bytes, 60), 0);
-  std::filesystem::remove(path);
 }
 
 TEST(a_full_disk_leaves_whole_chunks_and_says_so) {
@@ -169,7 +164,8 @@ TEST(a_full_disk_leaves_whole_chunks_and_says_so) {
 }
 
 TEST(a_tree_capture_is_rewritten_when_snapshots_pile_up) {
-  const std::string path = scratch("compact.part");
+  const bragg::test::ScratchDirectory directory;
+  const std::string path = directory.file("compact.part");
   bragg::SessionOptions options;
   options.part_path = path;
   bragg::Session session(options, 0);
@@ -183,7 +179,6 @@ TEST(a_tree_capture_is_rewritten_when_snapshots_pile_up) {
   session.finish(no_tracks, "{}", "{}");
   CHECK_EQ(session.writer().error(), 0);
   CHECK(std::filesystem::file_size(path) < (9u << 20));
-  std::filesystem::remove(path);
 }
 
 TEST(busy_time_is_the_union_of_intervals_in_whatever_order_they_come) {

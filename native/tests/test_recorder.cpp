@@ -1,11 +1,8 @@
 // The recorder on the fake driver and the fake CUPTI: launching threads, driver callbacks, the consumer and control
 // calls at the same time. Meant for ThreadSanitizer and AddressSanitizer as much as for the counts.
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +12,7 @@
 #include "api/bragg_core.h"
 #include "check.h"
 #include "recording.h"
+#include "scratch.h"
 
 namespace {
 
@@ -89,7 +87,7 @@ TEST(phases_that_follow_by_themselves_have_every_launch_once) {
   for (uint32_t i = 0; i < kThreads; ++i)
     threads.emplace_back(launch_in_scope, "work", 5 * kLaunches, std::cref(never));
   for (auto& thread : threads) thread.join();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  recording.wait_for_phase(4);
   CHECK_EQ(recording.stop_and_count_all("kernels"), kThreads * 5 * kLaunches);
 }
 
@@ -139,7 +137,8 @@ TEST(a_seventeenth_session_is_refused_with_a_reason) {
   std::vector<std::unique_ptr<Recording>> recordings;
   for (int i = 0; i < 16; ++i) recordings.push_back(std::make_unique<Recording>(("many" + std::to_string(i)).c_str()));
   bragg_session_options options{};
-  const std::string path = (std::filesystem::temp_directory_path() / (std::to_string(getpid()) + "x.part")).string();
+  const bragg::test::ScratchDirectory directory;
+  const std::string path = directory.file("x.part");
   options.part_path = path.c_str();
   options.meta_json = "{}";
   options.cupti_candidates = "";
