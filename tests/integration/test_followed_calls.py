@@ -40,20 +40,28 @@ PROGRAM = """
         short_lived()
         del short_lived
     functools.partial(zero)()
+    assert core.enter_call("jit(python)")
+    assert not core.enter_call("jit(within)")
+    inner()
+    core.exit_call()
     core.record_followed_calls(False)
     outer()
+    assert not core.enter_call("jit(off)")
 """
 
 
 def test_outermost_calls_are_operators_however_they_end(tmp_path: Path) -> None:
     run = Recorder(tmp_path).program(PROGRAM, context="shadow", sample_interval_us=0)
     assert run.result.exit_code == 0
-    names = ("jit(outer)", "jit(inner)", "jit(fail)", "jit(short)", "again")
+    names = ("jit(outer)", "jit(inner)", "jit(fail)", "jit(short)", "jit(python)", "jit(within)", "jit(off)", "again")
     assert {name: entered(run.main, name) for name in names} == {
         "jit(outer)": 2,
         "jit(inner)": 1,
         "jit(fail)": 2,
         "jit(short)": 100,
+        "jit(python)": 1,
+        "jit(within)": 0,
+        "jit(off)": 0,
         "again": 0,
     }
 

@@ -36,6 +36,24 @@ PROGRAM = """
     for number, size in enumerate((2, 2, 2, 3, 3)):
         with jax.profiler.StepTraceAnnotation("train", step_num=number):
             step(np.ones((size, size), np.float32), np.ones((size, 4), np.float32))
+    x = np.ones((2, 4), np.float32)
+    ahead = jax.jit(lambda w: w + 1).lower(x).compile()
+    for _ in range(4):
+        ahead(x)
+
+    def mapped(x):
+        return x * 2
+
+    pmapped = jax.pmap(mapped)
+    for _ in range(3):
+        pmapped(x[:1])
+
+    @jax.jit
+    def square(x):
+        return (x**2).sum()
+
+    for _ in range(2):
+        jax.grad(square)(x)
     try:
         step(1, 2, 3)
     except TypeError:
@@ -69,6 +87,15 @@ def test_annotations_for_jax_s_profiler_are_scopes(profile: Profile) -> None:
         if kind == FrameKind.SCOPE
     }
     assert {name for name in scopes if not name.startswith("[compile] ")} == {"train", "marked"}
+
+
+def test_what_is_compiled_ahead_of_time_mapped_or_transposed_is_called_too(profile: Profile) -> None:
+    assert entered(profile, "jit(<lambda>)") == 4
+    assert entered(profile, "pmap(mapped)") == 3
+    assert entered(profile, "jit(square)") == 2 * 2  # forward and backward
+    tree = profile.tree
+    compilations = [node for node in range(len(tree)) if tree.label(node) == "[compile] jit_square"]
+    assert {tree.label(tree.parent[node]) for node in compilations} == {"jit(square)"}
 
 
 def test_functions_that_jitted_functions_call_are_a_part_of_them(profile: Profile) -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from bragg.model import FrameKind, Profile
-from bragg.model.hlo_names import CALL
+from bragg.model.hlo_names import CALLS
 from bragg.model.regions import REGIONS, of_compilations
 
 __all__ = ["region_hints"]
@@ -55,7 +55,7 @@ def _jitted_calls(profile: Profile) -> list[str]:
     time_ns: dict[str, float] = defaultdict(float)
     calls: dict[str, int] = defaultdict(int)
     for node in np.flatnonzero((tree.kind == FrameKind.OPERATOR) & (counts > 0)).tolist():
-        if tree.label(node).startswith(CALL):
+        if tree.label(node).startswith(CALLS):
             time_ns[tree.label(node)] += float(host_ns[node])
             calls[tree.label(node)] += int(counts[node])
     longest = sorted(time_ns, key=lambda name: -time_ns[name])[:_N_FUNCTIONS]

@@ -14,12 +14,12 @@ from functools import lru_cache
 
 from bragg.model.tree import FrameKind
 
-__all__ = ["AUTOTUNE", "BACKWARD", "CALL", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name"]
+__all__ = ["AUTOTUNE", "BACKWARD", "CALLS", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name"]
 
 BACKWARD = (FrameKind.STATE, "[backward]")
 RECOMPUTE = (FrameKind.STATE, "[recompute]")
-CALL = "jit("
-"""Calls of jitted functions begin like this."""
+CALLS = ("jit(", "pmap(")
+"""Calls of functions that JAX compiled begin like one of these."""
 COMPILE = "[compile] "
 """Compilations of a module begin like this."""
 AUTOTUNE = "autotune"
@@ -31,7 +31,7 @@ PathFrame = tuple[FrameKind, str]
 
 # How JAX computes what is in the brackets, not where in the program it is.
 _TRANSFORMATIONS = ("jvp", "transpose", "vmap", "remat", "checkpoint", "custom_jvp", "custom_vjp", "shard_map")
-_CALLS = ("jit", "pjit", "pmap", "xmap")
+_COMPILED_BY = ("jit", "pjit", "pmap", "xmap")
 # Calls that JAX makes around parts of the program.
 _WRAPPERS = frozenset(
     {"closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
@@ -59,7 +59,7 @@ def path_of_name(op_name: str, *, is_whole: bool = True) -> tuple[PathFrame, ...
 
 
 def _is_primitive(segment: str) -> bool:
-    return _called(segment, _CALLS + _TRANSFORMATIONS) is None and segment not in _WRAPPERS | {"body"}
+    return _called(segment, _COMPILED_BY + _TRANSFORMATIONS) is None and segment not in _WRAPPERS | {"body"}
 
 
 class _Reader:
@@ -84,7 +84,7 @@ class _Reader:
             self._add(segment, is_inside)
 
     def _add(self, segment: str, is_inside: bool) -> None:
-        called = _called(segment, _CALLS)
+        called = _called(segment, _COMPILED_BY)
         is_control = not is_inside and (segment in CONTROL or segment.startswith("branch_"))
         if segment != "body" or not self._path or self._path[-1] != (FrameKind.OPERATOR, "while"):
             self._path.append((FrameKind.OPERATOR if is_control else FrameKind.SCOPE, called[1] if called else segment))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bragg.model.hlo_names import AUTOTUNE, CALL, COMPILE, CONTROL, path_of_name
+from bragg.model.hlo_names import AUTOTUNE, CALLS, COMPILE, CONTROL, path_of_name
 from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
@@ -70,7 +70,7 @@ def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:
         attributes: Of frames, by label: roles, and programs.
     """
     roles = [_ROLES.intersection(attributes.get(name, ())) for name in tree.frames.name]
-    if not any(roles) and not any(name.startswith((CALL, COMPILE)) for name in tree.frames.name):
+    if not any(roles) and not any(name.startswith((*CALLS, COMPILE)) for name in tree.frames.name):
         return None
     return _Placing(tree, roles, HloPrograms(attributes)).result()
 
@@ -167,7 +167,7 @@ class _Placing:
             node = self._child(above, frame) if call == _NONE else call
             return node, replace(where, module=node, module_name=name)
         node = self._child(above, frame)
-        return node, replace(where, call=node) if name.startswith(CALL) else where
+        return node, replace(where, call=node) if name.startswith(CALLS) else where
 
     def _call_of(self, module: str, where: _Where, otherwise: int) -> int:
         """The call that the module belongs to: JAX names a module after the function, with other marks."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bragg.errors import UsageError
 from bragg.model.compiled_regions import COMPILED_REGION
 from bragg.model.durations import MAX_BUCKET, DurationTable
-from bragg.model.hlo_names import CALL, COMPILE
+from bragg.model.hlo_names import CALLS, COMPILE
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int64Array
@@ -33,7 +33,7 @@ BACKWARD_REGION = f"{_SCOPE}backward"
 OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
 _OF_OPERATORS = {
     "data": ("enumerate(DataLoader)#",),
-    "forward": (CALL,),  # what of it is not differentiated
+    "forward": CALLS,  # what of it is not differentiated
     "backward": (BACKWARD, ACCUMULATION),
     "optimizer": OPTIMIZER,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bragg.record import variables
 from bragg.record.hooks import autograd, checkpoint, jax, jax_profiler, modules, regions, torch_operators, updates
+from bragg.record.hooks.jax_calls import CALL_HOOKS
 from bragg.record.regions import chosen
 
 TYPE_CHECKING = False
@@ -40,7 +41,7 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
         hooks += [
             ("jax", jax.read_ranges),
             (jax_profiler.MODULE, jax_profiler.record_annotations),
-            (jax.CALLS, jax.record_calls),
+            *CALL_HOOKS,
             (jax.COMPILER, jax.record_compilations),
         ]
     return hooks
