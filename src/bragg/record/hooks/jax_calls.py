@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
     _Result = TypeVar("_Result")
 
-__all__ = ["CALL_HOOKS", "record_calls", "record_compiled_calls", "record_mapped_calls", "record_transposed_calls"]
+__all__ = [
+    "CALL_HOOKS",
+    "record_calls",
+    "record_compiled_calls",
+    "record_mapped_calls",
+    "record_slow_compiled_calls",
+    "record_transposed_calls",
+]
 
 _PUBLIC = "jax"
 # Functions of JAX's own type, whose calls run no Python once they are compiled, and what makes them.
@@ -41,21 +48,19 @@ def record_calls(pjit: ModuleType) -> Undo | None:
         What undoes it; None when this JAX makes jitted functions otherwise.
     """
     if not hasattr(pjit, "_cpp_pjit"):
-        _missing("makes jitted functions otherwise: their calls are not recorded")
-        return None
+        return _missing("makes jitted functions otherwise: their calls are not recorded")
 
     def followed(make_function: Callable[..., Any]) -> Callable[..., Any]:
         def make_followed(*arguments: Any, **options: Any) -> Any:
             function = make_function(*arguments, **options)
-            _follow(function, "jit")
+            _follow(function, f"jit({_name_of(function)})")
             return function
 
         return make_followed
 
-    is_new = getattr(pjit.__spec__, "_initializing", False)
-    for function in [] if is_new else gc.get_objects():
-        if type(function).__name__ in _TYPES:
-            _follow(function, _TYPES[type(function).__name__])
+    for function in _existing(pjit, tuple(_TYPES)):
+        if hasattr(function, "__name__"):
+            _follow(function, f"{_TYPES[type(function).__name__]}({function.__name__})")
     undo_making = wrap(pjit, "_cpp_pjit", followed)
     core.record_followed_calls(True)
 
@@ -70,18 +75,39 @@ def record_transposed_calls(pjit: ModuleType) -> Undo | None:
     """Make operators of what transformations call outside of the function: the backward pass of `grad(jit(f))(x)`."""
     primitive = getattr(pjit, "jit_p", None) or getattr(pjit, "pjit_p", None)
     if not hasattr(primitive, "impl"):
-        _missing("calls transposed functions otherwise: these calls are not recorded")
-        return None
+        return _missing("calls transposed functions otherwise: these calls are not recorded")
     return wrap(primitive, "impl", lambda call: _called(call, lambda _, options: f"jit({options.get('name', '')})"))
 
 
-def record_compiled_calls(stages: ModuleType) -> Undo | None:
-    """Make an operator of each call of what `jit(f).lower(x).compile()` returned."""
-    kind = getattr(stages, "Compiled", None)
-    if kind is None:
-        _missing("compiles ahead of time otherwise: calls of what it compiled are not recorded")
-        return None
-    return wrap(kind, "__call__", lambda call: _called(call, lambda arguments, _: _name_of(arguments[0])))
+def record_compiled_calls(pxla: ModuleType) -> Undo | None:
+    """Make an operator of each call of what `jit(f).lower(x).compile()` returned, if it runs no Python."""
+    kind: Any = getattr(pxla, "MeshExecutable", None)
+    if not hasattr(kind, "create_cpp_call"):
+        return _missing("calls what it compiled ahead of time otherwise: these calls are not recorded")
+
+    def followed(make_call: Callable[..., Any]) -> Callable[..., Any]:
+        def make_followed(self: Any, *arguments: Any, **options: Any) -> Any:
+            call = make_call(self, *arguments, **options)
+            if call is not None:
+                _follow(call, _name_of_executable(self))
+            return call
+
+        return make_followed
+
+    for compiled in _existing(pxla, ("Compiled",)):
+        if type(getattr(compiled, "_call", None)).__name__ in _TYPES:
+            _follow(compiled._call, _name_of_executable(compiled._executable))
+    return wrap(kind, "create_cpp_call", followed)
+
+
+def record_slow_compiled_calls(stages: ModuleType) -> Undo | None:
+    """Likewise where Python makes the call: of programs that call back, and the first one of each."""
+    kind: Any = getattr(stages, "Compiled", None)
+    if not hasattr(kind, "call"):
+        return _missing("calls what it compiled ahead of time otherwise: calls of programs that call back are missing")
+    call = kind.call
+    kind.call = staticmethod(_called(call, lambda arguments, _: _name_of_executable(arguments[0].executable)))
+    return lambda: setattr(kind, "call", staticmethod(call))
 
 
 def record_mapped_calls(module: ModuleType) -> Undo | None:
@@ -96,7 +122,7 @@ def record_mapped_calls(module: ModuleType) -> Undo | None:
             if isinstance(function, FunctionType):
                 name = f"pmap({function.__name__})"
                 return functools.wraps(function)(_called(function, lambda *_: name))
-            _follow(function, "pmap")
+            _follow(function, f"pmap({_name_of(function)})")
             return function
 
         return make_followed
@@ -115,20 +141,33 @@ def record_mapped_calls(module: ModuleType) -> Undo | None:
 CALL_HOOKS: list[Hook] = [
     ("jax._src.pjit", record_calls),
     ("jax._src.pjit", record_transposed_calls),
-    ("jax._src.stages", record_compiled_calls),
+    ("jax._src.interpreters.pxla", record_compiled_calls),
+    ("jax._src.stages", record_slow_compiled_calls),
     ("jax._src.api", record_mapped_calls),
     ("jax._src.pmap", record_mapped_calls),
 ]
 """Modules of JAX, and what is done with them."""
 
 
-def _missing(what: str) -> None:
+def _missing(what: str) -> Undo | None:
     note(f"JAX {getattr(sys.modules.get(_PUBLIC), '__version__', '')} {what}")
+    return None
+
+
+def _existing(module: ModuleType, types: tuple[str, ...]) -> list[Any]:
+    """Objects of these types, if the module is not just being imported."""
+    if getattr(module.__spec__, "_initializing", False):
+        return []
+    return [each for each in gc.get_objects() if type(each).__name__ in types]
 
 
 @guarded
-def _follow(function: Any, made_by: str) -> None:
-    core.follow_calls(function, f"{made_by}({getattr(function, '__name__', 'function')})")
+def _follow(function: Any, name: str) -> None:
+    core.follow_calls(function, name)
+
+
+def _name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", "function"))
 
 
 def _called(
@@ -147,9 +186,9 @@ def _called(
     return call
 
 
-def _name_of(compiled: Any) -> str:
+def _name_of_executable(executable: Any) -> str:
     """What JAX calls it, such as `jit(loss)`."""
     try:
-        return str(compiled._executable.unsafe_call.name)
+        return str(executable.unsafe_call.name)
     except AttributeError:
         return "a compiled function"

@@ -81,14 +81,39 @@ def test_functions_that_pmap_makes_are_followed_in_all_places_of_its_name(
     assert jax_calls.record_mapped_calls(module()) is None
 
 
+class MeshExecutable:
+    """What XLA compiled."""
+
+    def __init__(self, call: PjitFunction | None = None) -> None:
+        self.unsafe_call = SimpleNamespace(name="jit(loss)")
+        self._made = call
+
+    def create_cpp_call(self, *_: object) -> PjitFunction | None:
+        return self._made
+
+
 class Compiled:
-    """What a compilation ahead of time returned."""
+    """What a compilation ahead of time returned, after its first call."""
 
-    def __init__(self, name: str | None) -> None:
-        self._executable = SimpleNamespace(unsafe_call=SimpleNamespace(name=name)) if name else None
+    def __init__(self, executable: object, call: object) -> None:
+        self._executable, self._call = executable, call
 
-    def __call__(self, number: int, *, divisor: int) -> int:
+    @staticmethod
+    def call(parameters: SimpleNamespace, number: int, *, divisor: int) -> int:
         return number // divisor
+
+
+def test_what_is_compiled_ahead_of_time_is_followed(core: FakeCore) -> None:
+    existing, new = PjitFunction(), PjitFunction()
+    compiled = [Compiled(MeshExecutable(), call) for call in (existing, None, len)]
+    pxla = module(MeshExecutable=MeshExecutable)
+    undo = jax_calls.record_compiled_calls(pxla)
+    assert MeshExecutable(new).create_cpp_call("parameters") is new
+    assert MeshExecutable().create_cpp_call("parameters") is None
+    undone(undo)
+    assert MeshExecutable(new).create_cpp_call("parameters") is new
+    assert core.calls == [("follow_calls", existing, "jit(loss)"), ("follow_calls", new, "jit(loss)")]
+    del compiled
 
 
 def test_calls_of_python_are_operators_however_they_end(core: FakeCore) -> None:
@@ -97,26 +122,28 @@ def test_calls_of_python_are_operators_however_they_end(core: FakeCore) -> None:
     mapping = module(pmap=lambda function: lambda *numbers: function(*numbers))
     undo_all = [
         jax_calls.record_transposed_calls(pjit),
-        jax_calls.record_compiled_calls(module(Compiled=Compiled)),
+        jax_calls.record_slow_compiled_calls(module(Compiled=Compiled)),
         jax_calls.record_mapped_calls(mapping),
     ]
     assert pjit.jit_p.impl(1, 2, name="loss") == ((1, 2), "loss")
+    known, unknown = (SimpleNamespace(executable=executable) for executable in (MeshExecutable(), None))
     with pytest.raises(ZeroDivisionError):
-        Compiled("jit(loss)")(3, divisor=0)
-    assert Compiled(None)(7, divisor=2) == 3
+        Compiled.call(known, 3, divisor=0)
+    assert Compiled.call(unknown, 7, divisor=2) == 3
     assert mapping.pmap(divmod)(7, 2) == (3, 1)
     names = ["jit(loss)", "jit(loss)", "a compiled function", "pmap(<lambda>)"]
     assert core.calls == [call for name in names for call in (("enter_call", name), ("exit_call",))]
     for undo in undo_all:
         undone(undo)
-    assert Compiled("jit(loss)")(7, divisor=2) == mapping.pmap(divmod)(7, 2)[0] == 3
+    assert Compiled(known, None).call(known, 7, divisor=2) == mapping.pmap(divmod)(7, 2)[0] == 3
     assert len(core.calls) == 2 * len(names)
 
 
 def test_a_call_that_another_one_makes_is_a_part_of_it(core: FakeCore) -> None:
     core.answers["enter_call"] = False
-    undo = jax_calls.record_compiled_calls(module(Compiled=Compiled))
-    assert Compiled("jit(loss)")(7, divisor=2) == 3
+    pjit = module(pjit_p=SimpleNamespace(impl=lambda number, name: number))
+    undo = jax_calls.record_transposed_calls(pjit)
+    assert pjit.pjit_p.impl(7, name="loss") == 7
     undone(undo)
     assert core.calls == [("enter_call", "jit(loss)")]
 
@@ -126,7 +153,8 @@ def test_a_call_that_another_one_makes_is_a_part_of_it(core: FakeCore) -> None:
     [
         (jax_calls.record_calls, "their calls are not recorded"),
         (jax_calls.record_transposed_calls, "these calls are not recorded"),
-        (jax_calls.record_compiled_calls, "calls of what it compiled are not recorded"),
+        (jax_calls.record_compiled_calls, "these calls are not recorded"),
+        (jax_calls.record_slow_compiled_calls, "calls of programs that call back are missing"),
     ],
 )
 def test_a_jax_that_calls_otherwise_is_said(
