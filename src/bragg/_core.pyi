@@ -227,6 +227,9 @@ def enter_call(name: str) -> bool:
     """
 
 def exit_call() -> None: ...
+def observe_calls(function: Callable[[str, int, int], None] | None) -> None:
+    """Tell a function of each call that has ended: its name, its begin and its end, ns of `perf_counter_ns`."""
+
 def record_followed_calls(wanted: bool) -> None:
     """Whether calls of followed objects are recorded; they are not at first."""
 

@@ -11,6 +11,7 @@ import pytest
 
 import bragg
 from bragg.model import FrameKind, Profile
+from bragg.model.regions import group_by_region
 from tests.support.runs import Recorder, entered
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
@@ -65,7 +66,9 @@ PROGRAM = """
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    run = Recorder(tmp_path_factory.mktemp("jax")).program(PROGRAM, context="shadow", sample_interval_us=0)
+    run = Recorder(tmp_path_factory.mktemp("jax")).program(
+        PROGRAM, context="shadow", sample_interval_us=0, regions="all"
+    )
     assert run.result.exit_code == 0
     return run.main
 
@@ -76,6 +79,12 @@ def test_each_call_is_entered_and_compilations_are_below_it(profile: Profile) ->
     paths = {tuple(tree.label(step) for step in tree.path(node)[1:]) for node in range(len(tree))}
     assert ("train", "jit(loss)", "[compile] jit_loss") in paths
     assert entered(profile, "[compile] jit_loss") == 2
+
+
+def test_steps_are_calls_of_the_function_that_takes_most_time(profile: Profile) -> None:
+    counts = {name: times["count"] for name, times in profile.meta["regions"].items()}
+    assert counts["step of jit(loss)"] == 6
+    assert group_by_region(profile).own("region_calls")[0] in counts.values()
 
 
 def test_annotations_for_jax_s_profiler_are_scopes(profile: Profile) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bragg.record import variables
 from bragg.record.hooks import autograd, checkpoint, jax, jax_profiler, modules, regions, torch_operators, updates
-from bragg.record.hooks.jax_calls import CALL_HOOKS
-from bragg.record.regions import chosen
+from bragg.record.hooks.jax_calls import CALL_HOOKS, STEP_HOOK
+from bragg.record.regions import STEP, chosen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
         ]
     if wants_modules:
         hooks += [("torch", modules.record_modules), ("torch", updates.record_updates)]
-    hooks += regions.region_hooks(chosen(settings.get(variables.REGIONS, "")), operators=bool(hooks))
+    wanted_regions = chosen(settings.get(variables.REGIONS, ""))
+    hooks += regions.region_hooks(wanted_regions, operators=bool(hooks))
     if "jax" in wanted:
         hooks += [
             ("jax", jax.read_ranges),
@@ -44,4 +45,5 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
             *CALL_HOOKS,
             (jax.COMPILER, jax.record_compilations),
         ]
+        hooks += [STEP_HOOK] if STEP in wanted_regions else []
     return hooks

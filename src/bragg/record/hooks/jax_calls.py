@@ -10,6 +10,7 @@ import gc
 import sys
 from types import FunctionType
 
+from bragg.record.call_steps import CALL_STEPS
 from bragg.record.core import core
 from bragg.record.hooks.methods import wrap
 from bragg.record.notes import guarded, note
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALL_HOOKS",
+    "STEP_HOOK",
     "record_calls",
     "record_compiled_calls",
     "record_mapped_calls",
     "record_slow_compiled_calls",
+    "record_steps",
     "record_transposed_calls",
 ]
 
@@ -138,6 +141,17 @@ def record_mapped_calls(module: ModuleType) -> Undo | None:
     return undo
 
 
+def record_steps(_pjit: ModuleType) -> Undo:
+    """Keep the times of calls, which are the steps of a program that trains.
+
+    Returns:
+        What undoes it.
+    """
+    CALL_STEPS.begin()
+    core.observe_calls(CALL_STEPS.called)
+    return lambda: core.observe_calls(None)
+
+
 CALL_HOOKS: list[Hook] = [
     ("jax._src.pjit", record_calls),
     ("jax._src.pjit", record_transposed_calls),
@@ -147,6 +161,8 @@ CALL_HOOKS: list[Hook] = [
     ("jax._src.pmap", record_mapped_calls),
 ]
 """Modules of JAX, and what is done with them."""
+STEP_HOOK: Hook = ("jax._src.pjit", record_steps)
+"""Likewise, where steps are asked for."""
 
 
 def _missing(what: str) -> Undo | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.errors import UsageError
 from bragg.model import Profile
-from bragg.model.regions import group_by_region
+from bragg.model.regions import group_by_region, step_function
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.folding import FoldedProfile, fold_libraries
 from bragg.views.terminal.labels import Labels
@@ -57,7 +57,11 @@ def _steps(profile: Profile) -> Iterator[str]:
     except UsageError:  # What the file says of them are no times.
         return
     count = int(regions.own("region_calls")[0]) if "region_calls" in regions.metrics else 0
-    if count:
+    function = step_function(profile.meta)
+    if count and function:
+        mean_ns = regions.total("region_time") / count
+        yield f"{count_text(count, 'step')} of {time_text(mean_ns)}, calls of {function}"
+    elif count:
         own, total_ns = regions.own("region_time"), regions.total("region_time")
         shares = [
             f"{regions.tree.label(node)} {share_text(own[node] / total_ns)}" for node in np.flatnonzero(own).tolist()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bragg.record.call_steps import CALL_STEPS
 from bragg.record.hooks import jax_calls
 from tests.support.fake_core import FakeCore
 
@@ -137,6 +138,11 @@ def test_calls_of_python_are_operators_however_they_end(core: FakeCore) -> None:
         undone(undo)
     assert Compiled(known, None).call(known, 7, divisor=2) == mapping.pmap(divmod)(7, 2)[0] == 3
     assert len(core.calls) == 2 * len(names)
+
+
+def test_calls_are_told_to_those_who_count_steps(core: FakeCore) -> None:
+    jax_calls.record_steps(module())()
+    assert core.calls == [("observe_calls", CALL_STEPS.called), ("observe_calls", None)]
 
 
 def test_a_call_that_another_one_makes_is_a_part_of_it(core: FakeCore) -> None:
