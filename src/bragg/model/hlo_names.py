@@ -38,6 +38,7 @@ _WRAPPERS = frozenset(
     | {"checkpoint"}
 )
 _MAIN = "jit(main)"  # JAX before 0.7 has it below every module.
+_JOINED = re.compile(rf";(?=(?:{'|'.join(_COMPILED_BY)})\()")
 # JAX before 0.5 says with what a primitive is called: "reduce_sum[axes=(0, 1)]".
 _PARAMETERS = re.compile(r"\[\w+=.*\]$", re.DOTALL)
 
@@ -50,12 +51,18 @@ def path_of_name(op_name: str, *, is_whole: bool = True) -> tuple[PathFrame, ...
         op_name: `op_name` of the metadata of an HLO operation. Of several, joined by `;`, the first one counts.
         is_whole: It ends with a primitive; else it is what names of fused operations have in common.
     """
-    segments = [_PARAMETERS.sub("", segment) for segment in _split(op_name.partition(";")[0])]
+    segments = [_PARAMETERS.sub("", segment) for segment in _split(_first(op_name))]
     primitive = segments.pop() if is_whole and segments and _is_primitive(segments[-1]) else ""
     reader = _Reader(module=segments[0] if segments else "")
     for segment in segments:
         reader.read(segment)
     return reader.path(primitive)
+
+
+def _first(op_name: str) -> str:
+    """The first one of joined names: those of operations begin with calls, and scopes may have the mark, too."""
+    first = _JOINED.split(op_name, 1)[0]
+    return first if "/" in first else first.partition(";")[0]
 
 
 def _is_primitive(segment: str) -> bool:
@@ -110,7 +117,9 @@ def _split(name: str) -> Iterator[str]:
             depth += 1
         elif character in ")]":
             depth = max(0, depth - 1)
-        elif character == "/" and (depth == 0 or position == len(name)):
+        elif character == "/" and depth == 0:
             if position > begin:
                 yield name[begin:position]
             begin = position + 1
+    if depth:  # A bracket of a scope's own name is open: slashes may stand inside of it.
+        yield from filter(None, name[begin:].split("/"))
