@@ -1,7 +1,6 @@
 #include "intake/xla_names.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 namespace bragg::xla {
@@ -33,17 +32,32 @@ std::string_view value_of(std::string_view body, std::string_view key) {
   return {};
 }
 
+// Takes `key=value` off the beginning, up to the last of the `next` keys: names of programs may hold anything.
+std::string_view take_name(std::string_view& body, std::string_view key, std::string_view next) {
+  const size_t end = body.rfind(next);
+  if (end == body.npos || body.substr(0, key.size()) != key) return {};
+  const std::string_view name = body.substr(key.size(), end - key.size());
+  body.remove_prefix(end + 1);
+  return name;
+}
+
 Range module_range(std::string_view body) {
+  const std::string_view prefix = take_name(body, "prefix=", ",hlo_module=");
   const std::string_view module = value_of(body, "hlo_module");
   if (module.empty()) return {};
-  return {.path = {{FrameKind::Operator, std::string(module), "hlo_module"}}};
+  Range range;
+  if (!prefix.empty()) range.path.push_back({FrameKind::Operator, "prefix=" + std::string(prefix), "hlo_prefix"});
+  range.path.push_back({FrameKind::Operator, std::string(module), "hlo_module"});
+  return range;
 }
 
 Range thunk_range(std::string_view body) {
   Range range;
-  for (const auto& [key, role] : {std::array<std::string_view, 2>{"name", "hlo_op_name"}, {"hlo_op", "hlo_op"}})
-    if (const std::string_view name = value_of(body, key); !name.empty())
-      range.path.push_back({FrameKind::Operator, std::string(name), role});
+  const auto add = [&range](std::string_view name, std::string_view role) {
+    if (!name.empty()) range.path.push_back({FrameKind::Operator, std::string(name), role});
+  };
+  add(take_name(body, "name=", ",hlo_op="), "hlo_op_name");
+  add(value_of(body, "hlo_op"), "hlo_op");
   if (const std::string_view file = value_of(body, "source_file"); !file.empty())
     range.source = std::string(file) + ":" + std::string(value_of(body, "source_line"));
   return range;
@@ -64,11 +78,14 @@ Range compile_range(std::string_view step, std::string_view body) {
   return {.is_detail = true};
 }
 
+// What ranges carry besides their name: instructions, what they call, and lines, each text some kilobytes.
+bool is_payload(std::string_view text) { return text.starts_with('\n') || text.find(" = ") != text.npos; }
+
 }  // namespace
 
 Range parse_range(std::string_view text) {
   const size_t mark = text.find(":#");
-  if (mark == text.npos || mark + 2 >= text.size() || !text.ends_with('#')) return {};
+  if (mark == text.npos || mark + 2 >= text.size() || !text.ends_with('#')) return {.is_detail = is_payload(text)};
   const std::string_view what = text.substr(0, mark);
   const std::string_view body = text.substr(mark + 2, text.size() - mark - 3);
   if (what == "XlaModule") return module_range(body);

@@ -1,5 +1,5 @@
 // What XLA says in the ranges of its domain `TSL`, which end in pairs of keys and values:
-//   XlaModule:#prefix=...,hlo_module=jit_f,program_id=1988#
+//   XlaModule:#prefix=jit(f)/layer1,hlo_module=jit_f,program_id=1988#, which names of its operations leave out
 //   Thunk:#name=jit(f)/transpose(jvp(jit(f)))/layer1/transpose,hlo_op=gemm_fusion_dot.1,unique_hlo_op_id=12884901893#
 //   XlaCompile:#module=jit_f#
 //   XlaPass:#name=config-assigner,module=jit_f,program_id=1988#
@@ -26,7 +26,7 @@ struct PathFrame {
 struct Range {
   std::vector<PathFrame> path{};  // outermost first; empty: the text is none of these, unless it is a detail
   std::string source{};           // file:line, when XLA is asked for it (--xla_gpu_trace_annotation_level=1)
-  bool is_detail = false;         // one of the hundreds of steps of a compilation: its time is the compilation's
+  bool is_detail = false;         // one of the hundreds of steps of a compilation, or what ranges carry: not kept
 };
 
 // A module and an operation are operators, as is the path of its names that an operation stands for; readers of

@@ -21,7 +21,8 @@ std::string path_of(const std::string& text) {
 
 TEST(a_module_is_called_what_hlo_calls_it) {
   CHECK_EQ(path_of("XlaModule:#hlo_module=jit_f,program_id=1988#"), "jit_f");
-  CHECK_EQ(path_of("XlaModule:#prefix=jit(f)/a,b,hlo_module=jit_f,program_id=1988#"), "jit_f");
+  CHECK_EQ(path_of("XlaModule:#prefix=jit(f)/a,b=c,hlo_module=jit_f,program_id=1988#"), "prefix=jit(f)/a,b=c > jit_f");
+  CHECK_EQ(path_of("XlaModule:#prefix=,hlo_module=jit_f,program_id=1988#"), "jit_f");
 }
 
 TEST(a_thunk_is_the_path_of_its_names_and_its_operation) {
@@ -39,6 +40,8 @@ TEST(a_thunk_without_a_name_is_its_operation) {
 
 TEST(names_may_hold_what_the_format_is_made_of) {
   CHECK_EQ(path_of("Thunk:#name=jit(f)/a, b/x=1,2/#add#,hlo_op=fusion.1#"), "jit(f)/a, b/x=1,2/#add# > fusion.1");
+  CHECK_EQ(path_of("Thunk:#name=jit(f)/a,b=c/hlo_op=d/add,hlo_op=fusion.1,unique_hlo_op_id=7#"),
+           "jit(f)/a,b=c/hlo_op=d/add > fusion.1");
 }
 
 TEST(the_line_is_kept_where_xla_tells_it) {
@@ -78,6 +81,11 @@ TEST(other_texts_are_none_of_these) {
                                  "Thunk:#name=jit(f)/add,hlo_op=add.1", "thunk:#hlo_op=a#", "Xla:#a=b#",
                                  "XlaPass:#=,=#", ":##", "XlaCompile:#module=#"})
     CHECK_EQ(path_of(text), "");
+}
+
+TEST(what_ranges_carry_is_not_kept) {
+  for (const std::string text : {"\n- train.py:7[step]\n", "\nfused_computation.1 {\n}", "add.1 = f32[2] add(a, b)"})
+    CHECK_EQ(path_of(text), "(detail)");
 }
 
 // Whatever is cut off or put in: it is read to its end, and never past it.

@@ -219,6 +219,17 @@ def follow_calls(object: object, name: str) -> bool:
         False when it does not implement it.
     """
 
+def enter_call(name: str) -> bool:
+    """Begin an operator, as a call of a followed object does.
+
+    Returns:
+        False when one such call is open on this thread, or none is recorded; then there is nothing to end.
+    """
+
+def exit_call() -> None: ...
+def observe_calls(function: Callable[[str, int, int], None] | None) -> None:
+    """Tell a function of each call that has ended: its name, its begin and its end, ns of `perf_counter_ns`."""
+
 def record_followed_calls(wanted: bool) -> None:
     """Whether calls of followed objects are recorded; they are not at first."""
 

@@ -40,20 +40,28 @@ PROGRAM = """
         short_lived()
         del short_lived
     functools.partial(zero)()
+    assert core.enter_call("jit(python)")
+    assert not core.enter_call("jit(within)")
+    inner()
+    core.exit_call()
     core.record_followed_calls(False)
     outer()
+    assert not core.enter_call("jit(off)")
 """
 
 
 def test_outermost_calls_are_operators_however_they_end(tmp_path: Path) -> None:
     run = Recorder(tmp_path).program(PROGRAM, context="shadow", sample_interval_us=0)
     assert run.result.exit_code == 0
-    names = ("jit(outer)", "jit(inner)", "jit(fail)", "jit(short)", "again")
+    names = ("jit(outer)", "jit(inner)", "jit(fail)", "jit(short)", "jit(python)", "jit(within)", "jit(off)", "again")
     assert {name: entered(run.main, name) for name in names} == {
         "jit(outer)": 2,
         "jit(inner)": 1,
         "jit(fail)": 2,
         "jit(short)": 100,
+        "jit(python)": 1,
+        "jit(within)": 0,
+        "jit(off)": 0,
         "again": 0,
     }
 
@@ -69,3 +77,41 @@ def test_calls_work_while_nothing_records() -> None:
 @pytest.mark.parametrize("other", [object(), 3, partial(int)])
 def test_objects_that_are_called_otherwise_are_left_alone(other: object) -> None:
     assert not core.follow_calls(other, "other")
+
+
+def test_each_call_is_told_when_it_has_ended(tmp_path: Path) -> None:
+    program = """
+        import functools, sys, time
+        import bragg._core as core
+
+        def fail():
+            time.sleep(0.002)
+            raise KeyError("mine")
+
+        told = []
+        core.record_followed_calls(True)
+        core.observe_calls(lambda *call: told.append(call))
+        failing, inner = functools.partial(fail), functools.partial(sum)
+        core.follow_calls(failing, "jit(fail)")
+        core.follow_calls(inner, "jit(inner)")
+        before_ns = time.perf_counter_ns()
+        try:
+            failing()
+        except KeyError:
+            pass
+        else:
+            raise SystemExit("its exception is lost")
+        core.enter_call("jit(python)")
+        inner([])
+        core.exit_call()
+        core.observe_calls(lambda: None)  # takes no arguments
+        inner([])
+        core.observe_calls(None)
+        inner([])
+        (name, began_ns, ended_ns), (other, *_) = told
+        assert (name, other) == ("jit(fail)", "jit(python)")
+        assert before_ns <= began_ns <= ended_ns - 2_000_000 <= time.perf_counter_ns()
+    """
+    run = Recorder(tmp_path).program(program, context="shadow", sample_interval_us=0)
+    assert run.result.exit_code == 0
+    assert entered(run.main, "jit(inner)") == 2

@@ -280,9 +280,9 @@ def test_ranges_of_xla_are_split_where_jax_is_imported(tmp_path: Path) -> None:
         nvtx.mark("candidate", domain="TSL")
         for _ in range(5):
             nvtx.pop_range(domain="TSL")
-        nvtx.push_range("XlaModule:#hlo_module=jit_loss,program_id=12#", domain="TSL")
+        nvtx.push_range("XlaModule:#prefix=jit(loss),hlo_module=jit_loss,program_id=12#", domain="TSL")
         for unique in range(3):
-            thunk = "Thunk:#name=jit(loss)/transpose(jvp(layer1))/dot_general,hlo_op=gemm.1,unique_hlo_op_id={{}}#"
+            thunk = "Thunk:#name=transpose(jvp(layer1))/dot_general,hlo_op=gemm.1,unique_hlo_op_id={{}}#"
             nvtx.push_range(thunk.format(unique), domain="TSL")
             nvtx.pop_range(domain="TSL")
         nvtx.pop_range(domain="TSL")

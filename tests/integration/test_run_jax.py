@@ -11,6 +11,7 @@ import pytest
 
 import bragg
 from bragg.model import FrameKind, Profile
+from bragg.model.regions import group_by_region
 from tests.support.runs import Recorder, entered
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
@@ -36,6 +37,24 @@ PROGRAM = """
     for number, size in enumerate((2, 2, 2, 3, 3)):
         with jax.profiler.StepTraceAnnotation("train", step_num=number):
             step(np.ones((size, size), np.float32), np.ones((size, 4), np.float32))
+    x = np.ones((2, 4), np.float32)
+    ahead = jax.jit(lambda w: w + 1).lower(x).compile()
+    for _ in range(4):
+        ahead(x)
+
+    def mapped(x):
+        return x * 2
+
+    pmapped = jax.pmap(mapped)
+    for _ in range(3):
+        pmapped(x[:1])
+
+    @jax.jit
+    def square(x):
+        return (x**2).sum()
+
+    for _ in range(2):
+        jax.grad(square)(x)
     try:
         step(1, 2, 3)
     except TypeError:
@@ -47,7 +66,9 @@ PROGRAM = """
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    run = Recorder(tmp_path_factory.mktemp("jax")).program(PROGRAM, context="shadow", sample_interval_us=0)
+    run = Recorder(tmp_path_factory.mktemp("jax")).program(
+        PROGRAM, context="shadow", sample_interval_us=0, regions="all"
+    )
     assert run.result.exit_code == 0
     return run.main
 
@@ -60,6 +81,12 @@ def test_each_call_is_entered_and_compilations_are_below_it(profile: Profile) ->
     assert entered(profile, "[compile] jit_loss") == 2
 
 
+def test_steps_are_calls_of_the_function_that_takes_most_time(profile: Profile) -> None:
+    counts = {name: times["count"] for name, times in profile.meta["regions"].items()}
+    assert counts["step of jit(loss)"] == 6
+    assert group_by_region(profile).own("region_calls")[0] in counts.values()
+
+
 def test_annotations_for_jax_s_profiler_are_scopes(profile: Profile) -> None:
     assert entered(profile, "train") == 5
     assert entered(profile, "marked") == 2
@@ -69,6 +96,15 @@ def test_annotations_for_jax_s_profiler_are_scopes(profile: Profile) -> None:
         if kind == FrameKind.SCOPE
     }
     assert {name for name in scopes if not name.startswith("[compile] ")} == {"train", "marked"}
+
+
+def test_what_is_compiled_ahead_of_time_mapped_or_transposed_is_called_too(profile: Profile) -> None:
+    assert entered(profile, "jit(<lambda>)") == 4
+    assert entered(profile, "pmap(mapped)") == 3
+    assert entered(profile, "jit(square)") == 2 * 2  # forward and backward
+    tree = profile.tree
+    compilations = [node for node in range(len(tree)) if tree.label(node) == "[compile] jit_square"]
+    assert {tree.label(tree.parent[node]) for node in compilations} == {"jit(square)"}
 
 
 def test_functions_that_jitted_functions_call_are_a_part_of_them(profile: Profile) -> None:

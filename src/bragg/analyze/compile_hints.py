@@ -33,7 +33,7 @@ def compile_hints(profile: Profile) -> list[str]:
     again.sort(key=lambda each: -each.time_ns)
     hints = [
         f"{each.module} was compiled {each.count} times, {each.time_ns / 1e9:.2g} s: shapes, types or static arguments "
-        "of its calls differ; which: JAX_EXPLAIN_CACHE_MISSES=1"
+        "of its calls differ, or it is made anew each time; which: JAX_EXPLAIN_CACHE_MISSES=1"
         for each in again[:_N_HINTS]
     ]
     return hints + _autotuning(profile)

@@ -7,8 +7,8 @@ from collections import defaultdict
 import numpy as np
 
 from bragg.model import FrameKind, Profile
-from bragg.model.hlo_names import CALL
-from bragg.model.regions import REGIONS, of_compilations
+from bragg.model.hlo_names import CALLS
+from bragg.model.regions import REGIONS, of_compilations, step_function
 
 __all__ = ["region_hints"]
 
@@ -32,7 +32,11 @@ def region_hints(profile: Profile, regions: Profile) -> list[str]:
         return _jitted_calls(profile) or [missing]
     if not regions.own("region_calls")[0] or not regions.total("region_time"):
         return ["no optimizer made a step: times are those of the whole run"]
-    steps = [f"{regions.own('region_calls')[0]} steps; what stands at the total is of a whole step"]
+    function = step_function(profile.meta)
+    count = regions.own("region_calls")[0]
+    if function:
+        return [f"{count} steps, calls of {function}, each from the end of the one before", *_jitted_calls(profile)]
+    steps = [f"{count} steps; what stands at the total is of a whole step"]
     return steps + _waits(regions) + _rest(regions)
 
 
@@ -55,7 +59,7 @@ def _jitted_calls(profile: Profile) -> list[str]:
     time_ns: dict[str, float] = defaultdict(float)
     calls: dict[str, int] = defaultdict(int)
     for node in np.flatnonzero((tree.kind == FrameKind.OPERATOR) & (counts > 0)).tolist():
-        if tree.label(node).startswith(CALL):
+        if tree.label(node).startswith(CALLS):
             time_ns[tree.label(node)] += float(host_ns[node])
             calls[tree.label(node)] += int(counts[node])
     longest = sorted(time_ns, key=lambda name: -time_ns[name])[:_N_FUNCTIONS]

@@ -106,7 +106,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--regions",
     metavar="NAME[,NAME]",
-    help="Parts of training with PyTorch: all, or some of step, data, forward, backward, optimizer; "
+    help="Parts of training with PyTorch: all, or some of step, data, forward, backward, optimizer; with JAX steps; "
     "for bragg view --group-by region.",
 )
 @click.option(

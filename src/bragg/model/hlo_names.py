@@ -14,12 +14,12 @@ from functools import lru_cache
 
 from bragg.model.tree import FrameKind
 
-__all__ = ["AUTOTUNE", "BACKWARD", "CALL", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name"]
+__all__ = ["AUTOTUNE", "BACKWARD", "CALLS", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name"]
 
 BACKWARD = (FrameKind.STATE, "[backward]")
 RECOMPUTE = (FrameKind.STATE, "[recompute]")
-CALL = "jit("
-"""Calls of jitted functions begin like this."""
+CALLS = ("jit(", "pmap(")
+"""Calls of functions that JAX compiled begin like one of these."""
 COMPILE = "[compile] "
 """Compilations of a module begin like this."""
 AUTOTUNE = "autotune"
@@ -31,13 +31,14 @@ PathFrame = tuple[FrameKind, str]
 
 # How JAX computes what is in the brackets, not where in the program it is.
 _TRANSFORMATIONS = ("jvp", "transpose", "vmap", "remat", "checkpoint", "custom_jvp", "custom_vjp", "shard_map")
-_CALLS = ("jit", "pjit", "pmap", "xmap")
+_COMPILED_BY = ("jit", "pjit", "pmap", "xmap")
 # Calls that JAX makes around parts of the program.
 _WRAPPERS = frozenset(
     {"closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
     | {"checkpoint"}
 )
 _MAIN = "jit(main)"  # JAX before 0.7 has it below every module.
+_JOINED = re.compile(rf";(?=(?:{'|'.join(_COMPILED_BY)})\()")
 # JAX before 0.5 says with what a primitive is called: "reduce_sum[axes=(0, 1)]".
 _PARAMETERS = re.compile(r"\[\w+=.*\]$", re.DOTALL)
 
@@ -50,7 +51,7 @@ def path_of_name(op_name: str, *, is_whole: bool = True) -> tuple[PathFrame, ...
         op_name: `op_name` of the metadata of an HLO operation. Of several, joined by `;`, the first one counts.
         is_whole: It ends with a primitive; else it is what names of fused operations have in common.
     """
-    segments = [_PARAMETERS.sub("", segment) for segment in _split(op_name.partition(";")[0])]
+    segments = [_PARAMETERS.sub("", segment) for segment in _split(_first(op_name))]
     primitive = segments.pop() if is_whole and segments and _is_primitive(segments[-1]) else ""
     reader = _Reader(module=segments[0] if segments else "")
     for segment in segments:
@@ -58,8 +59,14 @@ def path_of_name(op_name: str, *, is_whole: bool = True) -> tuple[PathFrame, ...
     return reader.path(primitive)
 
 
+def _first(op_name: str) -> str:
+    """The first one of joined names: those of operations begin with calls, and scopes may have the mark, too."""
+    first = _JOINED.split(op_name, 1)[0]
+    return first if "/" in first else first.partition(";")[0]
+
+
 def _is_primitive(segment: str) -> bool:
-    return _called(segment, _CALLS + _TRANSFORMATIONS) is None and segment not in _WRAPPERS | {"body"}
+    return _called(segment, _COMPILED_BY + _TRANSFORMATIONS) is None and segment not in _WRAPPERS | {"body"}
 
 
 class _Reader:
@@ -84,7 +91,7 @@ class _Reader:
             self._add(segment, is_inside)
 
     def _add(self, segment: str, is_inside: bool) -> None:
-        called = _called(segment, _CALLS)
+        called = _called(segment, _COMPILED_BY)
         is_control = not is_inside and (segment in CONTROL or segment.startswith("branch_"))
         if segment != "body" or not self._path or self._path[-1] != (FrameKind.OPERATOR, "while"):
             self._path.append((FrameKind.OPERATOR if is_control else FrameKind.SCOPE, called[1] if called else segment))
@@ -110,7 +117,9 @@ def _split(name: str) -> Iterator[str]:
             depth += 1
         elif character in ")]":
             depth = max(0, depth - 1)
-        elif character == "/" and (depth == 0 or position == len(name)):
+        elif character == "/" and depth == 0:
             if position > begin:
                 yield name[begin:position]
             begin = position + 1
+    if depth:  # A bracket of a scope's own name is open: slashes may stand inside of it.
+        yield from filter(None, name[begin:].split("/"))

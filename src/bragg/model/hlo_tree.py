@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bragg.model.hlo_names import AUTOTUNE, CALL, COMPILE, CONTROL, path_of_name
+from bragg.model.hlo_names import AUTOTUNE, CALLS, COMPILE, CONTROL, path_of_name
 from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
@@ -25,9 +25,11 @@ __all__ = ["HloTree", "place_operations"]
 
 Attributes = Mapping[str, Mapping[str, str]]
 
-# Attributes that say what a range of XLA is: a module, the path of an operation's names, an operation.
-_MODULE, _OP_NAME, _OP = "hlo_module", "hlo_op_name", "hlo_op"
-_ROLES = frozenset({_MODULE, _OP_NAME, _OP})
+# Attributes that say what a range of XLA is: what all names of the module below begin with and leave out, a module,
+# the path of an operation's names, an operation.
+_PREFIX, _MODULE, _OP_NAME, _OP = "hlo_prefix", "hlo_module", "hlo_op_name", "hlo_op"
+_ROLES = frozenset({_PREFIX, _MODULE, _OP_NAME, _OP})
+_PREFIX_MARK = "prefix="  # before the prefix, which may be called like a call
 
 _CAPTURED = "<captured_at>"
 _CAPTURED_SOMEWHERE = ("<captured before recording>", "<capture not known>")
@@ -70,7 +72,7 @@ def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:
         attributes: Of frames, by label: roles, and programs.
     """
     roles = [_ROLES.intersection(attributes.get(name, ())) for name in tree.frames.name]
-    if not any(roles) and not any(name.startswith((CALL, COMPILE)) for name in tree.frames.name):
+    if not any(roles) and not any(name.startswith((*CALLS, COMPILE)) for name in tree.frames.name):
         return None
     return _Placing(tree, roles, HloPrograms(attributes)).result()
 
@@ -92,6 +94,7 @@ class _Where:
         call: The call of a jitted function, a new node; -1: none.
         module: The module that runs, a new node; -1: none.
         module_name: Its name.
+        prefix: What names of operations leave out, with a slash.
         op: The innermost operation, a new node; -1: none.
         op_name: The path of names of the operation below.
         is_captured: What follows was recorded when the command buffer was captured that now runs.
@@ -102,6 +105,7 @@ class _Where:
     call: int = _NONE
     module: int = _NONE
     module_name: str = ""
+    prefix: str = ""
     op: int = _NONE
     op_name: str = ""
     is_captured: bool = False
@@ -116,7 +120,10 @@ class _Placing:
         self._old = tree
         self._roles = roles
         self._programs = programs
-        self._scopes = _beginnings(name for name, role in zip(tree.frames.name, roles, strict=True) if _OP_NAME in role)
+        named = list(zip(tree.frames.name, roles, strict=True))
+        prefixes = {_prefix_of(name) for name, role in named if _PREFIX in role} | {""}
+        op_names = [name for name, role in named if _OP_NAME in role]
+        self._scopes = _beginnings(prefix + name for prefix in prefixes for name in op_names)
         self._parents, self._frames = [_NONE], tree.frame[:1].tolist()
         self._nodes: dict[tuple[int, int], int] = {}
         frames = tree.frames
@@ -143,10 +150,14 @@ class _Placing:
     def _place(self, frame: int, kind: int, above: int, where: _Where) -> tuple[int, _Where]:
         """The new node of an old one below the new node `above`, and what it says to those below it."""
         is_inside = where.call != _NONE or where.module != _NONE
+        if _PREFIX in self._roles[frame]:
+            return above, replace(where, prefix=_prefix_of(self._names[frame]))
         if kind in _DEVICE_KINDS:
             return self._child(above, frame), _Where()
-        if where.is_captured or (is_inside and self._names[frame] == _CAPTURED):
-            return self._pass_over(frame, above, replace(where, is_captured=True))
+        if is_inside and self._names[frame] == _CAPTURED:
+            return above, replace(where, is_captured=True, prefix="")
+        if where.is_captured:
+            return self._pass_over(frame, above, where)
         if where.module == _NONE:
             return self._place_outside(frame, kind, above, where)
         return (above, where) if where.is_tuned else self._place_inside(frame, above, where)
@@ -167,7 +178,7 @@ class _Placing:
             node = self._child(above, frame) if call == _NONE else call
             return node, replace(where, module=node, module_name=name)
         node = self._child(above, frame)
-        return node, replace(where, call=node) if name.startswith(CALL) else where
+        return node, replace(where, call=node) if name.startswith(CALLS) else where
 
     def _call_of(self, module: str, where: _Where, otherwise: int) -> int:
         """The call that the module belongs to: JAX names a module after the function, with other marks."""
@@ -192,7 +203,8 @@ class _Placing:
         if roles and where.op != _NONE:
             self._containers.add(where.op)
         if _OP_NAME in roles:
-            return self._chain(where.module, name, NOWHERE)[0], replace(where, op_name=name)
+            op_name = where.prefix + name
+            return self._chain(where.module, op_name, NOWHERE)[0], replace(where, op_name=op_name)
         if name in _CAPTURED_SOMEWHERE:
             return above, where
         if not roles:
@@ -261,6 +273,10 @@ class _Placing:
             is_loop = op in self._containers and not self._names[frame].startswith(_COMMAND_BUFFER)
             folded[op] = is_kernel or is_loop
         return folded
+
+
+def _prefix_of(name: str) -> str:
+    return name.removeprefix(_PREFIX_MARK) + "/"
 
 
 def _beginnings(op_names: Iterable[str]) -> set[str]:

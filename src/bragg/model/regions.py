@@ -12,17 +12,27 @@ from numpy.typing import NDArray
 from bragg.errors import UsageError
 from bragg.model.compiled_regions import COMPILED_REGION
 from bragg.model.durations import MAX_BUCKET, DurationTable
-from bragg.model.hlo_names import CALL, COMPILE
+from bragg.model.hlo_names import CALLS, COMPILE
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["ACCUMULATION", "BACKWARD", "BACKWARD_REGION", "OPTIMIZER", "REGIONS", "group_by_region", "of_compilations"]
+__all__ = [
+    "ACCUMULATION",
+    "BACKWARD",
+    "BACKWARD_REGION",
+    "OPTIMIZER",
+    "REGIONS",
+    "group_by_region",
+    "of_compilations",
+    "step_function",
+]
 
 REGIONS = ("data", "forward", "backward", "optimizer")
 _STEP = "step"
+_STEP_OF = "step of "  # before the name of a function whose calls may be the steps
 _OTHER = "other"
 
 BACKWARD = "[backward"
@@ -33,7 +43,7 @@ BACKWARD_REGION = f"{_SCOPE}backward"
 OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
 _OF_OPERATORS = {
     "data": ("enumerate(DataLoader)#",),
-    "forward": (CALL,),  # what of it is not differentiated
+    "forward": CALLS,  # what of it is not differentiated
     "backward": (BACKWARD, ACCUMULATION),
     "optimizer": OPTIMIZER,
 }
@@ -93,9 +103,7 @@ def group_by_region(profile: Profile) -> Profile:
     Raises:
         UsageError: No region was recorded.
     """
-    recorded = profile.meta.get("regions")
-    found = {name: _Times.read(value) for name, value in recorded.items()} if isinstance(recorded, Mapping) else {}
-    times = {name: value for name, value in found.items() if value is not None}
+    times = _times_of(profile.meta)
     region = _region_of_nodes(profile)
     gpu = [profile.metrics[name] for name in ("gpu_time", "gpu_count") if name in profile.metrics]
     if not times and not (gpu and (region >= 0).any()):
@@ -106,6 +114,37 @@ def group_by_region(profile: Profile) -> Profile:
     is_hidden = bool(gpu and times) and bool((gpu_metrics[0].own[1:-1] > 0)[time_metrics[0].own[1:-1] == 0].any())
     metrics = [*gpu_metrics, *time_metrics] if is_hidden else [*time_metrics, *gpu_metrics]
     return Profile(profile.meta, _tree(), {metric.name: metric for metric in metrics})
+
+
+def step_function(meta: Mapping[str, Any]) -> str:
+    """The function whose calls are the steps: the one that took most time besides its longest call, which compiled.
+
+    Args:
+        meta: Of a profile.
+
+    Returns:
+        Its name; empty when optimizers end the steps, or nothing does.
+    """
+    recorded = meta.get("regions")
+    if not isinstance(recorded, Mapping) or _STEP in recorded:
+        return ""
+    called = [
+        (value["called_ns"], name.removeprefix(_STEP_OF))
+        for name, value in recorded.items()
+        if name.startswith(_STEP_OF) and isinstance(value, Mapping) and _is_amount(value.get("called_ns"))
+    ]
+    return max(called, default=(0, ""))[1]
+
+
+def _times_of(meta: Mapping[str, Any]) -> dict[str, _Times]:
+    """Of regions and steps, as far as they can be read."""
+    recorded = meta.get("regions")
+    if not isinstance(recorded, Mapping):
+        return {}
+    function = step_function(meta)
+    names = {**{name: name for name in (_STEP, *REGIONS)}, **({_STEP: _STEP_OF + function} if function else {})}
+    found = {name: _Times.read(recorded.get(key)) for name, key in names.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _time_metrics(times: Mapping[str, _Times]) -> list[Metric]:

@@ -40,7 +40,7 @@ class RecordConfig:
             those of JAX.
         modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
         regions: What of a program that trains with PyTorch is recorded without a word of it: `step`, `data`, `forward`,
-            `backward`, `optimizer`, with commas between, or `all`.
+            `backward`, `optimizer`, with commas between, or `all`. With JAX, `step`.
         shapes: Record operators of PyTorch with the shapes and types of their tensors in their names.
         flush_interval_ms: What a killed process loses at most.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.

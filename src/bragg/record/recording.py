@@ -9,6 +9,7 @@ import sys
 
 from bragg.record import metadata, variables
 from bragg.record.backends import choose_backend
+from bragg.record.call_steps import CALL_STEPS
 from bragg.record.core import core
 from bragg.record.hooks.imports import when_imported
 from bragg.record.notes import note
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bragg.record.hooks.imports import Hook, ImportWatch
+    from bragg.record.regions import Reading
 
 __all__ = ["Recording"]
 
@@ -53,14 +55,14 @@ class Recording:
         self._has_timeline = settings[variables.DATA] == "trace"
         if self._has_timeline:
             REGIONS.spans.begin()
-        self._regions, self._n_spans = REGIONS.reading(), len(REGIONS.spans)
+        self._regions, self._n_spans = _reading(), len(REGIONS.spans)
         self._hooks = self.backend.hooks(settings)
         _HOOKS.acquire(self._hooks)
 
     def restart(self, part_path: str) -> None:
         """In a forked child: record into a capture of its own; the inherited one is the parent's."""
         self.session = self._start(part_path)
-        self._regions, self._n_spans = REGIONS.reading(), len(REGIONS.spans)
+        self._regions, self._n_spans = _reading(), len(REGIONS.spans)
 
     def advance(self, part_path: str, phase: int) -> None:
         """Record the next phase, into a capture of its own; the one before ends when its records have come.
@@ -82,7 +84,7 @@ class Recording:
                 REGIONS.spans.end()
 
     def _meta_at_stop(self) -> str:
-        before, self._regions = self._regions, REGIONS.reading()
+        before, self._regions = self._regions, _reading()
         regions = since(before, self._regions)
         spans = REGIONS.spans.since(self._n_spans) if self._has_timeline else {}
         self._n_spans = len(REGIONS.spans)
@@ -113,6 +115,11 @@ class Recording:
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _reading() -> Reading:
+    """Times of regions and steps until now."""
+    return {**REGIONS.reading(), **CALL_STEPS.reading()}
 
 
 def _possible_context(wished: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     _Result = TypeVar("_Result")
     Reading = dict[str, dict[str, Any]]
 
-__all__ = ["ALL", "REGIONS", "Regions", "bucket_of", "chosen", "since"]
+__all__ = ["ALL", "REGIONS", "STEP", "Reading", "Regions", "Times", "bucket_of", "chosen", "since"]
 
 STEP = "step"
 ALL = (STEP, "data", "forward", "backward", "optimizer")
@@ -52,7 +52,7 @@ def bucket_of(duration_ns: int) -> int:
     return (octave << _STEP_BITS) + (duration_ns >> (octave - 1)) - (1 << _STEP_BITS)
 
 
-class _Times:
+class Times:
     """What is known of a region or of steps.
 
     Attributes:
@@ -67,6 +67,7 @@ class _Times:
         self.buckets: dict[int, int] = {}
 
     def add(self, duration_ns: int, *, counts: bool) -> None:
+        """Add a call, or with `counts` unset time alone."""
         self.total_ns += duration_ns
         if counts:
             bucket = bucket_of(duration_ns)
@@ -74,6 +75,7 @@ class _Times:
             self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
 
     def to_json(self) -> dict[str, Any]:
+        """What the file says of it."""
         return {**vars(self), "buckets": {str(bucket): count for bucket, count in self.buckets.items()}}
 
 
@@ -122,7 +124,7 @@ class Regions:
         self.thread = _Thread()
         self.spans = RegionSpans(ALL)
         self._scopes: dict[str, core.Scope | _State] = {name: core.Scope(f"torch: {name}") for name in ALL[1:]}
-        self._times = {name: _Times() for name in ALL}
+        self._times = {name: Times() for name in ALL}
         self._lock = threading.Lock()
         self._step_began_ns: int | None = None
         self._step_began_at_ns = 0  # CLOCK_REALTIME, as timelines are

@@ -14,8 +14,8 @@ root
     [compile] jit_g host=9s hostx2
 """)
     assert compile_hints(profile) == [
-        "jit_f was compiled 12 times, 2.2 s: shapes, types or static arguments of its calls differ; "
-        "which: JAX_EXPLAIN_CACHE_MISSES=1"
+        "jit_f was compiled 12 times, 2.2 s: shapes, types or static arguments of its calls differ, "
+        "or it is made anew each time; which: JAX_EXPLAIN_CACHE_MISSES=1"
     ]
 
 

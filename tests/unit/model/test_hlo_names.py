@@ -26,6 +26,10 @@ def path(name: str) -> str:
         ("jit(f)/transpose(jvp(jit(f)))/layer1/transpose", "layer1 > [backward] > transpose"),
         ("jit(loss)/jvp()/div", "div"),
         ("jit(loss)/transpose(jvp())/mul;jit(loss)/jvp()/neg", "[backward] > mul"),
+        ("jit(loss)/a;b/mul;jit(loss)/c/add", "a;b > mul"),
+        ("args[0];args[1]", "args[0]"),
+        ("jit(loss)/x[0](1/mul", "x[0](1 > mul"),
+        ("jit(loss)/transpose(jvp(x[0](1))/y/mul", "x[0](1 > y > [backward] > mul"),
         ("jit(loss)/jvp(scan)/while", "scan > while"),
         ("jit(loss)/jvp(scan)/while/body/closed_call/cos", "scan > while > cos"),
         ("jit(loss)/jvp(scan)/while/body/eval_jaxpr", "scan > while"),
@@ -46,7 +50,7 @@ def path(name: str) -> str:
         ("", ""),
         ("reduce_sum", "reduce_sum"),
         ("ws[0]", "ws[0]"),
-        ("jit(f)/unbalanced)/(/add", "unbalanced) > (/add"),
+        ("jit(f)/unbalanced)/(/add", "unbalanced) > ( > add"),
     ],
 )
 def test_names_are_scopes_control_flow_phases_and_a_primitive(name: str, expected: str) -> None:

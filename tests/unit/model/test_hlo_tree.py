@@ -20,6 +20,7 @@ def attributes_of(profile: Profile) -> dict[str, dict[str, str]]:
     for kind, name in zip(profile.tree.frames.kind, profile.tree.frames.name, strict=True):
         if kind == FrameKind.OPERATOR:
             found[name] = MODULE if name.startswith("jit_") else {"hlo_op_name": "yes"} if ")/" in name else OP
+            found[name] = {"hlo_prefix": "yes"} if name.startswith("prefix=") else found[name]
     return found
 
 
@@ -277,6 +278,48 @@ root
     )
 
 
+def test_names_get_back_what_all_names_of_a_module_begin_with() -> None:
+    name = "jit(init)/block0/attention/dot_general"
+    program = program_text({"gemm.3": HloOperation(name, Place("train.py", 7))})
+    found = placed(
+        """
+root
+  jit(init) #operator
+    prefix=jit(init)/block0 #operator
+      jit_init #operator
+        attention/dot_general #operator
+          gemm.3 #operator
+            gemm_3 12us
+        command_buffer_1 #operator
+          <captured_at> #state
+            prefix=jit(init)/block0 #operator
+              jit_init #operator
+                attention/dot_general #operator
+                  gemm.3 #operator
+                    gemm_3 10us
+            jit_other #operator
+              attention/dot_general #operator
+                gemm.3 #operator
+                  gemm_3 1us
+""",
+        jit_init={**MODULE, f"{PROGRAM_KEY} 1": program},
+        **{"prefix=jit(init)/block0": {"hlo_prefix": "yes"}, "attention/dot_general": {"hlo_op_name": "yes"}},
+    )
+    same(
+        found,
+        """
+root
+  jit(init)
+    block0
+      attention
+        dot_general train.py:7
+          gemm_3 22us x2
+    command_buffer_1
+      gemm_3 1us
+""",
+    )
+
+
 def test_fused_operations_stand_under_the_scope_that_their_names_have_in_common() -> None:
     found = placed("""
 root
@@ -327,6 +370,7 @@ def test_any_nesting_of_ranges_keeps_every_kernel() -> None:
         "<captured_at> #state",
         "autotune",
     ]
+    labels += ["prefix=jit(f)/a #operator"]
     labels += ["f.py:1@f", "[compile] jit_f", "while.1 #operator", "kernel 5us", "jit_g #operator", "jit(f) #operator"]
     for _ in range(50):
         depth, lines = 1, ["root"]

@@ -10,7 +10,7 @@ import pytest
 from bragg.analyze.region_hints import region_hints
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.regions import group_by_region
+from bragg.model.regions import group_by_region, step_function
 from tests.support.profiles import profile_from_text
 
 MS = 1_000_000
@@ -152,6 +152,25 @@ def test_the_steps_of_jax_are_its_jitted_functions() -> None:
     assert region_hints(profile, grouped) == ["jit(step): 4 calls, 5.00 ms of the host each, without compiling"]
 
 
+def test_the_calls_that_take_most_time_besides_compiling_are_the_steps_of_jax() -> None:
+    step, rare = times(4, 20 * MS, 100_000), times(2, 5 * MS, MS)
+    functions = {"jit(step)": {**step, "called_ns": MS}, "jit(rare)": {**rare, "called_ns": 9}}
+    recorded_steps = {f"step of {name}": value for name, value in functions.items()}
+    profile = profile_from_text("root\n  jit(step) #operator host=8ms hostx4\n  jit(rare) #operator host=9ms hostx2")
+    profile = replace(profile, meta={"regions": {**recorded_steps, "step of jit(x)": {"called_ns": "x"}, "step of": 3}})
+    grouped = group_by_region(profile)
+    assert step_function(profile.meta) == "jit(step)"
+    assert (grouped.own("region_calls")[0], grouped.total("region_time")) == (4, 20 * MS)
+    assert region_hints(profile, grouped) == [
+        "4 steps, calls of jit(step), each from the end of the one before",
+        "jit(rare): 2 calls, 4.50 ms of the host each, without compiling",
+        "jit(step): 4 calls, 2.00 ms of the host each, without compiling",
+    ]
+    of_torch = {"regions": {**profile.meta["regions"], "step": times(1, MS, MS)}}
+    assert step_function(of_torch) == ""
+    assert group_by_region(replace(profile, meta=of_torch)).total("region_time") == MS
+
+
 def test_what_compilers_of_jax_run_and_take_is_of_no_step() -> None:
     profile = profile_from_text("""
 root
@@ -175,7 +194,9 @@ def test_operators_alone_tell_regions_of_the_gpu() -> None:
     ]
 
 
-@pytest.mark.parametrize("damaged", [3, {"step": 5}, {"step": {"count": -1}}, {"data": {"buckets": []}}])
+@pytest.mark.parametrize(
+    "damaged", [3, {"step": 5}, {"step of f": {"called_ns": 5}}, {"step": {"count": -1}}, {"data": {"buckets": []}}]
+)
 def test_facts_that_are_none_are_left_out(damaged: Any) -> None:
     profile = profile_from_text("root\n  kernel 5us")
     with pytest.raises(UsageError, match="no region of a training program was recorded") as raised:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bragg.record import variables
 from bragg.record.hooks import autograd, checkpoint, jax, jax_profiler, modules, regions, torch_operators, updates
-from bragg.record.regions import chosen
+from bragg.record.hooks.jax_calls import CALL_HOOKS, STEP_HOOK
+from bragg.record.regions import STEP, chosen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
         ]
     if wants_modules:
         hooks += [("torch", modules.record_modules), ("torch", updates.record_updates)]
-    hooks += regions.region_hooks(chosen(settings.get(variables.REGIONS, "")), operators=bool(hooks))
+    wanted_regions = chosen(settings.get(variables.REGIONS, ""))
+    hooks += regions.region_hooks(wanted_regions, operators=bool(hooks))
     if "jax" in wanted:
         hooks += [
             ("jax", jax.read_ranges),
             (jax_profiler.MODULE, jax_profiler.record_annotations),
-            (jax.CALLS, jax.record_calls),
+            *CALL_HOOKS,
             (jax.COMPILER, jax.record_compilations),
         ]
+        hooks += [STEP_HOOK] if STEP in wanted_regions else []
     return hooks

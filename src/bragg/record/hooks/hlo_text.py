@@ -22,6 +22,8 @@ _SOURCE_LINE, _STACK_FRAME = (re.compile(rf"\b{key}=(\d+)") for key in ("source_
 # Tables before the first computation: "FileNames" and rows like `1 "train.py"` or `2 {file_name_id=1 line=13}`.
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _FIELD = re.compile(r"(\w+)=(\d+)")
+_ESCAPED = re.compile(rb"\\(?:([0-7]{3})|(.))", re.DOTALL)
+_CONTROL = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 # Of these nothing is executed.
 _NO_WORK = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast", "after-all", "partition-id"})
 
@@ -79,7 +81,7 @@ class _Places:
     def __init__(self, lines: list[str], is_library: Callable[[str], bool]) -> None:
         self._is_library = is_library
         tables = _tables(lines)
-        self._files = {row: text.strip('"') for row, text in tables["FileNames"].items()}
+        self._files = {row: _unescaped(text.strip('"')) for row, text in tables["FileNames"].items()}
         self._locations = _fields_of(tables["FileLocations"])
         self._frames = _fields_of(tables["StackFrames"])
         # XLA prints parents as one more than their row, so that the outermost frame has itself.
@@ -134,7 +136,17 @@ def _fields_of(rows: dict[int, str]) -> dict[int, dict[str, int]]:
 
 
 def _text(found: re.Match[str] | None) -> str:
-    return re.sub(r"\\(.)", r"\1", found[1]) if found else ""
+    return _unescaped(found[1]) if found else ""
+
+
+def _unescaped(text: str) -> str:
+    """What XLA prints between quotation marks: bytes that are no ASCII are three octal digits."""
+    if "\\" not in text:
+        return text
+    plain = _ESCAPED.sub(
+        lambda found: bytes([int(found[1], 8) & 0xFF]) if found[1] else _CONTROL.get(found[2], found[2]), text.encode()
+    )
+    return plain.decode(errors="replace")
 
 
 def _number(found: re.Match[str] | None) -> int:

@@ -1,4 +1,4 @@
-"""JAX: calls, compilations, the ranges that XLA pushes on a GPU, and what compiled programs say of their operations.
+"""JAX: compilations, the ranges that XLA pushes on a GPU, and what compiled programs say of their operations.
 
 A name that some version of JAX lacks costs what depends on it, never the program.
 """
@@ -6,7 +6,6 @@ A name that some version of JAX lacks costs what depends on it, never the progra
 from __future__ import annotations
 
 import functools
-import gc
 import os
 import sys
 
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["CALLS", "COMPILER", "read_ranges", "record_calls", "record_compilations"]
+__all__ = ["COMPILER", "read_ranges", "record_compilations"]
 
-CALLS = "jax._src.pjit"
 COMPILER = "jax._src.compiler"
 
 _BACKENDS = "jax._src.xla_bridge"
@@ -38,44 +36,6 @@ def read_ranges(_jax: ModuleType) -> Callable[[], None]:
     """
     core.read_xla(True)
     return lambda: core.read_xla(False)
-
-
-def record_calls(pjit: ModuleType) -> Callable[[], None] | None:
-    """Make an operator of each call of a jitted function, unless another one made it.
-
-    Calls of compiled functions run no Python that could be wrapped: what is called is exchanged in the function itself.
-
-    Returns:
-        What undoes it; None when this JAX makes jitted functions otherwise.
-    """
-    make_function = getattr(pjit, "_cpp_pjit", None)
-    if make_function is None:
-        note(f"JAX {_version()} makes jitted functions otherwise: their calls are not recorded")
-        return None
-
-    @functools.wraps(make_function)
-    def _cpp_pjit(*arguments: Any, **options: Any) -> Any:
-        function = make_function(*arguments, **options)
-        _follow(function)
-        return function
-
-    is_new = getattr(pjit.__spec__, "_initializing", False)
-    for function in [] if is_new else gc.get_objects():
-        if type(function).__name__ == "PjitFunction":
-            _follow(function)
-    pjit._cpp_pjit = _cpp_pjit  # type: ignore[attr-defined]
-    core.record_followed_calls(True)
-
-    def undo() -> None:
-        core.record_followed_calls(False)
-        pjit._cpp_pjit = make_function  # type: ignore[attr-defined]
-
-    return undo
-
-
-@guarded
-def _follow(function: Any) -> None:
-    core.follow_calls(function, f"jit({getattr(function, '__name__', 'function')})")
 
 
 def record_compilations(compiler: ModuleType) -> Callable[[], None] | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bragg.errors import UsageError
 from bragg.model import Profile
-from bragg.model.regions import group_by_region
+from bragg.model.regions import group_by_region, step_function
 from bragg.views.terminal.units import count_text, share_text, time_text
 
 __all__ = ["steps_line"]
@@ -24,5 +24,9 @@ def steps_line(profile: Profile) -> str:
     if not count:
         return ""
     own, total_ns = regions.own("region_time"), regions.total("region_time")
+    steps = f"{count_text(count, 'step')} of {time_text(total_ns / count)}"
+    function = step_function(profile.meta)
+    if function:
+        return f"{steps}, calls of {function}"
     shares = [f"{regions.tree.label(node)} {share_text(own[node] / total_ns)}" for node in np.flatnonzero(own).tolist()]
-    return f"{count_text(count, 'step')} of {time_text(total_ns / count)}: {', '.join(shares)}"
+    return f"{steps}: {', '.join(shares)}"

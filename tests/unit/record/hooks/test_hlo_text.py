@@ -102,6 +102,13 @@ def test_lines_may_stand_at_the_operation() -> None:
     }
 
 
+def test_names_are_read_as_they_were_before_xla_escaped_them() -> None:
+    text = TABLES.replace("jit(a)/mul", r"jit(a)/\303\274 \"\n\\\377/mul").replace("train.py", r"tr\303\244in.py")
+    found = operations_in(text, is_library)["fusion"]
+    assert found.op_name == 'jit(a)/ü "\n\\\ufffd/mul'
+    assert found.place.file.endswith("träin.py")
+
+
 @given(st.integers(0, len(TABLES)), st.text(alphabet='"{}=%(,\n 1a', max_size=8))
 def test_damaged_texts_are_read_without_harm(position: int, put: str) -> None:
     for text in (TABLES[:position] + put + TABLES[position:], TABLES[:position] + put):

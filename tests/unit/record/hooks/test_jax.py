@@ -2,34 +2,14 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bragg.record.hooks import jax
+from tests.support.fake_core import FakeCore
 from tests.unit.record.hooks.test_hlo_text import TABLES
-
-
-class FakeCore:
-    """What the hooks ask of the native core, in order."""
-
-    def __init__(self) -> None:
-        self.calls: list[Any] = []
-
-    def Scope(self, name: str) -> FakeCore:  # noqa: N802
-        self.calls.append(name)
-        return self
-
-    def __enter__(self) -> None:
-        self.calls.append("enter")
-
-    def __exit__(self, *_: object) -> None:
-        self.calls.append("exit")
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: self.calls.append((name, *arguments))
 
 
 @pytest.fixture
@@ -112,49 +92,4 @@ def test_a_program_that_cannot_be_read_costs_a_note(core: FakeCore, capsys: pyte
 def test_a_jax_that_compiles_otherwise_is_said(core: FakeCore, capsys: pytest.CaptureFixture[str]) -> None:
     assert jax.record_compilations(ModuleType("compiler")) is None
     assert "hides its compiler" in capsys.readouterr().err
-    assert core.calls == []
-
-
-class PjitFunction:
-    """By its name one of those that JAX makes."""
-
-
-def maker() -> ModuleType:
-    """A module that makes jitted functions."""
-    module = ModuleType("pjit")
-    module._cpp_pjit = lambda function: function  # type: ignore[attr-defined]
-    module.__spec__ = ModuleSpec("pjit", None)
-    return module
-
-
-def step() -> None:
-    """A function to be jitted."""
-
-
-def test_new_functions_are_followed_by_their_names(core: FakeCore) -> None:
-    module = maker()
-    undo = jax.record_calls(module)
-    assert undo is not None
-    assert module._cpp_pjit(step) is step
-    module._cpp_pjit(7)
-    undo()
-    module._cpp_pjit(step)
-    # Functions that exist, where another test has imported JAX, come before.
-    assert core.calls[core.calls.index(("record_followed_calls", True)) :] == [
-        ("record_followed_calls", True),
-        ("follow_calls", step, "jit(step)"),
-        ("follow_calls", 7, "jit(function)"),
-        ("record_followed_calls", False),
-    ]
-
-
-def test_functions_that_exist_are_followed(core: FakeCore) -> None:
-    function = PjitFunction()
-    jax.record_calls(maker())
-    assert ("follow_calls", function, "jit(function)") in core.calls
-
-
-def test_a_jax_that_makes_functions_otherwise_is_said(core: FakeCore, capsys: pytest.CaptureFixture[str]) -> None:
-    assert jax.record_calls(ModuleType("pjit")) is None
-    assert "their calls are not recorded" in capsys.readouterr().err
     assert core.calls == []

@@ -68,5 +68,9 @@ def test_summary_tells_of_training_steps() -> None:
     profile = profile_from_text("root\n  torch: data host=14ms")
     with_steps = replace(profile, meta={**META, "regions": {"step": times, "data": times}})
     assert summary_lines(with_steps, PLAIN)[1] == "2 steps of 10.0 ms: data 70.0 %, other 30.0 %"
+    calls = {"step of jit(f)": {**times, "in_steps_ns": 20_000_000, "called_ns": 3}}
+    assert summary_lines(replace(profile, meta={**META, "regions": calls}), PLAIN)[1] == (
+        "2 steps of 10.0 ms, calls of jit(f)"
+    )
     damaged = replace(profile, meta={**META, "regions": {"step": 5}})
     assert summary_lines(damaged, PLAIN)[1:] == summary_lines(replace(profile, meta=META), PLAIN)[1:]

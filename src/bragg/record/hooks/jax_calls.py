@@ -1,0 +1,210 @@
+"""Calls of functions that JAX compiled, each one an operator, unless it is made by another such call.
+
+A name that some version of JAX lacks costs what depends on it, never the program.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+from types import FunctionType
+
+from bragg.record.call_steps import CALL_STEPS
+from bragg.record.core import core
+from bragg.record.hooks.methods import wrap
+from bragg.record.notes import guarded, note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
+    from typing import Any, TypeVar
+
+    from bragg.record.hooks.imports import Hook
+    from bragg.record.hooks.methods import Undo
+
+    _Result = TypeVar("_Result")
+
+__all__ = [
+    "CALL_HOOKS",
+    "STEP_HOOK",
+    "record_calls",
+    "record_compiled_calls",
+    "record_mapped_calls",
+    "record_slow_compiled_calls",
+    "record_steps",
+    "record_transposed_calls",
+]
+
+_PUBLIC = "jax"
+# Functions of JAX's own type, whose calls run no Python once they are compiled, and what makes them.
+_TYPES = {"PjitFunction": "jit", "PmapFunction": "pmap"}
+
+
+def record_calls(pjit: ModuleType) -> Undo | None:
+    """Make an operator of each call of a jitted function.
+
+    No Python runs that could be wrapped: what is called is exchanged in the function itself.
+
+    Returns:
+        What undoes it; None when this JAX makes jitted functions otherwise.
+    """
+    if not hasattr(pjit, "_cpp_pjit"):
+        return _missing("makes jitted functions otherwise: their calls are not recorded")
+
+    def followed(make_function: Callable[..., Any]) -> Callable[..., Any]:
+        def make_followed(*arguments: Any, **options: Any) -> Any:
+            function = make_function(*arguments, **options)
+            _follow(function, f"jit({_name_of(function)})")
+            return function
+
+        return make_followed
+
+    for function in _existing(pjit, tuple(_TYPES)):
+        if hasattr(function, "__name__"):
+            _follow(function, f"{_TYPES[type(function).__name__]}({function.__name__})")
+    undo_making = wrap(pjit, "_cpp_pjit", followed)
+    core.record_followed_calls(True)
+
+    def undo() -> None:
+        core.record_followed_calls(False)
+        undo_making()
+
+    return undo
+
+
+def record_transposed_calls(pjit: ModuleType) -> Undo | None:
+    """Make operators of what transformations call outside of the function: the backward pass of `grad(jit(f))(x)`."""
+    primitive = getattr(pjit, "jit_p", None) or getattr(pjit, "pjit_p", None)
+    if not hasattr(primitive, "impl"):
+        return _missing("calls transposed functions otherwise: these calls are not recorded")
+    return wrap(primitive, "impl", lambda call: _called(call, lambda _, options: f"jit({options.get('name', '')})"))
+
+
+def record_compiled_calls(pxla: ModuleType) -> Undo | None:
+    """Make an operator of each call of what `jit(f).lower(x).compile()` returned, if it runs no Python."""
+    kind: Any = getattr(pxla, "MeshExecutable", None)
+    if not hasattr(kind, "create_cpp_call"):
+        return _missing("calls what it compiled ahead of time otherwise: these calls are not recorded")
+
+    def followed(make_call: Callable[..., Any]) -> Callable[..., Any]:
+        def make_followed(self: Any, *arguments: Any, **options: Any) -> Any:
+            call = make_call(self, *arguments, **options)
+            if call is not None:
+                _follow(call, _name_of_executable(self))
+            return call
+
+        return make_followed
+
+    for compiled in _existing(pxla, ("Compiled",)):
+        if type(getattr(compiled, "_call", None)).__name__ in _TYPES:
+            _follow(compiled._call, _name_of_executable(compiled._executable))
+    return wrap(kind, "create_cpp_call", followed)
+
+
+def record_slow_compiled_calls(stages: ModuleType) -> Undo | None:
+    """Likewise where Python makes the call: of programs that call back, and the first one of each."""
+    kind: Any = getattr(stages, "Compiled", None)
+    if not hasattr(kind, "call"):
+        return _missing("calls what it compiled ahead of time otherwise: calls of programs that call back are missing")
+    call = kind.call
+    kind.call = staticmethod(_called(call, lambda arguments, _: _name_of_executable(arguments[0].executable)))
+    return lambda: setattr(kind, "call", staticmethod(call))
+
+
+def record_mapped_calls(module: ModuleType) -> Undo | None:
+    """Make an operator of each call of what `pmap` returned."""
+    make_function = getattr(module, "pmap", None)
+    if make_function is None:  # It moved from one module to another.
+        return None
+
+    def followed(make_function: Callable[..., Any]) -> Callable[..., Any]:
+        def make_followed(*arguments: Any, **options: Any) -> Any:
+            function = make_function(*arguments, **options)
+            if isinstance(function, FunctionType):
+                name = f"pmap({function.__name__})"
+                return functools.wraps(function)(_called(function, lambda *_: name))
+            _follow(function, f"pmap({_name_of(function)})")
+            return function
+
+        return make_followed
+
+    public = sys.modules.get(_PUBLIC)
+    holders = [holder for holder in (module, public) if getattr(holder, "pmap", None) is make_function]
+    undo_each = [wrap(holder, "pmap", followed) for holder in holders]
+
+    def undo() -> None:
+        for undo_one in undo_each:
+            undo_one()
+
+    return undo
+
+
+def record_steps(_pjit: ModuleType) -> Undo:
+    """Keep the times of calls, which are the steps of a program that trains.
+
+    Returns:
+        What undoes it.
+    """
+    CALL_STEPS.begin()
+    core.observe_calls(CALL_STEPS.called)
+    return lambda: core.observe_calls(None)
+
+
+CALL_HOOKS: list[Hook] = [
+    ("jax._src.pjit", record_calls),
+    ("jax._src.pjit", record_transposed_calls),
+    ("jax._src.interpreters.pxla", record_compiled_calls),
+    ("jax._src.stages", record_slow_compiled_calls),
+    ("jax._src.api", record_mapped_calls),
+    ("jax._src.pmap", record_mapped_calls),
+]
+"""Modules of JAX, and what is done with them."""
+STEP_HOOK: Hook = ("jax._src.pjit", record_steps)
+"""Likewise, where steps are asked for."""
+
+
+def _missing(what: str) -> Undo | None:
+    note(f"JAX {getattr(sys.modules.get(_PUBLIC), '__version__', '')} {what}")
+    return None
+
+
+def _existing(module: ModuleType, types: tuple[str, ...]) -> list[Any]:
+    """Objects of these types, if the module is not just being imported."""
+    if getattr(module.__spec__, "_initializing", False):
+        return []
+    return [each for each in gc.get_objects() if type(each).__name__ in types]
+
+
+@guarded
+def _follow(function: Any, name: str) -> None:
+    core.follow_calls(function, name)
+
+
+def _name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", "function"))
+
+
+def _called(
+    function: Callable[..., _Result], name_of: Callable[[tuple[Any, ...], Mapping[str, Any]], str]
+) -> Callable[..., _Result]:
+    """The function, each call of which is an operator whose name depends on the arguments."""
+
+    def call(*arguments: Any, **options: Any) -> _Result:
+        if not core.enter_call(name_of(arguments, options)):
+            return function(*arguments, **options)
+        try:
+            return function(*arguments, **options)
+        finally:
+            core.exit_call()
+
+    return call
+
+
+def _name_of_executable(executable: Any) -> str:
+    """What JAX calls it, such as `jit(loss)`."""
+    try:
+        return str(executable.unsafe_call.name)
+    except AttributeError:
+        return "a compiled function"
