@@ -41,4 +41,4 @@ class InputTable(Table):
         unique, row = np.unique(keys, axis=0, return_inverse=True)
         count = np.zeros(len(unique), np.int64)
         np.add.at(count, row.reshape(-1), kept.count)
-        return InputTable(*unique.T, count)
+        return InputTable(unique[:, 0], unique[:, 1], unique[:, 2], unique[:, 3], count)
