@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.runs import Recorder
+from bragg.record import captures
+from tests.support.runs import FLUSHED, Recorder
 
 
 @pytest.fixture
@@ -91,19 +92,20 @@ def test_terminated_workers_of_a_pool_are_recorded(recorder: Recorder, method: s
 def test_program_that_a_process_becomes_gets_the_plain_name(recorder: Recorder) -> None:
     after = recorder.script("import bragg\nwith bragg.scope('after'): pass\n", "after.py")
     run = recorder.program(
-        f"""
-        import bragg, os, sys, time
-        with bragg.scope("before"): pass
-        time.sleep(0.5)
-        os.execv(sys.executable, [sys.executable, {after!r}])
-        """,
+        f"""{FLUSHED}
+import bragg, os, sys
+with bragg.scope("before"): pass
+wait_until_flushed("before")
+os.execv(sys.executable, [sys.executable, {after!r}])
+""",
         flush_interval_ms=50,
     )
     assert run.scopes() == [{"after"}, {"before"}]
     assert next(iter(run.profiles)) == "program.bragg"
 
 
-def test_process_left_behind_is_waited_for(recorder: Recorder) -> None:
+def test_process_left_behind_is_waited_for(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captures, "STRAGGLER_WAIT_S", 60.0)
     run = recorder.program(
         """
         import bragg, os, time

@@ -17,7 +17,7 @@ __all__ = ["export"]
 _EPILOG = """\b
 Examples:
   bragg export train.bragg -f hatchet
-  bragg export run.bragg -f perfetto           timelines need bragg run --data trace
+  bragg export run.bragg -f perfetto   timelines: bragg run --data trace
   bragg export train.bragg -o train.speedscope.json
 """
 

@@ -10,13 +10,14 @@ import pytest
 from bragg import formats
 from bragg.cli.run import run
 from bragg.record import RecordConfig
+from tests.support.runs import FLUSHED
 from tests.unit.cli.conftest import Bragg
 
 BUSY = """
 import sys, time
 def work():
-    end = time.perf_counter() + 0.2
-    while time.perf_counter() < end:
+    end = time.thread_time() + 0.2
+    while time.thread_time() < end:
         sum(range(100))
 work()
 """
@@ -103,7 +104,7 @@ def test_exit_code_of_the_program_is_passed_on(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSEGV, signal.SIGKILL])
 def test_signal_of_the_program_is_passed_on(bragg_process: Bragg, script: Path, number: signal.Signals) -> None:
-    dies = f"work(); time.sleep(0.3); import os; os.kill(os.getpid(), {int(number)})"
+    dies = f"{FLUSHED}work(); wait_until_flushed('work', 'host_time'); import os; os.kill(os.getpid(), {int(number)})"
     outcome = bragg_process("run", "--flush-interval", "20", script, dies)
     assert outcome.exit_code == -number
     assert "Wrote busy.bragg" in outcome.stderr
@@ -146,6 +147,12 @@ def test_unwritable_place_is_said_before_the_program_starts(bragg: Bragg, script
     assert outcome.exit_code == 1
     assert outcome.stderr.startswith("error: cannot write to")
     assert not Path("started").exists()
+
+
+def test_what_only_a_gpu_has_is_said_to_be_missing_where_none_is_recorded(bragg_process: Bragg, script: Path) -> None:
+    outcome = bragg_process("run", "--backend", "cpu", "--no-summary", "--sample", "--gpu-api", script)
+    note = "note: no NVIDIA GPU is recorded here: no instruction samples and no calls of the GPU's API"
+    assert (outcome.exit_code, note in outcome.stderr.splitlines()) == (0, True)
 
 
 def test_child_processes_have_profiles_of_their_own(bragg_process: Bragg, script: Path, tmp_path: Path) -> None:
