@@ -199,6 +199,12 @@ void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reas
 void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size) {
   copy_text(bragg::record_function::end_trial(operator_name), reason, reason_size);
 }
+void bragg_begin_input_trial(const uint64_t first[3], const uint64_t second[3]) {
+  bragg::record_function::begin_input_trial({first[0], first[1], first[2]}, {second[0], second[1], second[2]});
+}
+int bragg_end_input_trial(const uint64_t output[3]) {
+  return bragg::record_function::end_input_trial({output[0], output[1], output[2]}) ? 1 : 0;
+}
 int bragg_observe_operators(int with_shapes) { return bragg::record_function::observe(with_shapes != 0) ? 1 : 0; }
 void bragg_stop_observing_operators(void) { bragg::record_function::stop_observing(); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }

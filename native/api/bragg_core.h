@@ -82,6 +82,10 @@ BRAGG_EXPORT int bragg_follow_autograd(const char* library, int counts_reference
 // what is not so, or nothing.
 BRAGG_EXPORT void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size);
 BRAGG_EXPORT void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size);
+// Likewise whether operators tell their tensors as expected, tried on one whose inputs are a list of two tensors and a
+// number. Of each tensor the addresses of itself, its storage and its data. 0: they do not.
+BRAGG_EXPORT void bragg_begin_input_trial(const uint64_t first[3], const uint64_t second[3]);
+BRAGG_EXPORT int bragg_end_input_trial(const uint64_t output[3]);
 // Operators of all threads are recorded through observers from now on, after a trial that went well. 0: without the
 // shapes that are wanted.
 BRAGG_EXPORT int bragg_observe_operators(int with_shapes);

@@ -1,10 +1,12 @@
 // `_core`: sessions and contexts for Python. Thin: what it does is in libbragg_core.so.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <pthread.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -227,6 +229,13 @@ NB_MODULE(_core, module) {
         return std::string(reason);
       },
       "operator_name"_a);
+  using Addresses = std::array<uint64_t, 3>;
+  module.def(
+      "begin_input_trial",
+      [](const Addresses& first, const Addresses& second) { bragg_begin_input_trial(first.data(), second.data()); },
+      "first"_a, "second"_a);
+  module.def(
+      "end_input_trial", [](const Addresses& output) { return bragg_end_input_trial(output.data()) != 0; }, "output"_a);
   module.def("observe_operators", [](bool shapes) { return bragg_observe_operators(shapes) != 0; }, "shapes"_a);
   module.def("stop_observing_operators", &bragg_stop_observing_operators);
   module.def("read_xla", [](bool wanted) { bragg_read_xla(wanted); }, "wanted"_a);

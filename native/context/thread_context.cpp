@@ -211,6 +211,12 @@ bool ThreadContext::is_innermost(Source source, FrameId frame) const noexcept {
   return CallingContextTree::instance().frame(entries_[depth_ - 1].nodes.shadow) == frame;
 }
 
+std::optional<ContextNodes> ThreadContext::nodes_of(Source source, EntryOwner owner) const noexcept {
+  for (uint32_t i = depth_; i-- > 0;)
+    if (entries_[i].source == source && entries_[i].owner == owner) return entries_[i].nodes;
+  return {};
+}
+
 void ThreadContext::pop(Source source, EntryOwner owner) noexcept {
   uint32_t i = depth_;
   while (i > 0 && (entries_[i - 1].source != source || entries_[i - 1].owner != owner)) --i;

@@ -110,8 +110,9 @@ class ThreadContext {
   }
   void pop(Source source, EntryOwner owner = nullptr) noexcept;
 
-  [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;  // that is open
-  [[nodiscard]] bool is_innermost(Source source, FrameId frame) const noexcept;   // entry
+  [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;                       // that is open
+  [[nodiscard]] bool is_innermost(Source source, FrameId frame) const noexcept;                        // entry
+  [[nodiscard]] std::optional<ContextNodes> nodes_of(Source source, EntryOwner owner) const noexcept;  // an open entry
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;

@@ -27,6 +27,7 @@ enum class ChunkType : uint16_t {
   Code = 14,
   Samples = 15,
   Cubin = 16,
+  Inputs = 17,
 };
 
 [[nodiscard]] uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before = 0) noexcept;

@@ -161,6 +161,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("dropped_events", totals.dropped_events - session.before.dropped_events)
       .put("refused_nodes", CallingContextTree::instance().refused())
       .put("refused_kernel_configs", session.refused_kernel_configs())
+      .put("refused_inputs", session.refused_inputs())
       .put("refused_samples", session.refused_samples())
       .put("cut_native_paths", totals.cut_paths - session.before.cut_paths)
       .put("own_ns", totals.own_ns - session.before.own_ns);

@@ -2,6 +2,7 @@
 #include "data/recorder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -133,6 +134,14 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         session.add_value({session.node_of(event), event.correlation, static_cast<uint32_t>(element >> 32),
                            static_cast<uint32_t>(element)},
                           static_cast<uint64_t>(event.start_ns));
+      });
+      return;
+    }
+    case EventKind::Input: {
+      const auto producer = std::bit_cast<ContextNodes>(event.start_ns);
+      for_sessions(event.mask, [&](Session& session) {
+        session.add_input({session.node_of(event), event.correlation, session.node_of(producer),
+                           static_cast<uint32_t>(event.end_ns)});
       });
       return;
     }

@@ -271,6 +271,18 @@ void Session::write_values(const std::vector<ValueRow>& rows) {
   writer_.write(chunk);
 }
 
+void Session::write_inputs(const std::vector<InputRow>& rows) {
+  if (rows.empty()) return;
+  Chunk chunk(ChunkType::Inputs, static_cast<uint32_t>(rows.size()));
+  chunk.number(0);
+  chunk.column_of<uint32_t>(rows, [](const InputRow& row) { return row.key.node; });
+  chunk.column_of<uint32_t>(rows, [](const InputRow& row) { return row.key.input; });
+  chunk.column_of<uint32_t>(rows, [](const InputRow& row) { return row.key.producer; });
+  chunk.column_of<uint32_t>(rows, [](const InputRow& row) { return row.key.output; });
+  chunk.column_of<uint64_t>(rows, [](const InputRow& row) { return row.count; });
+  writer_.write(chunk);
+}
+
 void Session::write_durations(const std::vector<DurationRow>& rows) {
   if (rows.empty()) return;
   Chunk chunk(ChunkType::Durations, static_cast<uint32_t>(rows.size()));
@@ -343,6 +355,7 @@ void Session::flush(const std::vector<Track>& tracks, const std::string& statist
   write_slices();
   write_metrics(metrics_.take_changes());
   write_values(values_.take_changes());
+  write_inputs(inputs_.take_changes());
   write_durations(durations_.take_changes());
   write_samples(samples_.take_changes());
   write_kernels(kernels_.take_changes());
@@ -359,6 +372,7 @@ void Session::compact(const std::vector<Track>& tracks, const std::string& stati
   write_vocabulary(tracks);
   write_metrics(metrics_.rows());
   write_values(values_.rows());
+  write_inputs(inputs_.rows());
   write_durations(durations_.rows());
   codes_written_ = 0;
   write_samples(samples_.rows());

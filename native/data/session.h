@@ -19,6 +19,7 @@
 #include "data/changing_rows.h"
 #include "data/correlation_map.h"
 #include "data/durations.h"
+#include "data/input_table.h"
 #include "data/metric_table.h"
 #include "data/sample_table.h"
 #include "data/value_table.h"
@@ -155,6 +156,7 @@ class Session {
   }
   void add_value(const ValueKey& key, uint64_t bits, uint64_t count = 1) { values_.add(key, bits, count); }
   void repeat_value(const ValueKey& key, uint64_t bits, uint64_t count) { values_.add_repeated(key, bits, count); }
+  void add_input(const InputKey& key) { inputs_.add(key); }
   void add_samples(NodeId kernel, const Code& code, const PcSample& sample, uint64_t count, bool is_exact) {
     samples_.add(kernel, code, sample.pc_offset, sample.reason, count, is_exact);
   }
@@ -192,6 +194,7 @@ class Session {
 
   [[nodiscard]] const CaptureWriter& writer() const { return writer_; }
   [[nodiscard]] uint64_t refused_kernel_configs() const { return refused_configs_; }
+  [[nodiscard]] uint64_t refused_inputs() const { return inputs_.refused(); }
   [[nodiscard]] uint64_t refused_samples() const { return samples_.refused(); }
 
   SessionCounters counters;
@@ -213,6 +216,7 @@ class Session {
   void write_vocabulary(const std::vector<Track>& tracks);
   void write_metrics(const std::vector<MetricRow>& rows);
   void write_values(const std::vector<ValueRow>& rows);
+  void write_inputs(const std::vector<InputRow>& rows);
   void write_durations(const std::vector<DurationRow>& rows);
   void write_samples(const std::vector<SampleRow>& rows);
   void write_slices();
@@ -226,6 +230,7 @@ class Session {
   CaptureWriter writer_;
   MetricTable metrics_;
   ValueTable values_;
+  InputTable inputs_;
   Durations durations_;
   SampleTable samples_;
   uint32_t codes_written_ = 0;

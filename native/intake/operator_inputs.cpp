@@ -14,10 +14,12 @@ constexpr size_t kMaxTensors = 8;
 constexpr size_t kMaxDimensions = 8;
 constexpr std::string_view kMore = "...";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kShortTypes{{{"float", "f32"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kShortTypes{{{"float", "f32"},
                                                                                      {"double", "f64"},
                                                                                      {"c10::Half", "f16"},
                                                                                      {"c10::BFloat16", "bf16"},
+                                                                                     {"c10::complex<float>", "c64"},
+                                                                                     {"c10::complex<double>", "c128"},
                                                                                      {"long int", "i64"},
                                                                                      {"long", "i64"},
                                                                                      {"int", "i32"},

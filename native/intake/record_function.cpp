@@ -2,17 +2,20 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string_view>
 
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/name_table.h"
 #include "intake/operator_inputs.h"
+#include "intake/tensor_origins.h"
 
 namespace bragg::record_function {
 namespace {
@@ -70,11 +73,29 @@ constinit bool can_tell_shapes = false;
 constinit Functions torch{};                // complete before the first callback is added
 constinit std::atomic<Handle> observer{0};  // 0: there is none
 
+// What tensors an operator makes.
+enum class Makes : uint8_t {
+  Outputs,
+  Nothing,  // it returns its input, or what an operator within it has made
+  Unseen,   // compiled code in it makes tensors without operators
+};
+
+Makes makes_of(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 6> kPassOn{"aten::contiguous",   "aten::requires_grad_",
+                                                    "aten::resolve_conj", "aten::resolve_neg",
+                                                    "aten::to",           "aten::type_as"};
+  if (std::ranges::find(kPassOn, name) != kPassOn.end()) return Makes::Nothing;
+  const bool is_compiled =
+      name.starts_with("Torch-Compiled Region") || name.find("CompiledFunction") != std::string_view::npos;
+  return is_compiled ? Makes::Unseen : Makes::Outputs;
+}
+
 struct Operator {
   const char* name;
   autograd::TaskKind kind;
   FrameId frame;
   FrameId evaluated;  // what the engine evaluates in this range; kNone: it is no such range
+  Makes makes;
   Operator* next;
 };
 
@@ -88,6 +109,8 @@ struct Shaped {
 };
 constinit NameTable<Shaped> shaped{};
 constinit std::atomic<bool> are_shapes_wanted{false};
+constinit bool can_tell_origins = false;
+constinit std::atomic<bool> are_origins_wanted{false};
 
 NamedNode<Operator> make_operator(const char* name) {
   const std::string_view evaluated = autograd::evaluated_by(name);
@@ -96,6 +119,7 @@ NamedNode<Operator> make_operator(const char* name) {
                    .kind = autograd::kind_of(name),
                    .frame = intern_frame(FrameKind::Operator, name),
                    .evaluated = evaluated.empty() ? kNone : intern_frame(FrameKind::Operator, evaluated),
+                   .makes = makes_of(name),
                    .next = nullptr});
 }
 
@@ -170,6 +194,14 @@ void close_those_of(const ThreadContext* thread) noexcept {
   }
 }
 
+void note_outputs(const ThreadContext& thread, const RecordFunction* running) noexcept {
+  const Makes makes = operator_called(torch.name(running)).makes;
+  if (makes == Makes::Unseen) tensor_origins::forget_all();
+  if (makes == Makes::Nothing) return;
+  if (const auto producer = thread.nodes_of(Source::RecordFunction, running))
+    tensor_origins::note_outputs(running, *producer);
+}
+
 // Asynchronous ones, such as collectives, end when they like and on any thread: they are no part of a thread's path.
 OwnedContext start(const RecordFunction* running) {
   if (recording_state.existing.load(std::memory_order_relaxed) == 0 || torch.is_async(running)) return {nullptr};
@@ -177,6 +209,8 @@ OwnedContext start(const RecordFunction* running) {
   close_those_of(&thread);
   const Operator& known = operator_called(torch.name(running));
   autograd::begin(Source::RecordFunction, frame_of(known, running), known.kind, running);
+  if (are_origins_wanted.load(std::memory_order_relaxed))
+    tensor_origins::note_inputs(thread, running, thread.innermost_entry());
   if (known.evaluated == kNone) return context_of(thread, 1);
   thread.push_operator(Source::RecordFunction, known.evaluated, running);
   return context_of(thread, 2);
@@ -187,6 +221,7 @@ void end(const RecordFunction* running, const Context* context) {
   const ThreadContext* thread = ThreadContext::current_if_any();
   if (context->thread() != thread) return add(new EndedElsewhere{context->thread(), running, context->entries()});
   close_those_of(thread);
+  if (are_origins_wanted.load(std::memory_order_relaxed)) note_outputs(*thread, running);
   close(running, context->entries());
 }
 
@@ -219,6 +254,19 @@ void end_trial_operator(const RecordFunction* running, const Context* context) {
   ++trial.ended;
   trial.is_context_kept = trial.is_context_kept && context == &trial_context();
   trial.has_first_ended = running == trial.first;
+}
+
+// The first operator alone: others may run within it.
+OwnedContext start_input_trial(const RecordFunction* running) {
+  if (trial.begun++ == 0) {
+    trial.first = running;
+    tensor_origins::learn_inputs(running);
+  }
+  return {nullptr};
+}
+
+void end_input_trial_operator(const RecordFunction* running, const Context*) {
+  if (running == trial.first) tensor_origins::learn_outputs(running);
 }
 
 template <class Function>
@@ -257,11 +305,24 @@ std::string end_trial(const char* operator_name) {
   return {};
 }
 
+void begin_input_trial(const tensor_origins::KnownTensor& first, const tensor_origins::KnownTensor& second) {
+  trial = {};
+  tensor_origins::begin_learning(first, second);
+  trial_observer = torch.add_thread_local({start_input_trial, end_input_trial_operator, 1.0, kScopes, true, true});
+}
+
+bool end_input_trial(const tensor_origins::KnownTensor& output) {
+  torch.remove(trial_observer);
+  can_tell_origins = tensor_origins::end_learning(output);
+  return can_tell_origins;
+}
+
 bool observe(bool with_shapes) noexcept {
   const bool is_new = observer.load() == 0;
   if (is_new) {
     are_shapes_wanted.store(with_shapes && can_tell_shapes);
-    observer.store(torch.add_global({start, end, 1.0, kScopes, are_shapes_wanted.load()}));
+    are_origins_wanted.store(are_shapes_wanted.load() && can_tell_origins);
+    observer.store(torch.add_global({start, end, 1.0, kScopes, are_shapes_wanted.load(), are_origins_wanted.load()}));
   }
   return !with_shapes || are_shapes_wanted.load();
 }

@@ -7,6 +7,7 @@
 
 #include "context/frame_table.h"
 #include "intake/autograd.h"
+#include "intake/tensor_origins.h"
 
 namespace bragg::record_function {
 
@@ -16,8 +17,14 @@ namespace bragg::record_function {
 // The thread ran one operator since, called `operator_name`. Returns what was not as it should be, or nothing.
 [[nodiscard]] std::string end_trial(const char* operator_name);
 
+// Likewise to learn how operators tell their tensors, in between by one operator as `tensor_origins` needs it. False:
+// they do not as expected.
+void begin_input_trial(const tensor_origins::KnownTensor& first, const tensor_origins::KnownTensor& second);
+[[nodiscard]] bool end_input_trial(const tensor_origins::KnownTensor& output);
+
 // All threads, from now on, after a trial that went well. Operators that are open when it ends keep their end. False:
 // without the shapes that are wanted, as this PyTorch does not tell them or somebody observes without them already.
+// With shapes, and where it was learned, the operators that made an operator's inputs are recorded too.
 [[nodiscard]] bool observe(bool with_shapes) noexcept;
 void stop_observing() noexcept;
 

@@ -16,6 +16,7 @@ TEST(tensors_stand_behind_the_name_of_their_operator) {
 
 TEST(a_tensor_without_dimensions_is_told_from_a_number) {
   CHECK_EQ(with_inputs("aten::mul", {{2, 0}, {}, {}}, {"long int", "double", "Int"}), "aten::mul[2x0 i64, () f64]");
+  CHECK_EQ(with_inputs("aten::abs", {{3}}, {"c10::complex<float>"}), "aten::abs[3 c64]");
 }
 
 TEST(an_operator_without_tensors_keeps_its_name) {

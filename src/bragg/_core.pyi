@@ -201,6 +201,20 @@ def begin_operator_trial(library: str) -> str:
 def end_operator_trial(operator_name: str) -> str:
     """What was not as expected of the one operator that this thread ran since; empty when all was."""
 
+def begin_input_trial(first: tuple[int, int, int], second: tuple[int, int, int]) -> None:
+    """Learn how operators tell their tensors, from this thread's next one: its inputs are a list of two and a number.
+
+    Args:
+        first: Addresses of a tensor, of its storage and of its data.
+        second: Likewise.
+    """
+
+def end_input_trial(output: tuple[int, int, int]) -> bool:
+    """Whether it was learned, given what the operator returned; operators observed with shapes then tell who made them.
+
+    See `bragg.model.InputTable`.
+    """
+
 def observe_operators(shapes: bool) -> bool:
     """Record operators of all threads through observers from now on, after a trial that went well.
 

@@ -16,20 +16,22 @@ def recorder(tmp_path: Path) -> Recorder:
     return Recorder(tmp_path)
 
 
+@pytest.mark.parametrize("leave", ["sys.exit", "os._exit"])
 def test_forked_child_records_its_own_work_and_not_its_parent_s(
-    recorder: Recorder, capfd: pytest.CaptureFixture[str]
+    recorder: Recorder, capfd: pytest.CaptureFixture[str], leave: str
 ) -> None:
     run = recorder.program(
-        """
+        f"""
         import bragg, os, sys
         with bragg.scope("before"): pass
         child = os.fork()
         with bragg.scope("parent" if child else "child"): pass
         if child:
             sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        {leave}(3)
         """
     )
-    assert (run.result.exit_code, capfd.readouterr().err) == (0, "")
+    assert (run.result.exit_code, capfd.readouterr().err) == (3, "")
     assert run.scopes()[0] >= {"before", "parent"}
     assert "child" in run.scopes()[1]
     assert [profile.own("host_count").sum() for profile in run.profiles.values()] == [2, 1]

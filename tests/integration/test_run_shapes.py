@@ -47,8 +47,47 @@ def test_operators_are_told_with_their_tensors(tmp_path: Path) -> None:
     assert {operator_name(name) for name in names if name.startswith("aten::mm[")} == {"aten::mm"}
 
 
+def test_operators_tell_which_operators_made_their_inputs(tmp_path: Path) -> None:
+    program = """
+        import torch
+
+        def step(x, w):
+            y = torch.relu(x @ w)
+            one, other = torch.cat([y, y.sin()]).contiguous().split(4)
+            (one + other).sum().backward()
+
+        x, w = torch.ones(4, 8, requires_grad=True), torch.ones(8, 2)
+        for _ in range(3):
+            step(x, w)
+        compiled = torch.compile(torch.neg, backend="eager")
+        compiled(x.detach()).exp()
+    """
+    profile = Recorder(tmp_path).program(program, shapes=True, context="shadow", sample_interval_us=0).main
+    inputs, label = profile.inputs, lambda node: operator_name(profile.tree.label(node))
+    made = {
+        (label(node), number, label(producer), output): count
+        for node, number, producer, output, count in zip(
+            *(getattr(inputs, name).tolist() for name in inputs.columns()), strict=True
+        )
+    }
+    expected = {
+        ("aten::relu", 0, "aten::matmul", 0),
+        ("aten::sin", 0, "aten::relu", 0),
+        ("aten::cat", 0, "aten::relu", 0),
+        ("aten::cat", 0, "aten::sin", 0),
+        ("aten::split", 0, "aten::cat", 0),
+        ("aten::add", 0, "aten::split", 0),
+        ("aten::add", 1, "aten::split", 1),
+        ("aten::threshold_backward", 0, "aten::add", 0),
+    }
+    assert {edge: made.get(edge) for edge in expected} == dict.fromkeys(expected, 3)
+    assert ("aten::mm", 0, "aten::ones", 0) in made
+    assert not any(node == "aten::exp" for node, *_ in made)  # What is compiled makes tensors without operators.
+
+
 def test_shapes_are_told_where_they_are_asked_for_alone(tmp_path: Path) -> None:
     profile = Recorder(tmp_path).program("import torch\ntorch.ones(2).abs()", context="shadow").main
     names = names_of(profile, FrameKind.OPERATOR)
     assert "aten::abs" in names
+    assert not len(profile.inputs)
     assert not any("[2" in name for name in names)

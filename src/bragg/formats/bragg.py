@@ -1,7 +1,8 @@
 """The `.bragg` file: a zip archive of `meta.json` and numpy columns.
 
     meta.json               version, meta of the run, metrics, findings, names of sources, rows of each slice block
-    frames/*  nodes/*  tracks/*  counters/*  kernels/*  durations/*   a `.npy` for each column, strings as `.json`
+    frames/*  nodes/*  tracks/*  counters/*  kernels/*  durations/*  inputs/*
+                            a `.npy` for each column, strings as `.json`
     metrics/<name>.npy      own values; counted/<name>.npy: 1 for nodes that have one even if it is 0
     slices/<block>/*.npy    uint8 [itemsize, rows]: the bytes of each value, lowest first, see `slice_columns`
     sources/<number>.txt    UTF-8
@@ -36,6 +37,7 @@ from bragg.model import (
     DurationTable,
     Finding,
     FrameTable,
+    InputTable,
     KernelTable,
     Metric,
     MetricKind,
@@ -49,7 +51,7 @@ from bragg.model.table import Table
 __all__ = ["FORMAT", "read", "write"]
 
 MAJOR_VERSION = 1
-MINOR_VERSION = 1
+MINOR_VERSION = 2
 # 510,000 kernels of a replayed graph: 0.18 s and 1.95 bytes each; level 6 takes 0.38 s for 1.75 bytes.
 _LEVEL = 1
 _BLOCK_ROWS = 1 << 18
@@ -89,6 +91,7 @@ def write(profile: Profile, path: Path, *, slices: Iterable[SliceTable] | None =
         writer.table("counters", profile.counters)
         writer.table("kernels", profile.kernels)
         writer.table("durations", profile.durations)
+        writer.table("inputs", profile.inputs)
         for number, text in enumerate(profile.sources.values()):
             writer.member(f"sources/{number}.txt", text.encode())
         block_rows = [writer.slices(number, block) for number, block in enumerate(blocks)]
@@ -211,6 +214,7 @@ class _Reader:
             counters=self.table("counters", CounterTable),
             kernels=self.table("kernels", KernelTable),
             durations=self.table("durations", DurationTable) if self.version >= (1, 1) else DurationTable.empty(),
+            inputs=self.table("inputs", InputTable) if self.version >= (1, 2) else InputTable.empty(),
             findings=[Finding(**{**item, "severity": Severity(item["severity"])}) for item in header["findings"]],
             sources={
                 name: self.member(f"sources/{number}.txt").decode() for number, name in enumerate(header["sources"])

@@ -14,6 +14,7 @@ from bragg.errors import NothingRecorded
 from bragg.formats.capture_profile import (
     attributes_of,
     durations_of,
+    inputs_of,
     kernels_of,
     metrics_of,
     resolve,
@@ -110,6 +111,7 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
         tracks=tracks_of(tables),
         kernels=kernels_of(tables, tree),
         durations=durations_of(tables, tree),
+        inputs=inputs_of(tables, tree),
     )
     profile = with_samples(profile, tables, read_code)
     useful = has_data(profile)

@@ -19,6 +19,7 @@ from bragg.model import (
     DurationTable,
     FrameKind,
     FrameTable,
+    InputTable,
     KernelTable,
     Metric,
     MetricKind,
@@ -28,7 +29,7 @@ from bragg.model import (
 from bragg.model.host_time import own_host_time
 from bragg.model.table import Int32Array, Int64Array
 
-__all__ = ["attributes_of", "durations_of", "kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
+__all__ = ["attributes_of", "durations_of", "inputs_of", "kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
 
 LOST = "<lost>"
 
@@ -95,6 +96,13 @@ def durations_of(tables: CaptureTables, tree: CallTree) -> DurationTable:
     """The histograms of kernel durations."""
     rows = last_rows(tables.durations, ChunkType.DURATIONS, ("frame", "bucket"))
     return DurationTable(**{**rows, "frame": resolve(rows["frame"], len(tree.frames))})
+
+
+def inputs_of(tables: CaptureTables, tree: CallTree) -> InputTable:
+    """Which operators made the inputs of operators, where both are known."""
+    rows = last_rows(tables.inputs, ChunkType.INPUTS, ("node", "input", "producer", "output"))
+    known = (rows["node"] < len(tree)) & (rows["producer"] < len(tree))
+    return InputTable(**{name: values[known] for name, values in rows.items()})
 
 
 def attributes_of(tables: CaptureTables, frames: FrameTable) -> dict[str, dict[str, str]]:

@@ -77,6 +77,7 @@ class CaptureTables:
         attributes: Columns of each ATTRIBUTES chunk.
         values: Rows of VALUES in file order; for one node, metric and element the last counts.
         durations: Rows of DURATIONS in file order; for one frame and bucket the last counts.
+        inputs: Rows of INPUTS in file order; for one node, input, producer and output the last counts.
         codes: Functions that were sampled.
         samples: Rows of SAMPLES in file order; for one node, function, instruction and reason the last counts.
         cubins: Machine code by CUPTI's checksum, of what was sampled.
@@ -95,6 +96,7 @@ class CaptureTables:
     metric_names: IdColumns = field(default_factory=IdColumns)
     values: list[Columns] = field(default_factory=list)
     durations: list[Columns] = field(default_factory=list)
+    inputs: list[Columns] = field(default_factory=list)
     codes: IdColumns = field(default_factory=IdColumns)
     samples: list[Columns] = field(default_factory=list)
     cubins: dict[int, bytes] = field(default_factory=dict)
@@ -179,6 +181,7 @@ def _add_rows(
         ChunkType.ATTRIBUTES: tables.attributes,
         ChunkType.VALUES: tables.values,
         ChunkType.DURATIONS: tables.durations,
+        ChunkType.INPUTS: tables.inputs,
         ChunkType.SAMPLES: tables.samples,
     }
     listed[chunk_type].append(part)
@@ -210,6 +213,8 @@ def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
         return bool(((part["index"] < part["length"]) | (part["index"] == 0)).all())
     if chunk_type == ChunkType.DURATIONS:
         return bool(((part["bucket"] <= MAX_BUCKET) & (part["first_ns"] >= 0)).all())
+    if chunk_type == ChunkType.INPUTS:
+        return bool(((part["input"] < 2**31) & (part["output"] < 2**31)).all())
     if chunk_type == ChunkType.SAMPLES:
         return bool((part["exact"] <= part["count"]).all())
     if chunk_type == ChunkType.NODES:

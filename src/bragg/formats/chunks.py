@@ -51,6 +51,7 @@ class ChunkType(IntEnum):
     CODE = 14
     SAMPLES = 15
     CUBIN = 16
+    INPUTS = 17
 
 
 _U32, _U64, _I64 = np.dtype("<u4"), np.dtype("<u8"), np.dtype("<i8")
@@ -73,6 +74,7 @@ LAYOUTS: dict[ChunkType, dict[str, np.dtype[Any]]] = {
     ChunkType.METRIC_NAMES: {"name": _U32, "unit": _U32, "kind": _U32, "is_float": _U32},
     ChunkType.VALUES: {**dict.fromkeys(("node", "metric", "index", "length"), _U32), "count": _U64, "bits": _I64},
     ChunkType.DURATIONS: {"frame": _U32, "bucket": _U32, "count": _U64, "first_ns": _I64},
+    ChunkType.INPUTS: {**dict.fromkeys(("node", "input", "producer", "output"), _U32), "count": _U64},
     ChunkType.CODE: {"cubin": _U64, "function": _U32},
     ChunkType.SAMPLES: {
         **dict.fromkeys(("node", "code", "pc_offset", "reason"), _U32),

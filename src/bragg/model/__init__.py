@@ -2,6 +2,7 @@
 
 from bragg.model.durations import DurationTable
 from bragg.model.finding import Finding, Severity
+from bragg.model.inputs import InputTable
 from bragg.model.kernels import KernelTable
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
@@ -17,6 +18,7 @@ __all__ = [
     "FlowTable",
     "FrameKind",
     "FrameTable",
+    "InputTable",
     "KernelTable",
     "Metric",
     "MetricKind",

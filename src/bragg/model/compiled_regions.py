@@ -22,7 +22,7 @@ def name_compiled_regions(frames: FrameTable, functions: Any) -> FrameTable:
 
     Args:
         frames: PyTorch numbers the regions in theirs.
-        functions: By number, name, file and line of a function, as `record/metadata.py` writes them.
+        functions: By number, name, file and line of each function that had it, as `record/metadata.py` writes them.
     """
     if not isinstance(functions, Mapping):
         return frames
@@ -35,11 +35,16 @@ def name_compiled_regions(frames: FrameTable, functions: Any) -> FrameTable:
 
 def _name(name: str, functions: Mapping[str, Any]) -> str:
     number = name.removeprefix(COMPILED_REGION)
-    match functions.get(number):
-        case [str(function), str(file), int(line)]:
-            resumed = _RESUMED.fullmatch(function)
+    told = functions.get(number)
+    texts = [_text(function) for function in told] if isinstance(told, list) else []
+    return f"{COMPILED_REGION}{' or '.join(texts)} ({number})" if texts and all(texts) else name
+
+
+def _text(function: Any) -> str:
+    """The function, its place, and whether it goes on after a graph break; empty for what is not understood."""
+    match function:
+        case [str(name), str(file), int(line)]:
+            resumed = _RESUMED.fullmatch(name)
             place = f"{PurePath(file).name}:{line}"
-            if resumed:
-                return f"{COMPILED_REGION}{resumed['name']} {place} after a graph break ({number})"
-            return f"{COMPILED_REGION}{function} {place} ({number})"
-    return name
+            return f"{resumed['name']} {place} after a graph break" if resumed else f"{name} {place}"
+    return ""

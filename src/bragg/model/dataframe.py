@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TableName", "pandas_frame", "polars_frame"]
 
-TableName = Literal["nodes", "slices"]
+TableName = Literal["nodes", "slices", "inputs"]
 _PATH_SEPARATOR = " > "
 
 
@@ -48,7 +48,7 @@ def _library(name: str) -> Any:
 
 
 def _columns(profile: Profile, table: str) -> dict[str, Any]:
-    tables = {"nodes": _node_columns, "slices": _slice_columns}
+    tables = {"nodes": _node_columns, "slices": _slice_columns, "inputs": _input_columns}
     if table not in tables:
         raise UsageError(f"there is no table {table!r}", hint=f"Choose one of: {', '.join(tables)}")
     return tables[table](profile)
@@ -87,6 +87,16 @@ def _slice_columns(profile: Profile) -> dict[str, Any]:
         "process": tracks.process[slices.track],
         "correlation": slices.correlation,
     }
+
+
+def _input_columns(profile: Profile) -> dict[str, Any]:
+    inputs, labels, paths = profile.inputs, profile.tree.label, _paths(profile)
+    columns: dict[str, Any] = {"node": inputs.node, "input": inputs.input}
+    columns |= {"producer": inputs.producer, "output": inputs.output, "count": inputs.count}
+    for name, nodes in (("node", inputs.node.tolist()), ("producer", inputs.producer.tolist())):
+        columns[f"{name}_name"] = [labels(node) for node in nodes]
+        columns[f"{name}_path"] = [paths[node] for node in nodes]
+    return columns
 
 
 def _frame_columns(profile: Profile, frame: NDArray[np.int32]) -> dict[str, Any]:

@@ -61,7 +61,8 @@ class HloTree:
             for name, metric in profile.metrics.items()
         }
         meta = {**profile.meta, "attributes": _without_hlo(profile.meta.get("attributes", {}))}
-        return replace(profile, meta=meta, tree=self.tree, metrics=metrics)
+        inputs = profile.inputs.moved(self.target)
+        return replace(profile, meta=meta, tree=self.tree, metrics=metrics, inputs=inputs)
 
 
 def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:

@@ -53,6 +53,9 @@ def _merge_two(one: Profile, other: Profile) -> Profile:
         kernels=one.kernels.concatenate(
             [one.kernels, other.kernels.replace(frame=frame_of_other[other.kernels.frame])]
         ).combined(),
+        inputs=one.inputs.concatenate(
+            [one.inputs, other.inputs.replace(node=other.inputs.node + n_one, producer=other.inputs.producer + n_one)]
+        ),
         durations=one.durations.concatenate(
             [one.durations, other.durations.replace(frame=frame_of_other[other.durations.frame])]
         ).combined(),

@@ -21,6 +21,8 @@ __all__ = ["PHASES", "group_by_module"]
 PHASES = ("forward", "backward", "optimizer")
 
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
+# The state of what activation checkpoints run again.
+_RECOMPUTATION = "[recompute]"
 
 
 def group_by_module(profile: Profile, metric: str) -> Profile:
@@ -49,7 +51,8 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
     phase = innermost(tree, np.where(in_backward & (begun == _FORWARD), -1, begun))
     phases = {name: _part(split, name, phase == number) for number, name in enumerate(PHASES)}
     with_phases = replace(profile, metrics={**profile.metrics, **phases})
-    grouped = regroup(tree, folded=~np.isin(begun, (_FORWARD, _OPTIMIZER))).apply(with_phases)
+    is_row = np.isin(begun, (_FORWARD, _OPTIMIZER))
+    grouped = regroup(_with_recomputation_in_place(tree, is_row), folded=~is_row).apply(with_phases)
     shown = {name: _shown_name(name, kind) for name, kind in zip(tree.frames.name, classes, strict=True)}
     renamed = grouped.tree.frames.replace(name=[shown[name] for name in grouped.tree.frames.name])
     return replace(grouped, tree=CallTree(grouped.tree.parent, grouped.tree.frame, renamed))
@@ -72,6 +75,35 @@ def _phase_begun(profile: Profile, classes: Sequence[str]) -> Int64Array:
     begun[[name.startswith((BACKWARD, ACCUMULATION, BACKWARD_REGION)) for name in names]] = _BACKWARD
     begun[[bool(module_class) for module_class in classes]] = _FORWARD
     return begun
+
+
+def _with_recomputation_in_place(tree: CallTree, is_row: BoolArray) -> CallTree:
+    """The tree with what checkpoints call again where it was called first, not in the module that needed it.
+
+    Args:
+        tree: The call tree.
+        is_row: bool [n_nodes]: modules and optimizers.
+    """
+    row = innermost(tree, np.where(is_row, np.arange(len(tree)), -1))
+    row_above = np.where(tree.parent < 0, -1, row[tree.parent])
+    is_recompute = np.array([name == _RECOMPUTATION for name in tree.frames.name], np.bool_)[tree.frame]
+    again = is_row & with_descendants(tree, is_recompute)
+    first = np.flatnonzero(is_row & ~again)
+    frame = tree.frame.tolist()
+    above_first = zip(first.tolist(), row_above[first].tolist(), strict=True)
+    calls = {(frame[above] if above >= 0 else -1, frame[node]) for node, above in above_first}
+    parent = tree.parent.copy()
+    for node in np.flatnonzero(again).tolist():
+        above = int(row_above[node])
+        while above >= 0 and frame[above] != frame[node] and (frame[above], frame[node]) not in calls:
+            above = int(row_above[above])
+        if above >= 0 and frame[above] == frame[node]:
+            above = int(row_above[above])
+        elif above < 0 and (-1, frame[node]) not in calls:
+            continue
+        row_above[node] = above
+        parent[node] = max(above, 0)
+    return CallTree(parent, tree.frame, tree.frames)
 
 
 def _shown_name(name: str, module_class: str) -> str:

@@ -13,6 +13,7 @@ from bragg.errors import UsageError
 from bragg.model.dataframe import TableName, pandas_frame, polars_frame
 from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.finding import Finding
+from bragg.model.inputs import InputTable
 from bragg.model.kernels import KernelTable
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.table import Table
@@ -36,6 +37,7 @@ class Profile:
         counters: Values over time.
         kernels: Launch configurations.
         durations: How long the launches of each kernel took, as histograms.
+        inputs: Which operators made the inputs of operators.
         findings: What analyses found.
         sources: Text of source files, by the name that frames carry.
     """
@@ -48,6 +50,7 @@ class Profile:
     counters: CounterTable = field(default_factory=CounterTable.empty)
     kernels: KernelTable = field(default_factory=KernelTable.empty)
     durations: DurationTable = field(default_factory=DurationTable.empty)
+    inputs: InputTable = field(default_factory=InputTable.empty)
     findings: list[Finding] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
 
@@ -106,11 +109,11 @@ class Profile:
         raise UsageError("this profile holds no time", hint="Record the program again: bragg run")
 
     def to_pandas(self, table: TableName = "nodes") -> Any:
-        """One row a node, with its call path, place and metrics, or one a slice, as a `pandas.DataFrame`.
+        """One row a node, with its call path, place and metrics, or one a slice or input, as a `pandas.DataFrame`.
 
         Args:
             table: `nodes`: each metric with own values, and as `name (inc)` with what ran below where it adds up.
-                `slices`: what ran when.
+                `slices`: what ran when. `inputs`: which operators made the inputs of operators.
 
         Raises:
             UsageError: pandas is not installed; the hint says how to install it.
@@ -141,6 +144,8 @@ class Profile:
             (self.slices, "track", len(self.tracks)),
             (self.counters, "track", len(self.tracks)),
             (self.kernels, "frame", len(self.tree.frames)),
+            (self.inputs, "node", len(self.tree)),
+            (self.inputs, "producer", len(self.tree)),
             (self.durations, "frame", len(self.tree.frames)),
             (self.durations, "bucket", MAX_BUCKET + 1),
         ):

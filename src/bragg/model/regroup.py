@@ -39,9 +39,15 @@ class Regrouping:
             kernels=profile.kernels.replace(frame=np.searchsorted(used, profile.kernels.frame)),
             durations=profile.durations.replace(frame=np.searchsorted(used, profile.durations.frame)),
             metrics={name: metric.gather(self.target, len(self.tree)) for name, metric in profile.metrics.items()},
+            inputs=profile.inputs.moved(self._operators(profile)),
             slices=profile.slices.replace(node=node).take(node >= 0),
             findings=[replace(f, node=None if f.node is None else int(self.target[f.node])) for f in kept],
         )
+
+    def _operators(self, profile: Profile) -> Int32Array:
+        """`target` of the nodes that stay what they are; -1 of those whose data another one holds."""
+        stays = (self.target >= 0) & (self.tree.frame[self.target] == profile.tree.frame)
+        return np.where(stays, self.target, np.int32(-1))
 
 
 def regroup(

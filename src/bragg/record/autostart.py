@@ -23,6 +23,7 @@ from bragg.record.recording import Recording
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import NoReturn
 
 __all__ = ["ProcessRecording", "current", "start"]
 
@@ -73,6 +74,7 @@ class ProcessRecording:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
+        self._is_fork = False
         self._recording: Recording | None = Recording(self._part_path(), os.environ)
         if any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv):
             self.deactivate()
@@ -80,7 +82,6 @@ class ProcessRecording:
         warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
         atexit.register(guarded(self.stop))
         os.register_at_fork(after_in_child=guarded(self._start_in_fork))
-        when_imported("multiprocessing.util", self._outlive_fork)
         for number in _ENDING:
             core.finish_on_signal(number)
 
@@ -115,16 +116,24 @@ class ProcessRecording:
         return path
 
     def _start_in_fork(self) -> None:
+        if not self._is_fork:
+            self._is_fork = True
+            self._stop_before_exit()
         try:
             if self._recording is not None:
                 self._recording.restart(self._part_path())
         except FileNotFoundError:  # As in `start`.
             self._recording = None
 
-    def _outlive_fork(self, util: ModuleType) -> None:
-        """Stop at the end of forked workers, which `multiprocessing` ends without `atexit`."""
+    def _stop_before_exit(self) -> None:
+        """Stop at the end of a fork by `os._exit`, as workers of `multiprocessing` end: it skips `atexit`.
 
-        def finalize(recording: ProcessRecording) -> None:
-            util.Finalize(None, guarded(recording.stop), exitpriority=-100)
+        Any other process that ends so may have to, with a GPU that hangs.
+        """
+        leave = os._exit
 
-        util.register_after_fork(self, finalize)
+        def _exit(status: int) -> NoReturn:
+            guarded(self.stop)()
+            leave(status)
+
+        os._exit = _exit

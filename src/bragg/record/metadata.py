@@ -102,11 +102,15 @@ def at_stop() -> dict[str, Any]:
     }
 
 
-def _compiled_regions() -> dict[str, tuple[str, str, int]]:
-    """The latest 64 that `torch.compile` compiled: by PyTorch's number, name, file and first line of a function."""
+def _compiled_regions() -> dict[str, list[tuple[str, str, int]]]:
+    """The latest 64 that `torch.compile` compiled: by PyTorch's number, name, file and first line of each function.
+
+    After `torch._dynamo.reset` the numbers begin anew.
+    """
     latest: Any = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", list)
-    return {
-        item.compile_id: (item.co_name, item.co_filename, item.co_firstlineno)
-        for item in latest()
-        if item.compile_id and item.co_name
-    }
+    found: dict[str, list[tuple[str, str, int]]] = {}
+    for item in latest():
+        function = (item.co_name, item.co_filename, item.co_firstlineno)
+        if item.compile_id and item.co_name and function not in found.setdefault(item.compile_id, []):
+            found[item.compile_id].append(function)
+    return found

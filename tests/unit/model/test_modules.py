@@ -71,6 +71,48 @@ def test_modules_have_the_time_of_each_phase() -> None:
     assert sorted(with_optimizer) == ["Net.one [update]", "SGD.step"]  # in the others it is not 0, there is none
 
 
+def test_modules_that_a_checkpoint_calls_again_stay_where_they_were_called_first() -> None:
+    text = """
+        root
+          Net
+            Net.one
+              Net.one.a
+                kernel 5us
+              Net.one.b
+                kernel 3us
+                [backward] #state
+                  [recompute] #state
+                    Net.one
+                      Net.one.a
+                        kernel 4us
+                      Net.new
+                        kernel 1us
+                    Net.two
+                      kernel 2us
+            Net.two
+              kernel 6us
+        """
+    names = ("Net", "Net.one", "Net.one.a", "Net.one.b", "Net.new", "Net.two")
+    profile = profile_from_text(dedent(text))
+    meta = {**profile.meta, "attributes": {name: {"module": "Linear"} for name in names}}
+    grouped = group_by_module(replace(profile, meta=meta), "gpu_time")
+    tree = grouped.tree
+    times = {
+        " > ".join(tree.label(above).partition(" ")[0] for above in tree.path(node)[1:]): tuple(
+            int(grouped.inclusive(name)[node]) // 1000 for name in ("forward", "backward")
+        )
+        for node in range(1, len(tree))
+    }
+    assert times == {
+        "Net": (14, 7),
+        "Net > Net.one": (8, 5),
+        "Net > Net.one > Net.one.a": (5, 4),
+        "Net > Net.one > Net.one.b": (3, 0),
+        "Net > Net.one > Net.new": (0, 1),
+        "Net > Net.two": (6, 2),
+    }
+
+
 def test_a_profile_without_modules_says_how_to_record_them() -> None:
     with pytest.raises(UsageError, match="no module of PyTorch was recorded") as raised:
         group_by_module(profile_from_text("root\n  Net\n    kernel 5us"), "gpu_time")

@@ -40,9 +40,12 @@ def test_stop_tells_versions_of_what_was_imported(monkeypatch: pytest.MonkeyPatc
 
 
 def test_stop_tells_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = SimpleNamespace(compile_id="0/0", co_name="loss", co_filename="train.py", co_firstlineno=4)
-    compiler = SimpleNamespace(get_compilation_metrics=lambda: [compiled])
+    loss, step = (
+        SimpleNamespace(compile_id="0/0", co_name=name, co_filename="train.py", co_firstlineno=line)
+        for name, line in (("loss", 4), ("step", 9))
+    )
+    compiler = SimpleNamespace(get_compilation_metrics=lambda: [loss, loss, step])
     monkeypatch.setitem(sys.modules, "torch._dynamo.utils", compiler)
-    assert at_stop()["compiled_regions"] == {"0/0": ("loss", "train.py", 4)}
+    assert at_stop()["compiled_regions"] == {"0/0": [("loss", "train.py", 4), ("step", "train.py", 9)]}
     compiler.get_compilation_metrics = lambda: 1 / 0
     assert "compiled_regions" not in at_stop()

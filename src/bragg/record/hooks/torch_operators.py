@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+    from typing import Any
 
 __all__ = ["LATE", "TOLD", "library_of", "record_operators", "record_shaped_operators", "refusal_of_observers"]
 
@@ -35,7 +36,7 @@ def record_operators(torch: ModuleType) -> Callable[[], None] | None:
 
 
 def record_shaped_operators(torch: ModuleType) -> Callable[[], None] | None:
-    """As `record_operators`, with shapes and types of their tensors in their names."""
+    """As `record_operators`, with shapes and types of their tensors in their names, and who made these tensors."""
     return _record(torch, shapes=True)
 
 
@@ -45,6 +46,8 @@ def _record(torch: ModuleType, *, shapes: bool) -> Callable[[], None] | None:
     else:
         refusal = refusal_of_observers(torch)
         if not refusal:
+            if shapes and not _tells_tensors(torch):
+                note(f"PyTorch {torch.__version__} keeps tensors otherwise: who made inputs is not recorded")
             if not core.observe_operators(shapes):
                 note(f"PyTorch {torch.__version__} does not tell the shapes of tensors: operators are recorded without")
             metadata.tell(TOLD, "observers")
@@ -54,6 +57,24 @@ def _record(torch: ModuleType, *, shapes: bool) -> Callable[[], None] | None:
         note("shapes of tensors are not recorded: ITT does not tell them")
     metadata.tell(TOLD, f"itt ({refusal})")
     return emit_operators(torch)
+
+
+def _tells_tensors(torch: ModuleType) -> bool:
+    """Whether an operator told its tensors where the core can read them, which it has learned then."""
+    one, other = (torch.zeros(1, device="cpu") for _ in range(2))
+    core.begin_input_trial(_addresses(one), _addresses(other))
+    result = one
+    try:
+        result = torch.cat([one, other])
+    finally:
+        is_learned = core.end_input_trial(_addresses(result))
+    return is_learned
+
+
+def _addresses(tensor: Any) -> tuple[int, int, int]:
+    """Of a tensor, of its storage and of its data."""
+    storage = tensor.untyped_storage()
+    return tensor._cdata, storage._cdata, storage.data_ptr()
 
 
 def library_of(torch: ModuleType) -> str:

@@ -65,6 +65,7 @@ class TreeView:
         }
 
     def _json_rows(self) -> Iterator[dict[str, Any]]:
+        inputs = _inputs_by_node(self.folded.profile)
         for row, parent in self.walk():
             for above, node in zip((parent, *row.nodes[:-1]), row.nodes, strict=True):
                 yield {
@@ -73,7 +74,17 @@ class TreeView:
                     **json_frame(self.labels, int(self.tree.frame[node])),
                     "folded_frames": int(self.folded.n_folded[node]),
                     **json_values(self.columns, node),
+                    **({"inputs": inputs[node]} if node in inputs else {}),
                 }
+
+
+def _inputs_by_node(profile: Profile) -> dict[int, list[dict[str, int]]]:
+    """Which operators made the inputs of each operator: rows of `Profile.inputs`, by the id of the row."""
+    found: dict[int, list[dict[str, int]]] = {}
+    names = profile.inputs.columns()
+    for node, *values in zip(*(getattr(profile.inputs, name).tolist() for name in names), strict=True):
+        found.setdefault(node, []).append(dict(zip(tuple(names)[1:], values, strict=True)))
+    return found
 
 
 def tree_view(profile: Profile, options: ViewOptions, before: Profile | None = None) -> TreeView:

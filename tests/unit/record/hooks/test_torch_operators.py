@@ -26,6 +26,13 @@ class Core:
         self.log.append(operator_name)
         return self.said[1]
 
+    def begin_input_trial(self, first: tuple[int, int, int], second: tuple[int, int, int]) -> None:
+        self.log.append((first, second))
+
+    def end_input_trial(self, output: tuple[int, int, int]) -> bool:
+        self.log.append(output)
+        return False
+
     def observe_operators(self, shapes: bool) -> bool:
         self.log.append(f"shapes: {shapes}")
         return not shapes
@@ -36,8 +43,17 @@ class Core:
 
 def torch_that_runs(log: list[object]) -> Any:
     return SimpleNamespace(
-        __version__="9.9", __file__="/site/torch/__init__.py", empty=lambda *_, **options: log.append(options)
+        __version__="9.9",
+        __file__="/site/torch/__init__.py",
+        empty=lambda *_, **options: log.append(options),
+        zeros=lambda *_, **__: tensor(1),
+        cat=lambda _: tensor(2),
     )
+
+
+def tensor(address: int) -> Any:
+    storage = SimpleNamespace(_cdata=address * 10, data_ptr=lambda: address * 100)
+    return SimpleNamespace(_cdata=address, untyped_storage=lambda: storage)
 
 
 @pytest.fixture
@@ -100,7 +116,10 @@ def test_shapes_that_cannot_be_told_are_missed_aloud(
     core = Core("", "")
     monkeypatch.setattr(hooks, "core", core)
     hooks.record_shaped_operators(torch_that_runs(core.log))
-    assert "does not tell the shapes of tensors" in capsys.readouterr().err
+    assert core.log[-3:] == [((1, 10, 100), (1, 10, 100)), (2, 20, 200), "shapes: True"]
+    said = capsys.readouterr().err
+    assert "does not tell the shapes of tensors" in said
+    assert "who made inputs is not recorded" in said
     monkeypatch.setattr(hooks, "core", Core("it lacks a function"))
     hooks.record_shaped_operators(torch_that_runs([]))
     assert "ITT does not tell them" in capsys.readouterr().err

@@ -1,0 +1,61 @@
+// Per-session rows that say which operators made the inputs of others, and how often.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "context/calling_context_tree.h"
+#include "data/changing_rows.h"
+
+namespace bragg {
+
+struct InputKey {
+  NodeId node = 0;      // the operator
+  uint32_t input = 0;   // the number of its argument
+  NodeId producer = 0;  // the operator that made it
+  uint32_t output = 0;  // which of the tensors that this one made
+  friend bool operator==(const InputKey&, const InputKey&) = default;
+};
+
+struct InputRow {
+  InputKey key;
+  uint64_t count = 0;
+};
+
+// Threads: consumer only.
+class InputTable {
+ public:
+  // 16 MB. A large model has a few thousand, but what goes round in one list of tensors may be of anywhere.
+  static constexpr size_t kMaxRows = 1u << 18;
+
+  void add(const InputKey& key) {
+    auto found = index_.find(key);
+    if (found == index_.end()) {
+      if (index_.size() == kMaxRows) {
+        ++refused_;
+        return;
+      }
+      found = index_.emplace(key, rows_.append({key})).first;
+    }
+    ++rows_.change(found->second).count;
+  }
+
+  [[nodiscard]] uint64_t refused() const { return refused_; }
+  [[nodiscard]] std::vector<InputRow> take_changes() { return rows_.take_changes(); }
+  [[nodiscard]] const std::vector<InputRow>& rows() const { return rows_.all(); }
+
+ private:
+  struct KeyHash {
+    size_t operator()(const InputKey& key) const noexcept {
+      uint64_t hash = (uint64_t{key.node} << 32 | key.producer) * 0x9E3779B97F4A7C15u;
+      hash = (hash ^ (hash >> 29) ^ (uint64_t{key.input} << 32 | key.output)) * 0xBF58476D1CE4E5B9u;
+      return hash ^ (hash >> 32);
+    }
+  };
+  std::unordered_map<InputKey, uint32_t, KeyHash> index_;
+  ChangingRows<InputRow> rows_;
+  uint64_t refused_ = 0;
+};
+
+}  // namespace bragg
