@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.profiles import profile_from_text
+from tests.support.waiting import address, beginning, expect, expect_address, expect_value
 
 ROW_PX = 20
 KERNEL, PYTHON, SCOPE, MATCH = "rgb(230, 159, 0)", "rgb(86, 180, 233)", "rgb(240, 228, 66)", "rgb(204, 121, 167)"
@@ -33,12 +34,12 @@ def middle(depth: int) -> int:
     return depth * ROW_PX + 2
 
 
-def state(page: Any) -> str:
-    return str(page.evaluate("location.hash"))
+def detail(page: Any) -> Any:
+    return page.locator(".flame .detail")
 
 
-def detail(page: Any) -> str:
-    return str(page.locator(".flame .detail").inner_text())
+def note(page: Any) -> Any:
+    return page.locator(".tools .note")
 
 
 @pytest.fixture
@@ -56,82 +57,92 @@ def test_boxes_are_as_wide_as_their_share_and_the_largest_is_left(flame: Any, pi
 
 def test_click_zooms_and_escape_goes_back(flame: Any, pixel: Pixel) -> None:
     flame.locator("canvas").click(position={"x": 200, "y": middle(2) + 8})
-    assert "train.py:12" in detail(flame)
-    assert pixel(flame, "canvas", 990, middle(2)) == PYTHON
-    assert "node=2" in state(flame)
+    expect(detail(flame)).to_contain_text("train.py:12")
+    expect_value(lambda: pixel(flame, "canvas", 990, middle(2)), PYTHON)
+    expect_address(flame, "node=2")
     flame.keyboard.press("0")
-    assert pixel(flame, "canvas", 990, middle(2)) != PYTHON
-    assert "node" not in state(flame)
+    expect_value(lambda: pixel(flame, "canvas", 990, middle(2)), lambda colour: colour != PYTHON)
+    expect_address(flame, lacks="node")
 
 
 def test_keys_walk_along_the_boxes(flame: Any) -> None:
-    names = []
-    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp"):
+    steps = [
+        ("ArrowDown", "forward"),
+        ("ArrowRight", "backward"),
+        ("ArrowRight", "other"),
+        ("ArrowLeft", "backward"),
+        ("ArrowDown", "[torch: 2 frames]"),
+        ("ArrowUp", "backward"),
+    ]
+    for key, name in steps:
         flame.keyboard.press(key)
-        names.append(detail(flame).split("\n")[0].split()[0])
-    assert names == ["forward", "backward", "other", "backward", "[torch:", "backward"]
+        expect(detail(flame).locator("strong")).to_have_text(name)
 
 
 def test_search_marks_matches_and_says_their_share(flame: Any, pixel: Pixel) -> None:
     flame.keyboard.press("/")
     flame.keyboard.type("matmul")
-    assert "70.0 % in 2 matches" in flame.locator(".tools .note").inner_text()
-    assert pixel(flame, "canvas", 100, middle(3)) == MATCH
+    expect(note(flame)).to_contain_text("70.0 % in 2 matches")
+    expect_value(lambda: pixel(flame, "canvas", 100, middle(3)), MATCH)
     assert pixel(flame, "canvas", 350, middle(3)) != MATCH
     flame.keyboard.press("Escape")
-    assert flame.locator(".tools .note").inner_text() == ""
+    expect(note(flame)).to_have_text("")
 
 
 def test_expressions_match_nested_boxes_once(flame: Any) -> None:
     flame.get_by_label("Search: text or /expression/").fill("/^forward$|relu/")
-    assert "40.0 % in 2 matches" in flame.locator(".tools .note").inner_text()
+    expect(note(flame)).to_contain_text("40.0 % in 2 matches")
 
 
 def test_bottom_up_adds_up_a_kernel_over_its_callers(flame: Any, pixel: Pixel) -> None:
     flame.get_by_role("button", name="Bottom up").click()
-    assert pixel(flame, "canvas", 690, middle(1)) == KERNEL
+    expect_value(lambda: pixel(flame, "canvas", 690, middle(1)), KERNEL)
     flame.locator("canvas").click(position={"x": 300, "y": middle(1) + 8})
-    assert "700 us, 70.0 % of all" in detail(flame)
-    assert "direction=up" in state(flame)
+    expect(detail(flame)).to_contain_text("700 us, 70.0 % of all")
+    expect_address(flame, "direction=up")
 
 
 def test_library_frames_are_folded_and_unfolded(flame: Any) -> None:
     flame.keyboard.press("ArrowDown")
     flame.keyboard.press("ArrowRight")
     flame.keyboard.press("ArrowDown")
-    assert detail(flame).startswith("[torch: 2 frames]")
+    expect(detail(flame)).to_have_text(beginning("[torch: 2 frames]"))
     flame.get_by_label("fold libraries").uncheck()
-    assert detail(flame).startswith("engine")
-    assert "libraries=false" in state(flame)
+    expect(detail(flame)).to_have_text(beginning("engine"))
+    expect_address(flame, "libraries=false")
 
 
 def test_width_follows_the_side(flame: Any) -> None:
     flame.get_by_role("button", name="CPU").click()
     flame.keyboard.press("ArrowDown")
-    assert detail(flame).startswith("other")
-    assert "9.00 ms, 100.0 % of all" in detail(flame)
+    expect(detail(flame)).to_have_text(beginning("other"))
+    expect(detail(flame)).to_contain_text("9.00 ms, 100.0 % of all")
 
 
 def test_forward_and_backward_have_colours(flame: Any, pixel: Pixel) -> None:
     flame.get_by_label("colour").select_option("phase")
-    colours = [pixel(flame, "canvas", x, middle(3)) for x in (200, 600)]
-    assert colours == ["rgb(86, 180, 233)", "rgb(204, 121, 167)"]
+    expect_value(
+        lambda: [pixel(flame, "canvas", x, middle(3)) for x in (200, 600)], ["rgb(86, 180, 233)", "rgb(204, 121, 167)"]
+    )
 
 
 def test_metric_colours_the_box_with_most_of_it_the_most(flame: Any, pixel: Pixel) -> None:
+    def brightness() -> list[int]:
+        colours = [pixel(flame, "canvas", x, middle(3)) for x in (100, 350)]
+        return [sum(map(int, colour[4:-1].split(", "))) for colour in colours]
+
     flame.get_by_label("colour").select_option("gpu_count")
-    matmul, relu = (pixel(flame, "canvas", x, middle(3)) for x in (100, 350))
-    assert matmul != relu
-    assert sum(map(int, matmul[4:-1].split(", "))) < sum(map(int, relu[4:-1].split(", ")))
+    expect_value(brightness, lambda found: found[0] < found[1])
 
 
 def test_address_opens_the_same_picture(pages: Any, flame: Any) -> None:
     flame.get_by_role("button", name="Bottom up").click()
     flame.get_by_label("Search: text or /expression/").fill("relu")
     flame.locator("canvas").click(position={"x": 300, "y": middle(1) + 8})
-    again = pages.open(profile_from_text(PROFILE), state(flame)[1:], width=1000)
-    assert detail(again) == detail(flame)
-    assert again.get_by_label("Search: text or /expression/").input_value() == "relu"
+    expect_address(flame, "direction=up", "q=relu", "row=")
+    again = pages.open(profile_from_text(PROFILE), address(flame)[1:], width=1000)
+    expect(detail(again)).to_have_text(detail(flame).text_content())
+    expect(again.get_by_label("Search: text or /expression/")).to_have_value("relu")
 
 
 def test_node_that_another_view_chose_is_seen_although_the_picture_was_zoomed(flame: Any) -> None:
@@ -140,14 +151,14 @@ def test_node_that_another_view_chose_is_seen_although_the_picture_was_zoomed(fl
     flame.locator("td.name", has_text="copy").click()
     flame.get_by_role("link", name="Summary").click()
     flame.get_by_role("link", name="copy").click()
-    assert detail(flame).startswith("copy")
-    assert "zoom=0" not in state(flame)
+    expect(detail(flame)).to_have_text(beginning("copy"))
+    expect_address(flame, "node=", lacks="zoom=0")
 
 
 def test_kernel_is_found_in_the_table(flame: Any) -> None:
     flame.locator("canvas").click(position={"x": 350, "y": middle(3) + 8})
     flame.locator(".detail .links").get_by_role("button", name="Kernels").click()
-    assert flame.locator("tr.row[aria-expanded=true] td.name").inner_text() == "relu"
+    expect(flame.locator("tr.row[aria-expanded=true] td.name")).to_have_text("relu")
 
 
 def test_dark_picture_is_dark_from_the_first(pages: Any, pixel: Pixel) -> None:
@@ -157,6 +168,6 @@ def test_dark_picture_is_dark_from_the_first(pages: Any, pixel: Pixel) -> None:
 
 def test_pointer_shows_what_a_box_is(flame: Any) -> None:
     flame.locator("canvas").hover(position={"x": 600, "y": middle(1) + 8})
-    tooltip = flame.get_by_role("tooltip").inner_text()
-    assert tooltip.startswith("backward")
-    assert "400 us, 40.0 % of all" in tooltip
+    tooltip = flame.get_by_role("tooltip")
+    expect(tooltip).to_have_text(beginning("backward"))
+    expect(tooltip).to_contain_text("400 us, 40.0 % of all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from bragg.model import DurationTable, KernelTable, Profile
 from bragg.model.durations import bucket_of
 from tests.support.profiles import profile_from_text
+from tests.support.waiting import expect, expect_value
 
 TEXT = """
 root
@@ -50,73 +52,68 @@ def kernels(pages: Any) -> Any:
     return pages.open(profile(), "view=kernels")
 
 
-def names(page: Any) -> list[str]:
-    return list(page.locator("tr.row td.name").all_inner_texts())
-
-
-def cells(page: Any, column: str) -> list[str]:
-    return list(page.locator(f"tr.row td.{column}").all_inner_texts())
+def cells(page: Any, column: str) -> Any:
+    return page.locator(f"tr.row td.{column}")
 
 
 def test_kernel_with_most_time_is_first(kernels: Any) -> None:
-    assert names(kernels) == ["matmul<BM=128 w4 s3>", "matmul<BM=64 w4 s3>", "relu"]
-    assert cells(kernels, "share") == ["50.0 %", "30.0 %", "20.0 %"]
-    assert cells(kernels, "calls") == ["1", "3", "2"]
+    expect(cells(kernels, "name")).to_have_text(["matmul<BM=128 w4 s3>", "matmul<BM=64 w4 s3>", "relu"])
+    expect(cells(kernels, "share")).to_have_text(["50.0 %", "30.0 %", "20.0 %"])
+    expect(cells(kernels, "calls")).to_have_text(["1", "3", "2"])
 
 
 def test_column_sorts_both_ways(kernels: Any) -> None:
     kernels.get_by_role("button", name="regs").click()
-    assert cells(kernels, "registers") == ["255", "64", "16"]
+    expect(cells(kernels, "registers")).to_have_text(["255", "64", "16"])
     kernels.get_by_role("button", name="regs").click()
-    assert cells(kernels, "registers") == ["16", "64", "255"]
-    assert kernels.evaluate("location.hash").endswith("sort=registers&order=up")
+    expect(cells(kernels, "registers")).to_have_text(["16", "64", "255"])
+    expect(kernels).to_have_url(re.compile("sort=registers&order=up$"))
 
 
 def test_percentiles_come_from_single_launches(kernels: Any) -> None:
-    medians, rest = cells(kernels, "p50"), cells(kernels, "p95")
+    medians, rest = (cells(kernels, column).all_inner_texts() for column in ("p50", "p95"))
     assert [float(text.split()[0]) for text in medians] == pytest.approx([500, 100, 100], rel=0.032)
     assert float(rest[1].split()[0]) == pytest.approx(150, rel=0.032)
 
 
 def test_occupancy_names_its_limit(kernels: Any) -> None:
     # 255 registers: 8 warps of 64, one block of 8; 64 registers: 32 warps; 16: all that 1024 threads leave.
-    assert cells(kernels, "occupancy") == ["12.5 %", "50.0 %", "100.0 %"]
-    assert cells(kernels, "limit") == ["registers", "registers", "\u2013"]
+    expect(cells(kernels, "occupancy")).to_have_text(["12.5 %", "50.0 %", "100.0 %"])
+    expect(cells(kernels, "limit")).to_have_text(["registers", "registers", "\u2013"])
 
 
 def test_filter_leaves_matches_and_their_share(kernels: Any) -> None:
     kernels.keyboard.press("/")
     kernels.keyboard.type("/BM=\\d+/")
-    assert len(names(kernels)) == 2
-    assert kernels.locator(".tools .note").inner_text() == "2 rows, 80.0 % of GPU time"
+    expect(cells(kernels, "name")).to_have_count(2)
+    expect(kernels.locator(".tools .note")).to_have_text("2 rows, 80.0 % of GPU time")
 
 
 def test_specializations_are_one_row_by_kernel(kernels: Any) -> None:
     kernels.get_by_label("a row for each").select_option("kernel")
-    assert names(kernels) == ["matmul", "relu"]
-    assert cells(kernels, "calls") == ["4", "2"]
+    expect(cells(kernels, "name")).to_have_text(["matmul", "relu"])
+    expect(cells(kernels, "calls")).to_have_text(["4", "2"])
 
 
 def test_modules_are_files_of_the_program(kernels: Any) -> None:
     kernels.get_by_label("a row for each").select_option("module")
-    assert names(kernels) == ["train.py", "eval.py"]
-    assert cells(kernels, "share") == ["80.0 %", "20.0 %"]
+    expect(cells(kernels, "name")).to_have_text(["train.py", "eval.py"])
+    expect(cells(kernels, "share")).to_have_text(["80.0 %", "20.0 %"])
 
 
 def test_row_opens_its_configurations_and_call_paths(kernels: Any) -> None:
     kernels.get_by_text("matmul<BM=64 w4 s3>").click()
-    rows = kernels.locator(".more table tbody tr").all_inner_texts()
-    assert [row.split("\t")[:3] for row in rows] == [["2", "16", "128"], ["1", "8", "128"]]
+    rows = kernels.locator(".more table tbody tr")
+    expect_value(
+        lambda: [row.split("\t")[:3] for row in rows.all_inner_texts()], [["2", "16", "128"], ["1", "8", "128"]]
+    )
     kernels.get_by_role("button", name="Hottest call path").click()
-    kernels.locator(".flame .detail").wait_for()
-    assert kernels.locator(".flame .detail strong").inner_text() == "matmul<BM=64 w4 s3>"
+    expect(kernels.locator(".flame .detail strong")).to_have_text("matmul<BM=64 w4 s3>")
 
 
 def test_back_returns_to_the_open_row(kernels: Any) -> None:
     kernels.get_by_text("relu").click()
     kernels.get_by_role("button", name="Callers").click()
-    kernels.locator(".flame").wait_for()
-    assert kernels.get_by_label("Call path").inner_text() == "total \u203a relu"
+    expect(kernels.get_by_label("Call path")).to_have_text("total \u203a relu")
     kernels.go_back()
-    kernels.locator(".kernels").wait_for()
-    assert kernels.locator("tr.row[aria-expanded=true] td.name").inner_text() == "relu"
+    expect(kernels.locator("tr.row[aria-expanded=true] td.name")).to_have_text("relu")

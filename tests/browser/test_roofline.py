@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
 
 from bragg.model import Profile
 from tests.support.profiles import profile_from_text
+from tests.support.waiting import beginning, expect, expect_address
 from tests.support.work import H200, working_profile
 
 TEXT = """
@@ -28,10 +30,6 @@ def profile() -> Profile:
 
 def number(element: Any, name: str) -> float:
     return float(element.get_attribute(name))
-
-
-def state(page: Any) -> str:
-    return str(page.evaluate("location.hash"))
 
 
 @pytest.fixture
@@ -58,7 +56,8 @@ def test_a_point_is_as_far_below_its_roof_as_it_could_be_faster(roofline: Any) -
     ys = roofline.locator("line.grid").evaluate_all("lines => lines.map(line => line.y1.baseVal.value)")
     decade = sorted(set(ys))[2] - sorted(set(ys))[1]
     reached = 10 ** (-(number(matmul, "cy") - number(roof, "y1")) / decade)
-    assert roofline.locator(".roofline-list ol li").first.inner_text().endswith(f"{reached * 100:.1f} %")
+    util = roofline.locator(".roofline-list ol li").first.locator(".number")
+    expect(util).to_have_text(f"{reached * 100:.1f} %")
 
 
 def test_every_precision_has_its_roof_and_its_source(roofline: Any) -> None:
@@ -66,53 +65,52 @@ def test_every_precision_has_its_roof_and_its_source(roofline: Any) -> None:
     assert "16 bit" in labels
     assert "4 and 8 bit" in labels
     assert "memory, 4.81 TB/s" in labels
-    assert "data sheet" in roofline.locator(".roofline-list").inner_text()
+    expect(roofline.locator(".roofline-list")).to_contain_text("data sheet")
 
 
 def test_pointing_at_a_point_tells_its_numbers(roofline: Any) -> None:
     roofline.locator("circle[data-point='1']").hover()
-    shown = roofline.get_by_role("tooltip").inner_text()
-    assert shown.startswith("softmax")
-    assert "1.00 Tflop/s" in shown
-    assert "of the memory roof" in shown
-    assert "200 us" in shown
+    shown = roofline.get_by_role("tooltip")
+    expect(shown).to_have_text(beginning("softmax"))
+    for text in ("1.00 Tflop/s", "of the memory roof", "200 us"):
+        expect(shown).to_contain_text(text)
 
 
 def test_a_click_chooses_the_kernel_everywhere(roofline: Any) -> None:
     roofline.locator("circle[data-point='0']").click()
-    assert "kernel=matmul" in state(roofline)
-    assert roofline.locator("li.chosen").inner_text().startswith("matmul")
+    expect_address(roofline, "kernel=matmul")
+    expect(roofline.locator("li.chosen")).to_have_text(beginning("matmul"))
     roofline.get_by_role("link", name="Flame").click()
-    assert "node=2" in state(roofline)
+    expect_address(roofline, "view=flame", "node=2")
 
 
 def test_keys_walk_from_point_to_point(roofline: Any) -> None:
-    names = []
-    for key in ("ArrowRight", "j", "k", "Escape"):
+    for key, name in (("ArrowRight", "matmul"), ("j", "softmax"), ("k", "matmul")):
         roofline.keyboard.press(key)
-        names.append(state(roofline).partition("kernel=")[2])
-    assert names == ["matmul", "softmax", "matmul", ""]
+        expect(roofline).to_have_url(re.compile(f"kernel={name}$"))
+    roofline.keyboard.press("Escape")
+    expect_address(roofline, lacks="kernel=")
 
 
 def test_an_address_chooses_a_kernel_by_name_or_node(pages: Any) -> None:
     for place in ("kernel=softmax", "node=3"):
         page = pages.open(profile(), f"view=roofline&{place}")
-        assert page.locator("li.chosen").inner_text().startswith("softmax")
+        expect(page.locator("li.chosen")).to_have_text(beginning("softmax"))
     page = pages.open(profile(), "view=roofline&kernel=nonsense&node=-7")
-    assert page.locator("li.chosen").count() == 0
+    expect(page.locator("li.chosen")).to_have_count(0)
 
 
 def test_what_is_not_drawn_is_listed_with_the_reason(roofline: Any) -> None:
-    assert "sort: no flops" in roofline.locator(".roofline-list").inner_text()
-    assert roofline.locator("circle.point").count() == 2
+    expect(roofline.locator(".roofline-list")).to_contain_text("sort: no flops")
+    expect(roofline.locator("circle.point")).to_have_count(2)
 
 
 def test_what_is_lacking_is_said_with_the_way_to_record_it(pages: Any) -> None:
     page = pages.open(profile_from_text(TEXT), "view=roofline")
-    assert "needs the flops and bytes of kernels" in page.locator("main").inner_text()
-    assert "launch_metadata" in page.locator("main").inner_text()
+    expect(page.locator("main")).to_contain_text("needs the flops and bytes of kernels")
+    expect(page.locator("main")).to_contain_text("launch_metadata")
     page = pages.open(profile_from_text("root\n  step host=3ms"), "view=roofline")
-    assert "no GPU time" in page.locator("main").inner_text()
+    expect(page.locator("main")).to_contain_text("no GPU time")
 
 
 def test_names_are_text(pages: Any) -> None:
@@ -121,8 +119,8 @@ def test_names_are_text(pages: Any) -> None:
         working_profile(TEXT.replace("matmul", name), [H200], flops16={name: 1e9}, bytes={name: 1e9}), "view=roofline"
     )
     page.locator("circle.point").hover()
-    assert page.get_by_role("tooltip").inner_text().startswith(name)
-    assert page.locator("img").count() == 0
+    expect(page.get_by_role("tooltip")).to_have_text(beginning(name))
+    expect(page.locator("img")).to_have_count(0)
 
 
 def test_on_a_phone_the_list_stands_below_the_chart(pages: Any) -> None:

@@ -13,6 +13,7 @@ from bragg.cli.report_payload import report_payload
 from bragg.views.web.server import ProfileServer
 from bragg.views.web.shelf import Shelf
 from tests.support.profiles import profile_from_text
+from tests.support.waiting import expect
 
 BEFORE = profile_from_text("root\n  forward\n    matmul 12us x3")
 AFTER = profile_from_text("root\n  forward\n    matmul 12us x3\n    softmax 8us")
@@ -45,11 +46,11 @@ def test_page_follows_its_file(pages: Any, tmp_path: Path) -> None:
     with serving(path) as address:
         page = opened(pages, address)
         page.get_by_text("matmul").first.wait_for()
-        assert page.get_by_text("softmax").count() == 0
+        expect(page.get_by_text("softmax")).to_have_count(0)
         address_before = page.url
         formats.export(AFTER, "bragg", path)
         page.get_by_text("softmax").first.wait_for()
-        assert page.url == address_before
+        expect(page).to_have_url(address_before)
 
 
 def test_file_that_is_damaged_or_gone_stays_as_it_was_and_the_page_says_so(pages: Any, tmp_path: Path) -> None:
@@ -59,12 +60,12 @@ def test_file_that_is_damaged_or_gone_stays_as_it_was_and_the_page_says_so(pages
         page = opened(pages, address)
         path.write_bytes(path.read_bytes()[:200])
         page.get_by_role("status").filter(has_text="is damaged").wait_for()
-        assert page.get_by_text("matmul").count() > 0
+        expect(page.get_by_text("matmul").first).to_be_visible()
         path.unlink()
         page.get_by_role("status").filter(has_text="run.bragg is gone").wait_for()
         formats.export(AFTER, "bragg", path)
         page.get_by_text("softmax").first.wait_for()
-        assert page.get_by_role("status").is_hidden()
+        expect(page.get_by_role("status")).to_be_hidden()
         # The answer with which the server told the damage.
         pages.problems = [problem for problem in pages.problems if "503" not in problem]
 

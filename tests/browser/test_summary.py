@@ -12,6 +12,7 @@ import pytest
 from bragg.model import Metric, MetricKind, Profile, Severity
 from bragg.model.finding import Finding
 from tests.support.profiles import profile_from_text
+from tests.support.waiting import beginning, expect, expect_value
 from tests.support.whole_profiles import H200
 
 
@@ -28,24 +29,24 @@ def profile() -> Profile:
 
 
 def test_first_sentence_says_what_kernels_are_bound_by(pages: Any) -> None:
-    sentence = pages.open(profile()).locator(".answer li").first.inner_text()
-    assert sentence.startswith("matmul took 75.0 % of 40.0 us of GPU time and copy_kernel 25.0 %")
-    assert "75.0 % is in compute-bound kernels" in sentence
+    sentence = pages.open(profile()).locator(".answer li").first
+    expect(sentence).to_have_text(beginning("matmul took 75.0 % of 40.0 us of GPU time and copy_kernel 25.0 %"))
+    expect(sentence).to_contain_text("75.0 % is in compute-bound kernels")
 
 
 def test_findings_lead_to_their_call_path(pages: Any) -> None:
     page = pages.open(profile())
     findings = page.locator(".findings li")
     assert [item.get_attribute("data-severity") for item in findings.all()] == ["warning", "note"]
-    assert "copy_kernel reads <every> second byte" in findings.first.inner_text()
-    assert "Transpose it" in findings.first.inner_text()
+    expect(findings.first).to_contain_text("copy_kernel reads <every> second byte")
+    expect(findings.first).to_contain_text("Transpose it")
     findings.first.get_by_role("button").click()
-    assert page.locator(".flame .detail strong").inner_text() == "copy_kernel"
+    expect(page.locator(".flame .detail strong")).to_have_text("copy_kernel")
 
 
 def test_what_is_not_known_comes_with_the_way_to_know_it(pages: Any) -> None:
-    lacks = pages.open(profile()).locator(".lacks li").all_inner_texts()
-    assert lacks == ["No timeline was recorded: bragg run --data trace."]
+    lacks = pages.open(profile()).locator(".lacks li")
+    expect(lacks).to_have_text(["No timeline was recorded: bragg run --data trace."])
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,5 @@ def test_guard_notes_what_goes_wrong(pages: Any, tmp_path: Path, script: str) ->
     file = tmp_path / "bad.html"
     file.write_text(f"<main class='view'>x</main><script>{script}</script>")
     page = pages.open(file)
-    page.wait_for_timeout(100)
-    assert len(pages.problems) >= 1
+    expect_value(lambda: page.evaluate("1") and len(pages.problems), lambda count: count >= 1)
     pages.problems.clear()

@@ -54,5 +54,33 @@ def test_every_kernel_of_a_backward_pass_has_its_forward_operator_above(run: Run
     assert not any("[backward of an unknown operator]" in path for path in paths)
 
 
+def test_kernels_that_inductor_made_stand_below_their_compiled_region_forward_and_backward(run: Run) -> None:
+    profile = run("compiled.py", *OPTIONS).profile
+    paths = [names_above(profile, node) for node in kernel_nodes(profile)]
+    generated = [path for path in paths if path[-1].startswith("triton_")]
+    assert generated
+    for path in generated:
+        assert any(name.startswith("Torch-Compiled Region: loss compiled.py:") for name in path)
+    assert {"[backward]" in path for path in generated} == {False, True}
+    assert any(" after a graph break " in name for path in generated for name in path)
+
+
+def test_each_rank_of_a_distributed_training_has_its_own_forward_and_backward(run: Run) -> None:
+    """Two layers and five steps a rank: one product of matrices forward each; backward two, and one where no input
+    needs a gradient."""
+    of_ranks = [profile for profile in run("distributed.py", *OPTIONS).profiles if profile.total("gpu_count")]
+    assert len(of_ranks) == 2
+    for profile in of_ranks:
+        counts = profile.own("gpu_count")
+        products = {"forward": 0, "backward": 0}
+        for node in kernel_nodes(profile):
+            path = names_above(profile, node)
+            assert "[backward of an unknown operator]" not in path
+            if "aten::addmm" in path and ("[backward]" not in path or "aten::mm" in path):
+                products["backward" if "[backward]" in path else "forward"] += int(counts[node])
+        assert products["forward"] >= 10
+        assert products["backward"] >= 15
+
+
 def test_operators_of_a_program_that_imported_pytorch_before_are_recorded(python: Python) -> None:
     assert set(python("operators_late.py")) == {"aten::mm 3"}

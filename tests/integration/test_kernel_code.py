@@ -50,9 +50,9 @@ def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         aligned = {(index,): [["tt.divisibility", 16]] for index in range(3)}
         source = ASTSource(kernels.softmax, signature, {(4,): 1024}, aligned)
         kernel = triton.compile(source, target=GPUTarget("cuda", request.param, 32))
-        profile = profile_from_text("root\n  softmax<w4> 9us")
+        profile = profile_from_text("root\n  softmax<w4 s3> 9us")
         noted = dict(attributes_of(kernel))
-        profile, _ = with_kernel_code(replace(profile, meta={"attributes": {"softmax<w4>": noted}}))
+        profile, _ = with_kernel_code(replace(profile, meta={"attributes": {"softmax<w4 s3>": noted}}))
     (code,) = code_of_kernels(profile.sources).values()
     return Compiled(kernel, profile, code)
 

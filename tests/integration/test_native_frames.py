@@ -199,10 +199,11 @@ def test_functions_without_a_symbol_keep_their_offset(record: Record, tmp_path: 
 
 def test_names_are_read_after_a_program_was_killed(record: Record, tmp_path: Path) -> None:
     body = """
-import os, signal, time
+import os, signal
+from flushed import wait_until_flushed
 probe.outer(launch, 1)
 gpu.synchronize()
-time.sleep(1.5)
+wait_until_flushed("matmul", "gpu_count")
 os.kill(os.getpid(), signal.SIGKILL)
 """
     run = record(prologue(build(tmp_path)) + body, context="native", flush_interval=50)

@@ -91,11 +91,9 @@ def test_interleaved_domains_end_their_own_ranges(tmp_path: Path) -> None:
         """,
         data="trace",
     )
-    length = {
-        profile.tree.label(node): duration
-        for node, duration in zip(profile.slices.node.tolist(), profile.slices.duration_ns.tolist(), strict=True)
-    }
-    assert length["two: b"] > 50e6 > length["one: a"]
+    ends_ns = profile.slices.start_ns + profile.slices.duration_ns
+    end_ns = dict(zip(map(profile.tree.label, profile.slices.node.tolist()), ends_ns.tolist(), strict=True))
+    assert end_ns["two: b"] - end_ns["one: a"] >= 50e6
 
 
 def test_registered_strings_are_frames_of_their_text(tmp_path: Path) -> None:
@@ -165,7 +163,8 @@ def test_started_ranges_and_marks_are_markers(tmp_path: Path) -> None:
     assert counted(profile, "marker_count") == {("serve", "accepted"): 1, request: 2}
     assert kinds(profile)["accepted"] == kinds(profile)["http: request"] == FrameKind.MARKER
     assert profile.own("marker_time").sum() > 2 * 50e6
-    assert profile.total("host_time") < 50e6
+    (serve,) = (row for row, node in enumerate(profile.slices.node) if profile.tree.label(node) == "serve")
+    assert profile.total("host_time") == profile.slices.duration_ns[serve]
     tracks = profile.tracks.kind[profile.slices.track].tolist()
     shown = Counter(zip(map(profile.tree.label, profile.slices.node.tolist()), tracks, strict=True))
     assert shown == {

@@ -17,7 +17,7 @@ import bragg
 from bragg.errors import NothingRecorded, RecordingFailed, UsageError
 from bragg.model import Profile
 from tests.support import fake_cuda
-from tests.support.runs import entered, names_of
+from tests.support.runs import FLUSHED, entered, names_of
 
 SUPPORT = Path(fake_cuda.__file__).parent
 Run = Callable[..., list[str]]
@@ -47,7 +47,7 @@ def on_gpu(tmp_path: Path, fakes_directory: Path) -> Run:
             nodes = [node for node in range(len(profile.tree)) if profile.own("gpu_count")[node]]
             return {profile.tree.label(node): int(profile.own("gpu_count")[node]) for node in nodes}
         def when(condition):
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while not condition(): assert time.monotonic() < until; time.sleep(0.005)
         """
         script = tmp_path / "program.py"
@@ -72,7 +72,7 @@ def enter(name: str) -> None:
 
 
 def when(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.005)
@@ -143,15 +143,15 @@ def test_scope_that_is_open_across_phases_is_counted_where_it_ends() -> None:
     with bragg.scope("outer"):
         enter("inner")
         time.sleep(0.05)
+        began = time.perf_counter_ns()
         session.advance_phase()
         enter("inner")
-        began = time.perf_counter_ns()
         time.sleep(0.01)
     ended = time.perf_counter_ns()
     before, after = session.phase_profile(0), session.phase_profile(1)
     assert [(entered(phase, "outer"), entered(phase, "inner")) for phase in (before, after)] == [(0, 1), (1, 1)]
     assert before.inclusive("host_time")[0] == before.own("host_time").sum()
-    assert 10_000_000 <= after.inclusive("host_time")[0] <= ended - began + 30_000_000
+    assert 10_000_000 <= after.inclusive("host_time")[0] <= ended - began
     session.stop(save=False)
 
 
@@ -332,10 +332,9 @@ def test_rotation_writes_files_that_can_be_read_while_the_session_goes_on(here: 
     thread = threading.Thread(target=work)
     thread.start()
     when(lambda: session.phase >= 6 and len(session.paths) == 3)
-    with session._lock:
+    with session._taking:  # The oldest file goes as the next one comes.
         written = dict(session.paths)
-    for path in list(written.values())[1:]:
-        assert bragg.load(path).meta["capture"]["complete"]
+        assert all(bragg.load(path).meta["capture"]["complete"] for path in written.values())
     stop.set()
     thread.join()
     session.stop()
@@ -348,14 +347,14 @@ def test_killed_program_leaves_complete_phases_and_the_current_capture(here: Pat
     program = """
         import bragg, os, time
         session = bragg.start("x", backend="cpu", context="shadow", flush_interval_ms=20, rotate_s=0.2)
-        while session.phase < 3 or len(session.paths) < 3 or not time.sleep(0.1):
+        while len(session.paths) < 3:
             with bragg.scope("step"): time.sleep(0.001)
-            if session.phase >= 3 and len(session.paths) >= 3: break
-        with bragg.scope("last"): pass
-        time.sleep(0.1)
-        os.kill(os.getpid(), 9)
+        with session._lock:  # No phase begins now.
+            with bragg.scope("last"): pass
+            wait_until_flushed("last")
+            os.kill(os.getpid(), 9)
     """
-    subprocess.run([sys.executable, "-c", dedent(program)], check=False, capture_output=True)
+    subprocess.run([sys.executable, "-c", FLUSHED + dedent(program)], check=False, capture_output=True)
     profiles = {name: bragg.load(here / name) for name in captures(here)}
     assert {"x.part_0.bragg", "x.part_1.bragg", "x.part_2.bragg"} <= set(profiles)
     assert all(entered(profile, "step") for name, profile in profiles.items() if name.endswith(".bragg"))
@@ -371,11 +370,11 @@ def test_kernel_belongs_to_the_phase_it_was_launched_in(on_gpu: Run) -> None:
         session.advance_phase()
         with bragg.scope("second"): gpu.launch("fast")
         print(session.is_phase_complete(0))
+        gpu.synchronize()
         when(lambda: session.is_phase_complete(0))
         print(counts(session.phase_profile(0)), counts(session.phase_profile(1)))
         session.stop()
-        """,
-        CLOCK="real",
+        """
     )
     assert printed == ["False", "{'slow': 1} {'fast': 1}"]
 

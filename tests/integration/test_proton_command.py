@@ -160,7 +160,7 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (("-m", "pcsampling"), "proton: cpu: unsupported mode: pcsampling"),
+            (("-m", "pcsampling"), "proton: CpuProfiler: unsupported mode: pcsampling"),
             (
                 ("-b", "instrumentation"),
                 "proton: profiler 'instrumentation': measurements inside kernels are not there",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import fake_cuda
-from tests.support.proton_runs import METADATA_STATE, ProtonRun, outline, run_program
+from tests.support.proton_runs import ProtonRun, metadata_state, outline, run_program
 
 pytest.importorskip("triton")
 
@@ -115,11 +115,12 @@ proton.start("x", hook="triton")
 with proton.scope("a"): add[(1,)](x, 16)
 proton.finalize()
 """)
+    state = metadata_state("add", 2)
     assert outline(done.tree()) == [
         "ROOT count=0",
         "  a",
-        f"    {METADATA_STATE.format('add')}",
-        "      reduce count=1",
+        *state,
+        f"{'  ' * (2 + len(state))}reduce count=1",
         "    named count=1",
     ], done.errors
 

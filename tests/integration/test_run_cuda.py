@@ -158,11 +158,12 @@ def test_a_process_that_forks_before_cuda_is_recorded_on_both_sides(record: Reco
 def test_a_killed_process_loses_nothing_that_was_flushed(record: Record) -> None:
     run = record(
         """
-        import os, signal, time
+        import os, signal
+        from flushed import wait_until_flushed
         with bragg.scope("work"):
             for _ in range(500): gpu.launch("k")
             gpu.synchronize()
-        time.sleep(1.5)
+        wait_until_flushed("k", "gpu_count", 500)
         os.kill(os.getpid(), signal.SIGKILL)
         """,
         flush_interval=100,

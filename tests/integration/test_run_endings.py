@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.runs import Recorder
+from tests.support.runs import FLUSHED, Recorder
 
 ENTER = "import bragg, os, signal, sys, time\nwith bragg.scope('before the end'): time.sleep(0.01)\n"
 
@@ -48,8 +48,8 @@ def test_profile_is_complete_and_the_exit_status_the_program_s_own(
 @pytest.mark.parametrize(
     ("ending", "exit_code"), [("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL), ("os._exit(3)", 3)]
 )
-def test_sudden_end_loses_at_most_a_flush_interval(recorder: Recorder, ending: str, exit_code: int) -> None:
-    run = recorder.program(f"{ENTER}time.sleep(0.5); {ending}", flush_interval_ms=50)
+def test_sudden_end_loses_nothing_that_was_flushed(recorder: Recorder, ending: str, exit_code: int) -> None:
+    run = recorder.program(f"{FLUSHED}{ENTER}wait_until_flushed('before the end'); {ending}", flush_interval_ms=50)
     assert run.result.exit_code == exit_code
     assert run.scopes() == [{"before the end"}]
     assert not run.main.meta["capture"]["complete"]

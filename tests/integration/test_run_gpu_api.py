@@ -144,15 +144,18 @@ def test_a_call_that_lasts_while_recording_pauses_is_not_taken_for_another(recor
         """
         import threading, time
         session = bragg.start("inner.bragg", gpu_api="all", context="shadow")
-        gpu.set_kernel_ns("slow", 200_000_000)
+        gpu.set_kernel_ns("slow", 1_000_000_000)
         gpu.launch("slow")
+        ready = threading.Event()
         def wait():
             gpu.use_device(0)
+            ready.set()
             with bragg.scope("waits"): gpu.call("cudaDeviceSynchronize")
             with bragg.scope("after"): gpu.launch_by_runtime("k")
         thread = threading.Thread(target=wait)
         thread.start()
-        time.sleep(0.05)
+        ready.wait()
+        time.sleep(0.2)
         session.deactivate(flush=False)
         session.activate()
         thread.join()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.runs import Recorder
+from tests.support.runs import FLUSHED, Recorder
 
 
 @pytest.fixture
@@ -89,12 +89,12 @@ def test_terminated_workers_of_a_pool_are_recorded(recorder: Recorder, method: s
 def test_program_that_a_process_becomes_gets_the_plain_name(recorder: Recorder) -> None:
     after = recorder.script("import bragg\nwith bragg.scope('after'): pass\n", "after.py")
     run = recorder.program(
-        f"""
-        import bragg, os, sys, time
-        with bragg.scope("before"): pass
-        time.sleep(0.5)
-        os.execv(sys.executable, [sys.executable, {after!r}])
-        """,
+        f"""{FLUSHED}
+import bragg, os, sys
+with bragg.scope("before"): pass
+wait_until_flushed("before")
+os.execv(sys.executable, [sys.executable, {after!r}])
+""",
         flush_interval_ms=50,
     )
     assert run.scopes() == [{"after"}, {"before"}]

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
+from bragg import formats
 from bragg.model import Profile
 from bragg.model.regions import group_by_region
 from tests.support.runs import Recorder, entered
@@ -95,6 +97,22 @@ def test_regions_of_a_program_are_recorded(tmp_path: Path) -> None:
     grouped = group_by_region(profile)
     assert grouped.own("region_time").min() >= 0
     assert grouped.total("region_time") == profile.meta["regions"]["step"]["total_ns"]
+
+
+def test_a_timeline_shows_steps_and_regions_on_a_track_of_their_own(tmp_path: Path) -> None:
+    options = {"framework": "off", "regions": "all", "data": "trace", "sample_interval_us": 0}
+    Recorder(tmp_path).program(SETUP + ACCUMULATING, **options)
+    profile = formats.load(tmp_path / "program.bragg")
+    track = [profile.tracks.label(track) for track in range(len(profile.tracks))].index("training steps")
+    slices = profile.slices.take(profile.slices.track == track)
+    names = [profile.tree.label(node) for node in slices.node.tolist()]
+    counts = {"step": 2, "data": 8, "forward": 6, "backward": 6, "optimizer": 4}
+    assert {name: names.count(name) for name in names} == counts
+    is_step = np.array(names) == "step"
+    ends_ns = slices.start_ns + slices.duration_ns
+    assert slices.start_ns[is_step][1] == ends_ns[is_step][0]
+    # As long as the clock of the sums says, but for what lies between two looks at two clocks.
+    assert abs(int(slices.duration_ns[is_step].sum()) - profile.meta["regions"]["step"]["total_ns"]) < 50_000_000
 
 
 def test_a_recording_leaves_pytorch_as_it_was_and_compiles_the_same_graphs(tmp_path: Path) -> None:

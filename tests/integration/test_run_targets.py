@@ -32,7 +32,8 @@ def test_script_is_recorded_with_scopes_and_functions(recorder: Recorder) -> Non
     run = recorder.program(f"{WORK}\nwith bragg.scope('phase'):\n    busy(0.3)\n")
     assert list(run.profiles) == ["program.bragg"]
     assert entered(run.main, "phase") == 1
-    assert 0.29e9 < run.main.total("host_time") < 0.8e9
+    lasted_ns = run.main.meta["stopped_ns"] - run.main.meta["started_ns"]
+    assert 0.29e9 < run.main.total("host_time") <= lasted_ns
     assert "busy" in names_of(run.main, FrameKind.PYTHON)
     assert run.main.meta["capture"]["complete"]
     assert run.main.meta["command"][1:] == [str(recorder.directory / "program.py")]

@@ -14,7 +14,7 @@ import pytest
 import bragg
 from bragg.errors import BackendUnavailable, NothingRecorded, RecordingFailed, UsageError
 from bragg.record.backends import cuda
-from tests.support.runs import entered
+from tests.support.runs import FLUSHED, entered
 
 
 @pytest.fixture(autouse=True)
@@ -182,13 +182,16 @@ def test_session_left_running_is_finished_at_exit(here: Path) -> None:
 
 def test_killed_program_leaves_a_capture_that_can_be_read(here: Path) -> None:
     python(
-        """
-        import bragg, os, time
-        bragg.start("killed", backend="cpu", flush_interval_ms=20)
-        with bragg.scope("work"): pass
-        time.sleep(0.3)
-        os.kill(os.getpid(), 9)
-        """
+        FLUSHED
+        + dedent(
+            """
+            import bragg, os
+            bragg.start("killed", backend="cpu", flush_interval_ms=20)
+            with bragg.scope("work"): pass
+            wait_until_flushed("work")
+            os.kill(os.getpid(), 9)
+            """
+        )
     )
     assert names(here) == {"killed.bragg.part"}
     assert entered(bragg.load(here / "killed.bragg.part"), "work") == 1

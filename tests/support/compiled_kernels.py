@@ -22,7 +22,7 @@ from tests.support.triton_kernels import matmul, softmax
 
 _POINTERS = {"a": "*fp16", "b": "*fp16", "c": "*fp16"}
 _SIZES = dict.fromkeys(("M", "N", "K", "am", "ak", "bk", "bn", "cm", "cn"), "i32")
-MATMUL, SOFTMAX = "matmul<BM=128 BN=128 BK=64 w8>", "softmax<BLOCK=1024 w4>"
+MATMUL, SOFTMAX = "matmul<BM=128 BN=128 BK=64 w8 s3>", "softmax<BLOCK=1024 w4 s3>"
 _TIMES = {MATMUL: "900us x3", SOFTMAX: "300us x6"}
 # What warps wait for at an instruction, by how its name begins.
 _STALLS = {

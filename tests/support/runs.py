@@ -11,6 +11,9 @@ from bragg import formats
 from bragg.model import FrameKind, Profile
 from bragg.record import RecordConfig, RunResult, run_target
 
+# Lets a program wait until what it has done is in its capture: `wait_until_flushed`.
+FLUSHED = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\nfrom flushed import wait_until_flushed\n"
+
 
 @dataclass(frozen=True, eq=False)
 class Run:

@@ -38,7 +38,7 @@ KEY = "softmax/0123abcd"
 TREE = """
 root
   forward
-    softmax<BLOCK=1024 w4> 9us
+    softmax<BLOCK=1024 w4 s3> 9us
       softmax.py:8@softmax #line
         +0x0 #line
       softmax.py:9@softmax #line
@@ -46,8 +46,8 @@ root
           +0x10 #line
       softmax.py:10@softmax #line
         +0x20 #line
-    other<BLOCK=1 w4> 5us
-    softmax<BLOCK=64 w4> 3us
+    other<BLOCK=1 w4 s3> 5us
+    softmax<BLOCK=64 w4 s3> 3us
 """
 
 
@@ -67,5 +67,5 @@ def sampled_profile(*, code: bool = True, samples: bool = True, instructions: Se
             own = np.array([values.get(name, 0) for name in name_of])
             metrics[metric] = Metric(metric, "1", MetricKind.INCLUSIVE, own)
     sources = {FILE: TEXT, source_name(KEY, Stage.SASS): format_listing(instructions)} if code else {}
-    meta = {"attributes": {"softmax<BLOCK=1024 w4>": {"code": KEY}}}
+    meta = {"attributes": {"softmax<BLOCK=1024 w4 s3>": {"code": KEY}}}
     return replace(profile, meta=meta, metrics=metrics, sources=sources)

@@ -9,7 +9,7 @@ import numpy as np
 from bragg.model import CallTree, FrameKind, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
 from tests.support.sampled_kernels import KEY, sampled_profile
 
-KERNEL = "softmax<BLOCK=1024 w4>"
+KERNEL = "softmax<BLOCK=1024 w4 s3>"
 H200 = {
     "name": "NVIDIA H200",
     "arch": "90",

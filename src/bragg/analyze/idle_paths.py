@@ -38,6 +38,13 @@ class _Parts:
         np.add.at(idle_ns, part_of.reshape(-1), self.idle_ns)
         return _Parts(pairs // n_nodes, pairs % n_nodes, idle_ns)
 
+    def largest(self) -> Int64Array:
+        """The node with the largest part of each pause: int64 [n_pauses]; of equal ones the first."""
+        order = np.lexsort((-self.idle_ns, self.pause))
+        _, first = np.unique(self.pause[order], return_index=True)
+        node: Int64Array = self.node[order[first]]
+        return node
+
 
 def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS) -> Profile:
     """The profile with its GPUs' idle time at the paths that ran meanwhile on the thread that launched what came next.
@@ -47,7 +54,8 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS) -> Profile
     and did not run yet, short pauses, and those whose launch is not known have nodes of their own under the root. So
     `gpu_idle_time` of the root and the time in which a device worked are its span from first to last work.
 
-    `gpu_idle_count` is the number of pauses that a node has a part in, `gpu_idle_longest` the largest of these parts.
+    `gpu_idle_count` counts each pause once, at the node with its largest part; `gpu_idle_longest` is the largest part
+    of a pause that a node has.
 
     Args:
         profile: With a timeline.
@@ -67,12 +75,12 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS) -> Profile
     for pauses in devices:
         parts = _parts_of(profile, pauses, first_other, least_ns).added_up(n_nodes)
         np.add.at(idle_ns, parts.node, parts.idle_ns)
-        np.add.at(count, parts.node, 1)
+        np.add.at(count, parts.largest(), 1)
         np.fmax.at(longest, parts.node, parts.idle_ns)
     time_name, count_name, longest_name = IDLE_METRICS
     found = (
         Metric(time_name, "ns", MetricKind.INCLUSIVE, idle_ns),
-        Metric(count_name, "1", MetricKind.EXCLUSIVE, count),
+        Metric(count_name, "1", MetricKind.INCLUSIVE, count),
         Metric(longest_name, "ns", MetricKind.PROPERTY, longest, Combine.MAX),
     )
     same = np.arange(first_other)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from bragg.cli.grouping import WHOLE
 from bragg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def idle_options(options: ViewOptions, group_by: str) -> ViewOptions:
     """
     from bragg.analyze.idle_paths import IDLE_METRICS
 
-    if group_by in ("module", "region"):
+    if group_by in WHOLE:
         raise UsageError(f"idle time belongs to call paths, not to {group_by}s")
     return replace(options, metrics=options.metrics or IDLE_METRICS)
 

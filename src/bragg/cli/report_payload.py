@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bragg.analyze.answer import answer
+from bragg.analyze.compile_hints import compile_hints
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.roofline import roofline
@@ -32,7 +33,11 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
     found = answer(profile, kernels)
     extras = Extras(
         title=title,
-        summary=Summary(sentences(profile, found), fact_rows(profile), lack_lines(profile, found)),
+        summary=Summary(
+            [*sentences(profile, found), *(f"{hint}." for hint in compile_hints(profile))],
+            fact_rows(profile),
+            lack_lines(profile, found),
+        ),
         kernels=kernels,
         code=code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile)),
         roofline=_roofline(profile),

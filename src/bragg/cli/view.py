@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.derived_metrics import DERIVED, prepared
+from bragg.cli.grouping import WHOLE, grouped
 from bragg.cli.idle_view import idle_json, idle_lines, idle_options, with_idle_time
 from bragg.cli.profile_file import file_argument, newest_profile
 from bragg.errors import UsageError
@@ -25,8 +25,6 @@ __all__ = ["profile_lines", "view"]
 
 _DEFAULT_LINES = 60
 _CODE_FORMATS = ("full", "file_function_line", "function_line", "file_function")
-# These show something else than call paths.
-_WHOLE = ("module", "region")
 _EPILOG = """\b
 Examples:
   bragg view train.bragg --include forward
@@ -51,7 +49,14 @@ Examples:
 @click.option(
     "-e", "--exclude", metavar="REGEX", help="No call paths through names that match; totals shrink with them."
 )
-@click.option("-t", "--threshold", default=0.0, metavar="PERCENT", help="No rows below this share of the total.")
+@click.option(
+    "-t",
+    "--threshold",
+    type=click.FloatRange(0, 100),
+    default=0.0,
+    metavar="PERCENT",
+    help="No rows below this share of the total.",
+)
 @click.option("--least", default=0.0, metavar="VALUE", help="No rows below this value of the first metric.")
 @click.option("-d", "--depth", type=click.IntRange(min=0), metavar="N", help="Levels of the tree below the first row.")
 @click.option(
@@ -60,7 +65,7 @@ Examples:
 @click.option("-s", "--sort", metavar="NAME", help="What decides instead of the first metric; or `name`.")
 @click.option(
     "--group-by",
-    type=click.Choice(["kernel", "specialization", *_WHOLE]),
+    type=click.Choice(["kernel", "specialization", *WHOLE]),
     default="specialization",
     help="Specializations of kernels and shapes of operators as one, or each; modules; regions.  [specialization]",
 )
@@ -102,13 +107,15 @@ def view(
     FILE is a profile (.bragg), the capture of a run (.part) or a file of another profiler; without it, the newest
     profile here.
     """
+    if as_json and (tui or print_sorted):
+        raise UsageError("--json is one view", hint="For the table of --print-sorted: bragg view --flat --json")
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     if choices["idle"]:
         options = idle_options(options, choices["group_by"])
     profile = _load(path, choices, options)
-    if choices["group_by"] in _WHOLE and not list_only:
-        profile, options, hints = _grouped(profile, options, choices["group_by"])
+    if choices["group_by"] in WHOLE and not list_only:
+        profile, options, hints = grouped(profile, options, choices["group_by"])
     else:
         hints = _compile_hints(profile, options)
     if tui:
@@ -118,7 +125,7 @@ def view(
     elif list_only:
         _write_list(profile, path, as_json)
     elif before is not None:
-        if choices["group_by"] in _WHOLE:
+        if choices["group_by"] in WHOLE:
             raise UsageError(f"{choices['group_by']}s of one profile are shown at a time")
         if flat or print_sorted:
             raise UsageError("a difference is shown as a tree", hint="For a table try: bragg diff --by kernel")
@@ -166,25 +173,6 @@ def _compile_hints(profile: Profile, options: ViewOptions) -> list[str]:
     from bragg.analyze.compile_hints import compile_hints
 
     return [] if options.include or options.exclude else compile_hints(profile)
-
-
-def _grouped(profile: Profile, options: ViewOptions, group_by: str) -> tuple[Profile, ViewOptions, list[str]]:
-    """A profile by its modules or regions, with the metrics to show of them, and what they say."""
-    if group_by == "region":
-        from bragg.analyze.region_hints import region_hints
-        from bragg.model.regions import group_by_region
-
-        regions = group_by_region(profile)
-        return (
-            regions,
-            replace(options, metrics=options.metrics or tuple(regions.metrics)),
-            region_hints(profile, regions),
-        )
-    from bragg.model.modules import PHASES, group_by_module
-
-    # The first metric that was asked for, or the main one, in each phase.
-    metric, *others = options.metrics or (profile.main_metric,)
-    return group_by_module(profile, metric), replace(options, metrics=(metric, *PHASES, *others)), []
 
 
 def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool, hints: list[str]) -> None:

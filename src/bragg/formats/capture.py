@@ -20,6 +20,7 @@ from bragg.formats.capture_profile import (
     tracks_of,
     tree_of,
 )
+from bragg.formats.capture_regions import add_region_slices
 from bragg.formats.capture_samples import with_samples
 from bragg.formats.capture_tables import CaptureTables, Columns, collect
 from bragg.formats.capture_values import values_of
@@ -98,6 +99,7 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
     """
     scanned = scan(path)
     tables = collect(scanned)
+    add_region_slices(tables)
     tree = tree_of(tables)
     tree = replace(tree, frames=name_compiled_regions(tree.frames, tables.meta.get("compiled_regions")))
     attributes = attributes_of(tables, tree.frames)

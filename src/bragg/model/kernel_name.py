@@ -1,4 +1,7 @@
-"""Names of kernels that carry their specialization: `matmul<BM=128 BN=256 BK=64 w8 s3 bf16>`."""
+"""Names of kernels that carry their specialization: `matmul<BM=128 BN=256 BK=64 w8 s3 bf16>`.
+
+Names that programs and compilers chose are whole, whatever brackets they have.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,18 @@ import re
 
 __all__ = ["base_name", "is_specialized", "operator_name", "specialization"]
 
-# C++ names do not match: they have colons, or parameters after the brackets.
-_SPECIALIZED = re.compile(r"(?P<base>[\w.$-]+)<(?P<specialization>[^<>]*)>")
+# What every specialization says, warps and stages, or a hash of what there was no room for.
+_SPECIALIZED = re.compile(
+    r"(?P<base>[\w.$-]+)<(?P<specialization>(?:[^<>]* )?(?:w\d+ s\d+(?: [^<>]*)?|#[0-9a-f]{4,}))>"
+)
 
 # "32x64 f32", "()", "...": what the recorder writes of a tensor.
 _TENSOR = r"(?:\d+(?:x\d+)*(?:x\.\.\.)?|\(\))(?: [^\],]+)?|\.\.\."
 _SHAPED = re.compile(rf"(?P<operator>[\w.:]+)\[(?:{_TENSOR})(?:, (?:{_TENSOR}))*\]")
 
-# What every specialization says, or a hash of what there was no room for; template arguments of C++ are other.
-_WARPS_AND_STAGES = re.compile(r"(?:^| )w\d+ s\d+(?: |$)| #[0-9a-f]{4,}$")
-
 
 def base_name(name: str) -> str:
-    """The kernel that a name is a specialization of: what stands before `<`; other names come back unchanged."""
+    """The kernel that a name is a specialization of, without what the recorder added; others come back unchanged."""
     match = _SPECIALIZED.fullmatch(name)
     return match["base"] if match else name
 
@@ -30,11 +32,11 @@ def operator_name(name: str) -> str:
 
 
 def specialization(name: str) -> str:
-    """What stands between the brackets; empty for names without a specialization."""
+    """What the recorder put between the brackets; empty for names without a specialization."""
     match = _SPECIALIZED.fullmatch(name)
     return match["specialization"] if match else ""
 
 
 def is_specialized(name: str) -> bool:
     """Whether a name is one that the recorder gave to a specialization, not a template of C++."""
-    return _WARPS_AND_STAGES.search(specialization(name)) is not None
+    return _SPECIALIZED.fullmatch(name) is not None

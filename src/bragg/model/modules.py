@@ -83,4 +83,4 @@ def _shown_name(name: str, module_class: str) -> str:
 
 def _part(metric: Metric, name: str, mask: BoolArray) -> Metric:
     own = np.where(mask, metric.own, 0)
-    return Metric(name, metric.unit, metric.kind, own, metric.combine)
+    return Metric(name, metric.unit, metric.kind, own, metric.combine, counted=mask & metric.has_value)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.model.table import Int32Array, Int64Array, Table, UInt8Array
+from bragg.model.table import FloatArray, Int32Array, Int64Array, Table, UInt8Array
 
 __all__ = ["CallTree", "FrameKind", "FrameTable"]
 
@@ -124,6 +124,13 @@ class CallTree:
         for level in reversed(self.levels[1:]):
             np.add.at(total, self.parent[level], total[level])
         return total
+
+    def largest_below(self, own: FloatArray) -> FloatArray:
+        """The largest of each node's own value and those of all its descendants, NaN where there is none: [n_nodes]."""
+        largest: FloatArray = own.copy()
+        for level in reversed(self.levels[1:]):
+            np.fmax.at(largest, self.parent[level], largest[level])
+        return largest
 
     def children(self, node: int) -> Int64Array:
         """The children of a node, ascending."""

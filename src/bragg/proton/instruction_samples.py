@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile
-from bragg.model.kernel_name import base_name, is_specialized
+from bragg.model.kernel_name import base_name
 from bragg.model.regroup import regroup
 
-__all__ = ["compiled_name", "with_lines_below_kernels", "with_proton_metrics"]
+__all__ = ["with_lines_below_kernels", "with_proton_metrics"]
 
 _SAMPLES = "num_samples"
 _LEFT_OUT = "num_samples_apportioned"
@@ -33,11 +33,6 @@ _METRICS = (
 )
 
 
-def compiled_name(name: str) -> str:
-    """A kernel's name without what the recorder added; names that the program chose may have brackets of their own."""
-    return base_name(name) if is_specialized(name) else name
-
-
 def with_lines_below_kernels(profile: Profile) -> Profile:
     """Each sampled instruction as the innermost line that it comes from; as its kernel, where that is not known."""
     tree = profile.tree
@@ -50,8 +45,8 @@ def with_lines_below_kernels(profile: Profile) -> Profile:
         above, own = int(parent[node]), int(frame[node])
         kernel, row = found.get(above, (above, -1))
         if frames.line[own] > 0:
-            compiled = compiled_name(frames.name[frame[kernel]])
-            row = rows.setdefault(f"{frames.file[own]}:{frames.line[own]}@{compiled}", len(frames) + len(rows))
+            label = f"{frames.file[own]}:{frames.line[own]}@{base_name(frames.name[frame[kernel]])}"
+            row = rows.setdefault(label, len(frames) + len(rows))
         elif row >= 0:
             parent[node], frame[node], folded[node] = kernel, row, False
         found[node] = kernel, row

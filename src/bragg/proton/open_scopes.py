@@ -21,6 +21,7 @@ __all__ = [
     "leave",
     "next_id",
     "opened_by",
+    "path",
     "replace_state",
     "was_closed",
 ]
@@ -129,6 +130,12 @@ def last_entered(scope_id: int | None = None) -> OpenScope:
     if last.owner is not None or scope_id not in (None, last.id):
         raise UnbalancedScope(f"Context stack is not balanced: scope {last.name!r} is open inside the one that ends")
     return last
+
+
+def path() -> tuple[str, ...]:
+    """Names of the scopes and the state that this thread has open, outermost first."""
+    thread = _current()
+    return (*(scope[1] for scope in thread.scopes), thread.state or "")
 
 
 def was_closed(scope_id: int) -> bool:

@@ -50,14 +50,17 @@ class Recording:
             note(f"the GPU is not recorded: {error}")
             self.backend = choose_backend("cpu", os.environ)
             self.session = self._start(part_path)
-        self._regions = REGIONS.reading()
+        self._has_timeline = settings[variables.DATA] == "trace"
+        if self._has_timeline:
+            REGIONS.spans.begin()
+        self._regions, self._n_spans = REGIONS.reading(), len(REGIONS.spans)
         self._hooks = self.backend.hooks(settings)
         _HOOKS.acquire(self._hooks)
 
     def restart(self, part_path: str) -> None:
         """In a forked child: record into a capture of its own; the inherited one is the parent's."""
         self.session = self._start(part_path)
-        self._regions = REGIONS.reading()
+        self._regions, self._n_spans = REGIONS.reading(), len(REGIONS.spans)
 
     def advance(self, part_path: str, phase: int) -> None:
         """Record the next phase, into a capture of its own; the one before ends when its records have come.
@@ -75,11 +78,16 @@ class Recording:
             self.session.stop(self._meta_at_stop())
         finally:
             _HOOKS.release(self._hooks)
+            if self._has_timeline:
+                REGIONS.spans.end()
 
     def _meta_at_stop(self) -> str:
         before, self._regions = self._regions, REGIONS.reading()
         regions = since(before, self._regions)
-        return json.dumps({**metadata.at_stop(), **({"regions": regions} if regions else {})})
+        spans = REGIONS.spans.since(self._n_spans) if self._has_timeline else {}
+        self._n_spans = len(REGIONS.spans)
+        found = {"regions": regions, "region_spans": spans}
+        return json.dumps({**metadata.at_stop(), **{key: value for key, value in found.items() if value}})
 
     def _start(self, part_path: str) -> core.Session:
         interval_us = self._settings.get(variables.SAMPLE_US)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from time import perf_counter_ns
+from time import perf_counter_ns, time_ns
 
 from bragg.record.core import core
+from bragg.record.region_spans import RegionSpans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,13 +78,14 @@ class _Times:
 
 
 class _Open:
-    """A region that is open: its name, when it began, and for how long others were open inside."""
+    """A region that is open: its name, when it began by both clocks, and for how long others were open inside."""
 
-    __slots__ = ("inside_ns", "name", "started_ns")
+    __slots__ = ("began_at_ns", "inside_ns", "name", "started_ns")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.inside_ns = 0
+        self.began_at_ns = time_ns()
         self.started_ns = perf_counter_ns()
 
 
@@ -113,14 +115,17 @@ class Regions:
 
     Attributes:
         thread: What is open on the calling thread.
+        spans: When they ran, for timelines.
     """
 
     def __init__(self) -> None:
         self.thread = _Thread()
+        self.spans = RegionSpans(ALL)
         self._scopes: dict[str, core.Scope | _State] = {name: core.Scope(f"torch: {name}") for name in ALL[1:]}
         self._times = {name: _Times() for name in ALL}
         self._lock = threading.Lock()
         self._step_began_ns: int | None = None
+        self._step_began_at_ns = 0  # CLOCK_REALTIME, as timelines are
         self._leader: Callable[[], object] = lambda: None
 
     def run(
@@ -148,7 +153,7 @@ class Regions:
         entry = _Open(name)
         thread.open.append(entry)
         if self._step_began_ns is None:
-            self._step_began_ns = entry.started_ns
+            self._step_began_ns, self._step_began_at_ns = entry.started_ns, entry.began_at_ns
         ended = False
         try:
             with self._scopes[name]:
@@ -179,11 +184,12 @@ class Regions:
             self._leader = weakref.ref(optimizer)
         elif leader is not optimizer:
             return
-        now_ns = perf_counter_ns()
+        now_ns, at_ns = perf_counter_ns(), time_ns()
         with self._lock:
             if self._step_began_ns is not None:
                 self._times[STEP].add(now_ns - self._step_began_ns, counts=True)
-            self._step_began_ns = now_ns
+                self.spans.add(STEP, self._step_began_at_ns, at_ns)
+            self._step_began_ns, self._step_began_at_ns = now_ns, at_ns
             for times in self._times.values():
                 times.in_steps_ns = times.total_ns
 
@@ -198,6 +204,7 @@ class Regions:
             self.thread.open[-1].inside_ns += elapsed_ns
         with self._lock:
             self._times[entry.name].add(elapsed_ns - entry.inside_ns, counts=counts)
+            self.spans.add(entry.name, entry.began_at_ns, time_ns())
 
 
 def since(before: Reading, after: Reading) -> Reading:

@@ -11,6 +11,7 @@ from bragg.model.answer import Answer, HotSpot, Idle
 from bragg.views.terminal.folding import fold_libraries
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.run_facts import RunFacts
+from bragg.views.terminal.training_steps import steps_line
 from bragg.views.terminal.units import count_text, share_text, time_text, value_text
 from bragg.views.terminal.waiting import waiting_line
 
@@ -23,12 +24,13 @@ _LITTLE = 0.05
 
 
 def sentences(profile: Profile, answer: Answer) -> list[str]:
-    """What took the time and what bounds it, how long GPU and host waited for each other, what recording cost."""
+    """What took the time and what bounds it, what a step consists of, who waited for whom, what recording cost."""
     if answer.metric is None:
         return ["No time was recorded."]
-    facts, waiting = RunFacts(profile.meta), waiting_line(profile)
+    facts, steps, waiting = RunFacts(profile.meta), steps_line(profile), waiting_line(profile)
     return [
         f"{_hottest_text(profile, answer)}{_bound_text(answer)}.",
+        *([f"{steps}."] if steps else []),
         *idle_sentences(profile, answer.idle),
         *([f"{waiting[0].upper()}{waiting[1:]}."] if waiting else []),
         *([f"{_cost_text(facts)}."] if not facts.recorder else []),

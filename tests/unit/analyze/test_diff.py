@@ -11,13 +11,13 @@ from tests.support.profiles import profile_from_text
 BEFORE = """root
   a.py:3@step
     forward
-      matmul<BM=64> 100us x10 @0
+      matmul<BM=64 w4 s3> 100us x10 @0
       relu 10us x2 @0
   load 5us"""
 AFTER = """root
   a.py:9@step
     forward
-      matmul<BM=128> 130us x10 @1
+      matmul<BM=128 w8 s3> 130us x10 @1
       gelu 12us x2 @1
   load 4us"""
 
@@ -43,12 +43,15 @@ def test_kernel_is_compared_whatever_its_specialization_device_and_caller() -> N
 
 
 def test_specializations_are_compared_each_on_its_own() -> None:
-    assert rows(compared(By.SPECIALIZATION))[:2] == [("matmul<BM=128>", 0, 130_000), ("matmul<BM=64>", 100_000, 0)]
+    assert rows(compared(By.SPECIALIZATION))[:2] == [
+        ("matmul<BM=128 w8 s3>", 0, 130_000),
+        ("matmul<BM=64 w4 s3>", 100_000, 0),
+    ]
 
 
 def test_call_path_is_compared_although_its_lines_moved_and_callers_that_only_repeat_it_are_left_out() -> None:
-    before = BEFORE.replace("<BM=64>", "")
-    after = AFTER.replace("<BM=128>", "")
+    before = BEFORE.replace("<BM=64 w4 s3>", "")
+    after = AFTER.replace("<BM=128 w8 s3>", "")
     assert rows(compared(By.PATH, before, after)) == [
         ("forward", 110_000, 142_000),
         ("matmul", 100_000, 130_000),
@@ -76,19 +79,19 @@ def test_profile_compared_with_itself_has_no_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("relative", "floor_ns", "names"),
+    ("percent", "floor_ns", "names"),
     [
-        (0.05, 0, ["total", "matmul", "gelu"]),
-        (0.05, 20_000, ["total", "matmul"]),
-        (0.295, 0, ["matmul", "gelu"]),
-        (0.3, 0, ["gelu"]),
-        (0.3, 12_000, []),
+        (5, 0, ["total", "matmul", "gelu"]),
+        (5, 20_000, ["total", "matmul"]),
+        (29.5, 0, ["matmul", "gelu"]),
+        (30, 0, ["gelu"]),
+        (30, 12_000, []),
     ],
 )
-def test_growth_beyond_share_and_floor_is_named_worst_first(relative: float, floor_ns: float, names: list[str]) -> None:
+def test_growth_beyond_share_and_floor_is_named_worst_first(percent: float, floor_ns: float, names: list[str]) -> None:
     comparison = compared(By.KERNEL)
     frames = comparison.tree.frames
-    found = Gate(relative, floor_ns).exceeded(comparison)
+    found = Gate(percent, floor_ns).exceeded(comparison)
     assert [frames.name[comparison.tree.frame[node]].replace("root", "total") for node in found.tolist()] == names
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bragg.analyze.idle import idle_times
 from bragg.analyze.idle_paths import IDLE_METRICS, with_idle_paths
 from bragg.errors import UsageError
 from bragg.model import FrameKind, Profile
@@ -28,9 +29,10 @@ TRACE = """
 
 
 def idle(profile: Profile, least_ns: int = 0) -> dict[str, tuple[int, int, float]]:
-    """Time, pauses and longest part of each node that has any, without what is below it."""
+    """Time, pauses and longest part of each node that has any, without what is below it; pauses add up to all."""
     found = with_idle_paths(profile, least_ns)
     found.check()
+    assert found.total("gpu_idle_count") == sum(pauses.n_gaps or 0 for pauses in idle_times(profile))
     time, count, longest = (found.own(name) for name in IDLE_METRICS)
     return {found.tree.label(node): (time[node], count[node], longest[node]) for node in np.flatnonzero(time).tolist()}
 
@@ -38,27 +40,27 @@ def idle(profile: Profile, least_ns: int = 0) -> dict[str, tuple[int, int, float
 def test_a_pause_is_divided_among_the_innermost_slices_of_the_thread_that_launches_next() -> None:
     # 20 to 70: launched at 60, load from 22 to 28, launch from 40. 80 to 100: launched at 64. 110 to 130: by nobody.
     assert idle(trace_from_text(TRACE)) == {
-        "step": (14, 1, 14),
-        "load": (6, 1, 6),
+        "step": (14, 0, 14),
+        "load": (6, 0, 6),
         "launch": (20, 1, 20),
-        "<launched and not begun>": (30, 2, 20),
+        "<launched and not begun>": (30, 1, 20),
         "<launch not known>": (20, 1, 20),
     }
 
 
 def test_short_pauses_are_one_sum() -> None:
     assert idle(trace_from_text(TRACE), least_ns=21) == {
-        "step": (14, 1, 14),
-        "load": (6, 1, 6),
+        "step": (14, 0, 14),
+        "load": (6, 0, 6),
         "launch": (20, 1, 20),
-        "<launched and not begun>": (10, 1, 10),
+        "<launched and not begun>": (10, 0, 10),
         "<short pauses>": (40, 2, 20),
     }
 
 
 def test_time_without_a_slice_belongs_to_the_code_that_launches_next() -> None:
     trace = trace_from_text("thread 1\n  0-5 a ->1\n  40-60 b ->2\nstream 7\n  10-20 first <-1\n  70-80 second <-2")
-    assert idle(trace) == {"b": (40, 1, 40), "<launched and not begun>": (10, 1, 10)}
+    assert idle(trace) == {"b": (40, 1, 40), "<launched and not begun>": (10, 0, 10)}
 
 
 def test_the_caller_of_a_launch_has_the_time_before_it() -> None:
@@ -68,8 +70,8 @@ def test_the_caller_of_a_launch_has_the_time_before_it() -> None:
     tree = replace(trace.tree, frames=trace.tree.frames.replace(kind=kind))
     assert idle(replace(trace, tree=tree)) == {
         "root": (20, 1, 20),
-        "api": (20, 1, 20),
-        "<launched and not begun>": (10, 1, 10),
+        "api": (20, 0, 20),
+        "<launched and not begun>": (10, 0, 10),
     }
 
 
@@ -83,7 +85,7 @@ def test_slices_that_overlap_without_nesting_are_told_by_the_later_one() -> None
         stream 7
           10-20 k <-1
           50-60 k <-2""")
-    assert idle(trace) == {"early": (5, 1, 5), "late": (15, 1, 15), "launch": (10, 1, 10)}
+    assert idle(trace) == {"early": (5, 0, 5), "late": (15, 1, 15), "launch": (10, 0, 10)}
 
 
 def test_other_metrics_keep_their_values() -> None:

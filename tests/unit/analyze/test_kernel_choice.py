@@ -9,7 +9,7 @@ from bragg.errors import NothingRecorded, UsageError
 from tests.support.profiles import profile_from_text
 from tests.support.sampled_kernels import KEY, sampled_profile
 
-HOTTEST = "softmax<BLOCK=1024 w4>"
+HOTTEST = "softmax<BLOCK=1024 w4 s3>"
 
 
 def test_without_a_name_the_kernel_with_most_samples_is_meant() -> None:
@@ -21,30 +21,30 @@ def test_without_a_name_the_kernel_with_most_samples_is_meant() -> None:
 
 def test_without_a_name_a_kernel_with_code_is_meant_however_hot_others_are() -> None:
     profile = sampled_profile()
-    name = [label.replace("softmax<BLOCK=1024 w4>", "gemm") for label in profile.tree.frames.name]
+    name = [label.replace("softmax<BLOCK=1024 w4 s3>", "gemm") for label in profile.tree.frames.name]
     tree = replace(profile.tree, frames=replace(profile.tree.frames, name=name))
     chosen = choose_kernel(replace(profile, tree=tree), None)
-    assert (chosen.name, chosen.code is not None) == ("softmax<BLOCK=64 w4>", True)
+    assert (chosen.name, chosen.code is not None) == ("softmax<BLOCK=64 w4 s3>", True)
 
 
 def test_of_several_specializations_the_hottest_is_shown_and_the_others_are_named() -> None:
     chosen = choose_kernel(sampled_profile(), "softmax")
-    assert (chosen.name, chosen.others) == (HOTTEST, ["softmax<BLOCK=64 w4>"])
+    assert (chosen.name, chosen.others) == (HOTTEST, ["softmax<BLOCK=64 w4 s3>"])
 
 
 def test_a_whole_name_means_no_other() -> None:
-    chosen = choose_kernel(sampled_profile(), "softmax<BLOCK=64 w4>")
-    assert (chosen.name, chosen.others) == ("softmax<BLOCK=64 w4>", [])
+    chosen = choose_kernel(sampled_profile(), "softmax<BLOCK=64 w4 s3>")
+    assert (chosen.name, chosen.others) == ("softmax<BLOCK=64 w4 s3>", [])
 
 
 def test_all_kernels_come_with_their_code_the_hottest_first() -> None:
     kernels = every_kernel(sampled_profile())
-    assert [kernel.name for kernel in kernels] == [HOTTEST, "other<BLOCK=1 w4>", "softmax<BLOCK=64 w4>"]
+    assert [kernel.name for kernel in kernels] == [HOTTEST, "other<BLOCK=1 w4 s3>", "softmax<BLOCK=64 w4 s3>"]
     assert [kernel.code is not None for kernel in kernels] == [True, False, True]
 
 
 def test_an_expression_is_searched_for() -> None:
-    assert choose_kernel(sampled_profile(), "^o.*BLOCK=1 ").name == "other<BLOCK=1 w4>"
+    assert choose_kernel(sampled_profile(), "^o.*BLOCK=1 ").name == "other<BLOCK=1 w4 s3>"
 
 
 def test_a_kernel_whose_code_was_not_noted_has_that_of_its_symbol() -> None:
@@ -57,7 +57,7 @@ def test_a_kernel_whose_code_was_not_noted_has_that_of_its_symbol() -> None:
 def test_a_kernel_that_is_not_there_is_an_error_that_names_those_with_code() -> None:
     with pytest.raises(UsageError, match="no kernel is called 'gelu'") as caught:
         choose_kernel(sampled_profile(), "gelu")
-    assert caught.value.hint == f"Those with code: {HOTTEST}, softmax<BLOCK=64 w4>"
+    assert caught.value.hint == f"Those with code: {HOTTEST}, softmax<BLOCK=64 w4 s3>"
     with pytest.raises(UsageError) as caught:
         choose_kernel(profile_from_text("root\n  gemm 1us"), "gelu")
     assert caught.value.hint == "No kernel of this profile has code"

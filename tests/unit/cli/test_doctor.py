@@ -7,7 +7,8 @@ import pytest
 from bragg.cli import doctor as doctor_module
 from tests.unit.cli.conftest import Bragg
 
-DOCTOR_LIMIT_S = 2.0
+# 0.2 s, and 1.6 s where PyTorch and JAX are installed; the rest is for machines that are slow or busy.
+DOCTOR_LIMIT_S = 8.0
 PROBE = {"core": "/lib/libbragg_core.so", "candidates": [], "cuda": {"state": "failed", "reason": "no driver"}}
 
 

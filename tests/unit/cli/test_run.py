@@ -10,13 +10,14 @@ import pytest
 from bragg import formats
 from bragg.cli.run import run
 from bragg.record import RecordConfig
+from tests.support.runs import FLUSHED
 from tests.unit.cli.conftest import Bragg
 
 BUSY = """
 import sys, time
 def work():
-    end = time.perf_counter() + 0.2
-    while time.perf_counter() < end:
+    end = time.thread_time() + 0.2
+    while time.thread_time() < end:
         sum(range(100))
 work()
 """
@@ -103,7 +104,7 @@ def test_exit_code_of_the_program_is_passed_on(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSEGV, signal.SIGKILL])
 def test_signal_of_the_program_is_passed_on(bragg_process: Bragg, script: Path, number: signal.Signals) -> None:
-    dies = f"work(); time.sleep(0.3); import os; os.kill(os.getpid(), {int(number)})"
+    dies = f"{FLUSHED}work(); wait_until_flushed('work', 'host_time'); import os; os.kill(os.getpid(), {int(number)})"
     outcome = bragg_process("run", "--flush-interval", "20", script, dies)
     assert outcome.exit_code == -number
     assert "Wrote busy.bragg" in outcome.stderr

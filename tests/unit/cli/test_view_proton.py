@@ -128,6 +128,9 @@ def test_difference_is_no_table(bragg: Bragg, kernels: Path) -> None:
         (["-m", "flop16/s"], 2, "error: flop16/s needs flops16, which this profile has not\n"),
         (["-m", "time/parsec"], 2, "error: this profile has no metric 'time/parsec'\n"),
         (["-i", ".*nowhere.*"], 7, "error: nothing matches --include '.*nowhere.*'\n"),
+        (["-i", "matmul", "-e", "nowhere"], 7, "error: nothing matches --exclude 'nowhere'\n"),
+        (["-t", "101"], 2, "error: Invalid value for '-t' / '--threshold'"),
+        (["--print-sorted", "--json"], 2, "error: --json is one view\nhint: For the table"),
         (["-f", "short"], 2, "error: Invalid value for '-f' / '--format'"),
         (["-diff", "gone.hatchet"], 6, "error: cannot read gone.hatchet"),
     ],
@@ -138,6 +141,12 @@ def test_misuse_is_one_clear_line(
     outcome = bragg("view", kernels, *arguments)
     assert (outcome.exit_code, outcome.stdout) == (exit_code, "")
     assert outcome.stderr.startswith(error)
+
+
+def test_what_is_excluded_may_be_no_part_of_what_is_included(bragg: Bragg, kernels: Path) -> None:
+    outcome = bragg("view", kernels, "-i", "matmul", "-e", "relu", "-m", "tflop/s,time/us")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.stdout.splitlines()[3].split() == ["tflop/s", "time/us", "call", "path"]
 
 
 def test_sums_that_are_assumed_are_said_to_be(bragg: Bragg) -> None:
@@ -155,8 +164,8 @@ def test_instruction_samples_are_shown_by_line(bragg: Bragg, metric: str) -> Non
 def test_specializations_are_apart_or_together(bragg: Bragg, tmp_path: Path) -> None:
     text = (FOLDER / "kernels-3.9.hatchet").read_text()
     path = tmp_path / "file"
-    path.write_text(text.replace('"relu"', '"matmul<BM=64 w4>"').replace('"matmul"', '"matmul<BM=128 w8>"'))
-    names = ["matmul<BM=128 w8>", "matmul<BM=64 w4>"]
+    path.write_text(text.replace('"relu"', '"matmul<BM=64 w4 s3>"').replace('"matmul"', '"matmul<BM=128 w8 s3>"'))
+    names = ["matmul<BM=128 w8 s3>", "matmul<BM=64 w4 s3>"]
     assert list(values(bragg("view", path, "--flat", "--json"), "gpu_time")) == names
     together = values(bragg("view", path, "--flat", "--json", "--group-by", "kernel"), "gpu_time")
     assert together == {"matmul": 310_000}

@@ -86,4 +86,4 @@ def test_address_is_printed_works_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         with urllib.request.urlopen(f"{told['address']}profile/0") as answer:
             assert answer.read().startswith(b"\x1f\x8b")
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0

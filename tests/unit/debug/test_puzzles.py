@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,31 @@ def test_what_nobody_wrote_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_tensor_that_the_kernel_does_not_have_is_refused() -> None:
     with pytest.raises(UsageError, match="add has no tensor 'y'"):
         run(add, {"y": X})
+
+
+FACTOR = 10
+
+
+@triton.jit
+def add_with_what_only_the_interpreter_takes(x_ptr, z_ptr, N0, B0: tl.constexpr):
+    i = tl.program_id(0) * B0 + tl.arange(0, B0)
+    plus = lambda x: tl.where(i < N0, x + FACTOR, 0)  # noqa: E731
+    tl.store(z_ptr + i, plus(tl.load(x_ptr + i, i < N0)), i < N0)
+
+
+def test_what_notebooks_import_from_the_interpreter_of_triton_viz_is_there() -> None:
+    importlib.import_module("bragg.debug.puzzles.interpreter").record_builder.reset()
+
+
+def test_launch_answers_whether_an_access_was_invalid_and_tells_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    triton_viz.clear()
+    z = np.zeros(200, "f4")
+    triton_viz.trace(add_with_what_only_the_interpreter_takes)[(4,)](X, z, 200, B0=64)
+    assert z.tolist() == (X + 10).tolist()
+    assert not triton_viz.launch()
+    told = capsys.readouterr().out
+    assert "Triton does not compile `lambda`" in told
+    assert "Triton does not compile the global variable FACTOR" in told
 
 
 def test_notebooks_for_triton_viz_run(capsys: pytest.CaptureFixture[str]) -> None:

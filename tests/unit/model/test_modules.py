@@ -67,6 +67,8 @@ def test_modules_have_the_time_of_each_phase() -> None:
         "Net.closure (Linear)": (3, 1, 2, 0),
         "Net.again (Linear)": (2, 0, 2, 0),
     }
+    with_optimizer = [tree.label(node) for node in range(len(tree)) if grouped.metrics["optimizer"].has_value[node]]
+    assert sorted(with_optimizer) == ["Net.one [update]", "SGD.step"]  # in the others it is not 0, there is none
 
 
 def test_a_profile_without_modules_says_how_to_record_them() -> None:

@@ -34,10 +34,10 @@ def compiled(directory: Path, ptx: str = "") -> Path:
 
 
 def noted(**files: Path) -> Profile:
-    """A profile of kernels `a<w4>`, `b<w4>`, …, the first one hottest, with the places of their files."""
-    rows = [f"  {name}<w4> {100 - index}us" for index, name in enumerate(files)]
+    """A profile of kernels `a<w4 s3>`, `b<w4 s3>`, …, the first one hottest, with the places of their files."""
+    rows = [f"  {name}<w4 s3> {100 - index}us" for index, name in enumerate(files)]
     attributes = {
-        f"{name}<w4>": {"code": f"softmax/{name}", "code_files": str(path)} for name, path in reversed(files.items())
+        f"{name}<w4 s3>": {"code": f"softmax/{name}", "code_files": str(path)} for name, path in reversed(files.items())
     }
     return replace(profile_from_text("\n".join(["root", *rows])), meta={"attributes": attributes})
 
@@ -121,7 +121,7 @@ def test_one_code_under_two_names_has_one_set_of_texts(tmp_path: Path) -> None:
 
 
 def test_what_was_sampled_stands_in_for_files_that_are_gone(tmp_path: Path) -> None:
-    function = SampledFunction("a<w4>", "softmax", 1, CUBIN)
+    function = SampledFunction("a<w4 s3>", "softmax", 1, CUBIN)
     profile, (chains,) = with_sampled_code(noted(a=tmp_path / "gone" / "softmax.json"), function)
     (code,) = code_of_kernels(profile.sources).values()
     assert (code.key, list(code.texts), len(chains)) == ("softmax/a", [Stage.SASS], 208)
@@ -130,7 +130,7 @@ def test_what_was_sampled_stands_in_for_files_that_are_gone(tmp_path: Path) -> N
 
 def test_places_are_those_of_the_files_only_where_their_code_was_sampled(tmp_path: Path) -> None:
     ptx = '.file 1 "/x/other.py"\n' + "\n" * 24 + ".loc 1 2 12\n" + "add;\n" * 300
-    own = SampledFunction("a<w4>", "softmax", 1, CUBIN)
+    own = SampledFunction("a<w4 s3>", "softmax", 1, CUBIN)
     without_lines = own._replace(cubin=b"")
     other = own._replace(cubin=CUBIN.replace(b"kernels.py", b"special.py"), checksum=2)
     _, found = with_sampled_code(noted(a=compiled(tmp_path / "a", ptx)), own, without_lines, other)

@@ -25,6 +25,8 @@ export class App extends Component<Props, State> {
   override state: State = { place: this.placeInAddress(), theme: initialTheme(), helps: false };
   /** What each view showed when it was left. */
   private readonly left = new Map<string, Record<string, string>>();
+  /** What the address was when it was last read or written; it is another when `hashchange` is yet to come. */
+  private address = location.hash;
   private shown: View | null = null;
 
   constructor(props: Props) {
@@ -151,10 +153,12 @@ export class App extends Component<Props, State> {
   };
 
   private onChanged(): void {
-    if (this.shown === null) return;
+    // Where the reader wants to go next comes before what is shown now.
+    if (this.shown === null || location.hash !== this.address) return;
     const place = { ...this.state.place, state: this.shown.state() };
     this.left.set(place.view, place.state);
     history.replaceState(null, "", placeText(place));
+    this.address = location.hash;
     this.setState({ place });
   }
 
@@ -164,8 +168,12 @@ export class App extends Component<Props, State> {
   }
 
   private readonly onAddress = (): void => {
+    const { place: before } = this.state;
     const place = this.placeInAddress();
-    if (place.profile !== this.state.place.profile) this.left.clear();
+    this.address = location.hash;
+    if (place.profile !== before.profile) this.left.clear();
+    // Some views tell what they show only when the picture rests.
+    else if (this.shown && place.view !== before.view) this.left.set(before.view, this.shown.state());
     if (place.state.node) this.share(place.state.node, place);
     this.setState({ place });
   };
@@ -174,6 +182,8 @@ export class App extends Component<Props, State> {
     const theme = this.state.theme === "light" ? "dark" : "light";
     applyTheme(theme);
     storeTheme(theme);
+    // The view is made anew, from the address.
+    this.onChanged();
     this.setState({ theme });
   };
 

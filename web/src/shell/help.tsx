@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { ViewRow } from "../views/view";
 
 const PAGE_KEYS: [string, string][] = [
@@ -16,7 +16,7 @@ interface Props {
 /** The keys of the page and of its view. */
 export function Help({ row, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} class="help" onClose={onClose} closedby="any">
       {row.keys.length > 0 && <Keys title={row.label} keys={row.keys} />}

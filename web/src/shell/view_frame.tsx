@@ -25,7 +25,9 @@ export class ViewFrame extends Component<Props> {
   }
 
   override shouldComponentUpdate(next: Props): boolean {
-    if (this.view && !equal(next.state, this.view.state())) this.view.apply(next.state);
+    // The page is drawn anew for other reasons, too, while what the view shows is not yet in the address.
+    const isNew = next.state !== this.props.state;
+    if (this.view && isNew && !equal(next.state, this.view.state())) this.view.apply(next.state);
     return false;
   }
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.aggregates import rebuilt
+from bragg.debug.flow.closures import closed
 from bragg.debug.flow.logic import combined, decides, negated, refused
 from bragg.debug.flow.loops import KernelRange, StaticRange
 from bragg.debug.flow.merge import merged, narrowed
@@ -29,6 +30,7 @@ __all__ = [
     "asserted",
     "assigned",
     "chosen",
+    "closed",
     "combined",
     "decides",
     "is_anyone_left",

@@ -29,7 +29,6 @@ __all__ = ["rewrite"]
 
 _NO_WAY = {
     ast.Try: "try",
-    ast.Lambda: "lambda",
     ast.ClassDef: "class",
     ast.AsyncFunctionDef: "async def",
     ast.Yield: "yield",
@@ -79,7 +78,8 @@ class _Checker:
                 self._refuse(node, "a loop with several targets is not supported", "Loop over a range")
             if isinstance(node, ast.IfExp) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
                 self._refuse(node, "`:=` inside of a conditional expression is not supported", "Assign it before")
-
+            if isinstance(node, ast.Lambda):
+                self._check_lambda(node)
             if isinstance(node, ast.Compare) and len(node.ops) > 1 and is_before(3, 9):
                 self._refuse(node, "a chain of comparisons needs Triton 3.9", "Join two comparisons by `and`, or by &")
             if isinstance(node, ast.With) and any(item.optional_vars is not None for item in node.items):
@@ -88,6 +88,18 @@ class _Checker:
                 self._refuse(node, "an assignment to several targets at once is not supported", "Assign one by one")
             if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
                 self._refuse(node, "an assignment to a part of a value is not supported", "Make a new value")
+
+    def _check_lambda(self, node: ast.Lambda) -> None:
+        """It takes values when it is made, where Python takes them when it is called: they must be the same ones."""
+        given, hint = node.args, "Make it a @triton.jit function"
+        if given.vararg or given.kwarg or given.kwonlyargs or given.defaults:
+            self._refuse(node, "a `lambda` with other than plain parameters is not supported", hint)
+        if any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node.body)):
+            self._refuse(node, "`:=` inside of a `lambda` is not supported", hint)
+        assigned = [*_parameters(self._function), *_stored(self._function)]
+        for name in sorted(_loaded(node.body) - {one.arg for one in (*given.posonlyargs, *given.args)}):
+            if assigned.count(name) > 1:
+                self._refuse(node, f"a `lambda` of {name}, which is assigned more than once, is not supported", hint)
 
     def _refuse(self, node: ast.AST, message: str, hint: str) -> None:
         error = Unsupported(message, hint=hint)
@@ -98,12 +110,7 @@ class _Checker:
 class _Rewriter(ast.NodeTransformer):
     def __init__(self, function: ast.FunctionDef) -> None:
         self._function = function
-        arguments = function.args
-        self._parameters = [
-            argument.arg
-            for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg)
-            if argument
-        ]
+        self._parameters = _parameters(function)
         self._inner = {
             name for node in ast.walk(function) if isinstance(node, ast.comprehension) for name in _stored(node)
         }
@@ -158,7 +165,11 @@ class _Rewriter(ast.NodeTransformer):
         """Local names that stand in the nodes; all of them when programs may leave from within."""
         if any(_jumps(node) for node in nodes):
             return self._locals
-        used = {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
+        return self._used(*nodes)
+
+    def _used(self, *nodes: ast.AST) -> list[str]:
+        """Local names that stand in the nodes."""
+        used = set().union(*map(_loaded, nodes))
         return [name for name in self._locals if name in used]
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
@@ -343,6 +354,17 @@ class _Rewriter(ast.NodeTransformer):
         call.args[2].body = self.visit(node.orelse)  # type: ignore[attr-defined]
         return call
 
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        """Values from around it become its first parameters."""
+        own = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        names = [name for name in self._used(node.body) if name not in own]
+        text = f"_bragg.closed(lambda {', '.join([*names, *own])}: None, {_tuple(names)})"
+        call = ast.parse(text, mode="eval").body
+        assert isinstance(call, ast.Call)
+        _place(call, node)
+        call.args[0].body = self.visit(node.body)  # type: ignore[attr-defined]
+        return call
+
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         stated = _statement("_bragg.asserted(None, '')")
         _place(stated, node)
@@ -350,6 +372,15 @@ class _Rewriter(ast.NodeTransformer):
         if node.msg is not None:
             stated.value.args[1] = self.visit(node.msg)  # type: ignore[attr-defined]
         return stated
+
+
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    given = function.args
+    return [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg) if one]
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
 
 
 def _stored(node: ast.AST) -> Iterator[str]:

@@ -6,13 +6,11 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bragg.errors import NothingRecorded, UsageError
-from bragg.model import MetricKind, Profile
+from bragg.model import Metric, MetricKind, Profile
 from bragg.model.regions import REGIONS
 from bragg.model.table import FloatArray
 from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
@@ -45,6 +43,8 @@ _ELSEWHERE = {
     "gpu_idle_": "--idle",
     "region_": "--group-by region",
 }
+# Of these a node shows the largest at or below it.
+_EXTREMES = ("gpu_idle_longest",)
 _N_NEAREST = 3
 
 
@@ -100,7 +100,7 @@ class Column:
         return f"+{text}" if self.is_difference and value > 0 else text
 
     def share(self, row: int) -> float:
-        """Share of the total, 0 to 1; NaN when values do not add up."""
+        """Share of the total, 0 to 1; NaN where there is no value, or values do not add up."""
         return float(self.values[row]) / self.total if self.total else 0.0
 
     def minus(self, other: Column) -> Column:
@@ -220,11 +220,20 @@ def _column(name: str, profile: Profile, formulas: Formulas) -> Column:
         return Column(name, found.unit, found.kind, found.values, total, why_absent=found.why_absent)
     metric = profile.metrics[name]
     total = np.nan if metric.kind is MetricKind.PROPERTY else float(metric.own.sum())
-    values: NDArray[Any] = profile.inclusive(name)
     unit = "B" if name == "bytes" and not metric.unit else metric.unit
     known = metric.own[metric.has_value] if metric.kind is MetricKind.PROPERTY else metric.own
     is_whole = np.issubdtype(metric.own.dtype, np.integer) or bool((known == np.rint(known)).all())
-    return Column(name, unit, metric.kind, values.astype(np.float64), total, is_whole)
+    return Column(name, unit, metric.kind, _shown(profile, metric), total, is_whole)
+
+
+def _shown(profile: Profile, metric: Metric) -> FloatArray:
+    """What stands at each node; NaN where a metric that tells 0 from no value has none at or below: [n_nodes]."""
+    values = profile.inclusive(metric.name).astype(np.float64)
+    if metric.name in _EXTREMES:
+        return profile.tree.largest_below(values)
+    if metric.kind is MetricKind.INCLUSIVE and metric.counted is not None:
+        values[profile.tree.sum_up(metric.counted.astype(np.int64)) == 0] = np.nan
+    return values
 
 
 def _has_values(profile: Profile, name: str) -> bool:

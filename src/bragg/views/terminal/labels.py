@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -9,7 +10,6 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from bragg.model import FrameKind, FrameTable
-from bragg.model.kernel_name import specialization
 from bragg.views.terminal.demangle import demangle
 from bragg.views.terminal.names import short_function, short_symbol
 from bragg.views.terminal.style import printable
@@ -18,6 +18,8 @@ __all__ = ["SYMBOL_KINDS", "CodeFormat", "Labels"]
 
 SYMBOL_KINDS = (FrameKind.KERNEL, FrameKind.NATIVE)
 _OUTSIDE = "code outside of any scope"
+# No symbol of a compiler: behind the brackets of a template it has colons or parameters.
+_GIVEN_NAME = re.compile(r"<.*|[\w.$-]+<[^<>]*>")
 # File names that say nothing without their directory.
 _COMMON_FILES = ("__init__.py", "__main__.py")
 
@@ -107,7 +109,7 @@ class Labels:
         kind, name, device = self.frames.kind[frame], self.frames.name[frame], self.frames.device[frame]
         if kind == FrameKind.ROOT:
             return "total"
-        is_symbol = kind in SYMBOL_KINDS and not specialization(name) and not name.startswith("<")
+        is_symbol = kind in SYMBOL_KINDS and not _GIVEN_NAME.fullmatch(name)
         text = printable(readable(name) if is_symbol else name)
         return f"{text} @gpu{device}" if self._has_several_devices and device >= 0 else text
 

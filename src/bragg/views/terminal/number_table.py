@@ -50,6 +50,8 @@ class NumberTable:
         if not self._has_shares:
             return self._join(numbers, "")
         share = self.columns[0].share(row)
+        if math.isnan(share):
+            return self._join(numbers, " " * (_SHARE_WIDTH + 2 + _BAR_WIDTH))
         share_and_bar = f"{share_text(share):>{_SHARE_WIDTH}}  {self.style.bar(share, _BAR_WIDTH)}"
         return self._join(numbers, self.style.heat(share_and_bar, share))
 
@@ -82,4 +84,6 @@ class NumberTable:
 
 
 def _title(name: str, unit: str) -> str:
-    return name if not unit or name.endswith(f"/{unit}") else f"{name} {unit}"
+    """The name, and the unit unless the name tells it: `time/s`, `tflop/s`."""
+    is_told = name.endswith(f"/{unit}") or (name.endswith("/s") and unit.endswith("/s"))
+    return name if not unit or is_told else f"{name} {unit}"

@@ -136,6 +136,9 @@ class RunFacts:
                 yield f"{count_text(count, noun)} {what}"
         if unread := self._count("cuda", "unread_bytes"):
             yield f"{bytes_text(unread)} of device records of an unknown kind"
+        left_out = self.meta.get("region_spans_left_out")
+        if left_out and isinstance(left_out, int):
+            yield f"{left_out:,} more steps and regions are not in the timeline"
         yield from sampling_warnings(self.meta)
         if missing := self._table("kernel_code"):
             names = ", ".join([*list(missing)[:_MAX_NAMES], *["…"] * (len(missing) > _MAX_NAMES)])

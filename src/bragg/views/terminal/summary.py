@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bragg.errors import UsageError
 from bragg.model import Profile
-from bragg.model.regions import group_by_region
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.folding import FoldedProfile, fold_libraries
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.run_facts import RunFacts
 from bragg.views.terminal.style import Style
+from bragg.views.terminal.training_steps import steps_line
 from bragg.views.terminal.units import count_text, share_text, time_text
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.terminal.waiting import waiting_line
@@ -42,27 +41,10 @@ def summary_lines(profile: Profile, style: Style) -> list[str]:
     title = f"{facts.command or 'the program'} ran {facts.duration_text()}".rstrip()
     return [
         style.bold(style.cut(title, style.width)),
-        *_steps(profile),
+        *filter(None, [steps_line(profile)]),
         *_hot_spots(profile, facts, style),
         *(style.warning(f"warning: {text}") for text in _first_warnings(facts)),
     ]
-
-
-def _steps(profile: Profile) -> Iterator[str]:
-    """How long training steps took, and what for."""
-    if "regions" not in profile.meta:
-        return
-    try:
-        regions = group_by_region(profile)
-    except UsageError:  # What the file says of them are no times.
-        return
-    count = int(regions.own("region_calls")[0]) if "region_calls" in regions.metrics else 0
-    if count:
-        own, total_ns = regions.own("region_time"), regions.total("region_time")
-        shares = [
-            f"{regions.tree.label(node)} {share_text(own[node] / total_ns)}" for node in np.flatnonzero(own).tolist()
-        ]
-        yield f"{count_text(count, 'step')} of {time_text(total_ns / count)}: {', '.join(shares)}"
 
 
 def _first_warnings(facts: RunFacts) -> list[str]:

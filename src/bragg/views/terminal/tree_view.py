@@ -130,10 +130,7 @@ def _columns(profile: Profile, choice: ColumnChoice) -> list[Column]:
 def _weight(tree: CallTree, column: Column) -> FloatArray:
     """Values that never grow downwards: of metrics that do not add up, the largest at or below each node."""
     weight = np.abs(np.nan_to_num(column.values))
-    if column.kind is not MetricKind.INCLUSIVE:
-        for level in reversed(tree.levels[1:]):
-            np.maximum.at(weight, tree.parent[level], weight[level])
-    return weight
+    return weight if column.kind is MetricKind.INCLUSIVE else tree.largest_below(weight)
 
 
 def _foldable(folded: FoldedProfile, options: ViewOptions) -> BoolArray:

@@ -227,6 +227,40 @@ def test_jumps_are_reported_as_what_triton_does_not_compile() -> None:
 
 
 @triton.jit
+def lambda_among_programs_that_part(x, limits, out):
+    pid = tl.program_id(0)
+    limit = tl.load(limits + pid)
+    scaled = lambda value: value * limit + pid if limit > 2 else value  # noqa: E731
+    total = 0
+    for i in range(limit):
+        if i % 2 == pid % 2:
+            total += scaled(tl.load(x + i))
+    tl.store(out + pid, total)
+
+
+def test_a_lambda_computes_with_the_values_of_the_programs_that_call_it() -> None:
+    def expected(pid: int, limit: int) -> int:
+        values = [value for i, value in enumerate(VALUES[:limit].tolist()) if i % 2 == pid % 2]
+        return sum(value * limit + pid if limit > 2 else value for value in values)
+
+    assert executed(lambda_among_programs_that_part) == [expected(pid, n) for pid, n in enumerate(LIMITS.tolist())]
+
+
+@triton.jit
+def lambda_of_a_name_that_changes(x, limits, out):
+    pid = tl.program_id(0)
+    plus = lambda value: value + pid  # noqa: E731
+    pid += 1
+    tl.store(out, plus(1))
+
+
+@triton.jit
+def lambda_with_a_default(x, limits, out):
+    plus = lambda value, one=1: value + one  # noqa: E731
+    tl.store(out, plus(1))
+
+
+@triton.jit
 def tries(x, limits, out):
     try:
         tl.store(out, 1)
@@ -252,7 +286,13 @@ def test_comparisons_are_chained_since_triton_3_9(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("kernel", "message"), [(tries, "`try` in a kernel is not supported"), (chains, "a chain of comparisons")]
+    ("kernel", "message"),
+    [
+        (tries, "`try` in a kernel is not supported"),
+        (chains, "a chain of comparisons"),
+        (lambda_of_a_name_that_changes, "a `lambda` of pid, which is assigned more than once,"),
+        (lambda_with_a_default, "a `lambda` with other than plain parameters"),
+    ],
 )
 def test_what_triton_does_not_compile_is_refused_with_file_and_line(
     kernel: Any, message: str, monkeypatch: pytest.MonkeyPatch

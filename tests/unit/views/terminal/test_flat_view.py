@@ -158,7 +158,7 @@ def test_samples_are_listed_by_line_and_times_by_kernel() -> None:
     ]
     by_time = flat_view(sampled_profile(), ViewOptions(metrics=("time", "num_samples"))).to_json()
     assert [(row["name"], row["values"]["gpu_time"], row["values"]["num_samples"]) for row in by_time["rows"]] == [
-        ("softmax<BLOCK=1024 w4>", 9000, 100),
-        ("other<BLOCK=1 w4>", 5000, 0),
-        ("softmax<BLOCK=64 w4>", 3000, 0),
+        ("softmax<BLOCK=1024 w4 s3>", 9000, 100),
+        ("other<BLOCK=1 w4 s3>", 5000, 0),
+        ("softmax<BLOCK=64 w4 s3>", 3000, 0),
     ]

@@ -67,6 +67,7 @@ def test_nothing_is_known_of_an_empty_meta() -> None:
             {"statistics": {"cut_native_paths": 2}},
             "2 launch paths without some of the native functions",
         ),
+        ({"region_spans_left_out": 1200}, "1,200 more steps and regions are not in the timeline"),
         ({"lost": {"slices": 5}}, "5 slices of the timeline lost to damage of the file"),
     ],
 )

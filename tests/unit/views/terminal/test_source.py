@@ -19,7 +19,7 @@ def shown(profile: Profile, stage: Stage | None = None, style: Style = PLAIN) ->
 
 def test_each_line_has_its_share_its_bar_and_its_main_stall() -> None:
     title, _, heading, columns, *lines = shown(sampled_profile())[:9]
-    assert title == "softmax<BLOCK=1024 w4>  100 samples, 75.0 % stalled, mostly memory: long_scoreboard"
+    assert title == "softmax<BLOCK=1024 w4 s3>  100 samples, 75.0 % stalled, mostly memory: long_scoreboard"
     assert heading == f"softmax  {FILE}"
     assert columns.split() == ["share", "main", "stall,", "share", "of", "line"]
     assert lines[2] == " 60.0 %  ████▊     memory: long_scoreboard 92 %   8      values = tl.load(x)"
@@ -82,7 +82,7 @@ def test_text_that_would_move_the_cursor_is_escaped() -> None:
 def test_json_has_every_reason_by_the_name_of_the_vendor() -> None:
     profile = sampled_profile()
     values = source_json(annotate(profile, choose_kernel(profile, None), None), None)
-    assert (values["kernel"], values["ir"], values["total"]["samples"]) == ("softmax<BLOCK=1024 w4>", "python", 100)
+    assert (values["kernel"], values["ir"], values["total"]["samples"]) == ("softmax<BLOCK=1024 w4 s3>", "python", 100)
     (load,) = [line for line in values["sections"][0]["lines"] if line["number"] == 8]
     assert load["reasons"] == {
         "smsp__pcsamp_warps_issue_stalled_long_scoreboard": 55,

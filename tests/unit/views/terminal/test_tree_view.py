@@ -221,6 +221,30 @@ gpu_time_max us  call path
     )
 
 
+def test_longest_pause_of_a_path_is_the_longest_of_what_it_calls() -> None:
+    profile = profile_from_text("root\n  step\n    load 1us\n    launch 4us")
+    longest = Metric("gpu_idle_longest", "ns", MetricKind.PROPERTY, np.array([np.nan, 2e3, 5e3, np.nan]), Combine.MAX)
+    profile = replace(profile, metrics={**profile.metrics, "gpu_idle_longest": longest})
+    view = tree_view(profile, ViewOptions(metrics=("gpu_time", "gpu_idle_longest")))
+    assert [view.columns[1].text(node) for node in range(4)] == ["5.00", "5.00", "5.00", ""]
+
+
+def test_no_value_is_blank_and_a_value_of_zero_is_zero() -> None:
+    profile = profile_from_text("root\n  a 1us\n    b 1us\n  c 2us\n  d 3us")
+    items = Metric("items", "1", MetricKind.INCLUSIVE, np.array([0, 0, 7, 0, 0]), counted=np.array([0, 0, 1, 1, 0]) > 0)
+    profile = replace(profile, metrics={**profile.metrics, "items": items})
+    assert (
+        text(profile, metrics=("items", "gpu_time"), sort="gpu_time")
+        == """\
+items    share            gpu_time us  call path
+    7  100.0 %  ████████         7.00  total
+                                 3.00  ├─ d
+    7  100.0 %  ████████         2.00  ├─ a
+    7  100.0 %  ████████         1.00  │  └─ b
+    0    0.0 %                   2.00  └─ c"""
+    )
+
+
 def test_metric_that_is_zero_everywhere_is_said(training: Profile) -> None:
     zero = Metric("host_time", "ns", MetricKind.INCLUSIVE, np.zeros(len(training.tree), np.int64))
     profile = replace(training, metrics={**training.metrics, "host_time": zero})
@@ -281,7 +305,7 @@ def test_samples_lead_from_the_kernel_over_lines_to_instructions() -> None:
         "num_samples    share            num_stalled_samples  call path",
         "         30  100.0 %  ████████                   20  total",
         "         30  100.0 %  ████████                   20  └─ forward",
-        "         30  100.0 %  ████████                   20     └─ softmax<BLOCK=1024 w4>",
+        "         30  100.0 %  ████████                   20     └─ softmax<BLOCK=1024 w4 s3>",
         "         30  100.0 %  ████████                   20        └─ softmax softmax.py:9",
         "         30  100.0 %  ████████                   20           └─ scale softmax.py:3",
         "         30  100.0 %  ████████                   20              └─ +0x10",
@@ -292,5 +316,5 @@ def test_samples_lead_from_the_kernel_over_lines_to_instructions() -> None:
 def test_lines_of_kernels_take_no_time_from_them() -> None:
     lines = tree_lines(tree_view(sampled_profile(), ViewOptions(metrics=("time",))), PLAIN)
     assert [line.split("  ")[-1].strip(" └─├│") for line in lines[1:]] == [
-        *("total", "forward", "softmax<BLOCK=1024 w4>", "other<BLOCK=1 w4>", "softmax<BLOCK=64 w4>")
+        *("total", "forward", "softmax<BLOCK=1024 w4 s3>", "other<BLOCK=1 w4 s3>", "softmax<BLOCK=64 w4 s3>")
     ]

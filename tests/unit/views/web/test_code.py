@@ -28,7 +28,7 @@ def sources(kernel: dict[str, Any], stage: str) -> list[list[int]]:
 
 def test_each_instruction_names_its_line_and_the_lines_that_called_it() -> None:
     kernel = code(sampled_profile())[0]
-    assert (kernel["name"], kernel["key"]) == ("softmax<BLOCK=1024 w4>", KEY)
+    assert (kernel["name"], kernel["key"]) == ("softmax<BLOCK=1024 w4 s3>", KEY)
     assert pane(kernel, "sass")["numbers"] == [0x00, 0x10, 0x20]
     assert pane(kernel, "sass")["ptx"] == [2, 4, 6]
     assert sources(kernel, "sass") == [[8], [3, 9], [10]]
@@ -71,6 +71,6 @@ def test_without_samples_the_mapping_is_there() -> None:
 def test_kernels_without_any_code_are_left_out_and_the_rest_is_json() -> None:
     assert code(sampled_profile(code=False, samples=False)) == []
     assert [kernel["name"] for kernel in json.loads(json.dumps(code(sampled_profile())))] == [
-        "softmax<BLOCK=1024 w4>",
-        "softmax<BLOCK=64 w4>",
+        "softmax<BLOCK=1024 w4 s3>",
+        "softmax<BLOCK=64 w4 s3>",
     ]

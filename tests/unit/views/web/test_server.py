@@ -45,7 +45,7 @@ def profile(tmp_path: Path) -> Path:
 
 @contextmanager
 def asked(server: ProfileServer, place: str, host: str | None = None) -> Iterator[http.client.HTTPResponse]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     connection.request("GET", place, headers={"Host": host or f"127.0.0.1:{server.server_port}"})
     yield connection.getresponse()
     connection.close()

@@ -1,0 +1,34 @@
+"""`bragg view --group-by module` and `region`: what a program consists of, instead of its call paths."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
+    from bragg.views.terminal.view_options import ViewOptions
+
+__all__ = ["WHOLE", "grouped"]
+
+WHOLE = ("module", "region")
+"""What is shown instead of call paths."""
+
+
+def grouped(profile: Profile, options: ViewOptions, group_by: str) -> tuple[Profile, ViewOptions, list[str]]:
+    """A profile by its modules or regions, with the metrics to show of them, and what they say."""
+    if group_by == "region":
+        from bragg.analyze.region_hints import region_hints
+        from bragg.model.regions import group_by_region
+
+        regions = group_by_region(profile)
+        return (
+            regions,
+            replace(options, metrics=options.metrics or tuple(regions.metrics)),
+            region_hints(profile, regions),
+        )
+    from bragg.model.modules import PHASES, group_by_module
+
+    # The first metric that was asked for, or the main one, in each phase.
+    metric, *others = options.metrics or (profile.main_metric,)
+    return group_by_module(profile, metric), replace(options, metrics=(metric, *PHASES, *others)), []
