@@ -13,7 +13,8 @@ import sys, threading
 from bragg import _core
 
 def session(number=0, **options):
-    return _core.Session(f"{sys.argv[1]}/{number}.part", **{"backend": "cpu", "context": "python", "data": "tree", **options})
+    wished = {"backend": "cpu", "context": "python", "data": "tree", **options}
+    return _core.Session(f"{sys.argv[1]}/{number}.part", **wished)
 """
 
 
