@@ -92,6 +92,11 @@ void detach() {
   GraphRegistry::instance().clear();
   StreamCaptures::instance().clear();
   self.subscriber = nullptr;
+  {
+    const std::lock_guard contexts_lock(self.contexts_mutex);
+    self.contexts.clear();  // nobody tells any more when they end
+    self.ended_contexts.fetch_add(1, std::memory_order_relaxed);
+  }
   self.state.store(State::Off);
   self.dropped_records.store(0);
   self.unread_bytes.store(0);

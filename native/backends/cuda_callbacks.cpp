@@ -16,6 +16,7 @@ void forget_context(cuda::Context context) noexcept {
   {
     const std::lock_guard lock(backend().contexts_mutex);
     std::erase_if(backend().contexts, [&](const KnownContext& known) { return known.handle == context; });
+    backend().ended_contexts.fetch_add(1, std::memory_order_relaxed);
   }
   pc_sampling::note_context_end(context);
 }

@@ -32,6 +32,7 @@ struct Backend {
   std::string dump_directory;                // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
   std::mutex contexts_mutex;
   std::vector<KnownContext> contexts;
+  std::atomic<uint32_t> ended_contexts{0};  // the driver gives handles again: what threads know of theirs is old then
 };
 
 [[nodiscard]] Backend& backend();

@@ -19,8 +19,10 @@ namespace bragg::cuda_backend {
 namespace {
 
 void note_context(ThreadContext& thread, cuda::Context context) noexcept {
-  if (thread.last_device_context == context) return;
+  const uint32_t ended = backend().ended_contexts.load(std::memory_order_relaxed);
+  if (thread.last_device_context == context && thread.ended_contexts == ended) return;
   thread.last_device_context = context;
+  thread.ended_contexts = ended;
   thread.last_device = CudaDriver::mapped().current_device();
   const std::lock_guard lock(backend().contexts_mutex);
   auto& contexts = backend().contexts;

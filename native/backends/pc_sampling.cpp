@@ -65,10 +65,13 @@ void take_in_new_contexts(Sampling& self) {
 }
 
 void drop_dying(Sampling& self) {
-  const cuda::Context dying = self.dying.exchange(nullptr);
-  if (dying == nullptr) return;
+  std::vector<cuda::Context> dying;
+  {
+    const std::lock_guard lock(self.dying_mutex);
+    dying.swap(self.dying);
+  }
   std::erase_if(self.devices, [&](const auto& each) {
-    if (each->context() != dying) return false;
+    if (std::ranges::find(dying, each->context()) == dying.end()) return false;
     SampledSpans::instance().end(each->ordinal(), now_ns());
     self.begun.fetch_and(~bit_of(each->ordinal()));
     return true;
@@ -217,6 +220,7 @@ void after_fork_in_child() {
   Sampling& self = sampling();
   new (&self.mutex) std::mutex;
   new (&self.launching_alone) std::mutex;
+  new (&self.dying_mutex) std::mutex;
   self.arrived.clear();
   self.calls_cupti.store(false);
   reset(self);

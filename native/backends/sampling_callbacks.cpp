@@ -1,5 +1,6 @@
 // Instruction sampling in callbacks: what launches, modules and ends of contexts mean for it.
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "backends/cubin_store.h"
@@ -69,7 +70,10 @@ void note_module(const cupti::ModuleData& module) noexcept {
 void note_context_end(cuda::Context context) noexcept {
   Sampling& self = sampling();
   if (!is_wanted()) return;
-  self.dying.store(context);
+  {
+    const std::lock_guard lock(self.dying_mutex);
+    self.dying.push_back(context);
+  }
   for (int nap = 0; self.calls_cupti.load() && nap < kDyingNaps; ++nap) std::this_thread::sleep_for(kDyingNap);
 }
 

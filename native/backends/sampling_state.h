@@ -33,7 +33,8 @@ struct Sampling {
   std::optional<DutyCycle> cycle;
   int64_t next_drain_ns = 0;
   std::atomic<bool> calls_cupti{false};
-  std::atomic<cuda::Context> dying{nullptr};
+  std::mutex dying_mutex;  // held for no call
+  std::vector<cuda::Context> dying;
   std::atomic<uint64_t> begun{0};  // GPUs that are sampled, or cannot be: a bit each
   std::atomic<bool> is_serialized{false};
   std::mutex launching_alone;  // held in a serialized launch

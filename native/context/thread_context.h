@@ -150,6 +150,7 @@ class ThreadContext {
   uint32_t track = kNone;  // consumer only
   void* last_device_context = nullptr;
   uint32_t last_device = kNone;
+  uint32_t ended_contexts = 0;  // how many had ended when it launched in that one
   ExpectedLaunch expected_launch;
   uint64_t next_node_number = 0;      // of autograd's nodes, those below belong to operators that are known
   void* observer_contexts = nullptr;  // of intake/record_function: PyTorch holds them, so they stay
