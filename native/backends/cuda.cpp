@@ -19,11 +19,6 @@
 
 namespace bragg::cuda_backend {
 
-Backend& backend() {
-  static Backend& instance = *new Backend;  // CUPTI may call until the process is gone
-  return instance;
-}
-
 void start(const std::string& candidates) {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);

@@ -35,6 +35,9 @@ struct Backend {
   std::atomic<uint32_t> ended_contexts{0};  // the driver gives handles again: what threads know of theirs is old then
 };
 
-[[nodiscard]] Backend& backend();
+[[nodiscard]] inline Backend& backend() {
+  static Backend& instance = *new Backend;  // CUPTI may call until the process is gone
+  return instance;
+}
 
 }  // namespace bragg::cuda_backend
