@@ -60,6 +60,22 @@ proton.finalize()
     ]
 
 
+def test_kernels_may_give_one_metric_values_of_different_types_and_units(run: Run) -> None:
+    done = run("""
+proton.start("x", hook="triton")
+for value in ({"extra": 2}, {"extra": 0.5}, {"extra (us)": 3}):
+    add.launch_metadata = lambda *asked, value=value: {**value, "flops": 1, "name": str(value)}
+    with proton.scope("a"): add[(1,)](x, 16)
+proton.finalize()
+""")
+    assert (done.exit_code, done.errors) == (0, "")
+    assert [line.partition("}")[2] for line in outline(done.tree())[2:]] == [
+        " count=1 extra=2.0 flops=1.0",
+        " count=1 extra=0.5 flops=1.0",
+        " count=1 extra (us)=3 flops=1.0",
+    ]
+
+
 def test_without_the_hook_nobody_is_asked(run: Run) -> None:
     done = run("""
 proton.start("x")
@@ -179,6 +195,7 @@ def test_hook_that_raises_is_told_once_and_the_launch_recorded(run: Run) -> None
         + """
 class Broken(Own):
     def enter(self, metadata): raise ValueError("oh")
+    def deactivate(self): raise KeyError("no")
 proton.start("x", hook=Broken("broken"))
 for _ in range(3): plain[(1,)](x, 16)
 proton.finalize()
@@ -186,6 +203,7 @@ proton.finalize()
     )
     assert (done.exit_code, outline(done.tree())) == (0, ["ROOT count=0", "  plain count=3"])
     assert done.errors.count("hook Broken.enter failed: ValueError: oh") == 1
+    assert done.errors.count("hook Broken.deactivate failed: KeyError: 'no'") == 1
 
 
 def test_instrumentation_hook_says_that_nothing_is_measured(run: Run) -> None:

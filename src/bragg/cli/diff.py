@@ -39,6 +39,7 @@ Examples:
 @click.option(
     "-n", "--lines", type=click.IntRange(min=0), metavar="N", help=f"The N largest changes; 0: all.  [{_DEFAULT_ROWS}]"
 )
+@click.option("--no-fold", is_flag=True, help="Every library frame on its own.")
 @click.option("--fail-over", metavar="PERCENT", help="Exit code 5 when something grew by more than this share.")
 @click.option("--floor", metavar="TIME", help="Growth up to this never fails: 20us, or a number in the metric's unit.")
 @click.option(
@@ -52,6 +53,7 @@ def diff(
     by: str,
     metric: str | None,
     lines: int | None,
+    no_fold: bool,
     fail_over: str | None,
     floor: str | None,
     html: Path | None,
@@ -66,13 +68,16 @@ def diff(
     from bragg.analyze.diff import By, compare
     from bragg.views.terminal.columns import choose_names
     from bragg.views.terminal.diff_text import diff_json, diff_lines
+    from bragg.views.terminal.folding import with_library_names
 
     limits = _limits(fail_over, floor)
     if html is not None:
         refuse_existing(html, force)
     one, other = (formats.load(file, trace=False) for file in (before, after))
     name = choose_names(other, [metric], ())[0] if metric else None
-    comparison = compare(one, other, By(by), name)
+    folds = by == "path" and not no_fold
+    before_shown, after_shown = map(with_library_names, (one, other)) if folds else (one, other)
+    comparison = compare(before_shown, after_shown, By(by), name)
     exceeded = [] if limits is None else _gate(*limits, comparison).exceeded(comparison).tolist()
     if as_json:
         shown = diff_json(comparison, lines or None)
@@ -83,7 +88,7 @@ def diff(
     if html is not None:
         from bragg.views.web.diff import pack_difference
 
-        paths = comparison if by == "path" else compare(one, other, By.PATH, comparison.metric)
+        paths = compare(one, other, By.PATH, comparison.metric)
         flat = compare(one, other, By.KERNEL, comparison.metric) if by == "path" else comparison
         _write_page(html, pack_difference(paths, flat, before.name, after.name), f"{before.name} → {after.name}")
     if exceeded:

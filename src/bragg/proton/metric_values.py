@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,9 +15,9 @@ from bragg.proton.errors import InvalidMetric
 from bragg.proton.metric import is_device_tensor, plain_value
 from bragg.proton.upstream import INTEGER_TYPE
 from bragg.record.core import core
-from bragg.record.metric_values import MetricLabel, parse_label, record_metrics
+from bragg.record.metric_values import MetricLabel, declare_beside, parse_label, record_metrics
 
-__all__ = ["TEXT_UNIT", "forget_types", "record", "text_of", "written_name"]
+__all__ = ["TEXT_UNIT", "forget_types", "record", "text_of"]
 
 # The core holds numbers: a text is the number of a row of `_texts`, in a metric of this unit.
 TEXT_UNIT = "text"
@@ -42,7 +41,6 @@ class _Known:
 
 
 _TEXT = "std::string"
-_ELEMENT = re.compile(r"(.+)(\[\d+\])")  # of a vector
 _ENDINGS = {"(exc)": "exclusive", "(pty)": "property"}
 
 _MAX_INTEGER = 2**63 - 1
@@ -52,7 +50,6 @@ _lock = threading.Lock()
 _known: dict[tuple[str, str], _Known] = {}
 # Lengths of vectors, by name and path of the scope.
 _lengths: dict[tuple[str, tuple[str, ...]], int] = {}
-_written_names: dict[str, str] = {}
 _texts: list[str] = []
 
 
@@ -60,10 +57,13 @@ def record(metrics: Mapping[str, Any]) -> None:
     """Add values to the innermost scope of this thread.
 
     Raises:
-        InvalidMetric: A value is no number, text, list or tensor, or of another type than the metric's values so far.
+        InvalidMetric: A value has no name, is no number, text, list or tensor, or of another type than those that the
+            scope has of the metric.
     """
     if not core.recording():
         return
+    if not isinstance(metrics, Mapping):
+        raise InvalidMetric(f"metrics have names: {metrics!r} has none", hint='For example: {"flops": 1e9}')
     recorded = {}
     for key, value in metrics.items():
         if not isinstance(key, str):
@@ -80,12 +80,6 @@ def forget_types() -> None:
     with _lock:
         _known.clear()
         _lengths.clear()
-
-
-def written_name(name: str) -> str:
-    """What users call a metric of the core."""
-    found = _ELEMENT.fullmatch(name)
-    return _written_names.get(name) or (f"{written_name(found[1])}{found[2]}" if found else name)
 
 
 def text_of(number: float) -> str:
@@ -176,19 +170,11 @@ def _learn(key: str, group: str, type_name: str) -> _Known:
 
 
 def _make(key: str, type_name: str) -> int:
-    """A metric of the core; it gets a number where an earlier session used its name otherwise."""
-    parts = _label_of(key)
-    unit, kind = (TEXT_UNIT, "property") if type_name == _TEXT else (parts.unit, parts.kind)
-    name, number = parts.name, 1
-    while True:
-        try:
-            metric = core.metric(name, kind, unit, "double" in type_name)
-        except ValueError:
-            number += 1
-            name = f"{parts.name}#{number}"
-        else:
-            _written_names[name] = parts.name
-            return metric
+    """A metric of the core for values of one type."""
+    label = _label_of(key)
+    if type_name == _TEXT:
+        label = label._replace(unit=TEXT_UNIT, kind="property")
+    return declare_beside(label, ("double" in type_name,))[0]
 
 
 def _label_of(key: str) -> MetricLabel:

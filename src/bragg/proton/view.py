@@ -15,9 +15,10 @@ from bragg.model import CallTree, DurationTable, FrameKind, FrameTable, KernelTa
 from bragg.model.kernel_name import base_name
 from bragg.model.regroup import Regrouping, regroup
 from bragg.proton.instruction_samples import with_lines_below_kernels, with_proton_metrics
-from bragg.proton.metric_values import TEXT_UNIT, text_of, written_name
+from bragg.proton.metric_values import TEXT_UNIT, text_of
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
 from bragg.proton.upstream import ONE_METADATA_STATE
+from bragg.record.metric_values import plain_name
 
 __all__ = ["CAPTURED_BEFORE", "has_texts", "proton_tree", "proton_view"]
 
@@ -162,7 +163,7 @@ def _metrics(profile: Profile) -> dict[str, Metric]:
     for metric in profile.metrics.values():
         if metric.name in _DROPPED_METRICS or not metric.has_value.any():
             continue
-        name = _GPU_COUNT if metric.name == _COUNT else written_name(metric.name)
+        name = _GPU_COUNT if metric.name == _COUNT else plain_name(metric.name)
         key = name, metric.unit
         found[key] = replace(_joined(found[key], metric) if key in found else metric, name=name)
     return {f"{name} ({unit})": metric for (name, unit), metric in found.items()}

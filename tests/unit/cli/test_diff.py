@@ -97,6 +97,21 @@ def test_floor_is_a_time_where_the_metric_is_one(bragg: Bragg, tmp_path: Path) -
     )  # fmt: skip
 
 
+def test_what_is_inside_a_library_is_one_caller_and_empty_columns_are_left_out(bragg: Bragg, tmp_path: Path) -> None:
+    torch = "/l/python3/site-packages/torch"
+    before = f"root\n  a.py:1@main\n    {torch}/m.py:1@call\n      {torch}/m.py:2@run\n        b.py:1@step host=2ms"
+    after = f"{before[:-3]}3ms\n      {torch}/m.py:9@more host=1ms"
+    files = tmp_path / "before.bragg", tmp_path / "after.bragg"
+    for file, text in zip(files, (before, after), strict=True):
+        formats.export(profile_from_text(text), "bragg", file)
+    assert bragg("diff", *files).stdout.splitlines()[2:] == [
+        "change ms  relative  before ms  after ms  name",
+        "    +2.00  +100.0 %       2.00      4.00  main a.py → [torch]",
+        "    +1.00   +50.0 %       2.00      3.00  main a.py → [torch] → step b.py",
+    ]
+    assert "run m.py → step b.py" in bragg("diff", *files, "--no-fold").stdout
+
+
 def test_diff_in_json_has_all_rows(bragg: Bragg, sides: tuple[Path, Path]) -> None:
     values = json.loads(bragg("diff", *sides, "--json").stdout)
     assert (values["view"], values["metric"]) == ("diff", {"name": "gpu_time", "unit": "ns"})

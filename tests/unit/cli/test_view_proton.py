@@ -143,6 +143,28 @@ def test_misuse_is_one_clear_line(
     assert outcome.stderr.startswith(error)
 
 
+@pytest.mark.parametrize(
+    ("arch", "relu", "reason"),
+    [
+        ("999", 0.025, "no peaks are known for sm_999"),
+        (None, None, "device 0 was not recorded; device 1 was not recorded"),
+    ],
+)
+def test_utilisation_of_an_unknown_device_is_absent_with_the_reason_and_hides_no_kernel(
+    bragg: Bragg, kernels: Path, tmp_path: Path, arch: str | None, relu: float | None, reason: str
+) -> None:
+    tree, devices = json.loads(kernels.read_text())
+    devices["CUDA"] = {number: {**device, "arch": arch} for number, device in devices["CUDA"].items() if arch}
+    path = tmp_path / "unknown.hatchet"
+    path.write_text(json.dumps([tree, devices]))
+    outcome = bragg("view", path, "-m", "util,tflop/s", "--json")
+    util, rate = values(outcome, "util"), values(outcome, "tflop/s")
+    assert (util["total"], util["matmul @gpu0"], rate["matmul @gpu0"]) == (None, None, pytest.approx(100))
+    assert util["relu @gpu0"] == (relu if relu is None else pytest.approx(relu, abs=1e-3))
+    assert list(values(bragg("view", path, "-m", "util", "--flat", "--json"), "util")) == ["matmul", "relu"]
+    assert f"util n/a: {reason}" in bragg("view", path, "-m", "util").stdout.splitlines()
+
+
 def test_what_is_excluded_may_be_no_part_of_what_is_included(bragg: Bragg, kernels: Path) -> None:
     outcome = bragg("view", kernels, "-i", "matmul", "-e", "relu", "-m", "tflop/s,time/us")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
