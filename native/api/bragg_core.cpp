@@ -19,6 +19,8 @@
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
 #include "context/native_frames.h"
+#include "context/python_frame_ids.h"
+#include "context/thread_context.h"
 #include "data/json.h"
 #include "data/recorder.h"
 #include "driver/loaded_library.h"
@@ -38,7 +40,8 @@ static_assert(BRAGG_BOOL == static_cast<int>(bragg::value_kernel::Dtype::Bool));
 
 void copy_text(const std::string& text, char* out, uint32_t size) {
   if (size == 0) return;
-  const size_t length = std::min<size_t>(text.size(), size - 1);
+  size_t length = std::min<size_t>(text.size(), size - 1);
+  while (length < text.size() && length > 0 && (text[length] & 0xC0) == 0x80) --length;  // whole characters of UTF-8
   std::memcpy(out, text.data(), length);
   out[length] = '\0';
 }
@@ -260,7 +263,7 @@ int bragg_is_recording(void) { return bragg::recording(); }
 void bragg_set_interpreter(const void* function) { bragg::LoadedCode::instance().set_interpreter(function); }
 int bragg_can_unwind(void) { return bragg::kCanUnwind; }
 
-void bragg_forget_code(const void* code) { bragg::forget_python_code(code); }
+void bragg_forget_code(const void* code) { bragg::PythonFrameIds::instance().forget(code); }
 
 const char* bragg_library_path(void) {
   static const std::string path = bragg::own_library_path();

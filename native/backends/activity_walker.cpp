@@ -6,17 +6,24 @@
 namespace bragg {
 namespace {
 
-DeviceEvent from_kernel(const cupti::KernelRecord& record) {
+// What all records tell.
+template <class Record>
+DeviceEvent event_of(const Record& record, DeviceEventKind kind) {
   DeviceEvent event;
-  event.kind = DeviceEventKind::Kernel;
+  event.kind = kind;
   event.correlation = record.correlation;
   event.device = record.device;
   event.context = record.context;
   event.stream = record.stream;
   event.start_ns = static_cast<int64_t>(record.start_ns);
   event.end_ns = static_cast<int64_t>(record.end_ns);
-  event.graph_node = record.graph_node;
   event.graph = record.graph;
+  return event;
+}
+
+DeviceEvent from_kernel(const cupti::KernelRecord& record) {
+  DeviceEvent event = event_of(record, DeviceEventKind::Kernel);
+  event.graph_node = record.graph_node;
   event.name = record.name;
   uint32_t* config = event.launch_config;
   config[0] = record.registers_per_thread;
@@ -31,16 +38,8 @@ DeviceEvent from_kernel(const cupti::KernelRecord& record) {
 
 template <class Record>
 DeviceEvent from_memory(const Record& record, DeviceEventKind kind) {
-  DeviceEvent event;
-  event.kind = kind;
-  event.correlation = record.correlation;
-  event.device = record.device;
-  event.context = record.context;
-  event.stream = record.stream;
-  event.start_ns = static_cast<int64_t>(record.start_ns);
-  event.end_ns = static_cast<int64_t>(record.end_ns);
+  DeviceEvent event = event_of(record, kind);
   event.graph_node = record.graph_node;
-  event.graph = record.graph;
   event.bytes = record.size_bytes;
   return event;
 }
@@ -51,19 +50,6 @@ DeviceEvent from_copy(const Record& record) {
   event.copy_kind = static_cast<uint8_t>(record.copy_kind);
   event.holds_host =
       record.copy_kind == cupti::CopyKind::DeviceToHost && record.destination_kind == cupti::MemoryKind::Pageable;
-  return event;
-}
-
-DeviceEvent from_graph(const cupti::GraphTraceRecord& record) {
-  DeviceEvent event;
-  event.kind = DeviceEventKind::Graph;
-  event.correlation = record.correlation;
-  event.device = record.device;
-  event.context = record.context;
-  event.stream = record.stream;
-  event.start_ns = static_cast<int64_t>(record.start_ns);
-  event.end_ns = static_cast<int64_t>(record.end_ns);
-  event.graph = record.graph;
   return event;
 }
 
@@ -84,7 +70,7 @@ void take_record(const uint8_t* at, cupti::Kind kind, const std::function<void(c
     case cupti::Kind::Memset:
       return take(from_memory(as<cupti::MemsetRecord>(at), DeviceEventKind::Set));
     case cupti::Kind::GraphTrace:
-      return take(from_graph(as<cupti::GraphTraceRecord>(at)));
+      return take(event_of(as<cupti::GraphTraceRecord>(at), DeviceEventKind::Graph));
     default:
       return;
   }

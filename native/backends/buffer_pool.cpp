@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -40,7 +41,7 @@ bool BufferPool::complete(uint8_t* data, size_t valid_bytes) {
   {
     const std::lock_guard lock(mutex_);
     if (!allocated_.contains(data)) return false;
-    completed_.push_back({data, valid_bytes});
+    completed_.push_back({data, std::min(valid_bytes, kBufferBytes)});
   }
   consumer_signal.wake();
   return true;

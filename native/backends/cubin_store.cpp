@@ -19,7 +19,7 @@ CubinStore& CubinStore::instance() {
 bool CubinStore::has_lines(const void* cubin, size_t size_bytes) noexcept {
   try {
     return ElfImage({static_cast<const uint8_t*>(cubin), size_bytes}).find(".debug_line") != nullptr;
-  } catch (const BadCubin&) {
+  } catch (const BadBytes&) {
     return false;  // the driver knows formats that we do not
   }
 }

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "context/thread_context.h"
+#include "context/thread_registry.h"
 
 namespace bragg {
 namespace {

@@ -1,24 +1,17 @@
 #include "backends/pc_sampling.h"
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <new>
-#include <optional>
 #include <thread>
 #include <utility>
 
 #include "backends/cubin_store.h"
 #include "backends/cuda.h"
-#include "backends/duty_cycle.h"
-#include "backends/function_cubins.h"
-#include "backends/sampled_device.h"
 #include "backends/sampled_spans.h"
-#include "context/clock.h"
-#include "context/consumer_signal.h"
-#include "context/thread_context.h"
+#include "backends/sampling_state.h"
 #include "data/json.h"
 
 namespace bragg::pc_sampling {
@@ -30,79 +23,10 @@ constexpr int64_t kDrainNs = 50'000'000;
 // CUPTI's threads decode every 10 ms what the hardware has written.
 constexpr auto kBringNap = std::chrono::milliseconds(10);
 constexpr int kBringNaps = 3;
-// What comes so long after the last session has paused was not sampled before.
-constexpr int64_t kLateNs = 200'000'000;
-// Cubins without lines only need to be told apart, if they are what compilers make while the program runs.
-constexpr size_t kSmallCubinBytes = 1u << 20;
-// The first start on a GPU takes 0.3 to 0.7 s.
-constexpr auto kBeginningNap = std::chrono::milliseconds(1);
-constexpr int kBeginningNaps = 3000;
-constexpr auto kDyingNap = std::chrono::microseconds(100);
-constexpr int kDyingNaps = 1000;  // 0.1 s
-
-struct Sampling {
-  std::atomic<bool> wanted{false};
-  std::atomic<bool> active{false};
-  std::mutex mutex;  // around calls of CUPTI; in a callback taken only outside of the gate
-  SamplingOptions options;
-  PcSamplingLibrary library;
-  bool is_loaded = false;
-  std::string reason;  // why nothing is sampled
-  std::string last_description = "{}";
-  std::vector<std::unique_ptr<SampledDevice>> devices;
-  uint32_t other_contexts = 0;  // of GPUs that were taken
-  std::optional<DutyCycle> cycle;
-  int64_t next_drain_ns = 0;
-  std::atomic<bool> calls_cupti{false};
-  std::atomic<cuda::Context> dying{nullptr};
-  std::atomic<uint64_t> begun{0};  // GPUs that are sampled, or cannot be: a bit each
-  std::atomic<bool> is_serialized{false};
-  std::mutex launching_alone;  // held in a serialized launch
-  std::mutex arrived_mutex;
-  std::vector<PcSample> arrived;
-  std::atomic<int64_t> paused_ns{0};  // since when no session records; 0: one does
-  [[nodiscard]] bool is_late() const {
-    const int64_t since_ns = paused_ns.load();
-    return since_ns != 0 && now_ns() > since_ns + kLateNs;
-  }
-};
-
-Sampling& sampling() {
-  static Sampling& instance = *new Sampling;  // callbacks come until the process is gone
-  return instance;
-}
 
 const char* name_of(SamplingMode mode) {
   constexpr const char* kNames[] = {"off", "continuous", "windows", "serialized"};
   return kNames[static_cast<size_t>(mode)];
-}
-
-// A context whose end has begun is CUPTI's alone.
-class CuptiCalls {
- public:
-  explicit CuptiCalls(Sampling& self) : self_(self) { self_.calls_cupti.store(true); }
-  ~CuptiCalls() { self_.calls_cupti.store(false); }
-  CuptiCalls(const CuptiCalls&) = delete;
-  CuptiCalls& operator=(const CuptiCalls&) = delete;
-
- private:
-  Sampling& self_;
-};
-
-constexpr uint64_t bit_of(uint32_t device) { return uint64_t{1} << (device % 64); }
-
-// Visits each device, and keeps the samples that this brings.
-template <class Visit>
-void bring_from_all(Sampling& self, Visit&& visit) {
-  std::vector<PcSample> samples;
-  for (const auto& device : self.devices) visit(*device, samples);
-  if (samples.empty() || self.is_late()) return;
-  const std::lock_guard lock(self.arrived_mutex);
-  self.arrived.insert(self.arrived.end(), samples.begin(), samples.end());
-}
-
-void drain_all(Sampling& self) {
-  bring_from_all(self, [](SampledDevice& device, auto& samples) { device.drain(samples); });
 }
 
 void start_all(Sampling& self) {
@@ -141,10 +65,13 @@ void take_in_new_contexts(Sampling& self) {
 }
 
 void drop_dying(Sampling& self) {
-  const cuda::Context dying = self.dying.exchange(nullptr);
-  if (dying == nullptr) return;
+  std::vector<cuda::Context> dying;
+  {
+    const std::lock_guard lock(self.dying_mutex);
+    dying.swap(self.dying);
+  }
   std::erase_if(self.devices, [&](const auto& each) {
-    if (each->context() != dying) return false;
+    if (std::ranges::find(dying, each->context()) == dying.end()) return false;
     SampledSpans::instance().end(each->ordinal(), now_ns());
     self.begun.fetch_and(~bit_of(each->ordinal()));
     return true;
@@ -155,15 +82,6 @@ void note_begun(Sampling& self) {
   if (!self.reason.empty()) self.begun.store(~uint64_t{0});
   for (const auto& device : self.devices)
     if (device->is_running() || device->is_refused()) self.begun.fetch_or(bit_of(device->ordinal()));
-}
-
-// Otherwise a short program would be over before its GPU is sampled.
-void await_begin(Sampling& self, uint32_t device) {
-  const auto has_begun = [&] { return (self.begun.load() & bit_of(device)) != 0 || !self.active.load(); };
-  if (has_begun()) return;
-  consumer_signal.wake();
-  for (int nap = 0; !has_begun() && nap < kBeginningNaps; ++nap) std::this_thread::sleep_for(kBeginningNap);
-  self.begun.fetch_or(bit_of(device));
 }
 
 bool any_runs(const Sampling& self) {
@@ -216,6 +134,11 @@ std::string describe(const Sampling& self) {
 }
 
 }  // namespace
+
+Sampling& sampling() {
+  static Sampling& instance = *new Sampling;  // callbacks come until the process is gone
+  return instance;
+}
 
 void want(const SamplingOptions& options) {
   Sampling& self = sampling();
@@ -283,48 +206,6 @@ void finish() {
   reset(self);
 }
 
-void before_launch(ThreadContext& thread) noexcept {
-  Sampling& self = sampling();
-  if (!is_wanted() || thread.gated_calls > 0) return;
-  await_begin(self, thread.last_device);
-  if (!self.is_serialized.load(std::memory_order_relaxed)) return;
-  self.launching_alone.lock();
-  thread.is_sampled_alone = true;
-}
-
-// Samples that are not taken before the next launch do not tell theirs.
-void after_launch(ThreadContext& thread) noexcept {
-  if (!thread.is_sampled_alone || thread.gated_calls > 0) return;
-  Sampling& self = sampling();
-  {
-    const std::lock_guard lock(self.mutex);
-    const CuptiCalls calls(self);
-    drain_all(self);
-  }
-  thread.is_sampled_alone = false;
-  self.launching_alone.unlock();
-}
-
-void note_module(const cupti::ModuleData& module) noexcept {
-  if (!is_wanted() || module.cubin == nullptr) return;
-  const bool has_lines = CubinStore::has_lines(module.cubin, module.cubin_size_bytes);
-  if (!has_lines && module.cubin_size_bytes > kSmallCubinBytes) return;
-  const auto crc_of = cuda_backend::cupti_library().library.function<cupti::CuptiGetCubinCrc>("cuptiGetCubinCrc");
-  cupti::CubinCrcParams params{sizeof params, module.cubin_size_bytes, module.cubin, 0};
-  if (crc_of == nullptr || crc_of(&params) != cupti::Result::Success) return;
-  FunctionCubins::note_cubin(params.crc);
-  if (has_lines) CubinStore::instance().keep(params.crc, module.cubin, module.cubin_size_bytes);
-}
-
-// The driver is about to destroy it, on a thread that may hold locks of CUPTI: waits for a call that is under way, not
-// for ever.
-void note_context_end(cuda::Context context) noexcept {
-  Sampling& self = sampling();
-  if (!is_wanted()) return;
-  self.dying.store(context);
-  for (int nap = 0; self.calls_cupti.load() && nap < kDyingNaps; ++nap) std::this_thread::sleep_for(kDyingNap);
-}
-
 void lock_for_fork() {
   sampling().arrived_mutex.lock();
   SampledSpans::instance().lock_for_fork();
@@ -339,6 +220,7 @@ void after_fork_in_child() {
   Sampling& self = sampling();
   new (&self.mutex) std::mutex;
   new (&self.launching_alone) std::mutex;
+  new (&self.dying_mutex) std::mutex;
   self.arrived.clear();
   self.calls_cupti.store(false);
   reset(self);

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "context/hash.h"
+
 namespace bragg {
 
 using value_kernel::Entry;
@@ -69,10 +71,7 @@ std::unique_ptr<ValueSlots> ValueSlots::create(const CudaFunctions& cuda, std::s
 }
 
 size_t ValueSlots::TargetHash::operator()(const ValueTarget& target) const noexcept {
-  uint64_t hash = (uint64_t{target.shadow} << 32 | target.python) * 0x9E3779B97F4A7C15u;
-  hash = (hash ^ (hash >> 29) ^ (uint64_t{target.metric} << 32 | target.length) ^ uint64_t{target.mask} << 16) *
-         0xBF58476D1CE4E5B9u;
-  return hash ^ (hash >> 32);
+  return hash_of(pair_of(target.shadow, target.python), pair_of(target.metric, target.length), target.mask);
 }
 
 SlotPlace ValueSlots::place_of(const CudaFunctions& cuda, const ValueTarget& target, std::string& reason) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "api/bragg_core.h"
 
@@ -17,14 +18,34 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Asks for samples until it is told to stop.
+class Ticker {
+ public:
+  explicit Ticker(std::chrono::microseconds interval) : thread_([this, interval] { run(interval); }) {}
+
+  void tell_to_stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    stop_signal_.notify_all();
+  }
+  void join() { thread_.join(); }
+
+ private:
+  void run(std::chrono::microseconds interval);
+
+  std::mutex mutex_;
+  std::condition_variable stop_signal_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
 struct Sampler {
-  uint32_t users = 0;             // GIL
-  Clock::time_point last_sample;  // GIL
+  uint32_t users = 0;              // GIL
+  Clock::time_point last_sample;   // GIL
+  std::unique_ptr<Ticker> ticker;  // GIL
   std::atomic<bool> is_due{false};
-  std::mutex mutex;
-  std::condition_variable stop_signal;
-  bool stopping = false;
-  std::unique_ptr<std::thread> thread;
 };
 
 Sampler& sampler() {
@@ -48,11 +69,11 @@ int take_sample(void*) {
   return 0;
 }
 
-void tick(std::chrono::microseconds interval) {
+void Ticker::run(std::chrono::microseconds interval) {
   pthread_setname_np(pthread_self(), "bragg-sampler");
   Sampler& self = sampler();
-  std::unique_lock lock(self.mutex);
-  while (!self.stop_signal.wait_for(lock, interval, [&] { return self.stopping; })) {
+  std::unique_lock lock(mutex_);
+  while (!stop_signal_.wait_for(lock, interval, [&] { return stopping_; })) {
     if (self.is_due.exchange(true)) continue;
     lock.unlock();
     if (Py_AddPendingCall(take_sample, nullptr) == 0) {
@@ -70,29 +91,23 @@ void start_host_sampler(uint32_t interval_us) {
   Sampler& self = sampler();
   if (self.users++ > 0) return;
   self.last_sample = Clock::now();
-  self.stopping = false;
-  self.thread = std::make_unique<std::thread>(tick, std::chrono::microseconds(interval_us));
+  self.ticker = std::make_unique<Ticker>(std::chrono::microseconds(interval_us));
 }
 
+// Another thread may start the next one while this one is waited for.
 void stop_host_sampler() {
   Sampler& self = sampler();
   if (self.users == 0 || --self.users > 0) return;
-  {
-    const std::lock_guard lock(self.mutex);
-    self.stopping = true;
-  }
-  self.stop_signal.notify_all();
-  Py_BEGIN_ALLOW_THREADS;  // the sampler may be waiting for the GIL
-  self.thread->join();
+  const std::unique_ptr<Ticker> stopped = std::move(self.ticker);
+  stopped->tell_to_stop();
+  Py_BEGIN_ALLOW_THREADS;  // it may be waiting for the GIL
+  stopped->join();
   Py_END_ALLOW_THREADS;
-  self.thread.reset();
 }
 
 void forget_host_sampler_after_fork() {
   Sampler& self = sampler();
-  (void)self.thread.release();  // that thread does not exist here
-  new (&self.mutex) std::mutex;
-  new (&self.stop_signal) std::condition_variable;
+  (void)self.ticker.release();  // its thread does not exist here
   self.users = 0;
 }
 

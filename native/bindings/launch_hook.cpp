@@ -76,7 +76,8 @@ int is_wanted(LaunchHook* hook, PyObject* name) {
   if (hook->wanted == nullptr) return 1;
   if (PyObject* known = PyDict_GetItemWithError(hook->chosen, name)) return known == Py_True;
   if (PyErr_Occurred() != nullptr) return -1;
-  const Reference answer(PyObject_CallOneArg(hook->wanted, name));
+  const Reference wanted(Py_NewRef(hook->wanted));  // the call may choose anew
+  const Reference answer(PyObject_CallOneArg(wanted.get(), name));
   const int is_true = answer ? PyObject_IsTrue(answer.get()) : -1;
   return is_true < 0 || PyDict_SetItem(hook->chosen, name, is_true ? Py_True : Py_False) < 0 ? -1 : is_true;
 }
@@ -158,23 +159,28 @@ bool is_reserved(PyObject* key) {
   return false;
 }
 
-// False: raised what ends the program. A value that cannot be taken does not keep the others from being.
+Reference item(PyObject* dictionary, PyObject* key) { return Reference(Py_XNewRef(PyDict_GetItem(dictionary, key))); }
+
+// False: raised what ends the program. A value that cannot be taken does not keep the others from being. The program
+// may change the dictionary meanwhile.
 bool expect(LaunchHook* hook, PyObject* data, PyObject* kernel, PyObject* function_asked) {
-  PyObject* function = PyDict_GetItem(data, text_function);
-  PyObject* name = PyDict_GetItem(data, text_name);
-  if (function == nullptr || !PyLong_Check(function) || name == nullptr || !PyUnicode_Check(name)) return true;
-  const bool is_renamed = name != kernel && PyUnicode_Compare(name, kernel) != 0;
-  if (const int wanted = is_renamed ? is_wanted(hook, name) : 1; wanted != 1)
+  const Reference function = item(data, text_function);
+  const Reference name = item(data, text_name);
+  if (!function || !PyLong_Check(function.get()) || !name || !PyUnicode_Check(name.get())) return true;
+  const bool is_renamed = name.get() != kernel && PyUnicode_Compare(name.get(), kernel) != 0;
+  if (const int wanted = is_renamed ? is_wanted(hook, name.get()) : 1; wanted != 1)
     return wanted == 0 || report_failure(hook, function_asked);
   Values values;
   PyObject *key = nullptr, *value = nullptr;
-  for (Py_ssize_t position = 0; PyDict_Next(data, &position, &key, &value);)
-    if (!is_reserved(key) && !take_value(hook, key, value, values) && !report_failure(hook, function_asked))
-      return false;
+  for (Py_ssize_t position = 0; PyDict_Next(data, &position, &key, &value);) {
+    if (is_reserved(key)) continue;
+    const Reference kept_key(Py_NewRef(key)), kept_value(Py_NewRef(value));
+    if (!take_value(hook, key, value, values) && !report_failure(hook, function_asked)) return false;
+  }
   const char* symbol = PyUnicode_AsUTF8(kernel);
-  const char* shown = is_renamed ? PyUnicode_AsUTF8(name) : nullptr;
+  const char* shown = is_renamed ? PyUnicode_AsUTF8(name.get()) : nullptr;
   if (symbol == nullptr || (is_renamed && shown == nullptr)) return report_failure(hook, function_asked);
-  void* const handle = PyLong_AsVoidPtr(function);
+  void* const handle = PyLong_AsVoidPtr(function.get());
   if (values.others != nullptr) {
     bragg_kernel_enter(handle, shown, symbol);
     const Reference recorded(PyObject_CallOneArg(hook->record, values.others));

@@ -41,9 +41,9 @@ uint32_t metric(const std::string& name, const std::string& kind, const std::str
 }
 
 void add_vector(uint32_t metric, nb::sequence values) {
-  const auto length = static_cast<uint32_t>(nb::len(values));
   std::vector<uint64_t> bits;
   for (const nb::handle value : values) bits.push_back(metric_bits(metric, value));
+  const auto length = static_cast<uint32_t>(bits.size());  // what `len` says may not be true
   for (uint32_t index = 0; index < length; ++index) bragg_add_value(metric, bits[index], index, length);
 }
 

@@ -108,7 +108,7 @@ Cubin read_without_gil(const nb::bytes& image) {
 nb::dict read_cubin_tables(const nb::bytes& image) {
   try {
     return to_python(read_without_gil(image));
-  } catch (const BadCubin& error) {
+  } catch (const BadBytes& error) {
     throw nb::value_error(error.what());
   }
 }

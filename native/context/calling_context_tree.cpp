@@ -1,14 +1,11 @@
 #include "context/calling_context_tree.h"
 
+#include "context/hash.h"
+
 namespace bragg {
 namespace {
 
-constexpr uint64_t make_key(NodeId parent, FrameId frame) { return uint64_t{parent} << 32 | frame; }
-
-uint32_t hash_of(uint64_t key) {
-  key *= 0x9E3779B97F4A7C15u;
-  return static_cast<uint32_t>(key >> 32);
-}
+uint32_t place_of(uint64_t key) { return static_cast<uint32_t>(spread(key) >> 32); }
 
 }  // namespace
 
@@ -31,7 +28,7 @@ CallingContextTree::~CallingContextTree() {
 }
 
 NodeId CallingContextTree::find(const Table& table, uint64_t key) noexcept {
-  for (uint32_t i = hash_of(key);; ++i) {
+  for (uint32_t i = place_of(key);; ++i) {
     const Slot& slot = table.slots[i & table.mask];
     const uint64_t present = slot.key.load(std::memory_order_acquire);
     if (present == key) return slot.node.load(std::memory_order_relaxed);
@@ -40,7 +37,7 @@ NodeId CallingContextTree::find(const Table& table, uint64_t key) noexcept {
 }
 
 void CallingContextTree::insert(Table& table, uint64_t key, NodeId node) noexcept {
-  uint32_t i = hash_of(key);
+  uint32_t i = place_of(key);
   while (table.slots[i & table.mask].key.load(std::memory_order_relaxed) != 0) ++i;
   Slot& slot = table.slots[i & table.mask];
   slot.node.store(node, std::memory_order_relaxed);
@@ -48,7 +45,7 @@ void CallingContextTree::insert(Table& table, uint64_t key, NodeId node) noexcep
 }
 
 NodeId CallingContextTree::child(NodeId parent, FrameId frame) noexcept {
-  const uint64_t key = make_key(parent, frame);
+  const uint64_t key = pair_of(parent, frame);
   if (const NodeId node = find(*table_.load(std::memory_order_acquire), key); node != kNone) return node;
   const std::lock_guard lock(mutex_);
   if (const NodeId node = find(*tables_.back(), key); node != kNone) return node;
@@ -72,7 +69,7 @@ NodeId CallingContextTree::append(NodeId parent, FrameId frame, uint64_t key) no
 void CallingContextTree::grow() noexcept {
   auto bigger = std::make_unique<Table>((tables_.back()->mask + 1) * 2);
   const uint32_t count = size_.load(std::memory_order_relaxed) - 1;  // the node being added is inserted by the caller
-  for (NodeId node = 1; node < count; ++node) insert(*bigger, make_key(at(node).parent, at(node).frame), node);
+  for (NodeId node = 1; node < count; ++node) insert(*bigger, pair_of(at(node).parent, at(node).frame), node);
   table_.store(bigger.get(), std::memory_order_release);
   tables_.push_back(std::move(bigger));
 }

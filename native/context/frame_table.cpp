@@ -1,15 +1,11 @@
 #include "context/frame_table.h"
 
+#include "context/hash.h"
+
 namespace bragg {
 
 size_t FrameHash::operator()(const Frame& frame) const noexcept {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (const uint64_t part : {uint64_t{static_cast<uint32_t>(frame.kind)}, uint64_t{frame.name}, uint64_t{frame.file},
-                              uint64_t{frame.line}, uint64_t{frame.device}}) {
-    hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
-    hash ^= hash >> 32;
-  }
-  return hash;
+  return hash_of(pair_of(static_cast<uint32_t>(frame.kind), frame.name), pair_of(frame.file, frame.line), frame.device);
 }
 
 FrameTable& FrameTable::instance() {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "context/hash.h"
+
 namespace bragg {
 
 KernelNames& KernelNames::instance() {
@@ -10,7 +12,7 @@ KernelNames& KernelNames::instance() {
 }
 
 KernelNames::Slot& KernelNames::slot_of(const Table& table, const void* function) noexcept {
-  size_t i = (reinterpret_cast<uintptr_t>(function) * 0x9E3779B97F4A7C15u >> 32) & table.mask;
+  size_t i = (spread(reinterpret_cast<uintptr_t>(function)) >> 32) & table.mask;
   for (;; i = (i + 1) & table.mask) {
     Slot& slot = table.slots[i];
     const void* there = slot.function.load(std::memory_order_acquire);

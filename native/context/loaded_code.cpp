@@ -52,7 +52,7 @@ std::string build_id(Bytes notes) noexcept {
       if (type == kBuildId && name_size == 4 && std::memcmp(name.data(), "GNU", 4) == 0)
         return hexadecimal(content.first(size));
     }
-  } catch (const BadCubin&) {
+  } catch (const BadBytes&) {
   }
   return {};
 }

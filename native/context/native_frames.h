@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "context/hash.h"
 #include "context/loaded_code.h"
 
 namespace bragg {
@@ -43,7 +44,7 @@ class CodeCache {
  public:
   [[nodiscard]] const CodePlace& find(uint64_t pc) noexcept {
     if (const uint32_t epoch = LoadedCode::epoch(); epoch != epoch_) forget(epoch);
-    Entry& entry = entries_[(pc * 0x9E3779B97F4A7C15u) >> (64 - kBits)];
+    Entry& entry = entries_[spread(pc) >> (64 - kBits)];
     if (entry.pc != pc) entry = {pc, LoadedCode::instance().find(pc)};
     return entry.place;
   }

@@ -2,18 +2,15 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "context/clock.h"
-#include "context/code_location.h"
 #include "context/consumer_signal.h"
+#include "context/context_lenders.h"
 #include "context/stream_captures.h"
+#include "context/thread_registry.h"
 
 namespace bragg {
 namespace {
@@ -21,20 +18,15 @@ namespace {
 // initial-exec: one load instead of a call to __tls_get_addr; 8 bytes of the static TLS reserve.
 __attribute__((tls_model("initial-exec"))) thread_local ThreadContext* tls_context = nullptr;
 
-std::atomic<ThreadContext*> lender{nullptr};              // called lend() last
-std::atomic<ThreadContext*> last_python_thread{nullptr};  // the guess when nobody lends
-std::mutex lenders_mutex;
-std::vector<ThreadContext*> lenders;
-
-std::atomic<uint32_t> python_epoch{0};
-
 // A full ring: the consumer is behind. Wait for it up to 0.2 s, longer than any scheduling hiccup; then the event is
 // dropped and counted.
 constexpr uint32_t kFullRingYields = 64;
 constexpr uint32_t kFullRingNaps = 2000;
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
 
+// What other libraries do at the end of the thread gets another context: this one may soon be another thread's.
 void on_thread_exit(void* context) {
+  tls_context = nullptr;
   static_cast<ThreadContext*>(context)->exited.store(true, std::memory_order_release);
   consumer_signal.wake();
 }
@@ -46,47 +38,6 @@ pthread_key_t exit_key() {
     return created;
   }();
   return key;
-}
-
-uint64_t mix(uint64_t hash, uint64_t value) noexcept {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
-  return hash ^ (hash >> 29);
-}
-
-uint64_t address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
-
-// One Python frame per (code object, instruction). Threads: any; only on a path seen for the first time.
-class PythonFrameIds {
- public:
-  FrameId intern(const RawFrame& raw) {
-    const std::lock_guard lock(mutex_);
-    const uint64_t key = mix(address(raw.code), raw.instruction_offset);
-    if (const auto found = ids_.find(key); found != ids_.end()) return found->second;
-    const CodeLocation place = describe(raw);
-    const FrameId frame = FrameTable::instance().intern_python(place.qualified_name, place.file,
-                                                               static_cast<uint32_t>(std::max(place.line, 0)));
-    ids_.emplace(key, frame);
-    codes_.insert(raw.code);
-    return frame;
-  }
-  // Whether the code object had an id: then all are dropped, since the keys do not tell which are its own.
-  bool forget(const void* code) {
-    const std::lock_guard lock(mutex_);
-    if (!codes_.contains(code)) return false;
-    ids_.clear();
-    codes_.clear();
-    return true;
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<uint64_t, FrameId> ids_;
-  std::unordered_set<const void*> codes_;
-};
-
-PythonFrameIds& python_frame_ids() {
-  static PythonFrameIds& ids = *new PythonFrameIds;
-  return ids;
 }
 
 }  // namespace
@@ -189,8 +140,7 @@ void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, Entry
   entry.start_ns = entry.mask != 0 ? now_ns() : 0;
   ++depth_;
   publish(entry.nodes);
-  if (source == Source::Api && last_python_thread.load(std::memory_order_relaxed) != this)
-    last_python_thread.store(this, std::memory_order_release);
+  if (source == Source::Api) context_lenders.note_python(this);
 }
 
 void ThreadContext::push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept {
@@ -247,21 +197,20 @@ void ThreadContext::record_sample(SessionMask mask, int64_t elapsed_ns) noexcept
 
 bool ThreadContext::has_own_context() const noexcept { return depth_ > 0 || current_python_frame() != nullptr; }
 
-const ThreadContext* ThreadContext::source_of_context() const noexcept {
-  const ThreadContext* from = lender.load(std::memory_order_acquire);
-  if (from == nullptr) from = last_python_thread.load(std::memory_order_acquire);
-  return from != this ? from : nullptr;
+const ThreadContext* ThreadContext::lender() const noexcept {
+  const ThreadContext* lender = context_lenders.current();
+  return lender != this ? lender : nullptr;
 }
 
 CaptureId ThreadContext::capturing() const noexcept {
   const CaptureId own = capture.load(std::memory_order_relaxed);
   if (own != kNoCapture || has_own_context()) return own;
-  const ThreadContext* from = source_of_context();
+  const ThreadContext* from = lender();
   return from != nullptr ? from->capture.load(std::memory_order_relaxed) : kNoCapture;
 }
 
 ContextNodes ThreadContext::inherited() const noexcept {
-  const ThreadContext* from = source_of_context();
+  const ThreadContext* from = lender();
   if (from == nullptr) return {};
   return {from->published_shadow_.load(std::memory_order_relaxed),
           from->published_python_.load(std::memory_order_relaxed)};
@@ -311,102 +260,14 @@ NativeCallPath& ThreadContext::native_path() noexcept {
   return *native_path_;
 }
 
-ThreadContext::PathCache& ThreadContext::cached_path(uint64_t hash) noexcept {
-  const uint32_t epoch = python_epoch.load(std::memory_order_acquire);
-  if (epoch != cache_epoch_) {
-    path_cache_.fill({});
-    cache_epoch_ = epoch;
-  }
-  return path_cache_[(hash >> 20) % kPathCacheSize];
-}
-
-NodeId ThreadContext::native_node(NodeId outer) noexcept {
-  static constexpr OpeningFrames kNoFrames{};
-  static constexpr OpeningCalls kNoCalls{};
-  const Entry* innermost = depth_ > 0 ? &entries_[depth_ - 1] : nullptr;
-  NativeCallPath& path = native_path();
-  const std::span<const PathFrame> frames = path.read(innermost != nullptr ? innermost->opened_in : kNoFrames,
-                                                      innermost != nullptr ? innermost->opened_by : kNoCalls);
-  if (path.was_cut()) cut_paths.fetch_add(1, std::memory_order_relaxed);
-  uint64_t hash = 2;
-  bool has_python = false;
-  for (const PathFrame& frame : frames) {
-    has_python = has_python || frame.python.code != nullptr;
-    hash = mix(hash, address(frame.python.code) ^ uint64_t{frame.python.instruction_offset} << 40 ^ frame.native);
-  }
-  if (has_python && last_python_thread.load(std::memory_order_relaxed) != this)
-    last_python_thread.store(this, std::memory_order_release);
-  hash = mix(hash, outer) | 1;
-  PathCache& cached = cached_path(hash);
-  if (cached.hash != hash) {
-    cached = append_frames(outer, frames);
-    cached.hash = hash;
-  }
-  if (depth_ == 0 && has_python) publish({kRootNode, cached.python});
-  return cached.node;
-}
-
-ThreadContext::PathCache ThreadContext::append_frames(NodeId node, std::span<const PathFrame> frames) noexcept {
-  auto& tree = CallingContextTree::instance();
-  PathCache path{.node = node, .python = node};
-  for (size_t i = frames.size(); i-- > 0;) {
-    const bool is_python = frames[i].python.code != nullptr;
-    path.node = tree.child(path.node, is_python ? python_frame_ids().intern(frames[i].python) : frames[i].native);
-    if (is_python) path.python = path.node;
-  }
-  return path;
-}
-
-NodeId ThreadContext::python_node(NodeId outer) noexcept {
-  static constexpr OpeningFrames kNoFrames{};
-  const OpeningFrames& opened_in = depth_ > 0 ? entries_[depth_ - 1].opened_in : kNoFrames;
-  std::array<RawFrame, kMaxPathFrames> frames;
-  uint32_t count = 0;
-  uint64_t hash = 1;
-  PythonFrameIterator iterator;
-  for (RawFrame raw{}; count < kMaxPathFrames && iterator.next(raw); ++count) {
-    const RawFrame* opener = opened_in.find(raw);
-    // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
-    if (opener != nullptr && opener->instruction_offset == raw.instruction_offset) break;
-    frames[count] = raw;
-    hash = mix(mix(hash, address(raw.code)), raw.instruction_offset);
-    if (opener != nullptr) {
-      ++count;
-      break;
-    }
-  }
-  if (count == 0) return outer;  // no Python since
-  if (last_python_thread.load(std::memory_order_relaxed) != this)
-    last_python_thread.store(this, std::memory_order_release);
-  hash = mix(hash, outer) | 1;
-  PathCache& cached = cached_path(hash);
-  if (cached.hash != hash) {
-    const NodeId node = append_frames(outer, frames.data(), count);
-    cached = {hash, node, node};
-  }
-  if (depth_ == 0) publish({kRootNode, cached.node});
-  return cached.node;
-}
-
-NodeId ThreadContext::append_frames(NodeId node, const RawFrame* frames, uint32_t count) noexcept {
-  auto& tree = CallingContextTree::instance();
-  for (uint32_t i = count; i-- > 0;) node = tree.child(node, python_frame_ids().intern(frames[i]));
-  return node;
-}
-
 void ThreadContext::lend() noexcept {
   publish(here());
-  const std::lock_guard lock(lenders_mutex);
-  lenders.push_back(this);
-  lender.store(this, std::memory_order_release);
+  context_lenders.lend(this);
 }
 
 void ThreadContext::take_back() noexcept {
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
-  const std::lock_guard lock(lenders_mutex);
-  const auto last = std::find(lenders.rbegin(), lenders.rend(), this);
-  if (last != lenders.rend()) lenders.erase(std::next(last).base());
-  lender.store(lenders.empty() ? nullptr : lenders.back(), std::memory_order_release);
+  context_lenders.take_back(this);
 }
 
 void push_context(Source source, FrameId frame) noexcept {
@@ -417,59 +278,6 @@ void push_context(Source source, FrameId frame) noexcept {
 void pop_context(Source source) noexcept {
   ThreadContext* context = ThreadContext::current_if_any();
   if (context != nullptr) context->measured([&] { context->pop(source); });
-}
-
-ThreadRegistry& ThreadRegistry::instance() {
-  static ThreadRegistry& registry = *new ThreadRegistry;  // threads exit after static destruction too
-  return registry;
-}
-
-ThreadContext* ThreadRegistry::acquire() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (free_.empty()) {
-    free_.push_back(all_.emplace_back(std::make_unique<ThreadContext>()).get());
-  }
-  ThreadContext* context = free_.back();
-  free_.pop_back();
-  context->reset(static_cast<uint32_t>(syscall(SYS_gettid)));
-  return context;
-}
-
-void ThreadRegistry::release(ThreadContext* context) noexcept {
-  ThreadContext* expected = context;
-  last_python_thread.compare_exchange_strong(expected, nullptr);
-  const std::lock_guard lock(mutex_);
-  context->exited.store(false, std::memory_order_relaxed);
-  free_.push_back(context);
-}
-
-void ThreadRegistry::keep_only(ThreadContext* survivor) noexcept {
-  free_.clear();
-  for (const auto& context : all_) {
-    context->ring.drain([](const Event&) {});
-    if (context.get() != survivor) free_.push_back(context.get());
-  }
-  if (survivor != nullptr) {
-    survivor->system_id = static_cast<uint32_t>(syscall(SYS_gettid));
-    survivor->track = kNone;
-  }
-  lenders.clear();
-  lender.store(nullptr, std::memory_order_relaxed);
-  last_python_thread.store(survivor, std::memory_order_relaxed);
-}
-
-size_t ThreadRegistry::size() noexcept {
-  const std::lock_guard lock(mutex_);
-  return all_.size();
-}
-
-ThreadContext* ThreadRegistry::at(size_t index) noexcept {
-  const std::lock_guard lock(mutex_);
-  return all_[index].get();
-}
-
-void forget_python_code(const void* code) noexcept {
-  if (python_frame_ids().forget(code)) python_epoch.fetch_add(1, std::memory_order_acq_rel);
 }
 
 }  // namespace bragg

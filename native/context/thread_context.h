@@ -151,6 +151,7 @@ class ThreadContext {
   uint32_t track = kNone;  // consumer only
   void* last_device_context = nullptr;
   uint32_t last_device = kNone;
+  uint32_t ended_contexts = 0;  // how many had ended when it launched in that one
   ExpectedLaunch expected_launch;
   uint64_t next_node_number = 0;      // of autograd's nodes, those below belong to operators that are known
   void* observer_contexts = nullptr;  // of intake/record_function: PyTorch holds them, so they stay
@@ -200,7 +201,7 @@ class ThreadContext {
   void open(ContextNodes outer, Source source, FrameId frame, EntryKind kind, EntryOwner owner = nullptr) noexcept;
   void note_time_elsewhere(const Entry& ended) noexcept;
   [[nodiscard]] bool has_own_context() const noexcept;
-  [[nodiscard]] const ThreadContext* source_of_context() const noexcept;  // nullptr: there is none to inherit
+  [[nodiscard]] const ThreadContext* lender() const noexcept;  // whose context this thread is in; nullptr: nobody's
   [[nodiscard]] ContextNodes inherited() const noexcept;
   [[nodiscard]] NodeId python_node(NodeId inherited) noexcept;
   [[nodiscard]] NodeId native_node(NodeId inherited) noexcept;
@@ -241,33 +242,5 @@ class OwnCalls {
 
 void push_context(Source source, FrameId frame) noexcept;
 void pop_context(Source source) noexcept;
-
-// All contexts of the process, for the consumer. Contexts are recycled, never freed: a lender may be read at any time.
-class ThreadRegistry {
- public:
-  static ThreadRegistry& instance();
-  [[nodiscard]] ThreadContext* acquire() noexcept;
-  void release(ThreadContext* context) noexcept;  // consumer, after the exited thread's ring was drained
-
-  template <class Visit>
-  void for_each(Visit&& visit) {
-    for (size_t i = 0, count = size(); i < count; ++i) visit(*at(i));
-  }
-
-  void lock_for_fork() { mutex_.lock(); }
-  void unlock_after_fork() { mutex_.unlock(); }
-  void keep_only(ThreadContext* survivor) noexcept;  // in a forked child
-
- private:
-  [[nodiscard]] size_t size() noexcept;
-  [[nodiscard]] ThreadContext* at(size_t index) noexcept;
-
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<ThreadContext>> all_;
-  std::vector<ThreadContext*> free_;
-};
-
-// A code object dies: its address may become another one's, so paths cached through it are dropped.
-void forget_python_code(const void* code) noexcept;
 
 }  // namespace bragg

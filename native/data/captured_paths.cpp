@@ -35,7 +35,7 @@ NodeId common_ancestor(NodeId a, NodeId b) {
 NodeId captured_below(NodeId launch, NodeId captured) { return graft(state_below(launch, kCapturedAt), captured); }
 
 CapturedPlace& CapturedPaths::PlaceTable::find(GraphNodeId node) {
-  size_t i = (node + graph_id(node) * 0x9E3779B1u) & (slots_.size() - 1);
+  size_t i = (node + spread(graph_id(node))) & (slots_.size() - 1);
   while (slots_[i].node != 0 && slots_[i].node != node) i = (i + 1) & (slots_.size() - 1);
   return slots_[i];
 }

@@ -8,6 +8,7 @@
 
 #include "backends/device_event.h"
 #include "backends/graph_registry.h"
+#include "context/hash.h"
 #include "data/correlation_map.h"
 #include "data/graph_readings.h"
 
@@ -101,10 +102,7 @@ class CapturedPaths {
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct KeyHash {
-    size_t operator()(const Key& key) const noexcept {
-      uint64_t hash = (uint64_t{key.shadow} << 32 | key.python) * 0x9E3779B97F4A7C15u;
-      return (hash ^ (hash >> 32) ^ key.graph) * 0x9E3779B97F4A7C15u;
-    }
+    size_t operator()(const Key& key) const noexcept { return hash_of(pair_of(key.shadow, key.python), key.graph); }
   };
   [[nodiscard]] static Key key_of(const Launch& launch) { return {launch.graph, launch.shadow, launch.python}; }
   [[nodiscard]] Replay& replay_of(const Launch& launch);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "context/calling_context_tree.h"
+#include "context/hash.h"
 #include "context/recording_state.h"
 
 namespace bragg {
@@ -74,7 +75,7 @@ class CorrelationMap {
     [[nodiscard]] size_t probe(uint32_t correlation) const {
       // Ids come one after another: an odd factor spreads them without collisions, and the search for one that is not
       // here soon meets a gap.
-      size_t i = (correlation * 0x9E3779B1u) & (slots.size() - 1);
+      size_t i = spread(correlation) & (slots.size() - 1);
       while (slots[i].correlation != 0 && slots[i].correlation != correlation) i = (i + 1) & (slots.size() - 1);
       return i;
     }

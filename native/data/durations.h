@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "context/frame_table.h"
+#include "context/hash.h"
 #include "data/changing_rows.h"
 
 namespace bragg {
@@ -37,7 +38,7 @@ class Durations {
     if (frame >= last_.size()) last_.resize(std::max<size_t>(frame + 1, 256), kNone);
     uint32_t& last = last_[frame];  // most launches of a kernel take about as long as the one before
     if (last == kNone || rows_[last].bucket != bucket) {
-      const auto [found, is_new] = index_.try_emplace(uint64_t{frame} << 32 | bucket, kNone);
+      const auto [found, is_new] = index_.try_emplace(pair_of(frame, bucket), kNone);
       if (is_new) found->second = rows_.append({frame, bucket, 0, start_ns});
       last = found->second;
     }

@@ -2,29 +2,13 @@
 #pragma once
 
 #include <concepts>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
 namespace bragg {
 
-[[nodiscard]] inline std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
-      out += escaped;
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-  return out;
-}
+// A text in quotes. Bytes that are no UTF-8, as paths may have, become U+FFFD.
+[[nodiscard]] std::string json_string(std::string_view text);
 
 class JsonObject {
  public:

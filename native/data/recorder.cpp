@@ -11,6 +11,7 @@
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/loaded_code.h"
+#include "context/thread_registry.h"
 #include "data/json.h"
 
 namespace bragg {

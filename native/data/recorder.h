@@ -90,8 +90,8 @@ class Recorder {
   void update_collecting();
   [[nodiscard]] bool all_want_whole_graphs(const Session& next);
   void finish_consumer();
-  // Control lock held.
-  [[nodiscard]] Session& current(int session) { return *sessions_[slot_of_line_[static_cast<uint32_t>(session)]]; }
+  // nullptr: there is none, as in a forked child. Control lock held.
+  [[nodiscard]] Session* current(int session) { return newest_on(static_cast<uint32_t>(session)); }
   // Calls open(slot) under the control lock, when a slot is free.
   template <class Open>
   [[nodiscard]] StartResult in_free_slot(Open&& open);

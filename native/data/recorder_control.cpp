@@ -143,7 +143,9 @@ StartResult Recorder::start(SessionOptions options) {
 StartResult Recorder::advance(int session, const std::string& part_path, const std::string& meta_json,
                               const std::string& end_meta_json) {
   return in_free_slot([&](uint32_t slot) -> StartResult {
-    const int error = begin_phase(slot, current(session), part_path, meta_json, end_meta_json);
+    Session* phase = current(session);
+    if (phase == nullptr) return {-1, 0, "this session was stopped"};
+    const int error = begin_phase(slot, *phase, part_path, meta_json, end_meta_json);
     return {error == 0 ? session : -1, error, {}};
   });
 }
@@ -190,13 +192,17 @@ void Recorder::rotate_due_sessions() {
 
 void Recorder::activate(int session) {
   const ControlLock control(control_mutex_);
-  recording_state.active.fetch_or(current(session).mask());
+  const Session* phase = current(session);
+  if (phase == nullptr) return;
+  recording_state.active.fetch_or(phase->mask());
   update_collecting();
 }
 
 void Recorder::deactivate(int session, bool flush) {
   const ControlLock control(control_mutex_);
-  recording_state.active.fetch_and(~current(session).mask());
+  const Session* phase = current(session);
+  if (phase == nullptr) return;
+  recording_state.active.fetch_and(~phase->mask());
   if (flush) {
     wait_for_devices();
     const std::lock_guard work(work_mutex_);
@@ -219,25 +225,27 @@ void Recorder::update_collecting() {
 
 void Recorder::flush(int session) {
   const ControlLock control(control_mutex_);
+  Session* phase = current(session);
+  if (phase == nullptr) return;
   wait_for_devices();
   const std::lock_guard work(work_mutex_);
   bring_all();
-  Session& phase = current(session);
-  phase.flush(tracks_, statistics_json(phase));
+  phase->flush(tracks_, statistics_json(*phase));
 }
 
 void Recorder::stop(int session, const std::string& meta_json) {
   const ControlLock control(control_mutex_);
-  Session& phase = current(session);
-  recording_state.active.fetch_and(~phase.mask());
+  Session* phase = current(session);
+  if (phase == nullptr) return;
+  recording_state.active.fetch_and(~phase->mask());
   wait_for_devices();
-  if (is_last_sampled(phase)) pc_sampling::finish();
+  if (is_last_sampled(*phase)) pc_sampling::finish();
   update_collecting();
   {
     const std::lock_guard work(work_mutex_);
     bring_all();
-    const uint32_t line = phase.line();
-    end(phase, meta_json);
+    const uint32_t line = phase->line();
+    end(*phase, meta_json);
     slot_of_line_[line] = kNone;
     for (auto& line_of_slot : recording_state.line_of_slot)  // late events of this session meet no other
       if (line_of_slot.load() == line) line_of_slot.store(kNoLine);
@@ -277,7 +285,8 @@ std::string Recorder::statistics(int session) {
   const ControlLock control(control_mutex_);
   const std::lock_guard work(work_mutex_);
   step();
-  return statistics_json(current(session));
+  const Session* phase = current(session);
+  return phase != nullptr ? statistics_json(*phase) : "{}";
 }
 
 // The driver holds its own locks here, so this must not wait for a control call that may be waiting for the driver; if

@@ -16,10 +16,13 @@
 #include "backends/launch_gate.h"
 #include "backends/pc_sampling.h"
 #include "context/consumer_signal.h"
+#include "context/context_lenders.h"
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
 #include "context/metric_names.h"
+#include "context/python_frame_ids.h"
 #include "context/stream_captures.h"
+#include "context/thread_registry.h"
 
 namespace bragg {
 namespace {
@@ -78,6 +81,7 @@ void Recorder::prepare_fork() {
   control_mutex_.lock();
   work_mutex_.lock();
   ThreadRegistry::instance().lock_for_fork();
+  context_lenders.lock_for_fork();
   CallingContextTree::instance().lock_for_fork();
   device_values::lock_for_fork();
   pc_sampling::lock_for_fork();
@@ -88,11 +92,13 @@ void Recorder::prepare_fork() {
   KernelNames::instance().lock_for_fork();
   MetricNames::instance().lock_for_fork();
   LoadedCode::instance().lock_for_fork();
+  PythonFrameIds::instance().lock_for_fork();
   FrameTable::instance().lock_for_fork();
 }
 
 void Recorder::after_fork_in_parent() {
   FrameTable::instance().unlock_after_fork();
+  PythonFrameIds::instance().unlock_after_fork();
   LoadedCode::instance().unlock_after_fork();
   MetricNames::instance().unlock_after_fork();
   KernelNames::instance().unlock_after_fork();
@@ -103,6 +109,7 @@ void Recorder::after_fork_in_parent() {
   pc_sampling::unlock_after_fork();
   device_values::unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();
+  context_lenders.unlock_after_fork();
   ThreadRegistry::instance().unlock_after_fork();
   work_mutex_.unlock();
   control_mutex_.unlock();
@@ -133,6 +140,7 @@ void Recorder::after_fork_in_child() {
   range_track_ = kNone;
   stream_tracks_.clear();
   ThreadRegistry::instance().keep_only(ThreadContext::current_if_any());
+  context_lenders.keep_only(ThreadContext::current_if_any());
   after_fork_in_parent();
   GraphRegistry::instance().clear();
   StreamCaptures::instance().clear();

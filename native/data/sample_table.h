@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "context/calling_context_tree.h"
+#include "context/hash.h"
 #include "data/changing_rows.h"
 
 namespace bragg {
@@ -62,16 +63,12 @@ class SampleTable {
   [[nodiscard]] uint64_t refused() const { return refused_; }
 
  private:
-  static uint64_t mix(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
-    return hash ^ (hash >> 29);
-  }
   struct CodeHash {
-    size_t operator()(const Code& code) const noexcept { return mix(mix(1, code.cubin_crc), code.function); }
+    size_t operator()(const Code& code) const noexcept { return hash_of(code.cubin_crc, code.function); }
   };
   struct KeyHash {
     size_t operator()(const SampleKey& key) const noexcept {
-      return mix(mix(1, uint64_t{key.node} << 32 | key.code), uint64_t{key.pc_offset} << 32 | key.reason);
+      return hash_of(pair_of(key.node, key.code), pair_of(key.pc_offset, key.reason));
     }
   };
 

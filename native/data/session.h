@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "data/capture_writer.h"
 #include "data/changing_rows.h"
 #include "data/correlation_map.h"
+#include "data/device_activity.h"
 #include "data/durations.h"
 #include "data/input_table.h"
 #include "data/metric_table.h"
@@ -86,32 +86,6 @@ struct SessionCounters {
   uint64_t unknown_captures = 0;  // device records of graph nodes that are not known where they were captured
   uint64_t late = 0;              // device records of an earlier phase that had ended
   uint64_t bad_timestamps = 0;    // device records with no or a reversed interval: counted, not timed
-};
-
-// When each device worked: the union of the intervals, so what runs side by side on several streams counts once.
-// Records come in buffers of one thread each, seconds out of order, so intervals wait until all that began before them
-// has come.
-class DeviceActivity {
- public:
-  void add(const DeviceEvent& event);
-  [[nodiscard]] std::string busy_json() const;                  // device -> ns
-  [[nodiscard]] int64_t first_ns() const { return first_ns_; }  // 0: nothing ran
-  [[nodiscard]] int64_t last_ns() const { return last_ns_; }
-
- private:
-  struct Interval {
-    int64_t start_ns;
-    int64_t end_ns;
-  };
-  struct Device {
-    std::vector<Interval> waiting;
-    int64_t until_ns = 0;
-    uint64_t busy_ns = 0;
-    void settle(int64_t before_ns);  // takes the waiting intervals that started before
-  };
-  std::map<uint32_t, Device> devices_;
-  int64_t first_ns_ = 0;
-  int64_t last_ns_ = 0;
 };
 
 // The first phase of a session.

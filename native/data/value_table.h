@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "context/calling_context_tree.h"
+#include "context/hash.h"
 #include "context/metric_names.h"
 #include "data/changing_rows.h"
 
@@ -58,9 +59,7 @@ class ValueTable {
  private:
   struct KeyHash {
     size_t operator()(const ValueKey& key) const noexcept {
-      uint64_t hash = (uint64_t{key.node} << 32 | key.metric) * 0x9E3779B97F4A7C15u;
-      hash = (hash ^ (hash >> 29) ^ (uint64_t{key.index} << 32 | key.length)) * 0xBF58476D1CE4E5B9u;
-      return hash ^ (hash >> 32);
+      return hash_of(pair_of(key.node, key.metric), pair_of(key.index, key.length));
     }
   };
   const MetricName& metric_at(MetricId id) {

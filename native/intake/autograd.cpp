@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "context/hash.h"
 #include "context/thread_context.h"
 
 namespace bragg::autograd {
@@ -31,7 +32,7 @@ class NodeKey {
   [[nodiscard]] bool is_valid() const noexcept { return is_valid_; }
   [[nodiscard]] uint64_t bits() const noexcept { return bits_; }
   // Nodes of one thread are neighbours: none takes the place of another one until the table has gone round.
-  [[nodiscard]] uint64_t place() const noexcept { return (bits_ >> kNumberBits) * 0x9E3779B97F4A7C15u + bits_; }
+  [[nodiscard]] uint64_t place() const noexcept { return spread(bits_ >> kNumberBits) + bits_; }
 
  private:
   static constexpr int kNumberBits = 44;

@@ -179,9 +179,10 @@ void end(uint64_t id) noexcept {
 
 // Installation --------------------------------------------------------------------------------------------------------
 
+// What is shorter than NVTX 3 makes it is not read.
 const EventAttributes& or_none(const EventAttributes* attributes) noexcept {
   static constexpr EventAttributes none{};
-  return attributes != nullptr ? *attributes : none;
+  return attributes != nullptr && attributes->size_bytes >= sizeof none ? *attributes : none;
 }
 EventAttributes ascii(const char* text) noexcept { return {.message_type = MessageType::Ascii, .message = text}; }
 EventAttributes unicode(const wchar_t* text) noexcept {

@@ -8,7 +8,6 @@ namespace {
 
 // A number of another type is none: behind a schema it is a pointer.
 std::optional<double> number_in(const EventAttributes& attributes) noexcept {
-  if (attributes.size_bytes < sizeof attributes) return {};
   const uint64_t bits = attributes.payload;
   const auto low_bits = static_cast<uint32_t>(bits);
   switch (attributes.payload_type) {

@@ -11,19 +11,19 @@
 
 namespace bragg {
 
-// What is wrong with a cubin.
-class BadCubin : public std::runtime_error {
+// What is wrong with bytes that were read.
+class BadBytes : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 using Bytes = std::span<const uint8_t>;
 
-// Little endian, as all cubins are. Every member throws BadCubin instead of reading past the end.
+// Little endian. Every member throws BadBytes instead of reading past the end.
 class ByteCursor {
  public:
   explicit ByteCursor(Bytes bytes, size_t at = 0) : bytes_(bytes), at_(at) {
-    if (at > bytes.size()) throw BadCubin("an offset leads out of the file");
+    if (at > bytes.size()) throw BadBytes("an offset leads out of the file");
   }
 
   template <class Number>
@@ -55,13 +55,13 @@ class ByteCursor {
   std::string_view string() {
     const Bytes rest = bytes_.subspan(at_);
     const void* end = rest.empty() ? nullptr : std::memchr(rest.data(), 0, rest.size());
-    if (end == nullptr) throw BadCubin("a string has no end");
+    if (end == nullptr) throw BadBytes("a string has no end");
     const auto size = static_cast<size_t>(static_cast<const uint8_t*>(end) - rest.data());
     at_ += size + 1;
     return {reinterpret_cast<const char*>(rest.data()), size};
   }
   Bytes take(uint64_t size) {
-    if (size > bytes_.size() - at_) throw BadCubin("it ends too early");
+    if (size > bytes_.size() - at_) throw BadBytes("it ends too early");
     const Bytes taken = bytes_.subspan(at_, size);
     at_ += size;
     return taken;

@@ -19,7 +19,7 @@ constexpr std::string_view kSourceLines = ".debug_line", kPtxLines = ".nv_debug_
 using Relocations = std::unordered_map<uint64_t, ElfTarget>;
 
 uint32_t to_u32(uint64_t value) {
-  if (value > std::numeric_limits<uint32_t>::max()) throw BadCubin("a function of it is larger than 4 GB");
+  if (value > std::numeric_limits<uint32_t>::max()) throw BadBytes("a function of it is larger than 4 GB");
   return static_cast<uint32_t>(value);
 }
 
@@ -90,7 +90,7 @@ class CubinReader {
       if (row.line == 0) {
         locations.push_back(kUnknown);
       } else {
-        if (row.file >= unit.files.size()) throw BadCubin("its line table names no file");
+        if (row.file >= unit.files.size()) throw BadBytes("its line table names no file");
         const std::string function = is_inlined && has_names ? function_name(unit.names_at + row.function) : "";
         locations.push_back(location_id({name_id(unit.files[row.file]), row.line,
                                          place && is_known(function, place->section) ? name_id(function) : kUnknown,

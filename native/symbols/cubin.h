@@ -59,7 +59,7 @@ struct Cubin {
   [[nodiscard]] const SourceLocation* find(const CubinFunction& function, uint64_t offset_bytes) const;
 };
 
-// Threads: any. Throws BadCubin, which says what is wrong; a cubin without line information is not wrong.
+// Threads: any. Throws BadBytes, which says what is wrong; a cubin without line information is not wrong.
 [[nodiscard]] Cubin read_cubin(Bytes file);
 
 }  // namespace bragg

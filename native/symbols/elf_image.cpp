@@ -57,9 +57,9 @@ void ElfImage::read_sections(Bytes file) {
                   "\x7F"
                   "ELF",
                   4) != 0)
-    throw BadCubin("it is no ELF file");
-  if (header.width != 2 || header.byte_order != 1 || header.machine != kCudaMachine) throw BadCubin("it is no cubin");
-  if (header.section_header_size != sizeof(SectionHeader)) throw BadCubin("its section headers have an unknown size");
+    throw BadBytes("it is no ELF file");
+  if (header.width != 2 || header.byte_order != 1 || header.machine != kCudaMachine) throw BadBytes("it is no cubin");
+  if (header.section_header_size != sizeof(SectionHeader)) throw BadBytes("its section headers have an unknown size");
   std::vector<SectionHeader> headers;
   ByteCursor cursor(file, header.section_headers);
   for (int i = 0; i < header.n_sections; ++i) headers.push_back(cursor.read<SectionHeader>());
@@ -68,7 +68,7 @@ void ElfImage::read_sections(Bytes file) {
     const Bytes bytes = in_file ? ByteCursor(file, entry.offset).take(entry.size) : Bytes();
     sections_.push_back({{}, entry.type, entry.flags, bytes, entry.link, entry.info});
   }
-  if (header.name_section >= sections_.size()) throw BadCubin("its sections have no names");
+  if (header.name_section >= sections_.size()) throw BadBytes("its sections have no names");
   for (size_t i = 0; i < headers.size(); ++i)
     sections_[i].name = string_at(sections_[header.name_section].bytes, headers[i].name);
 }
@@ -77,7 +77,7 @@ void ElfImage::read_symbols() {
   const auto table = std::find_if(sections_.begin(), sections_.end(),
                                   [](const ElfSection& section) { return section.type == kSymbolTable; });
   if (table == sections_.end()) return;
-  if (table->link >= sections_.size()) throw BadCubin("its symbols have no names");
+  if (table->link >= sections_.size()) throw BadBytes("its symbols have no names");
   for (ByteCursor cursor(table->bytes); cursor.left() != 0;) {
     const auto entry = cursor.read<SymbolEntry>();
     symbols_.push_back({string_at(sections_[table->link].bytes, entry.name), (entry.info & 0xF) == kFunction,
@@ -104,7 +104,7 @@ std::unordered_map<uint64_t, ElfTarget> ElfImage::relocations_of(const ElfSectio
       const auto entry = cursor.read<RelocationEntry>();
       const uint64_t addend = table.type == kRelocationsWithAddend ? cursor.read<uint64_t>() : 0;
       const uint64_t symbol = entry.info >> 32;
-      if (symbol >= symbols_.size()) throw BadCubin("a relocation names no symbol");
+      if (symbol >= symbols_.size()) throw BadBytes("a relocation names no symbol");
       found[entry.offset] = {symbols_[symbol].section, symbols_[symbol].value + addend};
     }
   }

@@ -43,7 +43,7 @@ enum Form : uint64_t {
 constexpr uint64_t kPathContent = 1, kDirectoryContent = 2;
 
 uint32_t to_u32(uint64_t value) {
-  if (value > std::numeric_limits<uint32_t>::max()) throw BadCubin("a number of its line table is too large");
+  if (value > std::numeric_limits<uint32_t>::max()) throw BadBytes("a number of its line table is too large");
   return static_cast<uint32_t>(value);
 }
 
@@ -65,7 +65,7 @@ class UnitReader {
 
   LineUnit read() {
     version_ = cursor_.read<uint16_t>();
-    if (version_ < 2 || version_ > 5) throw BadCubin("its line table has version " + std::to_string(version_));
+    if (version_ < 2 || version_ > 5) throw BadBytes("its line table has version " + std::to_string(version_));
     if (version_ == 5) cursor_.take(2);  // sizes of addresses and of segment selectors
     const auto header_size = cursor_.read<uint32_t>();
     const size_t program_at = cursor_.at() + header_size;
@@ -75,7 +75,7 @@ class UnitReader {
     else
       read_old_files();
     if (program_at < cursor_.at() || program_at - cursor_.at() > cursor_.left())
-      throw BadCubin("the header of a line table has a wrong size");
+      throw BadBytes("the header of a line table has a wrong size");
     // ptxas adds a word where functions were inlined.
     if (program_at - cursor_.at() >= sizeof(uint32_t)) unit_.names_at = cursor_.read<uint32_t>();
     cursor_.take(program_at - cursor_.at());
@@ -92,7 +92,7 @@ class UnitReader {
     line_base_ = cursor_.read<int8_t>();
     line_range_ = cursor_.read<uint8_t>();
     opcode_base_ = cursor_.read<uint8_t>();
-    if (line_range_ == 0 || opcode_base_ == 0) throw BadCubin("the header of a line table is damaged");
+    if (line_range_ == 0 || opcode_base_ == 0) throw BadBytes("the header of a line table is damaged");
     operand_counts_ = cursor_.take(opcode_base_ - 1u);
   }
 
@@ -114,7 +114,7 @@ class UnitReader {
   }
 
   void add_file(const std::vector<std::string_view>& directories, const HeaderEntry& entry) {
-    if (entry.directory >= directories.size()) throw BadCubin("a file of its line table has no directory");
+    if (entry.directory >= directories.size()) throw BadBytes("a file of its line table has no directory");
     unit_.files.push_back(join(directories[entry.directory], entry.path));
   }
 
@@ -125,7 +125,7 @@ class UnitReader {
       format.emplace_back(content, cursor_.unsigned_leb());
     }
     const uint64_t count = cursor_.unsigned_leb();
-    if (count > cursor_.left()) throw BadCubin("a line table has more files than bytes");
+    if (count > cursor_.left()) throw BadBytes("a line table has more files than bytes");
     std::vector<HeaderEntry> entries(format.empty() ? 0 : count);
     for (HeaderEntry& entry : entries) {
       for (const auto& [content, form] : format) {
@@ -162,7 +162,7 @@ class UnitReader {
         cursor_.take(cursor_.unsigned_leb());
         return {};
       default:
-        throw BadCubin("the header of a line table has form " + std::to_string(form));
+        throw BadBytes("the header of a line table has form " + std::to_string(form));
     }
   }
 
@@ -217,7 +217,7 @@ class UnitReader {
       case kInlinedCall:
         row_.call_row = to_u32(operands.unsigned_leb());
         row_.function = to_u32(operands.unsigned_leb());
-        if (row_.call_row > rows_.size()) throw BadCubin("a row of its line table is called from a later one");
+        if (row_.call_row > rows_.size()) throw BadBytes("a row of its line table is called from a later one");
         return;
       case kFunctionName:
         row_.function = to_u32(operands.unsigned_leb());
@@ -251,7 +251,7 @@ std::vector<LineUnit> read_line_section(Bytes section, const LineStrings& string
   std::vector<LineUnit> units;
   for (ByteCursor cursor(section); cursor.left() != 0;) {
     const auto size = cursor.read<uint32_t>();
-    if (size == 0xFFFFFFFFu) throw BadCubin("its line table is of 64-bit DWARF");
+    if (size == 0xFFFFFFFFu) throw BadBytes("its line table is of 64-bit DWARF");
     const size_t at = cursor.at();
     units.push_back(UnitReader(cursor.take(size), at, strings).read());
   }

@@ -30,7 +30,7 @@ struct LineStrings {
   Bytes debug_str, debug_line_str;
 };
 
-// Throws BadCubin.
+// Throws BadBytes.
 [[nodiscard]] std::vector<LineUnit> read_line_section(Bytes section, const LineStrings& strings);
 
 }  // namespace bragg

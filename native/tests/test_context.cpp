@@ -1,4 +1,6 @@
 // The calling context tree, the thread stacks and the rings.
+#include <pthread.h>
+
 #include <atomic>
 #include <string>
 #include <thread>
@@ -10,6 +12,7 @@
 #include "context/frame_table.h"
 #include "context/kernel_names.h"
 #include "context/thread_context.h"
+#include "context/thread_registry.h"
 
 namespace {
 
@@ -211,6 +214,37 @@ TEST(the_last_lender_counts_itself_in_the_one_before_which_comes_back) {
     on_a_fresh_thread([](ThreadContext& worker) { CHECK_EQ(worker.here().shadow, path({"first"})); });
     first.take_back();
     first.pop(Source::Api);
+  });
+}
+
+// Its context may be another thread's by then.
+TEST(what_a_thread_does_behind_its_end_is_in_another_context) {
+  (void)ThreadContext::current();  // keys of threads end in the order they were made: the context's is before this one
+  static ThreadContext* behind_the_end = nullptr;
+  pthread_key_t key{};
+  REQUIRE(pthread_key_create(&key, [](void*) { behind_the_end = &ThreadContext::current(); }) == 0);
+  const ThreadContext* own = nullptr;
+  on_a_fresh_thread([&](ThreadContext& thread) {
+    own = &thread;
+    pthread_setspecific(key, &key);
+  });
+  pthread_key_delete(key);
+  CHECK(behind_the_end != nullptr && behind_the_end != own);
+}
+
+TEST(a_thread_that_ends_lends_no_more) {
+  ThreadContext* ended = nullptr;
+  on_a_fresh_thread([&](ThreadContext& lender) {
+    lender.push(Source::Itt, scope("lent"));
+    lender.lend();
+    ended = &lender;
+  });
+  bragg::ThreadRegistry::instance().release(ended);
+  on_a_fresh_thread([&](ThreadContext& next) {
+    CHECK_EQ(&next, ended);
+    next.push(Source::Itt, scope("its own"));
+    on_a_fresh_thread([](ThreadContext& worker) { CHECK_EQ(worker.here().shadow, kRootNode); });
+    next.pop(Source::Itt);
   });
 }
 

@@ -177,7 +177,7 @@ std::string error_of(const std::vector<uint8_t>& file) {
   try {
     (void)bragg::read_cubin(file);
     return "";
-  } catch (const bragg::BadCubin& error) {
+  } catch (const bragg::BadBytes& error) {
     return error.what();
   }
 }
@@ -215,7 +215,7 @@ TEST(damaged_cubins_give_an_error_or_rows_within_bounds) {
           CHECK(location.call_site == kUnknown || location.call_site < cubin.locations.size());
         }
         for (const CubinFunction& function : cubin.functions) (void)cubin.find(function, random() % 65536);
-      } catch (const bragg::BadCubin&) {
+      } catch (const bragg::BadBytes&) {
         ++errors;
       }
     }

@@ -201,6 +201,12 @@ TEST(busy_time_is_the_union_of_intervals_in_whatever_order_they_come) {
 
 TEST(json_text_is_escaped) {
   CHECK_EQ(bragg::JsonObject().put("a\"b", "line\nend").put("n", 3).text(), "{\"a\\\"b\":\"line\\u000aend\",\"n\":3}");
+  CHECK_EQ(bragg::json_string("gr\xC3\xBC\xC3\x9F\xF0\x9F\x94\x8D\t"), "\"grüß🔍\\u0009\"");
+  // Latin 1, a character that is cut, an overlong one, a surrogate, one beyond the last
+  CHECK_EQ(bragg::json_string("\xE9|\xE4\xB8"), "\"\uFFFD|\uFFFD\uFFFD\"");
+  CHECK_EQ(bragg::json_string("\xC0\x80"), "\"\uFFFD\uFFFD\"");
+  CHECK_EQ(bragg::json_string("\xED\xA0\x80"), "\"\uFFFD\uFFFD\uFFFD\"");
+  CHECK_EQ(bragg::json_string("\xF4\x90\x80\x80"), "\"\uFFFD\uFFFD\uFFFD\uFFFD\"");
 }
 
 }  // namespace

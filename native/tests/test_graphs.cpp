@@ -31,7 +31,8 @@ std::string path_of(NodeId node) {
 // A registry of its own: a graph of `count` nodes, captured at scopes `<name> 0`, `<name> 1`, ...
 void capture(GraphRegistry& registry, GraphId graph, const char* name, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i)
-    registry.add_node(graph, node_of(graph, i), {at(scope(kRootNode, (name + std::to_string(i)).c_str()))});
+    registry.add_node(graph, node_of(graph, i),
+                      {at(scope(kRootNode, std::string(name).append(std::to_string(i)).c_str()))});
 }
 
 GraphRegistry::Pairs pairs_of(GraphId graph, GraphId exec, uint32_t count) {

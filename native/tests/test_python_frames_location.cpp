@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "context/code_location.h"
+#include "context/python_frame_ids.h"
 
 namespace {
 
@@ -148,6 +149,28 @@ TEST(characters_of_a_subclass_are_behind_a_pointer) {
   name.length = static_cast<int64_t>(characters.size());
   name.data = characters.data();
   CHECK_EQ(describe(name, name).name, "elsewhere");
+}
+
+TEST(instructions_of_neighbouring_code_objects_are_told_apart) {
+  bragg::set_python_layout(layout());
+  const Text names[] = {text<char>("first", kCompact | kAscii), text<char>("second", kCompact | kAscii)};
+  const Table table{2, {head(11, 4), 0}};
+  struct alignas(512) Aligned {
+    Code code;
+  };
+  alignas(1024) const Aligned codes[] = {{{&names[0], &names[0], &table, 1}}, {{&names[1], &names[1], &table, 1}}};
+  auto& ids = bragg::PythonFrameIds::instance();
+  const auto name_of = [](bragg::FrameId frame) {
+    auto& frames = bragg::FrameTable::instance();
+    return frames.string(frames.frame(frame).name);
+  };
+  CHECK_EQ(name_of(ids.intern({&codes[0].code, sizeof(Aligned), nullptr})), "first");
+  CHECK_EQ(name_of(ids.intern({&codes[1].code, 0, nullptr})), "second");
+  const uint32_t epoch = ids.epoch();
+  ids.forget(&codes[0].code);
+  ids.forget(&codes[0].code);  // it has no ids any more
+  CHECK_EQ(ids.epoch(), epoch + 1);
+  bragg::set_python_layout(PythonLayout{});
 }
 
 TEST(without_a_layout_there_is_nothing_to_describe) {

@@ -1,5 +1,6 @@
 // The recorder on the fake driver and the fake CUPTI: launching threads, driver callbacks, the consumer and control
 // calls at the same time. Meant for ThreadSanitizer and AddressSanitizer as much as for the counts.
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "api/bragg_core.h"
+#include "backends/cuda.h"
 #include "check.h"
 #include "recording.h"
 #include "scratch.h"
@@ -158,6 +160,29 @@ TEST(a_capture_that_cannot_be_created_is_told_by_its_errno) {
   char reason[256] = "";
   CHECK_EQ(bragg_session_start(&options, &os_error, reason, sizeof reason), -1);
   CHECK_EQ(os_error, ENOENT);
+}
+
+bool is_known(cuda::Context context) {
+  const auto known = bragg::cuda_backend::contexts();
+  return std::ranges::find(known, context, &bragg::cuda_backend::KnownContext::handle) != known.end();
+}
+
+TEST(a_context_is_known_from_a_launch_in_it_to_its_end) {
+  cuda::Context context = nullptr;
+  {
+    const Recording recording("contexts");
+    device().must("cuCtxCreate_v2", &context, 0u, 0);
+    const cuda::Function kernel = device().kernel("k");
+    device().launch(kernel, nullptr);
+    CHECK(is_known(context));
+    device().must("cuCtxDestroy_v2", context);
+    CHECK(!is_known(context));
+    device().must("cuCtxSetCurrent", context);  // a new one: the driver gives handles again
+    device().launch(kernel, nullptr);
+    CHECK(is_known(context));
+  }
+  CHECK(!is_known(context));  // it may end while nobody tells of it
+  device().use();
 }
 
 }  // namespace

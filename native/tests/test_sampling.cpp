@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/duty_cycle.h"
+#include "backends/pc_sampling.h"
 #include "backends/sampled_spans.h"
 #include "check.h"
 #include "data/sample_attribution.h"
@@ -221,8 +222,14 @@ bragg::cuda::Function long_kernel(const char* name) {
   return device().kernel(name);
 }
 
+// As long as nothing is sampled yet, the statistic is missing, which is no number of samples.
+bool has_reached(const Recording& recording, const char* statistic, uint64_t least) {
+  const uint64_t count = recording.count(statistic);
+  return count >= least && count != ~uint64_t{0};
+}
+
 void wait_until(const Recording& recording, const char* statistic, uint64_t least) {
-  for (int i = 0; i < 6000 && recording.count(statistic) < least; ++i)
+  for (int i = 0; i < 6000 && !has_reached(recording, statistic, least); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
@@ -250,12 +257,28 @@ void sample_while_threads_launch(int mode) {
   stop.store(true);
   for (auto& thread : threads) thread.join();
   recording.flush();
-  CHECK(recording.count("total") >= 1000);
+  CHECK(has_reached(recording, "total", 1000));
   CHECK_EQ(recording.count("refused_samples"), 0);
 }
 
 TEST(threads_are_sampled_while_they_launch) { sample_while_threads_launch(BRAGG_SAMPLE_CONTINUOUS); }
 TEST(threads_are_sampled_in_windows) { sample_while_threads_launch(BRAGG_SAMPLE_WINDOWS); }
 TEST(threads_are_sampled_one_kernel_at_a_time) { sample_while_threads_launch(BRAGG_SAMPLE_SERIALIZED); }
+
+TEST(contexts_that_end_together_are_sampled_no_more) {
+  const Recording recording("ending", false, 0, BRAGG_SAMPLE_CONTINUOUS, kPeriod);
+  bragg::cuda::Context contexts[2] = {};
+  for (const int ordinal : {0, 1}) {
+    device().must("cuCtxCreate_v2", &contexts[ordinal], 0u, ordinal);
+    device().launch(device().kernel("sampled"), nullptr);
+  }
+  const std::string before = bragg::pc_sampling::description_json();
+  CHECK(before.find("\"0\":") != before.npos && before.find("\"1\":") != before.npos);
+  for (const bragg::cuda::Context context : contexts) device().must("cuCtxDestroy_v2", context);
+  device().use();
+  recording.flush();
+  const std::string after = bragg::pc_sampling::description_json();
+  CHECK(after.find("\"devices\":{}") != after.npos);
+}
 
 }  // namespace

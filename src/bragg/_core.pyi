@@ -29,6 +29,8 @@ class Session:
     With a rotation interval the next phase begins by itself, in `<part_path without .part>.part_<number>.part`.
 
     Raises:
+        TypeError: An option is missing, not known, or of another type.
+        ValueError: An option has no such choice.
         OSError: `part_path` cannot be created (errno set).
         RuntimeError: The backend is not available; the message says why and what to do.
     """

@@ -35,7 +35,8 @@ def with_idle_time(profile: Profile, choices: Mapping[str, Any]) -> Profile:
         return profile
     from bragg.analyze.idle_paths import with_idle_paths
 
-    return with_idle_paths(profile, round(1000 * choices["least_pause_us"]))
+    least_us = choices["least_pause_us"]
+    return with_idle_paths(profile) if least_us is None else with_idle_paths(profile, round(1000 * least_us))
 
 
 def idle_lines(profile: Profile) -> list[str]:

@@ -74,7 +74,6 @@ Examples:
     "--least-pause",
     "least_pause_us",
     type=click.FloatRange(min=0),
-    default=3.0,
     metavar="US",
     help="With --idle: shorter pauses are one row.  [3]",
 )

@@ -1,0 +1,140 @@
+#include "bindings/session_binding.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/bragg_core.h"
+#include "bindings/host_sampler.h"
+#include "bindings/session_options.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace bragg {
+namespace {
+
+[[noreturn]] void raise_os_error(int error, const std::string& path) {
+  errno = error;
+  PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
+  throw nb::python_error();
+}
+
+nb::object parse_json(const std::string& json) { return nb::module_::import_("json").attr("loads")(json); }
+
+// Calls write(buffer, size), which returns the bytes it needs, until the buffer is large enough. Without the GIL.
+template <class Write>
+std::string read_text(Write&& write) {
+  const nb::gil_scoped_release no_gil;
+  std::string text(4096, '\0');
+  for (uint32_t needed = write(text.data(), static_cast<uint32_t>(text.size())); needed > text.size();
+       needed = write(text.data(), static_cast<uint32_t>(text.size())))
+    text.resize(needed + 1024);
+  return text.c_str();
+}
+
+class Session {
+ public:
+  Session(const std::string& part_path, const nb::kwargs& given) {
+    const SessionOptions wished = SessionOptions::read(part_path, given);
+    const bragg_session_options options = wished.native();
+    int os_error = 0;
+    char reason[512] = "";
+    {
+      const nb::gil_scoped_release no_gil;
+      id_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
+    }
+    if (id_ < 0 && os_error != 0) raise_os_error(os_error, part_path);
+    if (id_ < 0) throw std::runtime_error(reason);
+    active_ = true;
+    samples_ = wished.sample_interval_us > 0 && options.python_context != 0;
+    if (samples_) start_host_sampler(wished.sample_interval_us);
+  }
+
+  void activate() {
+    const nb::gil_scoped_release no_gil;
+    bragg_session_activate(open_session());
+    active_ = true;
+  }
+  void deactivate(bool flush) {
+    const nb::gil_scoped_release no_gil;
+    bragg_session_deactivate(open_session(), flush);
+    active_ = false;
+  }
+  void flush() {
+    const nb::gil_scoped_release no_gil;
+    bragg_session_flush(open_session());
+  }
+  void advance(const std::string& part_path, const std::string& meta, const std::string& end_meta) {
+    int os_error = 0;
+    char reason[512] = "";
+    int advanced = -1;
+    {
+      const nb::gil_scoped_release no_gil;
+      advanced = bragg_session_advance(open_session(), part_path.c_str(), meta.c_str(), end_meta.c_str(), &os_error,
+                                       reason, sizeof reason);
+    }
+    if (advanced < 0 && os_error != 0) raise_os_error(os_error, part_path);
+    if (advanced < 0) throw std::runtime_error(reason);
+  }
+  void stop(const std::string& meta) {
+    const int session = open_session();
+    if (std::exchange(is_stopping_, true)) throw std::runtime_error("another thread stops this session");
+    if (samples_) stop_host_sampler();
+    deactivate(true);
+    last_statistics_ = statistics_json();
+    id_ = -1;
+    const nb::gil_scoped_release no_gil;
+    bragg_session_stop(session, meta.c_str());
+  }
+  nb::object statistics() { return parse_json(id_ >= 0 ? statistics_json() : last_statistics_); }
+
+  [[nodiscard]] int id() const { return id_; }
+  [[nodiscard]] bool active() const { return active_; }
+
+ private:
+  [[nodiscard]] int open_session() const {
+    if (id_ < 0) throw std::runtime_error("this session was stopped");
+    return id_;
+  }
+  [[nodiscard]] std::string statistics_json() const {
+    return read_text([this](char* json, uint32_t size) { return bragg_session_statistics(id_, json, size); });
+  }
+
+  int id_ = -1;
+  bool active_ = false;
+  bool samples_ = false;
+  bool is_stopping_ = false;
+  std::string last_statistics_ = "{}";
+};
+
+}  // namespace
+
+void bind_session(nb::module_& module) {
+  nb::class_<Session>(module, "Session")
+      .def(nb::init<const std::string&, const nb::kwargs&>(), "part_path"_a, "options"_a)
+      .def("activate", &Session::activate)
+      .def("deactivate", &Session::deactivate, "flush"_a = true)
+      .def("flush", &Session::flush)
+      .def("advance", &Session::advance, "part_path"_a, nb::kw_only(), "meta"_a, "end_meta"_a)
+      .def("stop", &Session::stop, "meta"_a = "{}")
+      .def("statistics", &Session::statistics)
+      .def_prop_ro("id", &Session::id)
+      .def_prop_ro("active", &Session::active);
+
+  module.def(
+      "probe_cuda",
+      [](const std::vector<std::string>& cupti_candidates) {
+        const std::string candidates = join_paths(cupti_candidates);
+        return parse_json(
+            read_text([&](char* json, uint32_t size) { return bragg_probe_cuda(candidates.c_str(), json, size); }));
+      },
+      "cupti_candidates"_a = std::vector<std::string>{});
+}
+
+}  // namespace bragg

@@ -1,0 +1,57 @@
+#include "context/thread_registry.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "context/context_lenders.h"
+
+namespace bragg {
+namespace {
+
+uint32_t system_thread_id() noexcept { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+
+}  // namespace
+
+ThreadRegistry& ThreadRegistry::instance() {
+  static ThreadRegistry& registry = *new ThreadRegistry;  // threads exit after static destruction too
+  return registry;
+}
+
+ThreadContext* ThreadRegistry::acquire() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) free_.push_back(all_.emplace_back(std::make_unique<ThreadContext>()).get());
+  ThreadContext* context = free_.back();
+  free_.pop_back();
+  context->reset(system_thread_id());
+  return context;
+}
+
+void ThreadRegistry::release(ThreadContext* context) noexcept {
+  context_lenders.forget(context);
+  const std::lock_guard lock(mutex_);
+  context->exited.store(false, std::memory_order_relaxed);
+  free_.push_back(context);
+}
+
+void ThreadRegistry::keep_only(ThreadContext* survivor) noexcept {
+  free_.clear();
+  for (const auto& context : all_) {
+    context->ring.drain([](const Event&) {});
+    if (context.get() != survivor) free_.push_back(context.get());
+  }
+  if (survivor == nullptr) return;
+  survivor->system_id = system_thread_id();
+  survivor->track = kNone;
+}
+
+size_t ThreadRegistry::size() noexcept {
+  const std::lock_guard lock(mutex_);
+  return all_.size();
+}
+
+ThreadContext* ThreadRegistry::at(size_t index) noexcept {
+  const std::lock_guard lock(mutex_);
+  return all_[index].get();
+}
+
+}  // namespace bragg

@@ -1,0 +1,51 @@
+#include "data/device_activity.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "data/json.h"
+
+namespace bragg {
+namespace {
+
+constexpr size_t kSettleEvery = 1u << 16;
+constexpr size_t kMaxWaiting = 1u << 20;        // 16 MB a device
+constexpr int64_t kLatenessNs = 2'000'000'000;  // four device flushes
+
+}  // namespace
+
+void DeviceActivity::Device::settle(int64_t before_ns) {
+  std::sort(waiting.begin(), waiting.end(),
+            [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+  size_t settled = 0;
+  for (; settled < waiting.size() && waiting[settled].start_ns < before_ns; ++settled) {
+    const Interval& interval = waiting[settled];
+    const int64_t from_ns = std::max(interval.start_ns, until_ns);
+    if (interval.end_ns <= from_ns) continue;
+    busy_ns += static_cast<uint64_t>(interval.end_ns - from_ns);
+    until_ns = interval.end_ns;
+  }
+  waiting.erase(waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(settled));
+}
+
+void DeviceActivity::add(const DeviceEvent& event) {
+  if (first_ns_ == 0 || event.start_ns < first_ns_) first_ns_ = event.start_ns;
+  last_ns_ = std::max(last_ns_, event.end_ns);
+  Device& device = devices_[event.device];
+  device.waiting.push_back({event.start_ns, event.end_ns});
+  if (device.waiting.size() % kSettleEvery == 0)
+    device.settle(device.waiting.size() < kMaxWaiting ? last_ns_ - kLatenessNs : last_ns_);
+}
+
+std::string DeviceActivity::busy_json() const {
+  JsonObject json;
+  for (const auto& [id, device] : devices_) {
+    Device all = device;
+    all.settle(std::numeric_limits<int64_t>::max());
+    json.put(std::to_string(id), all.busy_ns);
+  }
+  return json.text();
+}
+
+}  // namespace bragg

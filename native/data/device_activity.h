@@ -1,0 +1,39 @@
+// When the devices worked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/device_event.h"
+
+namespace bragg {
+
+// The union of the intervals, so what runs side by side on several streams counts once.
+// Records come in buffers of one thread each, seconds out of order, so intervals wait until all that began before them
+// has come.
+class DeviceActivity {
+ public:
+  void add(const DeviceEvent& event);
+  [[nodiscard]] std::string busy_json() const;                  // device -> ns
+  [[nodiscard]] int64_t first_ns() const { return first_ns_; }  // 0: nothing ran
+  [[nodiscard]] int64_t last_ns() const { return last_ns_; }
+
+ private:
+  struct Interval {
+    int64_t start_ns;
+    int64_t end_ns;
+  };
+  struct Device {
+    std::vector<Interval> waiting;
+    int64_t until_ns = 0;
+    uint64_t busy_ns = 0;
+    void settle(int64_t before_ns);  // takes the waiting intervals that started before
+  };
+  std::map<uint32_t, Device> devices_;
+  int64_t first_ns_ = 0;
+  int64_t last_ns_ = 0;
+};
+
+}  // namespace bragg

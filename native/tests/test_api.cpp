@@ -1,0 +1,50 @@
+// The C functions of the core, called as they should not be.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "api/bragg_core.h"
+#include "check.h"
+#include "recording.h"
+
+namespace {
+
+using bragg::test::Recording;
+
+TEST(a_forked_child_may_call_the_session_that_is_its_parents) {
+  const Recording recording("fork");
+  const pid_t child = fork();
+  if (child == 0) {
+    recording.activate();
+    recording.flush();
+    recording.deactivate();
+    _exit(recording.count("launches") == ~0ull && bragg_is_recording() == 0 ? 0 : 1);
+  }
+  int status = -1;
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  CHECK_EQ(status, 0);
+  CHECK_EQ(recording.count("launches"), 0);
+}
+
+TEST(sessions_that_do_not_exist_are_left_alone) {
+  for (const int session : {-1, 3, 15, 16, 1000}) {
+    bragg_session_activate(session);
+    bragg_session_deactivate(session, 1);
+    bragg_session_flush(session);
+    bragg_session_stop(session, "{}");
+    int os_error = 0;
+    char reason[64] = "";
+    CHECK_EQ(bragg_session_advance(session, "/nowhere", "{}", "{}", &os_error, reason, sizeof reason), -1);
+    CHECK_EQ(std::string(reason), "this session was stopped");
+  }
+}
+
+TEST(a_reason_that_is_cut_ends_with_a_whole_character) {
+  const std::string library = "\u4E2D\u4E2D\u4E2D";  // three bytes each
+  char reason[9] = "";
+  bragg_begin_operator_trial(library.c_str(), reason, sizeof reason);
+  CHECK_EQ(std::string(reason), library.substr(0, 6));
+}
+
+}  // namespace
