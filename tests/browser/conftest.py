@@ -13,6 +13,7 @@ import pytest
 from bragg.cli.report_payload import report_payload
 from bragg.model import Profile
 from bragg.views.web.page import page as page_of
+from tests.support.waiting import PATIENCE_MS
 
 # Those of a file, and what a page makes for itself.
 _INNER_SCHEMES = ("file:", "data:", "blob:")
@@ -34,7 +35,7 @@ def chromium() -> Iterator[Any]:
     if path is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)("chromium is not installed")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=PATIENCE_MS)
         yield browser
         browser.close()
 
@@ -68,7 +69,7 @@ class Pages:
         """An empty page that may ask for addresses that begin so."""
         context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
         self._contexts.append(context)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
 
         def guard(route: Any) -> None:

@@ -116,7 +116,8 @@ def test_nothing_moves_after_it_was_drawn(pages: Any, view: str) -> None:
             new PerformanceObserver((list) => {
                 for (const entry of list.getEntries()) shifted += entry.value;
             }).observe({type: "layout-shift", buffered: true});
-            await new Promise((done) => setTimeout(done, 100));
+            // What comes last are the totals of the timeline, 180 ms after it was drawn.
+            await new Promise((done) => setTimeout(done, 300));
             return shifted;
         }"""
     )

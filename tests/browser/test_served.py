@@ -13,7 +13,8 @@ from bragg.cli.report_payload import report_payload
 from bragg.views.web.server import ProfileServer
 from bragg.views.web.shelf import Shelf
 from tests.support.profiles import profile_from_text
-from tests.support.waiting import expect
+from tests.support.traces import trace_from_text
+from tests.support.waiting import expect, expect_address
 
 BEFORE = profile_from_text("root\n  forward\n    matmul 12us x3")
 AFTER = profile_from_text("root\n  forward\n    matmul 12us x3\n    softmax 8us")
@@ -33,9 +34,9 @@ def serving(*paths: Path) -> Iterator[str]:
         server.server_close()
 
 
-def opened(pages: Any, address: str) -> Any:
+def opened(pages: Any, address: str, view: str = "kernels") -> Any:
     page = pages.blank((address, "data:", "blob:"))
-    page.goto(f"{address}#view=kernels")
+    page.goto(f"{address}#view={view}")
     page.locator("main.view").wait_for()
     return page
 
@@ -80,3 +81,15 @@ def test_profile_that_is_written_later_appears_and_several_can_be_chosen(pages: 
         formats.export(AFTER, "bragg", tmp_path / "two.bragg")
         page.get_by_label("Profile").select_option(label="two.bragg")
         page.get_by_text("softmax").first.wait_for()
+
+
+def test_zoom_that_goes_on_outlives_a_change_of_the_file(pages: Any, tmp_path: Path) -> None:
+    path = tmp_path / "run.bragg"
+    formats.export(trace_from_text("stream 7\n  0-1000 matmul"), "bragg", path)
+    with serving(path) as address:
+        page = opened(pages, address, "timeline")
+        page.get_by_role("button", name="matmul").wait_for()
+        page.keyboard.down("w")
+        formats.export(trace_from_text("stream 7\n  0-1000 softmax"), "bragg", path)
+        page.get_by_role("button", name="softmax").wait_for()
+        expect_address(page, "span=")

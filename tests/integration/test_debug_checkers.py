@@ -38,6 +38,18 @@ def test_finding_names_tensor_programs_lane_index_mask_and_fix() -> None:
     assert "offsets <= n lets these lanes through" in finding.hint
 
 
+def test_programs_of_a_finding_are_those_of_one_grid() -> None:
+    kernel, n = kernels.add, 10
+    x, y = np.zeros(n, "f4"), np.zeros(n, "f4")
+    with bragg.debug.check() as report:
+        for programs in (3, 5):
+            kernel[(programs,)](x, x, y, 4 * programs, BLOCK=4)
+    finding = next(finding for finding in report if finding.rule == "out-of-bounds")
+    assert (finding.programs, finding.grid, finding.is_in_other_grids) == ({2}, (3, 1, 1), True)
+    assert "programs 2 (1 of 3)" in finding.lines()[3]
+    assert finding.lines()[3].endswith("; and in launches with other grids")
+
+
 def test_finding_of_a_matrix_gives_the_index_along_each_axis() -> None:
     first = next(f for f in findings_of("rows_and_columns_with_one_wrong_stride") if f.rule == "out-of-bounds")
     assert first.witness is not None

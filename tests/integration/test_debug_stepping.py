@@ -16,7 +16,7 @@ from tests.support.debug_adapter import DebugAdapter
 
 pytest.importorskip("triton")
 
-TIMEOUT_S = 60
+TIMEOUT_S = 240
 # Since 3.13 `breakpoint()` stops at its own line, and before that at the next.
 STEP_TO_NEXT = ["n"] if sys.version_info >= (3, 13) else []
 SCRIPT = """\

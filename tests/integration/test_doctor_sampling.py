@@ -32,7 +32,7 @@ def test_doctor_tries_it_and_says_what_to_do(
 ) -> None:
     command = [sys.executable, "-m", "bragg", "doctor", "--json"]
     environ = {**os.environ, **environment(fakes_directory, settings)}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
     (check,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "Instruction samples"]
     assert found in check["found"]
     assert fix in check["fix"]

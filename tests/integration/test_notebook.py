@@ -40,7 +40,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "print(widget.view, widget.node, widget.call_path)\nwidget",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}}).execute()
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     notebook.metadata["folder"] = str(folder)
     return notebook
 

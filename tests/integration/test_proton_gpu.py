@@ -203,9 +203,10 @@ def test_trace_has_scopes_kernels_lanes_and_arrows(run: Run) -> None:
     assert len({event["tid"] for event in kernels}) == 2
     scopes = events(done, cat="scope")
     assert [event["name"] for event in scopes] == ["a", "b"]
+    assert [event["args"].get("metrics") for event in kernels + scopes] == [{}, {}, None, None]
     lanes = {event["tid"]: event["args"]["name"] for event in events(done, name="thread_name")}
     assert {lanes[event["tid"]].split(" ")[0] for event in kernels} == {"GPU"}
-    assert {lanes[event["tid"]].split(" ")[0] for event in scopes} == {"CPU"}
+    assert {(event["tid"], lanes[event["tid"]]) for event in scopes} == {(0, "CPU Thread 0")}
     assert [event["ph"] for event in events(done, cat="flow")] == ["s", "f", "s", "f"]
 
 

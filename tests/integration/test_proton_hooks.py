@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import fake_cuda
-from tests.support.proton_runs import METADATA_STATE, ProtonRun, outline, run_program
+from tests.support.proton_runs import ProtonRun, metadata_state, outline, run_program
 
 pytest.importorskip("triton")
 
@@ -57,6 +57,22 @@ proton.finalize()
         "  a",
         "    add_4 bytes=16 count=2 extra=14 flops32=16.0",
         "    plain count=1",
+    ]
+
+
+def test_kernels_may_give_one_metric_values_of_different_types_and_units(run: Run) -> None:
+    done = run("""
+proton.start("x", hook="triton")
+for value in ({"extra": 2}, {"extra": 0.5}, {"extra (us)": 3}):
+    add.launch_metadata = lambda *asked, value=value: {**value, "flops": 1, "name": str(value)}
+    with proton.scope("a"): add[(1,)](x, 16)
+proton.finalize()
+""")
+    assert (done.exit_code, done.errors) == (0, "")
+    assert [line.partition("}")[2] for line in outline(done.tree())[2:]] == [
+        " count=1 extra=2.0 flops=1.0",
+        " count=1 extra=0.5 flops=1.0",
+        " count=1 extra (us)=3 flops=1.0",
     ]
 
 
@@ -115,11 +131,12 @@ proton.start("x", hook="triton")
 with proton.scope("a"): add[(1,)](x, 16)
 proton.finalize()
 """)
+    state = metadata_state("add", 2)
     assert outline(done.tree()) == [
         "ROOT count=0",
         "  a",
-        f"    {METADATA_STATE.format('add')}",
-        "      reduce count=1",
+        *state,
+        f"{'  ' * (2 + len(state))}reduce count=1",
         "    named count=1",
     ], done.errors
 
@@ -178,6 +195,7 @@ def test_hook_that_raises_is_told_once_and_the_launch_recorded(run: Run) -> None
         + """
 class Broken(Own):
     def enter(self, metadata): raise ValueError("oh")
+    def deactivate(self): raise KeyError("no")
 proton.start("x", hook=Broken("broken"))
 for _ in range(3): plain[(1,)](x, 16)
 proton.finalize()
@@ -185,6 +203,7 @@ proton.finalize()
     )
     assert (done.exit_code, outline(done.tree())) == (0, ["ROOT count=0", "  plain count=3"])
     assert done.errors.count("hook Broken.enter failed: ValueError: oh") == 1
+    assert done.errors.count("hook Broken.deactivate failed: KeyError: 'no'") == 1
 
 
 def test_instrumentation_hook_says_that_nothing_is_measured(run: Run) -> None:

@@ -16,7 +16,7 @@ import bragg
 import bragg.proton as proton
 from bragg.formats import msgpack
 from bragg.proton.errors import InvalidMetric
-from tests.support.proton_runs import CPU, METADATA_STATE, outline, run_program
+from tests.support.proton_runs import CPU, metadata_state, outline, run_program
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +73,23 @@ def test_metrics_of_scopes_add_up_and_keep_unit_and_kind() -> None:
     ]
 
 
+def test_each_scope_has_values_of_one_type_and_vectors_of_one_length() -> None:
+    start()
+    for name, value in (("int", 2), ("float", 0.5), ("vector", [1, 0]), ("longer", [1, 2, 3]), ("vector", [1, 1])):
+        with proton.scope(name, {"m": value, "huge": 1 << 70}):
+            pass
+    with pytest.raises(ValueError, match=r"size mismatch for valueId \d \(m\): current=3, new=2"):
+        proton.enter_scope("longer", metrics={"m": [1, 2]})
+    proton.finalize()
+    assert tree() == [
+        "ROOT huge=0 m=0",
+        f"  int huge={2.0**70} m=2.0",
+        f"  float huge={2.0**70} m=0.5",
+        f"  vector huge={2.0**71} m=[2, 1]",
+        f"  longer huge={2.0**70} m=[1, 2, 3]",
+    ]
+
+
 def test_decorated_function_is_a_scope_of_its_own_in_each_thread() -> None:
     @proton.scope("work", {"calls": 1})
     def work(depth: int) -> int:
@@ -119,13 +136,15 @@ def test_state_is_the_innermost_frame_and_a_block_restores_the_one_before() -> N
     proton.exit_state()
     proton.exit_scope(metrics={"c": 1.0})
     proton.finalize()
+    *outer, state = metadata_state("kernel", 4)
     assert tree() == [
         "ROOT a=0 b=0 c=0",
         "  outer c=1.0",
         "    layer",
         "      forward a=2.0",
         "      asked",
-        f"        {METADATA_STATE.format('kernel')} b=1.0",
+        *outer,
+        f"{state} b=1.0",
     ]
 
 
@@ -278,7 +297,7 @@ class TestMisuse:
             ({1: 2}, "metric 1 has a name of type int"),
             ({"": 1}, "a metric needs a name"),
             ({"(pty)": 1}, "a metric needs a name"),
-            ({"m": 1 << 70}, "metric 'm' has a value beyond 64 bits"),
+            ({"m": 1 << 2000}, "metric 'm' has a value that no 64 bits hold"),
             ({"bytes": float("nan")}, "metric 'bytes' has the value nan"),
             ({"flops": "many"}, "metric 'flops' has the value 'many'"),
         ],
@@ -289,6 +308,20 @@ class TestMisuse:
             pass
         proton.finalize()
         assert tree() == ["ROOT", "  a"]
+
+    def test_what_has_the_wrong_type_is_said(self, here: Path) -> None:
+        for argument in ("name", "context", "data", "backend"):
+            with pytest.raises(TypeError, match=f"{argument} is a text, not"):
+                proton.start(**{"name": "x", "backend": "cpu", argument: b"x"})  # type: ignore[arg-type]
+        start()
+        with pytest.raises(TypeError, match="metrics have names: 5 has none"), proton.scope("a", 5):  # type: ignore[arg-type]
+            pass
+        with pytest.raises(TypeError, match="a state's name is a string, not 5"):
+            proton.enter_state(5)  # type: ignore[arg-type]
+        with proton.scope("later"):
+            pass
+        proton.finalize()
+        assert tree() == ["ROOT", "  a", "  later"]
 
     def test_scopes_of_coroutines_that_run_by_turns_close_each_other(self) -> None:
         async def work(name: str) -> None:
@@ -429,13 +462,14 @@ class TestPhases:
         proton.finalize()
         assert tree() == ["ROOT", "  kept"]
 
-    def test_clearing_up_to_the_current_phase_clears_all(self) -> None:
+    @pytest.mark.parametrize("later", [0, 5])
+    def test_clearing_up_to_the_current_phase_clears_all(self, later: int) -> None:
         session = start()
         for name in ("a", "b"):
             with proton.scope(name):
                 pass
             phase = proton.data.advance_phase(session)
-        proton.data.clear(session, phase=phase, clear_up_to_phase=True)
+        proton.data.clear(session, phase=phase + later, clear_up_to_phase=True)
         assert outline(proton.data.get(session, phase)[0]) == ["ROOT"]
         for gone in (0, 1):
             with pytest.raises(IndexError, match="has no data"):
@@ -454,6 +488,21 @@ class TestPhases:
         content = (here / f"x.part_3.{format_name}").read_bytes()
         document = json.loads(content) if format_name == "hatchet" else msgpack.decode(content)
         assert outline(document[0]) == ["ROOT n=0", "  in 3 n=1"]
+
+    @pytest.mark.parametrize(("with_scope", "n_files"), [((True,), 1), ((True, False, True, False), 4), ((), 1)])
+    def test_each_phase_leaves_a_file(self, here: Path, with_scope: tuple[bool, ...], n_files: int) -> None:
+        session = start(mode="periodic_flushing")
+        for phase, is_entered in enumerate(with_scope):
+            if phase:
+                proton.data.advance_phase(session)
+            if is_entered:
+                with proton.scope("in"):
+                    pass
+        proton.finalize()
+        names = ["x.hatchet"] if n_files == 1 else [f"x.part_{phase}.hatchet" for phase in range(n_files)]
+        assert sorted(path.name for path in here.iterdir()) == names
+        for name, is_entered in zip(names, with_scope or (False,), strict=True):
+            assert tree(name) == ["ROOT", "  in"][: 1 + is_entered]
 
     def test_trace_has_no_tree_to_get(self) -> None:
         session = start(data="trace")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bragg.record import captures
 from tests.support.runs import FLUSHED, Recorder
 
 
@@ -101,7 +102,8 @@ os.execv(sys.executable, [sys.executable, {after!r}])
     assert next(iter(run.profiles)) == "program.bragg"
 
 
-def test_process_left_behind_is_waited_for(recorder: Recorder) -> None:
+def test_process_left_behind_is_waited_for(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captures, "STRAGGLER_WAIT_S", 60.0)
     run = recorder.program(
         """
         import bragg, os, time

@@ -197,5 +197,5 @@ def test_an_old_cupti_is_told(sampled: Record) -> None:
 
 def test_a_bare_option_means_continuous_and_leaves_the_target_alone() -> None:
     command = [sys.executable, "-m", "bragg", "run", "--backend=cpu", "--sample", "-m", "this", "--sample"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert "Beautiful is better than ugly" in done.stdout

@@ -19,7 +19,7 @@ while not pathlib.Path("enough").exists():
     with bragg.scope("step"):
         time.sleep(0.01)
 """
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 def test_run_is_seen_while_it_goes_on_and_its_profile_after_it(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import PATIENCE_MS
+
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
@@ -43,8 +45,9 @@ def browser_page(address: str) -> Iterator[Any]:
     # Software rendering: speedscope draws with WebGL.
     arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=chromium, args=arguments)
+        browser = running.chromium.launch(executable_path=chromium, args=arguments, timeout=PATIENCE_MS)
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
         page.route(lambda url: not url.startswith(address), lambda route: route.abort())
         yield page
         browser.close()

@@ -5,6 +5,7 @@ Two sessions record the same random program side by side, one of them in phases:
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -79,7 +80,7 @@ def do(step: tuple[str, ...], phases: bragg.Session, whole: bragg.Session, depth
     return depth
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=bool(os.environ.get("CI")))
 @given(st.lists(STEP, max_size=60))
 def test_phases_add_up_to_the_whole(steps: list[tuple[str, ...]]) -> None:
     with tempfile.TemporaryDirectory() as directory:

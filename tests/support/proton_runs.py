@@ -21,7 +21,6 @@ import bragg.proton as proton
 from fake_cuda import FakeCuda
 gpu = FakeCuda()
 """
-METADATA_STATE = "__proton_launch_metadata" if ONE_METADATA_STATE else "__proton_launch_metadata:{}"
 CPU = "import bragg.proton as proton\n"
 
 
@@ -75,6 +74,12 @@ def run_program(
         check=False,
     )
     return ProtonRun(done.returncode, done.stdout, done.stderr, directory)
+
+
+def metadata_state(kernel: str, depth: int) -> list[str]:
+    """Lines of the state in which the metadata of a kernel is computed; what follows is below `depth`."""
+    lines = ["__proton_launch_metadata"] if ONE_METADATA_STATE else ["__proton_launch_metadata", kernel]
+    return [f"{'  ' * (depth + below)}{line}" for below, line in enumerate(lines)]
 
 
 def outline(node: dict[str, Any], depth: int = 0) -> list[str]:

@@ -36,18 +36,20 @@ class Gate:
     """How much more is allowed.
 
     Attributes:
-        relative: Share of the value before, 0.05 for 5 %.
-        floor: In the unit of the metric; no smaller growth counts.
+        percent: Of the value before; growth by just that is allowed.
+        floor: In the unit of the metric; likewise.
     """
 
-    relative: float
+    percent: float
     floor: float = 0.0
 
     def exceeded(self, comparison: Comparison) -> Int64Array:
         """The nodes that grew by more, the root among them, the largest growth first."""
         change = comparison.change
         nodes = np.append(0, comparison.rows)
-        beyond = nodes[(change[nodes] > self.relative * comparison.before[nodes]) & (change[nodes] > self.floor)]
+        # Not shares: 0.29 * 100 is less than 29.
+        is_larger = 100 * change[nodes] > self.percent * comparison.before[nodes]
+        beyond = nodes[is_larger & (change[nodes] > self.floor)]
         worst_first: Int64Array = beyond[np.argsort(-change[beyond], kind="stable")]
         return worst_first
 

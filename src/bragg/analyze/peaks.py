@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["AMD_BYTES_PER_S", "ARCHITECTURES", "BOARDS", "Architecture", "Board"]
+__all__ = ["AMD_BOARD_BYTES_PER_S", "AMD_BYTES_PER_S", "ARCHITECTURES", "BOARDS", "Architecture", "Board"]
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,11 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     ),
 }
 
-# Data sheets of MI250X, MI300X and MI350X. The memory clock that the driver reports is not that of the interface.
-AMD_BYTES_PER_S: Mapping[str, float] = {"gfx90a": 3.2e12, "gfx942": 5.3e12, "gfx950": 8.0e12}
+# Data sheets of MI210, MI300X and MI350X; a device of MI250X is one of its two dies, with the memory of an MI210. The
+# memory clock that the driver reports is not that of the interface.
+AMD_BYTES_PER_S: Mapping[str, float] = {"gfx90a": 1.6384e12, "gfx942": 5.3e12, "gfx950": 8.0e12}
+# Products of these architectures that differ, by what their name contains: data sheet of MI325X.
+AMD_BOARD_BYTES_PER_S: Mapping[str, float] = {"MI325X": 6.0e12}
 
 # The first match counts.
 BOARDS: tuple[Board, ...] = (

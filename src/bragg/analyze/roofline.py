@@ -25,7 +25,8 @@ def roofline(profile: Profile) -> Roofline:
     Raises:
         UsageError: The profile has no GPU time, or nothing in it has flops or bytes.
     """
-    profile.metric("gpu_time")
+    if "gpu_time" not in profile.metrics:
+        raise UsageError("no GPU time was recorded, so there is no roofline", hint="What can be recorded: bragg doctor")
     work, devices = own_work(profile), devices_of(profile)
     nodes = np.flatnonzero((work.all_flops != 0) | (work.bytes != 0))
     if not len(nodes):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bragg.analyze.peaks import AMD_BYTES_PER_S, ARCHITECTURES, BOARDS, Architecture, Board
+from bragg.analyze.peaks import AMD_BOARD_BYTES_PER_S, AMD_BYTES_PER_S, ARCHITECTURES, BOARDS, Architecture, Board
 from bragg.errors import UsageError
 
 __all__ = ["WIDTHS", "Peak", "UnknownDevice", "find", "max_bps", "max_flops"]
@@ -16,6 +16,8 @@ WIDTHS = (4, 8, 16, 32, 64)
 
 # What Proton takes for every device of an architecture, whatever its multiprocessors and its clock: A100, RTX 4090.
 _PROTON_FLOPS8_PER_S = {"80": 624e12, "89": 330.3e12}
+# What Proton takes for each device is the memory of the whole MI250X.
+_PROTON_BYTES_PER_S = {**AMD_BYTES_PER_S, "gfx90a": 3.2e12}
 _PROTON_ARCHITECTURES = ("80", "89", "90", "100", *AMD_BYTES_PER_S)
 
 
@@ -103,7 +105,7 @@ def max_bps(device_type: str, arch: str, bus_width: float, memory_clock_rate: fl
     if device_type == "CUDA":
         return 2 * bus_width * memory_clock_rate * 1e3 / 8
     _architecture_of(device_type, arch)
-    return AMD_BYTES_PER_S[arch]
+    return _PROTON_BYTES_PER_S[arch]
 
 
 def _architecture_of(device_type: str, arch: str) -> Architecture:
@@ -157,7 +159,9 @@ def _clock_hz(architecture: Architecture, clock_khz: float) -> float:
 def _bytes_per_s(device: Mapping[str, Any], arch: str) -> tuple[float | None, str]:
     """Memory bandwidth, or why it is unknown."""
     if arch in AMD_BYTES_PER_S:
-        return AMD_BYTES_PER_S[arch], ""
+        name = str(device.get("name") or "")
+        of_board = (rate for board, rate in AMD_BOARD_BYTES_PER_S.items() if board in name)
+        return next(of_board, AMD_BYTES_PER_S[arch]), ""
     bus_width_bits, clock_khz = _number(device, "bus_width_bits"), _number(device, "memory_clock_khz")
     if not bus_width_bits or not clock_khz:
         return None, "its memory's clock and width were not recorded"

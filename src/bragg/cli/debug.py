@@ -11,9 +11,9 @@ __all__ = ["debug"]
 
 _EPILOG = """\b
 Examples:
-  bragg debug train.py                       stops at breakpoint() in a kernel, all programs at once
-  bragg debug --at-program 6,5 train.py      only where program (6, 5, 0) gets to
-  bragg debug --watch 'out[3,5]' train.py    who writes this element, and when
+  bragg debug train.py                      stops at breakpoint() in a kernel
+  bragg debug --at-program 6,5 train.py     only where (6, 5, 0) gets to
+  bragg debug --watch 'out[3,5]' train.py   who writes this element
 """
 
 

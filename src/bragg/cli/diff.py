@@ -21,7 +21,7 @@ __all__ = ["diff"]
 
 _DEFAULT_ROWS = 30
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?|\.\d+) ?(?P<unit>\D*)")
-_NS_OF_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_TIMES_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _EPILOG = """\b
 Examples:
   bragg diff before.bragg after.bragg
@@ -39,6 +39,7 @@ Examples:
 @click.option(
     "-n", "--lines", type=click.IntRange(min=0), metavar="N", help=f"The N largest changes; 0: all.  [{_DEFAULT_ROWS}]"
 )
+@click.option("--no-fold", is_flag=True, help="Every library frame on its own.")
 @click.option("--fail-over", metavar="PERCENT", help="Exit code 5 when something grew by more than this share.")
 @click.option("--floor", metavar="TIME", help="Growth up to this never fails: 20us, or a number in the metric's unit.")
 @click.option(
@@ -52,6 +53,7 @@ def diff(
     by: str,
     metric: str | None,
     lines: int | None,
+    no_fold: bool,
     fail_over: str | None,
     floor: str | None,
     html: Path | None,
@@ -66,14 +68,17 @@ def diff(
     from bragg.analyze.diff import By, compare
     from bragg.views.terminal.columns import choose_names
     from bragg.views.terminal.diff_text import diff_json, diff_lines
+    from bragg.views.terminal.folding import with_library_names
 
-    gate = _gate(fail_over, floor)
+    limits = _limits(fail_over, floor)
     if html is not None:
         refuse_existing(html, force)
     one, other = (formats.load(file, trace=False) for file in (before, after))
     name = choose_names(other, [metric], ())[0] if metric else None
-    comparison = compare(one, other, By(by), name)
-    exceeded = [] if gate is None else gate.exceeded(comparison).tolist()
+    folds = by == "path" and not no_fold
+    before_shown, after_shown = map(with_library_names, (one, other)) if folds else (one, other)
+    comparison = compare(before_shown, after_shown, By(by), name)
+    exceeded = [] if limits is None else _gate(*limits, comparison).exceeded(comparison).tolist()
     if as_json:
         shown = diff_json(comparison, lines or None)
         write_json("diff", {"before": str(before), "after": str(after), **shown, "n_exceeded": len(exceeded)})
@@ -83,7 +88,7 @@ def diff(
     if html is not None:
         from bragg.views.web.diff import pack_difference
 
-        paths = comparison if by == "path" else compare(one, other, By.PATH, comparison.metric)
+        paths = compare(one, other, By.PATH, comparison.metric)
         flat = compare(one, other, By.KERNEL, comparison.metric) if by == "path" else comparison
         _write_page(html, pack_difference(paths, flat, before.name, after.name), f"{before.name} → {after.name}")
     if exceeded:
@@ -110,22 +115,32 @@ def _exceeded_text(comparison: Comparison, exceeded: list[int], fail_over: str, 
     return f"{name} is over {limit}: {comparison.metric} {change_text(comparison, worst)}{more}"
 
 
-def _gate(fail_over: str | None, floor: str | None) -> Gate | None:
-    from bragg.analyze.diff import Gate
-
+def _limits(fail_over: str | None, floor: str | None) -> tuple[float, float, str] | None:
+    """Percent, floor and the floor's unit, empty for that of the metric; None: everything may grow."""
     if fail_over is None:
         if floor is not None:
             raise UsageError("--floor needs --fail-over", hint="For example: --fail-over 5% --floor 20us")
         return None
-    return Gate(
-        _number("--fail-over", fail_over, {"": 0.01, "%": 0.01}),
-        0.0 if floor is None else _number("--floor", floor, {"": 1.0, **_NS_OF_UNIT}),
-    )
+    percent, _ = _number("--fail-over", fail_over, ("%",))
+    return (percent, *_number("--floor", floor or "0", tuple(_TIMES_NS)))
 
 
-def _number(option: str, text: str, units: dict[str, float]) -> float:
+def _gate(percent: float, floor: float, floor_unit: str, comparison: Comparison) -> Gate:
+    from bragg.analyze.diff import Gate
+
+    if not floor_unit:
+        return Gate(percent, floor)
+    if comparison.unit not in _TIMES_NS:
+        raise UsageError(
+            f"{comparison.metric} is no time: --floor has no unit there", hint=f"For example: --floor {floor:g}"
+        )
+    return Gate(percent, floor * _TIMES_NS[floor_unit] / _TIMES_NS[comparison.unit])
+
+
+def _number(option: str, text: str, units: tuple[str, ...]) -> tuple[float, str]:
     match = _NUMBER.fullmatch(text.strip())
-    if match is None or match["unit"].strip() not in units:
-        known = ", ".join(f"5{unit}" for unit in units if unit)
+    unit = match["unit"].strip() if match else ""
+    if match is None or unit not in ("", *units):
+        known = ", ".join(f"5{unit}" for unit in units)
         raise UsageError(f"{option}: {text!r} is no number with a known unit", hint=f"For example: {known}")
-    return float(match["number"]) * units[match["unit"].strip()]
+    return float(match["number"]), unit

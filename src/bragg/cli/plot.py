@@ -49,14 +49,14 @@ def plot(
     """
     from bragg import formats
     from bragg.analyze.roofline import roofline
-    from bragg.model.transform import select
     from bragg.views.roofline_svg import roofline_svg
     from bragg.views.roofline_text import roofline_lines
+    from bragg.views.terminal.filters import filter_paths
 
     path = newest_profile(file)
     target = output or path.with_suffix(f".{kind}.svg")
     refuse_existing(target, force)
-    chart = roofline(select(formats.load(path, trace=False), include=include, exclude=exclude))
+    chart = roofline(filter_paths(formats.load(path, trace=False), include, exclude).profile)
     write_text(target, roofline_svg(chart, f"Roofline of {path.name}"))
     if as_json:
         write_json(kind, {"file": str(path), "picture": str(target), **_json(chart)})

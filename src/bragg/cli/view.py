@@ -49,7 +49,14 @@ Examples:
 @click.option(
     "-e", "--exclude", metavar="REGEX", help="No call paths through names that match; totals shrink with them."
 )
-@click.option("-t", "--threshold", default=0.0, metavar="PERCENT", help="No rows below this share of the total.")
+@click.option(
+    "-t",
+    "--threshold",
+    type=click.FloatRange(0, 100),
+    default=0.0,
+    metavar="PERCENT",
+    help="No rows below this share of the total.",
+)
 @click.option("--least", default=0.0, metavar="VALUE", help="No rows below this value of the first metric.")
 @click.option("-d", "--depth", type=click.IntRange(min=0), metavar="N", help="Levels of the tree below the first row.")
 @click.option(
@@ -100,6 +107,8 @@ def view(
     FILE is a profile (.bragg), the capture of a run (.part) or a file of another profiler; without it, the newest
     profile here.
     """
+    if as_json and (tui or print_sorted):
+        raise UsageError("--json is one view", hint="For the table of --print-sorted: bragg view --flat --json")
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     if choices["idle"]:

@@ -26,7 +26,7 @@ _SSH_PORT = "22"
 _EPILOG = """\b
 Examples:
   bragg web before.bragg after.bragg --port 8123 --no-open
-  bragg web .        the profiles here, and of a run that goes on what it recorded so far
+  bragg web .        the profiles here, and runs that still go on
 """
 
 

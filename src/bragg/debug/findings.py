@@ -68,11 +68,12 @@ class KernelFinding:
         address: Expression of the address, from the source.
         mask: Expression of the mask; empty: none.
         witness: The first lane that shows it.
-        grid: Programs along the three axes.
+        grid: Programs along the three axes of the first launch that shows it.
         programs: Linear numbers of the programs that show it.
         lanes: How many lanes show it, over all of them.
         positions: Where in the block these lanes are.
         other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is used.
+        is_in_other_grids: Launches with other grids show it too; their programs and lanes are not counted.
     """
 
     rule: str
@@ -92,6 +93,7 @@ class KernelFinding:
     lanes: int = 0
     positions: set[int] = field(default_factory=set)
     other: dict[str, Any] | None = None
+    is_in_other_grids: bool = False
 
     def to_finding(self) -> Finding:
         """The finding as profiles hold it."""
@@ -137,7 +139,7 @@ class KernelFinding:
             text += (
                 f"; first: program {self.witness.program}, lane {self.witness.lane}, offset {self.witness.offset}{at}"
             )
-        return text
+        return f"{text}; and in launches with other grids" if self.is_in_other_grids else text
 
 
 def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
@@ -213,9 +215,12 @@ class Report:
             finding.code = linecache.getline(finding.file, finding.line).strip()
             known = self._found[key] = finding
         is_new = known is finding
-        known.programs.update(programs)
-        known.positions.update(positions)
-        known.lanes += lanes
+        if finding.grid == known.grid:
+            known.programs.update(programs)
+            known.positions.update(positions)
+            known.lanes += lanes
+        else:
+            known.is_in_other_grids = True
         if is_new and self._tell is not None:
             self._tell(known)
 

@@ -43,7 +43,7 @@ __all__ = [
 Array = npt.NDArray[Any]
 Bounds = tuple[int, int] | None
 
-# Bits of a taint: why an element must not be used.
+# The lower eight bits of a taint: why an element must not be used. Those above them: of which loads it comes.
 UNDEFINED = 1
 OVERFLOWN = 2
 MISLED = 4  # It rests on a promise that does not hold.
@@ -52,6 +52,7 @@ DIVIDED = 16  # An integer divided by zero.
 SHIFTED = 32  # By as many bits as the integer has, or more.
 # What must not be used in any way.
 MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED, SHIFTED)
+LOADS = tuple(1 << bit for bit in range(8, 32))
 
 # Filled in by `bragg.debug.numbers.arithmetic` and `bragg.debug.language`, which need the classes below.
 OPERATORS: dict[str, Callable[..., Any]] = {}
@@ -168,7 +169,7 @@ class Tensor(Operators):
         dtype: Type of the elements; `data` has its carrier.
         affine: The closed form of an integer block, where it is known.
         bounds: Least and greatest element of integers and booleans, not necessarily reached; None: unknown.
-        taint: uint8, broadcasts to `data`: bits of elements that must not be used; None: no such element.
+        taint: uint8 or uint32, broadcasts to `data`: bits of elements that must not be used; None: no such element.
     """
 
     __slots__ = ("_data", "affine", "bounds", "dtype", "taint")
@@ -239,9 +240,9 @@ class Tensor(Operators):
 
         Args:
             lanes: bool, broadcasts to `data`.
-            bit: Why.
+            bit: Why, with the load that they come from.
         """
-        own = Tensor(self._data, self.dtype, self.affine, self.bounds, lanes.astype(np.uint8) * np.uint8(bit))
+        own = Tensor(self._data, self.dtype, self.affine, self.bounds, lanes * np.uint32(bit))
         own.taint = merged_taint(self, own)
         return own
 
@@ -249,7 +250,7 @@ class Tensor(Operators):
         """The same values, which may be used as far as one reason is concerned."""
         if self.taint is None or not (self.taint & bit).any():
             return self
-        return Tensor(self._data, self.dtype, self.affine, self.bounds, self.taint & np.uint8(~bit & 0xFF))
+        return Tensor(self._data, self.dtype, self.affine, self.bounds, self.taint & np.uint32(~bit & 0xFFFFFFFF))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

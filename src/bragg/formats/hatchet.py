@@ -22,7 +22,7 @@ from bragg.formats.files import new_file
 from bragg.formats.format import Format
 from bragg.formats.proton import DEVICE_FACTS, is_json_tree, is_msgpack_tree, read_json, read_msgpack
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.table import Int64Array
+from bragg.model.table import BoolArray, Int64Array
 
 __all__ = ["FORMAT", "MSGPACK_FORMAT", "to_tree", "write", "write_msgpack"]
 
@@ -98,10 +98,16 @@ class _Written:
 
     def values(self) -> Iterator[tuple[int, Any]]:
         """Nodes with a value, and the value."""
-        nodes = np.flatnonzero(np.any([column.has_value for column in self.columns], axis=0))
+        has_value = np.array([column.has_value for column in self.columns])
+        nodes = np.flatnonzero(has_value.any(axis=0))
         rows = zip(*(_plain(column, nodes) for column in self.columns), strict=True)
         for node, row in zip(nodes.tolist(), rows, strict=True):
-            yield node, list(row) if self.is_vector else row[0]
+            yield node, list(row[: self._length(has_value[:, node])]) if self.is_vector else row[0]
+
+    def _length(self, has_value: BoolArray) -> int:
+        """Elements of a node's vector; all where zero may be a value that was not counted."""
+        is_counted = all(column.counted is not None for column in self.columns)
+        return int(np.flatnonzero(has_value)[-1]) + 1 if is_counted else len(self.columns)
 
 
 def _metrics_of_nodes(profile: Profile) -> list[dict[str, Any]]:
@@ -121,15 +127,15 @@ def _metrics_of_nodes(profile: Profile) -> list[dict[str, Any]]:
 
 def _written_metrics(profile: Profile) -> list[_Written]:
     """The metrics by the names of the file; the elements of a vector are together."""
-    written: dict[str, _Written] = {}
+    written: dict[tuple[str, bool], _Written] = {}
     for metric in profile.metrics.values():
         if metric.name in _LEFT_OUT or (metric.name == "host_time" and "cpu_time" in profile.metrics):
             continue
         element = _ELEMENT.match(metric.name)
         name = _name(element["name"] if element else metric.name, metric.unit)
-        if name in written and not element:
+        if (name, False) in written and not element:
             name = metric.name
-        written.setdefault(name, _Written(name, element is not None, [])).columns.append(metric)
+        written.setdefault((name, bool(element)), _Written(name, bool(element), [])).columns.append(metric)
     return list(written.values())
 
 

@@ -23,7 +23,7 @@ def get(session: int | None = 0, phase: int = 0) -> list[Any] | None:
         IndexError: There is no such session, or it has no data of this phase.
         RuntimeError: It keeps a trace.
     """
-    found = _find(session, "retrieved")
+    found = _find(session, "be retrieved")
     return None if found is None else proton_tree(found.phase_profile(phase))
 
 
@@ -42,7 +42,7 @@ def advance_phase(session: int | None = 0) -> int | None:
     Raises:
         IndexError: There is no such session.
     """
-    found = _find(session, "advanced")
+    found = _find(session, "advance phase")
     return None if found is None else found.advance_phase()
 
 
@@ -52,7 +52,7 @@ def is_phase_complete(session: int | None = 0, phase: int = 0) -> bool:
     Raises:
         IndexError: There is no such session.
     """
-    found = _find(session, "checked")
+    found = _find(session, "check phase completion status")
     return found is not None and found.is_phase_complete(phase)
 
 
@@ -67,14 +67,14 @@ def clear(session: int | None = 0, phase: int = 0, clear_up_to_phase: bool = Fal
     Raises:
         IndexError: There is no such session.
     """
-    found = _find(session, "cleared")
+    found = _find(session, "be cleared")
     if found is not None:
         found.clear(phase, up_to=clear_up_to_phase)
 
 
-def _find(session: int | None, verb: str) -> sessions.ProtonSession | None:
+def _find(session: int | None, done: str) -> sessions.ProtonSession | None:
     if session is None:
         return None
     if flags.command_line and session != 0:
-        raise ValueError(f"Only one session can be {verb} when running from the command line.")
+        raise ValueError(f"Only one session can {done} when running from the command line.")
     return sessions.find(session)

@@ -10,14 +10,14 @@ from numbers import Integral, Real
 from typing import Any
 
 from bragg.errors import UsageError
-from bragg.proton import timed_values
+from bragg.proton import open_scopes, timed_values
 from bragg.proton.errors import InvalidMetric
 from bragg.proton.metric import is_device_tensor, plain_value
 from bragg.proton.upstream import INTEGER_TYPE
 from bragg.record.core import core
-from bragg.record.metric_values import MetricLabel, parse_label, record_metrics
+from bragg.record.metric_values import MetricLabel, declare_beside, parse_label, record_metrics
 
-__all__ = ["TEXT_UNIT", "forget_types", "record", "text_of", "written_name"]
+__all__ = ["TEXT_UNIT", "forget_types", "record", "text_of"]
 
 # The core holds numbers: a text is the number of a row of `_texts`, in a metric of this unit.
 TEXT_UNIT = "text"
@@ -31,19 +31,25 @@ class _Known:
         number: How many were known before it.
         type_name: C++ type of its values.
         id: Of the core's metric.
+        path: Of the scope that had the first of them.
     """
 
     number: int
     type_name: str
     id: int
+    path: tuple[str, ...]
 
 
 _TEXT = "std::string"
 _ENDINGS = {"(exc)": "exclusive", "(pty)": "property"}
 
+_MAX_INTEGER = 2**63 - 1
+
 _lock = threading.Lock()
+# By name and by type; without a type, the first one of the name.
 _known: dict[tuple[str, str], _Known] = {}
-_written_names: dict[str, str] = {}
+# Lengths of vectors, by name and path of the scope.
+_lengths: dict[tuple[str, tuple[str, ...]], int] = {}
 _texts: list[str] = []
 
 
@@ -51,10 +57,13 @@ def record(metrics: Mapping[str, Any]) -> None:
     """Add values to the innermost scope of this thread.
 
     Raises:
-        InvalidMetric: A value is no number, text, list or tensor, or of another type than the metric's values so far.
+        InvalidMetric: A value has no name, is no number, text, list or tensor, or of another type than those that the
+            scope has of the metric.
     """
     if not core.recording():
         return
+    if not isinstance(metrics, Mapping):
+        raise InvalidMetric(f"metrics have names: {metrics!r} has none", hint='For example: {"flops": 1e9}')
     recorded = {}
     for key, value in metrics.items():
         if not isinstance(key, str):
@@ -70,11 +79,7 @@ def forget_types() -> None:
     """Let every metric have values of any type again, as in a new session."""
     with _lock:
         _known.clear()
-
-
-def written_name(name: str) -> str:
-    """What users call a metric of the core."""
-    return _written_names.get(name, name)
+        _lengths.clear()
 
 
 def text_of(number: float) -> str:
@@ -90,7 +95,7 @@ def _record_on_host(key: str, value: Any) -> Any:
     except UsageError:
         raise
     except OverflowError as error:
-        raise InvalidMetric(f"metric {key!r} has a value beyond 64 bits", hint="Give it as a float") from error
+        raise InvalidMetric(f"metric {key!r} has a value that no 64 bits hold", hint="Give it a smaller one") from error
     except (TypeError, ValueError) as error:  # of `bytes`, which is a whole number, and of `flops`
         raise InvalidMetric(f"metric {key!r} has the value {value!r}: {error}", hint="Give it a number") from error
     return plain
@@ -99,13 +104,13 @@ def _record_on_host(key: str, value: Any) -> Any:
 def _record(key: str, value: Any) -> None:
     if isinstance(value, str):
         core.add_value(_find(key, _TEXT).id, _text_number(value))
-    elif isinstance(value, Integral):
+    elif isinstance(value, Integral) and abs(int(value)) <= _MAX_INTEGER:
         core.add_value(_find(key, INTEGER_TYPE).id, int(value))
     elif isinstance(value, Real):
         core.add_value(_find(key, "double").id, float(value))
     elif _is_vector(value):
         whole = all(isinstance(element, Integral) for element in value)
-        metric = _find(key, f"std::vector<{INTEGER_TYPE if whole else 'double'}>")
+        metric = _find_vector(key, f"std::vector<{INTEGER_TYPE if whole else 'double'}>", len(value))
         core.add_vector(metric.id, [int(element) if whole else float(element) for element in value])
     else:
         raise InvalidMetric(
@@ -128,37 +133,48 @@ def _is_vector(value: Any) -> bool:
 
 
 def _find(key: str, type_name: str) -> _Known:
-    """A metric by name. Properties may be of another type at each scope.
+    """A metric by name and type; only the values of one scope must be of one type, those of properties need not be.
 
     Raises:
-        InvalidMetric: Its values are of another type.
+        InvalidMetric: The scope that had the first value of the metric has one of another type now.
     """
-    group = type_name if key.endswith("(pty)") else ""
-    known = _known.get((key, group))
-    if known is None:
-        with _lock:
-            known = _known.setdefault((key, group), _Known(len(_known), type_name, _make(key, type_name)))
-    if known.type_name != type_name:
+    known = _known.get((key, "")) or _learn(key, "", type_name)
+    if known.type_name == type_name:
+        return known
+    if not key.endswith("(pty)") and known.path == open_scopes.path():
         raise InvalidMetric(
             f"Metric value type mismatch for valueId {known.number} ({key}): current={known.type_name}, new={type_name}"
+        )
+    return _known.get((key, type_name)) or _learn(key, type_name, type_name)
+
+
+def _find_vector(key: str, type_name: str, length: int) -> _Known:
+    """A metric of vectors, which have one length in each scope.
+
+    Raises:
+        InvalidMetric: The scope has one of another length, or type.
+    """
+    known = _find(key, type_name)
+    before = _lengths.setdefault((key, open_scopes.path()), length)
+    if before != length and not key.endswith("(pty)"):
+        raise InvalidMetric(
+            f"Vector metric size mismatch for valueId {known.number} ({key}): current={before}, new={length}"
         )
     return known
 
 
+def _learn(key: str, group: str, type_name: str) -> _Known:
+    with _lock:
+        new = _Known(len(_known), type_name, _make(key, type_name), open_scopes.path())
+        return _known.setdefault((key, group), new)
+
+
 def _make(key: str, type_name: str) -> int:
-    """A metric of the core; it gets a number where an earlier session used its name otherwise."""
-    parts = _label_of(key)
-    unit, kind = (TEXT_UNIT, "property") if type_name == _TEXT else (parts.unit, parts.kind)
-    name, number = parts.name, 1
-    while True:
-        try:
-            metric = core.metric(name, kind, unit, "double" in type_name)
-        except ValueError:
-            number += 1
-            name = f"{parts.name}#{number}"
-        else:
-            _written_names[name] = parts.name
-            return metric
+    """A metric of the core for values of one type."""
+    label = _label_of(key)
+    if type_name == _TEXT:
+        label = label._replace(unit=TEXT_UNIT, kind="property")
+    return declare_beside(label, ("double" in type_name,))[0]
 
 
 def _label_of(key: str) -> MetricLabel:

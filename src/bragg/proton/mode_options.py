@@ -48,7 +48,7 @@ class ModeOptions:
         """
         if not text:
             return cls()
-        mode = _Mode.split(text)
+        mode = _Mode.split(f"{profiler.capitalize()}Profiler", text)
         if mode.name == _FLUSHING:
             mode.check_options(["format"])
             return cls(flushed_format=mode.choose("format", "hatchet", FORMATS))
@@ -57,34 +57,41 @@ class ModeOptions:
             collection = _COLLECTIONS[mode.choose("collection", _COLLECTION, _COLLECTIONS)]
             return cls(sampling=collection, sample_period=_period(mode.options.get("interval")))
         known = f"{_FLUSHING}[:format=…]" + (f", {_SAMPLING}[:interval=…]" if profiler == "cupti" else "")
-        raise InvalidArgument(f"{profiler}: unsupported mode: {text}", hint=f"Known: {known}")
+        raise mode.unsupported(f"mode: {text}", [known])
 
 
 @dataclass(frozen=True)
 class _Mode:
-    """A mode by its parts."""
+    """A mode by its parts.
 
+    Attributes:
+        profiler: What measures, as Proton's messages call it.
+        name: Of the mode.
+        options: Their values by their names.
+    """
+
+    profiler: str
     name: str
     options: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def split(cls, text: str) -> _Mode:
+    def split(cls, profiler: str, text: str) -> _Mode:
         name, *rest = text.split(":")
-        return cls(name, dict(option.partition("=")[::2] for option in rest if option))
+        return cls(profiler, name, dict(option.partition("=")[::2] for option in rest if option))
 
     def check_options(self, known: list[str]) -> None:
-        for name, value in self.options.items():
+        for name in self.options:
             if name not in known:
-                raise self.unknown(name, value, known)
+                raise self.unsupported(f"option key: {name}", known)
 
     def choose(self, name: str, default: str, choices: Iterable[str]) -> str:
         value = self.options.get(name, default)
         if value not in choices:
-            raise self.unknown(name, value, [f"{name}={'|'.join(choices)}"])
+            raise self.unsupported(f"{name}: {value}", choices)
         return value
 
-    def unknown(self, name: str, value: str, known: Iterable[str]) -> InvalidArgument:
-        return InvalidArgument(f"{self.name}: unknown option: {name}={value}", hint=f"Known: {', '.join(known)}")
+    def unsupported(self, what: str, known: Iterable[str]) -> InvalidArgument:
+        return InvalidArgument(f"{self.profiler}: unsupported {what}", hint=f"Known: {', '.join(known)}")
 
 
 def _period(interval: str | None) -> int:

@@ -21,6 +21,7 @@ __all__ = [
     "leave",
     "next_id",
     "opened_by",
+    "path",
     "replace_state",
     "was_closed",
 ]
@@ -131,6 +132,12 @@ def last_entered(scope_id: int | None = None) -> OpenScope:
     return last
 
 
+def path() -> tuple[str, ...]:
+    """Names of the scopes and the state that this thread has open, outermost first."""
+    thread = _current()
+    return (*(scope[1] for scope in thread.scopes), thread.state or "")
+
+
 def was_closed(scope_id: int) -> bool:
     """Whether a scope ended with the last session."""
     return scope_id < _closed_before
@@ -148,7 +155,13 @@ def leave(scope: OpenScope) -> None:
 
 
 def replace_state(name: str | None) -> str | None:
-    """Set the state of this thread, or none; the one before is returned."""
+    """Set the state of this thread, or none; the one before is returned.
+
+    Raises:
+        TypeError: The name is no string.
+    """
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"a state's name is a string, not {name!r}")
     thread = _threads.current
     before, thread.state = thread.state, name
     if before is not None:

@@ -48,6 +48,7 @@ class ProtonSession:
         self._started_ns = time.time_ns()
         self._format = settings.flushed_format
         self._is_written = False
+        self._n_flushed = 0
         self._told_of_graphs = False
         self._directory = tempfile.mkdtemp(prefix="bragg-") if settings.is_standard_output else None
         self._stem = f"{self._directory}/stdout" if self._directory else settings.name
@@ -62,7 +63,7 @@ class ProtonSession:
         if settings.data == "trace":
             timed_values.keep()
         if settings.flushed_format:
-            self._session.write_phases(self._write)
+            self._session.write_phases(self._flush)
 
     @property
     def is_own(self) -> bool:
@@ -114,7 +115,7 @@ class ProtonSession:
             self._session.clear(min(phase, current - 1), up_to=True)
         elif phase < current:
             self._session.clear(phase)
-        if phase == current:
+        if phase == current or (up_to and phase > current):
             self._session.restart_phase()
 
     def finalize(self, wished_format: str | None) -> None:
@@ -132,6 +133,8 @@ class ProtonSession:
             self._is_written = True
         with suppress(NothingRecorded):
             self._session.stop(save=False)
+        if self.settings.flushed_format:
+            self._flush_empty(self._session.phase + 1)
         if self.settings.data == "trace":
             timed_values.release()
         if self._directory:
@@ -160,9 +163,21 @@ class ProtonSession:
             )
         return profile
 
+    def _flush(self, phase: int, profile: Profile) -> None:
+        """Write a phase that is complete, after those before it in which nothing was recorded."""
+        self._flush_empty(phase)
+        self._write(phase, profile)
+        self._n_flushed = phase + 1
+
+    def _flush_empty(self, end: int) -> None:
+        """Write the phases up to another one, which have no data."""
+        for phase in range(self._n_flushed, end):
+            self._write(phase, None)
+            self._n_flushed = phase + 1
+
     def _write(self, phase: int, profile: Profile | None) -> None:
         """Write the file of a phase, or print it."""
-        is_part = self.settings.flushed_format or self._session.phase > 0
+        is_part = self._session.phase > 0
         path = Path(f"{self._stem}{f'.part_{phase}' if is_part else ''}.{self._format}")
         unnamed = path.with_name(f".{path.name}.{os.getpid()}")
         try:

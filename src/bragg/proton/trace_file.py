@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bragg.formats.files import new_file
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.proton import timed_values
@@ -20,7 +22,7 @@ from bragg.proton.view import proton_view
 
 __all__ = ["write_trace"]
 
-# Proton's numbers of lanes. Streams of devices after the first have lanes of their own here.
+# Proton's numbers of lanes; those of threads count from 0. Streams of devices after the first have lanes of their own.
 _FIRST_STREAM_LANE = 200_000
 _LANES_PER_DEVICE = 100_000
 _CATEGORIES = {FrameKind.SCOPE: "scope", FrameKind.KERNEL: "kernel"}
@@ -58,6 +60,7 @@ class _Trace:
         self._profile = profile
         self._kinds = profile.tree.kind
         self.base_ns = int(profile.slices.start_ns.min())
+        self._threads = _thread_numbers(profile)
 
     def events(self) -> Iterator[dict[str, Any]]:
         if TRACE_OF_KERNELS_ALONE:
@@ -75,7 +78,7 @@ class _Trace:
             device = int(tracks.device[track])
             stream = f"Stream {tracks.stream[track]}"
             on_gpu = f"GPU {stream}" if device <= 0 else f"GPU {device} {stream}"
-            name = on_gpu if tracks.kind[track] == TrackKind.GPU_STREAM else f"CPU Thread {tracks.stream[track]}"
+            name = f"CPU Thread {self._threads[track]}" if track in self._threads else on_gpu
             yield _metadata("thread_name", self._lane(track), {"name": name})
             yield _metadata("thread_sort_index", self._lane(track), {"sort_index": self._lane(track)})
 
@@ -96,7 +99,7 @@ class _Trace:
             arguments: dict[str, Any] = {"call_stack": stack}
             if kind is FrameKind.SCOPE:
                 arguments["scope_id"] = next(scope_ids)
-            if metrics:
+            if metrics or (kind is FrameKind.KERNEL and only is None):
                 arguments["metrics"] = metrics
             yield {
                 "name": stack[-1] + _shown(metrics),
@@ -122,14 +125,23 @@ class _Trace:
         return ["ROOT", *(tree.label(step) for step in tree.path(node)[1:])]
 
     def _lane(self, track: int) -> int:
+        if track in self._threads:
+            return self._threads[track]
         tracks = self._profile.tracks
         stream = int(tracks.stream[track])
-        if tracks.kind[track] != TrackKind.GPU_STREAM:
-            return stream
         return _FIRST_STREAM_LANE + max(int(tracks.device[track]), 0) * _LANES_PER_DEVICE + stream
 
     def _us(self, time_ns: int) -> float:
         return (time_ns - self.base_ns) / 1000
+
+
+def _thread_numbers(profile: Profile) -> dict[int, int]:
+    """Numbers of the tracks that are threads, in the order in which they first did something."""
+    slices, tracks = profile.slices, profile.tracks
+    by_begin = slices.track[np.argsort(slices.start_ns, kind="stable")].tolist()
+    order = dict.fromkeys([*by_begin, *range(len(tracks))])
+    threads = [track for track in order if tracks.kind[track] != TrackKind.GPU_STREAM]
+    return {track: number for number, track in enumerate(threads)}
 
 
 def _shown(metrics: dict[str, str]) -> str:

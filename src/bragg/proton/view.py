@@ -15,9 +15,10 @@ from bragg.model import CallTree, DurationTable, FrameKind, FrameTable, KernelTa
 from bragg.model.kernel_name import base_name
 from bragg.model.regroup import Regrouping, regroup
 from bragg.proton.instruction_samples import with_lines_below_kernels, with_proton_metrics
-from bragg.proton.metric_values import TEXT_UNIT, text_of, written_name
+from bragg.proton.metric_values import TEXT_UNIT, text_of
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
 from bragg.proton.upstream import ONE_METADATA_STATE
+from bragg.record.metric_values import plain_name
 
 __all__ = ["CAPTURED_BEFORE", "has_texts", "proton_tree", "proton_view"]
 
@@ -65,8 +66,35 @@ def proton_view(profile: Profile) -> Profile:
     ours = np.array([_is_ours(tree.frames, frame) for frame in range(len(tree.frames))], np.bool_)[tree.frame]
     folded = ~np.isin(kind, (*_SHOWN_KINDS, *_DROPPED_KINDS)) | ours
     moved = regroup(tree, folded=folded, dropped=np.isin(kind, _DROPPED_KINDS))
-    viewed = with_proton_metrics(_with_states_innermost(moved.apply(replace(profile, tree=tree))))
+    placed = _with_metadata_by_kernel(_with_states_innermost(moved.apply(replace(profile, tree=tree))))
+    viewed = with_proton_metrics(placed)
     return replace(viewed, metrics=_metrics(viewed))
+
+
+def _with_metadata_by_kernel(profile: Profile) -> Profile:
+    """The state of a kernel's metadata as two frames: `__proton_launch_metadata`, and below it the kernel."""
+    tree, prefix = profile.tree, COMPUTE_METADATA_SCOPE_PREFIX
+    named = [name.startswith(prefix) for name in tree.frames.name] & (tree.frames.kind == FrameKind.STATE)
+    is_split = named[tree.frame]
+    if not is_split.any():
+        return profile
+    target = np.arange(len(tree)) + np.cumsum(is_split)
+    outer = target[is_split] - 1  # The added nodes precede those that they are above of.
+    parent, frame = np.empty((2, len(tree) + len(outer)), np.int32)
+    parent[target] = np.where(is_split, target - 1, target[tree.parent])
+    parent[outer] = target[tree.parent[is_split]]
+    parent[0] = -1
+    is_outer = np.array([name == COMPUTE_METADATA_SCOPE_NAME for name in tree.frames.name]) & (
+        tree.frames.kind == FrameKind.STATE
+    )
+    frame[target], frame[outer] = tree.frame, np.append(np.flatnonzero(is_outer), len(tree.frames))[0]
+    added = FrameTable(
+        np.array([FrameKind.STATE]), [COMPUTE_METADATA_SCOPE_NAME], [""], np.zeros(1, np.int32), np.full(1, -1)
+    )
+    names = [name.removeprefix(prefix) if each else name for name, each in zip(tree.frames.name, named, strict=True)]
+    frames = FrameTable.concatenate([tree.frames.replace(name=names), added])
+    split = Regrouping(CallTree(parent, frame, frames), target.astype(np.int32)).apply(profile)
+    return regroup(split.tree).apply(split)
 
 
 def _with_states_innermost(profile: Profile) -> Profile:
@@ -135,7 +163,7 @@ def _metrics(profile: Profile) -> dict[str, Metric]:
     for metric in profile.metrics.values():
         if metric.name in _DROPPED_METRICS or not metric.has_value.any():
             continue
-        name = _GPU_COUNT if metric.name == _COUNT else written_name(metric.name)
+        name = _GPU_COUNT if metric.name == _COUNT else plain_name(metric.name)
         key = name, metric.unit
         found[key] = replace(_joined(found[key], metric) if key in found else metric, name=name)
     return {f"{name} ({unit})": metric for (name, unit), metric in found.items()}
@@ -145,7 +173,7 @@ def _joined(first: Metric, second: Metric) -> Metric:
     """Two metrics of one name as one."""
     if first.kind is MetricKind.PROPERTY:
         return first.with_own(np.where(second.has_value, second.own, first.own))
-    return first.with_own(first.own + np.nan_to_num(second.own))
+    return first.with_own(first.own + np.nan_to_num(second.own), first.has_value | second.has_value)
 
 
 def _insert_texts(root: dict[str, Any]) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from bragg.errors import UsageError
 from bragg.record.core import core
 
-__all__ = ["MetricLabel", "parse_label", "record_metrics"]
+__all__ = ["MetricLabel", "declare_beside", "parse_label", "plain_name", "record_metrics"]
 
 _LABEL = re.compile(
     r"\s*(?P<name>.*?)\s*"
     r"(?:\((?P<unit>(?!(?:inc|exc|pty)\))[^()]*)\))?\s*"
     r"(?:\((?P<kind>inc|exc|pty)\))?\s*"
 )
+_ELEMENT = re.compile(r"(.+)(\[\d+\])")  # of a vector
 _KINDS = {None: "inclusive", "inc": "inclusive", "exc": "exclusive", "pty": "property"}
 
 # What the core calls the dtypes of PyTorch, and those of the CUDA array interface without their byte order.
@@ -48,6 +51,8 @@ _FLOAT_DTYPES = {"f16", "bf16", "f32", "f64"}
 
 # Ids by label, so that a known metric costs one look-up: those that hold floating point numbers, and all.
 _float_ids: dict[str, int] = {}
+# What the program calls metrics whose names in the core have a number.
+_plain_names: dict[str, str] = {}
 _ids: dict[str, int] = {}
 
 
@@ -116,6 +121,32 @@ def parse_label(label: str) -> MetricLabel:
             hint="The kind is (inc), (exc) or (pty); for example: latency (us)(exc)",
         )
     return MetricLabel(found["name"], found["unit"] or "", _KINDS[found["kind"]])
+
+
+def declare_beside(label: MetricLabel, holds_floats: Sequence[bool]) -> tuple[int, bool]:
+    """A metric beside those that have its name with another unit, kind or type: its own name has a number then.
+
+    Args:
+        label: As the program names it.
+        holds_floats: Types that will do, the best one first.
+
+    Returns:
+        Its id, and whether it holds floating point numbers.
+    """
+    for number in itertools.count(1):
+        name = label.name if number == 1 else f"{label.name}#{number}"
+        for is_float in holds_floats:
+            with suppress(ValueError):
+                found = core.metric(name, label.kind, label.unit, is_float)
+                _plain_names[name] = label.name
+                return found, is_float
+    raise AssertionError("some number is free")
+
+
+def plain_name(name: str) -> str:
+    """What the program calls a metric of the core."""
+    element = _ELEMENT.fullmatch(name)
+    return _plain_names.get(name) or (f"{plain_name(element[1])}{element[2]}" if element else name)
 
 
 def _id_of(label: str, *, is_float: bool) -> int:
@@ -228,6 +259,7 @@ def _record_tensor(label: str, tensor: Any) -> None:
     _check_dimensions(label, tensor.dim())
     try:
         if tensor.is_cuda:
+            tensor = tensor.long() if label == "bytes" and tensor.is_floating_point() else tensor
             _record_device_array(label, _array_of_tensor(label, tensor))
         elif tensor.device.type == "cpu":
             _record_plain(label, tensor.tolist())
@@ -277,7 +309,7 @@ def _stream_of_interface(array: Any, stream: int | None) -> int:
 def _record_device_array(label: str, array: DeviceArray) -> None:
     if array.pointer == 0:  # of no elements
         return
-    metric = _id_of(label, is_float=array.dtype in _FLOAT_DTYPES)
+    metric = _id_of(label, is_float=array.dtype in _FLOAT_DTYPES or label.startswith("flops"))
     try:
         core.add_device_value(metric, *array)
     except RuntimeError as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from bragg.errors import BadFile, NothingRecorded, RecordingFailed, UsageError
 from bragg.model import Profile
 from bragg.record.backends import require_backend
+from bragg.record.backends.backend import Backend
 from bragg.record.captures import await_stragglers, list_captures
 from bragg.record.config import RecordConfig
 from bragg.record.core import core
@@ -107,7 +108,7 @@ def run_target(config: RecordConfig, argv: Sequence[str], finisher: Finisher | N
         RecordingFailed: No profile could be written; the program was not started.
     """
     target = find_target(argv)
-    require_backend(config.backend, os.environ)
+    backend = require_backend(config.backend, os.environ)
     directory = make_capture_directory(config.output)
     started = time.monotonic()
     try:
@@ -119,6 +120,13 @@ def run_target(config: RecordConfig, argv: Sequence[str], finisher: Finisher | N
         directory.rmdir()
         raise
     duration_s = time.monotonic() - started
-    notes += await_stragglers(directory)
+    notes = [*_asked_in_vain(config, backend), *notes, *await_stragglers(directory)]
     captures = list_captures(directory, main_pid=ended.pid)
     return RunResult(ended.exit_code, captures, duration_s, notes, config, target.stem, directory, writer)
+
+
+def _asked_in_vain(config: RecordConfig, backend: Backend) -> list[str]:
+    """What was asked for and only a GPU has, where none is recorded."""
+    asked = {"instruction samples": config.sampling != "off", "calls of the GPU's API": config.gpu_api != "off"}
+    lacking = " and no ".join(what for what, is_wanted in asked.items() if is_wanted)
+    return [f"no NVIDIA GPU is recorded here: no {lacking}"] if lacking and backend.name == "cpu" else []

@@ -122,6 +122,19 @@ def test_max_bps_is_the_value_of_proton() -> None:
     assert [max_bps("HIP", arch, 1, 1) for arch in ("gfx90a", "gfx942", "gfx950")] == [3.2e12, 5.3e12, 8.0e12]
 
 
+@pytest.mark.parametrize(
+    ("name", "arch", "tera_bytes_per_s"),
+    [
+        ("AMD Instinct MI250X", "gfx90a", 1.6384),  # one of its two dies
+        ("AMD Instinct MI300X", "gfx942", 5.3),
+        ("AMD Instinct MI325X", "gfx942", 6.0),
+        ("", "gfx950", 8.0),
+    ],
+)
+def test_bandwidth_of_amd_s_devices_is_that_of_their_data_sheets(name: str, arch: str, tera_bytes_per_s: float) -> None:
+    assert find({"name": name, "arch": arch}).bytes_per_s == tera_bytes_per_s * 1e12
+
+
 @pytest.mark.parametrize("device", [("CUDA", "61"), ("CUDA", "gfx942"), ("HIP", "90"), ("TPU", "5")])
 def test_an_unknown_device_is_an_error_of_value(device: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="Unsupported"):

@@ -72,7 +72,7 @@ def bragg_process() -> Bragg:
     def bragg_process(*arguments: object, **options: object) -> Outcome:
         command = [sys.executable, "-m", "bragg", *map(str, arguments)]
         before_s = children_cpu_s()
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
         return Outcome(done.returncode, done.stdout, done.stderr, children_cpu_s() - before_s)
 
     return bragg_process

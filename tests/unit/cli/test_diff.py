@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bragg import formats
+from bragg.model import Metric, MetricKind
 from tests.support.profiles import profile_from_text
 from tests.unit.cli.conftest import Bragg
 
@@ -65,6 +68,50 @@ def test_counts_can_be_limited_too(bragg: Bragg, sides: tuple[Path, Path]) -> No
     assert outcome.stderr == "error: gelu is over the limit of 0 % and 3: gpu_count 0 before, 4 after: +4 (new)\n"
 
 
+@pytest.mark.parametrize(("after", "exit_code"), [("129us", 0), ("129001ns", 5)])
+def test_growth_by_just_the_limit_is_allowed(bragg: Bragg, tmp_path: Path, after: str, exit_code: int) -> None:
+    files = tmp_path / "before.bragg", tmp_path / "after.bragg"
+    for file, time in zip(files, ("100us", after), strict=True):
+        formats.export(profile_from_text(f"root\n  k {time}"), "bragg", file)
+    assert bragg("diff", *files, "--fail-over", "29%").exit_code == exit_code
+    assert bragg("diff", *reversed(files), "--fail-over", "0").exit_code == 0
+    assert bragg("diff", *files, "--fail-over", "0%", "--floor", "29us").exit_code == exit_code
+
+
+def test_floor_is_a_time_where_the_metric_is_one(bragg: Bragg, tmp_path: Path) -> None:
+    files = tmp_path / "before.bragg", tmp_path / "after.bragg"
+    for file, value in zip(files, (100, 130), strict=True):
+        profile = profile_from_text("root\n  k 1us")
+        latency = Metric("latency", "us", MetricKind.EXCLUSIVE, np.array([0, value]))
+        formats.export(replace(profile, metrics={**profile.metrics, "latency": latency}), "bragg", file)
+    limit = ("--metric", "latency", "--fail-over", "5%", "--floor")
+    assert [bragg("diff", *files, *limit, floor).exit_code for floor in ("29us", "30", "0.03ms", "29999ns")] == [
+        5,
+        0,
+        0,
+        5,
+    ]
+    outcome = bragg("diff", *files, "--metric", "count", *limit[2:], "20us")
+    assert (outcome.exit_code, outcome.stderr) == (
+        2, "error: gpu_count is no time: --floor has no unit there\nhint: For example: --floor 20\n"
+    )  # fmt: skip
+
+
+def test_what_is_inside_a_library_is_one_caller_and_empty_columns_are_left_out(bragg: Bragg, tmp_path: Path) -> None:
+    torch = "/l/python3/site-packages/torch"
+    before = f"root\n  a.py:1@main\n    {torch}/m.py:1@call\n      {torch}/m.py:2@run\n        b.py:1@step host=2ms"
+    after = f"{before[:-3]}3ms\n      {torch}/m.py:9@more host=1ms"
+    files = tmp_path / "before.bragg", tmp_path / "after.bragg"
+    for file, text in zip(files, (before, after), strict=True):
+        formats.export(profile_from_text(text), "bragg", file)
+    assert bragg("diff", *files).stdout.splitlines()[2:] == [
+        "change ms  relative  before ms  after ms  name",
+        "    +2.00  +100.0 %       2.00      4.00  main a.py → [torch]",
+        "    +1.00   +50.0 %       2.00      3.00  main a.py → [torch] → step b.py",
+    ]
+    assert "run m.py → step b.py" in bragg("diff", *files, "--no-fold").stdout
+
+
 def test_diff_in_json_has_all_rows(bragg: Bragg, sides: tuple[Path, Path]) -> None:
     values = json.loads(bragg("diff", *sides, "--json").stdout)
     assert (values["view"], values["metric"]) == ("diff", {"name": "gpu_time", "unit": "ns"})
@@ -86,6 +133,7 @@ def test_equal_recordings_have_no_difference(bragg: Bragg, sides: tuple[Path, Pa
         (["--floor", "5us"], "error: --floor needs --fail-over"),
         (["--fail-over", "5x"], "error: --fail-over: '5x' is no number with a known unit"),
         (["--fail-over", "5%", "--floor", "5MB"], "error: --floor: '5MB' is no number with a known unit"),
+        (["--fail-over", "5%", "--floor", "-5us"], "error: --floor: '-5us' is no number with a known unit"),
         (["--metric", "nope"], "error: this profile has no metric 'nope'"),
         (["--by", "line"], "error: Invalid value for '--by'"),
     ],

@@ -30,11 +30,12 @@ def test_every_verb_of_the_table_exists() -> None:
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_help_of_every_verb_has_a_few_examples(name: str, bragg: Bragg) -> None:
+def test_help_of_every_verb_has_a_few_examples_and_fits_into_80_columns(name: str, bragg: Bragg) -> None:
     outcome = bragg(name, "--help")
     examples = outcome.stdout.partition("Examples:")[2].strip().splitlines()
     assert outcome.exit_code == 0
     assert len([line for line in examples if line.strip().startswith(f"bragg {name}")]) in (2, 3)
+    assert max(map(len, outcome.stdout.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", [name for name in VERBS if name != "debug"])  # which talks with a person

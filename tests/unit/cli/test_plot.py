@@ -49,6 +49,12 @@ def test_only_what_matches_is_drawn(bragg: Bragg, working_file: Path) -> None:
     assert "copy" not in outcome.stdout
 
 
+def test_expressions_that_match_nothing_or_are_none_are_said(bragg: Bragg, working_file: Path) -> None:
+    outcome = bragg("plot", "roofline", working_file, "--include", "nowhere")
+    assert (outcome.exit_code, outcome.stderr.splitlines()[0]) == (7, "error: nothing matches --include 'nowhere'")
+    assert bragg("plot", "roofline", working_file, "--exclude", "[").exit_code == 2
+
+
 def test_an_existing_picture_is_overwritten_only_by_force(bragg: Bragg, working_file: Path, tmp_path: Path) -> None:
     picture = tmp_path / "mine.svg"
     picture.write_text("precious")

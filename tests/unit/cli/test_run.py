@@ -149,6 +149,12 @@ def test_unwritable_place_is_said_before_the_program_starts(bragg: Bragg, script
     assert not Path("started").exists()
 
 
+def test_what_only_a_gpu_has_is_said_to_be_missing_where_none_is_recorded(bragg_process: Bragg, script: Path) -> None:
+    outcome = bragg_process("run", "--backend", "cpu", "--no-summary", "--sample", "--gpu-api", script)
+    note = "note: no NVIDIA GPU is recorded here: no instruction samples and no calls of the GPU's API"
+    assert (outcome.exit_code, note in outcome.stderr.splitlines()) == (0, True)
+
+
 def test_child_processes_have_profiles_of_their_own(bragg_process: Bragg, script: Path, tmp_path: Path) -> None:
     parent = tmp_path / "parent.py"
     parent.write_text(f"{BUSY}\nimport subprocess\nsubprocess.run([sys.executable, {str(script)!r}])\n")

@@ -128,6 +128,9 @@ def test_difference_is_no_table(bragg: Bragg, kernels: Path) -> None:
         (["-m", "flop16/s"], 2, "error: flop16/s needs flops16, which this profile has not\n"),
         (["-m", "time/parsec"], 2, "error: this profile has no metric 'time/parsec'\n"),
         (["-i", ".*nowhere.*"], 7, "error: nothing matches --include '.*nowhere.*'\n"),
+        (["-i", "matmul", "-e", "nowhere"], 7, "error: nothing matches --exclude 'nowhere'\n"),
+        (["-t", "101"], 2, "error: Invalid value for '-t' / '--threshold'"),
+        (["--print-sorted", "--json"], 2, "error: --json is one view\nhint: For the table"),
         (["-f", "short"], 2, "error: Invalid value for '-f' / '--format'"),
         (["-diff", "gone.hatchet"], 6, "error: cannot read gone.hatchet"),
     ],
@@ -138,6 +141,34 @@ def test_misuse_is_one_clear_line(
     outcome = bragg("view", kernels, *arguments)
     assert (outcome.exit_code, outcome.stdout) == (exit_code, "")
     assert outcome.stderr.startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("arch", "relu", "reason"),
+    [
+        ("999", 0.025, "no peaks are known for sm_999"),
+        (None, None, "device 0 was not recorded; device 1 was not recorded"),
+    ],
+)
+def test_utilisation_of_an_unknown_device_is_absent_with_the_reason_and_hides_no_kernel(
+    bragg: Bragg, kernels: Path, tmp_path: Path, arch: str | None, relu: float | None, reason: str
+) -> None:
+    tree, devices = json.loads(kernels.read_text())
+    devices["CUDA"] = {number: {**device, "arch": arch} for number, device in devices["CUDA"].items() if arch}
+    path = tmp_path / "unknown.hatchet"
+    path.write_text(json.dumps([tree, devices]))
+    outcome = bragg("view", path, "-m", "util,tflop/s", "--json")
+    util, rate = values(outcome, "util"), values(outcome, "tflop/s")
+    assert (util["total"], util["matmul @gpu0"], rate["matmul @gpu0"]) == (None, None, pytest.approx(100))
+    assert util["relu @gpu0"] == (relu if relu is None else pytest.approx(relu, abs=1e-3))
+    assert list(values(bragg("view", path, "-m", "util", "--flat", "--json"), "util")) == ["matmul", "relu"]
+    assert f"util n/a: {reason}" in bragg("view", path, "-m", "util").stdout.splitlines()
+
+
+def test_what_is_excluded_may_be_no_part_of_what_is_included(bragg: Bragg, kernels: Path) -> None:
+    outcome = bragg("view", kernels, "-i", "matmul", "-e", "relu", "-m", "tflop/s,time/us")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.stdout.splitlines()[3].split() == ["tflop/s", "time/us", "call", "path"]
 
 
 def test_sums_that_are_assumed_are_said_to_be(bragg: Bragg) -> None:

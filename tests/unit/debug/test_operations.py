@@ -251,3 +251,20 @@ def test_products_of_float32_round_to_tf32_when_asked(asked: bool | None, defaul
         run(product, a, b, c, asked)
     found = np.abs(c - a.astype(np.float64) @ b).max()
     assert error / 50 < found < error
+
+
+@triton.jit
+def single_values_with_axes(out):
+    row, column = tl.program_id(0), tl.program_id(1)
+    is_inside = (row[:, None] < 2) & (column[None, :] < 3)
+    tl.store(out + row[:, None] * 4 + column[None, :], 1.0, mask=is_inside)
+
+
+def test_a_single_value_takes_axes_until_triton_3_9(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = np.zeros((4, 4), "f4")
+    monkeypatch.setattr("bragg.debug.numbers.shapes.is_before", lambda major, minor: True)
+    bragg.debug.interpret(single_values_with_axes)[(4, 4)](out)
+    assert out.sum() == out[:2, :3].sum() == 6
+    monkeypatch.setattr("bragg.debug.numbers.shapes.is_before", lambda major, minor: False)
+    with pytest.raises(KernelFault, match="too many indices for a block of 0 axes"):
+        bragg.debug.interpret(single_values_with_axes)[(4, 4)](out)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bragg.debug
 from bragg.debug.host.launch import execute
 from bragg.debug.state import Listeners
 from bragg.debug.values import MISLED
@@ -46,3 +47,24 @@ def promises(x, y, n):
 def test_broken_promise_is_told_where_an_active_lane_rests_on_it() -> None:
     x, y = np.arange(8, dtype="f4"), np.zeros(8, "f4")
     assert told(promises, x, y, 3) == [("store", "y", 2), ("store", "y", 1), ("atomic", "y", 5), ("condition", "", 1)]
+
+
+@triton.jit
+def weighted(q, v, n):
+    i = tl.arange(0, 16)
+    weights = tl.where(i < n, q, 0.0)
+    return weights * tl.load(v + i, mask=i < n)  # blamed
+
+
+@triton.jit
+def result_of_a_helper(x, v, out, n):
+    i = tl.arange(0, 16)
+    q = tl.load(x + i, mask=i < n)
+    result = weighted(q, v, n)
+    tl.store(out + i, result)
+
+
+def test_the_load_is_blamed_whose_lanes_came_to_the_use() -> None:
+    with bragg.debug.check() as report:
+        result_of_a_helper[(1,)](np.ones(12, "f4"), np.ones(12, "f4"), np.zeros(16, "f4"), 12)
+    assert [(finding.code.endswith("# blamed"), finding.positions) for finding in report] == [(True, {12, 13, 14, 15})]

@@ -23,13 +23,13 @@ def settings(**changed: str) -> Settings:
         ({"data": "both"}, "Unknown data: both"),
         ({"profiler": "vtune"}, "Unknown profiler: vtune"),
         ({"mode": "fast"}, "unsupported mode: fast"),
-        ({"mode": "periodic_flushing:format=pdf"}, "unknown option: format=pdf"),
-        ({"mode": "periodic_flushing:every=1"}, "unknown option: every=1"),
-        ({"mode": "pcsampling"}, "cpu: unsupported mode: pcsampling"),
+        ({"mode": "periodic_flushing:format=pdf"}, "CpuProfiler: unsupported format: pdf"),
+        ({"mode": "periodic_flushing:every=1"}, "unsupported option key: every"),
+        ({"mode": "pcsampling"}, "CpuProfiler: unsupported mode: pcsampling"),
         ({"profiler": "cupti", "mode": "pcsampling:interval=0"}, "pcsampling: interval=0"),
         ({"profiler": "cupti", "mode": "pcsampling:interval=often"}, "pcsampling: interval=often"),
-        ({"profiler": "cupti", "mode": "pcsampling:every=9"}, "pcsampling: unknown option: every=9"),
-        ({"profiler": "cupti", "mode": "pcsampling:collection=all"}, "unknown option: collection=all"),
+        ({"profiler": "cupti", "mode": "pcsampling:every=9"}, "CuptiProfiler: unsupported option key: every"),
+        ({"profiler": "cupti", "mode": "pcsampling:collection=all"}, "unsupported collection: all"),
     ],
 )
 @pytest.mark.parametrize("error", [ValueError, RuntimeError])

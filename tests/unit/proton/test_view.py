@@ -110,6 +110,26 @@ def test_a_state_is_the_innermost_frame_but_where_a_graph_was_captured_is_not() 
     assert found == {"called/state/sum": 3, "state/direct": 2, "<captured_at>/capture/node": 1}
 
 
+def test_metadata_is_grouped_by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bragg.proton.view.ONE_METADATA_STATE", False)
+    state = "__proton_launch_metadata"
+    names = ["root", f"{state}:a", "sum", f"{state}:b", "sum", state, "max", "scope", f"{state}:a", "sum"]
+    kinds = [
+        FrameKind.ROOT,
+        *[FrameKind.STATE, FrameKind.KERNEL] * 3,
+        FrameKind.SCOPE,
+        FrameKind.STATE,
+        FrameKind.KERNEL,
+    ]
+    frames = FrameTable(np.array(kinds), names, [""] * 10, np.zeros(10), np.zeros(10))
+    times = Metric("gpu_time", "ns", MetricKind.INCLUSIVE, np.array([0, 0, 1, 0, 2, 0, 3, 0, 0, 4]))
+    parents = np.array([-1, 0, 1, 0, 3, 0, 5, 0, 7, 8])
+    viewed = proton_view(Profile({}, CallTree(parents, np.arange(10), frames), {"gpu_time": times}))
+    found = {path: time for path, time in paths(viewed).items() if time}
+    assert found == {f"{state}/a/sum": 1, f"{state}/b/sum": 2, f"{state}/max": 3, f"scope/{state}/a/sum": 4}
+    assert sum(viewed.tree.label(node) == state for node in range(len(viewed.tree))) == 2
+
+
 def test_python_function_goes_by_its_own_name() -> None:
     names = ["root", "Model.forward", "train.<locals>.step", "<module>"]
     kinds = [FrameKind.ROOT, *[FrameKind.PYTHON] * 3]

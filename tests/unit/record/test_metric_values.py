@@ -13,7 +13,7 @@ import pytest
 
 from bragg.errors import UsageError
 from bragg.record import metric_values
-from bragg.record.metric_values import MetricLabel, parse_label, record_metrics
+from bragg.record.metric_values import MetricLabel, declare_beside, parse_label, plain_name, record_metrics
 
 
 class Call(NamedTuple):
@@ -68,6 +68,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Core:
     monkeypatch.setattr(metric_values, "core", core)
     monkeypatch.setattr(metric_values, "_ids", {})
     monkeypatch.setattr(metric_values, "_float_ids", {})
+    monkeypatch.setattr(metric_values, "_plain_names", {})
     return core
 
 
@@ -124,6 +125,19 @@ def test_two_spellings_are_one_metric(core: Core) -> None:
     record_metrics({"t (us)(exc)": 1.0})
     record_metrics({"t (us) (exc)": 2.0})
     assert [call.metric for call in core.calls] == [("t", "exclusive", "us", True)] * 2
+
+
+def test_metric_beside_one_of_its_name_has_a_number(core: Core) -> None:
+    label = MetricLabel("n", "", "inclusive")
+    assert [declare_beside(label, types) for types in ((False, True), (True,), (True,), (False, True))] == [
+        (0, False),
+        (1, True),
+        (1, True),
+        (0, False),
+    ]
+    assert declare_beside(label._replace(unit="us"), (False, True)) == (2, False)
+    assert [metric[0] for metric in core.metrics] == ["n", "n#2", "n#3"]
+    assert [plain_name(name) for name in ("n", "n#2", "n#3[4]", "m#2", "m[0]")] == ["n", "n", "n[4]", "m#2", "m[0]"]
 
 
 def test_metric_of_floats_takes_integers(core: Core) -> None:
@@ -255,6 +269,12 @@ class Tensor:
     def get_device(self) -> int:
         return 1
 
+    def is_floating_point(self) -> bool:
+        return "float" in self.dtype
+
+    def long(self) -> Tensor:
+        return Tensor(self.shape, "int64")
+
     def is_neg(self) -> bool:
         return self.is_negative
 
@@ -285,6 +305,12 @@ def test_tensor_with_a_stride_is_read_where_it_is(recorded: Record) -> None:
 def test_tensor_of_integers_is_a_metric_of_integers(core: Core, recorded: Record) -> None:
     assert recorded(Tensor(dtype="int64")) == (0x1000, "i64", 0, 1, 0x5001)
     assert core.metrics == [("m", "inclusive", "", False)]
+
+
+def test_operations_on_a_gpu_are_fractional_and_bytes_whole(core: Core) -> None:
+    record_metrics({"flops16": Tensor(dtype="int64"), "bytes": Tensor()})
+    record_metrics({"flops16": 0.5, "bytes": 8})
+    assert [(call.metric[0], call.metric[3]) for call in core.calls] == [("flops16", True), ("bytes", False)] * 2
 
 
 def test_tensor_whose_sign_is_not_in_memory_is_resolved(recorded: Record) -> None:

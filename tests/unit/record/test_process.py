@@ -57,14 +57,14 @@ def test_signal_to_the_parent_is_passed_on(number: signal.Signals, tmp_path: Pat
         import signal, time, pathlib
         signal.signal({int(number)}, lambda *_: exit(33))
         pathlib.Path({str(ready)!r}).touch()
-        time.sleep(20)
+        time.sleep(60)
     """
     arguments = [sys.executable, "-c", PARENT, textwrap.dedent(child)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as parent:
         while not ready.exists():
             time.sleep(0.01)
         parent.send_signal(number)
-        out, _ = parent.communicate(timeout=20)
+        out, _ = parent.communicate(timeout=60)
     assert out == "exit 33\n"
 
 

@@ -50,6 +50,8 @@ export class App extends Component<Props, State> {
   }
 
   override componentWillUnmount(): void {
+    // The page that shows a file's new state goes on from the address.
+    this.onChanged();
     window.removeEventListener("hashchange", this.onAddress);
     document.removeEventListener("keydown", this.onKey);
   }

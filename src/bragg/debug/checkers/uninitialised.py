@@ -14,7 +14,7 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.emptiness import has_unwritten, unwritten
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
-from bragg.debug.values import UNDEFINED, UNWRITTEN
+from bragg.debug.values import LOADS, UNDEFINED, UNWRITTEN
 from bragg.model import Severity
 
 __all__ = ["UNINITIALISED"]
@@ -38,28 +38,36 @@ _NEVER = (
     "Write the tensor first, or make it with zeros instead of empty",
 )
 
-# By file and line, and by tensor.
-Sources = dict[tuple[str, int], dict[str, Source]]
+# By file and line, and by tensor: a load, and its mark in taints.
+Sources = dict[tuple[str, int], dict[str, tuple[Source, int]]]
 
 
 def _watch(record: Recorder) -> Listeners:
     masked: Sources = {}
     never: Sources = {}
+    marks: dict[tuple[tuple[str, int], str], int] = {}
     suspects = {id(buffer) for buffer in record.launch.buffers if has_unwritten(buffer)}
 
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if bit not in (UNDEFINED, UNWRITTEN) or use not in _USES:
             return
         sources, (message, hint) = (masked, _MASKED) if bit == UNDEFINED else (never, _NEVER)
-        places = feeding(list(sources), kernel_line())
-        for source in [source for place in places for source in sources[place].values()] or (None,):
-            record.at_line(message.format(_USES[use]), hint, Severity.ERROR, (taint & bit) != 0, source)
+        lanes = (taint & bit) != 0
+        for source, own in _blamed(sources, taint * lanes):
+            record.at_line(message.format(_USES[use]), hint, Severity.ERROR, own, source)
+
+    def mark(access: Access, sources: Sources, source: Source) -> None:
+        """The same load has the same mark, whatever is wrong with it; those beyond the last mark have none."""
+        place = (source.file, source.line), access.buffer.name
+        order = marks.setdefault(place, len(marks))
+        access.origin = LOADS[order] if order < len(LOADS) else 0
+        sources.setdefault(place[0], {})[place[1]] = source, access.origin
 
     def remember(access: Access) -> None:
         if access.kind == "load" and access.mask is not None and not access.mask.all():
             source = _source(access)
             if not source.text.has_filler:
-                masked.setdefault(kernel_line(), {})[access.buffer.name] = source
+                mark(access, masked, source)
 
     def look(access: Access) -> None:
         if access.kind == "store" or id(access.buffer) not in suspects:
@@ -69,7 +77,7 @@ def _watch(record: Recorder) -> Listeners:
             return
         if access.kind == "load":
             access.unwritten = bad
-            never.setdefault(kernel_line(), {})[access.buffer.name] = _source(access)
+            mark(access, never, _source(access))
             return
         name = access.buffer.name
         message = f"{access.kind} of elements of {name} that were never written"
@@ -77,6 +85,16 @@ def _watch(record: Recorder) -> Listeners:
         record.at_access(access, access.programs[bad], lanes, access.offsets[bad], message, _NEVER[1])
 
     return Listeners(tainted=[tell], access=[remember, look] if suspects else [remember])
+
+
+def _blamed(sources: Sources, taint: Array) -> list[tuple[Source | None, Array]]:
+    """Loads that a taint comes from, with their lanes: by their marks, else by what the source says of the line."""
+    found = [(source, (taint & bit) != 0) for loads in sources.values() for source, bit in loads.values() if bit]
+    marked: list[tuple[Source | None, Array]] = [(source, lanes) for source, lanes in found if lanes.any()]
+    if marked:
+        return marked
+    places = feeding(list(sources), kernel_line())
+    return [(source, taint != 0) for place in places for source, _ in sources[place].values()] or [(None, taint != 0)]
 
 
 def _source(access: Access) -> Source:

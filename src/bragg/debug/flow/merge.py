@@ -108,7 +108,7 @@ def _merged_affine(parts: Sequence[tuple[Array, Tensor]], count: int) -> Affine 
 def _merged_taint(parts: Sequence[tuple[Array, Tensor]], count: int) -> Array | None:
     if all(value.taint is None for _, value in parts):
         return None
-    taint = np.zeros((count, *parts[0][1].shape), np.uint8)
+    taint = np.zeros((count, *parts[0][1].shape), np.uint32)
     for rows, value in parts:
         if value.taint is not None:
             taint[rows] = lift_array(value.taint, taint.ndim)

@@ -36,6 +36,7 @@ class Access:
         order: `relaxed`, `acquire`, `release`, `acq_rel`; empty for loads and stores that are not volatile.
         value: What a store writes; None for other kinds.
         unwritten: bool [lanes that take part]: a listener's word that nobody has written these; None: all are known.
+        origin: A listener's mark of the load, one of `LOADS`; 0: it has none.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class Access:
     order: str = ""
     value: Tensor | None = None
     unwritten: Array | None = None
+    origin: int = 0
 
     @cached_property
     def closed(self) -> Affine | None:

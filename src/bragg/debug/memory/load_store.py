@@ -55,16 +55,17 @@ def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
         return _load_parts(where, test, other, volatile)
     is_on = None if test is None else checked_constant(test)
     lanes = None if test is None or is_on else test.data
+    origin = 0
     if is_on is False:
         data: Array = np.zeros((1, *shape), where.element.carrier)
     else:
         access = _told("load", where, lanes, "relaxed" if volatile else "")
-        data, reachable = _read(where, access.mask), access.mask
+        data, reachable, origin = _read(where, access.mask), access.mask, access.origin
         lanes = lanes if lanes is None or reachable is lanes or other is None else reachable
         if access.unwritten is not None:
-            filled = _filled(data, where.element, shape, lanes, other)
-            return filled.tainted(access.unwritten_block(), UNWRITTEN)
-    return _filled(data, where.element, shape, lanes if is_on is not False else test, other)
+            filled = _filled(data, where.element, shape, lanes, other, origin)
+            return filled.tainted(access.unwritten_block(), UNWRITTEN | origin)
+    return _filled(data, where.element, shape, lanes if is_on is not False else test, other, origin)
 
 
 def _load_parts(where: Pointer, test: Tensor | None, other: Any, volatile: bool) -> Tensor:
@@ -90,7 +91,7 @@ def checked_constant(test: Tensor) -> bool | None:
     return None
 
 
-def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other: Any) -> Tensor:
+def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other: Any, origin: int = 0) -> Tensor:
     """Loaded data with the value, or the taint, of masked lanes."""
     if mask is None:
         return Tensor(data, dtype)
@@ -99,7 +100,7 @@ def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other:
     if other is None:
         if lanes.all():
             return Tensor(data, dtype)
-        return Tensor(data, dtype, taint=(~lanes).view(np.uint8) * np.uint8(UNDEFINED))
+        return Tensor(data, dtype, taint=~lanes * np.uint32(UNDEFINED | origin))
     filler = broadcast_to(cast(as_tensor(other), dtype), shape)
     if filler.programs == 1 and filler.taint is None and not filler.data.any() and not np.signbit(filler.data).any():
         return Tensor(data, dtype)  # Lanes that were not read hold zero.

@@ -190,8 +190,8 @@ def _replaced(x: Tensor, axis: int, start: int, new: Tensor) -> Tensor:
     data[key] = new.data
     taint = None
     if x.taint is not None or new.taint is not None:
-        old = np.uint8(0) if x.taint is None else lift_array(x.taint, data.ndim)
-        taint = np.array(np.broadcast_to(old, data.shape))
+        old = np.uint32(0) if x.taint is None else lift_array(x.taint, data.ndim)
+        taint = np.array(np.broadcast_to(old, data.shape), np.uint32)
         taint[key] = np.uint8(0) if new.taint is None else lift_array(new.taint, data.ndim)
     return Tensor(data, new.dtype, taint=taint)
 

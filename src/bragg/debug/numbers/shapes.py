@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array
+from bragg.debug.versions import is_before
 
 __all__ = [
     "broadcast_pair",
@@ -95,9 +96,13 @@ def expand_dims(x: Any, axis: int) -> Any:
 
 def getitem(x: Any, key: Any) -> Any:
     """`x[:, None]`: new axes; Triton knows no other indexing of blocks."""
-    for axis, part in enumerate(key if isinstance(key, tuple) else (key,)):
+    parts = key if isinstance(key, tuple) else (key,)
+    taken = sum(part is not None for part in parts)
+    if taken > len(x.shape) and not is_before(3, 9):
+        raise KernelFault(f"too many indices for a block of {len(x.shape)} axes", hint="Give one : for each axis")
+    for axis, part in enumerate(parts):
         if part is None:
-            x = expand_dims(x, axis)
+            x = expand_dims(x, axis if x.shape else 0)  # A single value takes them wherever they stand.
         elif not (isinstance(part, slice) and part == slice(None)):
             raise KernelFault("a block can only be indexed with : and None", hint="Use masks, tl.gather or tl.split")
     return x

@@ -106,9 +106,8 @@ def _metric_value(key: Any, value: Any) -> Any:
 
     Raises:
         UsageError: The key says too much.
-        ValueError: The metric has another type, kind or unit.
     """
-    from bragg.record.metric_values import parse_label
+    from bragg.record.metric_values import declare_beside, parse_label
 
     if isinstance(value, (list, tuple)) or hasattr(value, "data_ptr") or hasattr(value, "__cuda_array_interface__"):
         return NotImplemented
@@ -117,7 +116,8 @@ def _metric_value(key: Any, value: Any) -> Any:
         return None
     label = parse_label(key)
     is_float = label.name.startswith("flops") or (isinstance(number, float) and label.name != "bytes")
-    return core.metric(label.name, label.kind, label.unit, is_float), float(number) if is_float else int(number)
+    metric, holds_floats = declare_beside(label, (True,) if is_float else (False, True))
+    return metric, float(number) if holds_floats else int(number)
 
 
 def _record(arrays: dict[Any, Any]) -> None:

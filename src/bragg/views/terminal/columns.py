@@ -155,8 +155,10 @@ class ColumnChoice:
         return columns_of(profile, self.names, self.formulas)
 
     def sort_column(self, profile: Profile) -> Column:
-        """The column that decides which rows are hot."""
-        return columns_of(profile, [self.sort], self.formulas)[0]
+        """The column that decides which rows are hot: that of time where the chosen one is not known of the whole."""
+        column = columns_of(profile, [self.sort], self.formulas)[0]
+        is_known = not np.isnan(column.values[0]) or not column.why_absent(0)
+        return column if is_known else columns_of(profile, choose_names(profile, (), ("time",)))[0]
 
 
 def choose_names(

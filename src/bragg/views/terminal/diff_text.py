@@ -34,7 +34,7 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None) -> li
     if not shown:
         return [style.bold(total), style.dim("no difference")]
     texts = _Texts(comparison, shown)
-    cells = [texts.header(), *map(texts.cells, shown)]
+    cells = _without_empty_columns([texts.header(), *map(texts.cells, shown)])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     numbers = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     room = None if style.width is None else max(style.width - len(numbers[0]) - 2, _LEAST_PATH_WIDTH)
@@ -104,6 +104,11 @@ class _Texts:
             _count_text(float(of.count_before[row]), float(of.count_after[row])),
             *(self._average.text(float(averages[row])) for averages in self._averages),
         ]
+
+
+def _without_empty_columns(cells: list[list[str]]) -> list[list[str]]:
+    columns = [column for column in zip(*cells, strict=True) if any(column[1:])]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _scale(comparison: Comparison, values: Any) -> Scale:

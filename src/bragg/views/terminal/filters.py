@@ -52,8 +52,12 @@ def filter_paths(profile: Profile, include: str | None, exclude: str | None, sho
     metric = shown if adds_up else choose_names(profile, (), ("time",))[0]
     profile, notes = _without_launch_metadata(profile, metric)
     before = profile.total(metric)
+    if exclude is not None:
+        _require_match(_matches(profile, "--exclude", exclude), "--exclude", exclude)
     if include is not None:
-        wanted = with_descendants(profile.tree, _matches(profile, "--include", include))
+        matches = _matches(profile, "--include", include)
+        _require_match(matches, "--include", include)
+        wanted = with_descendants(profile.tree, matches)
         profile = regroup(profile.tree, dropped=~with_ancestors(profile.tree, wanted), silenced=~wanted).apply(profile)
         notes.append(f"only call paths through /{include}/: {_amount(profile, profile.total(metric), before, metric)}")
     if exclude is not None:
@@ -94,9 +98,12 @@ def _matches(profile: Profile, option: str, pattern: str) -> BoolArray:
     found[[frame for frame in used.tolist() if any(map(search, labels.spellings(frame)))]] = True
     matches = found[profile.tree.frame]
     matches[0] = False
+    return matches
+
+
+def _require_match(matches: BoolArray, option: str, pattern: str) -> None:
     if not matches.any():
         raise NothingRecorded(f"nothing matches {option} {pattern!r}", hint="bragg view --flat lists the names")
-    return matches
 
 
 def _amount(profile: Profile, part: float, whole: float, metric: str) -> str:

@@ -13,7 +13,7 @@ from bragg.model.table import BoolArray, Int64Array
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.units import count_text
 
-__all__ = ["FoldedProfile", "fold_libraries", "library_of"]
+__all__ = ["FoldedProfile", "fold_libraries", "library_of", "with_library_names"]
 
 _LIBRARY_FILE = re.compile(
     r"[/\\](?:site|dist)-packages[/\\](?P<package>[^/\\.]+)"
@@ -60,16 +60,7 @@ def library_of(file: str) -> str:
 def fold_libraries(profile: Profile) -> FoldedProfile:
     """Put together the Python frames between user code and what a library calls, under the name of that library."""
     tree = profile.tree
-    names, library = _libraries(tree.frames)
-    is_library = library[tree.frame] >= 0
-    entered = is_library & ~is_library[tree.parent]
-    name = _excursion_names(tree, library[tree.frame], entered)
-    named = CallTree(
-        tree.parent,
-        np.where(entered, len(tree.frames) + name, tree.frame).astype(np.int32),
-        FrameTable.concatenate([tree.frames, _library_frames(names)]),
-    )
-    regrouping = regroup(named, folded=is_library & ~entered)
+    is_library, regrouping = _excursions(tree, "{}")
     n_paths = np.bincount(regrouping.target[is_library], minlength=len(regrouping.tree))
     single = is_library & (n_paths[regrouping.target] == 1)
     frame = regrouping.tree.frame.copy()
@@ -78,6 +69,25 @@ def fold_libraries(profile: Profile) -> FoldedProfile:
     n_folded = np.zeros(len(regrouping.tree), np.int64)
     np.maximum.at(n_folded, regrouping.target[is_library], _lengths(tree, is_library)[is_library])
     return FoldedProfile(Regrouping(renamed, regrouping.target).apply(profile), np.where(n_paths > 1, n_folded, 0))
+
+
+def with_library_names(profile: Profile) -> Profile:
+    """Likewise, each under the name `[torch]`, also where only one path leads through it: other runs may have more."""
+    return _excursions(profile.tree, "[{}]")[1].apply(profile)
+
+
+def _excursions(tree: CallTree, pattern: str) -> tuple[BoolArray, Regrouping]:
+    """Which nodes are of a library: [n_nodes], and the tree with one node for each excursion, named by the pattern."""
+    names, library = _libraries(tree.frames)
+    is_library: BoolArray = library[tree.frame] >= 0
+    entered = is_library & ~is_library[tree.parent]
+    name = _excursion_names(tree, library[tree.frame], entered)
+    named = CallTree(
+        tree.parent,
+        np.where(entered, len(tree.frames) + name, tree.frame).astype(np.int32),
+        FrameTable.concatenate([tree.frames, _library_frames(list(map(pattern.format, names)))]),
+    )
+    return is_library, regroup(named, folded=is_library & ~entered)
 
 
 def _lengths(tree: CallTree, is_library: BoolArray) -> Int64Array:

@@ -37,12 +37,12 @@ class NumberTable:
     @property
     def width(self) -> int:
         """Columns of the terminal that the numbers take, without the gap to what follows."""
-        share_and_bar = 2 + _SHARE_WIDTH + 2 + _BAR_WIDTH if self._has_shares else 0
-        return sum(self._widths) + 2 * (len(self._widths) - 1) + share_and_bar
+        share = 2 + self._share_width if self._has_shares else 0
+        return sum(self._widths) + 2 * (len(self._widths) - 1) + share
 
     def header(self) -> str:
         """Metric names with their units."""
-        return self._join(self._titles, "share".rjust(_SHARE_WIDTH) + " " * (2 + _BAR_WIDTH))
+        return self._join(self._titles, "share".rjust(_SHARE_WIDTH).ljust(self._share_width))
 
     def text(self, row: int) -> str:
         """The numbers of one row."""
@@ -51,9 +51,9 @@ class NumberTable:
             return self._join(numbers, "")
         share = self.columns[0].share(row)
         if math.isnan(share):
-            return self._join(numbers, " " * (_SHARE_WIDTH + 2 + _BAR_WIDTH))
-        share_and_bar = f"{share_text(share):>{_SHARE_WIDTH}}  {self.style.bar(share, _BAR_WIDTH)}"
-        return self._join(numbers, self.style.heat(share_and_bar, share))
+            return self._join(numbers, " " * self._share_width)
+        bar = "" if self.style.is_narrow else f"  {self.style.bar(share, _BAR_WIDTH)}"
+        return self._join(numbers, self.style.heat(f"{share_text(share):>{_SHARE_WIDTH}}{bar}", share))
 
     def _join(self, texts: Sequence[str], after_first: str) -> str:
         padded = [text.rjust(width) for text, width in zip(texts, self._widths, strict=True)]
@@ -62,8 +62,11 @@ class NumberTable:
     @cached_property
     def _titles(self) -> list[str]:
         """Names with units, once; what repeats the first name is left out: `gpu_time ms`, `avg us`, `time/s`."""
-        first = f"{self.columns[0].name}_"
-        return [_title(column.name.removeprefix(first), column.scale.unit) for column in self.columns]
+        first = self.columns[0].name
+        begin = first.rpartition("_")[0]
+        prefix = f"{begin if '_' in begin else first}_"  # `gpu_idle_` of gpu_idle_time, not `gpu_` of gpu_time
+        names = [first, *(column.name.removeprefix(prefix) for column in self.columns[1:])]
+        return [_title(name, column.scale.unit) for name, column in zip(names, self.columns, strict=True)]
 
     @cached_property
     def _widths(self) -> list[int]:
@@ -79,9 +82,15 @@ class NumberTable:
             yield column.scale.text(float(extreme)) + (" " if column.is_difference else "")
 
     @property
+    def _share_width(self) -> int:
+        return _SHARE_WIDTH if self.style.is_narrow else _SHARE_WIDTH + 2 + _BAR_WIDTH
+
+    @property
     def _has_shares(self) -> bool:
         return not math.isnan(self.columns[0].total)
 
 
 def _title(name: str, unit: str) -> str:
-    return name if not unit or name.endswith(f"/{unit}") else f"{name} {unit}"
+    """The name, and the unit unless the name tells it: `time/s`, `tflop/s`."""
+    is_told = name.endswith(f"/{unit}") or (name.endswith("/s") and unit.endswith("/s"))
+    return name if not unit or is_told else f"{name} {unit}"

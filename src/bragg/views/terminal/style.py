@@ -8,6 +8,8 @@ __all__ = ["PLAIN", "Style", "printable"]
 
 _BLOCKS = "▏▎▍▌▋▊▉█"
 _HOT, _WARM = 0.5, 0.1
+# In fewer columns numbers go without bars, and levels of a tree take two columns instead of three.
+_WIDE = 100
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,11 @@ class Style:
     colour: bool = False
     unicode: bool = True
     width: int | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether names need the room of what is pleasant."""
+        return self.width is not None and self.width < _WIDE
 
     def dim(self, text: str) -> str:
         """Text that the eye may skip."""
@@ -58,11 +65,14 @@ class Style:
 
     def branch(self, is_last: bool) -> str:
         """The line that leads to a row."""
-        return ("└─ " if is_last else "├─ ") if self.unicode else ("`- " if is_last else "|- ")
+        if self.unicode:
+            return ("└ " if is_last else "├ ") if self.is_narrow else ("└─ " if is_last else "├─ ")
+        return "`- " if is_last else "|- "
 
     def stem(self, is_last: bool) -> str:
         """The line beside the rows below a row."""
-        return "   " if is_last else "│  " if self.unicode else "|  "
+        stem = "   " if is_last else "│  " if self.unicode else "|  "
+        return stem[:2] if self.unicode and self.is_narrow else stem
 
     @property
     def ellipsis(self) -> str:

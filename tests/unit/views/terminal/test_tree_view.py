@@ -128,9 +128,21 @@ def test_long_chain_of_callers_keeps_its_ends() -> None:
 
 
 def test_line_is_cut_to_the_width_of_the_terminal(training: Profile) -> None:
-    lines = text(training, Style(width=76)).splitlines()
-    assert max(map(len, lines[:-1])) == 76
-    assert lines[4].endswith("[torch: 2 frame…del.py:7")
+    lines = text(training, Style(width=66)).splitlines()
+    assert max(map(len, lines[:-1])) == 66
+    assert lines[4].endswith("    │ └ [torch: 2 frames]…odel.py:7")
+
+
+def test_narrow_terminal_has_no_bars_and_two_columns_a_level(training: Profile) -> None:
+    assert text(training, Style(width=99)).splitlines()[:6] == [
+        "gpu_time ms    share  gpu_count  call path",
+        "      16.01  100.0 %         10  total",
+        "      16.01  100.0 %         10  └ <module> train.py:50 → main train.py:40",
+        "      15.00   93.7 %          6    ├ forward",
+        "      15.00   93.7 %          6    │ └ [torch: 2 frames] → forward model.py:7",
+        "      15.00   93.7 %          6    │   └ aten::linear",
+    ]
+    assert text(training, Style(width=100)).splitlines()[4].startswith("      15.00   93.7 %  ███████▌          6")
 
 
 def test_full_names_are_never_cut(training: Profile) -> None:

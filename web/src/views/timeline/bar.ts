@@ -15,16 +15,22 @@ export class Bar {
   private readonly count = element("output", "note");
   private timer = 0;
 
-  constructor(on: BarEvents, buttons: [label: string, title: string, act: () => void][]) {
+  constructor(
+    private readonly on: BarEvents,
+    buttons: [label: string, title: string, act: () => void][],
+  ) {
     this.search.type = "search";
     this.search.placeholder = "Search slices, or /expression/";
     this.search.setAttribute("aria-label", "Search slices");
     this.search.addEventListener("input", () => {
       clearTimeout(this.timer);
-      this.timer = window.setTimeout(() => on.find(this.search.value), SEARCH_MS);
+      this.timer = window.setTimeout(() => this.find(), SEARCH_MS);
     });
     this.search.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") on.nextFound(event.shiftKey ? -1 : 1);
+      if (event.key === "Enter") {
+        if (this.timer) this.find();
+        on.nextFound(event.shiftKey ? -1 : 1);
+      }
       if (event.key === "Escape") this.search.blur();
     });
     this.root = element("div", "tools", this.search, this.count, element("span", "space"), ...buttons.map(button));
@@ -42,6 +48,12 @@ export class Bar {
   show(text: string, found: string): void {
     if (this.search.value.trim() !== text.trim()) this.search.value = text;
     this.count.textContent = found;
+  }
+
+  private find(): void {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.on.find(this.search.value);
   }
 }
 
