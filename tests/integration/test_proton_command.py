@@ -166,9 +166,10 @@ class TestCommandLine:
                 "proton: profiler 'instrumentation': measurements inside kernels are not there",
             ),
             (("-c", "java"), "invalid choice: 'java'"),
+            (("missing.py",), "proton: missing.py: there is no such file"),
         ],
     )
-    def test_what_cannot_be_done_is_said(self, tmp_path: Path, options: tuple[str, str], message: str) -> None:
+    def test_what_cannot_be_done_is_said(self, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
         done = run_program(tmp_path, self.PROGRAM, command=(*CLI, *options))
         assert done.exit_code != 0
         assert message in done.errors

@@ -195,6 +195,7 @@ def test_hook_that_raises_is_told_once_and_the_launch_recorded(run: Run) -> None
         + """
 class Broken(Own):
     def enter(self, metadata): raise ValueError("oh")
+    def deactivate(self): raise KeyError("no")
 proton.start("x", hook=Broken("broken"))
 for _ in range(3): plain[(1,)](x, 16)
 proton.finalize()
@@ -202,6 +203,7 @@ proton.finalize()
     )
     assert (done.exit_code, outline(done.tree())) == (0, ["ROOT count=0", "  plain count=3"])
     assert done.errors.count("hook Broken.enter failed: ValueError: oh") == 1
+    assert done.errors.count("hook Broken.deactivate failed: KeyError: 'no'") == 1
 
 
 def test_instrumentation_hook_says_that_nothing_is_measured(run: Run) -> None:

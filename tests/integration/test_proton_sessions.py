@@ -309,6 +309,20 @@ class TestMisuse:
         proton.finalize()
         assert tree() == ["ROOT", "  a"]
 
+    def test_what_has_the_wrong_type_is_said(self, here: Path) -> None:
+        for argument in ("name", "context", "data", "backend"):
+            with pytest.raises(TypeError, match=f"{argument} is a text, not"):
+                proton.start(**{"name": "x", "backend": "cpu", argument: b"x"})  # type: ignore[arg-type]
+        start()
+        with pytest.raises(TypeError, match="metrics have names: 5 has none"), proton.scope("a", 5):  # type: ignore[arg-type]
+            pass
+        with pytest.raises(TypeError, match="a state's name is a string, not 5"):
+            proton.enter_state(5)  # type: ignore[arg-type]
+        with proton.scope("later"):
+            pass
+        proton.finalize()
+        assert tree() == ["ROOT", "  a", "  later"]
+
     def test_scopes_of_coroutines_that_run_by_turns_close_each_other(self) -> None:
         async def work(name: str) -> None:
             with proton.scope(name):

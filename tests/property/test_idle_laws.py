@@ -61,7 +61,9 @@ def test_paths_of_the_host_have_what_it_launched_late(profile: Profile) -> None:
 
 
 @given(timelines(), st.integers(0, 1000))
-def test_every_pause_is_counted_once_and_the_longest_part_is_within_the_time_of_its_path(profile: Profile, least_ns: int) -> None:
+def test_every_pause_is_counted_once_and_the_longest_part_is_within_the_time_of_its_path(
+    profile: Profile, least_ns: int
+) -> None:
     idle = with_idle_paths(profile, least_ns)
     time, count = idle.own("gpu_idle_time"), idle.own("gpu_idle_count")
     longest = np.nan_to_num(idle.own("gpu_idle_longest"))

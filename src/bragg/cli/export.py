@@ -43,6 +43,8 @@ def export(file: Path | None, format_name: str | None, output: Path | None, forc
     from bragg.views.terminal.units import bytes_text
 
     path = newest_profile(file)
+    if format_name is not None and format_name not in list(FORMATS):
+        raise UsageError(f"unknown format {format_name!r}", hint=_known())
     name = format_name or _format_of(output)
     target = output or path.with_suffix(FORMATS[name].suffix)
     refuse_existing(target, force)
@@ -60,10 +62,14 @@ def _format_of(output: Path | None) -> str:
     Raises:
         UsageError: There is no name, or no format with its suffix.
     """
-    known = "Choose one with -f: " + ", ".join(name for name, format_ in FORMATS.items() if format_.write)
     if output is None:
-        raise UsageError("neither format nor output is given", hint=known)
+        raise UsageError("neither format nor output is given", hint=_known())
     fitting = [name for name, format_ in FORMATS.items() if format_.write and output.name.endswith(format_.suffix)]
     if not fitting:
-        raise UsageError(f"no format has the suffix of {output.name}", hint=known)
+        raise UsageError(f"no format has the suffix of {output.name}", hint=_known())
     return max(fitting, key=lambda name: len(FORMATS[name].suffix))
+
+
+def _known() -> str:
+    """The formats to choose from: those that can be written."""
+    return "Choose one with -f: " + ", ".join(name for name, format_ in FORMATS.items() if format_.write)

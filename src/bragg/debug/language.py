@@ -100,9 +100,11 @@ def _load(
     other: Any = None,
     boundary_check: Any = (),
     padding_option: str = "",
+    cache_modifier: str = "",
+    eviction_policy: str = "",
     volatile: bool = False,
-    **_hints: Any,
 ) -> Any:
+    _check_hints(cache_modifier, (".ca", ".cg", ".cs", ".cv"), eviction_policy)
     if isinstance(pointer, blocks.BlockPointer):
         if mask is not None or other is not None:
             raise KernelFault("a block pointer takes boundary_check and padding_option, not mask and other")
@@ -110,11 +112,26 @@ def _load(
     return load_store.load(pointer, mask, other, volatile)
 
 
-def _store(pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (), **_hints: Any) -> None:
+def _store(
+    pointer: Any,
+    value: Any,
+    mask: Any = None,
+    boundary_check: Any = (),
+    cache_modifier: str = "",
+    eviction_policy: str = "",
+) -> None:
+    _check_hints(cache_modifier, (".wb", ".cg", ".cs", ".wt"), eviction_policy)
     if isinstance(pointer, blocks.BlockPointer):
         pointer.store(value, _axes(boundary_check))
     else:
         load_store.store(pointer, value, mask)
+
+
+def _check_hints(cache_modifier: str, modifiers: tuple[str, ...], eviction_policy: str) -> None:
+    """Hints have no effect here, but Triton compiles those alone that it knows."""
+    for given, known in ((cache_modifier, modifiers), (eviction_policy, ("evict_first", "evict_last"))):
+        if given and given not in known:
+            raise KernelFault(f"Triton does not know {given!r} here", hint=f"It knows: {', '.join(known)}")
 
 
 def _axes(boundary_check: Any) -> Sequence[int]:

@@ -61,6 +61,7 @@ class Machine:
         num_warps: Of each program, as the launch asks for; only kernels that ask for it see it.
         largest_block: Most elements of a block that was loaded or stored; sizes the next batch.
         turn: Gives the turn to another program; None when programs do not wait for each other.
+        after_atomic: Is called when an atomic operation has changed memory; None: nobody need know.
         writes: How often memory was changed; tells whether programs that wait make progress.
         moves: How often a loop that gives its turn away had changed its own names.
         found: Tensors that pointers from memory lead to; kept as long as the batch.
@@ -74,6 +75,7 @@ class Machine:
         self.num_warps = num_warps
         self.largest_block = 1
         self.turn: Callable[[], None] | None = None
+        self.after_atomic: Callable[[], None] | None = None
         self.writes = 0
         self.moves = 0
         self.found: list[Any] = []

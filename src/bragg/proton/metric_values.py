@@ -57,10 +57,13 @@ def record(metrics: Mapping[str, Any]) -> None:
     """Add values to the innermost scope of this thread.
 
     Raises:
-        InvalidMetric: A value is no number, text, list or tensor, or of another type than the metric's values so far.
+        InvalidMetric: A value has no name, is no number, text, list or tensor, or of another type than those that the
+            scope has of the metric.
     """
     if not core.recording():
         return
+    if not isinstance(metrics, Mapping):
+        raise InvalidMetric(f"metrics have names: {metrics!r} has none", hint='For example: {"flops": 1e9}')
     recorded = {}
     for key, value in metrics.items():
         if not isinstance(key, str):

@@ -155,7 +155,13 @@ def leave(scope: OpenScope) -> None:
 
 
 def replace_state(name: str | None) -> str | None:
-    """Set the state of this thread, or none; the one before is returned."""
+    """Set the state of this thread, or none; the one before is returned.
+
+    Raises:
+        TypeError: The name is no string.
+    """
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"a state's name is a string, not {name!r}")
     thread = _threads.current
     before, thread.state = thread.state, name
     if before is not None:

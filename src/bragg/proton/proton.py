@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     options = _parse(arguments)
     if not options.target:
         raise SystemExit("proton: nothing to run; give a script: proton script.py")
+    program = Path(options.target[0])
+    if program.name not in ("-m", "pytest") and not program.exists():
+        raise SystemExit(f"proton: {program}: there is no such file")
     alias_modules(PROTON)  # The scopes of a program that imports `triton.profiler` are in this session.
     try:
         start(

@@ -60,13 +60,18 @@ class Settings:
 
         Raises:
             InvalidArgument: One is unknown.
+            TypeError: One is no text.
             ProfilerUnavailable: One is known and not there.
         """
+        path = os.fspath(name)
+        for what, value in (("name", path), ("context", context), ("data", data), ("backend", profiler)):
+            if not isinstance(value, str):
+                raise TypeError(f"{what} is a text, not {value!r}")
         profiler = profiler.lower()
         if profiler == SAMPLING_PROFILER:
             profiler, mode = "cupti", mode or "pcsampling"
         return cls(
-            os.fspath(name),
+            path,
             _choice("context source", context.lower(), _CONTEXTS),
             _choice("data", data.lower(), _DATA),
             _profiler(profiler),

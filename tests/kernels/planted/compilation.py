@@ -162,6 +162,39 @@ def function_of_math_on_a_block(x):
     tl.store(x + i, math.exp(tl.load(x + i)))  # bug
 
 
+@bug("kernel-fault", floats(64), grid=(1,))
+@triton.jit
+def name_that_nobody_defines(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.load(x + i) * scale)  # noqa: F821  # bug
+
+
+@triton.jit
+def halved(value):
+    return value / 2
+
+
+@bug("kernel-fault", floats(64), grid=(1,))
+@triton.jit
+def call_with_an_argument_too_many(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, halved(tl.load(x + i), 2))  # bug
+
+
+@bug("kernel-fault", floats(64), 60, grid=(1,))
+@triton.jit
+def option_that_a_load_does_not_have(x, n):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.load(x + i, mask=i < n, default=0))  # bug
+
+
+@bug("kernel-fault", floats(64), grid=(1,))
+@triton.jit
+def hint_that_triton_does_not_know(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.load(x + i, eviction_policy="evict"))  # bug
+
+
 @bug("portability", floats(64), 3, grid=(1,), programs={0})
 @triton.jit
 def negation_of_a_number(x, is_causal):

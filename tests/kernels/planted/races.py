@@ -172,3 +172,16 @@ def counter_that_one_program_resets(counter):
 def lanes_that_scatter_to_one_element(index, x, out):
     i = tl.arange(0, 16)
     tl.store(out + tl.load(index + i), tl.load(x + i))  # bug
+
+
+@bug("data-race", lambda: np.zeros(4, "i4"), floats(4, 16), floats(24, 16), grid=(24,), tensor="sums", programs=None)
+@triton.jit
+def lock_that_lets_everybody_in(locks, sums, x):
+    row, i = tl.program_id(0), tl.arange(0, 16)
+    lock, partial = locks + row % 4, sums + row % 4 * 16 + i
+    while tl.atomic_cas(lock, 0, 1) == 2:
+        pass
+    total = tl.load(partial) + tl.load(x + row * 16 + i)  # bug
+    tl.store(partial, total)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)

@@ -47,6 +47,7 @@ def test_unknown_format_is_a_usage_error(bragg: Bragg, profile_file: Path, argum
     assert outcome.exit_code == 2
     assert outcome.stderr.startswith(error)
     assert "perfetto" in outcome.stderr or "can be read" in outcome.stderr
+    assert "nsys" not in outcome.stderr  # which is only read
 
 
 def test_unwritable_place_is_said(bragg: Bragg, profile_file: Path) -> None:

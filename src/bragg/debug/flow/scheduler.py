@@ -2,6 +2,8 @@
 
 A program gives its turn away at every further trip of a `while`. Programs are started in order, and another one only
 when all that were started wait: so a kernel that a GPU can finish with any number of resident programs finishes here.
+But some programs begin while those before them have just changed memory by an atomic operation: when that was to take a
+lock, they must respect it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ __all__ = ["run_in_turns", "waits"]
 
 # Rounds in which loops only change their own names, as a search does, and one that counts its trips for ever.
 _MOST_IDLE_ROUNDS = 10_000
+
+# Programs that are interrupted together: more than the locks that kernels share rows among in most cases.
+_MOST_INTERRUPTED = 32
 
 # Threads at a time: as many programs as a GPU of 132 processors holds at once with 16 on each, rounded down.
 _MOST_RESIDENT = 2048
@@ -137,8 +142,7 @@ def _take_turns(waiting: list[Turns], to_start: Iterator[int], start: Callable[[
             continue
         number = next(to_start, None) if len(waiting) < _MOST_RESIDENT else None
         if number is not None:
-            waiting.append(start(number))
-            _resume(waiting[-1], waiting)
+            _start_some(number, to_start, start, waiting)
             idle_rounds = 0
         elif not waiting:
             return
@@ -146,6 +150,20 @@ def _take_turns(waiting: list[Turns], to_start: Iterator[int], start: Callable[[
             raise _deadlock(waiting, kernel)
         else:
             idle_rounds += 1
+
+
+def _start_some(
+    number: int | None, to_start: Iterator[int], start: Callable[[int], Turns], waiting: list[Turns]
+) -> None:
+    """Run a new program until it waits or ends, and further ones as long as each was interrupted before that."""
+    most = min(len(waiting) + _MOST_INTERRUPTED, _MOST_RESIDENT)
+    while number is not None:
+        one = start(number)
+        one.machine.after_atomic = one.interrupt
+        waiting.append(one)
+        _resume(one, waiting)
+        goes_on = one.was_interrupted and not one.is_done and len(waiting) < most
+        number = next(to_start, None) if goes_on else None
 
 
 def _resume(one: Turns, waiting: list[Turns]) -> None:

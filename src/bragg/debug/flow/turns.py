@@ -19,7 +19,7 @@ class Turns:
     def __init__(self, machine: Machine, run: Callable[[], Any]) -> None:
         self.machine = machine
         self.error: BaseException | None = None
-        self.is_done = False
+        self.is_done = self.was_interrupted = False
         self.waits_at = ("", 0)
         self._run = run
         self._may_run, self._has_stopped = threading.Semaphore(0), threading.Semaphore(0)
@@ -33,6 +33,12 @@ class Turns:
         use(self.machine)
         self._may_run.release()
         self._has_stopped.acquire()
+
+    def interrupt(self) -> None:
+        """Give the turn away once, though nothing is waited for: others must cope with what was done by now."""
+        if not self.was_interrupted:
+            self.was_interrupted = True
+            self._give_away()
 
     def cancel(self) -> None:
         """End the thread of a program that waits."""

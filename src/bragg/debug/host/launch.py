@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -245,11 +246,26 @@ def _placed_faults(launch: Launch) -> Iterator[None]:
     """Faults know their place."""
     try:
         yield
-    except (KernelFault, Unsupported) as error:
+    except (KernelFault, Unsupported, NameError, TypeError) as error:
+        fault = _uncompilable(error) if isinstance(error, NameError | TypeError) else error
         place = _kernel_place(error)
-        if place and not error.line:
-            error.place(launch.kernel, *place)
-        raise
+        if fault is None or not place:
+            raise
+        if not fault.line:
+            fault.place(launch.kernel, *place)
+        if fault is error:
+            raise
+        raise fault.with_traceback(error.__traceback__) from None
+
+
+def _uncompilable(error: NameError | TypeError) -> KernelFault | None:
+    """What the text of a kernel itself raises, Triton does not compile; None: something that it calls raised it."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    if trace is None or not (is_kernel(trace.tb_frame) or trace.tb_frame.f_code is NestedFunction.__call__.__code__):
+        return None
+    return KernelFault(re.sub(r"^[\w.<>]+\(\) ", "the call does not fit: ", str(error)))
 
 
 def is_kernel(frame: types.FrameType) -> bool:

@@ -148,7 +148,14 @@ def _apply(where: Pointer, shape: tuple[int, ...], mask: Array | None, function:
             where.buffer, offsets[chosen], [value[chosen] for value in values], where.element, function
         )
         machine().writes += changed
+        _tell_of_change(changed)
     return Tensor(old.reshape(full), where.element)
+
+
+def _tell_of_change(has_changed: bool) -> None:
+    tell = machine().after_atomic
+    if has_changed and tell is not None:
+        tell()
 
 
 def _in_turn(buffer: Buffer, offsets: Array, values: list[Array], dtype: DType, function: Any) -> tuple[Array, bool]:

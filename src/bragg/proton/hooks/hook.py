@@ -141,7 +141,7 @@ def _update() -> None:
     active = HookManager.active_hooks
     for hook in [hook for hook in active if hook not in wanted]:
         active.remove(hook)
-        hook.deactivate()
+        _call(hook, hook.deactivate)
     for hook in wanted.difference(active):
         hook.activate()
         active.append(hook)
