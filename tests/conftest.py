@@ -14,6 +14,10 @@ ROOT = Path(__file__).parents[1]
 settings.register_profile("bragg", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("bragg")
 
+# A job of many ranks names profiles otherwise, and a shell may decide on colour.
+for _variable in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "NO_COLOR", "FORCE_COLOR", "BRAGG_LOG"):
+    os.environ.pop(_variable, None)
+
 
 @pytest.fixture(scope="session")
 def fakes_directory() -> Path:

@@ -153,9 +153,10 @@ def profile_lines(
 
 
 def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:
-    from bragg.views.terminal.flat_view import flat_lines, flat_view
+    from bragg.views.terminal.flat_view import NARROW_METRICS, flat_lines, flat_view
 
-    return flat_lines(flat_view(profile, options), style)
+    shown = flat_view(profile, options, NARROW_METRICS) if style.is_narrow else flat_view(profile, options)
+    return flat_lines(shown, style)
 
 
 def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profile:

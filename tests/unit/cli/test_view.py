@@ -49,6 +49,17 @@ def test_directory_without_profiles_is_a_usage_error(bragg: Bragg) -> None:
     assert outcome.stderr.startswith("error: there is no .bragg file here\nhint: ")
 
 
+def test_table_has_as_many_metrics_as_a_terminal_has_room_for(
+    bragg: Bragg, profile_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def header(columns: str) -> list[str]:
+        monkeypatch.setenv("COLUMNS", columns)
+        return bragg("view", profile_file, "--flat").stdout.splitlines()[3].split()
+
+    assert header("99") == ["gpu_time", "ms", "share", "gpu_count", "avg", "ms", "name"]
+    assert "p95" in header("100")
+
+
 def test_flat_view_adds_up_by_kernel(bragg: Bragg, profile_file: Path) -> None:
     rows = json.loads(bragg("view", profile_file, "--flat", "--json").stdout)["rows"]
     assert [(row["name"], row["values"]["gpu_time"]) for row in rows] == [("matmul", 13_000_000), ("relu", 3_000_000)]

@@ -46,6 +46,7 @@ _ELSEWHERE = {
 # Of these a node shows the largest at or below it.
 _EXTREMES = ("gpu_idle_longest",)
 _N_NEAREST = 3
+_N_NAMED = 8
 
 
 def _never_absent(row: int) -> str:
@@ -258,5 +259,6 @@ def _resolve(requested: str, available: Sequence[str], formulas: Formulas, profi
     short = (name for name, meant in _SHORT_NAMES.items() if not {*by_lower_case, *computed}.isdisjoint(meant))
     names = [*by_lower_case, *short, *computed]
     near = difflib.get_close_matches(wanted, names, n=_N_NEAREST, cutoff=0.5)
-    found = f"Nearest: {', '.join(near)}" if near else f"It has: {', '.join(available)}"
+    some = [*available[:_N_NAMED], *["…"] * (len(available) > _N_NAMED)]
+    found = f"Nearest: {', '.join(near)}" if near else f"It has: {', '.join(some)}"
     raise UsageError(f"this profile has no metric {requested.strip()!r}", hint=f"{found}; bragg view --list shows all")

@@ -25,8 +25,10 @@ from bragg.views.terminal.units import count_text, share_text
 from bragg.views.terminal.variants import first_variants
 from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["FlatView", "flat_lines", "flat_view", "table_lines"]
+__all__ = ["NARROW_METRICS", "FlatView", "flat_lines", "flat_view", "table_lines"]
 
+NARROW_METRICS = ("time", "count", "time_avg", "time_max")
+"""The metrics that a narrow terminal has room for."""
 _DEFAULT_METRICS = ("time", "count", "time_avg", "time_p50", "time_p95", "time_max", "time_first")
 _LEAST_NAME_WIDTH = 20
 

@@ -208,6 +208,14 @@ def test_unknown_metric_lists_those_that_are_there(training: Profile) -> None:
     assert error.value.hint == "Nearest: gpu_time, gpu_time_avg, gpu_count; bragg view --list shows all"
 
 
+def test_hint_to_metrics_that_are_not_alike_is_short(training: Profile) -> None:
+    zeros = np.zeros(len(training.tree))
+    many = {f"item_{number}": Metric(f"item_{number}", "1", MetricKind.EXCLUSIVE, zeros) for number in range(20)}
+    with pytest.raises(UsageError) as error:
+        tree_view(replace(training, metrics=many), ViewOptions(metrics=("xyz",)))
+    assert error.value.hint == f"It has: {', '.join(list(many)[:8])}, …; bragg view --list shows all"
+
+
 def test_average_is_time_by_count(training: Profile) -> None:
     view = tree_view(training, ViewOptions(metrics=("gpu_time", "avg")))
     assert view.columns[1].values[0] == pytest.approx(16_012_000 / 10)
