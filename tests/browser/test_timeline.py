@@ -386,7 +386,7 @@ FRAMES = """async keys => {
     });
     for (const key of keys) {
         document.dispatchEvent(new KeyboardEvent("keydown", {key}));
-        await new Promise(done => setTimeout(done, 500));
+        await new Promise(done => setTimeout(done, 250));
         document.dispatchEvent(new KeyboardEvent("keyup", {key}));
     }
     return times;
