@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace bragg {
 namespace {
@@ -49,7 +50,9 @@ void PcSampler::Buffer::reset() {
 PcSampler::PcSampler(const PcSamplingLibrary& library, cuda::Context context) : library_(library), context_(context) {}
 
 PcSampler::~PcSampler() {
-  if (is_enabled_) (void)left_over_.release();  // CUPTI still writes there
+  if (!is_enabled_) return;
+  static auto& given_up = *new std::vector<std::unique_ptr<Buffer>>;  // CUPTI still writes there
+  given_up.push_back(std::move(left_over_));
 }
 
 template <class Call>

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "context/calling_context_tree.h"
+#include "context/hash.h"
 #include "data/changing_rows.h"
 
 namespace bragg {
@@ -48,9 +49,7 @@ class InputTable {
  private:
   struct KeyHash {
     size_t operator()(const InputKey& key) const noexcept {
-      uint64_t hash = (uint64_t{key.node} << 32 | key.producer) * 0x9E3779B97F4A7C15u;
-      hash = (hash ^ (hash >> 29) ^ (uint64_t{key.input} << 32 | key.output)) * 0xBF58476D1CE4E5B9u;
-      return hash ^ (hash >> 32);
+      return hash_of(pair_of(key.node, key.producer), pair_of(key.input, key.output));
     }
   };
   std::unordered_map<InputKey, uint32_t, KeyHash> index_;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include "context/hash.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/name_table.h"
@@ -128,7 +129,7 @@ NamedNode<Operator> make_operator(const char* name) {
 constinit std::array<std::atomic<const Operator*>, 1 << 12> latest{};
 
 const Operator& operator_called(const char* name) noexcept {
-  auto& place = latest[(reinterpret_cast<uintptr_t>(name) * 0x9E3779B97F4A7C15u) >> 52];
+  auto& place = latest[spread(uint64_t{reinterpret_cast<uintptr_t>(name)}) >> 52];
   const Operator* known = place.load(std::memory_order_acquire);
   if (known != nullptr && std::strcmp(known->name, name) == 0) return *known;
   known = operators.find_or_add(name, make_operator);

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "context/hash.h"
+
 namespace bragg::tensor_origins {
 namespace {
 
@@ -180,7 +182,7 @@ class Origins {
     std::atomic<uint32_t> epoch{0};
     std::atomic<uint32_t> version{0};
   };
-  [[nodiscard]] static size_t index_of(uint64_t tensor) noexcept { return (tensor * 0x9E3779B97F4A7C15u) >> 48; }
+  [[nodiscard]] static size_t index_of(uint64_t tensor) noexcept { return spread(tensor) >> 48; }
   [[nodiscard]] Place& place_of(uint64_t tensor) noexcept { return places_[index_of(tensor)]; }
   [[nodiscard]] const Place& place_of(uint64_t tensor) const noexcept { return places_[index_of(tensor)]; }
 
