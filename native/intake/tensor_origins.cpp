@@ -141,7 +141,9 @@ struct Origin {
 };
 
 // The makers of the latest 65,536 tensors: 2.5 MB once all are in use. Two that fall onto one place displace each
-// other, so that the earlier one's maker is not known. No lock, so that a fork never finds one taken.
+// other, so that the earlier one's maker is not known. No lock, so that a fork never finds one taken: who reads what is
+// being written sees an odd or another version, as each part is stored after the version before and read before the
+// version again.
 class Origins {
  public:
   void put(uint64_t tensor, uint64_t data, const Origin& origin) noexcept {
@@ -149,24 +151,22 @@ class Origins {
     uint32_t version = place.version.load(std::memory_order_relaxed);
     if (version % 2 != 0 || !place.version.compare_exchange_strong(version, version + 1, std::memory_order_acquire))
       return;  // another thread writes there
-    std::atomic_thread_fence(std::memory_order_release);
-    place.tensor.store(tensor, std::memory_order_relaxed);
-    place.data.store(data, std::memory_order_relaxed);
-    place.nodes.store(std::bit_cast<uint64_t>(origin.nodes), std::memory_order_relaxed);
-    place.output.store(origin.output, std::memory_order_relaxed);
-    place.epoch.store(epoch_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    place.tensor.store(tensor, std::memory_order_release);
+    place.data.store(data, std::memory_order_release);
+    place.nodes.store(std::bit_cast<uint64_t>(origin.nodes), std::memory_order_release);
+    place.output.store(origin.output, std::memory_order_release);
+    place.epoch.store(epoch_.load(std::memory_order_relaxed), std::memory_order_release);
     place.version.store(version + 2, std::memory_order_release);
   }
 
   [[nodiscard]] std::optional<Origin> find(uint64_t tensor, uint64_t data) const noexcept {
     const Place& place = place_of(tensor);
     const uint32_t version = place.version.load(std::memory_order_acquire);
-    const bool is_it = place.tensor.load(std::memory_order_relaxed) == tensor &&
-                       place.data.load(std::memory_order_relaxed) == data &&
-                       place.epoch.load(std::memory_order_relaxed) == epoch_.load(std::memory_order_relaxed);
-    const Origin origin{std::bit_cast<ContextNodes>(place.nodes.load(std::memory_order_relaxed)),
-                        place.output.load(std::memory_order_relaxed)};
-    std::atomic_thread_fence(std::memory_order_acquire);
+    const bool is_it = place.tensor.load(std::memory_order_acquire) == tensor &&
+                       place.data.load(std::memory_order_acquire) == data &&
+                       place.epoch.load(std::memory_order_acquire) == epoch_.load(std::memory_order_relaxed);
+    const Origin origin{std::bit_cast<ContextNodes>(place.nodes.load(std::memory_order_acquire)),
+                        place.output.load(std::memory_order_acquire)};
     if (!is_it || version % 2 != 0 || place.version.load(std::memory_order_relaxed) != version) return {};
     return origin;
   }
