@@ -116,6 +116,8 @@ def main() -> None:
     for contender in CONTENDERS if importlib.util.find_spec("torch") else CONTENDERS[:-1]:
         os.environ["TRITON_INTERPRET"] = "1" if contender == "triton interpreter" else "0"
         measured[contender] = harness.in_child([__file__, "--contender", contender], TIMEOUT_S)
+        if "error" in measured[contender]:
+            sys.exit(f"{contender}: {measured[contender]['error']}")
     rows = [_row(name, measured) for name in measured["interpret"]]
     harness.report("debug_speed", rows, options.out)
 
