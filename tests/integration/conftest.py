@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -36,3 +38,25 @@ def record(tmp_path: Path, fakes_directory: Path) -> Record:
         return Run(done.returncode, done.stderr, [load(path) for path in paths])
 
     return run
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty directory to record in, and the environment as it was."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("RANK", "WORLD_SIZE", "INTEL_LIBITTNOTIFY64", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    yield tmp_path
+    for name in ("INTEL_LIBITTNOTIFY64", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
+        os.environ.pop(name, None)
+
+
+@pytest.fixture
+def finalized(here: Path) -> Iterator[None]:
+    """The same, and no session of `bragg.proton` is left after the test."""
+    import bragg.proton as proton
+
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        proton.finalize()

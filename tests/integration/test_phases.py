@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
@@ -22,16 +22,7 @@ from tests.support.runs import FLUSHED, entered, names_of
 SUPPORT = Path(fake_cuda.__file__).parent
 Run = Callable[..., list[str]]
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty directory to record in, and the environment as it was."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("RANK", "WORLD_SIZE", "INTEL_LIBITTNOTIFY64", "CUDA_INJECTION64_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    yield tmp_path
-    for name in ("INTEL_LIBITTNOTIFY64", "CUDA_INJECTION64_PATH"):
-        os.environ.pop(name, None)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.fixture

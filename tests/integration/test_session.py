@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -16,16 +14,7 @@ from bragg.errors import BackendUnavailable, NothingRecorded, RecordingFailed, U
 from bragg.record.backends import cuda
 from tests.support.runs import FLUSHED, entered
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty directory to record in, and the environment as it was."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("RANK", "WORLD_SIZE", "INTEL_LIBITTNOTIFY64", "CUDA_INJECTION64_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    yield tmp_path
-    for name in ("INTEL_LIBITTNOTIFY64", "CUDA_INJECTION64_PATH"):
-        os.environ.pop(name, None)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def names(directory: Path) -> set[str]:

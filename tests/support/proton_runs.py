@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import bragg.proton as proton
 from bragg.proton.upstream import ONE_METADATA_STATE
 from tests.support import fake_cuda
 
@@ -89,3 +90,15 @@ def outline(node: dict[str, Any], depth: int = 0) -> list[str]:
     metrics = " ".join(f"{key}={value}" for key, value in sorted(shown.items()))
     lines = [f"{'  ' * depth}{node['frame']['name']} {metrics}".rstrip()]
     return lines + [line for child in node["children"] for line in outline(child, depth + 1)]
+
+
+def start(name: str | None = "x", **options: Any) -> int:
+    """Start a session of this process, without a GPU."""
+    session = proton.start(name, backend="cpu", **options)
+    assert session is not None
+    return session
+
+
+def tree(path: str = "x.hatchet") -> list[str]:
+    """The outline of a tree that this process has written."""
+    return outline(json.loads(Path(path).read_text())[0])
