@@ -74,14 +74,15 @@ def under_bragg(script: Path, directory: Path, environment: dict[str, str]) -> T
     """Likewise, as bragg sees them."""
     import bragg
     from bragg.model import FrameKind
-    from bragg.model.transform import flat, select
+    from bragg.model.transform import flat
+    from bragg.views.terminal.filters import filter_paths
 
     output = directory / "jax.bragg"
     options = ["--no-summary", "--force", "-o", str(output)]
     subprocess.run(
         [sys.executable, "-m", "bragg", "run", *options, str(script)], check=True, timeout=120, env=environment
     )
-    table = flat(select(bragg.load(output), include=r"^jit\(loss\)$", exclude=r"^\[compile\]"))
+    table = flat(filter_paths(bragg.load(output), include=r"^jit\(loss\)$", exclude=r"^\[compile\]").profile)
     rows = zip(
         table.frames.kind,
         table.frames.name,

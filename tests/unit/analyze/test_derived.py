@@ -9,7 +9,8 @@ from bragg.analyze.derived import evaluate, is_derived, list_available, with_roo
 from bragg.errors import UsageError
 from bragg.model import Combine, Metric, MetricKind, Profile
 from bragg.model.merge import merge
-from bragg.model.transform import fold, group_by_name
+from bragg.model.regroup import regroup
+from bragg.model.transform import group_by_name
 from tests.support.profiles import profile_from_text
 from tests.support.sampled_kernels import sampled_profile
 from tests.support.work import B200, H100, H200, RTX_4090, node_named, working_profile
@@ -155,7 +156,7 @@ def test_util_is_the_same_after_nodes_became_one() -> None:
     grouped = group_by_name(profile)
     assert len(grouped.tree) == 2
     assert evaluate(grouped, "util").values == pytest.approx([before, before])
-    folded = fold(profile, np.array([False, True, True]))
+    folded = regroup(profile.tree, folded=np.array([False, True, True])).apply(profile)
     assert evaluate(folded, "util").values == pytest.approx([before])
 
 
