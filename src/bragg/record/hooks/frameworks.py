@@ -16,17 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["operator_hooks"]
 
 
-def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("torch", "jax")) -> list[Hook]:
+def operator_hooks(settings: Mapping[str, str]) -> list[Hook]:
     """What records operators of the frameworks that are wanted.
 
     Args:
         settings: Environment variables that say what to record.
-        by_default: The frameworks that `auto` means.
     """
     wants_modules = settings[variables.MODULES] == "1"
     wants_shapes = settings.get(variables.SHAPES) == "1"
     framework = settings[variables.FRAMEWORK]
-    wanted = by_default if framework == "auto" else (framework,)
+    wanted = ("torch", "jax") if framework == "auto" else (framework,)
     hooks: list[Hook] = []
     if "torch" in wanted or wants_modules or wants_shapes:
         hooks += [
