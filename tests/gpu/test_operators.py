@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
 
 from bragg.model import FrameKind, Profile
 from tests.gpu.conftest import Recorded, kernel_nodes, names_above
@@ -84,6 +83,8 @@ def test_each_rank_of_a_distributed_training_has_its_own_forward_and_backward(ru
 
 
 def test_what_ranks_exchange_is_below_the_operator_that_asks_for_it(run: Run) -> None:
+    import torch
+
     if torch.cuda.device_count() < 2:
         pytest.skip("one GPU")
     of_ranks = [
