@@ -114,7 +114,8 @@ def view(
         options = idle_options(options, choices["group_by"])
     profile = _load(path, choices, options)
     if choices["group_by"] in WHOLE and not list_only:
-        profile, options, hints = grouped(profile, options, choices["group_by"])
+        is_narrow = not as_json and stream_style(sys.stdout).is_narrow
+        profile, options, hints = grouped(profile, options, choices["group_by"], is_narrow=is_narrow)
     else:
         hints = _compile_hints(profile, options)
     if tui:

@@ -50,6 +50,14 @@ def test_regions_are_a_table_with_what_they_say_below(bragg: Bragg, trained: Pat
     ]
 
 
+def test_a_narrow_terminal_has_room_for_regions(bragg: Bragg, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = bragg("view", trained, "--group-by", "region").stdout.splitlines()
+    header = next(line for line in lines if "call path" in line)
+    assert " ".join(header.split()) == "region_time ms share mean ms p50 ms p95 ms gpu_time ms call path"
+    assert max(map(len, lines[:-1])) <= 80
+
+
 def test_json_has_the_same_numbers_and_sentences(bragg: Bragg, trained: Path) -> None:
     shown = json.loads(bragg("view", trained, "--group-by", "region", "--json").stdout)
     values = {row["name"]: row["values"] for row in shown["rows"]}
