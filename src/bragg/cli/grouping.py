@@ -29,7 +29,8 @@ def grouped(
         metrics = tuple(name for name in regions.metrics if not (is_narrow and name in _WIDE_METRICS))
         return regions, replace(options, metrics=options.metrics or metrics), region_hints(profile, regions)
     from bragg.model.modules import PHASES, group_by_module
+    from bragg.views.terminal.columns import choose_names
 
     # The first metric that was asked for, or the main one, in each phase.
-    metric, *others = options.metrics or (profile.main_metric,)
+    metric, *others = choose_names(profile, options.metrics or (profile.main_metric,), (), options.formulas)
     return group_by_module(profile, metric), replace(options, metrics=(metric, *PHASES, *others)), []

@@ -66,6 +66,32 @@ def test_json_has_the_same_numbers_and_sentences(bragg: Bragg, trained: Path) ->
     assert shown["hints"][0].startswith("2 steps")
 
 
+@pytest.fixture
+def waited(tmp_path: Path) -> Path:
+    """A model whose program waits for the GPU."""
+    text = "root\n  Net host=6us\n    matmul 4us\n  item host=1us\n    cudaStreamSynchronize #gpu_api host=5us sync=5us"
+    path = tmp_path / "waited.bragg"
+    meta = {"attributes": {"Net": {"module": "Net"}}}
+    formats.export(replace(profile_from_text(text), meta=meta), "bragg", path)
+    return path
+
+
+def test_modules_have_any_metric_that_adds_up_by_any_of_its_names(bragg: Bragg, waited: Path) -> None:
+    shown = json.loads(bragg("view", waited, "--group-by", "module", "-m", "CPU_TIME,gpu_wait", "--json").stdout)
+    values = {row["name"]: (row["values"]["forward"], row["values"]["gpu_wait"]) for row in shown["rows"]}
+    assert values == {"total": (6000, 3000), "Net": (6000, 2000)}
+    outcome = bragg("view", waited, "--group-by", "module", "-m", "gpu_wait")
+    assert outcome.stderr.splitlines() == [
+        "error: 'gpu_wait' is no metric of this profile that adds up",
+        "hint: Name one first that does, such as gpu_time",
+    ]
+
+
+def test_who_waits_is_told_by_code_and_not_by_module(bragg: Bragg, waited: Path) -> None:
+    lines = bragg("view", waited, "--group-by", "module").stdout.splitlines()
+    assert "the host waited 5.00 us for the GPU, 41.7 % of its time, 100.0 % of that in 'item'" in lines
+
+
 def test_modules_and_regions_of_two_profiles_are_not_compared(bragg: Bragg, trained: Path) -> None:
     outcome = bragg("view", trained, "--group-by", "region", "-diff", trained)
     assert outcome.exit_code == 2
