@@ -44,7 +44,8 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
         raise UsageError("no module of PyTorch was recorded", hint="Record with: bragg run --modules")
     split = profile.metrics.get(metric)
     if split is None or split.kind is not MetricKind.INCLUSIVE:
-        raise UsageError(f"{metric!r} is no metric of this profile that adds up", hint="Try: bragg view --list")
+        hint = f"Name one first that does, such as {profile.main_metric}"
+        raise UsageError(f"{metric!r} is no metric of this profile that adds up", hint=hint)
     begun = _phase_begun(profile, classes)[tree.frame]
     # Modules that are computed again in a backward pass are part of it.
     in_backward = with_descendants(tree, begun == _BACKWARD)

@@ -7,7 +7,7 @@ import pytest
 
 from bragg.errors import BadFile, NothingRecorded
 from bragg.formats import capture
-from bragg.formats.chunks import ChunkType
+from bragg.formats.captured.chunks import ChunkType
 from bragg.model import FrameKind, Profile
 from tests.support.captures import (
     DEVICE,
@@ -54,7 +54,7 @@ def test_of_cumulative_rows_the_last_counts(tmp_path: Path) -> None:
 def test_of_more_cumulative_rows_than_are_kept_at_once_the_last_count_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bragg.formats.capture_tables._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("bragg.formats.captured.tables._ROWS_AT_ONCE", 2)
     builder = small_capture()
     for count in range(3, 9):
         builder.rows(ChunkType.METRICS, (3, DEVICE, count, count * 100, 90, 200, 0))
