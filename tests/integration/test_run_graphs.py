@@ -95,11 +95,13 @@ def test_graphs_within_graphs_keep_their_own_paths(record_graphs: Record) -> Non
         middle = gpu.graph_of(inner)
         with gpu.capture(stream, into=middle):
             with bragg.scope("around"): gpu.launch("c", stream)
-        outer = gpu.graph_of(middle, inner)
+        with bragg.scope("alone"), gpu.capture(stream) as copy: gpu.copy(Copy.DEVICE_TO_DEVICE, 64, stream)
+        outer = gpu.graph_of(middle, inner, gpu.graph_of(copy))
         replay(gpu.instantiate(outer))
         """
     )
     assert kernels(run.main) == {
+        "replay/<captured_at>/alone/copy DtoD": 1,
         "replay/<captured_at>/inner/a": 2,
         "replay/<captured_at>/inner/copy DtoD": 2,
         "replay/<captured_at>/inner/b": 2,
