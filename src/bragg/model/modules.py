@@ -28,8 +28,8 @@ _RECOMPUTATION = "[recompute]"
 def group_by_module(profile: Profile, metric: str) -> Profile:
     """The profile over its modules alone, and optimizers beside them.
 
-    What ran in a module is split into metrics of its phases: `forward`, `backward` and `optimizer`; `host_count` has the
-    calls of the modules themselves. Modules are named by path and class.
+    What ran in a module is split into metrics of its phases: `forward`, `backward` and `optimizer`. `host_count` has
+    the calls of the modules themselves. Modules are named by path and class.
 
     Args:
         profile: A recording with modules.
