@@ -17,7 +17,6 @@ from bragg.errors import NothingRecorded, RecordingFailed, UsageError
 from bragg.model import Profile
 from tests.support.runs import FLUSHED, entered, names_of
 
-
 pytestmark = pytest.mark.usefixtures("here")
 
 
