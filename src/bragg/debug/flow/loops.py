@@ -69,6 +69,16 @@ class _Repetition(Fork):
             self._local = [k for k, value in enumerate(values) if value is UNSET]
         return values
 
+    def _between_trips(self, values: Values) -> Values | None:
+        """What the next trip begins with; None: nobody is left after the one before."""
+        if not self._is_started:
+            return self._start(values)
+        values = self._without_local(self._rejoined(values))
+        if not len(machine().rows):
+            return None
+        self._check_types(values)
+        return values
+
     def _without_local(self, values: Values) -> Values:
         """Names that have their first value in the loop lose it at the end of a trip, and are none after the loop."""
         if not self._local:
@@ -149,21 +159,17 @@ class Loop(_Repetition):
 
     def more(self, values: Values) -> bool:
         """Begin the next trip; False: nobody has one left."""
-        if not self._is_started:
-            values = self._start(values)
-        else:
-            values = self._without_local(self._rejoined(values))
-            if not len(machine().rows):
-                return False
-            self._check_types(values)
+        begun = self._between_trips(values)
+        if begun is None:
+            return False
         if self._trips is not None:
             self._trip_rows = machine().rows
             for number in self._trips:
-                self.values = self._with_number(values, scalar(number, self._dtype) if self._is_compiled else number)
+                self.values = self._with_number(begun, scalar(number, self._dtype) if self._is_compiled else number)
                 return True
-            self._parts.append((machine().rows, values))
+            self._parts.append((machine().rows, begun))
             return False
-        return self._more_apart(values)
+        return self._more_apart(begun)
 
     def _more_apart(self, values: Values) -> bool:
         """Programs whose limits differ."""
@@ -193,16 +199,13 @@ class While(_Repetition):
 
     def more(self, values: Values) -> bool:
         """Somebody may have a trip left."""
-        if not self._is_started:
-            values = self._start(values)
-        else:
-            values = self._without_local(self._rejoined(values))
-            if not len(machine().rows):
-                return False
-            self._check_types(values)
-            if machine().turn is not None:
-                self._give_turn(values)
-        self.values = values
+        is_first = not self._is_started
+        begun = self._between_trips(values)
+        if begun is None:
+            return False
+        if machine().turn is not None and not is_first:
+            self._give_turn(begun)
+        self.values = begun
         self._trip_rows = machine().rows
         return len(machine().rows) > 0
 
