@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SCOPES", "ModuleScopes", "record_modules"]
 
+_NO_MODEL = 0  # no address
+
 
 def record_modules(torch: ModuleType) -> Callable[[], None]:
     """Record the calls of modules, except those that a compiler only traces.
@@ -31,16 +33,14 @@ def record_modules(torch: ModuleType) -> Callable[[], None]:
     is_compiling = torch.compiler.is_compiling
     # By address: a key that is a weak reference would cost more than the scope.
     known = SCOPES.known
-    enter = guarded(SCOPES.enter)
+    name_modules = guarded(SCOPES.name_modules)
 
     def call_recorded(self: Any, *arguments: Any, **options: Any) -> Any:
         if is_compiling():
             return call(self, *arguments, **options)
         entry = known.get(id(self))
         if entry is None:
-            entry = enter(self)
-            if entry is None:
-                return call(self, *arguments, **options)
+            entry = name_modules(self) or SCOPES.name_by_class(self)
         with entry[1]:
             return call(self, *arguments, **options)
 
@@ -57,13 +57,14 @@ class ModuleScopes:
     """The scope of each module.
 
     Attributes:
-        known: By the address of a module, what forgets it when it dies, its scope, and the address of its model.
+        known: By the address of a module, what forgets it when it dies, its scope, and the address of its model,
+            if that told its modules.
     """
 
     def __init__(self) -> None:
         self.known: dict[int, tuple[weakref.ref[Any], core.Scope, int]] = {}
 
-    def enter(self, module: Any) -> tuple[weakref.ref[Any], core.Scope, int]:
+    def name_modules(self, module: Any) -> tuple[weakref.ref[Any], core.Scope, int]:
         """The entry of a module that is called for the first time: it and all modules below it get their names.
 
         A module that is in none that was called has a name of its own, as a model has, until one is called that it is
@@ -79,6 +80,11 @@ class ModuleScopes:
             entry = self.known.get(id(child))
             if entry is None or entry[2] in below:
                 self._add(child, f"{name}.{path}" if path else name, address)
+        return self.known[id(module)]
+
+    def name_by_class(self, module: Any) -> tuple[weakref.ref[Any], core.Scope, int]:
+        """The entry of a module that cannot tell what is below it."""
+        self._add(module, type(module).__name__, _NO_MODEL)
         return self.known[id(module)]
 
     def _model_of(self, module: Any) -> Any:
