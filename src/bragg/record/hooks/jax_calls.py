@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CALL_HOOKS",
     "STEP_HOOK",
+    "record_callbacks",
     "record_calls",
     "record_compiled_calls",
     "record_mapped_calls",
@@ -141,6 +142,27 @@ def record_mapped_calls(module: ModuleType) -> Undo | None:
     return undo
 
 
+def record_callbacks(callback: ModuleType) -> Undo | None:
+    """Make a scope of each function of the program that a compiled one calls back, where calls are operators again."""
+    kind: Any = getattr(callback, "_FlatCallback", None)
+    if kind is None:
+        return _missing("calls functions of the program back otherwise: what these call is a part of the call")
+
+    def called(call_back: Callable[..., _Result]) -> Callable[..., _Result]:
+        def call(self: Any, *arguments: Any) -> _Result:
+            with core.Scope(f"[callback] {_name_of(getattr(self, 'callback_func', None))}"):
+                if not core.enter_callback():
+                    return call_back(self, *arguments)
+                try:
+                    return call_back(self, *arguments)
+                finally:
+                    core.exit_callback()
+
+        return call
+
+    return wrap(kind, "__call__", called)
+
+
 def record_steps(_pjit: ModuleType) -> Undo:
     """Keep the times of calls, which are the steps of a program that trains.
 
@@ -157,6 +179,7 @@ CALL_HOOKS: list[Hook] = [
     ("jax._src.pjit", record_transposed_calls),
     ("jax._src.interpreters.pxla", record_compiled_calls),
     ("jax._src.stages", record_slow_compiled_calls),
+    ("jax._src.callback", record_callbacks),
     ("jax._src.api", record_mapped_calls),
     ("jax._src.pmap", record_mapped_calls),
 ]
