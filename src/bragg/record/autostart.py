@@ -13,6 +13,7 @@ import signal
 import sys
 import warnings
 from importlib import import_module
+from threading import Thread
 
 from bragg.record import variables
 from bragg.record.core import core
@@ -149,8 +150,6 @@ class ProcessRecording:
 
 
 def _within_limit(keep: Callable[[], object]) -> None:
-    from threading import Thread
-
     keeping = Thread(target=guarded(keep), daemon=True)
     keeping.start()
     keeping.join(_LEAVE_WITHIN_S)

@@ -87,6 +87,22 @@ def test_modules_have_any_metric_that_adds_up_by_any_of_its_names(bragg: Bragg, 
     ]
 
 
+def test_phases_are_in_the_unit_of_what_they_are_parts_of_and_narrow_rows_tell_what_is_new(
+    bragg: Bragg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "root\n  data host=7s\n  Net host=6ms\n    Net.layers host=1ms\n      Net.layers.10.attention host=2ms"
+    path = tmp_path / "large.bragg"
+    meta = {"attributes": {name: {"module": name[:3]} for name in ("Net", "Net.layers", "Net.layers.10.attention")}}
+    formats.export(replace(profile_from_text(text), meta=meta), "bragg", path)
+    lines = bragg("view", path, "--group-by", "module").stdout.splitlines()
+    assert lines[3].split()[:2] == ["host_time", "ms"]
+    assert lines[5].split()[:1] + lines[5].split()[3:4] == ["9.00", "9.00"]
+    assert lines[7].endswith("Net.layers.10.attention (Net)")
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = bragg("view", path, "--group-by", "module").stdout.splitlines()
+    assert [line.partition("└ ")[2] for line in narrow[6:8]] == [".layers (Net)", ".10.attent…(Net)"]
+
+
 def test_who_waits_is_told_by_code_and_not_by_module(bragg: Bragg, waited: Path) -> None:
     lines = bragg("view", waited, "--group-by", "module").stdout.splitlines()
     assert "the host waited 5.00 us for the GPU, 41.7 % of its time, 100.0 % of that in 'item'" in lines

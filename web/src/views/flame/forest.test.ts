@@ -63,6 +63,18 @@ describe("top down", () => {
       "      relu 10",
     ]);
   });
+  it("counts the frames of the longest way through a library, whatever else it calls", () => {
+    const branches = `
+      library torch.run
+        library torch.linear
+          kernel gemm 30
+        library torch.relu
+          library torch.clamp
+            kernel relu 10`;
+    const data = profileFromText(branches);
+    const forest = topDown(data, data.metrics.gpu_time.own, true);
+    expect(drawn(data, forest)).toEqual(["total 40", "  [torch: 3 frames] 40", "    gemm 30", "    relu 10"]);
+  });
   it("leaves out what has no value and still finds it a row", () => {
     const data = profileFromText("scope a\n  kernel x 1\nscope idle");
     const forest = topDown(data, data.metrics.gpu_time.own, false);
