@@ -38,7 +38,7 @@ PROGRAM = """
         with jax.profiler.StepTraceAnnotation("train", step_num=number):
             step(np.ones((size, size), np.float32), np.ones((size, 4), np.float32))
     x = np.ones((2, 4), np.float32)
-    ahead = jax.jit(lambda w: w + 1).lower(x).compile()
+    ahead = jax.jit(lambda w: jnp.multiply(w, 2)).lower(x).compile()
     for _ in range(4):
         ahead(x)
 
@@ -119,6 +119,8 @@ def test_what_is_compiled_ahead_of_time_mapped_or_transposed_is_called_too(profi
 
 def test_functions_that_jitted_functions_call_are_a_part_of_them(profile: Profile) -> None:
     assert entered(profile, "jit(inner)") == 0
+    assert entered(profile, "[trace] jit(<lambda>)") == 1
+    assert entered(profile, "jit(multiply)") == 0
 
 
 def test_functions_of_the_program_that_are_called_back_are_scopes(profile: Profile) -> None:

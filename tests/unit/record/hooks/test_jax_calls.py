@@ -160,6 +160,16 @@ def test_what_programs_call_back_is_a_scope_with_calls_of_its_own(core: FakeCore
     assert core.calls == ["[callback] divmod", "enter", *nested, "exit"] * 2
 
 
+def test_what_is_only_traced_is_no_call(core: FakeCore) -> None:
+    core.answers["enter_call"] = True
+    pjit = module(jit_trace=lambda function, number: number, jit_eval_shape=lambda function: function)
+    undo = jax_calls.record_traces(pjit)
+    assert pjit.jit_trace(PjitFunction("loss"), 7) == 7
+    undone(undo)
+    pjit.jit_eval_shape(PjitFunction())
+    assert core.calls == [("enter_call", "[trace] jit(loss)"), ("exit_call",)]
+
+
 def test_calls_are_told_to_those_who_count_steps(core: FakeCore) -> None:
     jax_calls.record_steps(module())()
     assert core.calls == [("observe_calls", CALL_STEPS.called), ("observe_calls", None)]
