@@ -110,6 +110,7 @@ CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "floor": CuptiFloor,
     "bragg_shadow": partial(Bragg, context="shadow"),
     "bragg_python": partial(Bragg, context="python"),
+    "bragg_default": partial(Bragg, context="python", framework="auto"),
     "bragg_gpu_sync": partial(Bragg, context="shadow", gpu_api="sync"),
     "bragg_gpu_api": partial(Bragg, context="shadow", gpu_api="all"),
     "bragg_native": partial(Bragg, context="native"),

@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from bragg.errors import BadFile
 from bragg.views.terminal.style import Style
 
-__all__ = ["JSON_SCHEMA", "error_lines", "say", "stream_style", "write_json", "write_lines"]
+__all__ = ["JSON_SCHEMA", "error_lines", "say", "stream_style", "write_bytes", "write_json", "write_lines"]
 
 # Raised when a reader of the JSON would have to change.
 JSON_SCHEMA = "bragg/1"
@@ -24,8 +25,21 @@ def write_lines(lines: Iterable[str]) -> None:
     Raises:
         BadFile: They cannot be written; that nobody reads on, as behind `| head`, is no error.
     """
-    try:
+    with _stdout():
         print("\n".join(lines), flush=True)
+
+
+def write_bytes(content: bytes) -> None:
+    """Likewise data that is no text."""
+    with _stdout():
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _stdout() -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         # What is still buffered must not fail again when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -159,6 +159,7 @@ def _damage(tables: CaptureTables, scanned: Scan) -> dict[str, Any]:
         "complete": tables.is_complete,
         "damaged_chunks": scanned.damaged_chunks,
         "bytes_lost": scanned.bytes_lost,
+        **({"write_error": os.strerror(scanned.write_error)} if scanned.write_error else {}),
     }
 
 

@@ -212,10 +212,19 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-FORMAT = Format(".hatchet", "call tree as Proton writes it, JSON", sniff=is_json_tree, read=read_json, write=write)
+_NEXT_STEP = "proton-viewer --list {file}"
+FORMAT = Format(
+    ".hatchet",
+    "call tree as Proton writes it, JSON",
+    next_step=_NEXT_STEP,
+    sniff=is_json_tree,
+    read=read_json,
+    write=write,
+)
 MSGPACK_FORMAT = Format(
     ".hatchet_msgpack",
     "call tree as Proton writes it, MessagePack",
+    next_step=_NEXT_STEP,
     sniff=is_msgpack_tree,
     read=read_msgpack,
     write=write_msgpack,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +182,17 @@ def test_a_killed_process_leaves_an_incomplete_capture(tmp_path: Path) -> None:
     profile = read(builder, tmp_path)
     assert profile.meta["capture"] == {"complete": False, "damaged_chunks": 0, "bytes_lost": 0}
     assert profile.total("gpu_time") == 300
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, -1])
+def test_why_writing_ended_early_is_told(tmp_path: Path, error: int) -> None:
+    builder = small_capture()
+    del builder.chunks[-1]
+    content = bytearray(builder.content())
+    content[12:16] = error.to_bytes(4, "little", signed=True)
+    path = tmp_path / "run.part"
+    path.write_bytes(content)
+    assert capture.read(path).meta["capture"]["write_error"] == os.strerror(error)
 
 
 def test_a_torn_chunk_at_the_end_is_counted(tmp_path: Path) -> None:
