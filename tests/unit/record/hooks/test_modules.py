@@ -18,6 +18,9 @@ class Module:
         self.children = children
         self._parameters = {"weight": 1}
 
+    def parameters(self) -> Iterator[int]:
+        return iter(self._parameters.values())
+
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         yield prefix, self
         for name, child in self.children.items():
@@ -52,9 +55,11 @@ def test_a_module_gets_its_path_when_a_model_that_it_is_in_is_called_later() -> 
     names.append(scopes.known[id(layer)][1].name)
     model = Module(layer=layer, head=Module())
     scopes.name_modules(model)
-    assert [*names, scopes.known[id(layer)][1].name] == ["Module", "Module", "Module", "Module.layer"]
-    assert scopes.known[id(layer.children["linear"])][1].name == "Module.layer.linear"
-    assert scopes.known[id(other)][1].name == "Module"
+    assert [*names, scopes.known[id(layer)][1].name] == ["Module", "Module#2", "Module", "Module#3.layer"]
+    assert scopes.known[id(layer.children["linear"])][1].name == "Module#3.layer.linear"
+    assert scopes.known[id(other)][1].name == "Module#2"
+    late = model.children["late"] = Module()
+    assert scopes.name_modules(late)[1].name == "Module#3.late"
 
 
 def test_a_module_that_is_added_to_a_model_gets_its_path() -> None:
