@@ -42,7 +42,9 @@ def with_idle_time(profile: Profile, choices: Mapping[str, Any]) -> Profile:
     least_us = choices["least_pause_us"]
     found = with_idle_paths(profile) if least_us is None else with_idle_paths(profile, round(1000 * least_us))
     if not found.total("gpu_idle_time"):
-        raise NothingRecorded("no GPU paused between its first and its last work", hint="What it did: bragg view --flat")
+        raise NothingRecorded(
+            "no GPU paused between its first and its last work", hint="What it did: bragg view --flat"
+        )
     return found
 
 
