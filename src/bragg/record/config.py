@@ -20,8 +20,8 @@ GpuApi = Literal["off", "sync", "all"]
 Sampling = Literal["off", "continuous", "windows", "serialized"]
 Interpret = Literal["auto", "on", "off"]
 
-# What the hardware can do, in powers of two.
 _ROTATE = "bragg run --rotate 60s --keep 10"
+# What the hardware can do, in powers of two.
 _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
 
 
