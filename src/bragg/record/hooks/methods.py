@@ -52,7 +52,7 @@ _WRAPPED: dict[tuple[int, str], _Wrapped] = {}
 
 
 def wrap(kind: Any, name: str, wrapper: Wrapper) -> Undo:
-    """Wrap a method; what somebody else has replaced meanwhile stays when it is undone."""
+    """Wrap a method, or another attribute; what somebody else has replaced meanwhile stays when it is undone."""
     wrapped = _WRAPPED.get((id(kind), name))
     if wrapped is None or not wrapped.is_in_place:
         wrapped = _WRAPPED[id(kind), name] = _Wrapped(kind, name)
@@ -76,16 +76,19 @@ def wrap_engine(torch: ModuleType, wrapper: Wrapper, lost: str) -> Undo | None:
     if not hasattr(engine, "run_backward"):
         note(f"PyTorch {torch.__version__} hides its autograd engine: {lost}")
         return None
-    run = wrapper(engine.run_backward)
 
-    class WrappedEngine(type(engine)):  # type: ignore[misc]
-        """The engine, whose own methods cannot be replaced."""
+    def wrapped(engine: Any) -> Any:
+        run = wrapper(engine.run_backward)
 
-        def run_backward(self, *arguments: Any, **options: Any) -> Any:
-            return run(*arguments, **options)
+        class WrappedEngine(type(engine)):  # type: ignore[misc]
+            """The engine, whose own methods cannot be replaced."""
 
-    variable._execution_engine = WrappedEngine()
-    return lambda: setattr(variable, "_execution_engine", engine)
+            def run_backward(self, *arguments: Any, **options: Any) -> Any:
+                return run(*arguments, **options)
+
+        return WrappedEngine()
+
+    return wrap(variable, "_execution_engine", wrapped)
 
 
 def wrap_steps(torch: ModuleType, wrapper: Wrapper) -> Undo:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import permutations
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bragg.record.hooks.methods import wrap
+from bragg.record.hooks.methods import wrap, wrap_engine
 
 
 def saying(word: str) -> Callable[[Callable[..., str]], Callable[..., str]]:
@@ -34,6 +35,23 @@ def test_wrappers_end_in_any_order(kind: Any, order: tuple[str, ...]) -> None:
         left.remove(word)
         assert kind().say() == " ".join([*left, "original"])
     assert kind.say is original
+
+
+def test_wrappers_of_the_engine_end_in_any_order() -> None:
+    engine_class = type("Engine", (), {"run_backward": lambda _, word: word})
+    engine = engine_class()
+    torch: Any = SimpleNamespace(autograd=SimpleNamespace(Variable=SimpleNamespace(_execution_engine=engine)))
+    undo_first, undo_second = (
+        wrap_engine(torch, lambda run, word=word: lambda said: run(said + word), "") for word in "ab"
+    )
+    assert undo_first is not None
+    assert undo_second is not None
+    assert torch.autograd.Variable._execution_engine.run_backward("") == "ba"
+    undo_first()
+    assert isinstance(torch.autograd.Variable._execution_engine, engine_class)
+    assert torch.autograd.Variable._execution_engine.run_backward("") == "b"
+    undo_second()
+    assert torch.autograd.Variable._execution_engine is engine
 
 
 def test_what_somebody_else_has_put_there_stays(kind: Any) -> None:
