@@ -113,7 +113,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     "--flush-interval", "flush_interval_ms", type=int, metavar="MS", help="What a killed run loses at most.  [1000]"
 )
 @click.option(
-    "--sample-interval", "sample_interval_us", type=int, metavar="US", help="Time between host samples; 0: none."
+    "--sample-interval",
+    "sample_interval_us",
+    type=int,
+    metavar="US",
+    help="Time between host samples; 0: none.  [1000, with a GPU 10000]",
 )
 @click.option(
     "--sample",

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from bragg.record import variables
-from bragg.record.hooks import autograd, checkpoint, jax, jax_profiler, modules, regions, torch_operators, updates
+from bragg.record.hooks import (
+    autograd,
+    checkpoint,
+    compiler,
+    jax,
+    jax_profiler,
+    modules,
+    regions,
+    torch_operators,
+    updates,
+)
 from bragg.record.hooks.jax_calls import CALL_HOOKS, STEP_HOOK
 from bragg.record.regions import STEP, chosen
 
@@ -45,4 +55,4 @@ def operator_hooks(settings: Mapping[str, str]) -> list[Hook]:
             (jax.COMPILER, jax.record_compilations),
         ]
         hooks += [STEP_HOOK] if STEP in wanted_regions else []
-    return hooks
+    return [*hooks, (compiler.MODULE, compiler.begin_at_the_program)]
