@@ -27,6 +27,8 @@ def test_profile_with_the_most_gpu_time_is_the_one_to_look_at(tmp_path: Path) ->
     launcher = profile_from_text("root\n  wait host=9s")
     worker = profile_from_text("root\n  k 5ms host=1ms")
     assert report(tmp_path, launcher, worker).main[1] is worker
+    rank = replace(profile_from_text("root\n  work host=1s"), meta={"rank": 0})
+    assert report(tmp_path, launcher, rank).main[1] is rank
 
 
 def test_report_has_at_most_fifteen_lines(tmp_path: Path) -> None:
