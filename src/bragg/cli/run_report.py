@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from bragg.analyze.compile_hints import compile_hints
@@ -112,7 +113,7 @@ class RunReport:
         if names := [str(other) for other, _ in self.profiles if other != path]:
             others += f": {', '.join([*names[:_N_NAMED], *['…'] * (len(names) > _N_NAMED)])}"
         size = bytes_text(path.stat().st_size)
-        return f"Wrote {path} ({size}, {RunFacts(profile.meta).cost}){others}. Next: bragg view {path}"
+        return f"Wrote {path} ({size}, {RunFacts(profile.meta).cost}){others}. Next: bragg view {quote(str(path))}"
 
     @staticmethod
     def _process_line(path: Path, profile: Profile) -> str:

@@ -46,6 +46,13 @@ def test_last_line_names_file_size_and_next_command(tmp_path: Path) -> None:
     assert line == f"Wrote {path} (1.20 kB, 0 dropped). Next: bragg view {path}"
 
 
+def test_next_command_can_be_pasted_whatever_the_file_is_called(tmp_path: Path) -> None:
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    (line,) = report(folder, profile_from_text("root\n  k 1ms")).lines(PLAIN, summary=False, every_process=False)
+    assert line.endswith(f"Next: bragg view '{folder / '0.bragg'}'")
+
+
 def test_every_process_is_listed_when_it_is_asked_for(tmp_path: Path) -> None:
     meta = {"pid": 7, "command": ["/usr/bin/python3", "a.py"], "backend": "cpu"}
     profile = replace(profile_from_text("root\n  k 1ms"), meta=meta)
