@@ -174,7 +174,15 @@ void bragg_describe_scope(const char* name, const char* key, const char* value) 
 }
 
 void bragg_scope_enter(uint32_t frame) { bragg::push_context(bragg::Source::Api, frame); }
-void bragg_scope_exit(void) { bragg::pop_context(bragg::Source::Api); }
+void bragg_scope_exit(void) { bragg_scope_exit_of(nullptr); }
+void bragg_scope_enter_of(uint32_t frame, const void* owner) {
+  bragg_scope_enter(frame);
+  bragg::ThreadContext::current().own_innermost(owner);
+}
+void bragg_scope_exit_of(const void* owner) {
+  bragg::ThreadContext* thread = bragg::ThreadContext::current_if_any();
+  if (thread != nullptr) thread->measured([&] { thread->pop(bragg::Source::Api, owner); });
+}
 uint32_t bragg_state_frame(const char* name, uint32_t size) {
   return bragg::intern_frame(bragg::FrameKind::State, {name, size});
 }

@@ -59,6 +59,9 @@ BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
 BRAGG_EXPORT uint32_t bragg_operator_frame(const char* name, uint32_t size);  // entered and left as scopes are
 BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_scope_exit(void);
+// Of an owner, which may end in any order: a generator that is closed late, an object that another thread has got.
+BRAGG_EXPORT void bragg_scope_enter_of(uint32_t frame, const void* owner);
+BRAGG_EXPORT void bragg_scope_exit_of(const void* owner);
 // What is known of scopes of this name beside it.
 BRAGG_EXPORT void bragg_describe_scope(const char* name, const char* key, const char* value);
 BRAGG_EXPORT uint32_t bragg_state_frame(const char* name, uint32_t size);

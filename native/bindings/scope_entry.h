@@ -40,9 +40,9 @@ class NameCache {
 };
 inline constinit NameCache scope_names;
 
-[[nodiscard]] inline bool enter_named(PyObject* name) {
+[[nodiscard]] inline bool enter_named(PyObject* name, const void* owner = nullptr) {
   if (bragg_has_session() == 0) return false;
-  bragg_scope_enter(scope_names.frame_of(name));
+  bragg_scope_enter_of(scope_names.frame_of(name), owner);
   return true;
 }
 
@@ -51,10 +51,11 @@ inline constinit NameCache scope_names;
 
 // Opens a scope and records its metrics, if it has any. `entered`: a session exists. -1: an exception is set, and the
 // scope is not open.
-[[nodiscard]] inline int enter_with_metrics(PyObject* name, PyObject* metrics, bool& entered) {
-  entered = enter_named(name);
+[[nodiscard]] inline int enter_with_metrics(PyObject* name, PyObject* metrics, bool& entered,
+                                            const void* owner = nullptr) {
+  entered = enter_named(name, owner);
   if (!entered || metrics == nullptr || record_metrics(metrics) == 0) return 0;
-  bragg_scope_exit();
+  bragg_scope_exit_of(owner);
   return -1;
 }
 

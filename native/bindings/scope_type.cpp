@@ -90,14 +90,14 @@ void scope_dealloc(PyObject* self) {
 PyObject* scope_enter(PyObject* self, PyObject*) {
   auto* scope = reinterpret_cast<Scope*>(self);
   bool entered = false;
-  if (enter_with_metrics(scope->name, scope->metrics, entered) != 0) return nullptr;
+  if (enter_with_metrics(scope->name, scope->metrics, entered, scope) != 0) return nullptr;
   scope->entered = scope->entered << 1 | (entered ? 1 : 0);
   return Py_NewRef(self);
 }
 
 PyObject* scope_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
   auto* scope = reinterpret_cast<Scope*>(self);
-  if ((scope->entered & 1) != 0) bragg_scope_exit();
+  if ((scope->entered & 1) != 0) bragg_scope_exit_of(scope);
   scope->entered = scope->entered >> 1 | kDeepest;
   Py_RETURN_NONE;
 }
@@ -162,7 +162,7 @@ PyObject* exit_scope(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"enter_scope", enter_scope, METH_O, "enter_scope(name, /)\n--\n\nOpen a scope; returns the depth it has."},
-    {"exit_scope", exit_scope, METH_NOARGS, "exit_scope()\n--\n\nClose the innermost scope of this thread."},
+    {"exit_scope", exit_scope, METH_NOARGS, "exit_scope()\n--\n\nClose the latest scope that enter_scope opened."},
     {nullptr, nullptr, 0, nullptr},
 };
 

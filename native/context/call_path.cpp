@@ -43,8 +43,8 @@ void NativeCallPath::append_native(FrameId frame) noexcept {
 }
 
 uint64_t NativeCallPath::stack_end(uint64_t stack_pointer) noexcept {
-  if (stack_end_ == 0) stack_end_ = find_stack_end(stack_pointer);
-  return stack_end_;
+  if (stack_.end == 0) stack_ = find_stack();
+  return stack_.end_for(stack_pointer);
 }
 
 std::span<const PathFrame> NativeCallPath::read(const OpeningFrames& frames, const OpeningCalls& calls) noexcept {

@@ -45,7 +45,7 @@ struct PathFrame {
 // What a thread needs to read its native frames. Threads: its own.
 class NativeCallPath {
  public:
-  void reset() noexcept { stack_end_ = 0; }  // for another thread
+  void reset() noexcept { stack_ = {}; }  // for another thread
 
   // The frames since an entry was opened, innermost first; valid until the next call. Interpreter, driver and CUPTI are
   // left out; where the native ones cannot be read further, a frame says so and the Python ones go on.
@@ -70,7 +70,7 @@ class NativeCallPath {
   [[nodiscard]] uint64_t stack_end(uint64_t stack_pointer) noexcept;
 
   CodeCache code_;
-  uint64_t stack_end_ = 0;
+  ThreadStack stack_;
   bool was_cut_ = false;
   bool reached_opening_ = false;
   uint32_t n_path_ = 0;

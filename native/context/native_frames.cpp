@@ -6,15 +6,15 @@
 
 namespace bragg {
 
-uint64_t find_stack_end(uint64_t stack_pointer) noexcept {
+ThreadStack find_stack() noexcept {
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
   void* begin = nullptr;
   size_t size = 0;
   const bool is_known = pthread_attr_getstack(&attributes, &begin, &size) == 0;
   pthread_attr_destroy(&attributes);
   const auto first = reinterpret_cast<uintptr_t>(begin);
-  return is_known && stack_pointer >= first && stack_pointer - first < size ? first + size : 0;
+  return is_known ? ThreadStack{first, first + size} : ThreadStack{};
 }
 
 // Reads what other functions keep, also between their variables, where sanitizers expect nobody.

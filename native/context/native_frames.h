@@ -64,8 +64,16 @@ class CodeCache {
   std::array<Entry, 1u << kBits> entries_;
 };
 
-// Where the stack of the calling thread ends, or 0: it is on another one (of a signal handler, of a coroutine).
-[[nodiscard]] uint64_t find_stack_end(uint64_t stack_pointer) noexcept;
+// The calling thread's own.
+struct ThreadStack {
+  uint64_t begin = 0;
+  uint64_t end = 0;  // 0: not known
+  // 0: it is on another one, of a signal handler or a coroutine, beyond which memory may be missing.
+  [[nodiscard]] uint64_t end_for(uint64_t stack_pointer) const noexcept {
+    return stack_pointer >= begin && stack_pointer < end ? end : 0;
+  }
+};
+[[nodiscard]] ThreadStack find_stack() noexcept;
 
 // Innermost frame first: the one that `registers` are of.
 class NativeFrameIterator {

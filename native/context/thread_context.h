@@ -124,6 +124,7 @@ class ThreadContext {
 
   // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
   [[nodiscard]] ContextNodes innermost_entry() noexcept { return depth_ > 0 ? entries_[depth_ - 1].nodes : here(); }
+  void own_innermost(EntryOwner owner) noexcept { entries_[depth_ - 1].owner = owner; }  // right after it was pushed
 
   // Until `take_back`, threads without a context of their own are in this thread's.
   void lend() noexcept;

@@ -1,6 +1,7 @@
 #include "data/capture_writer.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -28,6 +29,8 @@ constexpr std::array<std::array<uint32_t, 256>, 8> make_crc_tables() {
 }
 
 constexpr auto kCrcTables = make_crc_tables();
+
+constexpr off_t kErrorAt = 12;  // in the file header
 
 struct ChunkHeader {
   char magic[4] = {'C', 'H', 'N', 'K'};
@@ -60,10 +63,37 @@ uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before) noexcept {
   return ~crc;
 }
 
+CaptureWriter::File CaptureWriter::create(const std::string& path) {
+  File file{.fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  struct stat created{};
+  if (file.fd >= 0 && ::fstat(file.fd, &created) == 0) {
+    file.device = created.st_dev;
+    file.inode = created.st_ino;
+  }
+  return file;
+}
+
+bool CaptureWriter::is_open(const File& file) {
+  struct stat found{};
+  return ::fstat(file.fd, &found) == 0 && found.st_dev == file.device && found.st_ino == file.inode;
+}
+
+void CaptureWriter::close(const File& file) {
+  if (is_open(file)) ::close(file.fd);
+}
+
+void CaptureWriter::reopen() {
+  const int fd = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  file_.fd = fd;
+  if (is_open(file_) && ::lseek(fd, static_cast<off_t>(file_.size_bytes), SEEK_SET) >= 0) return;
+  if (fd >= 0) ::close(fd);
+  error_ = EBADF;
+}
+
 int CaptureWriter::open(const std::string& path) {
   path_ = path;
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd_ < 0) return errno;
+  file_ = create(path);
+  if (file_.fd < 0) return errno;
   write_header();
   return error_;
 }
@@ -72,14 +102,15 @@ void CaptureWriter::write_header() {
   struct {
     char magic[8] = {'B', 'R', 'A', 'G', 'G', 'C', 'A', 'P'};
     uint32_t version = 1;
-    uint32_t zero = 0;
+    int32_t error = 0;
   } const header;
   write_all(&header, sizeof header);
-  size_bytes_ = sizeof header;
+  file_.size_bytes = sizeof header;
 }
 
 void CaptureWriter::write(const Chunk& chunk) {
-  if (fd_ < 0 || error_ != 0) return;
+  if (file_.fd < 0 || error_ != 0) return;
+  if (!is_open(file_)) reopen();
   const std::vector<uint8_t>& payload = chunk.payload();
   ChunkHeader header;
   header.type = static_cast<uint16_t>(chunk.type());
@@ -93,16 +124,24 @@ void CaptureWriter::write(const Chunk& chunk) {
   write_all(payload.data(), payload.size());
   write_all(&kZeros, padding);
   if (error_ == 0) {
-    size_bytes_ += sizeof header + payload.size() + padding;
-  } else if (::ftruncate(fd_, static_cast<off_t>(size_bytes_)) != 0) {
-    // A torn chunk stays at the end; readers check every chunk and stop there.
+    file_.size_bytes += sizeof header + payload.size() + padding;
+  } else {
+    tell_error();
   }
+}
+
+// In the header, which takes no room that a full disk lacks. A torn chunk that cannot be cut off harms no reader.
+void CaptureWriter::tell_error() {
+  if (!is_open(file_)) return;
+  const int32_t error = error_;
+  (void)!::ftruncate(file_.fd, static_cast<off_t>(file_.size_bytes));
+  (void)!::pwrite(file_.fd, &error, sizeof error, kErrorAt);
 }
 
 void CaptureWriter::write_all(const void* bytes, size_t size) {
   const auto* next = static_cast<const char*>(bytes);
   while (size > 0 && error_ == 0) {
-    const ssize_t written = ::write(fd_, next, size);
+    const ssize_t written = ::write(file_.fd, next, size);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       error_ = errno;
@@ -114,10 +153,9 @@ void CaptureWriter::write_all(const void* bytes, size_t size) {
 }
 
 bool CaptureWriter::begin_rewrite() {
-  const int fd = ::open((path_ + ".new").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return false;
-  replaced_fd_ = std::exchange(fd_, fd);
-  replaced_size_ = size_bytes_;
+  const File file = create(path_ + ".new");
+  if (file.fd < 0) return false;
+  replaced_ = std::exchange(file_, file);
   write_header();
   return true;
 }
@@ -125,19 +163,19 @@ bool CaptureWriter::begin_rewrite() {
 void CaptureWriter::commit_rewrite() {
   const std::string rewritten = path_ + ".new";
   if (error_ == 0 && std::rename(rewritten.c_str(), path_.c_str()) == 0) {
-    ::close(replaced_fd_);
+    close(replaced_);
   } else {  // keep the old file: it is complete up to here
-    ::close(fd_);
+    close(file_);
     ::unlink(rewritten.c_str());
-    fd_ = replaced_fd_;
-    size_bytes_ = replaced_size_;
+    file_ = replaced_;
+    if (error_ != 0) tell_error();
   }
-  replaced_fd_ = -1;
+  replaced_ = {};
 }
 
 void CaptureWriter::close() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
+  close(file_);
+  file_ = {};
 }
 
 }  // namespace bragg

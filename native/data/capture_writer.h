@@ -1,6 +1,8 @@
 // Writes the capture format of ARCHITECTURE.md: append-only chunks, each checked on its own.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -74,7 +76,7 @@ class Chunk {
 };
 
 // Threads: one at a time. After a failed write the file is cut back to its last whole chunk and nothing more is
-// written; `error` says why, once and for all.
+// written; `error` and the file's header say why, once and for all.
 class CaptureWriter {
  public:
   CaptureWriter() = default;
@@ -90,19 +92,31 @@ class CaptureWriter {
   [[nodiscard]] bool begin_rewrite();
   void commit_rewrite();
 
-  [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }
+  [[nodiscard]] uint64_t size_bytes() const { return file_.size_bytes; }
   [[nodiscard]] int error() const { return error_; }
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  // What a descriptor must lead to: a program that closes those it does not know, as daemons do, closes ours, and its
+  // next file may get the number.
+  struct File {
+    int fd = -1;
+    dev_t device = 0;
+    ino_t inode = 0;
+    uint64_t size_bytes = 0;  // end of the last whole chunk
+  };
+
+  [[nodiscard]] static File create(const std::string& path);
+  [[nodiscard]] static bool is_open(const File& file);
+  static void close(const File& file);
+  void reopen();
+  void tell_error();
   void write_all(const void* bytes, size_t size);
   void write_header();
 
   std::string path_;
-  int fd_ = -1;
-  int replaced_fd_ = -1;
-  uint64_t replaced_size_ = 0;
-  uint64_t size_bytes_ = 0;  // end of the last whole chunk
+  File file_;
+  File replaced_;
   int error_ = 0;
 };
 

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <cstring>
 
 #include "backends/cuda.h"
 #include "backends/device_values.h"
@@ -166,7 +165,6 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("refused_samples", session.refused_samples())
       .put("cut_native_paths", totals.cut_paths - session.before.cut_paths)
       .put("own_ns", totals.own_ns - session.before.own_ns);
-  if (session.writer().error() != 0) statistics.put("capture_error", std::strerror(session.writer().error()));
   JsonObject meta;
   meta.put("end_ns", session.ended_ns())
       .raw("statistics", statistics.text())

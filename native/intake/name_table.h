@@ -19,6 +19,7 @@ template <class Node>
 class NameTable {
  public:
   static constexpr uint32_t kMaxNames = 1u << 18;
+  static constexpr uint32_t kForOperators = 1u << 14;  // of these, for names with a namespace
   static constexpr const char* kOtherNames = "(other names)";
 
   // `make` returns a NamedNode<Node> of the name it is given.
@@ -28,13 +29,17 @@ class NameTable {
     const auto matches = [name](const Node& node) { return std::strcmp(node.name, name) == 0; };
     const Node* end = nullptr;
     if (Node* known = find_before(list.load(std::memory_order_acquire), end, matches)) return known;
-    if (count_.fetch_add(1, std::memory_order_relaxed) < kMaxNames || std::strcmp(name, kOtherNames) == 0)
+    if (count_.fetch_add(1, std::memory_order_relaxed) < limit_for(name) || std::strcmp(name, kOtherNames) == 0)
       return bragg::find_or_add(list, matches, [&] { return make(name); });
     count_.fetch_sub(1, std::memory_order_relaxed);
     return find_or_add(kOtherNames, make);
   }
 
  private:
+  static uint32_t limit_for(const char* name) noexcept {
+    return std::strstr(name, "::") != nullptr ? kMaxNames : kMaxNames - kForOperators;
+  }
+
   std::array<std::atomic<Node*>, 1 << 14> lists_{};
   std::atomic<uint32_t> count_{0};
 };

@@ -1,5 +1,11 @@
 // The correlation join, the metric table and the capture file.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -161,6 +167,43 @@ TEST(a_full_disk_leaves_whole_chunks_and_says_so) {
   bragg::CaptureWriter writer;
   if (writer.open("/dev/full") == 0) writer.write(Chunk(ChunkType::End, 0));
   CHECK_EQ(writer.error(), ENOSPC);
+}
+
+TEST(a_write_that_fails_is_told_in_the_header) {
+  const bragg::test::ScratchDirectory directory;
+  const std::string path = directory.file("full.part");
+  bragg::CaptureWriter writer;
+  REQUIRE(writer.open(path) == 0);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit full{30, before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &full);
+  writer.write(Chunk(ChunkType::End, 0));
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  writer.close();
+  const std::vector<uint8_t> bytes = bytes_of(path);
+  CHECK_EQ(writer.error(), EFBIG);
+  REQUIRE(bytes.size() == 16);
+  CHECK_EQ(u32_at(bytes, 12), EFBIG);
+}
+
+TEST(a_program_that_closes_all_descriptors_gets_nothing_into_its_own_files) {
+  const bragg::test::ScratchDirectory directory;
+  const std::string path = directory.file("closed.part");
+  bragg::CaptureWriter writer;
+  REQUIRE(writer.open(path) == 0);
+  const int theirs = open(directory.file("theirs").c_str(), O_RDWR | O_CREAT, 0644);
+  const int ours = theirs - 1;
+  REQUIRE(dup2(theirs, ours) == ours);  // closes the capture
+  writer.write(Chunk(ChunkType::End, 0));
+  writer.close();
+  CHECK_EQ(lseek(theirs, 0, SEEK_END), 0);
+  CHECK_EQ(close(ours), 0);
+  close(theirs);
+  CHECK_EQ(writer.error(), 0);
+  CHECK_EQ(bytes_of(path).size(), 16 + 24);
 }
 
 TEST(a_tree_capture_is_rewritten_when_snapshots_pile_up) {

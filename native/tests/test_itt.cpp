@@ -182,6 +182,7 @@ TEST(names_without_end_become_one_name) {
   CHECK_EQ(std::string(last->name), "(other names)");
   CHECK(copy.string_handle_create("one more") == last);
   CHECK_EQ(std::string(copy.string_handle_create("step 7")->name), "step 7");
+  CHECK_EQ(std::string(copy.string_handle_create("aten::late")->name), "aten::late");
 }
 
 }  // namespace

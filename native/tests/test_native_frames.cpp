@@ -3,6 +3,7 @@
 
 #include <alloca.h>
 #include <signal.h>
+#include <ucontext.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "check.h"
+#include "context/call_path.h"
 
 namespace {
 
@@ -47,7 +49,7 @@ uint64_t address_of(Function* function) {
   static thread_local CodeCache code;
   const Registers here = bragg::registers_here();
   Walk walk;
-  NativeFrameIterator frames(code, here, bragg::find_stack_end(here.stack));
+  NativeFrameIterator frames(code, here, bragg::find_stack().end_for(here.stack));
   for (NativeFrame frame{}; frames.next(frame);) {
     walk.functions.push_back(frame.function);
     walk.cfas.push_back(frame.cfa);
@@ -203,6 +205,35 @@ TEST(a_damaged_stack_ends_the_walk) {
     for (NativeFrame frame{}; frames.next(frame);) ++count;
     CHECK(count <= stack.size());
   }
+}
+
+// A stack that a library made, of which only that library knows where it ends.
+struct OtherStack {
+  ucontext_t caller{};
+  ucontext_t own{};
+  bragg::NativeCallPath path;
+  size_t frames = 0;
+};
+
+[[gnu::noinline]] void read_path(OtherStack* stack) {
+  stack->frames = stack->path.read({}, {}).size();
+  STAYS;
+}
+
+TEST(the_path_on_a_stack_that_is_not_the_threads_own_is_cut) {
+  static OtherStack other;
+  read_path(&other);
+  CHECK(other.frames > 1);
+  CHECK(!other.path.was_cut());
+  std::vector<char> memory(1 << 17);
+  getcontext(&other.own);
+  other.own.uc_stack.ss_sp = memory.data();
+  other.own.uc_stack.ss_size = memory.size();
+  other.own.uc_link = &other.caller;
+  makecontext(&other.own, reinterpret_cast<void (*)()>(+[] { read_path(&other); }), 0);
+  swapcontext(&other.caller, &other.own);
+  CHECK_EQ(other.frames, 1);
+  CHECK(other.path.was_cut());
 }
 
 TEST(code_of_no_library_ends_the_walk) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from ast import literal_eval
 from pathlib import Path
 from textwrap import dedent
 
@@ -38,6 +39,40 @@ def test_block_is_recorded(here: Path) -> None:
     assert entered(session.profile(), "inside") == entered(bragg.load(session.path), "inside") == 1
     assert entered(session.profile(), "outside") == 0
     assert names(here) == {"block.bragg"}
+
+
+def test_scopes_end_in_any_order_and_close_no_others() -> None:
+    program = """
+        import bragg
+        from threading import Thread
+
+        def generator():
+            with bragg.scope("generator"):
+                yield
+
+        def leave(scope):
+            with bragg.scope("thread"):
+                scope.__exit__(None, None, None)
+                with bragg.scope("in thread"):
+                    pass
+
+        with bragg.profile("order", backend="cpu", context="shadow") as session:
+            late = generator()
+            next(late)
+            with bragg.scope("outer"):
+                late.close()
+                with bragg.scope("in outer"):
+                    pass
+            lent = bragg.scope("lent")
+            lent.__enter__()
+            thread = Thread(target=leave, args=[lent])
+            thread.start()
+            thread.join()
+        tree = session.profile().tree
+        print({tree.label(node): tree.label(tree.parent[node]) for node in range(1, len(tree))})
+    """
+    below = {"generator": "ROOT", "outer": "generator", "in outer": "outer", "thread": "ROOT", "in thread": "thread"}
+    assert literal_eval(python(program).stdout) == below
 
 
 def test_each_call_of_a_decorated_function_is_recorded(here: Path) -> None:
