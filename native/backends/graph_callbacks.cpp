@@ -1,7 +1,5 @@
 #include "backends/graph_callbacks.h"
 
-#include <algorithm>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,7 +18,7 @@ struct BuildingCall {
   struct Clone {
     GraphNodeId original;
     GraphNodeId id;
-    cuda::GraphNode node;  // nullptr: destroyed since; its records have the id that it would have
+    cuda::GraphNode node;  // nullptr: destroyed since
   };
   bool is_instantiating = false;
   std::vector<Clone> clones;
@@ -72,22 +70,16 @@ void on_node_cloned(const CuptiLibrary& cupti, const cupti::GraphData& data) {
 }
 
 // Seen on an H200: a memory node is replaced by another one, while records keep the id of the first.
-void on_node_destroyed(cuda::GraphNode node) {
+void on_node_destroyed(const CuptiLibrary& cupti, cuda::GraphNode node) {
   for (BuildingCall::Clone& clone : building().clones)
-    if (clone.node == node) clone.node = nullptr;
+    if (clone.node == node) clone = {clone.original, id_of(cupti, node), nullptr};
 }
 
-// Nodes of a graph within have moved into the executable graph by now: all by one distance, those that were destroyed
-// too.
+// Nodes of a graph within have moved into the executable graph by now, those that were destroyed before that.
 void on_exec_created(const CuptiLibrary& cupti, const cupti::GraphData& data, bool traces_graphs) {
-  std::unordered_map<GraphId, GraphNodeId> distances;
-  for (const BuildingCall::Clone& clone : building().clones)
-    if (clone.node != nullptr) distances[graph_id(clone.id)] = id_of(cupti, clone.node) - clone.id;
   GraphRegistry::Pairs pairs;
-  for (const BuildingCall::Clone& clone : building().clones) {
-    const auto distance = distances.find(graph_id(clone.id));
-    pairs.emplace_back(clone.original, clone.id + (distance != distances.end() ? distance->second : 0));
-  }
+  for (const BuildingCall::Clone& clone : building().clones)
+    pairs.emplace_back(clone.original, clone.node != nullptr ? id_of(cupti, clone.node) : clone.id);
   GraphRegistry::instance().instantiated(data.graph_exec, id_of(cupti, data.graph), pairs, traces_graphs);
 }
 
@@ -108,7 +100,7 @@ void on_graph_resource(const CuptiLibrary& cupti, uint32_t cbid, const cupti::Gr
     case resource::kGraphNodeCloned:
       return on_node_cloned(cupti, data);
     case resource::kGraphNodeDestroyStarting:
-      return on_node_destroyed(data.node);
+      return on_node_destroyed(cupti, data.node);
     case resource::kGraphNodeUpdated:
       building().updates.emplace_back(id_of(cupti, data.node), id_of(cupti, data.original_node));
       return;

@@ -205,7 +205,7 @@ class ThreadContext {
   [[nodiscard]] ContextNodes inherited() const noexcept;
   [[nodiscard]] NodeId python_node(NodeId inherited) noexcept;
   [[nodiscard]] NodeId native_node(NodeId inherited) noexcept;
-  [[nodiscard]] NodeId append_frames(NodeId node, const RawFrame* frames, uint32_t count) noexcept;
+  [[nodiscard]] NodeId append_frames(NodeId node, std::span<const RawFrame> frames) noexcept;
   [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
   [[nodiscard]] PathCache& cached_path(uint64_t hash) noexcept;
   [[nodiscard]] NativeCallPath& native_path() noexcept;

@@ -81,6 +81,30 @@ def test_python_call_paths_lead_to_kernels(record: Record) -> None:
     assert kernels(run.main) == {path if sys.version_info >= (3, 11) else path.replace("FakeCuda.", ""): 4}
 
 
+@pytest.mark.parametrize("context", ["python", "native"])
+def test_what_opened_a_scope_is_above_it_once_however_many_helpers_that_took(record: Record, context: str) -> None:
+    run = record(
+        """
+        def enter(scope, helpers):
+            enter(scope, helpers - 1) if helpers else scope.__enter__()
+        def work():
+            gpu.launch("matmul")
+        def model(helpers):
+            scope = bragg.scope(f"block{helpers}")
+            enter(scope, helpers)
+            work()
+            scope.__exit__(None, None, None)
+        for helpers in (0, 8): model(helpers)
+        gpu.synchronize()
+        """,
+        context=context,
+    )
+    paths = [path.split("/") for path in kernels(run.main)]
+    assert [path[: path.index("work")] for path in paths] == [
+        ["<module>", "model", *["enter"] * (helpers + 1), f"block{helpers}", "model"] for helpers in (0, 8)
+    ]
+
+
 def test_a_trace_has_a_lane_for_every_stream_and_device_and_flows_from_launch_to_kernel(record: Record) -> None:
     run = record(
         """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bragg.record import captures
-from tests.support.runs import FLUSHED, Recorder
+from tests.support.runs import Recorder
 
 
 @pytest.fixture
@@ -92,15 +92,17 @@ def test_terminated_workers_of_a_pool_are_recorded(recorder: Recorder, method: s
 def test_program_that_a_process_becomes_gets_the_plain_name(recorder: Recorder) -> None:
     after = recorder.script("import bragg\nwith bragg.scope('after'): pass\n", "after.py")
     run = recorder.program(
-        f"""{FLUSHED}
-import bragg, os, sys
-with bragg.scope("before"): pass
-wait_until_flushed("before")
-os.execv(sys.executable, [sys.executable, {after!r}])
-""",
-        flush_interval_ms=50,
+        f"""
+        import bragg, os, sys
+        with bragg.scope("before"): pass
+        try: os.execvp("no such program", ["no such program"])
+        except FileNotFoundError: pass
+        with bragg.scope("before"): pass
+        os.execv(sys.executable, [sys.executable, {after!r}])
+        """
     )
     assert run.scopes() == [{"after"}, {"before"}]
+    assert [int(profile.own("host_count").sum()) for profile in run.profiles.values()] == [1, 2]
     assert next(iter(run.profiles)) == "program.bragg"
 
 

@@ -25,6 +25,7 @@ __all__ = ["RunReport"]
 
 _N_HOT_ROWS = 5
 _N_NOTES = 1
+_N_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,8 @@ class RunReport:
         path, profile = self.main
         n_others = len(self.profiles) - 1 + self.n_earlier
         others = f" and {count_text(n_others, 'more profile')}" if n_others else ""
+        if names := [str(other) for other, _ in self.profiles if other != path]:
+            others += f": {', '.join([*names[:_N_NAMED], *['…'] * (len(names) > _N_NAMED)])}"
         size = bytes_text(path.stat().st_size)
         return f"Wrote {path} ({size}, {RunFacts(profile.meta).cost}){others}. Next: bragg view {path}"
 

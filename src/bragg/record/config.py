@@ -36,8 +36,7 @@ class RecordConfig:
         graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
         gpu_api: Record calls of the CUDA runtime and driver as nodes with their host time: `sync` those that wait for
             the GPU, `all` every one that does something. The sessions of a process see what any of them asks for.
-        framework: Whose operators are recorded: `auto` those of every framework that the program imports, on a GPU
-            those of JAX.
+        framework: Whose operators are recorded: `auto` those of every framework that the program imports.
         modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
         regions: What of a program that trains with PyTorch is recorded without a word of it: `step`, `data`, `forward`,
             `backward`, `optimizer`, with commas between, or `all`. With JAX, `step`.

@@ -12,13 +12,24 @@ if TYPE_CHECKING:
 
     _Result = TypeVar("_Result")
 
-__all__ = ["guarded", "note"]
+__all__ = ["guarded", "note", "once"]
 
 
 def note(text: str) -> None:
     """Say one line on stderr, if the program has one."""
     if sys.stderr is not None:
         sys.stderr.write(f"bragg: process {os.getpid()}: {' '.join(text.split())}\n")
+
+
+def once(text: str) -> Callable[[], None]:
+    """What says one line the first time that it is called."""
+    left = [text]
+
+    def say() -> None:
+        if left:
+            note(left.pop())
+
+    return say
 
 
 def guarded(function: Callable[..., _Result]) -> Callable[..., _Result | None]:

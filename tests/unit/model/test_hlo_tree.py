@@ -8,7 +8,7 @@ from bragg.model import CallTree, FrameKind, Profile
 from bragg.model.hlo_program import PROGRAM_KEY, HloOperation, Place, program_text
 from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
-from bragg.model.transform import prune
+from bragg.model.transform import has_data, with_ancestors
 from tests.support.profiles import profile_from_text, tree_to_text
 
 MODULE, OP = {"hlo_module": "yes"}, {"hlo_op": "yes"}
@@ -32,7 +32,8 @@ def placed(text: str, **attributes: dict[str, str]) -> str:
     after = regroup(found.tree, folded=found.folded).apply(found.apply(profile))
     for name in after.metrics.keys() - {"host_count"}:
         assert after.metrics[name].own.sum() == profile.metrics[name].own.sum()
-    return tree_to_text(with_places(prune(after)))
+    shown = regroup(after.tree, dropped=~with_ancestors(after.tree, has_data(after))).apply(after)
+    return tree_to_text(with_places(shown))
 
 
 def with_places(profile: Profile) -> Profile:

@@ -15,8 +15,8 @@ from bragg.debug.flow.logic import combined, decides, negated, refused
 from bragg.debug.flow.loops import KernelRange, StaticRange
 from bragg.debug.flow.merge import merged, narrowed
 from bragg.debug.language import asserted
-from bragg.debug.numbers.arithmetic import as_tensor
 from bragg.debug.numbers.dtypes import DTYPES
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.promotion import common_type, is_number
 from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, MISLED, UNSET, Pointer, Tensor, scalar

@@ -12,9 +12,9 @@ from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.memory import atomics, load_store
 from bragg.debug.memory.provenance import addresses_of
 from bragg.debug.numbers.affine import Affine
-from bragg.debug.numbers.arithmetic import as_tensor
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.shapes import expand_dims, reshape
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, TypeOfBlock

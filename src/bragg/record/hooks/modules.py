@@ -57,26 +57,41 @@ class ModuleScopes:
     """The scope of each module.
 
     Attributes:
-        known: By the address of a module, what forgets it when it dies, and its scope.
+        known: By the address of a module, what forgets it when it dies, its scope, and the address of its model.
     """
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[weakref.ref[Any], core.Scope]] = {}
+        self.known: dict[int, tuple[weakref.ref[Any], core.Scope, int]] = {}
 
-    def enter(self, module: Any) -> tuple[weakref.ref[Any], core.Scope]:
+    def enter(self, module: Any) -> tuple[weakref.ref[Any], core.Scope, int]:
         """The entry of a module that is called for the first time: it and all modules below it get their names.
 
-        A module that is no child of the one that calls it has a name of its own, as a model has.
+        A module that is in none that was called has a name of its own, as a model has, until one is called that it is
+        in: modules are often called alone once, while their model is made. What has one child alone is no such model
+        but a wrapper, as of `torch.compile`.
         """
-        name = type(module).__name__
-        for path, child in module.named_modules():
-            if id(child) not in self.known:
-                self._add(child, f"{name}.{path}" if path else name)
+        model = self._model_of(module)
+        name, address = type(model).__name__, id(model)
+        named = list(model.named_modules())
+        is_wrapper = sum("." not in path for path, _ in named) == 2  # itself, whose path is empty, and a child
+        below = set() if is_wrapper else {id(child) for path, child in named if path}
+        for path, child in named:
+            entry = self.known.get(id(child))
+            if entry is None or entry[2] in below:
+                self._add(child, f"{name}.{path}" if path else name, address)
         return self.known[id(module)]
+
+    def _model_of(self, module: Any) -> Any:
+        """The model that a module was added to after that was called; the module itself if there is none."""
+        if not module._parameters:  # Such as a loss that is made for one call: it is not worth the search.
+            return module
+        named_by = {entry[2] for entry in list(self.known.values())}
+        models = (entry[0]() for entry in map(self.known.get, named_by) if entry is not None)
+        return next((model for model in models if model is not None and _is_in(module, model)), module)
 
     def of_parameters(self) -> dict[int, str]:
         """The names of the modules, by the addresses of their own parameters."""
-        alive = [(module(), scope.name) for module, scope in self.known.values()]
+        alive = [(module(), scope.name) for module, scope, _ in list(self.known.values())]
         return {
             id(parameter): name
             for module, name in alive
@@ -85,10 +100,14 @@ class ModuleScopes:
             if parameter is not None
         }
 
-    def _add(self, module: Any, name: str) -> None:
+    def _add(self, module: Any, name: str, model: int) -> None:
         address = id(module)
         core.describe_scope(name, "module", type(module).__name__)
-        self.known[address] = (weakref.ref(module, lambda _: self.known.pop(address, None)), core.Scope(name))
+        self.known[address] = (weakref.ref(module, lambda _: self.known.pop(address, None)), core.Scope(name), model)
+
+
+def _is_in(module: Any, model: Any) -> bool:
+    return any(child is module for _, child in model.named_modules())
 
 
 SCOPES = ModuleScopes()

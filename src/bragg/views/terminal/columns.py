@@ -204,9 +204,12 @@ def columns_of(profile: Profile, names: Sequence[str], formulas: Formulas = NO_F
 
 
 def _compared_magnitude(column: Column, columns: Sequence[Column]) -> float | None:
-    """That of the smallest column of those that are compared with this one; None when none are."""
+    """That of the smallest column of those that are compared with this one; None when none are.
+
+    The first column is compared with the phases that it is the sum of.
+    """
     for endings in _COMPARED:
-        if column.name.endswith(endings):
+        if column.name.endswith(endings) or (endings is REGIONS and column is columns[0]):
             compared = [other for other in columns if other.name.endswith(endings) and other.unit == column.unit]
             return min((other.magnitude for other in compared if other.magnitude), default=None)
     return None

@@ -16,6 +16,7 @@ from bragg.record.hooks.modules import ModuleScopes, record_modules
 class Module:
     def __init__(self, **children: Module) -> None:
         self.children = children
+        self._parameters = {"weight": 1}
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         yield prefix, self
@@ -41,6 +42,28 @@ def test_modules_are_named_by_their_path_in_the_model() -> None:
     linear = model.children["encoder"].children["linear"]
     assert scopes.known[id(linear)][1].name == "Module.encoder.linear"
     assert scopes.known[id(model)][1].name == "Module"
+
+
+def test_a_module_gets_its_path_when_a_model_that_it_is_in_is_called_later() -> None:
+    scopes = ModuleScopes()
+    layer, other = Module(linear=Module()), Module()
+    names = [scopes.enter(module)[1].name for module in (layer, other)]
+    scopes.enter(Module(wrapped=layer))
+    names.append(scopes.known[id(layer)][1].name)
+    model = Module(layer=layer, head=Module())
+    scopes.enter(model)
+    assert [*names, scopes.known[id(layer)][1].name] == ["Module", "Module", "Module", "Module.layer"]
+    assert scopes.known[id(layer.children["linear"])][1].name == "Module.layer.linear"
+    assert scopes.known[id(other)][1].name == "Module"
+
+
+def test_a_module_that_is_added_to_a_model_gets_its_path() -> None:
+    scopes = ModuleScopes()
+    model = Module(body=Module())
+    scopes.enter(model)
+    model.children["late"] = late = Module(linear=Module())
+    assert scopes.enter(late)[1].name == "Module.late"
+    assert scopes.known[id(late.children["linear"])][1].name == "Module.late.linear"
 
 
 def test_a_module_that_dies_is_forgotten() -> None:

@@ -1,10 +1,11 @@
 import "./kernels.css";
 import type { Configuration, ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
+import { act } from "../../ui/keys";
 import { bytesText, countText, shareText } from "../../ui/numbers";
+import { tester } from "../../ui/search";
 import { printable } from "../../ui/text";
 import { searchField, select } from "../../ui/toolbar";
-import { tester } from "../flame/search";
 import { linksOf } from "../links";
 import type { Host, View } from "../view";
 import { COLUMNS, type Column, NAME, sizeText, sorted, usedColumns } from "./columns";
@@ -178,12 +179,7 @@ export class KernelsView implements View {
     return button;
   }
 
-  private readonly onKey = (event: KeyboardEvent): void => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, select, dialog");
-    if (isTyping || event.key !== "/") return;
-    event.preventDefault();
-    this.field.focus();
-  };
+  private readonly onKey = (event: KeyboardEvent): void => act(event, { "/": () => this.field.focus() });
 }
 
 /** Why there is no table; empty: there is one. */
