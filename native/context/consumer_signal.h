@@ -26,7 +26,8 @@ class ConsumerSignal {
     until.tv_nsec %= 1'000'000'000;
     while (sem_timedwait(&semaphore_, &until) != 0 && errno == EINTR) {
     }
-    pending_.store(false, std::memory_order_release);
+    // An exchange, so that what was recorded before a wake that was not posted is seen by the look that follows.
+    pending_.exchange(false, std::memory_order_acq_rel);
   }
 
   void reset() noexcept {  // in a forked child

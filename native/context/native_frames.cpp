@@ -43,17 +43,24 @@ bool NativeFrameIterator::resolve(const SavedAt& place, uint64_t cfa, uint64_t& 
   }
 }
 
+// 0: there is no caller.
+bool NativeFrameIterator::read_return_address(const UnwindRule& rule, uint64_t cfa, uint64_t& address) const noexcept {
+  address = registers_.link;
+  if (rule.return_address.base == UnwindBase::Link) return address != 0;
+  uint64_t at = 0;
+  address = 0;
+  return !resolve(rule.return_address, cfa, at) || load(at, address);
+}
+
 // To the caller's registers.
 bool NativeFrameIterator::step(const UnwindRule& rule, uint64_t& cfa) noexcept {
-  uint64_t at = 0;
   if (!resolve(rule.cfa, 0, cfa) || (rule.cfa_is_stored && !load(cfa, cfa))) return false;
-  if (cfa <= registers_.stack || cfa > stack_end_) return false;
-  if (!resolve(rule.return_address, cfa, at)) {
-    is_over_ = true;
-    return true;
-  }
+  // A function that has saved no return address may keep nothing on the stack.
+  if (cfa < registers_.stack + (rule.return_address.is_in_memory() ? 1 : 0) || cfa > stack_end_) return false;
   Registers caller{0, cfa, registers_.frame};
-  if (!load(at, caller.instruction)) return false;
+  if (!read_return_address(rule, cfa, caller.instruction)) return false;
+  caller.instruction = without_signature(caller.instruction);
+  uint64_t at = 0;
   if (resolve(rule.frame_pointer, cfa, at) && !load(at, caller.frame)) return false;
   registers_ = caller;
   was_interrupted_ = rule.is_signal_frame;

@@ -15,6 +15,7 @@ struct Registers {
   uint64_t instruction;
   uint64_t stack;
   uint64_t frame;
+  uint64_t link = 0;  // where a call leaves the return address, if that is a register; 0: overwritten since
 };
 
 #if defined(__x86_64__)
@@ -26,10 +27,30 @@ inline constexpr bool kCanUnwind = true;
                : "=&r"(registers.instruction), "=&r"(registers.stack), "=&r"(registers.frame));
   return registers;
 }
+
+inline uint64_t without_signature(uint64_t return_address) noexcept { return return_address; }
+#elif defined(__aarch64__)
+inline constexpr bool kCanUnwind = true;
+
+[[gnu::always_inline]] inline Registers registers_here() noexcept {
+  Registers registers;
+  asm volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
+               : "=&r"(registers.instruction), "=&r"(registers.stack), "=&r"(registers.frame), "=&r"(registers.link));
+  return registers;
+}
+
+// xpaclri, which does nothing on processors that sign no pointers.
+inline uint64_t without_signature(uint64_t return_address) noexcept {
+  register uint64_t link asm("x30") = return_address;
+  asm("hint #7" : "+r"(link));
+  return link;
+}
 #else
 inline constexpr bool kCanUnwind = false;
 
 inline Registers registers_here() noexcept { return {}; }
+
+inline uint64_t without_signature(uint64_t return_address) noexcept { return return_address; }
 #endif
 
 struct NativeFrame {
@@ -89,6 +110,7 @@ class NativeFrameIterator {
  private:
   [[nodiscard]] bool load(uint64_t address, uint64_t& value) const noexcept;
   [[nodiscard]] bool resolve(const SavedAt& place, uint64_t cfa, uint64_t& address) const noexcept;
+  [[nodiscard]] bool read_return_address(const UnwindRule& rule, uint64_t cfa, uint64_t& address) const noexcept;
   [[nodiscard]] bool step(const UnwindRule& rule, uint64_t& cfa) noexcept;
 
   CodeCache& code_;

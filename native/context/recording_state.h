@@ -37,7 +37,7 @@ inline constexpr SessionMask kSlots = (1u << kLineShift) - 1;
 
 // The slots that record now, of the sessions that also recorded when `active` was `then`.
 [[nodiscard]] inline SessionMask still_active(SessionMask then) noexcept {
-  const SessionMask now = recording_state.active.load(std::memory_order_relaxed);
+  const SessionMask now = recording_state.active.load(std::memory_order_acquire);  // before the lines of its slots
   const SessionMask lines = (then & now) >> kLineShift;
   if (lines == now >> kLineShift) return now & kSlots;
   SessionMask slots = 0;

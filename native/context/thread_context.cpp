@@ -106,8 +106,9 @@ void ThreadContext::record_value_now(ContextNodes nodes, MetricId metric, uint64
 }
 
 void ThreadContext::publish(ContextNodes nodes) noexcept {
-  published_shadow_.store(nodes.shadow, std::memory_order_relaxed);
-  published_python_.store(nodes.python, std::memory_order_relaxed);
+  // A thread that borrows a node may tell the consumer of it, which then reads what it is.
+  published_shadow_.store(nodes.shadow, std::memory_order_release);
+  published_python_.store(nodes.python, std::memory_order_release);
 }
 
 void ThreadContext::grow() noexcept {
@@ -212,8 +213,8 @@ CaptureId ThreadContext::capturing() const noexcept {
 ContextNodes ThreadContext::inherited() const noexcept {
   const ThreadContext* from = lender();
   if (from == nullptr) return {};
-  return {from->published_shadow_.load(std::memory_order_relaxed),
-          from->published_python_.load(std::memory_order_relaxed)};
+  return {from->published_shadow_.load(std::memory_order_acquire),
+          from->published_python_.load(std::memory_order_acquire)};
 }
 
 ContextNodes ThreadContext::here() noexcept {

@@ -4,6 +4,8 @@
 // collectors.
 #pragma once
 
+#include <pthread.h>
+
 #include <cstdint>
 
 #include "context/frame_table.h"
@@ -52,7 +54,11 @@ struct ApiEntry {
 static_assert(sizeof(ApiEntry) == 40);
 
 struct Global {
-  uint8_t unused[120];
+  uint8_t versions_and_flags[56];
+  pthread_mutex_t mutex;  // 40 bytes on x86-64, 48 on aarch64
+  void* library;
+  void* error_handler;
+  const char** library_path;
   const ApiEntry* api_list;
 };
 

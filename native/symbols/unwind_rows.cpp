@@ -5,14 +5,12 @@
 namespace bragg {
 namespace {
 
-UnwindBase base_of(uint64_t number) noexcept {
-  if (number == kStackPointer) return UnwindBase::StackPointer;
-  return number == kFramePointer ? UnwindBase::FramePointer : UnwindBase::Unknown;
-}
-
 class RowProgram {
  public:
-  RowProgram(const CommonEntry& common, uint64_t start, uint64_t pc) : common_(common), location_(start), pc_(pc) {}
+  RowProgram(const CommonEntry& common, uint64_t start, uint64_t pc)
+      : common_(common), registers_(common.registers), location_(start), pc_(pc) {
+    save(registers_.return_address, unchanged(registers_.return_address));
+  }
 
   UnwindRule run(Bytes function_instructions) {
     execute(common_.instructions);
@@ -68,16 +66,18 @@ class RowProgram {
       case 0x06:
         restore(cursor.unsigned_leb());
         return true;
-      case 0x07:    // undefined
+      case 0x07:  // undefined
+        save(cursor.unsigned_leb(), {});
+        return true;
       case 0x08: {  // same_value
         const uint64_t number = cursor.unsigned_leb();
-        save(number, {});
+        save(number, unchanged(number));
         return true;
       }
       case 0x09: {  // register
         const uint64_t number = cursor.unsigned_leb();
         (void)cursor.unsigned_leb();
-        if (number == kFramePointer || number == kReturnAddress) throw BadBytes("it is kept in another register");
+        if (is_followed(number)) throw BadBytes("it is kept in another register");
         return true;
       }
       case 0x0A:
@@ -136,7 +136,10 @@ class RowProgram {
         (void)cursor.take(cursor.unsigned_leb());
         return refuse(number);
       }
-      case 0x2E:  // GNU_args_size
+      case 0x2D:  // AARCH64_negate_ra_state
+        if (!registers_.has_link) throw BadBytes("an instruction of another processor");
+        return true;  // whether a return address is signed does not matter: a signature is removed from any
+      case 0x2E:      // GNU_args_size
         (void)cursor.unsigned_leb();
         return true;
       default:
@@ -155,28 +158,43 @@ class RowProgram {
   }
   static int32_t offset(uint64_t value) { return offset(static_cast<int64_t>(value)); }
 
+  UnwindBase base_of(uint64_t number) const {
+    if (number == registers_.stack_pointer) return UnwindBase::StackPointer;
+    return number == registers_.frame_pointer ? UnwindBase::FramePointer : UnwindBase::Unknown;
+  }
+
+  bool is_followed(uint64_t number) const {
+    return number == registers_.frame_pointer || number == registers_.return_address;
+  }
+
+  // Where a register is that the function has not saved.
+  SavedAt unchanged(uint64_t number) const {
+    const bool is_link = registers_.has_link && number == registers_.return_address;
+    return {is_link ? UnwindBase::Link : UnwindBase::Unknown, 0};
+  }
+
   void define_cfa(uint64_t number, uint64_t at) {
     row_.cfa = {base_of(number), offset(at)};
     row_.cfa_is_stored = false;
   }
 
   void save(uint64_t number, SavedAt place) {
-    if (number == kFramePointer) row_.frame_pointer = place;
-    if (number == kReturnAddress) row_.return_address = place;
+    if (number == registers_.frame_pointer) row_.frame_pointer = place;
+    if (number == registers_.return_address) row_.return_address = place;
   }
 
   void restore(uint64_t number) {
-    if (number == kFramePointer) row_.frame_pointer = initial_.frame_pointer;
-    if (number == kReturnAddress) row_.return_address = initial_.return_address;
+    if (number == registers_.frame_pointer) row_.frame_pointer = initial_.frame_pointer;
+    if (number == registers_.return_address) row_.return_address = initial_.return_address;
   }
 
-  static bool refuse(uint64_t number) {
-    if (number == kFramePointer || number == kReturnAddress) throw BadBytes("it is computed");
+  bool refuse(uint64_t number) const {
+    if (is_followed(number)) throw BadBytes("it is computed");
     return true;
   }
 
   // A register and an offset, and perhaps what is stored there. All others are not known.
-  static SavedAt expression(ByteCursor& program, bool& is_stored) {
+  SavedAt expression(ByteCursor& program, bool& is_stored) const {
     constexpr uint8_t kRegisterAndOffset = 0x70, kLoad = 0x06;
     is_stored = false;
     ByteCursor cursor(program.take(program.unsigned_leb()));
@@ -190,6 +208,7 @@ class RowProgram {
   }
 
   const CommonEntry& common_;
+  const UnwindRegisters& registers_;
   uint64_t location_;
   uint64_t pc_;
   UnwindRule row_;

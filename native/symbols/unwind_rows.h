@@ -1,4 +1,4 @@
-// Call frame instructions of DWARF for x86-64, executed until the row of one address.
+// Call frame instructions of DWARF, executed until the row of one address.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,10 @@
 
 namespace bragg {
 
-// Numbers of registers.
-inline constexpr uint64_t kFramePointer = 6, kStackPointer = 7, kReturnAddress = 16;
-
 // What functions have in common.
 struct CommonEntry {
-  Bytes instructions;
+  UnwindRegisters registers = kOwnRegisters;
+  Bytes instructions = {};
   uint64_t code_alignment = 1;
   int64_t data_alignment = 1;
   uint8_t encoding = 0;  // of addresses

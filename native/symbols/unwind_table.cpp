@@ -102,11 +102,12 @@ CommonEntry read_common_entry(const UnwindTable& table, uint64_t address) {
   const auto version = cursor.read<uint8_t>();
   const std::string_view augmentation = cursor.string();
   if (version == 4) cursor.skip(2);  // sizes of an address and of a segment selector
-  CommonEntry entry;
+  CommonEntry entry{.registers = table.registers};
   entry.code_alignment = cursor.unsigned_leb();
   entry.data_alignment = cursor.signed_leb();
   const uint64_t return_register = version == 1 ? cursor.read<uint8_t>() : cursor.unsigned_leb();
-  if (return_register != kReturnAddress) throw BadBytes("the return address is kept in an unknown register");
+  if (return_register != table.registers.return_address)
+    throw BadBytes("the return address is kept in an unknown register");
   read_augmentation(cursor, augmentation, entry);
   if (cursor.at() > end) throw BadBytes("an entry is longer than it says");
   entry.instructions = cursor.take(end - cursor.at());

@@ -1,5 +1,4 @@
 // Where a function keeps what its caller needs, from the tables for C++ exceptions (.eh_frame) of a loaded library.
-// x86-64.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +7,30 @@
 
 namespace bragg {
 
-// What an address is counted from. CFA: the stack pointer of the caller, once the call has returned.
-enum class UnwindBase : uint8_t { Unknown, StackPointer, FramePointer, Cfa };
+// Numbers of registers in the tables of a processor. Source: System V ABI, AMD64 supplement; DWARF for the Arm 64-bit
+// Architecture.
+struct UnwindRegisters {
+  uint64_t frame_pointer;
+  uint64_t stack_pointer;
+  uint64_t return_address;
+  bool has_link;  // a call leaves the return address in a register, and not on the stack
+};
+inline constexpr UnwindRegisters kX86Registers{6, 7, 16, false};
+inline constexpr UnwindRegisters kArmRegisters{29, 31, 30, true};
+#if defined(__aarch64__)
+inline constexpr UnwindRegisters kOwnRegisters = kArmRegisters;
+#else
+inline constexpr UnwindRegisters kOwnRegisters = kX86Registers;
+#endif
+
+// What an address is counted from. CFA: the stack pointer of the caller, once the call has returned. Link: from
+// nothing, it is in the link register.
+enum class UnwindBase : uint8_t { Unknown, StackPointer, FramePointer, Cfa, Link };
 
 struct SavedAt {
   UnwindBase base = UnwindBase::Unknown;
   int32_t offset = 0;
+  [[nodiscard]] bool is_in_memory() const { return base != UnwindBase::Unknown && base != UnwindBase::Link; }
   friend bool operator==(const SavedAt&, const SavedAt&) = default;
 };
 
@@ -34,6 +51,7 @@ struct UnwindTable {
   Bytes segment;         // readable memory
   uint64_t address = 0;  // where the segment begins
   uint64_t header = 0;   // address of .eh_frame_hdr, within the segment
+  UnwindRegisters registers = kOwnRegisters;
 };
 
 // Threads: any. Not known where the table is damaged, does not cover `pc`, or is written in a form that compilers do

@@ -1,4 +1,6 @@
 // The ITT collector, driven as two statically linked copies of ittnotify drive it.
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <string>
@@ -23,7 +25,7 @@ class Copy {
  public:
   Copy() {
     global_.api_list = entries_.data();
-    __itt_api_init(&global_, 0);
+    __itt_api_init(reinterpret_cast<bragg::itt::Global*>(&global_), 0);
   }
   Copy(const Copy&) = delete;
   Copy& operator=(const Copy&) = delete;
@@ -47,7 +49,15 @@ class Copy {
       entry("__itt_domain_create", domain_create), entry("__itt_string_handle_create", string_handle_create),
       entry("__itt_task_begin", task_begin),       entry("__itt_task_end", task_end),
       entry("__itt_of_a_later_version", unknown),  ApiEntry{}};
-  bragg::itt::Global global_{};
+  // As ittnotify 3 declares it.
+  struct {
+    uint8_t magic[8];
+    unsigned long version[3];
+    long state[3];
+    pthread_mutex_t mutex;
+    void* pointers[3];
+    const ApiEntry* api_list;
+  } global_{};
 };
 
 class ExistingSession {

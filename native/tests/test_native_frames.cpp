@@ -162,8 +162,10 @@ TEST(a_signal_handler_is_called_by_what_it_interrupts) {
   handle_signal(0);
   interrupted();
   CHECK_EQ(in_handler.count(address_of(on_signal)), 1);
-  CHECK_EQ(in_handler.count(address_of(interrupted)), 1);
-  CHECK(in_handler.is_over);
+  // Linux has no table for what returns from handlers on aarch64: there the walk ends, and says so.
+  const bool is_told = !bragg::kOwnRegisters.has_link;
+  CHECK_EQ(in_handler.count(address_of(interrupted)), is_told ? 1 : 0);
+  CHECK_EQ(in_handler.is_over, is_told);
 }
 
 TEST(another_stack_than_the_threads_is_not_walked) {

@@ -238,7 +238,7 @@ def test_other_processors_and_interpreters_say_what_they_do_instead(
 
     monkeypatch.setattr(recording.core, "_can_unwind", lambda: False)
     assert recording._possible_context("native") == "python"
-    assert "x86-64" in capsys.readouterr().err
+    assert "x86-64 and aarch64" in capsys.readouterr().err
     monkeypatch.setattr(recording.core, "_walk_available", lambda: False)
     assert recording._possible_context("native") == "shadow"
     assert recording._possible_context("shadow") == "shadow"

@@ -129,7 +129,7 @@ def _possible_context(wished: str) -> str:
         note(f"Python call paths cannot be read in this interpreter: recording with --context shadow, not {wished}")
         return "shadow"
     if wished == "native" and not core._can_unwind():
-        note("native call paths are read on x86-64 alone: recording with --context python")
+        note("native call paths are read on x86-64 and aarch64 alone: recording with --context python")
         return "python"
     return wished
 
