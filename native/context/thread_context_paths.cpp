@@ -9,6 +9,9 @@
 namespace bragg {
 namespace {
 
+constexpr OpeningFrames kNoFrames{};
+constexpr OpeningCalls kNoCalls{};
+
 uint64_t address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
 
 }  // namespace
@@ -23,12 +26,10 @@ ThreadContext::PathCache& ThreadContext::cached_path(uint64_t hash) noexcept {
 }
 
 NodeId ThreadContext::native_node(NodeId outer) noexcept {
-  static constexpr OpeningFrames kNoFrames{};
-  static constexpr OpeningCalls kNoCalls{};
-  const Entry* innermost = depth_ > 0 ? &entries_[depth_ - 1] : nullptr;
+  const Entry* entry = innermost();
   NativeCallPath& path = native_path();
-  const std::span<const PathFrame> frames = path.read(innermost != nullptr ? innermost->opened_in : kNoFrames,
-                                                      innermost != nullptr ? innermost->opened_by : kNoCalls);
+  const std::span<const PathFrame> frames =
+      path.read(opening_frames(), entry != nullptr && entry->has_calls ? openings_[entry->opening].calls : kNoCalls);
   if (path.was_cut()) cut_paths.fetch_add(1, std::memory_order_relaxed);
   uint64_t hash = 2;
   bool has_python = false;
@@ -59,40 +60,62 @@ ThreadContext::PathCache ThreadContext::append_frames(NodeId node, std::span<con
   return path;
 }
 
-NodeId ThreadContext::python_node(NodeId outer) noexcept {
-  static constexpr OpeningFrames kNoFrames{};
-  const OpeningFrames& opened_in = depth_ > 0 ? entries_[depth_ - 1].opened_in : kNoFrames;
-  std::array<RawFrame, kMaxPathFrames> frames;
+const OpeningFrames& ThreadContext::opening_frames() const noexcept {
+  const Entry* entry = innermost();
+  return entry != nullptr && entry->opened_at.code != nullptr ? openings_[entry->opening].frames : kNoFrames;
+}
+
+NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noexcept {
+  PythonFrameIterator walk = frames;
+  RawFrame raw{};
+  if (!walk.next(raw) || (depth_ > 0 && raw == entries_[depth_ - 1].opened_at)) return outer;
+  const OpeningFrames& opened_in = opening_frames();
   uint32_t count = 0;
   uint64_t hash = 1;
-  PythonFrameIterator iterator;
-  for (RawFrame raw{}; count < kMaxPathFrames && iterator.next(raw); ++count) {
+  do {
     const RawFrame* opener = opened_in.find(raw);
     // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
     if (opener != nullptr && opener->instruction_offset == raw.instruction_offset) break;
-    frames[count] = raw;
+    ++count;
     hash = mix(mix(hash, address(raw.code)), raw.instruction_offset);
-    if (opener != nullptr) {
-      ++count;
-      break;
-    }
-  }
+    if (opener != nullptr) break;
+  } while (count < kMaxPathFrames && walk.next(raw));
   if (count == 0) return outer;  // no Python since
   context_lenders.note_python(this);
   hash = mix(hash, outer) | 1;
   PathCache& cached = cached_path(hash);
   if (cached.hash != hash) {
-    const NodeId node = append_frames(outer, frames.data(), count);
+    const NodeId node = append_frames(outer, frames, count);
     cached = {hash, node, node};
   }
   if (depth_ == 0) publish({kRootNode, cached.node});
   return cached.node;
 }
 
-NodeId ThreadContext::append_frames(NodeId node, const RawFrame* frames, uint32_t count) noexcept {
+// Not inlined: its frames are 24 KB of stack, which the call of each operator would touch.
+[[gnu::noinline]] NodeId ThreadContext::append_frames(NodeId node, PythonFrameIterator frames,
+                                                      uint32_t count) noexcept {
+  std::array<RawFrame, kMaxPathFrames> path;
+  for (uint32_t i = 0; i < count && frames.next(path[i]); ++i) {
+  }
   auto& tree = CallingContextTree::instance();
-  for (uint32_t i = count; i-- > 0;) node = tree.child(node, PythonFrameIds::instance().intern(frames[i]));
+  for (uint32_t i = count; i-- > 0;) node = tree.child(node, PythonFrameIds::instance().intern(path[i]));
   return node;
+}
+
+ContextNodes ThreadContext::children(ContextNodes outer, FrameId frame) noexcept {
+  const bool has_python = recording_state.python.load(std::memory_order_relaxed) != 0;
+  if (!has_python) outer.python = kNone;
+  const uint64_t hash = spread(pair_of(outer.shadow, outer.python) ^ spread(uint64_t{frame}));
+  ChildCache& known = child_cache_[(hash >> 20) % kChildCacheSize];
+  if (known.frame == frame && known.outer == outer) return known.nodes;
+  auto& tree = CallingContextTree::instance();
+  ContextNodes nodes;
+  nodes.shadow = tree.child(outer.shadow, frame);
+  nodes.python = has_python ? tree.child(outer.python, frame) : nodes.shadow;
+  // What the tree refuses it counts.
+  if (nodes.shadow != outer.shadow && nodes.python != outer.python) known = {outer, frame, nodes};
+  return nodes;
 }
 
 }  // namespace bragg
