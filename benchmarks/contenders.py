@@ -6,12 +6,10 @@ deactivated profiler that stays subscribed (as Proton's does) would make the pro
 
 from __future__ import annotations
 
-import ctypes
 import itertools
-import subprocess
 import tempfile
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,8 +17,7 @@ from typing import Any, Protocol
 import torch
 
 import bragg
-
-HERE = Path(__file__).parent
+from cupti_floor import CuptiFloor
 
 
 class Contender(Protocol):
@@ -104,53 +101,6 @@ class TorchProfiler:
         self.profile.stop()
 
 
-class CuptiFloor:
-    """CUPTI's kernel records alone, thrown away: what any profiler that uses them must cost at least."""
-
-    def __init__(self, directory: Path) -> None:
-        self.library = ctypes.CDLL(str(build_floor(directory)))
-        self.cupti = str(mapped_library("libcupti.so")).encode()
-
-    def scope(self, name: str) -> AbstractContextManager[Any]:
-        """Nothing."""
-        return nullcontext()
-
-    def attach(self) -> None:
-        """Enable the records."""
-        self._call("floor_attach", self.cupti)
-
-    def detach(self) -> None:
-        """Disable and flush."""
-        self._call("floor_detach")
-
-    def _call(self, function: str, *arguments: bytes) -> None:
-        status = getattr(self.library, function)(*arguments)
-        if status != 0:
-            raise RuntimeError(f"{function} failed with CUPTI result {status}")
-
-
-def build_floor(directory: Path) -> Path:
-    """Compile cupti_floor.cpp."""
-    library = directory / "libcupti_floor.so"
-    source, include = HERE / "cupti_floor.cpp", HERE.parent / "native"
-    flags = ["-std=c++20", "-O2", "-shared", "-fPIC", f"-I{include}"]
-    subprocess.run(["c++", *flags, str(source), "-o", str(library), "-ldl"], check=True)
-    return library
-
-
-def mapped_library(prefix: str) -> Path:
-    """The library of this process whose file name starts so; the framework's copy is the one that bragg uses too.
-
-    Raises:
-        RuntimeError: None is mapped.
-    """
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        path = Path(line.split(maxsplit=5)[-1])
-        if path.name.startswith(prefix):
-            return path
-    raise RuntimeError(f"no {prefix} is mapped: import torch first")
-
-
 def scratch_directory() -> tempfile.TemporaryDirectory[str]:
     """Where contenders write what nobody reads."""
     return tempfile.TemporaryDirectory(prefix="bragg-benchmark-")
@@ -160,6 +110,7 @@ CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "floor": CuptiFloor,
     "bragg_shadow": partial(Bragg, context="shadow"),
     "bragg_python": partial(Bragg, context="python"),
+    "bragg_default": partial(Bragg, context="python", framework="auto"),
     "bragg_gpu_sync": partial(Bragg, context="shadow", gpu_api="sync"),
     "bragg_gpu_api": partial(Bragg, context="shadow", gpu_api="all"),
     "bragg_native": partial(Bragg, context="native"),

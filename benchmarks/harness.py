@@ -9,11 +9,14 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+# By name how many kernels there were, and their time in ns.
+Times = dict[str, tuple[int, float]]
 
 PACKAGES = ("bragg", "torch", "triton", "numpy")
 FAKES = Path(os.environ.get("BRAGG_FAKES_DIR", Path(__file__).parents[1] / "build" / "native" / "fakes"))
@@ -128,6 +131,44 @@ def markdown_table(rows: Sequence[dict[str, Any]]) -> str:
     columns = list(dict.fromkeys(key for row in rows for key in row if key != "stderr"))
     lines = [columns, ["---"] * len(columns), *([_cell(row.get(column, "")) for column in columns] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def agreement_rows(runs: Mapping[str, Sequence[Times]], of: str) -> list[dict[str, Any]]:
+    """Whether bragg and a peer see the same: a row for all names that both see, and one for each, longest first.
+
+    Args:
+        runs: What each of the two saw, run by run; bragg's is the last.
+        of: What the names are of, the first column.
+
+    Returns:
+        `share` of a name in the peer's time, `ratio` of bragg's mean time of its kernels to the peer's, both means in
+        ns, each the median of the runs, and `counts_agree`, whether each run had as many kernels.
+    """
+    peer, ours = runs
+    names = set.intersection(*(set(times) for found in runs.values() for times in found))
+    if not names:
+        raise SystemExit(f"no {of} is known to both: {[sorted(found[0])[:5] for found in runs.values()]}")
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        mean = {
+            profiler: statistics.median(times[name][1] / times[name][0] for times in found)
+            for profiler, found in runs.items()
+        }
+        shares = [times[name][1] / sum(time for _, time in times.values()) for times in runs[peer]]
+        counts = {times[name][0] for found in runs.values() for times in found}
+        rows.append(
+            {
+                of: name,
+                "share": round(statistics.median(shares), 4),
+                "ratio": round(mean[ours] / mean[peer], 4),
+                **{f"{profiler}_ns": round(time) for profiler, time in mean.items()},
+                "counts_agree": len(counts) == 1,
+            }
+        )
+    rows.sort(key=lambda row: -float(row["share"]))
+    share = sum(row["share"] for row in rows)
+    ratio = sum(row["share"] * row["ratio"] for row in rows) / share
+    return [{of: "all of them", "share": round(share, 4), "ratio": round(ratio, 4)}, *rows]
 
 
 def ratio_row(ratio: Ratio) -> dict[str, float | int]:

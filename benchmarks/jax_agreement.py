@@ -8,12 +8,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import harness
 
@@ -59,10 +57,9 @@ for plane in data.planes:
             times[event.name] = count + 1, total + event.duration_ns
 print(json.dumps(times))
 """
-Times = dict[str, tuple[int, float]]
 
 
-def under_jax(script: Path, directory: Path, environment: dict[str, str]) -> Times:
+def under_jax(script: Path, directory: Path, environment: dict[str, str]) -> harness.Times:
     """Kernels by name as JAX's profiler sees them: how many, and their time in ns."""
     trace = directory / "trace"
     subprocess.run([sys.executable, script, trace], check=True, timeout=120, env=environment)
@@ -70,18 +67,19 @@ def under_jax(script: Path, directory: Path, environment: dict[str, str]) -> Tim
     return {name: tuple(times) for name, times in json.loads(read.stdout).items()}
 
 
-def under_bragg(script: Path, directory: Path, environment: dict[str, str]) -> Times:
+def under_bragg(script: Path, directory: Path, environment: dict[str, str]) -> harness.Times:
     """Likewise, as bragg sees them."""
     import bragg
     from bragg.model import FrameKind
-    from bragg.model.transform import flat, select
+    from bragg.model.transform import flat
+    from bragg.views.terminal.filters import filter_paths
 
     output = directory / "jax.bragg"
     options = ["--no-summary", "--force", "-o", str(output)]
     subprocess.run(
         [sys.executable, "-m", "bragg", "run", *options, str(script)], check=True, timeout=120, env=environment
     )
-    table = flat(select(bragg.load(output), include=r"^jit\(loss\)$", exclude=r"^\[compile\]"))
+    table = flat(filter_paths(bragg.load(output), include=r"^jit\(loss\)$", exclude=r"^\[compile\]").profile)
     rows = zip(
         table.frames.kind,
         table.frames.name,
@@ -92,35 +90,13 @@ def under_bragg(script: Path, directory: Path, environment: dict[str, str]) -> T
     return {name: (count, time) for kind, name, count, time in rows if kind == FrameKind.KERNEL}
 
 
-def compare(runs: dict[str, list[Times]]) -> list[dict[str, Any]]:
-    """A row for all kernels that both see, and one for each, longest first; times are means in ns."""
-    names = set.intersection(*(set(times) for found in runs.values() for times in found))
-    if not names:
-        raise SystemExit(f"no kernel is known to both: {[sorted(found[0])[:5] for found in runs.values()]}")
-    rows = [_row(name, runs) for name in names]
-    rows.sort(key=lambda row: -float(row["share"]))
-    expected = sum(row["share"] / row["ratio"] for row in rows)
-    share = sum(row["share"] for row in rows)
-    return [{"kernel": "all of them", "share": round(share, 4), "ratio": round(share / expected, 4)}, *rows]
-
-
-def _row(name: str, runs: dict[str, list[Times]]) -> dict[str, Any]:
-    mean = {
-        profiler: statistics.median(times[name][1] / times[name][0] for times in found)
-        for profiler, found in runs.items()
-    }
-    shares = [times[name][1] / sum(time for _, time in times.values()) for times in runs["bragg"]]
-    row = {"kernel": name, "share": round(statistics.median(shares), 4), "ratio": round(mean["bragg"] / mean["jax"], 4)}
-    return {**row, **{f"{profiler}_ns": round(time) for profiler, time in mean.items()}}
-
-
 def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--rounds", type=int, default=3, help="how often each of them records the program")
     arguments = parser.parse_args()
-    runs: dict[str, list[Times]] = {"jax": [], "bragg": []}
+    runs: dict[str, list[harness.Times]] = {"jax": [], "bragg": []}
     with tempfile.TemporaryDirectory() as directory:
         script = Path(directory, "program.py")
         script.write_text(PROGRAM)
@@ -131,7 +107,7 @@ def main() -> None:
                 folder = Path(directory, f"{profiler}{number}")
                 folder.mkdir()
                 runs[profiler].append(record(script, folder, environment))
-    harness.report("jax_agreement", compare(runs), arguments.out)
+    harness.report("jax_agreement", harness.agreement_rows(runs, "kernel"), arguments.out)
 
 
 if __name__ == "__main__":

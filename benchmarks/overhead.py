@@ -24,6 +24,7 @@ CASES = [
     ("dynamic_net", "bragg_python"),
     ("dynamic_net", "bragg_native"),
     ("gpt2_small", "bragg_python"),
+    *((workload, "bragg_default") for workload in ("dynamic_net", "gpt2_small")),
     *(("dynamic_net", contender) for contender in ("bragg_gpu_sync", "bragg_gpu_api")),
     *((workload, "floor") for workload in ("gpt2_small", "graph_replay")),
     *((workload, "proton_shadow") for workload in ("dynamic_net", "tiny_triton", "gpt2_small", "graph_replay")),

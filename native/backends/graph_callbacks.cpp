@@ -1,7 +1,5 @@
 #include "backends/graph_callbacks.h"
 
-#include <algorithm>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,9 +18,9 @@ struct BuildingCall {
   struct Clone {
     GraphNodeId original;
     GraphNodeId id;
-    cuda::GraphNode node;  // nullptr: destroyed since; its records have the id that it would have
+    cuda::GraphNode node;  // nullptr: destroyed since
   };
-  bool is_instantiating = false;
+  cupti::GraphCall which = cupti::GraphCall::None;
   std::vector<Clone> clones;
   GraphRegistry::Pairs updates;
 };
@@ -46,7 +44,7 @@ GraphNodeId id_of(const CuptiLibrary& cupti, cuda::GraphNode node) {
 
 // A launch, copy or set that was captured instead of run, or a node that was added to a graph.
 void on_node_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
-  if (building().is_instantiating) return;  // the clones tell
+  if (building().which == cupti::GraphCall::Instantiate) return;  // the clones tell
   ThreadContext& thread = ThreadContext::current();
   OpenCall& call = thread.open_call;
   CapturedNode node{thread.here_in_native_code()};
@@ -64,7 +62,7 @@ void on_node_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
 
 void on_node_cloned(const CuptiLibrary& cupti, const cupti::GraphData& data) {
   const GraphNodeId original = id_of(cupti, data.original_node), id = id_of(cupti, data.node);
-  if (building().is_instantiating) {
+  if (building().which == cupti::GraphCall::Instantiate) {
     building().clones.push_back({original, id, data.node});
   } else {
     GraphRegistry::instance().copy_node(original, id_of(cupti, data.graph), id);
@@ -72,22 +70,16 @@ void on_node_cloned(const CuptiLibrary& cupti, const cupti::GraphData& data) {
 }
 
 // Seen on an H200: a memory node is replaced by another one, while records keep the id of the first.
-void on_node_destroyed(cuda::GraphNode node) {
+void on_node_destroyed(const CuptiLibrary& cupti, cuda::GraphNode node) {
   for (BuildingCall::Clone& clone : building().clones)
-    if (clone.node == node) clone.node = nullptr;
+    if (clone.node == node) clone = {clone.original, id_of(cupti, node), nullptr};
 }
 
-// Nodes of a graph within have moved into the executable graph by now: all by one distance, those that were destroyed
-// too.
+// Nodes of a graph within have moved into the executable graph by now, those that were destroyed before that.
 void on_exec_created(const CuptiLibrary& cupti, const cupti::GraphData& data, bool traces_graphs) {
-  std::unordered_map<GraphId, GraphNodeId> distances;
-  for (const BuildingCall::Clone& clone : building().clones)
-    if (clone.node != nullptr) distances[graph_id(clone.id)] = id_of(cupti, clone.node) - clone.id;
   GraphRegistry::Pairs pairs;
-  for (const BuildingCall::Clone& clone : building().clones) {
-    const auto distance = distances.find(graph_id(clone.id));
-    pairs.emplace_back(clone.original, clone.id + (distance != distances.end() ? distance->second : 0));
-  }
+  for (const BuildingCall::Clone& clone : building().clones)
+    pairs.emplace_back(clone.original, clone.node != nullptr ? id_of(cupti, clone.node) : clone.id);
   GraphRegistry::instance().instantiated(data.graph_exec, id_of(cupti, data.graph), pairs, traces_graphs);
 }
 
@@ -108,9 +100,10 @@ void on_graph_resource(const CuptiLibrary& cupti, uint32_t cbid, const cupti::Gr
     case resource::kGraphNodeCloned:
       return on_node_cloned(cupti, data);
     case resource::kGraphNodeDestroyStarting:
-      return on_node_destroyed(data.node);
+      return on_node_destroyed(cupti, data.node);
     case resource::kGraphNodeUpdated:
-      building().updates.emplace_back(id_of(cupti, data.node), id_of(cupti, data.original_node));
+      if (building().which == cupti::GraphCall::Update)  // not of a child graph alone, as XLA updates them
+        building().updates.emplace_back(id_of(cupti, data.node), id_of(cupti, data.original_node));
       return;
     case resource::kGraphExecCreated:
       return on_exec_created(cupti, data, traces_graphs);
@@ -137,14 +130,13 @@ void on_graph_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::Callba
       if (!is_entered) on_capture_ended(cupti, *static_cast<const cupti::CaptureParams*>(data.function_params), result);
       return;
     case cupti::GraphCall::Instantiate:
-      building().is_instantiating = is_entered;
-      building().clones.clear();
+      building() = {.which = is_entered ? cupti::GraphCall::Instantiate : cupti::GraphCall::None};
       return;
     case cupti::GraphCall::Update: {
       const auto& params = *static_cast<const cupti::GraphUpdateParams*>(data.function_params);
       if (result == cuda::Result::Success)
         GraphRegistry::instance().updated(params.exec, id_of(cupti, params.graph), building().updates, now_ns());
-      building().updates.clear();
+      building() = {.which = is_entered ? cupti::GraphCall::Update : cupti::GraphCall::None};
       return;
     }
     default:

@@ -29,8 +29,9 @@ void NativeCallPath::collect_python(const OpeningFrames& opened_in) noexcept {
       python_[n_python_++] = raw;
     is_inside = is_inside && opener == nullptr;
     if (evaluation != 0) stretches_[n_stretches_++] = {n_python_, evaluation};
-    if (evaluation != 0 && !is_inside) return;
+    if (evaluation != 0 && !is_inside) break;
   }
+  reached_opening_ = !is_inside;
 }
 
 void NativeCallPath::append_python(uint32_t end) noexcept {

@@ -52,7 +52,9 @@ class NativeCallPath {
   [[nodiscard]] std::span<const PathFrame> read(const OpeningFrames& frames, const OpeningCalls& calls) noexcept;
   void read_opening(OpeningCalls& calls) noexcept;
 
-  [[nodiscard]] bool was_cut() const noexcept { return was_cut_; }  // the path that was read last
+  // Of the path that was read last.
+  [[nodiscard]] bool was_cut() const noexcept { return was_cut_; }
+  [[nodiscard]] bool reached_opening() const noexcept { return reached_opening_; }  // a frame the entry was opened in
 
  private:
   static constexpr uint32_t kMaxFrames = 2000;  // of both kinds; deeper paths lose their outer end
@@ -70,6 +72,7 @@ class NativeCallPath {
   CodeCache code_;
   uint64_t stack_end_ = 0;
   bool was_cut_ = false;
+  bool reached_opening_ = false;
   uint32_t n_path_ = 0;
   uint32_t n_python_ = 0;
   uint32_t n_told_ = 0;  // of the Python frames

@@ -249,7 +249,7 @@ class ThreadContext {
   [[nodiscard]] ContextNodes children(ContextNodes outer, FrameId frame) noexcept;
   [[nodiscard]] NodeId python_node(NodeId outer, PythonFrameIterator frames) noexcept;
   [[nodiscard]] NodeId native_node(NodeId outer) noexcept;
-  [[nodiscard]] NodeId append_frames(NodeId node, PythonFrameIterator frames, uint32_t count) noexcept;
+  [[nodiscard]] NodeId append_frames(NodeId node, PythonFrameIterator frames, uint32_t count, bool is_whole) noexcept;
   [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
   [[nodiscard]] PathCache& cached_path(uint64_t hash) noexcept;
   [[nodiscard]] NativeCallPath& native_path() noexcept;

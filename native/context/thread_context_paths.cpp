@@ -14,6 +14,30 @@ constexpr OpeningCalls kNoCalls{};
 
 uint64_t address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
 
+const RawFrame& python_of(const RawFrame& frame) noexcept { return frame; }
+const RawFrame& python_of(const PathFrame& frame) noexcept { return frame.python; }
+
+// What of a whole path is not above an entry yet: more helpers opened it than OpeningFrames keeps, and returned since.
+template <class Frame>
+std::span<const Frame> without_frames_above(NodeId entry, std::span<const Frame> frames) noexcept {
+  const auto& tree = CallingContextTree::instance();
+  std::array<FrameId, 2048> above;
+  size_t n_above = 0;
+  for (; entry != kRootNode && n_above < above.size(); entry = tree.parent(entry)) above[n_above++] = tree.frame(entry);
+  if (entry != kRootNode) return frames;
+  size_t n_new = frames.size();
+  for (size_t i = frames.size(); i-- > 0;) {
+    const RawFrame& raw = python_of(frames[i]);
+    if (raw.code == nullptr) continue;
+    const FrameId id = PythonFrameIds::instance().intern(raw);
+    while (n_above > 0 && above[n_above - 1] != id) --n_above;
+    if (n_above == 0) break;
+    --n_above;
+    n_new = i;
+  }
+  return frames.first(n_new);
+}
+
 }  // namespace
 
 ThreadContext::PathCache& ThreadContext::cached_path(uint64_t hash) noexcept {
@@ -31,7 +55,8 @@ NodeId ThreadContext::native_node(NodeId outer) noexcept {
   const std::span<const PathFrame> frames =
       path.read(opening_frames(), entry != nullptr && entry->has_calls ? openings_[entry->opening].calls : kNoCalls);
   if (path.was_cut()) cut_paths.fetch_add(1, std::memory_order_relaxed);
-  uint64_t hash = 2;
+  const bool is_whole = entry != nullptr && !path.reached_opening();
+  uint64_t hash = is_whole ? 4 : 2;
   bool has_python = false;
   for (const PathFrame& frame : frames) {
     has_python = has_python || frame.python.code != nullptr;
@@ -41,7 +66,7 @@ NodeId ThreadContext::native_node(NodeId outer) noexcept {
   hash = mix(hash, outer) | 1;
   PathCache& cached = cached_path(hash);
   if (cached.hash != hash) {
-    cached = append_frames(outer, frames);
+    cached = append_frames(outer, is_whole ? without_frames_above(outer, frames) : frames);
     cached.hash = hash;
   }
   if (depth_ == 0 && has_python) publish({kRootNode, cached.python});
@@ -72,20 +97,22 @@ NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noex
   const OpeningFrames& opened_in = opening_frames();
   uint32_t count = 0;
   uint64_t hash = 1;
+  bool reached_opening = false;
   do {
     const RawFrame* opener = opened_in.find(raw);
     // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
-    if (opener != nullptr && opener->instruction_offset == raw.instruction_offset) break;
+    reached_opening = opener != nullptr;
+    if (reached_opening && opener->instruction_offset == raw.instruction_offset) break;
     ++count;
     hash = mix(mix(hash, address(raw.code)), raw.instruction_offset);
-    if (opener != nullptr) break;
-  } while (count < kMaxPathFrames && walk.next(raw));
+  } while (!reached_opening && count < kMaxPathFrames && walk.next(raw));
   if (count == 0) return outer;  // no Python since
   context_lenders.note_python(this);
-  hash = mix(hash, outer) | 1;
+  const bool is_whole = depth_ > 0 && !reached_opening;
+  hash = mix(hash + (is_whole ? 2 : 0), outer) | 1;
   PathCache& cached = cached_path(hash);
   if (cached.hash != hash) {
-    const NodeId node = append_frames(outer, frames, count);
+    const NodeId node = append_frames(outer, frames, count, is_whole);
     cached = {hash, node, node};
   }
   if (depth_ == 0) publish({kRootNode, cached.node});
@@ -93,13 +120,15 @@ NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noex
 }
 
 // Not inlined: its frames are 24 KB of stack, which the call of each operator would touch.
-[[gnu::noinline]] NodeId ThreadContext::append_frames(NodeId node, PythonFrameIterator frames,
-                                                      uint32_t count) noexcept {
-  std::array<RawFrame, kMaxPathFrames> path;
-  for (uint32_t i = 0; i < count && frames.next(path[i]); ++i) {
+[[gnu::noinline]] NodeId ThreadContext::append_frames(NodeId node, PythonFrameIterator frames, uint32_t count,
+                                                      bool is_whole) noexcept {
+  std::array<RawFrame, kMaxPathFrames> walked;
+  for (uint32_t i = 0; i < count && frames.next(walked[i]); ++i) {
   }
+  std::span<const RawFrame> path{walked.data(), count};
+  if (is_whole) path = without_frames_above(node, path);
   auto& tree = CallingContextTree::instance();
-  for (uint32_t i = count; i-- > 0;) node = tree.child(node, PythonFrameIds::instance().intern(path[i]));
+  for (size_t i = path.size(); i-- > 0;) node = tree.child(node, PythonFrameIds::instance().intern(path[i]));
   return node;
 }
 

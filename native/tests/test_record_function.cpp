@@ -16,7 +16,7 @@ namespace {
 
 using bragg::test::here;
 
-constexpr const char* kLibrary = BRAGG_FAKES_DIR "/libtorch_cpu.so";
+constexpr const char* kLibrary = BRAGG_FAKES_DIR "/torch/libtorch_cpu.so";
 constexpr uint32_t kFunction = 0, kBackwardFunction = 1, kUserScope = 7;
 
 struct Library {

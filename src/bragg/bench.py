@@ -93,6 +93,13 @@ def do_bench_cudagraph(
     The graph holds as many calls as take `rep` ms and is replayed ten times; each replay gives one time, that of its
     kernels divided by its calls. The L2 cache is not flushed, as in `triton.testing.do_bench_cudagraph`.
 
+    Args:
+        fn: What to measure; it must be capturable.
+        rep: GPU time of one replay, ms.
+        grad_to_none: This and what follows: as for `do_bench`.
+        quantiles: Of `do_bench`.
+        return_mode: Of `do_bench`.
+
     Raises:
         BackendUnavailable: There is no GPU that can be recorded, or no PyTorch, which captures the graph.
         NothingRecorded: The function does nothing on the GPU.

@@ -154,16 +154,18 @@ def profile_name(nodeid: str) -> Path:
 
 def _summary_lines(measured: list[_Measured], n_lines: int, here: Path) -> list[str]:
     """The tests that took the GPU longest, or the host where there is no GPU; then what is not there and why."""
+    from bragg.views.terminal.units import count_text
+
     if not measured:
         return []
     recorded = sorted((test for test in measured if test.path), key=lambda test: (-test.gpu_ns, -test.host_ns))
     shown = recorded[: n_lines or None]
     lines = [f"{_cost_text(test)}  {test.nodeid}" for test in shown]
     if len(recorded) > len(shown):
-        lines.append(f"{len(recorded) - len(shown)} more tests were recorded")
+        lines.append(f"and {count_text(len(recorded) - len(shown), 'more test')}")
     empty = sum(not test.path and not test.problem for test in measured)
     if empty:
-        lines.append(f"{empty} tests did nothing that can be measured")
+        lines.append(f"{count_text(empty, 'test')} did nothing that can be measured")
     lines += [f"not recorded: {test.nodeid}: {test.problem}" for test in measured if test.problem]
     return [*lines, *(f"Next: bragg view '{test.path.removeprefix(f'{here}/')}'" for test in shown[:1])]
 

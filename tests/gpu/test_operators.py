@@ -82,5 +82,26 @@ def test_each_rank_of_a_distributed_training_has_its_own_forward_and_backward(ru
         assert products["backward"] >= 15
 
 
+def test_what_ranks_exchange_is_below_the_operator_that_asks_for_it(run: Run) -> None:
+    import torch
+
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one GPU")
+    of_ranks = [
+        profile
+        for profile in run("distributed.py", "--context", "shadow", arguments=["nccl"]).profiles
+        if profile.total("gpu_count")
+    ]
+    devices = [
+        {int(profile.tree.frames.device[profile.tree.frame[node]]) for node in kernel_nodes(profile)}
+        for profile in of_ranks
+    ]
+    assert sorted(devices, key=min) == [{0}, {1}]
+    for profile in of_ranks:
+        exchanges = [node for node in kernel_nodes(profile) if "AllReduce" in profile.tree.label(int(node))]
+        assert profile.own("gpu_count")[exchanges].sum() >= 5
+        assert all("c10d::allreduce_" in names_above(profile, node) for node in exchanges)
+
+
 def test_operators_of_a_program_that_imported_pytorch_before_are_recorded(python: Python) -> None:
     assert set(python("operators_late.py")) == {"aten::mm 3"}

@@ -32,7 +32,7 @@ def test_every_kernel_of_training_is_in_the_scope_that_caused_it(run: Run) -> No
 
 
 def test_autograd_threads_inherit_the_scope_of_the_code_that_called_backward(run: Run) -> None:
-    profile = run("training.py", "--context", "shadow").profile
+    profile = run("training.py", "--context", "shadow", "--framework", "off").profile
     # Two linear layers: at least two matrix products a layer and step, less the gradient of the input.
     assert kernel_count(profile, under="backward") >= 10 * 3
 

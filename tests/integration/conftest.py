@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 
@@ -14,7 +15,7 @@ import pytest
 
 from bragg import load
 from tests.support import fake_cuda
-from tests.support.fake_gpu_runs import START, SUPPORT, Record, Run
+from tests.support.fake_gpu_runs import CAPTURE, START, SUPPORT, Record, Run
 
 
 @pytest.fixture
@@ -38,6 +39,12 @@ def record(tmp_path: Path, fakes_directory: Path) -> Record:
         return Run(done.returncode, done.stderr, [load(path) for path in paths])
 
     return run
+
+
+@pytest.fixture
+def record_graphs(record: Record) -> Record:
+    """`record`, for programs that capture and replay."""
+    return partial(record, start=START + CAPTURE)
 
 
 @pytest.fixture

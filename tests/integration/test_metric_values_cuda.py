@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from textwrap import dedent
 
-import numpy as np
 import pytest
 
-from bragg import load
 from bragg.model import Profile
-from tests.support import fake_cuda
+from tests.support.fake_gpu_runs import START, Record, values
 
-START = """
+ARRAY = """
 import ctypes
-import bragg
-from fake_cuda import FakeCuda
-gpu = FakeCuda()
-
 class Array:
     "Numbers on the fake GPU."
     def __init__(self, numbers, typestr="<f4", shape=None, strides=None, stream=None):
@@ -39,33 +28,19 @@ class Array:
 
 
 @pytest.fixture
-def record(tmp_path: Path, fakes_directory: Path) -> Callable[..., Profile]:
+def record_arrays(record: Record) -> Callable[[str], Profile]:
     """Runs a program with `gpu`, a fake device, and `Array` under `bragg run`."""
 
-    def run(body: str, **settings: object) -> Profile:
-        script = tmp_path / "program.py"
-        script.write_text(START + dedent(body))
-        support = str(Path(fake_cuda.__file__).parent)
-        environ = {**os.environ, **fake_cuda.environment(fakes_directory, settings)}
-        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [support, os.environ.get("PYTHONPATH")]))
-        flags = ["--backend=cuda", "--context=shadow", f"--output={tmp_path / 'out.bragg'}"]
-        argv = [sys.executable, "-m", "bragg", "run", *flags, str(script)]
-        done = subprocess.run(argv, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr
-        return load(tmp_path / "out.bragg")
+    def run(body: str) -> Profile:
+        done = record(body, START + ARRAY)
+        assert done.exit_code == 0, done.talk
+        return done.main
 
     return run
 
 
-def values(profile: Profile, metric: str) -> dict[str, float]:
-    """Own values of a metric by path of names."""
-    tree, own = profile.tree, np.nan_to_num(profile.own(metric))
-    paths = {"/".join(tree.label(step) for step in tree.path(node)[1:]): node for node in range(len(tree))}
-    return {path: own[node].item() for path, node in paths.items() if own[node]}
-
-
-def test_values_on_the_gpu_are_added_where_they_were_given(record: Callable[..., Profile]) -> None:
-    profile = record("""
+def test_values_on_the_gpu_are_added_where_they_were_given(record_arrays: Callable[[str], Profile]) -> None:
+    profile = record_arrays("""
         loss, tokens = Array([0.5]), Array([3, 4], "<i8", shape=(2,))
         for name in ("train", "train", "test"):
             with bragg.scope(name, {"loss": loss, "tokens": tokens}):
@@ -77,8 +52,8 @@ def test_values_on_the_gpu_are_added_where_they_were_given(record: Callable[...,
     assert values(profile, "gpu_count") == {"train/k": 2, "test/k": 1}
 
 
-def test_property_on_the_gpu_is_its_last_value(record: Callable[..., Profile]) -> None:
-    profile = record("""
+def test_property_on_the_gpu_is_its_last_value(record_arrays: Callable[[str], Profile]) -> None:
+    profile = record_arrays("""
         rate = Array([0.5])
         for value in (1, 2, 0.25):
             rate.memory[0] = value
@@ -89,16 +64,16 @@ def test_property_on_the_gpu_is_its_last_value(record: Callable[..., Profile]) -
     assert profile.metrics["rate"].unit == "1/s"
 
 
-def test_every_second_number_of_an_array_is_read(record: Callable[..., Profile]) -> None:
-    profile = record("""
+def test_every_second_number_of_an_array_is_read(record_arrays: Callable[[str], Profile]) -> None:
+    profile = record_arrays("""
         with bragg.scope("a", {"v": Array([1, 2, 3, 4], "<f8", shape=(2,), strides=(16,))}):
             pass
     """)
     assert [values(profile, f"v[{i}]") for i in range(2)] == [{"a": 1.0}, {"a": 3.0}]
 
 
-def test_kernels_that_read_values_are_counted_apart(record: Callable[..., Profile]) -> None:
-    profile = record("""
+def test_kernels_that_read_values_are_counted_apart(record_arrays: Callable[[str], Profile]) -> None:
+    profile = record_arrays("""
         loss = Array([0.5])
         for _ in range(3):
             gpu.launch("k")
@@ -111,8 +86,8 @@ def test_kernels_that_read_values_are_counted_apart(record: Callable[..., Profil
     assert "bragg_read_values" not in json.dumps(profile.tree.frames.name)
 
 
-def test_many_values_are_all_counted(record: Callable[..., Profile]) -> None:
-    profile = record("""
+def test_many_values_are_all_counted(record_arrays: Callable[[str], Profile]) -> None:
+    profile = record_arrays("""
         ones = Array([1] * 4096, "<i8", shape=(4096,))
         for _ in range(100):
             with bragg.scope("a", {"ones": ones}):
@@ -121,8 +96,8 @@ def test_many_values_are_all_counted(record: Callable[..., Profile]) -> None:
     assert [values(profile, f"ones[{i}]") for i in (0, 4095)] == [{"a": 100}, {"a": 100}]
 
 
-def test_value_in_a_graph_is_of_each_launch(record: Callable[..., Profile]) -> None:
-    profile = record("""
+def test_value_in_a_graph_is_of_each_launch(record_arrays: Callable[[str], Profile]) -> None:
+    profile = record_arrays("""
         stream = gpu.stream()
         loss, counts = Array([0], stream=stream.value), Array([1, 2], "<i8", shape=(2,), stream=stream.value)
         metrics = {"loss": loss, "last (pty)": loss, "counts": counts}
@@ -141,8 +116,8 @@ def test_value_in_a_graph_is_of_each_launch(record: Callable[..., Profile]) -> N
     assert values(profile, "gpu_count") == {f"{first}/k": 4, f"{second}/k": 1}
 
 
-def test_replays_faster_than_values_are_collected_keep_exact_sums(record: Callable[..., Profile]) -> None:
-    profile = record("""
+def test_replays_faster_than_values_are_collected_keep_exact_sums(record_arrays: Callable[[str], Profile]) -> None:
+    profile = record_arrays("""
         stream = gpu.stream()
         ones = Array([1] * 4096, "<i8", shape=(4096,), stream=stream.value)
         with gpu.capture(stream) as graph:
@@ -162,8 +137,8 @@ def test_replays_faster_than_values_are_collected_keep_exact_sums(record: Callab
         }
 
 
-def test_graph_that_is_launched_while_nothing_records_adds_nothing(record: Callable[..., Profile]) -> None:
-    profile = record("""
+def test_graph_that_is_launched_while_nothing_records_adds_nothing(record_arrays: Callable[[str], Profile]) -> None:
+    profile = record_arrays("""
         stream = gpu.stream()
         loss = Array([1], stream=stream.value)
         with gpu.capture(stream) as graph, bragg.scope("captured", {"loss": loss}):
@@ -179,8 +154,8 @@ def test_graph_that_is_launched_while_nothing_records_adds_nothing(record: Calla
     assert values(profile, "loss") == {"on/<captured_at>/captured": 3}
 
 
-def test_value_that_cannot_be_read_is_the_programs_error(record: Callable[..., Profile]) -> None:
-    profile = record("""
+def test_value_that_cannot_be_read_is_the_programs_error(record_arrays: Callable[[str], Profile]) -> None:
+    profile = record_arrays("""
         from bragg.errors import UsageError
         array = Array([0.5])
         array.__cuda_array_interface__["data"] = (4096, False)

@@ -22,6 +22,7 @@ def recorder(tmp_path: Path) -> Recorder:
     ("ending", "exit_code"),
     [
         ("sys.exit(7)", 7),
+        ("os._exit(3)", 3),
         ("raise ValueError('boom')", 1),
         ("raise KeyboardInterrupt", -signal.SIGINT),
         ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)", -signal.SIGTERM),
@@ -45,12 +46,10 @@ def test_profile_is_complete_and_the_exit_status_the_program_s_own(
     assert [path.name for path in recorder.directory.iterdir() if path.name.startswith(".")] == []
 
 
-@pytest.mark.parametrize(
-    ("ending", "exit_code"), [("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL), ("os._exit(3)", 3)]
-)
-def test_sudden_end_loses_nothing_that_was_flushed(recorder: Recorder, ending: str, exit_code: int) -> None:
-    run = recorder.program(f"{FLUSHED}{ENTER}wait_until_flushed('before the end'); {ending}", flush_interval_ms=50)
-    assert run.result.exit_code == exit_code
+def test_sudden_end_loses_nothing_that_was_flushed(recorder: Recorder) -> None:
+    ending = "wait_until_flushed('before the end'); os.kill(os.getpid(), signal.SIGKILL)"
+    run = recorder.program(f"{FLUSHED}{ENTER}{ending}", flush_interval_ms=50)
+    assert run.result.exit_code == -signal.SIGKILL
     assert run.scopes() == [{"before the end"}]
     assert not run.main.meta["capture"]["complete"]
 

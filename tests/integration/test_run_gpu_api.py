@@ -8,14 +8,14 @@ import numpy as np
 
 import bragg
 from bragg.model import FrameKind, Profile
-from tests.support.fake_gpu_runs import Record, kernels, statistics
+from tests.support.fake_gpu_runs import Record, kernels, path_of, statistics
 
 
 def calls(profile: Profile) -> dict[str, int]:
     """How often each call was made, by path of names below the root."""
     tree, counts = profile.tree, profile.own("host_count")
     nodes = np.flatnonzero((tree.kind == FrameKind.GPU_API) & (counts > 0))
-    return {"/".join(tree.label(step) for step in tree.path(node)[1:]): int(counts[node]) for node in nodes}
+    return {path_of(profile, node): int(counts[node]) for node in nodes.tolist()}
 
 
 def time_ms(profile: Profile, metric: str, name: str) -> float:

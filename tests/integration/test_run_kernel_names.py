@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bragg.model import Profile
-from tests.support.fake_gpu_runs import Record, kernels
+from tests.support.fake_gpu_runs import START, Record, kernels, values
 
-TILED = """
-import bragg
+TILED = f"""{START}
 from bragg.record.core import core
-from fake_cuda import FakeCuda
-gpu = FakeCuda()
 tiled = gpu.function("matmul").value
 core.name_kernel(tiled, "matmul<BM=64>", "matmul", [("source", "mm.py:3")])
 """
-
-
-def values(profile: Profile, metric: str) -> dict[str, float]:
-    """Own values of a metric by node name, where it has any."""
-    frames = profile.tree.frames
-    nodes = np.flatnonzero(profile.metrics[metric].has_value)
-    return {frames.name[profile.tree.frame[node]]: profile.own(metric)[node].item() for node in nodes}
 
 
 def test_a_kernel_goes_by_the_name_that_its_compiler_gave_it(record: Record) -> None:
@@ -49,8 +38,8 @@ def test_values_of_a_launch_are_at_its_kernel_and_at_the_next_one_only(record: R
         TILED,
     )
     assert kernels(run.main) == {"step/matmul<BM=64>": 2, "step/renamed": 1}
-    assert values(run.main, "flops") == {"matmul<BM=64>": 8.0, "renamed": 1.0}
-    assert values(run.main, "rows") == {"matmul<BM=64>": 3}
+    assert values(run.main, "flops") == {"step/matmul<BM=64>": 8.0, "step/renamed": 1.0}
+    assert values(run.main, "rows") == {"step/matmul<BM=64>": 3}
     assert run.main.total("flops") == 9.0
 
 

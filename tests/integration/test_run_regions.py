@@ -123,6 +123,14 @@ def test_a_recording_leaves_pytorch_as_it_was_and_compiles_the_same_graphs(tmp_p
     import torch._dynamo as dynamo
 
     optim, data = torch.optim, torch.utils.data
+    dynamo.config.recompile_limit = 2
+
+    class Tanh(torch.nn.Module):
+        def forward(self, x): return torch.tanh(x)
+    class Sin(torch.nn.Module):
+        def forward(self, x): return torch.sin(x)
+    class Cos(torch.nn.Module):
+        def forward(self, x): return torch.cos(x)
     places = [(torch.nn.Module, "__call__"), (torch.autograd.Variable, "_execution_engine"), (optim.Adam, "step"),
               (optim.Optimizer, "zero_grad"), (optim.Optimizer, "_patch_step_function"), (data.DataLoader, "__iter__"),
               (data.dataloader._BaseDataLoaderIter, "__next__")]
@@ -131,16 +139,20 @@ def test_a_recording_leaves_pytorch_as_it_was_and_compiles_the_same_graphs(tmp_p
         dynamo.reset()
         dynamo.utils.counters.clear()
         small = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
-        run = torch.compile(small, backend="eager", fullgraph=True)
+        run = torch.compile(small, backend="aot_eager", fullgraph=True)
         for _ in range(3):
             run(torch.ones(4, 8)).sum().backward()
             optimizer.step()
+        # Of one class each: what all of them are called through must not count as one that is compiled again.
+        for kind in Tanh, Sin, Cos:
+            torch.compile(kind(), backend="eager")(torch.ones(4))
+        torch.compile(optimizer.step, backend="eager")()
         counters = dynamo.utils.counters
-        return dict(counters["stats"]), dict(counters["graph_break"])
+        return dict(counters["stats"]), dict(counters["frames"]), dict(counters["graph_break"])
 
     before = [getattr(*place) for place in places]
     alone = compiled()
-    session = bragg.start(sys.argv[1], backend="cpu", framework="off", regions="all")
+    session = bragg.start(sys.argv[1], backend="cpu", regions="all", modules=True)
     assert all(getattr(*place) is not was for place, was in zip(places, before))
     assert compiled() == alone, alone
     pickle.loads(pickle.dumps(net)), copy.deepcopy(net), copy.deepcopy(optimizer), pickle.dumps(optimizer)
@@ -158,3 +170,5 @@ def test_a_recording_leaves_pytorch_as_it_was_and_compiles_the_same_graphs(tmp_p
     command = [sys.executable, "-c", dedent(program), str(tmp_path / "run.bragg")]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+    # What the compiler differentiates to make its graph is no backward pass.
+    assert formats.load(tmp_path / "run.bragg").meta["regions"]["backward"]["count"] == 3

@@ -11,6 +11,7 @@ from textwrap import dedent
 import pytest
 
 import bragg
+from tests.support.fake_gpu_runs import Record
 from tests.support.runs import Recorder, entered
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -42,6 +43,22 @@ def test_operators_of_a_training_step_are_recorded_under_their_scope(recorder: R
     assert entered(run.main, "AddmmBackward0") == 3
     assert under_step >= {"aten::linear", "AddmmBackward0", "aten::mm"}
     assert run.main.meta["versions"]["torch"]
+
+
+@pytest.mark.parametrize(("framework", "count"), [("auto", 1), ("off", 0)])
+def test_operators_are_recorded_on_a_gpu_too_unless_they_are_switched_off(
+    record: Record, framework: str, count: int
+) -> None:
+    run = record(
+        """
+        import torch
+        with bragg.scope("step"): torch.ones(2, 2) @ torch.ones(2, 2)
+        gpu.launch("kernel")
+        gpu.synchronize()
+        """,
+        framework=framework,
+    )
+    assert entered(run.main, "aten::matmul") == count
 
 
 # Observers see what PyTorch's own profilers see; of emitters of ITT one thread has one.

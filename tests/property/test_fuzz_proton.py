@@ -12,6 +12,7 @@ from tests.support.mutations import fill, flip_bits, outcomes, splice, truncate
 
 FOLDER = Path(__file__).parents[1] / "golden" / "proton"
 MUTATIONS = (flip_bits, truncate, splice, fill)
+N_FILES = 2_500  # of each of four
 
 
 @pytest.mark.slow
@@ -21,7 +22,7 @@ MUTATIONS = (flip_bits, truncate, splice, fill)
     ["kernels-3.9.hatchet", "scopes-3.9.hatchet_msgpack", "kernels-3.6.chrome_trace", "kernels-3.9.chrome_trace"],
 )
 def test_no_damaged_file_of_proton_is_read_wrongly(name: str, tmp_path: Path) -> None:
-    found = outcomes((FOLDER / name).read_bytes(), MUTATIONS, tmp_path / "file")
+    found = outcomes((FOLDER / name).read_bytes(), MUTATIONS, tmp_path / "file", N_FILES)
     assert found["read"] > 0
     assert found["BadFile"] > 0
 

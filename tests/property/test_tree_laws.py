@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bragg.model import CallTree, Profile
 from bragg.model.host_time import own_host_time
 from bragg.model.regroup import regroup
-from bragg.model.transform import flat, fold, group_by_name, prune, select, threshold
+from bragg.model.transform import flat, group_by_name, has_data, with_ancestors, with_descendants
 from tests.support.random_profiles import call_paths, content, profiles, trees
 
 masks = st.integers(0, 2**24 - 1)
@@ -45,25 +45,21 @@ def test_children_and_parent_agree(tree: CallTree) -> None:
 
 
 @given(profiles())
-def test_prune_changes_nothing_that_is_measured(profile: Profile) -> None:
-    pruned = prune(profile)
+def test_without_subtrees_that_hold_no_data_nothing_measured_changes_and_every_leaf_has_data(profile: Profile) -> None:
+    empty = ~with_ancestors(profile.tree, has_data(profile))
+    pruned = regroup(profile.tree, dropped=empty).apply(profile)
     pruned.check()
     assert content(pruned) == content(profile)
-
-
-@given(profiles())
-def test_after_prune_every_leaf_has_data(profile: Profile) -> None:
-    pruned = prune(profile)
-    has_data = {path for values in content(pruned).values() for path in values}
-    has_data |= {slice_[2] for slice_ in content(pruned)["slices"]}
+    paths = {path for values in content(pruned).values() for path in values}
+    paths |= {slice_[2] for slice_ in content(pruned)["slices"]}
     leaves = [node for node in range(1, len(pruned.tree)) if not len(pruned.tree.children(node))]
-    assert {call_paths(pruned)[leaf] for leaf in leaves} <= has_data
+    assert {call_paths(pruned)[leaf] for leaf in leaves} <= paths
 
 
 @given(profiles(), masks)
-def test_fold_keeps_totals_and_hides_the_nodes(profile: Profile, bits: int) -> None:
+def test_folding_keeps_totals_and_hides_the_nodes(profile: Profile, bits: int) -> None:
     hidden = mask_of(bits, profile.tree)
-    folded = fold(profile, hidden)
+    folded = regroup(profile.tree, folded=hidden).apply(profile)
     folded.check()
     assert totals(folded) == totals(profile)
     assert len(folded.slices) == len(profile.slices)
@@ -85,14 +81,6 @@ def test_regrouping_keeps_parents_before_children_and_merges_equal_siblings(
     assert len(set(paths)) == len(paths)
 
 
-@given(profiles(), st.floats(0, 1))
-def test_threshold_keeps_totals_and_all_that_is_large(profile: Profile, fraction: float) -> None:
-    if "gpu_time" in profile.metrics:
-        result = threshold(profile, "gpu_time", fraction)
-        result.check()
-        assert totals(result) == totals(profile)
-
-
 @given(profiles())
 def test_group_by_name_keeps_totals_and_leaves_one_sibling_of_each_name(profile: Profile) -> None:
     grouped = group_by_name(profile)
@@ -112,9 +100,12 @@ def test_flat_rows_add_up_to_the_totals(profile: Profile) -> None:
         assert rows.metrics[name].own.sum() == total
 
 
-@given(profiles(), st.sampled_from(["matmul", "main", "step", ":9@"]))
-def test_include_and_exclude_share_the_data_between_them(profile: Profile, pattern: str) -> None:
-    inside, outside = select(profile, include=pattern), select(profile, exclude=pattern)
+@given(profiles(), masks)
+def test_what_is_dropped_and_what_is_kept_share_the_data_between_them(profile: Profile, bits: int) -> None:
+    tree = profile.tree
+    wanted = with_descendants(tree, mask_of(bits & ~1, tree))
+    inside = regroup(tree, dropped=~with_ancestors(tree, wanted), silenced=~wanted).apply(profile)
+    outside = regroup(tree, dropped=wanted).apply(profile)
     inside.check()
     outside.check()
     assert {name: total + totals(outside)[name] for name, total in totals(inside).items()} == totals(profile)

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from bragg.formats.chunks import FILE_MAGIC, LAYOUTS, VERSION, ChunkType
+from bragg.formats.captured.chunks import FILE_MAGIC, LAYOUTS, VERSION, ChunkType
 from bragg.model import FrameKind
 
 NONE = 0xFFFFFFFF

@@ -1,8 +1,8 @@
 """Metrics that are computed from recorded ones: utilisation, rates, averages, shares.
 
 All are ratios of sums: numerator and denominator are added up along call paths first. So they can be computed after
-nodes were folded, grouped or filtered, provided that `with_roof_time` saw the profile before, while its kernels still
-had devices of their own.
+nodes were folded, grouped or filtered, provided that `with_roof_time` and `with_host_wait` saw the profile before,
+while kernels had devices of their own and calls their names.
 """
 
 from __future__ import annotations
@@ -15,24 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bragg.analyze.host_wait import HOST_WAIT, with_host_wait
 from bragg.analyze.specs import WIDTHS
 from bragg.analyze.work import NO_ROOF, ROOF_TIME, has_flops, has_work, own_work, why_no_roof, with_roof_time
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.kernel_name import operator_name
 from bragg.model.stall_reasons import StallGroup, stall_metrics
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["Derived", "evaluate", "is_derived", "list_available", "with_roof_time"]
+__all__ = ["Derived", "evaluate", "is_derived", "list_available", "with_host_wait", "with_roof_time"]
 
 _NS_OF_UNIT = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 _SIZE_OF_PREFIX = {"": 1.0, "g": 1e9, "t": 1e12}
 # Names that users of other profilers know, where the profile has no metric of that very name.
 _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time"}
 _STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
-# Where the host waits for the GPU: PyTorch's `synchronize` and `item`, and synchronizing calls of the GPU's API.
-_WAITING = re.compile(r"(?:\w+\.)*synchronize|aten::_local_scalar_dense|cu\w*Synchronize\w*|cuMemcpyDtoH\w*")
-_HOST_COPIES = ("copy HtoD", "copy DtoH")
 _NO_TIME = "no GPU time here or below"
 _NO_WORK = "no flops or bytes here or below"
 _NO_PEAK = "a device below has no known peak"
@@ -176,13 +173,8 @@ def _gpu_wait(profile: Profile, name: str) -> Derived:
     """Host time of a path beyond its GPU time, without what the host itself waits for the GPU."""
     _require(profile, name, "gpu_time")
     _require(profile, name, "host_time")
-    tree = profile.tree
-    waiting = [_WAITING.fullmatch(operator_name(text)) is not None for text in tree.frames.name]
-    waits = np.array(waiting)[tree.frame]
-    # A copy from or to ordinary memory of the host waits until all before it is done.
-    waits[tree.parent[np.array([text in _HOST_COPIES for text in tree.frames.name])[tree.frame]]] = True
-    host_ns = tree.sum_up(np.where(waits, 0, profile.own("host_time")))
-    beyond_ns = host_ns - profile.inclusive("gpu_time")
+    waited_ns = with_host_wait(profile).inclusive(HOST_WAIT)
+    beyond_ns = profile.inclusive("host_time") - waited_ns - profile.inclusive("gpu_time")
     return _ratio(name, "ns", MetricKind.PROPERTY, beyond_ns, np.ones(len(beyond_ns)), [(beyond_ns <= 0, "")])
 
 

@@ -6,25 +6,52 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
+from bragg.errors import BadFile
 from bragg.views.terminal.style import Style
 
-__all__ = ["JSON_SCHEMA", "error_lines", "say", "stream_style", "write_json", "write_lines"]
+__all__ = ["JSON_SCHEMA", "error_lines", "say", "stream_style", "write_bytes", "write_json", "write_lines"]
 
 # Raised when a reader of the JSON would have to change.
 JSON_SCHEMA = "bragg/1"
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Write lines of data to stdout."""
-    print("\n".join(lines), flush=True)
+    """Write lines of data to stdout.
+
+    Raises:
+        BadFile: They cannot be written; that nobody reads on, as behind `| head`, is no error.
+    """
+    with _stdout():
+        print("\n".join(lines), flush=True)
+
+
+def write_bytes(content: bytes) -> None:
+    """Likewise data that is no text."""
+    with _stdout():
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _stdout() -> Iterator[None]:
+    """What the body writes goes to stdout, as far as anybody reads it."""
+    try:
+        yield
+    except OSError as error:
+        # What is still buffered must not fail again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            hint = "Free some space, or write elsewhere"
+            raise BadFile(f"cannot write the output: {error.strerror}", hint=hint) from None
 
 
 def write_json(view: str, values: dict[str, Any]) -> None:
     """Write one JSON object to stdout, on one line, with the name of its schema first."""
-    print(json.dumps({"schema": JSON_SCHEMA, "view": view, **values}), flush=True)
+    write_lines([json.dumps({"schema": JSON_SCHEMA, "view": view, **values})])
 
 
 def say(lines: Iterable[str]) -> None:

@@ -36,9 +36,11 @@ DERIVED: Formulas = _Derived()
 
 
 def prepared(profile: Profile, names: Sequence[str]) -> Profile:
-    """The profile with what `util` needs to know before kernels of several devices are put together."""
-    if not any(name.lower() == "util" for name in names):
+    """The profile with what computed metrics need to know before nodes are put together."""
+    wanted = {name.lower().partition("(")[0].strip() for name in names}
+    if wanted.isdisjoint(("util", "gpu_wait")):
         return profile
-    from bragg.analyze.derived import with_roof_time
+    from bragg.analyze.derived import with_host_wait, with_roof_time
 
-    return with_roof_time(profile)
+    profile = with_roof_time(profile) if "util" in wanted else profile
+    return with_host_wait(profile) if "gpu_wait" in wanted else profile

@@ -13,6 +13,7 @@ from bragg.cli.checks import gpu, software, system
 from bragg.cli.checks.check import Check, State, Surroundings
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.probe import ProbeProcess
+from bragg.cli.welcome import MEASURED_ON_HOST
 from bragg.errors import BackendUnavailable
 from bragg.views.terminal.style import Style
 
@@ -61,6 +62,5 @@ def _conclusion(checks: Sequence[Check]) -> str:
     if any(check.state is State.BLOCKED for check in checks):
         return "Nothing can be recorded here. Profiles can be viewed: bragg view FILE"
     blocked = {check.blocks for check in checks if check.blocks}
-    host = "Python call paths and scopes"
-    what = f"{host}; GPU times cannot" if gpu.GPU_TIMES in blocked else f"GPU times, {host}"
-    return f"Can be recorded here: {what}. Next: bragg demo"
+    gpu_times, but_not = ("", "; GPU times cannot") if gpu.GPU_TIMES in blocked else ("GPU times, ", "")
+    return f"Can be recorded here: {gpu_times}{MEASURED_ON_HOST}{but_not}. Next: bragg demo"

@@ -13,22 +13,24 @@ __all__ = ["WHOLE", "grouped"]
 
 WHOLE = ("module", "region")
 """What is shown instead of call paths."""
+# What a narrow terminal has no room for.
+_WIDE_METRICS = ("region_calls", "gpu_count")
 
 
-def grouped(profile: Profile, options: ViewOptions, group_by: str) -> tuple[Profile, ViewOptions, list[str]]:
+def grouped(
+    profile: Profile, options: ViewOptions, group_by: str, *, is_narrow: bool
+) -> tuple[Profile, ViewOptions, list[str]]:
     """A profile by its modules or regions, with the metrics to show of them, and what they say."""
     if group_by == "region":
         from bragg.analyze.region_hints import region_hints
         from bragg.model.regions import group_by_region
 
         regions = group_by_region(profile)
-        return (
-            regions,
-            replace(options, metrics=options.metrics or tuple(regions.metrics)),
-            region_hints(profile, regions),
-        )
+        metrics = tuple(name for name in regions.metrics if not (is_narrow and name in _WIDE_METRICS))
+        return regions, replace(options, metrics=options.metrics or metrics), region_hints(profile, regions)
     from bragg.model.modules import PHASES, group_by_module
+    from bragg.views.terminal.columns import choose_names
 
     # The first metric that was asked for, or the main one, in each phase.
-    metric, *others = options.metrics or (profile.main_metric,)
+    metric, *others = choose_names(profile, options.metrics or (profile.main_metric,), (), options.formulas)
     return group_by_module(profile, metric), replace(options, metrics=(metric, *PHASES, *others)), []

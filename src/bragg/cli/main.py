@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -56,8 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code; `bragg --help` lists them.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # not where another program put its own in place
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by who started this process
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):  # not where another program put its own in place
             stream.reconfigure(errors="backslashreplace")
     try:
         code = command_line.main(

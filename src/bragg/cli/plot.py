@@ -62,7 +62,7 @@ def plot(
         write_json(kind, {"file": str(path), "picture": str(target), **_json(chart)})
     else:
         write_lines(roofline_lines(chart, stream_style(sys.stdout)))
-    say([f"Wrote {target}"])
+    say([f"Wrote {target}. Next: open it in any browser"])
 
 
 def _json(chart: Roofline) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--framework",
     type=click.Choice(["auto", "torch", "jax", "off"]),
-    help="Whose operators to record; auto: all that the program imports, on a GPU JAX's.  [auto]",
+    help="Whose operators to record; auto: of all that the program imports.  [auto]",
 )
 @click.option("--modules", is_flag=True, help="Calls of PyTorch's modules, for bragg view --group-by module.")
 @click.option("--shapes", is_flag=True, help="PyTorch's operators with shapes and types of their tensors.")
@@ -113,7 +113,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     "--flush-interval", "flush_interval_ms", type=int, metavar="MS", help="What a killed run loses at most.  [1000]"
 )
 @click.option(
-    "--sample-interval", "sample_interval_us", type=int, metavar="US", help="Time between host samples; 0: none."
+    "--sample-interval",
+    "sample_interval_us",
+    type=int,
+    metavar="US",
+    help="Time between host samples; 0: none.  [1000, with a GPU 10000]",
 )
 @click.option(
     "--sample",

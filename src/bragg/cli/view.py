@@ -112,9 +112,10 @@ def view(
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     if choices["idle"]:
         options = idle_options(options, choices["group_by"])
-    profile = _load(path, choices, options)
+    recorded = profile = _load(path, choices, options)
     if choices["group_by"] in WHOLE and not list_only:
-        profile, options, hints = grouped(profile, options, choices["group_by"])
+        is_narrow = not as_json and stream_style(sys.stdout).is_narrow
+        profile, options, hints = grouped(profile, options, choices["group_by"], is_narrow=is_narrow)
     else:
         hints = _compile_hints(profile, options)
     if tui:
@@ -133,22 +134,38 @@ def view(
         _write_json(profile, path, options, flat, hints)
     else:
         style = stream_style(sys.stdout)
-        write_lines([*profile_lines(profile, str(path), options, style, flat=flat), *map(style.dim, hints)])
+        lines = profile_lines(profile, str(path), options, style, flat=flat, recorded=recorded)
+        write_lines([*lines, *map(style.dim, hints)])
         if print_sorted and not flat:
             write_lines(["", *_flat_lines(profile, options, style)])
 
 
 def profile_lines(
-    profile: Profile, source: str, options: ViewOptions, style: Style, *, flat: bool = False
+    profile: Profile,
+    source: str,
+    options: ViewOptions,
+    style: Style,
+    *,
+    flat: bool = False,
+    recorded: Profile | None = None,
 ) -> list[str]:
-    """Header, tree or table, and notes of a profile."""
+    """Header, tree or table, and notes of a profile.
+
+    Args:
+        profile: What to show.
+        source: What it is called.
+        options: What is wanted of it.
+        style: How to decorate.
+        flat: A table instead of a tree.
+        recorded: The profile before it was grouped, which sentences are of; None: `profile`.
+    """
     from bragg.views.terminal.header import header_lines
     from bragg.views.terminal.tree_text import tree_lines
     from bragg.views.terminal.tree_view import tree_view
     from bragg.views.terminal.waiting import waiting_line
 
     body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
-    said = [*idle_lines(profile), *filter(None, [waiting_line(profile)])]
+    said = [*idle_lines(profile), *filter(None, [waiting_line(recorded or profile)])]
     return [*header_lines(profile.meta, source, style), *said, "", *body]
 
 

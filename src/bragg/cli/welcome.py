@@ -8,12 +8,12 @@ import bragg
 from bragg.cli.machine import nvidia_driver_version, nvidia_gpu_names
 from bragg.errors import BackendUnavailable
 
-__all__ = ["welcome_lines"]
+__all__ = ["MEASURED_ON_HOST", "welcome_lines"]
 
-_HOST = "Python call paths, scopes, PyTorch operators"
+MEASURED_ON_HOST = "Python call paths, scopes, operators of PyTorch and JAX"
 _MEASURED = {
-    "cuda": f"GPU kernels and copies, {_HOST}",
-    "cpu": _HOST,
+    "cuda": f"GPU kernels and copies, {MEASURED_ON_HOST}",
+    "cpu": MEASURED_ON_HOST,
     "": "nothing, bragg doctor says why; profiles can be viewed",
 }
 
@@ -22,17 +22,17 @@ def welcome_lines() -> list[str]:
     """What bragg is, what this machine is, what to do next, naming every verb."""
     backend = _backend()
     return [
-        f"bragg {bragg.__version__}: finds where the time of a GPU program goes, along the whole call path",
+        f"bragg {bragg.__version__}: finds where the time of a GPU program goes",
         f"this machine: {_gpu_text() if backend == 'cuda' else 'no GPU that bragg can measure'}",
         f"measured here: {_MEASURED[backend]}",
         "",
         "  bragg demo             record and show a small program",
-        "  bragg run train.py     record your own; also: -m module, pytest, -- any command",
-        "  bragg view, diff       where the time went, what changed between two recordings",
-        "  bragg report, web      the same in a browser: one HTML page, or live",
-        "  bragg source, plot     the code of a kernel line by line, the roofline of all",
-        "  bragg check, debug     find mistakes in Triton kernels without a GPU, step through them",
-        "  bragg export, info     write a profile for another tool, say what it holds",
+        "  bragg run train.py     record your own; or -m module, pytest, -- any command",
+        "  bragg view, diff       where the time went; what changed between two runs",
+        "  bragg report, web      the same in a browser, as one HTML page or live",
+        "  bragg source, plot     the code of a kernel line by line; the roofline of all",
+        "  bragg check, debug     find mistakes in Triton kernels; step through them",
+        "  bragg export, info     write a profile for another tool; what it holds",
         "  bragg recover          make profiles of what a killed run left",
         "  bragg doctor           what can be recorded here, and why not more",
         "",

@@ -11,15 +11,16 @@ import numpy as np
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.aggregates import aggregate_replace
 from bragg.debug.flow.lanes import map_elementwise
-from bragg.debug.flow.loops import KernelRange, StaticRange
+from bragg.debug.flow.ranges import KernelRange, StaticRange
 from bragg.debug.memory import atomics, blocks, load_store
 from bragg.debug.numbers import arithmetic, reductions, shapes
 from bragg.debug.numbers.affine import Affine
-from bragg.debug.numbers.arithmetic import as_tensor, constant_mask
 from bragg.debug.numbers.casts import bitcast, cast
+from bragg.debug.numbers.comparisons import constant_mask
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.numbers.mathematics import LANGUAGE_FUNCTIONS, unsigned_high_product
 from bragg.debug.numbers.matmul import dot
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.promotion import extremes_are_wide, is_number
 from bragg.debug.numbers.scaled import dot_scaled
 from bragg.debug.numbers.shapes import broadcast_pair, broadcast_to, flat_shape

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from bragg.errors import NothingRecorded
-from bragg.formats.capture_profile import (
+from bragg.formats.captured.chunks import FILE_MAGIC, Scan, scan
+from bragg.formats.captured.profile import (
     attributes_of,
     durations_of,
     inputs_of,
@@ -21,11 +22,10 @@ from bragg.formats.capture_profile import (
     tracks_of,
     tree_of,
 )
-from bragg.formats.capture_regions import add_region_slices
-from bragg.formats.capture_samples import with_samples
-from bragg.formats.capture_tables import CaptureTables, Columns, collect
-from bragg.formats.capture_values import values_of
-from bragg.formats.chunks import FILE_MAGIC, Scan, scan
+from bragg.formats.captured.regions import add_region_slices
+from bragg.formats.captured.samples import with_samples
+from bragg.formats.captured.tables import CaptureTables, Columns, collect
+from bragg.formats.captured.values import values_of
 from bragg.formats.format import Format
 from bragg.model import CallTree, FrameKind, Profile, SliceTable
 from bragg.model.compiled_regions import name_compiled_regions
@@ -159,6 +159,7 @@ def _damage(tables: CaptureTables, scanned: Scan) -> dict[str, Any]:
         "complete": tables.is_complete,
         "damaged_chunks": scanned.damaged_chunks,
         "bytes_lost": scanned.bytes_lost,
+        **({"write_error": os.strerror(scanned.write_error)} if scanned.write_error else {}),
     }
 
 

@@ -122,4 +122,11 @@ def _us(time_ns: int) -> str:
     return f"{whole}.{rest:03d}"
 
 
-FORMAT = Format(".chrome.json", "Chrome trace, one JSON document", sniff=is_chrome_trace, read=read, write=write)
+FORMAT = Format(
+    ".chrome.json",
+    "Chrome trace, one JSON document",
+    next_step="open it in Perfetto or chrome://tracing",
+    sniff=is_chrome_trace,
+    read=read,
+    write=write,
+)

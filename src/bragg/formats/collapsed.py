@@ -35,4 +35,9 @@ def _plain(label: str) -> str:
     return " ".join(label.replace(";", ":").splitlines())
 
 
-FORMAT = Format(".collapsed", "collapsed stacks, for flame graph scripts", write=write)
+FORMAT = Format(
+    ".collapsed",
+    "collapsed stacks, for flame graph scripts",
+    next_step="flamegraph.pl {file} > flame.svg",
+    write=write,
+)

@@ -17,6 +17,7 @@ __all__ = ["first_bytes", "new_file", "open_content", "open_file", "read_content
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _PIECE_BYTES = 1 << 20
+_HINTS = {"read": "Check the path and its permissions", "write": "Check the path, its permissions and the free space"}
 
 
 @contextmanager
@@ -110,9 +111,7 @@ def first_bytes(path: Path, n_bytes: int) -> tuple[bytes, bytes]:
 
 
 def _cannot(verb: str, path: Path, error: OSError) -> BadFile:
-    return BadFile(
-        f"cannot {verb} {path}: {error.strerror or error}", hint="Check the path, its permissions and the free space"
-    )
+    return BadFile(f"cannot {verb} {path}: {error.strerror or error}", hint=_HINTS[verb])
 
 
 def _umask() -> int:

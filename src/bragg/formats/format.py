@@ -19,6 +19,7 @@ class Format:
     Attributes:
         suffix: What file names of this format end with.
         description: One line for lists of formats.
+        next_step: What to do with a file that was written, whose name is `{file}`.
         magic: First bytes of every file of this format; empty when they differ, or it is only written.
         sniff: Whether content that starts with these bytes may be of this format; None where `magic` tells. Files of
             such formats may be compressed with gzip.
@@ -28,6 +29,7 @@ class Format:
 
     suffix: str
     description: str
+    next_step: str = "bragg view {file}"
     magic: bytes = b""
     sniff: Callable[[bytes], bool] | None = None
     read: Callable[..., Profile] | None = None

@@ -32,8 +32,6 @@ _HOST_TIME = "cpu_time (ns)"
 # Proton has nothing of the kind; they follow from what the recorder measured.
 _LEFT_OUT = ("gpu_time_min", "gpu_time_max", "host_count", "marker_time", "marker_count")
 _NO_UNIT = ("", "1")
-# Of call paths as deep as recursion goes, indentation would be most of the file.
-_MAX_INDENT = 200
 _ELEMENT = re.compile(r"(?P<name>.+)\[(?P<index>\d+)\]$")
 
 
@@ -178,16 +176,18 @@ def _facts(profile: Profile, device: int) -> dict[str, Any]:
 
 
 def _json_texts(value: Any) -> Iterator[str]:
-    """JSON with sorted keys, each value on a line, without recursion."""
+    """JSON with sorted keys, each value on a line, without recursion.
+
+    Lines are not indented: of deep call paths that would be nine tenths of the file.
+    """
     pending: list[tuple[Iterator[tuple[str, Any]], str]] = [(iter([("", value)]), "")]
     while pending:
         members, end = pending[-1]
         for before, item in members:
             if item and isinstance(item, (dict, list)):
-                line = _line(len(pending))
                 brackets = "{}" if isinstance(item, dict) else "[]"
                 yield before + brackets[0]
-                pending.append((_members(item, line), _line(len(pending) - 1) + brackets[1]))
+                pending.append((_members(item), f"\n{brackets[1]}"))
                 break
             yield before + _json(item)
         else:
@@ -195,13 +195,9 @@ def _json_texts(value: Any) -> Iterator[str]:
             pending.pop()
 
 
-def _line(depth: int) -> str:
-    return "\n" + " " * min(4 * depth, _MAX_INDENT)
-
-
-def _members(value: dict[str, Any] | list[Any], line: str) -> Iterator[tuple[str, Any]]:
+def _members(value: dict[str, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
     """The items of a value, each with the text in front of it."""
-    separator = line
+    separator = "\n"
     items = (
         ((f"{_json(key)}: ", value[key]) for key in sorted(value))
         if isinstance(value, dict)
@@ -209,17 +205,26 @@ def _members(value: dict[str, Any] | list[Any], line: str) -> Iterator[tuple[str
     )
     for name, item in items:
         yield separator + name, item
-        separator = "," + line
+        separator = ",\n"
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-FORMAT = Format(".hatchet", "call tree as Proton writes it, JSON", sniff=is_json_tree, read=read_json, write=write)
+_NEXT_STEP = "proton-viewer --list {file}"
+FORMAT = Format(
+    ".hatchet",
+    "call tree as Proton writes it, JSON",
+    next_step=_NEXT_STEP,
+    sniff=is_json_tree,
+    read=read_json,
+    write=write,
+)
 MSGPACK_FORMAT = Format(
     ".hatchet_msgpack",
     "call tree as Proton writes it, MessagePack",
+    next_step=_NEXT_STEP,
     sniff=is_msgpack_tree,
     read=read_msgpack,
     write=write_msgpack,

@@ -210,4 +210,9 @@ def _packets(uuid: int, delta_ns: Int64Array, event: Messages) -> bytes:
     return Messages(len(delta_ns)).messages(_PACKET, packet.messages(_TRACK_EVENT, event)).encoded()
 
 
-FORMAT = Format(".perfetto-trace", "Perfetto trace, protocol buffers", write=write)
+FORMAT = Format(
+    ".perfetto-trace",
+    "Perfetto trace, protocol buffers",
+    next_step="open it in Perfetto",
+    write=write,
+)

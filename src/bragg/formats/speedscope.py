@@ -123,5 +123,10 @@ def _stretches(slices: SliceTable) -> tuple[Int64Array, Int64Array]:
 
 
 FORMAT = Format(
-    ".speedscope.json", "speedscope flame graphs and timelines", sniff=is_speedscope, read=read, write=write
+    ".speedscope.json",
+    "speedscope flame graphs and timelines",
+    next_step="open it in speedscope",
+    sniff=is_speedscope,
+    read=read,
+    write=write,
 )

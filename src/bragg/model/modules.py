@@ -28,8 +28,8 @@ _RECOMPUTATION = "[recompute]"
 def group_by_module(profile: Profile, metric: str) -> Profile:
     """The profile over its modules alone, and optimizers beside them.
 
-    What ran in a module is split into metrics of its phases: `forward`, `backward` and `optimizer`. Modules are named
-    by path and class.
+    What ran in a module is split into metrics of its phases: `forward`, `backward` and `optimizer`. `host_count` has
+    the calls of the modules themselves. Modules are named by path and class.
 
     Args:
         profile: A recording with modules.
@@ -44,14 +44,16 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
         raise UsageError("no module of PyTorch was recorded", hint="Record with: bragg run --modules")
     split = profile.metrics.get(metric)
     if split is None or split.kind is not MetricKind.INCLUSIVE:
-        raise UsageError(f"{metric!r} is no metric of this profile that adds up", hint="Try: bragg view --list")
+        hint = f"Name one first that does, such as {profile.main_metric}"
+        raise UsageError(f"{metric!r} is no metric of this profile that adds up", hint=hint)
     begun = _phase_begun(profile, classes)[tree.frame]
     # Modules that are computed again in a backward pass are part of it.
     in_backward = with_descendants(tree, begun == _BACKWARD)
     phase = innermost(tree, np.where(in_backward & (begun == _FORWARD), -1, begun))
     phases = {name: _part(split, name, phase == number) for number, name in enumerate(PHASES)}
-    with_phases = replace(profile, metrics={**profile.metrics, **phases})
     is_row = np.isin(begun, (_FORWARD, _OPTIMIZER))
+    calls = {name: _part(profile.metrics[name], name, is_row) for name in ("host_count",) if name in profile.metrics}
+    with_phases = replace(profile, metrics={**profile.metrics, **calls, **phases})
     grouped = regroup(_with_recomputation_in_place(tree, is_row), folded=~is_row).apply(with_phases)
     shown = {name: _shown_name(name, kind) for name, kind in zip(tree.frames.name, classes, strict=True)}
     renamed = grouped.tree.frames.replace(name=[shown[name] for name in grouped.tree.frames.name])

@@ -78,13 +78,20 @@ class Profile:
         return self.metrics[name]
 
     def own(self, name: str) -> NDArray[Any]:
-        """Value of each node without its descendants: [n_nodes], int64 or float64."""
+        """Value of each node without its descendants: [n_nodes], int64 or float64, in the metric's unit.
+
+        Raises:
+            UsageError: The profile has no such metric.
+        """
         return self.metric(name).own
 
     def inclusive(self, name: str) -> NDArray[Any]:
-        """Value to show at each node: with its descendants, or its own where the metric does not add up.
+        """Value to show at each node, [n_nodes]: with its descendants, or its own where the metric does not add up.
 
         What is no finite number is left out of a sum.
+
+        Raises:
+            UsageError: The profile has no such metric.
         """
         if name not in self._inclusive:
             metric = self.metric(name)
@@ -93,7 +100,11 @@ class Profile:
         return self._inclusive[name]
 
     def total(self, name: str) -> float:
-        """An inclusive metric over the whole run."""
+        """An inclusive metric over the whole run, in its unit.
+
+        Raises:
+            UsageError: The profile has no such metric.
+        """
         return self.inclusive(name)[0].item()  # type: ignore[no-any-return]
 
     @property
@@ -116,12 +127,16 @@ class Profile:
                 `slices`: what ran when. `inputs`: which operators made the inputs of operators.
 
         Raises:
-            UsageError: pandas is not installed; the hint says how to install it.
+            UsageError: pandas is not installed, which the hint tells how to do, or there is no such table.
         """
         return pandas_frame(self, table)
 
     def to_polars(self, table: TableName = "nodes") -> Any:
-        """Likewise as a `polars.DataFrame`."""
+        """Likewise as a `polars.DataFrame`.
+
+        Raises:
+            UsageError: As for `to_pandas`.
+        """
         return polars_frame(self, table)
 
     def _repr_html_(self) -> str:

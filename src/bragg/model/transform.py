@@ -1,13 +1,11 @@
-"""Views of a profile: the same data over fewer nodes."""
+"""Nodes chosen by what is above and below them, and profiles with equal names as one."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bragg.errors import UsageError
 from bragg.model.metric import Metric
 from bragg.model.profile import Profile
 from bragg.model.regroup import regroup
@@ -17,13 +15,9 @@ from bragg.model.tree import CallTree, FrameTable
 __all__ = [
     "FlatTable",
     "flat",
-    "fold",
     "group_by_name",
     "has_data",
     "innermost",
-    "prune",
-    "select",
-    "threshold",
     "with_ancestors",
     "with_descendants",
 ]
@@ -67,53 +61,6 @@ def has_data(profile: Profile) -> BoolArray:
     return mask
 
 
-def prune(profile: Profile) -> Profile:
-    """Without the subtrees that hold no data."""
-    useful = with_ancestors(profile.tree, has_data(profile))
-    return regroup(profile.tree, dropped=~useful).apply(profile)
-
-
-def fold(profile: Profile, hidden: BoolArray) -> Profile:
-    """Without the hidden nodes; what was theirs belongs to the nearest ancestor that stays.
-
-    Args:
-        profile: The profile.
-        hidden: [n_nodes]; the root stays in any case.
-    """
-    return regroup(profile.tree, folded=hidden).apply(profile)
-
-
-def threshold(profile: Profile, metric: str, fraction: float) -> Profile:
-    """Without the nodes whose inclusive value is below a fraction of the total; totals stay.
-
-    Raises:
-        UsageError: The profile has no such metric.
-    """
-    values = profile.inclusive(metric)
-    return fold(profile, values < fraction * values[0])
-
-
-def select(profile: Profile, *, include: str | None = None, exclude: str | None = None) -> Profile:
-    """Only what ran under, or above, nodes that match.
-
-    Args:
-        profile: The profile.
-        include: Regular expression that a label must contain: keeps the matching nodes with all that is below them,
-            and the path to them without its own data.
-        exclude: Regular expression; matching nodes are dropped with all that is below them.
-
-    Raises:
-        UsageError: An expression is malformed.
-    """
-    tree = profile.tree
-    none = np.zeros(len(tree), np.bool_)
-    dropped = none if exclude is None else _matches(tree, exclude)
-    if include is None:
-        return regroup(tree, dropped=dropped).apply(profile)
-    wanted = with_descendants(tree, _matches(tree, include)) & ~with_descendants(tree, dropped)
-    return regroup(tree, dropped=~with_ancestors(tree, wanted), silenced=~wanted).apply(profile)
-
-
 def group_by_name(profile: Profile) -> Profile:
     """Siblings of the same kind and name as one node, wherever in a file and on whatever device they ran."""
     tree = profile.tree
@@ -151,12 +98,3 @@ def _first_of_same_name(frames: FrameTable) -> Int32Array:
     first: dict[tuple[int, str], int] = {}
     keys = zip(frames.kind.tolist(), frames.name, strict=True)
     return np.array([first.setdefault(key, index) for index, key in enumerate(keys)], np.int32)
-
-
-def _matches(tree: CallTree, pattern: str) -> BoolArray:
-    try:
-        search = re.compile(pattern).search
-    except re.error as error:
-        raise UsageError(f"bad regular expression {pattern!r}: {error}") from error
-    labels = map(tree.frames.label, range(len(tree.frames)))
-    return np.array([search(label) is not None for label in labels], np.bool_)[tree.frame]

@@ -13,6 +13,7 @@ import signal
 import sys
 import warnings
 from importlib import import_module
+from threading import Thread
 
 from bragg.record import variables
 from bragg.record.core import core
@@ -22,8 +23,9 @@ from bragg.record.recording import Recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
-    from typing import NoReturn
+    from typing import Any
 
 __all__ = ["ProcessRecording", "current", "start"]
 
@@ -32,6 +34,9 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 # Command lines of processes that run nothing of the program. The fork server's children do, and record themselves.
 _IDLE_PROCESSES = ("from multiprocessing.resource_tracker import", "from multiprocessing.forkserver import")
+
+# A GPU that hangs may be why a process ends by `os._exit`.
+_LEAVE_WITHIN_S = 5.0
 
 _current: ProcessRecording | None = None
 
@@ -74,7 +79,6 @@ class ProcessRecording:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
-        self._is_fork = False
         self._recording: Recording | None = Recording(self._part_path(), os.environ)
         if any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv):
             self.deactivate()
@@ -82,6 +86,9 @@ class ProcessRecording:
         warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
         atexit.register(guarded(self.stop))
         os.register_at_fork(after_in_child=guarded(self._start_in_fork))
+        self._keep_before("_exit", self.stop)
+        self._keep_before("execv", self._flush)
+        self._keep_before("execve", self._flush)
         for number in _ENDING:
             core.finish_on_signal(number)
 
@@ -116,24 +123,36 @@ class ProcessRecording:
         return path
 
     def _start_in_fork(self) -> None:
-        if not self._is_fork:
-            self._is_fork = True
-            self._stop_before_exit()
         try:
             if self._recording is not None:
                 self._recording.restart(self._part_path())
         except FileNotFoundError:  # As in `start`.
             self._recording = None
 
-    def _stop_before_exit(self) -> None:
-        """Stop at the end of a fork by `os._exit`, as workers of `multiprocessing` end: it skips `atexit`.
+    def _flush(self) -> None:
+        if self._recording is not None:
+            self._recording.session.flush()
 
-        Any other process that ends so may have to, with a GPU that hangs.
+    def _keep_before(self, name: str, keep: Callable[[], object]) -> None:
+        """Keep what was recorded before a function of `os` that skips `atexit`.
+
+        Workers of `multiprocessing` end by `os._exit`, and `exec` makes another program of the process, or fails.
         """
-        leave = os._exit
+        leave = getattr(os, name)
+        keep_in_time = guarded(_within_limit)
 
-        def _exit(status: int) -> NoReturn:
-            guarded(self.stop)()
-            leave(status)
+        def leaving(*arguments: Any, **options: Any) -> Any:
+            try:
+                if self._recording is not None:
+                    keep_in_time(keep)
+            finally:  # A signal handler of the program may raise meanwhile, and does not keep it from leaving.
+                result = leave(*arguments, **options)
+            return result
 
-        os._exit = _exit
+        setattr(os, name, leaving)
+
+
+def _within_limit(keep: Callable[[], object]) -> None:
+    keeping = Thread(target=guarded(keep), daemon=True)
+    keeping.start()
+    keeping.join(_LEAVE_WITHIN_S)

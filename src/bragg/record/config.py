@@ -20,6 +20,7 @@ GpuApi = Literal["off", "sync", "all"]
 Sampling = Literal["off", "continuous", "windows", "serialized"]
 Interpret = Literal["auto", "on", "off"]
 
+_ROTATE = "bragg run --rotate 60s --keep 10"
 # What the hardware can do, in powers of two.
 _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
 
@@ -36,8 +37,7 @@ class RecordConfig:
         graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
         gpu_api: Record calls of the CUDA runtime and driver as nodes with their host time: `sync` those that wait for
             the GPU, `all` every one that does something. The sessions of a process see what any of them asks for.
-        framework: Whose operators are recorded: `auto` those of every framework that the program imports, on a GPU
-            those of JAX.
+        framework: Whose operators are recorded: `auto` those of every framework that the program imports.
         modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
         regions: What of a program that trains with PyTorch is recorded without a word of it: `step`, `data`, `forward`,
             `backward`, `optimizer`, with commas between, or `all`. With JAX, `step`.
@@ -100,7 +100,7 @@ class RecordConfig:
         _check_choice("way to interpret", self.interpret, get_args(Interpret))
         for wanted, what in ((self.modules, "modules"), (self.shapes, "shapes")):
             if wanted and self.framework not in ("auto", "torch"):
-                raise UsageError(f"{what} are those of PyTorch, which framework={self.framework!r} leaves out")
+                raise UsageError(f"{what} are those of PyTorch, which the framework {self.framework!r} leaves out")
         _check_regions(self.regions)
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
@@ -117,7 +117,7 @@ class RecordConfig:
         if self.rotate_s is not None and not self.rotate_s > 0:
             raise UsageError(f"the time of a phase must be positive, not {self.rotate_s} s")
         if self.rotate_keep is not None and (self.rotate_keep < 1 or self.rotate_s is None):
-            raise UsageError("rotate_keep is a number of files, at least 1, and needs rotate_s")
+            raise UsageError("how many profiles to keep is at least 1, of those that rotate", hint=_ROTATE)
         check_pattern(self.output)
 
     def variables(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ __all__ = ["claim_doors", "recording_environment"]
 _INJECT_DIRECTORY = Path(__file__).parent / "inject"
 _LOST = {
     variables.CUDA_INJECTION: "work on the GPU",
-    variables.ITT_COLLECTOR: "operators of PyTorch on the CPU",
+    variables.ITT_COLLECTOR: "operators that come through ITT",
     variables.NVTX_INJECTION: "NVTX ranges",
 }
 _ON = ("1", "true", "yes", "on", "y")  # As Triton reads its own switches.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,13 +13,24 @@ if TYPE_CHECKING:
 
     _Result = TypeVar("_Result")
 
-__all__ = ["guarded", "note"]
+__all__ = ["guarded", "note", "once"]
 
 
 def note(text: str) -> None:
-    """Say one line on stderr, if the program has one."""
-    if sys.stderr is not None:
+    """Say one line on stderr, if the program has one that takes it."""
+    with suppress(Exception):  # The program may have closed it, or put something of its own there.
         sys.stderr.write(f"bragg: process {os.getpid()}: {' '.join(text.split())}\n")
+
+
+def once(text: str) -> Callable[[], None]:
+    """What says one line the first time that it is called."""
+    left = [text]
+
+    def say() -> None:
+        if left:
+            note(left.pop())
+
+    return say
 
 
 def guarded(function: Callable[..., _Result]) -> Callable[..., _Result | None]:

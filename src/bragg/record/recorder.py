@@ -121,6 +121,12 @@ class Recorder:
         Args:
             name: As in `start`; a function decorated without arguments gives its own name.
             options: See `RecordConfig`.
+
+        Returns:
+            A context manager that gives the `Session`, and decorates functions; or the decorated function.
+
+        Raises:
+            BraggError: As `start` and `stop`, when the block begins and ends; what the block itself raises wins.
         """
         if callable(name):
             return self._block(RecordConfig(output=name.__name__))(name)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from threading import RLock
 
 from bragg.record import metadata, variables
 from bragg.record.backends import choose_backend
@@ -49,9 +50,9 @@ class Recording:
         except RuntimeError as error:
             if settings[variables.BACKEND] != "auto":
                 raise
-            note(f"the GPU is not recorded: {error}")
             self.backend = choose_backend("cpu", os.environ)
             self.session = self._start(part_path)
+            note(f"the GPU is not recorded: {error}")
         self._has_timeline = settings[variables.DATA] == "trace"
         if self._has_timeline:
             REGIONS.spans.begin()
@@ -134,23 +135,30 @@ def _possible_context(wished: str) -> str:
 
 
 class _SharedHooks:
-    """Hooks, installed while any session needs them."""
+    """Hooks, installed while any session of any thread needs them."""
 
     def __init__(self) -> None:
         self._users: dict[Hook, int] = {}
         self._watches: dict[Hook, ImportWatch] = {}
+        self._free_lock()
+        os.register_at_fork(after_in_child=self._free_lock)
+
+    def _free_lock(self) -> None:
+        self._lock = RLock()  # not the lock that a thread held which the child does not have
 
     def acquire(self, hooks: Sequence[Hook]) -> None:
-        for hook in hooks:
-            self._users[hook] = self._users.get(hook, 0) + 1
-            if self._users[hook] == 1:
-                self._watches[hook] = when_imported(*hook)
+        with self._lock:
+            for hook in hooks:
+                self._users[hook] = self._users.get(hook, 0) + 1
+                if self._users[hook] == 1:
+                    self._watches[hook] = when_imported(*hook)
 
     def release(self, hooks: Sequence[Hook]) -> None:
-        for hook in reversed(hooks):
-            self._users[hook] -= 1
-            if self._users[hook] == 0:
-                self._watches.pop(hook).remove()
+        with self._lock:
+            for hook in reversed(hooks):
+                self._users[hook] -= 1
+                if self._users[hook] == 0:
+                    self._watches.pop(hook).remove()
 
 
 _HOOKS = _SharedHooks()

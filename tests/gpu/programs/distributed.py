@@ -1,4 +1,4 @@
-"""Two ranks of DistributedDataParallel on one device, by gloo."""
+"""Two ranks of DistributedDataParallel: by gloo on one device, `cuda` or the argument's, or with `nccl` on one each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ STEPS = 5
 
 
 def train(rank: int, meeting_place: str, device: str) -> None:
-    distributed.init_process_group("gloo", init_method=f"file://{meeting_place}", rank=rank, world_size=2)
+    backend = "gloo"
+    if device == "nccl":
+        backend, device = "nccl", "cuda"
+        torch.cuda.set_device(rank)
+    distributed.init_process_group(backend, init_method=f"file://{meeting_place}", rank=rank, world_size=2)
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(512, 512), nn.GELU(), nn.Linear(512, 512)).to(device)
     parallel = nn.parallel.DistributedDataParallel(network)

@@ -21,7 +21,8 @@ LOADING = {"Lazy Function Loading", "Runtime Triggered Module Loading"}
 
 def main() -> None:
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4096, 4096), nn.GELU(), nn.LayerNorm(4096), nn.Linear(4096, 4096)).cuda()
+    with torch.device("cuda"):  # copies from the host take as long as they like
+        model = nn.Sequential(nn.Linear(4096, 4096), nn.GELU(), nn.LayerNorm(4096), nn.Linear(4096, 4096))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     x = torch.randn(4096, 4096, device="cuda")
     for _ in range(STEPS):

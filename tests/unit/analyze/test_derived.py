@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bragg.analyze.derived import evaluate, is_derived, list_available, with_roof_time
+from bragg.analyze.derived import evaluate, is_derived, list_available, with_host_wait, with_roof_time
 from bragg.errors import UsageError
 from bragg.model import Combine, Metric, MetricKind, Profile
 from bragg.model.merge import merge
-from bragg.model.transform import fold, group_by_name
+from bragg.model.regroup import regroup
+from bragg.model.transform import group_by_name
 from tests.support.profiles import profile_from_text
 from tests.support.sampled_kernels import sampled_profile
 from tests.support.work import B200, H100, H200, RTX_4090, node_named, working_profile
@@ -155,7 +156,7 @@ def test_util_is_the_same_after_nodes_became_one() -> None:
     grouped = group_by_name(profile)
     assert len(grouped.tree) == 2
     assert evaluate(grouped, "util").values == pytest.approx([before, before])
-    folded = fold(profile, np.array([False, True, True]))
+    folded = regroup(profile.tree, folded=np.array([False, True, True])).apply(profile)
     assert evaluate(folded, "util").values == pytest.approx([before])
 
 
@@ -232,6 +233,16 @@ def test_a_gpu_waits_where_the_host_takes_longer_and_does_not_wait_itself() -> N
     assert (waits["step"], waits["aten::mm"], waits["data"]) == (43_000, 2_000, 40_000)
     assert np.isnan([waits["aten::_local_scalar_dense"], waits["kernel"]]).all()
     assert "gpu_wait" in list_available(profile)
+
+
+def test_a_host_that_waits_is_known_after_its_calls_were_put_together() -> None:
+    calls = ["cudaMemcpyAsync host=10us", "  copy DtoH 1us", "cudaFree host=5us sync=3us", "aten::mm host=9us"]
+    profile = profile_from_text("\n    ".join(["root\n  step host=1us", *calls]))
+    folded = np.arange(len(profile.tree)) > 1
+    together = regroup(profile.tree, folded=folded).apply(with_host_wait(profile))
+    for found in (profile, together):
+        assert evaluate(found, "gpu_wait").values[:2].tolist() == [11_000, 11_000]  # 25 - 10 - 3 - 1
+    assert evaluate(with_host_wait(together), "gpu_wait").values[1] == 11_000
 
 
 def test_nothing_is_available_of_an_empty_profile() -> None:

@@ -39,6 +39,15 @@ def test_diff_shows_the_largest_change_first(bragg: Bragg, sides: tuple[Path, Pa
     ]
 
 
+def test_a_narrow_terminal_has_no_room_for_averages(
+    bragg: Bragg, sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = bragg("diff", *sides).stdout.splitlines()
+    assert lines[2] == "change us  relative  before us  after us    count  name"
+    assert lines[4] == "   +50.00   +25.0 %     200.00    250.00       10  forward → matmul"
+
+
 def test_growth_beyond_the_limit_is_one_line_and_exit_code_5(bragg: Bragg, sides: tuple[Path, Path]) -> None:
     outcome = bragg("diff", *sides, "--by", "kernel", "--fail-over", "5%", "--floor", "20us")
     assert outcome.exit_code == 5

@@ -21,7 +21,14 @@ def test_output_is_named_after_the_profile(bragg: Bragg, profile_file: Path) -> 
     assert outcome.exit_code == 0
     assert profile_file.with_suffix(FORMATS["speedscope"].suffix).exists()
     assert outcome.stderr.startswith(f"Wrote {profile_file.with_suffix('.speedscope.json')} (")
-    assert outcome.stderr.endswith(f"): {FORMATS['speedscope'].description}\n")
+    assert outcome.stderr.endswith("): speedscope flame graphs and timelines. Next: open it in speedscope\n")
+
+
+def test_output_may_be_a_pipe(bragg_process: Bragg, bragg: Bragg, profile_file: Path) -> None:
+    outcome = bragg_process("export", profile_file, "-f", "collapsed", "-o", "-")
+    assert outcome.stdout.splitlines()[0] == "train.py:40@main;forward;matmul 12000000"
+    assert (outcome.stderr, Path("-").exists()) == ("", False)
+    assert bragg("export", profile_file, "-f", "collapsed", "-o", "-", "--json").exit_code == 2
 
 
 def test_existing_file_is_overwritten_only_by_force(bragg: Bragg, profile_file: Path, tmp_path: Path) -> None:

@@ -103,10 +103,30 @@ def test_interrupt_ends_with_the_code_of_shells(monkeypatch: pytest.MonkeyPatch)
     assert main(["info"]) == 130
 
 
-def test_closed_pipe_is_not_an_error(profile_file: Path) -> None:
-    command = f"{sys.executable} -m bragg view {profile_file} | true"
+@pytest.mark.parametrize(
+    ("redirected", "exit_code", "talk"),
+    [
+        ("| true; exit ${PIPESTATUS[0]}", 0, ""),
+        (">&-", 0, ""),
+        (
+            "> /dev/full",
+            6,
+            "error: cannot write the output: No space left on device\nhint: Free some space, or write elsewhere\n",
+        ),
+    ],
+)
+def test_output_that_nobody_reads_is_no_error_and_one_that_cannot_be_written_is(
+    profile_file: Path, redirected: str, exit_code: int, talk: str
+) -> None:
+    command = f"{sys.executable} -m bragg view {profile_file} {redirected}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (exit_code, talk)
+
+
+def test_error_without_a_stderr_has_its_exit_code(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m bragg info {tmp_path / 'nothing.bragg'} 2>&-"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (6, "")
 
 
 def test_json_is_one_line_with_its_schema(bragg: Bragg, profile_file: Path) -> None:

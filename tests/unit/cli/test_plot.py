@@ -29,7 +29,7 @@ def working_file(tmp_path: Path) -> Path:
 def test_roofline_is_a_picture_beside_the_profile_and_a_table(bragg: Bragg, working_file: Path) -> None:
     outcome = bragg("plot", "roofline", working_file)
     picture = working_file.with_suffix(".roofline.svg")
-    assert (outcome.exit_code, outcome.stderr) == (0, f"Wrote {picture}\n")
+    assert (outcome.exit_code, outcome.stderr) == (0, f"Wrote {picture}. Next: open it in any browser\n")
     assert ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert [line.split()[-2:] for line in outcome.stdout.splitlines()[3:]] == [["compute", "matmul"], ["(no", "flops)"]]
     assert "50.0 %" in outcome.stdout

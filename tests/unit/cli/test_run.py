@@ -161,6 +161,7 @@ def test_child_processes_have_profiles_of_their_own(bragg_process: Bragg, script
     outcome = bragg_process("run", "-v", "--no-summary", parent)
     assert outcome.exit_code == 0
     assert outcome.stderr.splitlines()[-1].startswith("Wrote parent.bragg (")
-    assert " and 1 more profile. Next: " in outcome.stderr.splitlines()[-1]
+    (child,) = tmp_path.glob("parent-p*.bragg")
+    assert f" and 1 more profile: {child.name}. Next: " in outcome.stderr.splitlines()[-1]
     commands = [formats.load(path).meta["command"][-1] for path in tmp_path.glob("parent*.bragg")]
     assert sorted(commands) == sorted([str(parent), str(script)])

@@ -50,12 +50,62 @@ def test_regions_are_a_table_with_what_they_say_below(bragg: Bragg, trained: Pat
     ]
 
 
+def test_a_narrow_terminal_has_room_for_regions(bragg: Bragg, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = bragg("view", trained, "--group-by", "region").stdout.splitlines()
+    header = next(line for line in lines if "call path" in line)
+    assert " ".join(header.split()) == "region_time ms share mean ms p50 ms p95 ms gpu_time ms call path"
+    assert max(map(len, lines[:-1])) <= 80
+
+
 def test_json_has_the_same_numbers_and_sentences(bragg: Bragg, trained: Path) -> None:
     shown = json.loads(bragg("view", trained, "--group-by", "region", "--json").stdout)
     values = {row["name"]: row["values"] for row in shown["rows"]}
     assert values["data"]["region_time"] == 14_000_000
     assert values["backward"]["gpu_time"] == 2_000_000
     assert shown["hints"][0].startswith("2 steps")
+
+
+@pytest.fixture
+def waited(tmp_path: Path) -> Path:
+    """A model whose program waits for the GPU."""
+    text = "root\n  Net host=6us\n    matmul 4us\n  item host=1us\n    cudaStreamSynchronize #gpu_api host=5us sync=5us"
+    path = tmp_path / "waited.bragg"
+    meta = {"attributes": {"Net": {"module": "Net"}}}
+    formats.export(replace(profile_from_text(text), meta=meta), "bragg", path)
+    return path
+
+
+def test_modules_have_any_metric_that_adds_up_by_any_of_its_names(bragg: Bragg, waited: Path) -> None:
+    shown = json.loads(bragg("view", waited, "--group-by", "module", "-m", "CPU_TIME,gpu_wait", "--json").stdout)
+    values = {row["name"]: (row["values"]["forward"], row["values"]["gpu_wait"]) for row in shown["rows"]}
+    assert values == {"total": (6000, 3000), "Net": (6000, 2000)}
+    outcome = bragg("view", waited, "--group-by", "module", "-m", "gpu_wait")
+    assert outcome.stderr.splitlines() == [
+        "error: 'gpu_wait' is no metric of this profile that adds up",
+        "hint: Name one first that does, such as gpu_time",
+    ]
+
+
+def test_phases_are_in_the_unit_of_what_they_are_parts_of_and_narrow_rows_tell_what_is_new(
+    bragg: Bragg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "root\n  data host=7s\n  Net host=6ms\n    Net.layers host=1ms\n      Net.layers.10.attention host=2ms"
+    path = tmp_path / "large.bragg"
+    meta = {"attributes": {name: {"module": name[:3]} for name in ("Net", "Net.layers", "Net.layers.10.attention")}}
+    formats.export(replace(profile_from_text(text), meta=meta), "bragg", path)
+    lines = bragg("view", path, "--group-by", "module").stdout.splitlines()
+    assert lines[3].split()[:2] == ["host_time", "ms"]
+    assert lines[5].split()[:1] + lines[5].split()[3:4] == ["9.00", "9.00"]
+    assert lines[7].endswith("Net.layers.10.attention (Net)")
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = bragg("view", path, "--group-by", "module").stdout.splitlines()
+    assert [line.partition("└ ")[2] for line in narrow[6:8]] == [".layers (Net)", ".10.attent…(Net)"]
+
+
+def test_who_waits_is_told_by_code_and_not_by_module(bragg: Bragg, waited: Path) -> None:
+    lines = bragg("view", waited, "--group-by", "module").stdout.splitlines()
+    assert "the host waited 5.00 us for the GPU, 41.7 % of its time, 100.0 % of that in 'item'" in lines
 
 
 def test_modules_and_regions_of_two_profiles_are_not_compared(bragg: Bragg, trained: Path) -> None:

@@ -26,7 +26,8 @@ def test_machine_with_gpus_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_machine_without_gpu_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = lines_with(monkeypatch, "cpu")
     assert lines[1] == "this machine: no GPU that bragg can measure"
-    assert lines[2] == "measured here: Python call paths, scopes, PyTorch operators"
+    assert lines[2] == "measured here: Python call paths, scopes, operators of PyTorch and JAX"
+    assert max(map(len, lines)) <= 80
 
 
 def test_every_verb_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

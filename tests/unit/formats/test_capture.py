@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from bragg.errors import BadFile, NothingRecorded
 from bragg.formats import capture
-from bragg.formats.chunks import ChunkType
+from bragg.formats.captured.chunks import ChunkType
 from bragg.model import FrameKind, Profile
 from tests.support.captures import (
     DEVICE,
@@ -54,7 +56,7 @@ def test_of_cumulative_rows_the_last_counts(tmp_path: Path) -> None:
 def test_of_more_cumulative_rows_than_are_kept_at_once_the_last_count_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bragg.formats.capture_tables._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("bragg.formats.captured.tables._ROWS_AT_ONCE", 2)
     builder = small_capture()
     for count in range(3, 9):
         builder.rows(ChunkType.METRICS, (3, DEVICE, count, count * 100, 90, 200, 0))
@@ -180,6 +182,17 @@ def test_a_killed_process_leaves_an_incomplete_capture(tmp_path: Path) -> None:
     profile = read(builder, tmp_path)
     assert profile.meta["capture"] == {"complete": False, "damaged_chunks": 0, "bytes_lost": 0}
     assert profile.total("gpu_time") == 300
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, -1])
+def test_why_writing_ended_early_is_told(tmp_path: Path, error: int) -> None:
+    builder = small_capture()
+    del builder.chunks[-1]
+    content = bytearray(builder.content())
+    content[12:16] = error.to_bytes(4, "little", signed=True)
+    path = tmp_path / "run.part"
+    path.write_bytes(content)
+    assert capture.read(path).meta["capture"]["write_error"] == os.strerror(error)
 
 
 def test_a_torn_chunk_at_the_end_is_counted(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_hatchet_in_messagepack_holds_the_same(tmp_path: Path) -> None:
     formats.export(profile, "hatchet_msgpack", tmp_path / "packed")
     text = export(profile, "hatchet", tmp_path)
     assert msgpack.decode((tmp_path / "packed").read_bytes()) == json.loads(text)
-    assert text.startswith('\n[\n    {\n        "children": [\n')
+    assert text.startswith('\n[\n{\n"children": [\n')
     assert tree_to_text(formats.load(tmp_path / "packed")) == tree_to_text(profile)
 
 

@@ -8,7 +8,7 @@ from bragg.model import CallTree, FrameKind, Profile
 from bragg.model.hlo_program import PROGRAM_KEY, HloOperation, Place, program_text
 from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
-from bragg.model.transform import prune
+from bragg.model.transform import has_data, with_ancestors
 from tests.support.profiles import profile_from_text, tree_to_text
 
 MODULE, OP = {"hlo_module": "yes"}, {"hlo_op": "yes"}
@@ -32,7 +32,8 @@ def placed(text: str, **attributes: dict[str, str]) -> str:
     after = regroup(found.tree, folded=found.folded).apply(found.apply(profile))
     for name in after.metrics.keys() - {"host_count"}:
         assert after.metrics[name].own.sum() == profile.metrics[name].own.sum()
-    return tree_to_text(with_places(prune(after)))
+    shown = regroup(after.tree, dropped=~with_ancestors(after.tree, has_data(after))).apply(after)
+    return tree_to_text(with_places(shown))
 
 
 def with_places(profile: Profile) -> Profile:
@@ -169,6 +170,41 @@ root
         branch_1_fun
           dot_general
             gemm_4 5us
+""",
+    )
+
+
+def test_calls_of_what_a_program_calls_back_are_below_its_operation() -> None:
+    found = placed(
+        """
+root
+  jit(outer) #operator
+    jit_outer #operator
+      jit(outer)/pure_callback #operator
+        custom-call.1 #operator
+          [callback] host
+            train.py:7@host
+              jit(inner) #operator
+                jit_inner #operator
+                  jit(inner)/add #operator
+                    loop_add_fusion.3 #operator
+                      loop_add_fusion 5us
+""",
+        **{"jit(outer)": {}, "jit(inner)": {}},
+    )
+    same(
+        found,
+        """
+root
+  jit(outer)
+    pure_callback
+      custom-call.1
+        [callback] host
+          train.py:7@host
+            jit(inner)
+              add
+                loop_add_fusion.3
+                  loop_add_fusion 5us
 """,
     )
 

@@ -11,8 +11,7 @@ import pytest
 from bragg.formats import bragg
 from bragg.model import InputTable, Profile
 from bragg.model.merge import merge
-from bragg.model.regroup import fold_specializations
-from bragg.model.transform import fold, select
+from bragg.model.regroup import fold_specializations, regroup
 from tests.support.profiles import profile_from_text
 
 Edge = tuple[str, int, str, int, int]
@@ -48,9 +47,13 @@ def test_shapes_of_an_operator_as_one_are_one_producer(profile: Profile) -> None
 
 
 def test_inputs_of_operators_that_are_gone_are_gone(profile: Profile) -> None:
-    assert edges(select(profile, exclude="relu")) == {("mm", 0, "split", 1, 1)}
-    hidden = np.array([profile.tree.label(node) == "split" for node in range(len(profile.tree))])
-    assert {producer for _, _, producer, _, _ in edges(fold(profile, hidden))} == {"relu[2 f32]", "relu[3 f32]"}
+    tree = profile.tree
+    is_relu, is_split = (
+        np.array([tree.label(node).startswith(name) for node in range(len(tree))]) for name in ("relu", "split")
+    )
+    assert edges(regroup(tree, dropped=is_relu).apply(profile)) == {("mm", 0, "split", 1, 1)}
+    folded = regroup(tree, folded=is_split).apply(profile)
+    assert {producer for _, _, producer, _, _ in edges(folded)} == {"relu[2 f32]", "relu[3 f32]"}
 
 
 def test_merged_profiles_add_up(profile: Profile) -> None:

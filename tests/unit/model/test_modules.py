@@ -113,6 +113,15 @@ def test_modules_that_a_checkpoint_calls_again_stay_where_they_were_called_first
     }
 
 
+def test_a_module_has_the_number_of_its_own_calls_and_not_those_of_what_it_calls() -> None:
+    text = "root\n  data hostx9\n  Net host=2us hostx2\n    aten::mm host=4us hostx6\n    Net.one host=1us hostx4"
+    profile = profile_from_text(text)
+    meta = {**profile.meta, "attributes": {name: {"module": "Linear"} for name in ("Net", "Net.one")}}
+    grouped = group_by_module(replace(profile, meta=meta), "host_time")
+    assert grouped.own("host_count").tolist() == [0, 2, 4]
+    assert grouped.inclusive("host_time").tolist() == [7000, 7000, 1000]
+
+
 def test_a_profile_without_modules_says_how_to_record_them() -> None:
     with pytest.raises(UsageError, match="no module of PyTorch was recorded") as raised:
         group_by_module(profile_from_text("root\n  Net\n    kernel 5us"), "gpu_time")
@@ -120,5 +129,6 @@ def test_a_profile_without_modules_says_how_to_record_them() -> None:
 
 
 def test_a_metric_that_does_not_add_up_is_refused() -> None:
-    with pytest.raises(UsageError, match="no metric of this profile that adds up"):
+    with pytest.raises(UsageError, match="no metric of this profile that adds up") as raised:
         group_by_module(recorded(), "gpu_time_min")
+    assert raised.value.hint == "Name one first that does, such as gpu_time"

@@ -41,7 +41,7 @@ def test_cpu_backend_leaves_the_gpu_alone() -> None:
     ("door", "lost"),
     [
         ("CUDA_INJECTION64_PATH", "work on the GPU"),
-        ("INTEL_LIBITTNOTIFY64", "operators of PyTorch"),
+        ("INTEL_LIBITTNOTIFY64", "operators that come through ITT"),
         ("NVTX_INJECTION64_PATH", "NVTX ranges"),
     ],
 )

@@ -17,7 +17,7 @@ from bragg.debug.flow.program import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions, Synchronisation
 from bragg.debug.numbers.affine import Affine
-from bragg.debug.numbers.arithmetic import affine_of
+from bragg.debug.numbers.operands import affine_of
 from bragg.debug.numbers.rounding import encode
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity

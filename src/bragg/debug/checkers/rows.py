@@ -16,7 +16,7 @@ import numpy.typing as npt
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.affine import Affine
-from bragg.debug.numbers.arithmetic import affine_of
+from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import machine
 from bragg.debug.values import lift_array
 

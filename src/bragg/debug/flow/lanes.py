@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import KernelFault
-from bragg.debug.numbers.arithmetic import as_tensor
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.shapes import broadcast_to
 from bragg.debug.state import Machine, machine, use
 from bragg.debug.values import Tensor, lift_array

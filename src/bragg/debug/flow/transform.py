@@ -228,7 +228,7 @@ class _Rewriter(ast.NodeTransformer):
         return [*entered, *self._block(node.body)]
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        node.value = self._assigned(self.visit(node.value))
+        node.value = _helped("assigned", self.visit(node.value))
         return node
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
@@ -260,7 +260,7 @@ class _Rewriter(ast.NodeTransformer):
         return _place(given, node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        node.value = self._assigned(self.visit(node.value))
+        node.value = _helped("assigned", self.visit(node.value))
         return node
 
     def visit_List(self, node: ast.List) -> ast.expr:
@@ -271,32 +271,21 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
         self.generic_visit(node)
-        call = ast.parse("_bragg.listed(None)", mode="eval").body
-        assert isinstance(call, ast.Call)
-        _place(call, node)
-        call.args[0] = node
-        return call
+        return _helped("listed", node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         assert isinstance(node.target, ast.Name)
         old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         value = ast.copy_location(ast.BinOp(old, node.op, self.visit(node.value)), node)
-        return ast.copy_location(ast.Assign([node.target], self._assigned(value)), node)
+        return ast.copy_location(ast.Assign([node.target], _helped("assigned", value)), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is None:
             return _place(ast.Pass(), node)
         value = self.visit(node.value)
         if "constexpr" not in ast.unparse(node.annotation):
-            value = self._assigned(value)
+            value = _helped("assigned", value)
         return ast.copy_location(ast.Assign([node.target], value), node)
-
-    def _assigned(self, value: ast.expr) -> ast.expr:
-        call = ast.parse("_bragg.assigned(None)", mode="eval").body
-        assert isinstance(call, ast.Call)
-        _place(call, value)
-        call.args[0] = value
-        return call
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         """`a and b and c`, from the right: a constant on the left may decide; else both sides are evaluated."""
@@ -335,9 +324,7 @@ class _Rewriter(ast.NodeTransformer):
         node.operand = self.visit(node.operand)
         if not isinstance(node.op, ast.Not):
             return node
-        call = ast.parse("_bragg.negated(None)", mode="eval").body
-        assert isinstance(call, ast.Call)
-        _place(call, node)
+        call = _call("_bragg.negated(None)", node)
         call.args[0] = node.operand
         return call
 
@@ -346,9 +333,7 @@ class _Rewriter(ast.NodeTransformer):
         names = self._names(node.body, node.orelse)
         listed = ", ".join(names)
         text = f"_bragg.chosen(None, lambda {listed}: None, lambda {listed}: None, {_tuple(names)})"
-        call = ast.parse(text, mode="eval").body
-        assert isinstance(call, ast.Call)
-        _place(call, node)
+        call = _call(text, node)
         call.args[0] = self.visit(node.test)
         call.args[1].body = self.visit(node.body)  # type: ignore[attr-defined]
         call.args[2].body = self.visit(node.orelse)  # type: ignore[attr-defined]
@@ -359,9 +344,7 @@ class _Rewriter(ast.NodeTransformer):
         own = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
         names = [name for name in self._used(node.body) if name not in own]
         text = f"_bragg.closed(lambda {', '.join([*names, *own])}: None, {_tuple(names)})"
-        call = ast.parse(text, mode="eval").body
-        assert isinstance(call, ast.Call)
-        _place(call, node)
+        call = _call(text, node)
         call.args[0].body = self.visit(node.body)  # type: ignore[attr-defined]
         return call
 
@@ -426,6 +409,21 @@ def _compound(text: str) -> ast.If | ast.While:
     statement = ast.parse(text).body[0]
     assert isinstance(statement, ast.If | ast.While)
     return statement
+
+
+def _call(text: str, at: ast.expr) -> ast.Call:
+    """A call in the place of an expression; what it is called with is put in by the caller."""
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    _place(call, at)
+    return call
+
+
+def _helped(helper: str, value: ast.expr) -> ast.Call:
+    """An expression handed to a function of `bragg`."""
+    call = _call(f"_bragg.{helper}(None)", value)
+    call.args[0] = value
+    return call
 
 
 def _assign_names(names: Sequence[str], value: str) -> ast.stmt:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.turns import Turns
 from bragg.debug.gluon.shared_memory import SharedMemory, chosen_rows
-from bragg.debug.numbers.arithmetic import as_tensor
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.state import Machine, machine, use
 
 __all__ = ["arrive", "complete_bytes", "expect", "init", "wait", "warp_specialize"]
@@ -48,7 +48,7 @@ def expect(barrier: SharedMemory, bytes_per_cta: Any = None, pred: Any = True, *
 
 
 def arrive(barrier: SharedMemory, *, count: int = 1, pred: Any = True, **_options: Any) -> None:
-    """Arrive."""
+    """Arrive `count` times; the phase is over when all have arrived and announced bytes have come."""
     _changed(barrier, pred, count, 0)
 
 

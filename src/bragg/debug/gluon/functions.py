@@ -11,10 +11,10 @@ from bragg.debug.gluon import barriers
 from bragg.debug.gluon.shared_memory import SharedMemory, allocate
 from bragg.debug.memory import load_store
 from bragg.debug.numbers import arithmetic
-from bragg.debug.numbers.arithmetic import as_tensor
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.matmul import dot
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.reductions import histogram
 from bragg.debug.numbers.scaled import dot_scaled, fp4_to_fp
 from bragg.debug.state import machine

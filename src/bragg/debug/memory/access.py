@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.numbers.affine import Affine
-from bragg.debug.numbers.arithmetic import affine_of
 from bragg.debug.numbers.dtypes import DType
+from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor, lift_array
 

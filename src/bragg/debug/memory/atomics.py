@@ -12,9 +12,9 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.memory.load_store import checked_mask, chosen_parts, report_stored_taint, report_taint
 from bragg.debug.memory.provenance import JointBuffer
 from bragg.debug.memory.storage import Buffer
-from bragg.debug.numbers.arithmetic import as_tensor
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DType
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import round_to
 from bragg.debug.numbers.shapes import broadcast_to
 from bragg.debug.state import machine

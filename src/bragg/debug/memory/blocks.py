@@ -12,9 +12,9 @@ from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.memory import atomics, load_store
 from bragg.debug.memory.provenance import addresses_of
 from bragg.debug.numbers.affine import Affine
-from bragg.debug.numbers.arithmetic import as_tensor
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.shapes import expand_dims, reshape
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, TypeOfBlock
@@ -162,17 +162,17 @@ class Descriptor:
 
     @property
     def dtype(self) -> DType:
-        """Of the elements."""
+        """Type of the elements."""
         return self.base.element
 
     @property
     def type(self) -> TypeOfBlock:
-        """Of the blocks."""
+        """Type of the blocks."""
         return TypeOfBlock(self.base.element, self.block_shape)
 
     @property
     def block_type(self) -> TypeOfBlock:
-        """Of the blocks."""
+        """The same, as Gluon calls it."""
         return self.type
 
     @property
@@ -182,12 +182,12 @@ class Descriptor:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Of the tensor."""
+        """Of the tensor, in elements."""
         return self.extents
 
     @property
     def strides(self) -> tuple[Any, ...]:
-        """In elements."""
+        """Of the tensor, in elements: from one to the next along each axis."""
         return self.element_strides
 
     def _tell_misalignment(self) -> None:

@@ -12,9 +12,9 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.memory.access import Access, prefix
 from bragg.debug.memory.provenance import JointBuffer, parts
 from bragg.debug.numbers.affine import Affine
-from bragg.debug.numbers.arithmetic import affine_of, as_tensor
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.numbers.operands import affine_of, as_tensor
 from bragg.debug.numbers.shapes import broadcast_to
 from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, MISLED, UNDEFINED, UNWRITTEN, Pointer, Tensor, lift_array

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
-from bragg.debug.memory.provenance import addresses_of, joined
+from bragg.debug.memory.provenance import joined
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.casts import cast
+from bragg.debug.numbers.comparisons import COMPARISONS, comparison, constant_mask
 from bragg.debug.numbers.directed import operate
 from bragg.debug.numbers.dtypes import DTYPES, DType
-from bragg.debug.numbers.promotion import common_type, extremes_are_wide, is_number, type_with_number
-from bragg.debug.numbers.rounding import round_to
+from bragg.debug.numbers.operands import affine_of, as_tensor, elementwise, in_common_type, pair
+from bragg.debug.numbers.promotion import extremes_are_wide, is_number
 from bragg.debug.numbers.shapes import broadcast_pair
 from bragg.debug.state import machine
 from bragg.debug.values import (
@@ -23,81 +24,19 @@ from bragg.debug.values import (
     OPERATORS,
     OVERFLOWN,
     SHIFTED,
-    UNSET,
     Bounds,
     Pointer,
     Tensor,
     lift_array,
     merged_taint,
     scalar,
-    unset_fault,
 )
 
-__all__ = ["abs_", "as_tensor", "constant_mask", "elementwise", "fused", "greatest", "least", "pair", "select"]
+__all__ = ["abs_", "add", "fused", "greatest", "least", "select"]
 
 Array = npt.NDArray[Any]
 _BOOL = DTYPES["int1"]
 _NO_TAINT = np.zeros(1, np.uint8)
-
-
-def as_tensor(value: Any) -> Tensor:
-    """A tensor as it is, a number as a tensor of one value.
-
-    Raises:
-        KernelFault: It is neither.
-    """
-    if isinstance(value, Tensor):
-        return value
-    if is_number(value):
-        return scalar(value)
-    if value is UNSET:
-        raise unset_fault()
-    raise KernelFault(f"a number or a tensor is needed here, not {type(value).__name__}: {value!r}")
-
-
-def pair(a: Any, b: Any, division: bool = False) -> tuple[Tensor, Tensor, DType]:
-    """Two operands of arithmetic in their common type, and that type."""
-    x, y, dtype = _in_common_type(a, b, division)
-    if dtype.bits == 8 and dtype.is_floating():
-        machine().listeners.tell_difference(
-            f"Triton does not compile arithmetic of {dtype}", "Convert with .to(tl.float32) first"
-        )
-    return x, y, dtype
-
-
-def _in_common_type(a: Any, b: Any, division: bool = False) -> tuple[Tensor, Tensor, DType]:
-    a_number, b_number = is_number(a), is_number(b)
-    x, y = as_tensor(a), as_tensor(b)
-    if a_number == b_number:
-        dtype = common_type(x.dtype, y.dtype, division)
-    elif a_number:
-        dtype = type_with_number(y.dtype, a, x.dtype, division)
-    else:
-        dtype = type_with_number(x.dtype, b, y.dtype, division)
-    return cast(x, dtype), cast(y, dtype), dtype
-
-
-def finished(data: Array, dtype: DType, *operands: Any) -> Tensor:
-    """The result of an operation: rounded to its type, with the operands' taint."""
-    if dtype.is_narrow:
-        data = round_to(data, dtype)
-    result = Tensor(data, dtype, taint=merged_taint(*operands))
-    if dtype.is_floating():
-        for listener in machine().listeners.result:
-            listener(operands, result)
-    return result
-
-
-def elementwise(function: Callable[..., Array], dtype: DType, *operands: Tensor) -> Tensor:
-    """A result computed lane by lane from operands of one type."""
-    arrays = [operand.data for operand in operands]
-    rank = max([array.ndim for array in arrays])
-    try:
-        data = function(*[lift_array(array, rank) for array in arrays])
-    except ValueError:
-        shapes = " and ".join(str(list(operand.shape)) for operand in operands)
-        raise KernelFault(f"blocks of shapes {shapes} do not fit together") from None
-    return finished(data, dtype, *operands)
 
 
 def _integer_result(
@@ -121,15 +60,6 @@ def _integer_result(
             over = is_over.astype(np.uint8) * np.uint8(OVERFLOWN)
             result.taint = over if result.taint is None else result.taint | over
     return result
-
-
-def affine_of(x: Tensor) -> Affine | None:
-    """The closed form of an integer tensor, where there is one."""
-    if x.affine is not None:
-        return x.affine
-    if not x.shape and x.dtype.is_int() and x.dtype.bits > 1 and x.dtype.name != "uint64":
-        return Affine(x.data.astype(np.int64), (), ())
-    return None
 
 
 def _affine_sum(x: Tensor, y: Tensor, sign: int) -> Affine | None:
@@ -321,65 +251,6 @@ def _with_constant(x: Tensor, y: Tensor, absorbing: int) -> Tensor | None:
     return None
 
 
-_COMPARE: dict[str, Callable[..., Array]] = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}
-
-
-def _comparison(name: str) -> Callable[[Any, Any], Any]:
-    function = _COMPARE[name]
-
-    def compare(a: Any, b: Any) -> Any:
-        if a is None or b is None:
-            return name == "ne"
-        if isinstance(a, Pointer) or isinstance(b, Pointer):
-            return _compare_pointers(a, b, name)
-        x, y, dtype = pair(a, b)
-        if dtype.is_int() and x.taint is None and y.taint is None:
-            decided = _decided(name, x.known_bounds(), y.known_bounds())
-            if decided is not None:
-                return constant_mask(np.broadcast_shapes(x.shape, y.shape), decided)
-        rank = max(x.data.ndim, y.data.ndim)
-        data = function(lift_array(x.data, rank), lift_array(y.data, rank))
-        return Tensor(data, _BOOL, taint=merged_taint(x, y))
-
-    return compare
-
-
-def _decided(name: str, a: tuple[int, int], b: tuple[int, int]) -> bool | None:
-    """The outcome of a comparison that the ranges alone decide."""
-    if name in ("gt", "le"):
-        outcome = _decided("lt", b, a)
-        return outcome if name == "gt" or outcome is None else not outcome
-    if name == "ge":
-        outcome = _decided("lt", a, b)
-        return None if outcome is None else not outcome
-    if name == "lt":
-        return True if a[1] < b[0] else False if a[0] >= b[1] else None
-    apart = a[1] < b[0] or b[1] < a[0]
-    same = a[0] == a[1] == b[0] == b[1]
-    if not apart and not same:
-        return None
-    return same if name == "eq" else apart
-
-
-def constant_mask(shape: tuple[int, ...], value: bool) -> Tensor:
-    """A mask of one value."""
-    return Tensor(np.broadcast_to(np.bool_(value), (1, *shape)), _BOOL, bounds=(int(value), int(value)))
-
-
-def _compare_pointers(a: Any, b: Any, name: str) -> Any:
-    """In the order of addresses; a number is one."""
-    if isinstance(a, Pointer) and isinstance(b, Pointer) and a.buffer is b.buffer:
-        return OPERATORS[name](a.offset, b.offset)
-    return OPERATORS[name](*(addresses_of(side) if isinstance(side, Pointer) else side for side in (a, b)))
-
-
 def neg(a: Any) -> Any:
     """`-a`, which Triton computes as 0 - a."""
     x = as_tensor(a)
@@ -409,7 +280,7 @@ def select(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(a, Pointer) and isinstance(b, Pointer):
         a, b = joined([a, b])
         return a.moved(select(test, a.offset, b.offset))
-    x, y, dtype = _in_common_type(a, b)
+    x, y, dtype = in_common_type(a, b)
     rank = max(test.data.ndim, x.data.ndim, y.data.ndim)
     if test.bounds is not None and test.bounds[0] == test.bounds[1] and test.taint is None:
         chosen = x if test.bounds[0] else y
@@ -495,6 +366,6 @@ OPERATORS.update(
         "neg": neg,
         "pos": lambda a: a,
         "invert": invert,
-        **{name: _comparison(name) for name in _COMPARE},
+        **{name: comparison(name) for name in COMPARISONS},
     }
 )

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.lanes import broadcast_all
 from bragg.debug.numbers import special_functions
-from bragg.debug.numbers.arithmetic import as_tensor, elementwise, pair
 from bragg.debug.numbers.casts import bitcast, cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.libdevice_floats import FLOAT_FUNCTIONS
 from bragg.debug.numbers.mathematics import each, unsigned_high_product
+from bragg.debug.numbers.operands import as_tensor, elementwise, pair
 from bragg.debug.numbers.rounding import decode, encode
 from bragg.debug.ptx.bits import BITWISE
 from bragg.debug.ptx.conversions import convert

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
-from bragg.debug.numbers.arithmetic import as_tensor, elementwise, pair
+from bragg.debug.numbers.operands import as_tensor, elementwise, pair
 from bragg.debug.numbers.rounding import flushed
 from bragg.debug.values import Tensor
 

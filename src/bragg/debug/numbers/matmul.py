@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
-from bragg.debug.numbers.arithmetic import add, as_tensor, finished
+from bragg.debug.numbers.arithmetic import add
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.numbers.operands import as_tensor, finished
 from bragg.debug.numbers.tensor_core import cut_to_tf32, fused_product, split_product
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor, lift_array, merged_taint

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
-from bragg.debug.numbers.arithmetic import as_tensor, finished
 from bragg.debug.numbers.dtypes import DTYPES
+from bragg.debug.numbers.operands import as_tensor, finished
 from bragg.debug.numbers.shapes import broadcast_to, rearranged, reshape
 from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, Tensor, lift_array

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
-from bragg.debug.numbers.arithmetic import add, as_tensor
+from bragg.debug.numbers.arithmetic import add
 from bragg.debug.numbers.casts import bitcast, cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import round_to
 from bragg.debug.values import Tensor, lift_array
 

@@ -130,7 +130,7 @@ def permute(x: Any, order: tuple[int, ...]) -> Any:
 
 def join(a: Tensor, b: Tensor) -> Tensor:
     """Two blocks side by side along a new last axis."""
-    from bragg.debug.numbers.arithmetic import pair
+    from bragg.debug.numbers.operands import pair
 
     x, y, _ = pair(a, b)
     x, y = broadcast_pair(x, y)

@@ -74,8 +74,7 @@ class Cuda(Backend):
             ("torch", torch.inherit_context),
             ("torch", torch.share_device_records),
             (jax_profiler.MODULE, jax_profiler.share_device_records),
-            # PyTorch's operators make a step of many small kernels 1.15 times as long on an H200: they are asked for.
-            *operator_hooks(settings, by_default=("jax",)),
+            *operator_hooks(settings),
             ("triton", triton.name_kernels),
             (inductor.MODULE, inductor.name_kernels),
             *([("triton", launch_metadata.ask_launches)] if asks else []),

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from bragg.record import variables
-from bragg.record.hooks import autograd, checkpoint, jax, jax_profiler, modules, regions, torch_operators, updates
+from bragg.record.hooks import (
+    autograd,
+    checkpoint,
+    compiler,
+    jax,
+    jax_profiler,
+    modules,
+    regions,
+    torch_operators,
+    updates,
+)
 from bragg.record.hooks.jax_calls import CALL_HOOKS, STEP_HOOK
 from bragg.record.regions import STEP, chosen
 
@@ -16,17 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["operator_hooks"]
 
 
-def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("torch", "jax")) -> list[Hook]:
+def operator_hooks(settings: Mapping[str, str]) -> list[Hook]:
     """What records operators of the frameworks that are wanted.
 
     Args:
         settings: Environment variables that say what to record.
-        by_default: The frameworks that `auto` means.
     """
     wants_modules = settings[variables.MODULES] == "1"
     wants_shapes = settings.get(variables.SHAPES) == "1"
     framework = settings[variables.FRAMEWORK]
-    wanted = by_default if framework == "auto" else (framework,)
+    wanted = ("torch", "jax") if framework == "auto" else (framework,)
     hooks: list[Hook] = []
     if "torch" in wanted or wants_modules or wants_shapes:
         hooks += [
@@ -46,4 +55,4 @@ def operator_hooks(settings: Mapping[str, str], by_default: tuple[str, ...] = ("
             (jax.COMPILER, jax.record_compilations),
         ]
         hooks += [STEP_HOOK] if STEP in wanted_regions else []
-    return hooks
+    return [*hooks, (compiler.MODULE, compiler.begin_at_the_program)]

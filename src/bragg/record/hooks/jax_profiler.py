@@ -7,7 +7,7 @@ import sys
 from contextlib import nullcontext
 
 from bragg.record.core import core
-from bragg.record.notes import note
+from bragg.record.notes import once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,10 +78,11 @@ def share_device_records(profiler: ModuleType) -> Callable[[], None]:
         What undoes it.
     """
     start, stop = profiler.start_trace, profiler.stop_trace
+    say = once("JAX's profiler and bragg share one CUPTI: GPU times of what runs now go to one of them")
 
     @functools.wraps(start)
     def start_trace(*arguments: Any, **options: Any) -> Any:
-        note("JAX's profiler and bragg share one CUPTI: GPU times of what runs now go to one of them")
+        say()
         core.flush_device_records()
         return start(*arguments, **options)
 

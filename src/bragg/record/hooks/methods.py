@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
     Undo = Callable[[], None]
 
-__all__ = ["is_traced", "wrap", "wrap_engine", "wrap_steps"]
+__all__ = ["compiles_what_it_meets", "is_traced", "wrap", "wrap_engine", "wrap_steps"]
 
 
 def wrap(kind: Any, name: str, wrapper: Wrapper) -> Undo:
@@ -91,6 +91,12 @@ def is_traced(torch: ModuleType) -> Callable[[], bool]:
     """Whether the compiler reads a program instead of running it, which makes a constant of it."""
     traced: Callable[[], bool] = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)
     return traced
+
+
+def compiles_what_it_meets(torch: ModuleType) -> Callable[[], bool]:
+    """Whether the compiler would compile a function that is called now, as it does below one that it has broken up."""
+    callback = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", lambda: None)
+    return lambda: callable(callback())
 
 
 def _subclasses(kind: Any) -> set[Any]:

@@ -9,7 +9,7 @@ import threading
 
 from bragg.record.core import core
 from bragg.record.hooks.methods import wrap_engine
-from bragg.record.notes import note
+from bragg.record.notes import note, once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,11 +79,12 @@ def share_device_records(torch: ModuleType) -> Callable[[], None] | None:
         note(f"PyTorch {torch.__version__} hides its profiler: what it profiles, and all after it, is not recorded")
         return None
     enable, disable = profiler._enable_profiler, profiler._disable_profiler
+    say = once("torch.profiler and bragg share one CUPTI: GPU times of what runs now go to one of them")
 
     def _enable_profiler(*arguments: Any, **options: Any) -> Any:
         if _own_range.is_changing:
             return enable(*arguments, **options)
-        note("torch.profiler and bragg share one CUPTI: GPU times of what runs now go to one of them")
+        say()
         core.flush_device_records()
         return enable(*arguments, **options)
 
@@ -125,7 +126,7 @@ class _Operators(threading.local):
         self._emit_itt = emit_itt
         self._disable = disable
         self._range: Any = None
-        self._gave_way = False
+        self._guests = 0  # profilers that the thread was left to, one within the other
 
     def enter(self) -> None:
         emitting = self._emit_itt()
@@ -141,17 +142,21 @@ class _Operators(threading.local):
 
     def giving_way(self, enable: Callable[..., Any]) -> Callable[..., Any]:
         """`enable` of a profiler, which takes the thread from ours."""
+        say = once("a profiler of PyTorch has its thread alone: operators that come through ITT are missing meanwhile")
 
         def _enable_profiler(*arguments: Any, **options: Any) -> Any:
-            if self._range is None:
-                return enable(*arguments, **options)
-            self.leave()
+            gives_way = self._range is not None
+            if gives_way:
+                say()
+                self.leave()
             try:
                 result = enable(*arguments, **options)
             except BaseException:
-                self.enter()
+                if gives_way:
+                    self.enter()
                 raise
-            self._gave_way = True
+            if gives_way or self._guests:
+                self._guests += 1
             return result
 
         return _enable_profiler
@@ -161,9 +166,10 @@ class _Operators(threading.local):
 
         def _disable_profiler(*arguments: Any, **options: Any) -> Any:
             result = disable(*arguments, **options)
-            if self._gave_way:
-                self._gave_way = False
-                self.enter()
+            if self._guests:
+                self._guests -= 1
+                if not self._guests:
+                    self.enter()
             return result
 
         return _disable_profiler

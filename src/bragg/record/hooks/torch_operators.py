@@ -41,22 +41,63 @@ def record_shaped_operators(torch: ModuleType) -> Callable[[], None] | None:
 
 
 def _record(torch: ModuleType, *, shapes: bool) -> Callable[[], None] | None:
-    if os.environ.get(variables.OPERATORS) == "itt":
-        refusal = f"{variables.OPERATORS}=itt"
-    else:
-        refusal = refusal_of_observers(torch)
-        if not refusal:
-            if shapes and not _tells_tensors(torch):
-                note(f"PyTorch {torch.__version__} keeps tensors otherwise: who made inputs is not recorded")
-            if not core.observe_operators(shapes):
-                note(f"PyTorch {torch.__version__} does not tell the shapes of tensors: operators are recorded without")
-            metadata.tell(TOLD, "observers")
-            return core.stop_observing_operators
-        note(f"PyTorch {torch.__version__}: {refusal}; its operators are recorded through ITT, which takes longer")
+    # Observers that are on have gone through their trial; one more would be in what they record.
+    refusal = "" if _OBSERVERS.are_on else _refusal(torch)
+    if not refusal:
+        metadata.tell(TOLD, "observers")
+        return _OBSERVERS.begin(torch, shapes)
     if shapes:
         note("shapes of tensors are not recorded: ITT does not tell them")
     metadata.tell(TOLD, f"itt ({refusal})")
     return emit_operators(torch)
+
+
+def _refusal(torch: ModuleType) -> str:
+    if os.environ.get(variables.OPERATORS) == "itt":
+        return f"{variables.OPERATORS}=itt"
+    refusal = refusal_of_observers(torch)
+    if refusal:
+        note(f"PyTorch {torch.__version__}: {refusal}; its operators are recorded through ITT, which takes longer")
+    return refusal
+
+
+class _Observers:
+    """The core's observers, which are one for all recordings: with shapes while one of these wants them."""
+
+    def __init__(self) -> None:
+        self._wants: list[bool] = []
+
+    @property
+    def are_on(self) -> bool:
+        return bool(self._wants)
+
+    def begin(self, torch: ModuleType, shapes: bool) -> Callable[[], None]:
+        """Observe for one more recording; what ends it is returned."""
+        self._change(torch, [*self._wants, shapes])
+
+        def end() -> None:
+            without = list(self._wants)
+            without.remove(shapes)
+            self._change(torch, without)
+
+        return end
+
+    def _change(self, torch: ModuleType, wants: list[bool]) -> None:
+        before, self._wants = self._wants, wants
+        shapes = any(wants)
+        if before and wants and shapes == any(before):
+            return
+        if before:
+            core.stop_observing_operators()
+        if not wants:
+            return
+        if shapes and not _tells_tensors(torch):
+            note(f"PyTorch {torch.__version__} keeps tensors otherwise: who made inputs is not recorded")
+        if not core.observe_operators(shapes):
+            note(f"PyTorch {torch.__version__} does not tell the shapes of tensors: operators are recorded without")
+
+
+_OBSERVERS = _Observers()
 
 
 def _tells_tensors(torch: ModuleType) -> bool:

@@ -6,7 +6,7 @@ The kernels of `foreach` and `fused` update many parameters at once: they stay t
 from __future__ import annotations
 
 from bragg.record.core import core
-from bragg.record.hooks.methods import is_traced, wrap_steps
+from bragg.record.hooks.methods import compiles_what_it_meets, is_traced, wrap_steps
 from bragg.record.hooks.modules import SCOPES
 
 TYPE_CHECKING = False
@@ -27,12 +27,15 @@ def record_updates(torch: ModuleType) -> Undo:
         What undoes it.
     """
     is_compiling = is_traced(torch)
+    is_compiled = compiles_what_it_meets(torch)
     make_mode = _mode_class(torch)
 
     def recorded(step: Callable[..., Any]) -> Callable[..., Any]:
         def step_by_modules(self: Any, *arguments: Any, **options: Any) -> Any:
-            # A closure is the program's: it calls the model.
-            if is_compiling() or arguments or options or not core.recording() or not _goes_one_by_one(self):
+            # The compiler would have to read the mode. A closure is the program's: it calls the model.
+            if is_compiling() or is_compiled() or arguments or options or not core.recording():
+                return step(self, *arguments, **options)
+            if not _goes_one_by_one(self):
                 return step(self, *arguments, **options)
             with make_mode(_scopes_of(self, SCOPES.of_parameters())):
                 return step(self, *arguments, **options)

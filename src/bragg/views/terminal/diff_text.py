@@ -17,6 +17,8 @@ from bragg.views.terminal.units import Scale, count_text, scale_for, share_text,
 __all__ = ["change_text", "diff_json", "diff_lines", "path_text"]
 
 _LEAST_PATH_WIDTH = 20
+# A narrow terminal has no room for averages.
+_N_NARROW = 5
 _HEADERS = ("change", "relative", "before", "after", "count", "avg before", "avg after")
 
 
@@ -34,7 +36,8 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None) -> li
     if not shown:
         return [style.bold(total), style.dim("no difference")]
     texts = _Texts(comparison, shown)
-    cells = _without_empty_columns([texts.header(), *map(texts.cells, shown)])
+    n_columns = _N_NARROW if style.is_narrow else len(_HEADERS)
+    cells = _without_empty_columns([row[:n_columns] for row in (texts.header(), *map(texts.cells, shown))])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     numbers = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     room = None if style.width is None else max(style.width - len(numbers[0]) - 2, _LEAST_PATH_WIDTH)
@@ -67,7 +70,7 @@ def path_text(comparison: Comparison, node: int, style: Style, room: int | None)
     """The callers of a node and itself; the outermost are left out where there is no room."""
     names = _names(comparison, node)
     text = style.arrow.join(names)
-    while room is not None and len(text) > room and len(names) > 1:
+    while room is not None and style.width_of(text) > room and len(names) > 1:
         names = names[1:]
         text = style.arrow.join([style.ellipsis, *names])
     return style.cut(text, room)

@@ -144,13 +144,13 @@ class RunFacts:
             names = ", ".join([*list(missing)[:_MAX_NAMES], *["…"] * (len(missing) > _MAX_NAMES)])
             why = next(iter(missing.values()))
             yield f"code of {count_text(len(missing), 'kernel')} is not complete ({names}): {why}"
-        if error := self._table("statistics").get("capture_error"):
-            yield f"the capture could not be written to its end: {error}"
         yield from self._damage()
 
     def _damage(self) -> Iterator[str]:
         capture = self._table("capture")
-        if capture.get("complete") is False:
+        if error := capture.get("write_error"):
+            yield f"the capture could not be written to its end: {error}"
+        elif capture.get("complete") is False:
             yield "the program was killed or is still running: what came after the last flush is missing"
         if damaged := self._count("capture", "damaged_chunks"):
             lost = bytes_text(self._count("capture", "bytes_lost"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["PLAIN", "Style", "printable"]
+__all__ = ["PLAIN", "Style", "beginning", "printable", "text_width"]
 
 _BLOCKS = "▏▎▍▌▋▊▉█"
 _HOT, _WARM = 0.5, 0.1
@@ -86,19 +87,48 @@ class Style:
 
     def cut(self, text: str, width: int | None) -> str:
         """The text in at most `width` columns; head and tail stay, what is cut is marked."""
-        if width is None or len(text) <= width:
+        if width is None or self.width_of(text) <= width:
             return text
+        text = self._escaped(text)
         room = width - len(self.ellipsis)
         if room < 2:
-            return text[: max(width, 0)]
+            return beginning(text, width)
         head = room * 2 // 3
-        return text[:head] + self.ellipsis + text[len(text) - (room - head) :]
+        return beginning(text, head) + self.ellipsis + beginning(text[::-1], room - head)[::-1]
+
+    def width_of(self, text: str) -> int:
+        """Columns that a text takes, with escapes for what cannot be written."""
+        return text_width(self._escaped(text))
+
+    def _escaped(self, text: str) -> str:
+        return text if self.unicode else text.encode("ascii", "backslashreplace").decode()
 
     def _paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
 
 
 PLAIN = Style()
+
+
+def text_width(text: str) -> int:
+    """Columns of a terminal that a text takes: two for wide letters, as of Chinese, none for combining marks."""
+    return len(text) if text.isascii() else sum(map(_letter_width, text))
+
+
+def _letter_width(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def beginning(text: str, width: int) -> str:
+    """The beginning of a text that fits into some columns."""
+    taken = 0
+    for at, letter in enumerate(text):
+        taken += _letter_width(letter)
+        if taken > width:
+            return text[:at]
+    return text
 
 
 def printable(text: str) -> str:

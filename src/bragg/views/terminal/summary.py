@@ -100,7 +100,7 @@ def _path_text(folded: FoldedProfile, node: int, style: Style, room: int) -> str
     path = tree.path(node)[1:]
     names = [f"{folded.name(step, labels)} {labels.place(int(tree.frame[step]))}".rstrip() for step in path]
     text = style.arrow.join(names)
-    while len(text) > room and len(names) > 1:
+    while style.width_of(text) > room and len(names) > 1:
         names = names[1:]
         text = style.arrow.join([style.ellipsis, *names])
     return style.cut(text, room)

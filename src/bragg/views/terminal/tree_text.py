@@ -16,7 +16,7 @@ __all__ = ["tree_lines"]
 
 # Longer chains of callers keep their ends.
 _MAX_CHAIN = 4
-_LEAST_LABEL_WIDTH = 20
+_LEAST_LABEL_WIDTH = 16
 
 
 def tree_lines(view: TreeView, style: Style) -> list[str]:
@@ -63,7 +63,7 @@ class _TreeText:
         more = f"  {self._more(row)}" if row.n_hidden and not row.children else ""
         plain = self._style.arrow.join(f"{name} {place}".rstrip() for name, place in parts)
         room = self._room(indent + len(more))
-        if room is not None and len(plain) > room:
+        if room is not None and self._style.width_of(plain) > room:
             return self._style.cut(plain, room) + self._style.dim(more)
         painted = (f"{name} {self._style.dim(place)}" if place else name for name, place in parts)
         return self._style.arrow.join(painted) + self._style.dim(more)
@@ -76,8 +76,11 @@ class _TreeText:
 
     def _node_label(self, node: int) -> tuple[str, str]:
         """Name and place."""
-        labels = self._view.labels
-        return self._view.folded.name(node, labels), labels.place(int(self._view.tree.frame[node]))
+        labels, folded, tree = self._view.labels, self._view.folded, self._view.tree
+        name = folded.name(node, labels)
+        if self._style.is_narrow and node:
+            name = _beyond(name, folded.name(int(tree.parent[node]), labels))
+        return name, labels.place(int(tree.frame[node]))
 
     def _more(self, row: OutlineRow) -> str:
         return f"{self._style.ellipsis} {row.n_hidden:,} more"
@@ -91,3 +94,9 @@ class _TreeText:
             yield f"{count_text(outline.n_hidden, 'call path')} not shown{of_total}{way_out}"
         if self._view.folded.n_folded.any():
             yield "[library: frames] stands for the frames of a library; --no-fold shows them"
+
+
+def _beyond(name: str, caller: str) -> str:
+    """A name without that of its caller, where it begins with it, as those of PyTorch's modules do: `.layers`."""
+    begin = caller.partition(" (")[0]
+    return name[len(begin) :] if name.startswith(f"{begin}.") else name

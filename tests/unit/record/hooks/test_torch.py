@@ -34,7 +34,7 @@ class FakeProfiler:
     def enable(self, kind: str) -> None:
         if kind == "broken":
             raise ValueError(kind)
-        if getattr(self._thread, "kind", None):
+        if getattr(self._thread, "kind", None) and kind != "nested":  # as Kineto, which takes the thread over
             raise RuntimeError("Profiler is already enabled on this thread")
         self._thread.kind = kind
         self.log.append(f"+{kind}")
@@ -115,6 +115,22 @@ def test_users_profiler_goes_first_and_ours_comes_back(torch: Any) -> None:
     undo()
     assert profiler.log == ["+itt", "-itt", "+kineto", "-kineto", "+itt", "-itt"]
     assert profiler._enable_profiler == profiler.enable
+
+
+def test_users_profilers_one_within_the_other_have_the_thread_to_the_end_of_the_outer_one(
+    torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profiler = torch.autograd.profiler
+    undo = hooks.emit_operators(torch)
+    for _ in range(2):
+        profiler._enable_profiler("kineto")
+        profiler._enable_profiler("nested")
+        profiler._disable_profiler()
+        profiler._disable_profiler()
+    assert undo is not None
+    undo()
+    assert profiler.log == ["+itt", *["-itt", "+kineto", "+nested", "-nested", "-None", "+itt"] * 2, "-itt"]
+    assert capsys.readouterr().err.count("operators that come through ITT are missing meanwhile") == 1
 
 
 def test_users_profiler_that_fails_leaves_ours_running(torch: Any) -> None:

@@ -62,6 +62,7 @@ def emitted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     log: list[str] = []
     monkeypatch.setattr(hooks, "emit_operators", lambda torch: log.append(torch.__version__))
     monkeypatch.setattr(metadata, "_told", {})
+    monkeypatch.setattr(hooks, "_OBSERVERS", hooks._Observers())
     monkeypatch.delenv("BRAGG_OPERATORS", raising=False)
     return log
 
@@ -79,6 +80,23 @@ def test_operators_are_observed_after_a_trial_until_it_is_undone(
     trial = ["/site/torch/lib/libtorch_cpu.so", {"device": "cpu"}, "aten::empty"]
     assert core.log == [*trial, "shapes: False", "stop"]
     assert (emitted, metadata.told(hooks.TOLD), capsys.readouterr().err) == ([], "observers", "")
+
+
+def test_recordings_share_the_observers_which_tell_shapes_while_one_of_them_wants_them(
+    monkeypatch: pytest.MonkeyPatch, emitted: list[str]
+) -> None:
+    core = Core("", "")
+    end_first = record(monkeypatch, core)
+    core.log.clear()
+    end_same = record(monkeypatch, core)
+    end_shaped = hooks.record_shaped_operators(torch_that_runs([]))
+    end_same()
+    assert end_shaped is not None
+    end_shaped()
+    assert [entry for entry in core.log if isinstance(entry, str)] == ["stop", "shapes: True", "stop", "shapes: False"]
+    core.log.clear()
+    end_first()
+    assert core.log == ["stop"]
 
 
 @pytest.mark.parametrize("said", [("it lacks a function",), ("", "it calls no observer")])
@@ -121,5 +139,6 @@ def test_shapes_that_cannot_be_told_are_missed_aloud(
     assert "does not tell the shapes of tensors" in said
     assert "who made inputs is not recorded" in said
     monkeypatch.setattr(hooks, "core", Core("it lacks a function"))
+    monkeypatch.setattr(hooks, "_OBSERVERS", hooks._Observers())
     hooks.record_shaped_operators(torch_that_runs([]))
     assert "ITT does not tell them" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def test_nothing_is_known_of_an_empty_meta() -> None:
         ({"statistics": {"refused_nodes": 9}}, "9 call paths beyond the limit of the tree"),
         ({"cuda": {"unread_bytes": 2048}}, "2.05 kB of device records of an unknown kind"),
         (
-            {"statistics": {"capture_error": "No space left"}},
+            {"capture": {"complete": False, "write_error": "No space left"}},
             "the capture could not be written to its end: No space left",
         ),
         (

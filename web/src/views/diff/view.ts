@@ -1,14 +1,16 @@
+import "../../ui/sorted_table.css";
 import "./diff.css";
 import type { ChangedRow, DifferenceData } from "../../data/difference";
 import type { ProfileData } from "../../data/profile";
 import { labelOf, pathOf } from "../../data/tree";
 import { changeColour, OKABE_ITO } from "../../ui/colours";
 import { element } from "../../ui/element";
+import { act } from "../../ui/keys";
 import { countText, valueText } from "../../ui/numbers";
+import { tester } from "../../ui/search";
 import { printable } from "../../ui/text";
 import { searchField } from "../../ui/toolbar";
 import { Tooltip } from "../../ui/tooltip";
-import { tester } from "../flame/search";
 import type { Host, View } from "../view";
 import { Picture, ROW_HEIGHT } from "./picture";
 import { COLUMNS, relativeText, signed, sorted } from "./rows";
@@ -34,7 +36,7 @@ export class DifferenceView implements View {
   private readonly sections: Record<Side, HTMLElement>;
   private readonly detail = element("p", "detail");
   private readonly note = element("span", "note");
-  private readonly table = element("div", "rows");
+  private readonly table = element("div", "rows sorted");
   private readonly field = searchField("Search: text or /expression/", (query) => this.set(() => (this.query = query)));
   private readonly tooltip = new Tooltip();
   private readonly resized = new ResizeObserver(() => this.drawSides());
@@ -240,14 +242,7 @@ export class DifferenceView implements View {
     return element("span", "legend", ...boxes);
   }
 
-  private readonly onKey = (event: KeyboardEvent): void => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, select, dialog");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-    const does = this.keys()[event.key];
-    if (!does) return;
-    event.preventDefault();
-    does();
-  };
+  private readonly onKey = (event: KeyboardEvent): void => act(event, this.keys());
 
   private keys(): Record<string, () => void> {
     const step = (key: string) => () => {

@@ -23,7 +23,7 @@ export interface Forest {
   count: Int32Array;
   /** A node of the profile that the row stands for; the first of several. */
   node: Int32Array;
-  /** Frames that a row of a library stands for; 0 elsewhere. */
+  /** Frames of the longest call path that a row of a library stands for; 0 elsewhere. */
   folded: Int32Array;
   /** The row of each node of the profile; -1: it has none. */
   rowOfNode: Int32Array;
@@ -56,7 +56,7 @@ export function bottomUp(data: ProfileData, own: Float64Array, foldsLibraries: b
     for (const path of level) {
       path.into = rows.child(path.into, callers.key[path.above], callers.node[path.above]);
       rows.value[path.into] += path.value;
-      rows.folded[path.into] = callers.folded[path.above];
+      rows.folded[path.into] = Math.max(rows.folded[path.into], callers.folded[path.above]);
       if (isFirst) leafRow[path.leaf] = path.into;
       path.above = callers.parent[path.above];
     }
@@ -74,12 +74,16 @@ function mergedRows(data: ProfileData, own: Float64Array, foldsLibraries: boolea
   const rows = new Rows();
   const rowOfNode = new Int32Array(tree.parent.length);
   const library = foldsLibraries ? excursions(data) : null;
+  const length = new Int32Array(rowOfNode.length); // frames of an excursion that end at each node
   for (let node = 0; node < rowOfNode.length; node++) {
     const above = node ? rowOfNode[tree.parent[node]] : -1;
     const name = library ? library[node] : NOT_IN_LIBRARY;
     const key = name >= 0 ? frames.kind.length + name : tree.frame[node];
     const row = name === INSIDE ? above : rows.child(above, key, node);
-    if (name !== NOT_IN_LIBRARY) rows.folded[row]++;
+    if (name !== NOT_IN_LIBRARY) {
+      length[node] = name === INSIDE ? length[tree.parent[node]] + 1 : 1;
+      rows.folded[row] = Math.max(rows.folded[row], length[node]);
+    }
     rows.value[row] += own[node] > 0 ? own[node] : 0;
     rowOfNode[node] = row;
   }

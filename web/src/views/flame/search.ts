@@ -1,6 +1,7 @@
 // Which frames a search means, and how much of the whole they took.
 
 import { FrameKind, type ProfileData } from "../../data/profile";
+import { tester } from "../../ui/search";
 import type { Forest } from "./forest";
 
 export interface Match {
@@ -11,23 +12,8 @@ export interface Match {
   share: number;
 }
 
-/** A test for names: `/expression/`, or text in any case. A malformed expression is taken as text. */
-export function tester(query: string): (text: string) => boolean {
-  const expression = /^\/(.+)\/$/.exec(query);
-  if (expression) {
-    try {
-      const compiled = new RegExp(expression[1], "i");
-      return (text) => compiled.test(text);
-    } catch {
-      // As text, below.
-    }
-  }
-  const wanted = query.toLowerCase();
-  return (text) => text.toLowerCase().includes(wanted);
-}
-
 /** By key (frames, then libraries) whether a search means it. */
-export function matchingKeys(data: ProfileData, query: string): Uint8Array {
+function matchingKeys(data: ProfileData, query: string): Uint8Array {
   const { name, label, file, kind } = data.frames;
   const means = tester(query);
   const ofFrames = name.map((text, frame) => {

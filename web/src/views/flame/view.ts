@@ -1,6 +1,7 @@
 import "./flame.css";
 import type { ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
+import { act } from "../../ui/keys";
 import { countText } from "../../ui/numbers";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
@@ -187,14 +188,7 @@ export class FlameView implements View {
     }
   }
 
-  private readonly onKey = (event: KeyboardEvent): void => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, select, dialog");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-    const does = this.keys()[event.key];
-    if (!does) return;
-    event.preventDefault();
-    does();
-  };
+  private readonly onKey = (event: KeyboardEvent): void => act(event, this.keys());
 
   private keys(): Record<string, () => void> {
     const step = (key: string) => () => this.choose(neighbour(this.forest, this.selected, key), this.zoomed);

@@ -1,10 +1,12 @@
+import "../../ui/sorted_table.css";
 import "./kernels.css";
 import type { Configuration, ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
+import { act } from "../../ui/keys";
 import { bytesText, countText, shareText } from "../../ui/numbers";
+import { tester } from "../../ui/search";
 import { printable } from "../../ui/text";
 import { searchField, select } from "../../ui/toolbar";
-import { tester } from "../flame/search";
 import { linksOf } from "../links";
 import type { Host, View } from "../view";
 import { COLUMNS, type Column, NAME, sizeText, sorted, usedColumns } from "./columns";
@@ -24,7 +26,7 @@ export class KernelsView implements View {
   private showsAll = false;
   private rows: Row[] = [];
 
-  private readonly scroll = element("div", "scroll");
+  private readonly scroll = element("div", "scroll sorted");
   private readonly note = element("span", "note");
   private readonly field = searchField("Filter: text or /expression/", (query) => this.set(() => (this.query = query)));
   private grouped!: HTMLSelectElement;
@@ -178,12 +180,7 @@ export class KernelsView implements View {
     return button;
   }
 
-  private readonly onKey = (event: KeyboardEvent): void => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, select, dialog");
-    if (isTyping || event.key !== "/") return;
-    event.preventDefault();
-    this.field.focus();
-  };
+  private readonly onKey = (event: KeyboardEvent): void => act(event, { "/": () => this.field.focus() });
 }
 
 /** Why there is no table; empty: there is one. */

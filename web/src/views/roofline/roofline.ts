@@ -2,6 +2,7 @@ import "./roofline.css";
 import { FrameKind, type ProfileData } from "../../data/profile";
 import type { RooflineData, RooflinePoint } from "../../data/roofline";
 import { element } from "../../ui/element";
+import { isForView } from "../../ui/keys";
 import { bytesText, rateText, shareText, timeText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
 import { Tooltip } from "../../ui/tooltip";
@@ -246,8 +247,7 @@ export class RooflineView implements View {
   }
 
   private readonly onKey = (event: KeyboardEvent): void => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || this.points.length === 0) return;
+    if (!isForView(event) || this.points.length === 0) return;
     const count = this.points.length;
     if (event.key in ARROWS) {
       const next = this.chosen < 0 ? 0 : neighbour(this.places, this.chosen, ...ARROWS[event.key]);

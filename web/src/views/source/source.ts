@@ -2,6 +2,7 @@ import "./source.css";
 import type { KernelText, Stage } from "../../data/code";
 import { FrameKind, type ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
+import { isForView } from "../../ui/keys";
 import { countText, shareText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
 import { Tooltip } from "../../ui/tooltip";
@@ -262,9 +263,7 @@ export class SourceView implements View {
 
   private readonly onKey = (event: KeyboardEvent): void => {
     // Between buttons Tab goes on as everywhere.
-    const elsewhere = event.key === "Tab" ? "button, a, select, dialog" : "input, select, textarea, dialog";
-    const isTyping = event.target instanceof Element && event.target.closest(elsewhere);
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!isForView(event, event.key === "Tab" ? "button, a, select, dialog" : undefined)) return;
     if (event.key === "j" || event.key === "k") this.step(event.key === "j" ? 1 : -1);
     else if (event.key === "h") this.nextHot();
     else if (event.key === "[" || event.key === "]") this.nextKernel(event.key === "]" ? 1 : -1);

@@ -1,3 +1,4 @@
+import { isForView } from "../../ui/keys";
 import { HELD } from "./keys";
 
 /** One press moves as far as so many seconds of holding. */
@@ -27,8 +28,7 @@ export class HeldKeys {
   }
 
   private readonly onDown = (event: KeyboardEvent): void => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!isForView(event)) return;
     const key = nameOf(event);
     // `+` is a letter with Shift on many keyboards.
     if (key in HELD && (!event.shiftKey || key === "+")) {

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.formats.capture_tables import CaptureTables, Columns
-from bragg.formats.chunks import LAYOUTS, ChunkType
+from bragg.formats.captured.chunks import LAYOUTS, ChunkType
+from bragg.formats.captured.tables import CaptureTables, Columns
 from bragg.model import FrameKind, TrackKind
 
 __all__ = ["add_region_slices"]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.formats.capture_tables import CaptureTables, Columns, MetricGroup, last_rows
-from bragg.formats.chunks import ChunkType
+from bragg.formats.captured.chunks import ChunkType
+from bragg.formats.captured.tables import CaptureTables, Columns, MetricGroup, last_rows
 from bragg.model import (
     CallTree,
     Combine,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bragg.formats.capture_profile import resolve
-from bragg.formats.capture_tables import CaptureTables, Columns, last_rows
-from bragg.formats.chunks import ChunkType
+from bragg.formats.captured.chunks import ChunkType
+from bragg.formats.captured.profile import resolve
+from bragg.formats.captured.tables import CaptureTables, Columns, last_rows
 from bragg.model import CallTree, Combine, Metric, MetricKind
 
 __all__ = ["values_of"]

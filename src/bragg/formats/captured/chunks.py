@@ -1,6 +1,6 @@
 """The chunks of a capture file: found, checked, and cut into columns.
 
-file header   0  "BRAGGCAP"   8  u32 version   12  u32 0
+file header   0  "BRAGGCAP"   8  u32 version   12  i32 errno of the write that failed, the last one; 0: none
 chunk header  0  u32 "CHNK"   4  u16 type   6  u16 0   8  u32 rows   12  u32 payload_bytes
              16  u32 crc32(payload)   20  u32 crc32(header[0:20])
 payload       zero padded to a multiple of 8; columns one after another, each padded likewise
@@ -106,11 +106,13 @@ class Scan:
         chunks: The undamaged chunks, in order.
         damaged_chunks: Places where the file was unreadable.
         bytes_lost: Bytes skipped there.
+        write_error: The errno that ended the writing; 0: none did.
     """
 
     chunks: list[Chunk] = field(default_factory=list)
     damaged_chunks: int = 0
     bytes_lost: int = 0
+    write_error: int = 0
 
 
 def scan(path: Path) -> Scan:
@@ -123,7 +125,7 @@ def scan(path: Path) -> Scan:
         header = file.read(_FILE_HEADER_BYTES)
         _check_file_header(path, header)
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    found = Scan()
+    found = Scan(write_error=int.from_bytes(header[12:16], "little", signed=True))
     position = _FILE_HEADER_BYTES
     while position < len(content):
         chunk = _chunk_at(content, position)

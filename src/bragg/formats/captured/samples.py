@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.formats.capture_profile import LOST, resolve
-from bragg.formats.capture_tables import CaptureTables, Columns, last_rows
-from bragg.formats.chunks import ChunkType
+from bragg.formats.captured.chunks import ChunkType
+from bragg.formats.captured.profile import LOST, resolve
+from bragg.formats.captured.tables import CaptureTables, Columns, last_rows
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
 from bragg.model.sampled_function import CodeReader, SampledFunction
 from bragg.model.source_place import CallChain

@@ -10,7 +10,7 @@ import pytest
 
 from bragg import formats
 from bragg.formats import capture
-from bragg.formats.chunks import ChunkType
+from bragg.formats.captured.chunks import ChunkType
 from bragg.model import FrameKind, Profile
 from bragg.model.regroup import fold_specializations
 from bragg.model.sampled_function import SampledFunction

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.formats.chunks import LAYOUTS, Chunk, ChunkType, Scan, columns, strings
+from bragg.formats.captured.chunks import LAYOUTS, Chunk, ChunkType, Scan, columns, strings
 from bragg.model import FrameKind, TrackKind
 from bragg.model.durations import MAX_BUCKET
 
