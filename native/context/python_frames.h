@@ -20,6 +20,7 @@ struct RawFrame {
   const void* code;             // the code object; kept alive by the frame, not by us
   uint32_t instruction_offset;  // bytes from the first instruction: the call that is under way
   const void* frame;            // identity of the frame while it runs
+  friend bool operator==(const RawFrame&, const RawFrame&) = default;
 };
 
 // One thread at a time (the import of the extension module). An invalid layout switches the walk off. Earlier layouts
@@ -49,6 +50,7 @@ class PythonFrameIterator {
   PythonFrameIterator() noexcept : layout_(detail::python_layout.load(std::memory_order_acquire)) {
     if (layout_ != nullptr) frame_ = innermost();
   }
+  constexpr explicit PythonFrameIterator(std::nullptr_t) noexcept : layout_(nullptr) {}  // over no frames
 
   [[nodiscard]] bool next(RawFrame& out) noexcept {
     while (frame_ != nullptr) {

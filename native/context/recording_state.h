@@ -13,7 +13,7 @@ inline constexpr uint32_t kMaxSessions = 16;
 // Which calls of the GPU's API become nodes: those that wait for the GPU, or all that do something.
 enum class ApiLevel : uint8_t { Off, Sync, All };
 
-struct RecordingState {
+struct alignas(64) RecordingState {
   std::atomic<SessionMask> existing{0};  // started and not yet stopped
   // Bits 16 to 31: the lines of the slots. A session takes another slot for each of its phases and keeps its line.
   std::atomic<SessionMask> active{0};

@@ -15,44 +15,35 @@
 namespace bragg {
 namespace {
 
-// initial-exec: one load instead of a call to __tls_get_addr; 8 bytes of the static TLS reserve.
-__attribute__((tls_model("initial-exec"))) thread_local ThreadContext* tls_context = nullptr;
-
 // A full ring: the consumer is behind. Wait for it up to 0.2 s, longer than any scheduling hiccup; then the event is
 // dropped and counted.
 constexpr uint32_t kFullRingYields = 64;
 constexpr uint32_t kFullRingNaps = 2000;
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
 
-// What other libraries do at the end of the thread gets another context: this one may soon be another thread's.
-void on_thread_exit(void* context) {
-  tls_context = nullptr;
-  static_cast<ThreadContext*>(context)->exited.store(true, std::memory_order_release);
-  consumer_signal.wake();
-}
+}  // namespace
 
-pthread_key_t exit_key() {
-  static const pthread_key_t key = [] {
+constinit thread_local ThreadContext* ThreadContext::this_thread_ = nullptr;
+
+ThreadContext::ThreadContext() : entries_(new Entry[64]), openings_(new Opening[64]), capacity_(64) {}
+
+ThreadContext& ThreadContext::begin() noexcept {
+  static const pthread_key_t exit_key = [] {
     pthread_key_t created{};
     pthread_key_create(&created, on_thread_exit);
     return created;
   }();
-  return key;
+  this_thread_ = ThreadRegistry::instance().acquire();
+  pthread_setspecific(exit_key, this_thread_);
+  return *this_thread_;
 }
 
-}  // namespace
-
-ThreadContext::ThreadContext() : entries_(new Entry[64]), capacity_(64) {}
-
-ThreadContext& ThreadContext::current() noexcept {
-  if (tls_context == nullptr) {
-    tls_context = ThreadRegistry::instance().acquire();
-    pthread_setspecific(exit_key(), tls_context);
-  }
-  return *tls_context;
+// What other libraries do at the end of the thread gets another context: this one may soon be another thread's.
+void ThreadContext::on_thread_exit(void* context) {
+  this_thread_ = nullptr;
+  static_cast<ThreadContext*>(context)->exited.store(true, std::memory_order_release);
+  consumer_signal.wake();
 }
-
-ThreadContext* ThreadContext::current_if_any() noexcept { return tls_context; }
 
 void ThreadContext::reset(uint32_t new_system_id) noexcept {
   system_id = new_system_id;
@@ -111,33 +102,49 @@ void ThreadContext::publish(ContextNodes nodes) noexcept {
   published_python_.store(nodes.python, std::memory_order_release);
 }
 
-void ThreadContext::grow() noexcept {
-  auto bigger = std::make_unique<Entry[]>(capacity_ * 2);
-  std::copy_n(entries_.get(), depth_, bigger.get());
-  entries_ = std::move(bigger);
-  capacity_ *= 2;
+// Openings of entries that were removed from among others leave gaps.
+void ThreadContext::make_room() noexcept {
+  const uint32_t capacity = depth_ == capacity_ ? capacity_ * 2 : capacity_;
+  auto entries = std::make_unique<Entry[]>(capacity);
+  auto openings = std::make_unique<Opening[]>(capacity);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < depth_; ++i) {
+    const bool is_shared = i > 0 && entries_[i].opening == entries_[i - 1].opening;
+    if (!is_shared) openings[count++] = openings_[entries_[i].opening];
+    entries[i] = entries_[i];
+    entries[i].opening = count - 1;
+  }
+  entries_ = std::move(entries);
+  openings_ = std::move(openings);
+  capacity_ = capacity;
 }
 
-void ThreadContext::open(ContextNodes outer, Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
-  if (depth_ == capacity_) grow();
-  auto& tree = CallingContextTree::instance();
+void ThreadContext::note_opening(Entry& entry, PythonFrameIterator frames) noexcept {
+  const Entry* outer = innermost();
+  PythonFrameIterator walk = frames;
+  entry.opened_at = {};
+  (void)walk.next(entry.opened_at);
+  entry.has_calls = entry.source != Source::Api && recording_state.native.load(std::memory_order_relaxed) != 0;
+  const bool is_shared = outer != nullptr && entry.opened_at == outer->opened_at && !entry.has_calls;
+  entry.opening = outer == nullptr ? 0 : outer->opening + (is_shared ? 0 : 1);
+  if (is_shared || (entry.opened_at.code == nullptr && !entry.has_calls)) return;
+  Opening& opening = openings_[entry.opening];
+  opening.frames = {};
+  for (RawFrame& raw : opening.frames.frames)
+    if (!frames.next(raw)) break;
+  if (entry.has_calls) native_path().read_opening(opening.calls);
+}
+
+void ThreadContext::open(ContextNodes outer, PythonFrameIterator frames, Source source, FrameId frame, EntryKind kind,
+                         EntryOwner owner) noexcept {
+  if (depth_ == capacity_ || (depth_ > 0 && entries_[depth_ - 1].opening + 1 == capacity_)) make_room();
   Entry& entry = entries_[depth_];
-  entry.nodes.shadow = tree.child(outer.shadow, frame);
-  entry.nodes.python = entry.nodes.shadow;
-  entry.opened_in = {};
-  if (recording_state.python.load(std::memory_order_relaxed) != 0) {
-    entry.nodes.python = tree.child(outer.python, frame);
-    PythonFrameIterator frames;
-    for (RawFrame& raw : entry.opened_in.frames)
-      if (!frames.next(raw)) break;
-  }
-  entry.opened_by.count = 0;
-  if (source != Source::Api && recording_state.native.load(std::memory_order_relaxed) != 0)
-    native_path().read_opening(entry.opened_by);
-  entry.mask = recording_state.active.load(std::memory_order_relaxed);
+  entry.nodes = children(outer, frame);
   entry.source = source;
   entry.owner = owner;
   entry.kind = kind;
+  note_opening(entry, frames);
+  entry.mask = recording_state.active.load(std::memory_order_relaxed);
   entry.start_ns = entry.mask != 0 ? now_ns() : 0;
   ++depth_;
   publish(entry.nodes);
@@ -148,7 +155,7 @@ void ThreadContext::push_path(Source source, std::span<const FrameId> above, Fra
   auto& tree = CallingContextTree::instance();
   ContextNodes outer = here();
   for (const FrameId each : above) outer = {tree.child(outer.shadow, each), tree.child(outer.python, each)};
-  open(outer, source, frame, EntryKind::Range);
+  open(outer, python_frames(), source, frame, EntryKind::Range, nullptr);
 }
 
 std::optional<ContextNodes> ThreadContext::innermost_operator() const noexcept {
@@ -173,7 +180,7 @@ void ThreadContext::pop(Source source, EntryOwner owner) noexcept {
   while (i > 0 && (entries_[i - 1].source != source || entries_[i - 1].owner != owner)) --i;
   if (i == 0) return;
   const Entry entry = entries_[i - 1];
-  std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
+  if (i < depth_) std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
   --depth_;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
@@ -217,13 +224,15 @@ ContextNodes ThreadContext::inherited() const noexcept {
           from->published_python_.load(std::memory_order_acquire)};
 }
 
-ContextNodes ThreadContext::here() noexcept {
+ContextNodes ThreadContext::here(PythonFrameIterator frames) noexcept {
   if (api_call.is_open()) return api_call.nodes;
-  ContextNodes nodes;
   if (!has_own_context()) return inherited();
-  if (depth_ > 0) nodes = entries_[depth_ - 1].nodes;
-  if (depth_ > 0 && entries_[depth_ - 1].source == Source::HostKernel) return nodes;
-  if (recording_state.python.load(std::memory_order_relaxed) != 0) nodes.python = python_node(nodes.python);
+  ContextNodes nodes;
+  if (const Entry* entry = innermost()) {
+    nodes = entry->nodes;
+    if (entry->source == Source::HostKernel) return nodes;
+  }
+  nodes.python = python_node(nodes.python, frames);
   return nodes;
 }
 

@@ -33,6 +33,7 @@ using EntryOwner = const void*;
 struct ContextNodes {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
+  friend bool operator==(const ContextNodes&, const ContextNodes&) = default;
 };
 
 using CaptureId = uint32_t;  // of StreamCaptures, never used again
@@ -91,22 +92,54 @@ struct ApiCall {
 // Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, `capture`, the counters and
 // `exited`.
 class ThreadContext {
+  enum class EntryKind : uint8_t { Range, Operator, Elsewhere };
+  // A cache line: between two operators PyTorch and the driver run so much that most of ours has left the caches.
+  struct alignas(64) Entry {
+    ContextNodes nodes;
+    int64_t start_ns;
+    EntryOwner owner;
+    RawFrame opened_at;  // the innermost Python frame then
+    uint32_t opening;    // of openings_: where it was opened. Those that no Python code lies between share one
+    SessionMask mask;
+    Source source;
+    EntryKind kind;
+    bool has_calls;  // of native code, in its opening
+  };
+  static_assert(sizeof(Entry) == 64);
+  struct Opening {
+    OpeningFrames frames;
+    OpeningCalls calls;
+  };
+
+  // What each begin and end of an entry needs, in one cache line too.
+  alignas(64) std::unique_ptr<Entry[]> entries_;
+  std::unique_ptr<Opening[]> openings_;
+  uint32_t capacity_ = 0;
+  uint32_t depth_ = 0;
+  uint32_t measured_calls_ = 0;
+  uint32_t cache_epoch_ = 0;
+  std::atomic<NodeId> published_shadow_{kRootNode};
+  std::atomic<NodeId> published_python_{kRootNode};
+
  public:
   ThreadContext();
 
-  // This thread's; created at first use and registered with the consumer.
-  [[nodiscard]] static ThreadContext& current() noexcept;
-  [[nodiscard]] static ThreadContext* current_if_any() noexcept;
+  uint64_t next_node_number = 0;  // of autograd's nodes, those below belong to operators that are known
+  void* observed = nullptr;       // of intake/record_function. PyTorch holds parts of it, so it stays
 
-  void push(Source source, FrameId frame) noexcept { open(here(), source, frame, EntryKind::Range); }
+  // This thread's; created at first use and registered with the consumer.
+  [[nodiscard]] static ThreadContext& current() noexcept { return this_thread_ != nullptr ? *this_thread_ : begin(); }
+  [[nodiscard]] static ThreadContext* current_if_any() noexcept { return this_thread_; }
+
+  void push(Source source, FrameId frame) noexcept { push(source, frame, EntryKind::Range, nullptr); }
   void push_operator(Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
-    open(here(), source, frame, EntryKind::Operator, owner);
+    push(source, frame, EntryKind::Operator, owner);
   }
   // Below the frames `above`, which are no entries of their own.
   void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
   // Below `outer`, wherever the thread is.
   void push_elsewhere(ContextNodes outer, Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
-    open(outer, source, frame, EntryKind::Elsewhere, owner);
+    open(outer, python_frames(), source, frame, EntryKind::Elsewhere, owner);
   }
   void pop(Source source, EntryOwner owner = nullptr) noexcept;
 
@@ -115,7 +148,7 @@ class ThreadContext {
   [[nodiscard]] std::optional<ContextNodes> nodes_of(Source source, EntryOwner owner) const noexcept;  // an open entry
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
-  [[nodiscard]] ContextNodes here() noexcept;
+  [[nodiscard]] ContextNodes here() noexcept { return here(python_frames()); }
   // Likewise for a launch: where it is wanted, with the native functions that it comes from.
   [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
@@ -154,10 +187,8 @@ class ThreadContext {
   uint32_t last_device = kNone;
   uint32_t ended_contexts = 0;  // how many had ended when it launched in that one
   ExpectedLaunch expected_launch;
-  uint64_t next_node_number = 0;      // of autograd's nodes, those below belong to operators that are known
-  void* observer_contexts = nullptr;  // of intake/record_function: PyTorch holds them, so they stay
-  bool launches_own_kernel = false;   // the launch that this thread is in is not the program's
-  bool makes_own_calls = false;       // nor are the calls that it makes
+  bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
+  bool makes_own_calls = false;      // nor are the calls that it makes
   ApiCall api_call;
   uint32_t own_reading = 0;  // of that kernel: its ValueTarget's capture
   OpenCall open_call;
@@ -180,50 +211,60 @@ class ThreadContext {
   }
 
  private:
-  enum class EntryKind : uint8_t { Range, Operator, Elsewhere };
-  struct Entry {
-    ContextNodes nodes;
-    OpeningFrames opened_in;
-    OpeningCalls opened_by;
-    SessionMask mask;
-    int64_t start_ns;
-    EntryOwner owner;
-    Source source;
-    EntryKind kind;
-  };
   struct PathCache {
     uint64_t hash = 0;
     NodeId node = kNone;
     NodeId python = kNone;  // without the native frames inside the innermost Python frame
   };
+  struct alignas(32) ChildCache {
+    ContextNodes outer;
+    FrameId frame = 0;  // the root's, which is nobody's child
+    ContextNodes nodes;
+  };
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
+  static constexpr uint32_t kChildCacheSize = 1024;
 
-  void open(ContextNodes outer, Source source, FrameId frame, EntryKind kind, EntryOwner owner = nullptr) noexcept;
+  [[nodiscard]] static ThreadContext& begin() noexcept;
+  static void on_thread_exit(void* context);
+
+  // Those of this thread, if paths are wanted with them.
+  [[nodiscard]] static PythonFrameIterator python_frames() noexcept {
+    return recording_state.python.load(std::memory_order_relaxed) != 0 ? PythonFrameIterator()
+                                                                       : PythonFrameIterator(nullptr);
+  }
+  void push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
+    const PythonFrameIterator frames = python_frames();
+    open(here(frames), frames, source, frame, kind, owner);
+  }
+  void open(ContextNodes outer, PythonFrameIterator frames, Source source, FrameId frame, EntryKind kind,
+            EntryOwner owner) noexcept;
+  void note_opening(Entry& entry, PythonFrameIterator frames) noexcept;
   void note_time_elsewhere(const Entry& ended) noexcept;
+  [[nodiscard]] const Entry* innermost() const noexcept { return depth_ > 0 ? &entries_[depth_ - 1] : nullptr; }
+  [[nodiscard]] const OpeningFrames& opening_frames() const noexcept;
   [[nodiscard]] bool has_own_context() const noexcept;
   [[nodiscard]] const ThreadContext* lender() const noexcept;  // whose context this thread is in; nullptr: nobody's
   [[nodiscard]] ContextNodes inherited() const noexcept;
-  [[nodiscard]] NodeId python_node(NodeId inherited) noexcept;
-  [[nodiscard]] NodeId native_node(NodeId inherited) noexcept;
-  [[nodiscard]] NodeId append_frames(NodeId node, std::span<const RawFrame> frames) noexcept;
+  [[nodiscard]] ContextNodes here(PythonFrameIterator frames) noexcept;
+  [[nodiscard]] ContextNodes children(ContextNodes outer, FrameId frame) noexcept;
+  [[nodiscard]] NodeId python_node(NodeId outer, PythonFrameIterator frames) noexcept;
+  [[nodiscard]] NodeId native_node(NodeId outer) noexcept;
+  [[nodiscard]] NodeId append_frames(NodeId node, PythonFrameIterator frames, uint32_t count, bool is_whole) noexcept;
   [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
   [[nodiscard]] PathCache& cached_path(uint64_t hash) noexcept;
   [[nodiscard]] NativeCallPath& native_path() noexcept;
   void publish(ContextNodes nodes) noexcept;
-  void grow() noexcept;
+  void make_room() noexcept;
 
-  uint32_t measured_calls_ = 0;
+  // initial-exec: one load instead of a call to __tls_get_addr; 8 bytes of the static TLS reserve.
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local ThreadContext* this_thread_;
+
   int64_t sampled_ns_ = 0;    // when the last sample was taken
   int64_t elsewhere_ns_ = 0;  // measured elsewhere since
-  std::unique_ptr<Entry[]> entries_;
-  uint32_t capacity_ = 0;
-  uint32_t depth_ = 0;
-  uint32_t cache_epoch_ = 0;
   std::array<PathCache, kPathCacheSize> path_cache_;
+  std::array<ChildCache, kChildCacheSize> child_cache_;
   std::unique_ptr<NativeCallPath> native_path_;
-  std::atomic<NodeId> published_shadow_{kRootNode};
-  std::atomic<NodeId> published_python_{kRootNode};
 };
 
 // Around calls of the driver that are not the program's.

@@ -9,6 +9,9 @@
 namespace bragg {
 namespace {
 
+constexpr OpeningFrames kNoFrames{};
+constexpr OpeningCalls kNoCalls{};
+
 uint64_t address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
 
 const RawFrame& python_of(const RawFrame& frame) noexcept { return frame; }
@@ -47,14 +50,12 @@ ThreadContext::PathCache& ThreadContext::cached_path(uint64_t hash) noexcept {
 }
 
 NodeId ThreadContext::native_node(NodeId outer) noexcept {
-  static constexpr OpeningFrames kNoFrames{};
-  static constexpr OpeningCalls kNoCalls{};
-  const Entry* innermost = depth_ > 0 ? &entries_[depth_ - 1] : nullptr;
+  const Entry* entry = innermost();
   NativeCallPath& path = native_path();
-  const std::span<const PathFrame> frames = path.read(innermost != nullptr ? innermost->opened_in : kNoFrames,
-                                                      innermost != nullptr ? innermost->opened_by : kNoCalls);
+  const std::span<const PathFrame> frames =
+      path.read(opening_frames(), entry != nullptr && entry->has_calls ? openings_[entry->opening].calls : kNoCalls);
   if (path.was_cut()) cut_paths.fetch_add(1, std::memory_order_relaxed);
-  const bool is_whole = innermost != nullptr && !path.reached_opening();
+  const bool is_whole = entry != nullptr && !path.reached_opening();
   uint64_t hash = is_whole ? 4 : 2;
   bool has_python = false;
   for (const PathFrame& frame : frames) {
@@ -84,44 +85,66 @@ ThreadContext::PathCache ThreadContext::append_frames(NodeId node, std::span<con
   return path;
 }
 
-NodeId ThreadContext::python_node(NodeId outer) noexcept {
-  static constexpr OpeningFrames kNoFrames{};
-  const OpeningFrames& opened_in = depth_ > 0 ? entries_[depth_ - 1].opened_in : kNoFrames;
-  std::array<RawFrame, kMaxPathFrames> frames;
+const OpeningFrames& ThreadContext::opening_frames() const noexcept {
+  const Entry* entry = innermost();
+  return entry != nullptr && entry->opened_at.code != nullptr ? openings_[entry->opening].frames : kNoFrames;
+}
+
+NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noexcept {
+  PythonFrameIterator walk = frames;
+  RawFrame raw{};
+  if (!walk.next(raw) || (depth_ > 0 && raw == entries_[depth_ - 1].opened_at)) return outer;
+  const OpeningFrames& opened_in = opening_frames();
   uint32_t count = 0;
   uint64_t hash = 1;
   bool reached_opening = false;
-  PythonFrameIterator iterator;
-  for (RawFrame raw{}; count < kMaxPathFrames && iterator.next(raw); ++count) {
+  do {
     const RawFrame* opener = opened_in.find(raw);
     // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
     reached_opening = opener != nullptr;
     if (reached_opening && opener->instruction_offset == raw.instruction_offset) break;
-    frames[count] = raw;
+    ++count;
     hash = mix(mix(hash, address(raw.code)), raw.instruction_offset);
-    if (reached_opening) {
-      ++count;
-      break;
-    }
-  }
+  } while (!reached_opening && count < kMaxPathFrames && walk.next(raw));
   if (count == 0) return outer;  // no Python since
   context_lenders.note_python(this);
   const bool is_whole = depth_ > 0 && !reached_opening;
   hash = mix(hash + (is_whole ? 2 : 0), outer) | 1;
   PathCache& cached = cached_path(hash);
   if (cached.hash != hash) {
-    const std::span<const RawFrame> walked{frames.data(), count};
-    const NodeId node = append_frames(outer, is_whole ? without_frames_above(outer, walked) : walked);
+    const NodeId node = append_frames(outer, frames, count, is_whole);
     cached = {hash, node, node};
   }
   if (depth_ == 0) publish({kRootNode, cached.node});
   return cached.node;
 }
 
-NodeId ThreadContext::append_frames(NodeId node, std::span<const RawFrame> frames) noexcept {
+// Not inlined: its frames are 24 KB of stack, which the call of each operator would touch.
+[[gnu::noinline]] NodeId ThreadContext::append_frames(NodeId node, PythonFrameIterator frames, uint32_t count,
+                                                      bool is_whole) noexcept {
+  std::array<RawFrame, kMaxPathFrames> walked;
+  for (uint32_t i = 0; i < count && frames.next(walked[i]); ++i) {
+  }
+  std::span<const RawFrame> path{walked.data(), count};
+  if (is_whole) path = without_frames_above(node, path);
   auto& tree = CallingContextTree::instance();
-  for (size_t i = frames.size(); i-- > 0;) node = tree.child(node, PythonFrameIds::instance().intern(frames[i]));
+  for (size_t i = path.size(); i-- > 0;) node = tree.child(node, PythonFrameIds::instance().intern(path[i]));
   return node;
+}
+
+ContextNodes ThreadContext::children(ContextNodes outer, FrameId frame) noexcept {
+  const bool has_python = recording_state.python.load(std::memory_order_relaxed) != 0;
+  if (!has_python) outer.python = kNone;
+  const uint64_t hash = spread(pair_of(outer.shadow, outer.python) ^ spread(uint64_t{frame}));
+  ChildCache& known = child_cache_[(hash >> 20) % kChildCacheSize];
+  if (known.frame == frame && known.outer == outer) return known.nodes;
+  auto& tree = CallingContextTree::instance();
+  ContextNodes nodes;
+  nodes.shadow = tree.child(outer.shadow, frame);
+  nodes.python = has_python ? tree.child(outer.python, frame) : nodes.shadow;
+  // What the tree refuses it counts.
+  if (nodes.shadow != outer.shadow && nodes.python != outer.python) known = {outer, frame, nodes};
+  return nodes;
 }
 
 }  // namespace bragg

@@ -21,7 +21,12 @@ namespace {
 constexpr std::string_view kEvaluation = "autograd::engine::evaluate_function: ";
 constexpr std::string_view kWithoutForward[] = {"torch::autograd::AccumulateGrad", "torch::autograd::GraphRoot"};
 
-std::atomic<const Engine*> engine{nullptr};
+// The engine that is followed, and whether one is: a cache line.
+struct alignas(64) Followed {
+  std::atomic<const Engine*> engine{nullptr};
+  Engine first;
+};
+constinit Followed followed{};
 
 // A node of autograd, as a key: never 0, as threads count from 1.
 class NodeKey {
@@ -137,7 +142,7 @@ void begin(Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexce
   ThreadContext& thread = ThreadContext::current();
   thread.measured([&] {
     if (kind == TaskKind::Other) return thread.push(source, frame);
-    const Engine* from = engine.load(std::memory_order_acquire);
+    const Engine* from = followed.engine.load(std::memory_order_acquire);
     if (from != nullptr) place_new_nodes(thread, *from);
     if (from != nullptr && kind == TaskKind::Node) return push_node(thread, *from, source, owner);
     thread.push_operator(source, frame, owner);
@@ -148,13 +153,15 @@ void end(Source source, EntryOwner owner) noexcept {
   ThreadContext* thread = ThreadContext::current_if_any();
   if (thread == nullptr) return;
   thread->measured([&] {
-    if (const Engine* from = engine.load(std::memory_order_acquire)) place_new_nodes(*thread, *from);
+    if (const Engine* from = followed.engine.load(std::memory_order_acquire)) place_new_nodes(*thread, *from);
     thread->pop(source, owner);
   });
 }
 
 void follow(const Engine& what) noexcept {
-  if (engine.load(std::memory_order_acquire) == nullptr) engine.store(new Engine(what), std::memory_order_release);
+  if (followed.engine.load(std::memory_order_acquire) != nullptr) return;
+  followed.first = what;
+  followed.engine.store(&followed.first, std::memory_order_release);
 }
 
 bool follow(const char* library, Engine what, uint64_t expected_thread_number) noexcept {

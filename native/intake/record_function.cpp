@@ -70,8 +70,22 @@ struct Functions {
   const char* (*name)(const RecordFunction*);
   bool (*is_async)(const RecordFunction*);
 };
+struct EndedElsewhere;
+
+// What each operator needs of the process, in one cache line: between two of them PyTorch and the driver run so much
+// that most of ours has left the caches.
+struct alignas(64) Wanted {
+  Functions torch{};  // complete before the first callback is added
+  std::atomic<EndedElsewhere*> ended_elsewhere{nullptr};
+  std::atomic<bool> shapes{false};
+  std::atomic<bool> origins{false};
+};
+static_assert(sizeof(Wanted) == 64);
+constinit Wanted wanted{};
+constexpr Functions& torch = wanted.torch;
+
 constinit bool can_tell_shapes = false;
-constinit Functions torch{};                // complete before the first callback is added
+constinit bool can_tell_origins = false;
 constinit std::atomic<Handle> observer{0};  // 0: there is none
 
 // What tensors an operator makes.
@@ -109,9 +123,6 @@ struct Shaped {
   Shaped* next;
 };
 constinit NameTable<Shaped> shaped{};
-constinit std::atomic<bool> are_shapes_wanted{false};
-constinit bool can_tell_origins = false;
-constinit std::atomic<bool> are_origins_wanted{false};
 
 NamedNode<Operator> make_operator(const char* name) {
   const std::string_view evaluated = autograd::evaluated_by(name);
@@ -124,40 +135,69 @@ NamedNode<Operator> make_operator(const char* name) {
                    .next = nullptr});
 }
 
-// The name of an operator lies in its schema, at one address: what stood there last time, if it still does. Names of
-// ranges lie wherever there was room.
-constinit std::array<std::atomic<const Operator*>, 1 << 12> latest{};
+// What a thread keeps of an operator that it has met: a cache line, unless the name is longer than most.
+class alignas(64) MetOperator {
+ public:
+  MetOperator() = default;
+  MetOperator(const MetOperator&) = delete;
+  MetOperator& operator=(const MetOperator&) = delete;
 
-const Operator& operator_called(const char* name) noexcept {
-  auto& place = latest[spread(uint64_t{reinterpret_cast<uintptr_t>(name)}) >> 52];
-  const Operator* known = place.load(std::memory_order_acquire);
-  if (known != nullptr && std::strcmp(known->name, name) == 0) return *known;
-  known = operators.find_or_add(name, make_operator);
-  place.store(known, std::memory_order_release);
-  return *known;
-}
+  [[nodiscard]] bool is_called(const char* name) const noexcept {
+    return name_ != nullptr && std::strcmp(name_, name) == 0;
+  }
+  void keep(const Operator& known) noexcept {
+    frame = known.frame;
+    evaluated = known.evaluated;
+    kind = known.kind;
+    makes = known.makes;
+    const size_t size = std::strlen(known.name) + 1;
+    name_ = size <= text_.size() ? static_cast<char*>(std::memcpy(text_.data(), known.name, size)) : known.name;
+  }
+  [[nodiscard]] const char* name() const noexcept { return name_; }
+
+  FrameId frame = kNone;
+  FrameId evaluated = kNone;
+  autograd::TaskKind kind{};
+  Makes makes{};
+
+ private:
+  std::array<char, 46> text_;
+  const char* name_ = nullptr;
+};
+static_assert(sizeof(MetOperator) == 64);
+
+// A thread's own. The name of an operator lies in its schema, at one address: what stood there last time, if it still
+// does. Names of ranges lie wherever there was room.
+struct Observed {
+  explicit Observed(ThreadContext* thread) noexcept : context_of_entries{{thread, 1}, {thread, 2}} {}
+
+  [[nodiscard]] static Observed& of(ThreadContext& thread) noexcept {
+    if (thread.observed == nullptr) thread.observed = new Observed(&thread);
+    return *static_cast<Observed*>(thread.observed);
+  }
+  [[nodiscard]] const MetOperator& operator_called(const char* name) noexcept {
+    MetOperator& met = met_operators[spread(uint64_t{reinterpret_cast<uintptr_t>(name)}) >> 54];
+    if (!met.is_called(name)) met.keep(*operators.find_or_add(name, make_operator));
+    return met;
+  }
+
+  alignas(64) Context context_of_entries[2];  // by their number less one
+  std::array<MetOperator, 1 << 10> met_operators;
+};
 
 // Beyond so many shapes, an operator is shown without.
-FrameId frame_of(const Operator& known, const RecordFunction* running) noexcept {
-  if (!are_shapes_wanted.load(std::memory_order_relaxed)) return known.frame;
-  const std::string name = operator_inputs::with_inputs(known.name, running);
-  if (name == known.name) return known.frame;
+FrameId frame_of(const MetOperator& known, const RecordFunction* running) noexcept {
+  const FrameId plain = known.frame;
+  if (!wanted.shapes.load(std::memory_order_relaxed)) return plain;
+  const std::string plain_name = known.name();
+  // This may run operators, which `known` may be another one after.
+  const std::string name = operator_inputs::with_inputs(plain_name, running);
+  if (name == plain_name) return plain;
   const Shaped& found = *shaped.find_or_add(name.c_str(), [](const char* text) {
     return NamedNode<Shaped>(
         new Shaped{.name = strdup(text), .frame = intern_frame(FrameKind::Operator, text), .next = nullptr});
   });
-  return name == found.name ? found.frame : known.frame;
-}
-
-// A thread's own, by the number of entries less one.
-struct ThreadContexts {
-  explicit ThreadContexts(ThreadContext* thread) noexcept : of_entries{{thread, 1}, {thread, 2}} {}
-  Context of_entries[2];
-};
-
-OwnedContext context_of(ThreadContext& thread, uint32_t entries) noexcept {
-  if (thread.observer_contexts == nullptr) thread.observer_contexts = new ThreadContexts(&thread);
-  return {&static_cast<ThreadContexts*>(thread.observer_contexts)->of_entries[entries - 1]};
+  return name == found.name ? found.frame : plain;
 }
 
 void close(const RecordFunction* running, uint32_t entries) noexcept {
@@ -172,17 +212,16 @@ struct EndedElsewhere {
   uint32_t entries;
   EndedElsewhere* next = nullptr;
 };
-constinit std::atomic<EndedElsewhere*> ended_elsewhere{nullptr};
 
 void add(EndedElsewhere* ended) noexcept {
-  ended->next = ended_elsewhere.load(std::memory_order_relaxed);
-  while (!ended_elsewhere.compare_exchange_weak(ended->next, ended, std::memory_order_release)) {
+  ended->next = wanted.ended_elsewhere.load(std::memory_order_relaxed);
+  while (!wanted.ended_elsewhere.compare_exchange_weak(ended->next, ended, std::memory_order_release)) {
   }
 }
 
 void close_those_of(const ThreadContext* thread) noexcept {
-  if (ended_elsewhere.load(std::memory_order_relaxed) == nullptr) return;
-  EndedElsewhere* ended = ended_elsewhere.exchange(nullptr, std::memory_order_acquire);
+  if (wanted.ended_elsewhere.load(std::memory_order_relaxed) == nullptr) return;
+  EndedElsewhere* ended = wanted.ended_elsewhere.exchange(nullptr, std::memory_order_acquire);
   while (ended != nullptr) {
     EndedElsewhere* const next = ended->next;
     if (ended->thread == thread) {
@@ -195,8 +234,8 @@ void close_those_of(const ThreadContext* thread) noexcept {
   }
 }
 
-void note_outputs(const ThreadContext& thread, const RecordFunction* running) noexcept {
-  const Makes makes = operator_called(torch.name(running)).makes;
+void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept {
+  const Makes makes = Observed::of(thread).operator_called(torch.name(running)).makes;
   if (makes == Makes::Unseen) tensor_origins::forget_all();
   if (makes == Makes::Nothing) return;
   if (const auto producer = thread.nodes_of(Source::RecordFunction, running))
@@ -208,21 +247,24 @@ OwnedContext start(const RecordFunction* running) {
   if (recording_state.existing.load(std::memory_order_relaxed) == 0 || torch.is_async(running)) return {nullptr};
   ThreadContext& thread = ThreadContext::current();
   close_those_of(&thread);
-  const Operator& known = operator_called(torch.name(running));
-  autograd::begin(Source::RecordFunction, frame_of(known, running), known.kind, running);
-  if (are_origins_wanted.load(std::memory_order_relaxed))
+  Observed& observed = Observed::of(thread);
+  const MetOperator& known = observed.operator_called(torch.name(running));
+  const autograd::TaskKind kind = known.kind;
+  const FrameId evaluated = known.evaluated;
+  autograd::begin(Source::RecordFunction, frame_of(known, running), kind, running);
+  if (wanted.origins.load(std::memory_order_relaxed))
     tensor_origins::note_inputs(thread, running, thread.innermost_entry());
-  if (known.evaluated == kNone) return context_of(thread, 1);
-  thread.push_operator(Source::RecordFunction, known.evaluated, running);
-  return context_of(thread, 2);
+  if (evaluated == kNone) return {&observed.context_of_entries[0]};
+  thread.push_operator(Source::RecordFunction, evaluated, running);
+  return {&observed.context_of_entries[1]};
 }
 
 void end(const RecordFunction* running, const Context* context) {
   if (context == nullptr) return;
-  const ThreadContext* thread = ThreadContext::current_if_any();
+  ThreadContext* thread = ThreadContext::current_if_any();
   if (context->thread() != thread) return add(new EndedElsewhere{context->thread(), running, context->entries()});
   close_those_of(thread);
-  if (are_origins_wanted.load(std::memory_order_relaxed)) note_outputs(*thread, running);
+  if (wanted.origins.load(std::memory_order_relaxed)) note_outputs(*thread, running);
   close(running, context->entries());
 }
 
@@ -321,11 +363,11 @@ bool end_input_trial(const tensor_origins::KnownTensor& output) {
 bool observe(bool with_shapes) noexcept {
   const bool is_new = observer.load() == 0;
   if (is_new) {
-    are_shapes_wanted.store(with_shapes && can_tell_shapes);
-    are_origins_wanted.store(are_shapes_wanted.load() && can_tell_origins);
-    observer.store(torch.add_global({start, end, 1.0, kScopes, are_shapes_wanted.load(), are_origins_wanted.load()}));
+    wanted.shapes.store(with_shapes && can_tell_shapes);
+    wanted.origins.store(wanted.shapes.load() && can_tell_origins);
+    observer.store(torch.add_global({start, end, 1.0, kScopes, wanted.shapes.load(), wanted.origins.load()}));
   }
-  return !with_shapes || are_shapes_wanted.load();
+  return !with_shapes || wanted.shapes.load();
 }
 
 void stop_observing() noexcept {
