@@ -118,7 +118,7 @@ python-test: fakes $(VENV)/.installed $(VENV)/.extras  ## Python tests, with PyT
 python-test-312: fakes  ## Python tests on Python 3.12, on the package as users install it
 	@if tools/find_python.sh 3.12 >/dev/null; then \
 	  $(MAKE) --no-print-directory $(VENV_312)/.installed VENV=$(VENV_312) PYTHONS=3.12 INSTALL='.[test]'; \
-	  $(VENV_312)/bin/$(PYTEST) -m "not cuda and not rocm and not slow"; \
+	  $(VENV_312)/bin/$(PYTEST) -m "not cuda and not slow"; \
 	else \
 	  echo "Python 3.12 was not found: its tests are left out"; \
 	fi

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ import harness
 if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.record.config import Framework
+    from cupti_floor import CuptiFloor
 
 WARM_UP_CALLS = 50
 CALLS, TIMES = 100, 5  # of each burst; the median of the times counts
@@ -163,14 +164,17 @@ class Contenders:
     @contextmanager
     def floor(self) -> Iterator[None]:
         """Records that nobody reads."""
-        from cupti_floor import CuptiFloor
-
-        floor = CuptiFloor(self._directory)
-        floor.attach()
+        self._floor.attach()
         try:
             yield
         finally:
-            floor.detach()
+            self._floor.detach()
+
+    @cached_property
+    def _floor(self) -> CuptiFloor:
+        from cupti_floor import CuptiFloor
+
+        return CuptiFloor(self._directory)
 
 
 def cost(case: Case, backend: str, budget_s: float, directory: Path) -> dict[str, Any]:

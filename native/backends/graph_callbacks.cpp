@@ -20,7 +20,7 @@ struct BuildingCall {
     GraphNodeId id;
     cuda::GraphNode node;  // nullptr: destroyed since
   };
-  bool is_instantiating = false;
+  cupti::GraphCall which = cupti::GraphCall::None;
   std::vector<Clone> clones;
   GraphRegistry::Pairs updates;
 };
@@ -44,7 +44,7 @@ GraphNodeId id_of(const CuptiLibrary& cupti, cuda::GraphNode node) {
 
 // A launch, copy or set that was captured instead of run, or a node that was added to a graph.
 void on_node_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
-  if (building().is_instantiating) return;  // the clones tell
+  if (building().which == cupti::GraphCall::Instantiate) return;  // the clones tell
   ThreadContext& thread = ThreadContext::current();
   OpenCall& call = thread.open_call;
   CapturedNode node{thread.here_in_native_code()};
@@ -62,7 +62,7 @@ void on_node_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
 
 void on_node_cloned(const CuptiLibrary& cupti, const cupti::GraphData& data) {
   const GraphNodeId original = id_of(cupti, data.original_node), id = id_of(cupti, data.node);
-  if (building().is_instantiating) {
+  if (building().which == cupti::GraphCall::Instantiate) {
     building().clones.push_back({original, id, data.node});
   } else {
     GraphRegistry::instance().copy_node(original, id_of(cupti, data.graph), id);
@@ -102,7 +102,8 @@ void on_graph_resource(const CuptiLibrary& cupti, uint32_t cbid, const cupti::Gr
     case resource::kGraphNodeDestroyStarting:
       return on_node_destroyed(cupti, data.node);
     case resource::kGraphNodeUpdated:
-      building().updates.emplace_back(id_of(cupti, data.node), id_of(cupti, data.original_node));
+      if (building().which == cupti::GraphCall::Update)  // not of a child graph alone, as XLA updates them
+        building().updates.emplace_back(id_of(cupti, data.node), id_of(cupti, data.original_node));
       return;
     case resource::kGraphExecCreated:
       return on_exec_created(cupti, data, traces_graphs);
@@ -129,14 +130,13 @@ void on_graph_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::Callba
       if (!is_entered) on_capture_ended(cupti, *static_cast<const cupti::CaptureParams*>(data.function_params), result);
       return;
     case cupti::GraphCall::Instantiate:
-      building().is_instantiating = is_entered;
-      building().clones.clear();
+      building() = {.which = is_entered ? cupti::GraphCall::Instantiate : cupti::GraphCall::None};
       return;
     case cupti::GraphCall::Update: {
       const auto& params = *static_cast<const cupti::GraphUpdateParams*>(data.function_params);
       if (result == cuda::Result::Success)
         GraphRegistry::instance().updated(params.exec, id_of(cupti, params.graph), building().updates, now_ns());
-      building().updates.clear();
+      building() = {.which = is_entered ? cupti::GraphCall::Update : cupti::GraphCall::None};
       return;
     }
     default:

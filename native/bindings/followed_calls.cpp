@@ -30,7 +30,8 @@ std::unordered_map<PyObject*, Followed>& followed() {
   return objects;
 }
 constinit std::atomic<bool> is_following{false};
-constinit thread_local bool is_inside = false;  // what a followed call calls is a part of it
+// Odd within a followed call: what it calls is a part of it, but for what the program is called back for.
+constinit thread_local uint32_t nesting = 0;
 
 // What is told of each call when it has ended; guarded by the GIL.
 constinit PyObject* observer = nullptr;
@@ -64,19 +65,23 @@ Followed find(PyObject* object) noexcept {
 }
 
 bool is_outermost() noexcept {
-  return !is_inside && is_following.load(std::memory_order_relaxed) && bragg_has_session() != 0;
+  return nesting % 2 == 0 && is_following.load(std::memory_order_relaxed) && bragg_has_session() != 0;
 }
 
 void enter(uint32_t frame, PyObject* name) noexcept {
-  is_inside = true;
-  if (observer != nullptr) open_call = {Py_NewRef(name), now_ns()};
+  if (nesting++ == 0 && observer != nullptr) open_call = {Py_NewRef(name), now_ns()};
   bragg_scope_enter(frame);
 }
 
 void leave() noexcept {
   bragg_scope_exit();
-  is_inside = false;
-  if (open_call.name != nullptr) tell(std::exchange(open_call, {}));
+  if (--nesting == 0 && open_call.name != nullptr) tell(std::exchange(open_call, {}));
+}
+
+bool enter_callback() noexcept {
+  const bool is_within_call = nesting % 2 != 0;
+  if (is_within_call) ++nesting;
+  return is_within_call;
 }
 
 PyObject* call_followed(PyObject* object, PyObject* const* arguments, size_t count, PyObject* names) noexcept {
@@ -125,6 +130,8 @@ void bind_followed_calls(nb::module_& module) {
   module.def("follow_calls", &follow_calls, "object"_a, "name"_a);
   module.def("enter_call", &enter_call, "name"_a);
   module.def("exit_call", &leave);
+  module.def("enter_callback", &enter_callback);
+  module.def("exit_callback", [] { --nesting; });
   module.def("observe_calls", &observe_calls, "function"_a.none());
   module.def("record_followed_calls", [](bool wanted) { is_following.store(wanted); }, "wanted"_a);
 }

@@ -243,6 +243,14 @@ def enter_call(name: str) -> bool:
     """
 
 def exit_call() -> None: ...
+def enter_callback() -> bool:
+    """Let calls be operators again in what a call that is open calls back.
+
+    Returns:
+        False when no call is open on this thread; then there is nothing to end.
+    """
+
+def exit_callback() -> None: ...
 def observe_calls(function: Callable[[str, int, int], None] | None) -> None:
     """Tell a function of each call that has ended: its name, its begin and its end, ns of `perf_counter_ns`."""
 

@@ -14,7 +14,8 @@ from bragg.views.web.page import page as page_of
 from bragg.views.web.payload import pack
 from tests.support.profiles import profile_from_text
 from tests.support.waiting import expect, expect_address, expect_value
-from tests.support.whole_profiles import H200, whole_profile
+from tests.support.whole_profiles import whole_profile
+from tests.support.work import H200
 
 HOSTILE = {
     "markup": "<img src=x onerror=alert(1)><u>line</u>",

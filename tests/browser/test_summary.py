@@ -13,7 +13,7 @@ from bragg.model import Metric, MetricKind, Profile, Severity
 from bragg.model.finding import Finding
 from tests.support.profiles import profile_from_text
 from tests.support.waiting import beginning, expect, expect_value
-from tests.support.whole_profiles import H200
+from tests.support.work import H200
 
 
 def profile() -> Profile:

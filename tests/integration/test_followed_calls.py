@@ -43,7 +43,16 @@ PROGRAM = """
     assert core.enter_call("jit(python)")
     assert not core.enter_call("jit(within)")
     inner()
+    assert core.enter_callback()
+    assert not core.enter_callback()
+    inner()
+    assert core.enter_call("jit(called back)")
+    inner()
     core.exit_call()
+    core.exit_callback()
+    inner()
+    core.exit_call()
+    assert not core.enter_callback()
     core.record_followed_calls(False)
     outer()
     assert not core.enter_call("jit(off)")
@@ -53,17 +62,18 @@ PROGRAM = """
 def test_outermost_calls_are_operators_however_they_end(tmp_path: Path) -> None:
     run = Recorder(tmp_path).program(PROGRAM, context="shadow", sample_interval_us=0)
     assert run.result.exit_code == 0
-    names = ("jit(outer)", "jit(inner)", "jit(fail)", "jit(short)", "jit(python)", "jit(within)", "jit(off)", "again")
-    assert {name: entered(run.main, name) for name in names} == {
+    expected = {
         "jit(outer)": 2,
-        "jit(inner)": 1,
+        "jit(inner)": 2,
         "jit(fail)": 2,
         "jit(short)": 100,
         "jit(python)": 1,
+        "jit(called back)": 1,
         "jit(within)": 0,
         "jit(off)": 0,
         "again": 0,
     }
+    assert {name: entered(run.main, name) for name in expected} == expected
 
 
 def test_calls_work_while_nothing_records() -> None:

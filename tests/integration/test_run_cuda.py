@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from bragg import load
 from bragg.model import FrameKind, TrackKind
 from tests.support.fake_gpu_runs import Record, kernels, statistics
+from tests.support.native_program import build_native_program
 
 
 def test_kernels_copies_and_sets_are_counted_under_their_scopes(record: Record) -> None:
@@ -198,26 +198,9 @@ def test_a_killed_process_loses_nothing_that_was_flushed(record: Record) -> None
 
 
 def test_a_program_without_python_is_recorded(tmp_path: Path, record: Record, fakes_directory: Path) -> None:
-    source = tmp_path / "program.c"
-    source.write_text(
-        """
-        #include <stddef.h>
-        int cuInit(unsigned); int cuDevicePrimaryCtxRetain(void**, int); int cuCtxSetCurrent(void*);
-        int cuModuleGetFunction(void**, void*, const char*); int cuCtxSynchronize(void);
-        typedef unsigned u;
-        int cuLaunchKernel(void*, u, u, u, u, u, u, u, void*, void**, void**);
-        int main(void) {
-          void *context, *kernel;
-          if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 9;
-          cuModuleGetFunction(&kernel, NULL, "native");
-          for (int i = 0; i < 12; ++i) cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
-          return cuCtxSynchronize() ? 9 : 5;
-        }
-        """
-    )
-    library = fakes_directory / "libcuda.so.1"
-    subprocess.run(["cc", "-o", tmp_path / "program", source, library], check=True)
-    run = record("", command=["--", str(tmp_path / "program")], gpu_api="sync")
+    body = "for (int i = 0; i < 12; ++i) launch();\nreturn cuCtxSynchronize() ? 9 : 5;"
+    program = build_native_program(tmp_path, fakes_directory, body)
+    run = record("", command=["--", program], gpu_api="sync")
     assert run.exit_code == 5
     assert kernels(run.main) == {"native": 12}
     assert run.main.tree.label(int(np.argmax(run.main.own("sync_time")))) == "cuCtxSynchronize"

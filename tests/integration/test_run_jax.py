@@ -38,7 +38,7 @@ PROGRAM = """
         with jax.profiler.StepTraceAnnotation("train", step_num=number):
             step(np.ones((size, size), np.float32), np.ones((size, 4), np.float32))
     x = np.ones((2, 4), np.float32)
-    ahead = jax.jit(lambda w: w + 1).lower(x).compile()
+    ahead = jax.jit(lambda w: jnp.multiply(w, 2)).lower(x).compile()
     for _ in range(4):
         ahead(x)
 
@@ -55,6 +55,16 @@ PROGRAM = """
 
     for _ in range(2):
         jax.grad(square)(x)
+
+    def host(x):
+        return x + 1
+
+    @jax.jit
+    def calling(x):
+        return jax.pure_callback(host, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    for _ in range(2):
+        jax.block_until_ready(calling(x))
     try:
         step(1, 2, 3)
     except TypeError:
@@ -95,7 +105,7 @@ def test_annotations_for_jax_s_profiler_are_scopes(profile: Profile) -> None:
         for kind, name in zip(profile.tree.frames.kind, profile.tree.frames.name, strict=True)
         if kind == FrameKind.SCOPE
     }
-    assert {name for name in scopes if not name.startswith("[compile] ")} == {"train", "marked"}
+    assert {name for name in scopes if not name.startswith("[")} == {"train", "marked"}
 
 
 def test_what_is_compiled_ahead_of_time_mapped_or_transposed_is_called_too(profile: Profile) -> None:
@@ -109,6 +119,12 @@ def test_what_is_compiled_ahead_of_time_mapped_or_transposed_is_called_too(profi
 
 def test_functions_that_jitted_functions_call_are_a_part_of_them(profile: Profile) -> None:
     assert entered(profile, "jit(inner)") == 0
+    assert entered(profile, "[trace] jit(<lambda>)") == 1
+    assert entered(profile, "jit(multiply)") == 0
+
+
+def test_functions_of_the_program_that_are_called_back_are_scopes(profile: Profile) -> None:
+    assert entered(profile, "[callback] host") == entered(profile, "jit(calling)") == 2
 
 
 def test_calls_are_operators_whose_time_has_that_of_compiling(profile: Profile) -> None:

@@ -106,6 +106,32 @@ def test_program_that_a_process_becomes_gets_the_plain_name(recorder: Recorder) 
     assert next(iter(run.profiles)) == "program.bragg"
 
 
+def test_subinterpreters_leave_the_recording_of_the_main_one_alone(
+    recorder: Recorder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = recorder.program(
+        """
+        import sys, bragg
+        if sys.version_info >= (3, 13): import _interpreters as interpreters
+        else: import _xxsubinterpreters as interpreters
+        def work():
+            with bragg.scope("work"): pass
+        work()
+        other = interpreters.create()
+        enter = "try: import bragg; bragg.scope('other')"
+        interpreters.run_string(other, enter + "\\nexcept Exception as error: print(error)")
+        work()
+        interpreters.destroy(other)
+        """,
+        sample_interval_us=0,
+    )
+    talk = capfd.readouterr()
+    assert talk.out == "only the main interpreter of a process is recorded\n"
+    assert talk.err.count(talk.out) == talk.err.count("\n") == 1
+    assert [int(profile.own("host_count").sum()) for profile in run.profiles.values()] == [2]
+    assert run.main.meta["capture"]["complete"]
+
+
 def test_process_left_behind_is_waited_for(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captures, "STRAGGLER_WAIT_S", 60.0)
     run = recorder.program(

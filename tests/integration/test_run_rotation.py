@@ -9,12 +9,12 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from textwrap import dedent
 
 import bragg
 from bragg.errors import BraggError
 from bragg.record.captures import phase_of
 from tests.support import fake_cuda
+from tests.support.native_program import build_native_program
 from tests.support.runs import Recorder, entered
 
 # A process sees its captures where the run collects them, and no longer those whose profiles are written.
@@ -103,38 +103,22 @@ def test_forked_process_rotates_on_its_own(tmp_path: Path) -> None:
 
 
 def test_program_without_python_rotates_too(tmp_path: Path, fakes_directory: Path) -> None:
-    source = tmp_path / "program.c"
-    source.write_text(
-        dedent(
-            """
-            #include <glob.h>
-            #include <stdio.h>
-            #include <stdlib.h>
-            #include <unistd.h>
-            int cuInit(unsigned); int cuDevicePrimaryCtxRetain(void**, int); int cuCtxSetCurrent(void*);
-            int cuModuleGetFunction(void**, void*, const char*); int cuCtxSynchronize(void);
-            typedef unsigned u;
-            int cuLaunchKernel(void*, u, u, u, u, u, u, u, void*, void**, void**);
-            int main(void) {
-              void *context, *kernel;
-              if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 9;
-              cuModuleGetFunction(&kernel, NULL, "native");
-              char captures[4096];
-              snprintf(captures, sizeof captures, "%s/*.part_[2-9].part", getenv("BRAGG_CAPTURE_DIR"));
-              glob_t found;
-              int count = 0;
-              for (; count < 10000 && (count % 10 || glob(captures, 0, NULL, &found)); ++count, usleep(5000))
-                cuLaunchKernel(kernel, 1,1,1, 1,1,1, 0, NULL, NULL, NULL);
-              printf("%d\\n", count);
-              return cuCtxSynchronize();
-            }
-            """
-        )
+    program = build_native_program(
+        tmp_path,
+        fakes_directory,
+        """
+        char captures[4096];
+        snprintf(captures, sizeof captures, "%s/*.part_[2-9].part", getenv("BRAGG_CAPTURE_DIR"));
+        glob_t found;
+        int count = 0;
+        for (; count < 10000 && (count % 10 || glob(captures, 0, NULL, &found)); ++count, usleep(5000)) launch();
+        printf("%d\\n", count);
+        return cuCtxSynchronize();
+        """,
     )
-    subprocess.run(["cc", "-o", tmp_path / "program", source, fakes_directory / "libcuda.so.1"], check=True)
     environ = {**os.environ, **fake_cuda.environment(fakes_directory, {"CLOCK": "real"})}
     flags = ["--backend=cuda", "--rotate=150ms"]
-    argv = [sys.executable, "-m", "bragg", "run", *flags, "--", str(tmp_path / "program")]
+    argv = [sys.executable, "-m", "bragg", "run", *flags, "--", program]
     done = subprocess.run(argv, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     found = phases(tmp_path)

@@ -106,7 +106,7 @@ def high_products(x, y, out, N: tl.constexpr):
 
 
 @triton.jit
-def float_to_floats(x, out, N: tl.constexpr):
+def to_floats(x, out, N: tl.constexpr):
     i = tl.arange(0, N)
     a = tl.load(x + i)
     tl.store(out + i, a.to(tl.float16).to(tl.float64))
@@ -156,16 +156,6 @@ def float_to_integers(x, out, N: tl.constexpr):
 
 
 @triton.jit
-def integer_to_floats(x, out, N: tl.constexpr):
-    i = tl.arange(0, N)
-    a = tl.load(x + i)
-    tl.store(out + i, a.to(tl.float16).to(tl.float64))
-    tl.store(out + N + i, a.to(tl.bfloat16).to(tl.float64))
-    tl.store(out + 2 * N + i, a.to(tl.float32).to(tl.float64))
-    tl.store(out + 3 * N + i, a.to(tl.float64))
-
-
-@triton.jit
 def integer_to_integers(x, out, N: tl.constexpr):
     i = tl.arange(0, N)
     a = tl.load(x + i)
@@ -212,7 +202,7 @@ def cases() -> list[Case]:
     found: list[Case] = []
     for name in FLOATS:
         found.append((f"pairs {name}", float_pairs, (name, name), 13, "f8", lanes))
-        found.append((f"to floats {name}", float_to_floats, (name,), 4, "f8", lanes))
+        found.append((f"to floats {name}", to_floats, (name,), 4, "f8", lanes))
         found.append((f"to integers {name}", float_to_integers, (name,), 9, "i8", lanes))
         if name != "fp64":
             found.append((f"to small {name}", float_to_small, (name,), 2, "f8", lanes))
@@ -224,7 +214,7 @@ def cases() -> list[Case]:
     found.append(("close fp32", close_functions, ("fp32", "fp32"), 8, "f4", lanes))
     for name in INTEGERS:
         found.append((f"pairs {name}", integer_pairs, (name, name), 16, "i8", lanes))
-        found.append((f"to floats {name}", integer_to_floats, (name,), 4, "f8", lanes))
+        found.append((f"to floats {name}", to_floats, (name,), 4, "f8", lanes))
         found.append((f"to integers {name}", integer_to_integers, (name,), 7, "i8", lanes))
         rows = {"R": LANES // 32, "C": 32}
         if name not in ("int64", "uint64"):

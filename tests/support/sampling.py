@@ -30,10 +30,3 @@ def wait_for(condition: Callable[[dict[str, Any]], bool]) -> None:
         if time.monotonic() > until:
             raise TimeoutError(str(sampling()))
         time.sleep(0.01)
-
-
-def wait_until_begun() -> None:
-    """Wait until the first GPU is sampled, or is known not to be."""
-    wait_for(
-        lambda found: "reason" in found or found["devices"].get("0", {"state": "not begun"})["state"] != "not begun"
-    )

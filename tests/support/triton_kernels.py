@@ -174,11 +174,6 @@ def copy_by_descriptor(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
 
 
 @triton.jit
-def _join_pairs(a, b):
-    return a * 2 + b
-
-
-@triton.jit
 def _linear_step(a1, b1, a2, b2):
     return a1 * a2, b1 * a2 + b2
 

@@ -8,16 +8,9 @@ import numpy as np
 
 from bragg.model import CallTree, FrameKind, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
 from tests.support.sampled_kernels import KEY, sampled_profile
+from tests.support.work import H200
 
 KERNEL = "softmax<BLOCK=1024 w4 s3>"
-H200 = {
-    "name": "NVIDIA H200",
-    "arch": "90",
-    "num_sms": 132,
-    "clock_khz": 1_980_000,
-    "memory_clock_khz": 3_201_000,
-    "bus_width_bits": 6016,
-}
 
 
 def whole_profile(kernel: str = KERNEL) -> Profile:

@@ -38,6 +38,7 @@ def write_bytes(content: bytes) -> None:
 
 @contextmanager
 def _stdout() -> Iterator[None]:
+    """What the body writes goes to stdout, as far as anybody reads it."""
     try:
         yield
     except OSError as error:

@@ -6,6 +6,7 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -75,4 +76,5 @@ def _show(report: RunReport, sample: Path | None) -> None:
     if sample is not None:
         say(["", f"In short, a profile that was recorded on a GPU; all of it: bragg view {sample}"])
         write_lines(summary_lines(formats.load(sample, trace=False), style))
-    say(["", f"Next: bragg view --flat {path}; bragg report {path}; bragg run your_script.py; bragg doctor"])
+    name = quote(str(path))
+    say(["", f"Next: bragg view --flat {name}; bragg report {name}; bragg run your_script.py; bragg doctor"])

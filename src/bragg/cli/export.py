@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ def export(file: Path | None, format_name: str | None, output: Path | None, forc
     if as_json:
         write_json("export", {"file": str(target), "format": name, "size_bytes": size_bytes})
     else:
-        next_step = FORMATS[name].next_step.format(file=target)
+        next_step = FORMATS[name].next_step.format(file=quote(str(target)))
         say([f"Wrote {target} ({bytes_text(size_bytes)}): {FORMATS[name].description}. Next: {next_step}"])
 
 

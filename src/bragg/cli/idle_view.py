@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from bragg.cli.grouping import WHOLE
-from bragg.errors import UsageError
+from bragg.errors import NothingRecorded, UsageError
 
 if TYPE_CHECKING:
     from bragg.model import Profile
@@ -30,13 +30,22 @@ def idle_options(options: ViewOptions, group_by: str) -> ViewOptions:
 
 
 def with_idle_time(profile: Profile, choices: Mapping[str, Any]) -> Profile:
-    """A profile with its timeline, and with the idle time if that was asked for."""
+    """A profile with its timeline, and with the idle time if that was asked for.
+
+    Raises:
+        NothingRecorded: No GPU paused.
+    """
     if not choices["idle"]:
         return profile
     from bragg.analyze.idle_paths import with_idle_paths
 
     least_us = choices["least_pause_us"]
-    return with_idle_paths(profile) if least_us is None else with_idle_paths(profile, round(1000 * least_us))
+    found = with_idle_paths(profile) if least_us is None else with_idle_paths(profile, round(1000 * least_us))
+    if not found.total("gpu_idle_time"):
+        raise NothingRecorded(
+            "no GPU paused between its first and its last work", hint="What it did: bragg view --flat"
+        )
+    return found
 
 
 def idle_lines(profile: Profile) -> list[str]:

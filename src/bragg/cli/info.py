@@ -104,7 +104,10 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A fact on one line; of a long table its first names, as --json has all of it."""
+    """A fact on one line; of counts those that are not 0, of a long table its first names: --json has all of it."""
+    if isinstance(value, dict) and value and all(name.isidentifier() and type(value[name]) is int for name in value):
+        counts = ", ".join(f"{name} {count:,}" for name, count in value.items() if count)
+        return "; ".join(filter(None, [counts, "" if all(value.values()) else "others: 0"]))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if (
         len(text) <= _MAX_FACT

@@ -28,7 +28,12 @@ def newest_profile(file: Path | None, directory: Path | None = None) -> Path:
     profiles = (directory or Path()).glob("*.bragg")
     newest = max(profiles, key=lambda path: path.stat().st_mtime_ns, default=None)
     if newest is None:
-        raise UsageError(
-            "there is no .bragg file here", hint="Record one with: bragg run script.py; or try: bragg demo"
-        )
+        raise UsageError("there is no .bragg file here", hint=_hint(directory or Path()))
     return newest
+
+
+def _hint(directory: Path) -> str:
+    captures = directory.glob(".bragg-*/*.part")
+    if (capture := next(captures, None)) is not None:
+        return f"A run was killed here, or goes on: bragg recover {capture.parent}"
+    return "Record one with: bragg run script.py; or try: bragg demo"

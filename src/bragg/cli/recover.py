@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -103,4 +104,4 @@ def _report(written: list[tuple[Path, Profile]], as_json: bool) -> None:
         return
     for path, _ in written:
         lines = [f"{path}: {warning}" for warning in warnings[path]]
-        say([*lines, f"Wrote {path} ({bytes_text(path.stat().st_size)}). Next: bragg view {path}"])
+        say([*lines, f"Wrote {path} ({bytes_text(path.stat().st_size)}). Next: bragg view {quote(str(path))}"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -45,4 +46,5 @@ def report(file: Path | None, output: Path | None, title: str | None, force: boo
     if as_json:
         write_json("report", {"file": str(path), "page": str(target), "size_bytes": size_bytes})
     else:
-        say([f"Wrote {target} ({bytes_text(size_bytes)}). Next: open it in any browser, or: bragg view {path}"])
+        view = f"bragg view {quote(str(path))}"
+        say([f"Wrote {target} ({bytes_text(size_bytes)}). Next: open it in any browser, or: {view}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from bragg.analyze.compile_hints import compile_hints
@@ -74,8 +75,8 @@ class RunReport:
 
     @property
     def main(self) -> tuple[Path, Profile]:
-        """The profile that says most about the time: launchers and helpers record little."""
-        return max(self.profiles, key=lambda item: tuple(_total(item[1], name) for name in ("gpu_time", "host_time")))
+        """The profile that says most about the time: launchers and helpers record little, or wait for ranks."""
+        return max(self.profiles, key=lambda item: _weight(item[1]))
 
     def lines(self, style: Style, *, summary: bool, every_process: bool) -> list[str]:
         """At most 15 lines, but one more for each process if every process is asked for."""
@@ -112,7 +113,7 @@ class RunReport:
         if names := [str(other) for other, _ in self.profiles if other != path]:
             others += f": {', '.join([*names[:_N_NAMED], *['…'] * (len(names) > _N_NAMED)])}"
         size = bytes_text(path.stat().st_size)
-        return f"Wrote {path} ({size}, {RunFacts(profile.meta).cost}){others}. Next: bragg view {path}"
+        return f"Wrote {path} ({size}, {RunFacts(profile.meta).cost}){others}. Next: bragg view {quote(str(path))}"
 
     @staticmethod
     def _process_line(path: Path, profile: Profile) -> str:
@@ -131,6 +132,10 @@ def _hint_for_empty(result: RunResult) -> str:
     if result.exit_code < 0:
         return "A killed program loses what came after the last flush: try --flush-interval 100"
     return "; ".join(result.notes)
+
+
+def _weight(profile: Profile) -> tuple[float, bool, float]:
+    return _total(profile, "gpu_time"), profile.meta.get("rank") is not None, _total(profile, "host_time")
 
 
 def _total(profile: Profile, metric: str) -> float:

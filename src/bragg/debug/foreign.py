@@ -12,7 +12,7 @@ from typing import Any
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow.aggregates import AggregateKind
-from bragg.debug.flow.loops import KernelRange
+from bragg.debug.flow.ranges import KernelRange
 from bragg.debug.gluon.functions import TYPES, gluon_function
 from bragg.debug.language import FUNCTIONS
 from bragg.debug.numbers.dtypes import PointerType, dtype_named

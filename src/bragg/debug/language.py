@@ -11,7 +11,7 @@ import numpy as np
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.aggregates import aggregate_replace
 from bragg.debug.flow.lanes import map_elementwise
-from bragg.debug.flow.loops import KernelRange, StaticRange
+from bragg.debug.flow.ranges import KernelRange, StaticRange
 from bragg.debug.memory import atomics, blocks, load_store
 from bragg.debug.numbers import arithmetic, reductions, shapes
 from bragg.debug.numbers.affine import Affine

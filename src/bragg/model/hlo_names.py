@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from bragg.model.tree import FrameKind
 
-__all__ = ["AUTOTUNE", "BACKWARD", "CALLS", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name"]
+__all__ = ["AUTOTUNE", "BACKWARD", "CALLBACK", "CALLS", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name"]
 
 BACKWARD = (FrameKind.STATE, "[backward]")
 RECOMPUTE = (FrameKind.STATE, "[recompute]")
@@ -22,6 +22,8 @@ CALLS = ("jit(", "pmap(")
 """Calls of functions that JAX compiled begin like one of these."""
 COMPILE = "[compile] "
 """Compilations of a module begin like this."""
+CALLBACK = "[callback] "
+"""Functions of the program that a compiled one calls begin like this."""
 AUTOTUNE = "autotune"
 """Candidates of XLA's kernels run below it."""
 CONTROL = frozenset({"while", "cond"})

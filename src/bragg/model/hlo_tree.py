@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bragg.model.hlo_names import AUTOTUNE, CALLS, COMPILE, CONTROL, path_of_name
+from bragg.model.hlo_names import AUTOTUNE, CALLBACK, CALLS, COMPILE, CONTROL, path_of_name
 from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
@@ -153,7 +153,7 @@ class _Placing:
         is_inside = where.call != _NONE or where.module != _NONE
         if _PREFIX in self._roles[frame]:
             return above, replace(where, prefix=_prefix_of(self._names[frame]))
-        if kind in _DEVICE_KINDS:
+        if kind in _DEVICE_KINDS or (kind == FrameKind.SCOPE and self._names[frame].startswith(CALLBACK)):
             return self._child(above, frame), _Where()
         if is_inside and self._names[frame] == _CAPTURED:
             return above, replace(where, is_captured=True, prefix="")

@@ -142,9 +142,12 @@ class ProcessRecording:
         keep_in_time = guarded(_within_limit)
 
         def leaving(*arguments: Any, **options: Any) -> Any:
-            if self._recording is not None:
-                keep_in_time(keep)
-            return leave(*arguments, **options)
+            try:
+                if self._recording is not None:
+                    keep_in_time(keep)
+            finally:  # A signal handler of the program may raise meanwhile, and does not keep it from leaving.
+                result = leave(*arguments, **options)
+            return result
 
         setattr(os, name, leaving)
 

@@ -20,6 +20,7 @@ GpuApi = Literal["off", "sync", "all"]
 Sampling = Literal["off", "continuous", "windows", "serialized"]
 Interpret = Literal["auto", "on", "off"]
 
+_ROTATE = "bragg run --rotate 60s --keep 10"
 # What the hardware can do, in powers of two.
 _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
 
@@ -99,7 +100,7 @@ class RecordConfig:
         _check_choice("way to interpret", self.interpret, get_args(Interpret))
         for wanted, what in ((self.modules, "modules"), (self.shapes, "shapes")):
             if wanted and self.framework not in ("auto", "torch"):
-                raise UsageError(f"{what} are those of PyTorch, which framework={self.framework!r} leaves out")
+                raise UsageError(f"{what} are those of PyTorch, which the framework {self.framework!r} leaves out")
         _check_regions(self.regions)
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
@@ -116,7 +117,7 @@ class RecordConfig:
         if self.rotate_s is not None and not self.rotate_s > 0:
             raise UsageError(f"the time of a phase must be positive, not {self.rotate_s} s")
         if self.rotate_keep is not None and (self.rotate_keep < 1 or self.rotate_s is None):
-            raise UsageError("rotate_keep is a number of files, at least 1, and needs rotate_s")
+            raise UsageError("how many profiles to keep is at least 1, of those that rotate", hint=_ROTATE)
         check_pattern(self.output)
 
     def variables(self) -> dict[str, str]:

@@ -2,6 +2,31 @@
 
 from __future__ import annotations
 
+import _thread
+from importlib import import_module
+
+__all__ = ["core"]
+
+
+def _is_main_interpreter() -> bool:
+    tell = getattr(_thread, "_is_main_interpreter", None)  # Since 3.12.
+    if tell is not None:
+        return bool(tell())
+    try:
+        interpreters = import_module("_xxsubinterpreters")
+    except ImportError:  # Then no Python code makes others.
+        return True
+    return bool(interpreters.get_current() == interpreters.get_main())
+
+
+# The core's types, made once more, would no longer be those of the recording that is under way.
+if not _is_main_interpreter():
+    from bragg.errors import BackendUnavailable
+
+    raise BackendUnavailable(
+        "only the main interpreter of a process is recorded", hint="Do what is to be recorded there"
+    )
+
 try:
     import bragg._core as core
 except ImportError as error:
@@ -11,5 +36,3 @@ except ImportError as error:
         f"the native core of bragg cannot be loaded: {error}",
         hint="Install bragg for this Python; profiles can be viewed without the core, but not recorded",
     ) from error
-
-__all__ = ["core"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ __all__ = ["guarded", "note", "once"]
 
 
 def note(text: str) -> None:
-    """Say one line on stderr, if the program has one."""
-    if sys.stderr is not None:
+    """Say one line on stderr, if the program has one that takes it."""
+    with suppress(Exception):  # The program may have closed it, or put something of its own there.
         sys.stderr.write(f"bragg: process {os.getpid()}: {' '.join(text.split())}\n")
 
 

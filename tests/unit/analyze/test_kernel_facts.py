@@ -8,15 +8,8 @@ import pytest
 from bragg.analyze.kernel_facts import kernel_facts
 from bragg.model import Combine, KernelTable, Metric, MetricKind, Profile
 from tests.support.profiles import profile_from_text
+from tests.support.work import H200
 
-H200 = {
-    "name": "NVIDIA H200",
-    "arch": "90",
-    "num_sms": 132,
-    "clock_khz": 1_980_000,
-    "memory_clock_khz": 3_201_000,
-    "bus_width_bits": 6016,
-}
 TEXT = "root\n  a\n    matmul<BM=64 w4 s3> 30us x3 @0\n  b\n    matmul<BM=64 w4 s3> 10us x1 @0\n    relu 5us x1 @0"
 
 

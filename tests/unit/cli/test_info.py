@@ -25,6 +25,16 @@ def test_info_says_how_it_was_recorded(bragg: Bragg, profile_file: Path) -> None
     assert "  gpu_count  count, inclusive" in lines
 
 
+def test_of_counts_those_are_shown_that_are_not_zero(bragg: Bragg, profile_file: Path) -> None:
+    profile = formats.load(profile_file)
+    statistics = {"launches": 4711, "kernels": 0, "copies": 12, "sets": 0}
+    meta = {**profile.meta, "statistics": statistics, "gpu_busy_ns": {"0": 5}}
+    formats.export(replace(profile, meta=meta), "bragg", profile_file)
+    lines = bragg("info", profile_file).stdout.splitlines()
+    assert "  statistics   launches 4,711, copies 12; others: 0" in lines
+    assert '  gpu_busy_ns  {"0": 5}' in lines
+
+
 def test_a_table_that_fills_a_screen_is_cut_to_its_names(bragg: Bragg, profile_file: Path) -> None:
     profile = formats.load(profile_file)
     attributes = {f"Net.block{row}": {"module": "Block" * 20} for row in range(7)}

@@ -27,6 +27,8 @@ def test_profile_with_the_most_gpu_time_is_the_one_to_look_at(tmp_path: Path) ->
     launcher = profile_from_text("root\n  wait host=9s")
     worker = profile_from_text("root\n  k 5ms host=1ms")
     assert report(tmp_path, launcher, worker).main[1] is worker
+    rank = replace(profile_from_text("root\n  work host=1s"), meta={"rank": 0})
+    assert report(tmp_path, launcher, rank).main[1] is rank
 
 
 def test_report_has_at_most_fifteen_lines(tmp_path: Path) -> None:
@@ -42,6 +44,13 @@ def test_last_line_names_file_size_and_next_command(tmp_path: Path) -> None:
     (line,) = report(tmp_path, profile_from_text("root\n  k 1ms")).lines(PLAIN, summary=False, every_process=False)
     path = tmp_path / "0.bragg"
     assert line == f"Wrote {path} (1.20 kB, 0 dropped). Next: bragg view {path}"
+
+
+def test_next_command_can_be_pasted_whatever_the_file_is_called(tmp_path: Path) -> None:
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    (line,) = report(folder, profile_from_text("root\n  k 1ms")).lines(PLAIN, summary=False, every_process=False)
+    assert line.endswith(f"Next: bragg view '{folder / '0.bragg'}'")
 
 
 def test_every_process_is_listed_when_it_is_asked_for(tmp_path: Path) -> None:

@@ -46,7 +46,10 @@ def test_newest_profile_is_shown_without_a_name(bragg: Bragg, profile_file: Path
 def test_directory_without_profiles_is_a_usage_error(bragg: Bragg) -> None:
     outcome = bragg("view")
     assert outcome.exit_code == 2
-    assert outcome.stderr.startswith("error: there is no .bragg file here\nhint: ")
+    assert outcome.stderr.startswith("error: there is no .bragg file here\nhint: Record one")
+    Path(".bragg-1a2b").mkdir()
+    Path(".bragg-1a2b/42.part").touch()
+    assert bragg("view").stderr.endswith("hint: A run was killed here, or goes on: bragg recover .bragg-1a2b\n")
 
 
 def test_table_has_as_many_metrics_as_a_terminal_has_room_for(

@@ -68,6 +68,14 @@ def test_a_profile_without_a_timeline_is_refused_with_a_hint(bragg: Bragg, profi
     assert bragg("view", profile_file, "--idle", "--group-by", "module").exit_code == 2
 
 
+def test_a_gpu_that_never_paused_is_said(bragg: Bragg, tmp_path: Path) -> None:
+    busy = trace_from_text("thread 1\n  0-5 launch ->1\nstream 7\n  10-20 first <-1\n  20-30 second")
+    formats.export(busy, "bragg", tmp_path / "busy.bragg")
+    outcome = bragg("view", tmp_path / "busy.bragg", "--idle")
+    assert outcome.exit_code == 7
+    assert outcome.stderr.startswith("error: no GPU paused between its first and its last work\nhint: ")
+
+
 def test_traces_of_pytorch_have_idle_time_too(bragg: Bragg, tmp_path: Path) -> None:
     def event(category: str, name: str, start_us: int, end_us: int, **args: int) -> dict[str, object]:
         place = {"pid": 0, "tid": 7} if category == "kernel" else {"pid": 42, "tid": 42}

@@ -174,6 +174,41 @@ root
     )
 
 
+def test_calls_of_what_a_program_calls_back_are_below_its_operation() -> None:
+    found = placed(
+        """
+root
+  jit(outer) #operator
+    jit_outer #operator
+      jit(outer)/pure_callback #operator
+        custom-call.1 #operator
+          [callback] host
+            train.py:7@host
+              jit(inner) #operator
+                jit_inner #operator
+                  jit(inner)/add #operator
+                    loop_add_fusion.3 #operator
+                      loop_add_fusion 5us
+""",
+        **{"jit(outer)": {}, "jit(inner)": {}},
+    )
+    same(
+        found,
+        """
+root
+  jit(outer)
+    pure_callback
+      custom-call.1
+        [callback] host
+          train.py:7@host
+            jit(inner)
+              add
+                loop_add_fusion.3
+                  loop_add_fusion 5us
+""",
+    )
+
+
 def test_candidates_of_autotuning_are_their_kernels() -> None:
     found = placed(
         """

@@ -67,7 +67,7 @@ def check_triton(surroundings: Surroundings) -> Check:
 
 
 def check_jax(surroundings: Surroundings) -> Check:
-    """JAX."""
+    """JAX, for its operators and compilations."""
     return _framework("JAX", "jax", "JAX programs")
 
 

@@ -48,7 +48,7 @@ def expect(barrier: SharedMemory, bytes_per_cta: Any = None, pred: Any = True, *
 
 
 def arrive(barrier: SharedMemory, *, count: int = 1, pred: Any = True, **_options: Any) -> None:
-    """Arrive."""
+    """Arrive `count` times; the phase is over when all have arrived and announced bytes have come."""
     _changed(barrier, pred, count, 0)
 
 

@@ -162,17 +162,17 @@ class Descriptor:
 
     @property
     def dtype(self) -> DType:
-        """Of the elements."""
+        """Type of the elements."""
         return self.base.element
 
     @property
     def type(self) -> TypeOfBlock:
-        """Of the blocks."""
+        """Type of the blocks."""
         return TypeOfBlock(self.base.element, self.block_shape)
 
     @property
     def block_type(self) -> TypeOfBlock:
-        """Of the blocks."""
+        """The same, as Gluon calls it."""
         return self.type
 
     @property
@@ -182,12 +182,12 @@ class Descriptor:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Of the tensor."""
+        """Of the tensor, in elements."""
         return self.extents
 
     @property
     def strides(self) -> tuple[Any, ...]:
-        """In elements."""
+        """Of the tensor, in elements: from one to the next along each axis."""
         return self.element_strides
 
     def _tell_misalignment(self) -> None:

@@ -29,11 +29,13 @@ if TYPE_CHECKING:
 __all__ = [
     "CALL_HOOKS",
     "STEP_HOOK",
+    "record_callbacks",
     "record_calls",
     "record_compiled_calls",
     "record_mapped_calls",
     "record_slow_compiled_calls",
     "record_steps",
+    "record_traces",
     "record_transposed_calls",
 ]
 
@@ -80,6 +82,17 @@ def record_transposed_calls(pjit: ModuleType) -> Undo | None:
     if not hasattr(primitive, "impl"):
         return _missing("calls transposed functions otherwise: these calls are not recorded")
     return wrap(primitive, "impl", lambda call: _called(call, lambda _, options: f"jit({options.get('name', '')})"))
+
+
+def record_traces(pjit: ModuleType) -> Undo:
+    """Make an operator of `jit(f).lower(x)` and the like, so that what is traced there does not count as called."""
+
+    def traced(trace: Callable[..., Any]) -> Callable[..., Any]:
+        return _called(trace, lambda arguments, _: f"[trace] jit({_name_of(arguments[0])})")
+
+    # JAX before 0.6 has other ones for each function.
+    names = [name for name in ("jit_lower", "jit_trace", "jit_eval_shape") if hasattr(pjit, name)]
+    return _all_of([wrap(pjit, name, traced) for name in names])
 
 
 def record_compiled_calls(pxla: ModuleType) -> Undo | None:
@@ -132,13 +145,28 @@ def record_mapped_calls(module: ModuleType) -> Undo | None:
 
     public = sys.modules.get(_PUBLIC)
     holders = [holder for holder in (module, public) if getattr(holder, "pmap", None) is make_function]
-    undo_each = [wrap(holder, "pmap", followed) for holder in holders]
+    return _all_of([wrap(holder, "pmap", followed) for holder in holders])
 
-    def undo() -> None:
-        for undo_one in undo_each:
-            undo_one()
 
-    return undo
+def record_callbacks(callback: ModuleType) -> Undo | None:
+    """Make a scope of each function of the program that a compiled one calls back, where calls are operators again."""
+    kind: Any = getattr(callback, "_FlatCallback", None)
+    if kind is None:
+        return _missing("calls functions of the program back otherwise: what these call is a part of the call")
+
+    def called(call_back: Callable[..., _Result]) -> Callable[..., _Result]:
+        def call(self: Any, *arguments: Any) -> _Result:
+            with core.Scope(f"[callback] {_name_of(getattr(self, 'callback_func', None))}"):
+                if not core.enter_callback():
+                    return call_back(self, *arguments)
+                try:
+                    return call_back(self, *arguments)
+                finally:
+                    core.exit_callback()
+
+        return call
+
+    return wrap(kind, "__call__", called)
 
 
 def record_steps(_pjit: ModuleType) -> Undo:
@@ -155,8 +183,10 @@ def record_steps(_pjit: ModuleType) -> Undo:
 CALL_HOOKS: list[Hook] = [
     ("jax._src.pjit", record_calls),
     ("jax._src.pjit", record_transposed_calls),
+    ("jax._src.pjit", record_traces),
     ("jax._src.interpreters.pxla", record_compiled_calls),
     ("jax._src.stages", record_slow_compiled_calls),
+    ("jax._src.callback", record_callbacks),
     ("jax._src.api", record_mapped_calls),
     ("jax._src.pmap", record_mapped_calls),
 ]
@@ -168,6 +198,14 @@ STEP_HOOK: Hook = ("jax._src.pjit", record_steps)
 def _missing(what: str) -> Undo | None:
     note(f"JAX {getattr(sys.modules.get(_PUBLIC), '__version__', '')} {what}")
     return None
+
+
+def _all_of(undo_each: list[Undo]) -> Undo:
+    def undo() -> None:
+        for undo_one in undo_each:
+            undo_one()
+
+    return undo
 
 
 def _existing(module: ModuleType, types: tuple[str, ...]) -> list[Any]:

@@ -77,12 +77,14 @@ def record_backward(torch: ModuleType) -> Undo | None:
         What undoes it; None when this PyTorch keeps its engine elsewhere.
     """
     graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+    compilation = torch._guards.TracingContext.try_get
 
     def recorded(run_backward: Callable[..., Any]) -> Callable[..., Any]:
         run_in_region = _in_region("backward", run_backward)
 
         def run_unless_inside(*arguments: Any, **options: Any) -> Any:
-            is_inside = graph_task() != -1
+            # Of a backward pass, or of the compiler, which differentiates what it compiles.
+            is_inside = graph_task() != -1 or compilation() is not None
             return (run_backward if is_inside else run_in_region)(*arguments, **options)
 
         return run_unless_inside

@@ -32,7 +32,8 @@ def _start_recording() -> None:
             del sys.modules[name]
         version = ".".join(map(str, sys.version_info[:2]))
         reason = " ".join(f"{error}".split()) or type(error).__name__
-        sys.stderr.write(f"bragg: process {os.getpid()} (Python {version}) is not recorded: {reason}\n")
+        if sys.stderr is not None:
+            sys.stderr.write(f"bragg: process {os.getpid()} (Python {version}) is not recorded: {reason}\n")
 
 
 def _import_recorder() -> None:

@@ -206,12 +206,14 @@ def columns_of(profile: Profile, names: Sequence[str], formulas: Formulas = NO_F
 def _compared_magnitude(column: Column, columns: Sequence[Column]) -> float | None:
     """That of the smallest column of those that are compared with this one; None when none are.
 
-    The first column is compared with the phases that it is the sum of.
+    The first column is compared with the phases that it is the sum of, if they are no less than a thousandth of it.
     """
     for endings in _COMPARED:
-        if column.name.endswith(endings) or (endings is REGIONS and column is columns[0]):
+        is_whole = endings is REGIONS and column is columns[0]
+        if is_whole or column.name.endswith(endings):
             compared = [other for other in columns if other.name.endswith(endings) and other.unit == column.unit]
-            return min((other.magnitude for other in compared if other.magnitude), default=None)
+            least = min((other.magnitude for other in compared if other.magnitude), default=None)
+            return max(least, column.magnitude / 1000) if least and is_whole else least
     return None
 
 

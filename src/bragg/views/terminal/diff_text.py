@@ -11,7 +11,7 @@ import numpy as np
 from bragg.model import FrameKind
 from bragg.model.comparison import Comparison
 from bragg.views.terminal.labels import Labels
-from bragg.views.terminal.style import Style, text_width
+from bragg.views.terminal.style import Style
 from bragg.views.terminal.units import Scale, count_text, scale_for, share_text, value_text
 
 __all__ = ["change_text", "diff_json", "diff_lines", "path_text"]
@@ -70,7 +70,7 @@ def path_text(comparison: Comparison, node: int, style: Style, room: int | None)
     """The callers of a node and itself; the outermost are left out where there is no room."""
     names = _names(comparison, node)
     text = style.arrow.join(names)
-    while room is not None and text_width(text) > room and len(names) > 1:
+    while room is not None and style.width_of(text) > room and len(names) > 1:
         names = names[1:]
         text = style.arrow.join([style.ellipsis, *names])
     return style.cut(text, room)

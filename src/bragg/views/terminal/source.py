@@ -10,7 +10,7 @@ from bragg.model.annotated_code import AnnotatedCode, Samples, SourceLine
 from bragg.model.source_map import Stage
 from bragg.model.source_place import CallChain, user_place
 from bragg.model.stall_reasons import StallReason
-from bragg.views.terminal.style import Style, beginning, printable, text_width
+from bragg.views.terminal.style import Style, beginning, printable
 from bragg.views.terminal.units import count_text, share_text
 
 __all__ = ["source_json", "source_lines"]
@@ -59,7 +59,7 @@ def source_json(code: AnnotatedCode, stage: Stage | None) -> dict[str, Any]:
 def _head(text: str, style: Style, used: int) -> str:
     """As much of the beginning of a line of code as there is room for."""
     room = None if style.width is None else max(style.width - used, _LEAST_WIDTH)
-    if room is None or text_width(text) <= room:
+    if room is None or style.width_of(text) <= room:
         return text
     return beginning(text, room - len(style.ellipsis)) + style.ellipsis
 

@@ -87,13 +87,21 @@ class Style:
 
     def cut(self, text: str, width: int | None) -> str:
         """The text in at most `width` columns; head and tail stay, what is cut is marked."""
-        if width is None or text_width(text) <= width:
+        if width is None or self.width_of(text) <= width:
             return text
+        text = self._escaped(text)
         room = width - len(self.ellipsis)
         if room < 2:
             return beginning(text, width)
         head = room * 2 // 3
         return beginning(text, head) + self.ellipsis + beginning(text[::-1], room - head)[::-1]
+
+    def width_of(self, text: str) -> int:
+        """Columns that a text takes, with escapes for what cannot be written."""
+        return text_width(self._escaped(text))
+
+    def _escaped(self, text: str) -> str:
+        return text if self.unicode else text.encode("ascii", "backslashreplace").decode()
 
     def _paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text

@@ -11,7 +11,7 @@ from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.folding import FoldedProfile, fold_libraries
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.run_facts import RunFacts
-from bragg.views.terminal.style import Style, text_width
+from bragg.views.terminal.style import Style
 from bragg.views.terminal.training_steps import steps_line
 from bragg.views.terminal.units import count_text, share_text, time_text
 from bragg.views.terminal.view_options import ViewOptions
@@ -100,7 +100,7 @@ def _path_text(folded: FoldedProfile, node: int, style: Style, room: int) -> str
     path = tree.path(node)[1:]
     names = [f"{folded.name(step, labels)} {labels.place(int(tree.frame[step]))}".rstrip() for step in path]
     text = style.arrow.join(names)
-    while text_width(text) > room and len(names) > 1:
+    while style.width_of(text) > room and len(names) > 1:
         names = names[1:]
         text = style.arrow.join([style.ellipsis, *names])
     return style.cut(text, room)

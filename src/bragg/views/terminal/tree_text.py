@@ -8,7 +8,7 @@ from bragg.model import MetricKind
 from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.outline import OutlineRow
-from bragg.views.terminal.style import Style, text_width
+from bragg.views.terminal.style import Style
 from bragg.views.terminal.tree_view import TreeView
 from bragg.views.terminal.units import count_text, share_text
 
@@ -63,7 +63,7 @@ class _TreeText:
         more = f"  {self._more(row)}" if row.n_hidden and not row.children else ""
         plain = self._style.arrow.join(f"{name} {place}".rstrip() for name, place in parts)
         room = self._room(indent + len(more))
-        if room is not None and text_width(plain) > room:
+        if room is not None and self._style.width_of(plain) > room:
             return self._style.cut(plain, room) + self._style.dim(more)
         painted = (f"{name} {self._style.dim(place)}" if place else name for name, place in parts)
         return self._style.arrow.join(painted) + self._style.dim(more)

@@ -140,6 +140,36 @@ def test_calls_of_python_are_operators_however_they_end(core: FakeCore) -> None:
     assert len(core.calls) == 2 * len(names)
 
 
+@pytest.mark.parametrize("is_within_call", [True, False])
+def test_what_programs_call_back_is_a_scope_with_calls_of_its_own(core: FakeCore, is_within_call: bool) -> None:
+    class FlatCallback:
+        callback_func = staticmethod(divmod)
+
+        def __call__(self, *numbers: int) -> tuple[int, int]:
+            return self.callback_func(*numbers)
+
+    core.answers["enter_callback"] = is_within_call
+    callback = module(_FlatCallback=FlatCallback)
+    undo = jax_calls.record_callbacks(callback)
+    assert FlatCallback()(7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        FlatCallback()(7, 0)
+    undone(undo)
+    FlatCallback()(7, 2)
+    nested = [("enter_callback",), *([("exit_callback",)] if is_within_call else [])]
+    assert core.calls == ["[callback] divmod", "enter", *nested, "exit"] * 2
+
+
+def test_what_is_only_traced_is_no_call(core: FakeCore) -> None:
+    core.answers["enter_call"] = True
+    pjit = module(jit_trace=lambda function, number: number, jit_eval_shape=lambda function: function)
+    undo = jax_calls.record_traces(pjit)
+    assert pjit.jit_trace(PjitFunction("loss"), 7) == 7
+    undone(undo)
+    pjit.jit_eval_shape(PjitFunction())
+    assert core.calls == [("enter_call", "[trace] jit(loss)"), ("exit_call",)]
+
+
 def test_calls_are_told_to_those_who_count_steps(core: FakeCore) -> None:
     jax_calls.record_steps(module())()
     assert core.calls == [("observe_calls", CALL_STEPS.called), ("observe_calls", None)]
@@ -161,6 +191,7 @@ def test_a_call_that_another_one_makes_is_a_part_of_it(core: FakeCore) -> None:
         (jax_calls.record_transposed_calls, "these calls are not recorded"),
         (jax_calls.record_compiled_calls, "these calls are not recorded"),
         (jax_calls.record_slow_compiled_calls, "calls of programs that call back are missing"),
+        (jax_calls.record_callbacks, "what these call is a part of the call"),
     ],
 )
 def test_a_jax_that_calls_otherwise_is_said(

@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 from bragg.record.core import core
-from bragg.record.hooks.modules import ModuleScopes, record_modules
+from bragg.record.hooks.modules import SCOPES, ModuleScopes, record_modules
 
 
 class Module:
     def __init__(self, **children: Module) -> None:
         self.children = children
         self._parameters = {"weight": 1}
+
+    def parameters(self) -> Iterator[int]:
+        return iter(self._parameters.values())
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         yield prefix, self
@@ -38,7 +41,7 @@ def torch() -> Any:
 def test_modules_are_named_by_their_path_in_the_model() -> None:
     scopes = ModuleScopes()
     model = Module(encoder=Module(linear=Module()), head=Module())
-    scopes.enter(model)
+    scopes.name_modules(model)
     linear = model.children["encoder"].children["linear"]
     assert scopes.known[id(linear)][1].name == "Module.encoder.linear"
     assert scopes.known[id(model)][1].name == "Module"
@@ -47,22 +50,24 @@ def test_modules_are_named_by_their_path_in_the_model() -> None:
 def test_a_module_gets_its_path_when_a_model_that_it_is_in_is_called_later() -> None:
     scopes = ModuleScopes()
     layer, other = Module(linear=Module()), Module()
-    names = [scopes.enter(module)[1].name for module in (layer, other)]
-    scopes.enter(Module(wrapped=layer))
+    names = [scopes.name_modules(module)[1].name for module in (layer, other)]
+    scopes.name_modules(Module(wrapped=layer))
     names.append(scopes.known[id(layer)][1].name)
     model = Module(layer=layer, head=Module())
-    scopes.enter(model)
-    assert [*names, scopes.known[id(layer)][1].name] == ["Module", "Module", "Module", "Module.layer"]
-    assert scopes.known[id(layer.children["linear"])][1].name == "Module.layer.linear"
-    assert scopes.known[id(other)][1].name == "Module"
+    scopes.name_modules(model)
+    assert [*names, scopes.known[id(layer)][1].name] == ["Module", "Module#2", "Module", "Module#3.layer"]
+    assert scopes.known[id(layer.children["linear"])][1].name == "Module#3.layer.linear"
+    assert scopes.known[id(other)][1].name == "Module#2"
+    late = model.children["late"] = Module()
+    assert scopes.name_modules(late)[1].name == "Module#3.late"
 
 
 def test_a_module_that_is_added_to_a_model_gets_its_path() -> None:
     scopes = ModuleScopes()
     model = Module(body=Module())
-    scopes.enter(model)
+    scopes.name_modules(model)
     model.children["late"] = late = Module(linear=Module())
-    assert scopes.enter(late)[1].name == "Module.late"
+    assert scopes.name_modules(late)[1].name == "Module.late"
     assert scopes.known[id(late.children["linear"])][1].name == "Module.late.linear"
 
 
@@ -70,7 +75,7 @@ def test_a_module_that_dies_is_forgotten() -> None:
     scopes = ModuleScopes()
     model: Module | None = Module(head=Module())
     assert model is not None
-    scopes.enter(model)
+    scopes.name_modules(model)
     del model
     gc.collect()
     assert scopes.known == {}
@@ -94,9 +99,13 @@ def test_calls_that_are_only_traced_are_left_alone(torch: Any) -> None:
     assert torch.nn.Module()(5) == (core.context_depth(), 5)
 
 
-def test_a_model_that_cannot_be_named_runs_all_the_same(torch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_cannot_tell_its_modules_is_named_by_its_class(
+    torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     record_modules(torch)
     model = torch.nn.Module()
     model.named_modules = lambda: 1 / 0
-    assert model(5) == (core.context_depth(), 5)
-    assert "division by zero" in capsys.readouterr().err
+    depth = core.context_depth() + core.recording()
+    assert [model(5), model(6), torch.nn.Module()(7)] == [(depth, 5), (depth, 6), (depth, 7)]
+    assert capsys.readouterr().err.count("name_modules failed: division by zero") == 1
+    assert SCOPES.known[id(model)][1].name == "Module"

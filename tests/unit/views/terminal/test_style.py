@@ -36,6 +36,11 @@ def test_wide_letters_take_two_columns_and_combining_marks_none() -> None:
     assert PLAIN.cut("行列積カーネル", 9) == "行列…ル"
 
 
+def test_letters_that_cannot_be_written_take_the_columns_of_their_escapes() -> None:
+    style = Style(unicode=False)
+    assert (style.width_of("行a"), style.cut("行a", 6), style.cut("行列", 9)) == (7, "\\u...a", "\\u88...17")
+
+
 @given(st.text(max_size=40), st.integers(0, 50), st.booleans())
 def test_cut_text_never_exceeds_its_width(text: str, width: int, unicode: bool) -> None:
     assert text_width(Style(unicode=unicode).cut(text, width)) <= max(width, 0)

@@ -1,3 +1,4 @@
+import "../../ui/sorted_table.css";
 import "./diff.css";
 import type { ChangedRow, DifferenceData } from "../../data/difference";
 import type { ProfileData } from "../../data/profile";
@@ -35,7 +36,7 @@ export class DifferenceView implements View {
   private readonly sections: Record<Side, HTMLElement>;
   private readonly detail = element("p", "detail");
   private readonly note = element("span", "note");
-  private readonly table = element("div", "rows");
+  private readonly table = element("div", "rows sorted");
   private readonly field = searchField("Search: text or /expression/", (query) => this.set(() => (this.query = query)));
   private readonly tooltip = new Tooltip();
   private readonly resized = new ResizeObserver(() => this.drawSides());

@@ -47,6 +47,16 @@ describe("rows", () => {
       ["torch", 1],
     ]);
   });
+  it("by module are those of PyTorch where they were recorded", () => {
+    const text =
+      "scope Net\n  python train\n    scope Net.one\n      kernel a 3\n    kernel a 4\npython train\n  kernel a 1";
+    const meta = { attributes: { Net: { module: "Net" }, "Net.one": { module: "Linear" } } };
+    expect(rowsOf({ ...profileFromText(text), meta }, "module").map((row) => [row.name, row.time_ns])).toEqual([
+      ["Net.one (Linear)", 3],
+      ["Net", 4],
+      ["train.py", 1],
+    ]);
+  });
 });
 
 describe("durations", () => {

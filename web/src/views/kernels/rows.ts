@@ -85,18 +85,19 @@ function sumOf(data: ProfileData, known: Histograms, name: string, kernels: Kern
   };
 }
 
-/** GPU time by the file of the user's own code that is nearest above. */
+/** GPU time by the module of PyTorch that is nearest above, else by the file of the user's own code. */
 function byModule(data: ProfileData): Row[] {
   const { tree, frames, metrics } = data;
   const time = metrics.gpu_time?.own;
   if (time === undefined) return [];
   const count = metrics.gpu_count?.own;
+  const modules = modulesOf(data);
   const rows = new Map<string, Row>();
   const frameSets = new Map<Row, Set<number>>();
   for (let node = 0; node < time.length; node++) {
     const kind = frames.kind[tree.frame[node]];
     if (!(time[node] > 0) || (kind !== FrameKind.Kernel && kind !== FrameKind.Memory)) continue;
-    const name = moduleOf(data, node);
+    const name = moduleAbove(data, modules, node) || fileAbove(data, node);
     const row = rows.get(name) ?? emptyRow(name);
     rows.set(name, row);
     row.time_ns += time[node];
@@ -111,7 +112,23 @@ function byModule(data: ProfileData): Row[] {
   return [...rows.values()];
 }
 
-function moduleOf(data: ProfileData, node: number): string {
+/** Path and class of each frame that is a module of PyTorch; empty of the others. */
+function modulesOf(data: ProfileData): string[] {
+  const described = (data.meta.attributes ?? {}) as Record<string, Record<string, unknown> | undefined>;
+  return data.frames.name.map((name, frame) => {
+    const className = data.frames.kind[frame] === FrameKind.Scope ? described[name]?.module : undefined;
+    if (!className) return "";
+    return className === name ? name : `${name} (${className})`;
+  });
+}
+
+function moduleAbove({ tree }: ProfileData, modules: string[], node: number): string {
+  let above = tree.parent[node];
+  while (above >= 0 && !modules[tree.frame[above]]) above = tree.parent[above];
+  return above >= 0 ? modules[tree.frame[above]] : "";
+}
+
+function fileAbove(data: ProfileData, node: number): string {
   const { tree, frames } = data;
   let library = "";
   for (let above = tree.parent[node]; above >= 0; above = tree.parent[above]) {

@@ -1,3 +1,4 @@
+import "../../ui/sorted_table.css";
 import "./kernels.css";
 import type { Configuration, ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
@@ -25,7 +26,7 @@ export class KernelsView implements View {
   private showsAll = false;
   private rows: Row[] = [];
 
-  private readonly scroll = element("div", "scroll");
+  private readonly scroll = element("div", "scroll sorted");
   private readonly note = element("span", "note");
   private readonly field = searchField("Filter: text or /expression/", (query) => this.set(() => (this.query = query)));
   private grouped!: HTMLSelectElement;

@@ -1,0 +1,213 @@
+"""Programs that go different ways from one place, and are together again where the ways meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.faults import KernelFault
+from bragg.debug.flow.aggregates import rebuilt
+from bragg.debug.flow.merge import merged, narrowed
+from bragg.debug.numbers.promotion import is_number
+from bragg.debug.state import machine
+from bragg.debug.values import MEANINGLESS, MISLED, UNSET, Pointer, Tensor, scalar
+
+__all__ = ["NOBODY", "Branch", "Fork", "Frame", "assigned", "chosen", "is_anyone_left", "truth"]
+
+Array = npt.NDArray[Any]
+Values = tuple[Any, ...]
+NOBODY: Array = np.zeros(0, np.intp)
+
+
+def assigned(value: Any) -> Any:
+    """What a plain assignment makes of a value: Python numbers become tensors of one value."""
+    if is_number(value):
+        return scalar(value)
+    if isinstance(value, tuple):
+        return rebuilt(value, [assigned(part) for part in value])
+    return value
+
+
+def is_anyone_left() -> bool:
+    """A program has not returned yet."""
+    return len(machine().rows) > 0
+
+
+def truth(test: Any) -> bool | Array:
+    """A condition: one truth for all active programs, or bool [active].
+
+    Raises:
+        KernelFault: It is a block.
+    """
+    if isinstance(test, Pointer):
+        return True
+    if not isinstance(test, Tensor):
+        return bool(test)
+    if test.shape:
+        raise KernelFault(
+            f"the condition of an `if` or loop is a block of shape {list(test.shape)}, not one value",
+            hint="Use tl.where, a mask, or a reduction such as tl.max",
+        )
+    for bit in (*MEANINGLESS, MISLED):
+        machine().tell_taint("condition", test.taint, bit)
+    holds = test.data != 0
+    if holds.all():
+        return True
+    return holds if holds.any() else False
+
+
+class Fork:
+    """Programs that go different ways from one place.
+
+    Args:
+        written: For each name, whether it may change on the way.
+    """
+
+    def __init__(self, written: tuple[bool, ...]) -> None:
+        self.values: Values = ()
+        self._written = written
+        self._entry_rows = machine().rows
+        self._entry: Values = ()
+        self._parts: list[tuple[Array, Values]] = []
+
+    def _park(self, values: Values) -> None:
+        """Programs that reached the end of their way."""
+        if len(machine().rows):
+            self._parts.append((machine().rows, values))
+
+    def _restrict(self, values: Values, rows: Array, positions: Array) -> Values:
+        """Make some programs the active ones; `positions` are theirs among those that are active."""
+        machine().rows = rows[positions]
+        return tuple(narrowed(value, positions) for value in values)
+
+    def join(self) -> Values:
+        """All programs together again."""
+        now = machine()
+        if len(self._parts) == 1:
+            now.rows, values = self._parts[0]
+            return values
+        if not self._parts:
+            now.rows = NOBODY
+            return self._entry
+        rows = np.sort(np.concatenate([rows for rows, _ in self._parts]))
+        now.rows = rows
+        if len(rows) == len(self._entry_rows):
+            kept = self._entry
+        else:
+            places = np.searchsorted(self._entry_rows, rows)
+            kept = tuple(narrowed(value, places) for value in self._entry)
+        places_of = [np.searchsorted(rows, part) for part, _ in self._parts]
+        return tuple(
+            merged([(places, values[k]) for places, (_, values) in zip(places_of, self._parts, strict=True)], len(rows))
+            if self._written[k]
+            else kept[k]
+            for k in range(len(self._written))
+        )
+
+
+class Branch(Fork):
+    """One `if`.
+
+    Args:
+        test: The condition.
+        written: For each name, whether either way may change it.
+        names: All of them.
+        partly: Those that one way alone assigns: where they have no value before, they have none after.
+    """
+
+    def __init__(
+        self, test: Any, written: tuple[bool, ...], names: tuple[str, ...] = (), partly: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(written)
+        self._test = truth(test)
+        is_compiled = isinstance(test, Tensor)
+        self._names = names if is_compiled else ()
+        self._partly = partly if is_compiled else ()
+
+    def then(self, values: Values) -> bool:
+        """Go the first way with those whose test holds; False: nobody does."""
+        self._entry = self.values = values
+        if isinstance(self._test, bool):
+            return self._test
+        self.values = self._restrict(values, self._entry_rows, np.flatnonzero(self._test))
+        return True
+
+    def join(self) -> Values:
+        """All programs together again."""
+        values = super().join()
+        if not self._partly:
+            return values
+        kept = zip(self._names, self._entry, values, strict=True)
+        return tuple(UNSET if old is UNSET and name in self._partly else value for name, old, value in kept)
+
+    def done(self, values: Values) -> None:
+        """A way ends."""
+        if is_anyone_left():
+            self._compare_types(values)
+        self._park(values)
+
+    def _compare_types(self, values: Values) -> None:
+        """Tell of names that have another type after a way than before the `if`, which Triton does not compile."""
+        for name, old, new, written in zip(self._names, self._entry, values, self._written, strict=False):
+            if not written or old is new:
+                continue
+            before, after = _type_text(old), _type_text(new)
+            if before and after and before != after:
+                machine().listeners.tell_difference(
+                    f"{name} is {before} before the `if` and {after} after it: Triton does not compile that",
+                    f"Give {name} its final type and shape before the `if`",
+                )
+
+    def otherwise(self) -> bool:
+        """Go the second way with the others; False: nobody does."""
+        if isinstance(self._test, bool):
+            self.values = self._entry
+            return not self._test
+        self.values = self._restrict(self._entry, self._entry_rows, np.flatnonzero(~self._test))
+        return True
+
+
+def _type_text(value: Any) -> str:
+    """Type and shape of what a name holds; empty where that is no tensor."""
+    if isinstance(value, Pointer):
+        return f"pointer<{value.element}>{list(value.shape)}"
+    return f"{value.dtype}{list(value.shape)}" if isinstance(value, Tensor) else ""
+
+
+class Frame:
+    """One call of a kernel or of a function that it calls."""
+
+    def __init__(self) -> None:
+        self._entry_rows = machine().rows
+        self._parts: list[tuple[Array, Any]] = []
+
+    def give(self, value: Any) -> None:
+        """The active programs return a value."""
+        now = machine()
+        if len(now.rows):
+            self._parts.append((now.rows, value))
+        now.rows = NOBODY
+
+    def finish(self) -> Any:
+        """The value for all programs of the call."""
+        now = machine()
+        if len(now.rows):
+            self._parts.append((now.rows, None))
+        now.rows = self._entry_rows
+        if len(self._parts) == 1:
+            return self._parts[0][1]
+        places = [(np.searchsorted(self._entry_rows, rows), value) for rows, value in self._parts]
+        return merged(places, len(self._entry_rows))
+
+
+def chosen(test: Any, first: Callable[..., Any], second: Callable[..., Any], values: Sequence[Any]) -> Any:
+    """`first if test else second`, each side evaluated for the programs that choose it."""
+    branch = Branch(test, (True,))
+    if branch.then(tuple(values)):
+        branch.done((first(*branch.values),))
+    if branch.otherwise():
+        branch.done((second(*branch.values),))
+    return branch.join()[0]
