@@ -70,7 +70,7 @@ def check_cuda_door(surroundings: Surroundings) -> Check:
 
 def check_itt_door(surroundings: Surroundings) -> Check:
     """No other tool collects ITT tasks."""
-    return _door(surroundings, "INTEL_LIBITTNOTIFY64", "PyTorch operators in call paths")
+    return _door(surroundings, "INTEL_LIBITTNOTIFY64", "PyTorch operators that come through ITT")
 
 
 def check_nvtx_door(surroundings: Surroundings) -> Check:

@@ -18,17 +18,46 @@ if TYPE_CHECKING:
 __all__ = ["compiles_what_it_meets", "is_traced", "wrap", "wrap_engine", "wrap_steps"]
 
 
+class _Wrapped:
+    """A method and what it is wrapped in, each of which may go first."""
+
+    def __init__(self, kind: Any, name: str) -> None:
+        self._kind, self._name = kind, name
+        self._original = self._outermost = getattr(kind, name)
+        self._wrappers: list[Wrapper] = []
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether nobody else has replaced it meanwhile."""
+        return vars(self._kind).get(self._name) is self._outermost
+
+    def add(self, wrapper: Wrapper) -> None:
+        self._put([*self._wrappers, wrapper])
+
+    def remove(self, wrapper: Wrapper) -> None:
+        if self.is_in_place:
+            self._put([other for other in self._wrappers if other is not wrapper])
+            if not self._wrappers:
+                _WRAPPED.pop((id(self._kind), self._name), None)
+
+    def _put(self, wrappers: list[Wrapper]) -> None:
+        self._wrappers, self._outermost = wrappers, self._original
+        for wrapper in wrappers:
+            self._outermost = wraps(self._outermost)(wrapper(self._outermost))
+        setattr(self._kind, self._name, self._outermost)
+
+
+# By the address of what has the method, which need not be hashable.
+_WRAPPED: dict[tuple[int, str], _Wrapped] = {}
+
+
 def wrap(kind: Any, name: str, wrapper: Wrapper) -> Undo:
-    """Replace a method; what somebody else has replaced meanwhile stays when it is undone."""
-    original = getattr(kind, name)
-    wrapped = wraps(original)(wrapper(original))
-    setattr(kind, name, wrapped)
-
-    def undo() -> None:
-        if vars(kind).get(name) is wrapped:
-            setattr(kind, name, original)
-
-    return undo
+    """Wrap a method, or another attribute; what somebody else has replaced meanwhile stays when it is undone."""
+    wrapped = _WRAPPED.get((id(kind), name))
+    if wrapped is None or not wrapped.is_in_place:
+        wrapped = _WRAPPED[id(kind), name] = _Wrapped(kind, name)
+    wrapped.add(wrapper)
+    return lambda: wrapped.remove(wrapper)
 
 
 def wrap_engine(torch: ModuleType, wrapper: Wrapper, lost: str) -> Undo | None:
@@ -47,16 +76,19 @@ def wrap_engine(torch: ModuleType, wrapper: Wrapper, lost: str) -> Undo | None:
     if not hasattr(engine, "run_backward"):
         note(f"PyTorch {torch.__version__} hides its autograd engine: {lost}")
         return None
-    run = wrapper(engine.run_backward)
 
-    class WrappedEngine(type(engine)):  # type: ignore[misc]
-        """The engine, whose own methods cannot be replaced."""
+    def wrapped(engine: Any) -> Any:
+        run = wrapper(engine.run_backward)
 
-        def run_backward(self, *arguments: Any, **options: Any) -> Any:
-            return run(*arguments, **options)
+        class WrappedEngine(type(engine)):  # type: ignore[misc]
+            """The engine, whose own methods cannot be replaced."""
 
-    variable._execution_engine = WrappedEngine()
-    return lambda: setattr(variable, "_execution_engine", engine)
+            def run_backward(self, *arguments: Any, **options: Any) -> Any:
+                return run(*arguments, **options)
+
+        return WrappedEngine()
+
+    return wrap(variable, "_execution_engine", wrapped)
 
 
 def wrap_steps(torch: ModuleType, wrapper: Wrapper) -> Undo:
@@ -67,20 +99,20 @@ def wrap_steps(torch: ModuleType, wrapper: Wrapper) -> Undo:
         for kind in _subclasses(base)
         if "step" in vars(kind) and getattr(kind.step, "hooked", False)
     ]
-    original = base._patch_step_function
 
-    @wraps(original)
-    def patch_step_function(self: Any) -> None:
-        was_hooked = getattr(type(self).step, "hooked", False)
-        original(self)
-        if not was_hooked:
-            undo_each.append(wrap(type(self), "step", wrapper))
+    def patching(patch: Callable[..., Any]) -> Callable[..., Any]:
+        def patch_step_function(self: Any) -> None:
+            was_hooked = getattr(type(self).step, "hooked", False)
+            patch(self)
+            if not was_hooked:
+                undo_each.append(wrap(type(self), "step", wrapper))
 
-    base._patch_step_function = patch_step_function
+        return patch_step_function
+
+    undo_patching = wrap(base, "_patch_step_function", patching)
 
     def undo() -> None:
-        if base._patch_step_function is patch_step_function:
-            base._patch_step_function = original
+        undo_patching()
         for undo_one in undo_each:
             undo_one()
 

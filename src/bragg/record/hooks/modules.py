@@ -10,6 +10,7 @@ import weakref
 from itertools import chain, count
 
 from bragg.record.core import core
+from bragg.record.hooks.methods import wrap
 from bragg.record.notes import guarded
 
 TYPE_CHECKING = False
@@ -18,41 +19,38 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from bragg.record.hooks.methods import Undo
+
 __all__ = ["SCOPES", "ModuleScopes", "record_modules"]
 
 # With more, models are not told apart: a program that makes thousands is not to wait for names.
 _MOST_MODELS = 64
 
 
-def record_modules(torch: ModuleType) -> Callable[[], None]:
+def record_modules(torch: ModuleType) -> Undo:
     """Record the calls of modules, except those that a compiler only traces.
 
     Returns:
         What undoes it.
     """
-    module_class = torch.nn.Module
-    call = module_class.__call__
     is_compiling = torch.compiler.is_compiling
     # By address: a key that is a weak reference would cost more than the scope.
     known = SCOPES.known
     name_modules = guarded(SCOPES.name_modules)
 
-    def call_recorded(self: Any, *arguments: Any, **options: Any) -> Any:
-        if is_compiling():
-            return call(self, *arguments, **options)
-        entry = known.get(id(self))
-        if entry is None:
-            entry = name_modules(self) or SCOPES.name_by_class(self)
-        with entry[1]:
-            return call(self, *arguments, **options)
+    def recorded(call: Callable[..., Any]) -> Callable[..., Any]:
+        def call_recorded(self: Any, *arguments: Any, **options: Any) -> Any:
+            if is_compiling():
+                return call(self, *arguments, **options)
+            entry = known.get(id(self))
+            if entry is None:
+                entry = name_modules(self) or SCOPES.name_by_class(self)
+            with entry[1]:
+                return call(self, *arguments, **options)
 
-    module_class.__call__ = call_recorded
+        return call_recorded
 
-    def undo() -> None:
-        if module_class.__call__ is call_recorded:
-            module_class.__call__ = call
-
-    return undo
+    return wrap(torch.nn.Module, "__call__", recorded)
 
 
 class ModuleScopes:
