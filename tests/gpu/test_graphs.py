@@ -17,6 +17,8 @@ pytestmark = pytest.mark.cuda
 Run = Callable[..., Recorded]
 Python = Callable[..., list[str]]
 
+SCOPES = ("--context", "shadow", "--framework", "off")
+
 
 def counts(profile: Profile) -> dict[str, int]:
     """Launches of kernels by the names above them, below the root."""
@@ -35,7 +37,7 @@ def values(profile: Profile, metric: str) -> dict[str, float]:
 
 @pytest.fixture
 def paths(run: Run) -> Profile:
-    return run("graphs_paths.py", "--context", "shadow").profile
+    return run("graphs_paths.py", *SCOPES).profile
 
 
 def test_kernels_are_below_the_launch_and_where_they_were_captured(paths: Profile) -> None:
@@ -56,7 +58,7 @@ def test_metrics_of_a_capture_count_once_a_replay(paths: Profile) -> None:
 
 
 def test_an_update_changes_the_paths_of_one_instantiation(run: Run) -> None:
-    profile = run("graphs_update.py", "--context", "shadow").profile
+    profile = run("graphs_update.py", *SCOPES).profile
     below = {path: count for path, count in counts(profile).items() if "<captured_at>" in path}
     assert below == {
         "before/<captured_at>/first": 2 * (2 + 3),
@@ -68,7 +70,7 @@ def test_an_update_changes_the_paths_of_one_instantiation(run: Run) -> None:
 
 
 def test_graphs_within_graphs_and_bodies_of_conditions_keep_their_paths(run: Run) -> None:
-    profile = run("graphs_nested.py", "--context", "shadow").profile
+    profile = run("graphs_nested.py", *SCOPES).profile
     assert counts(profile)["nested/<captured_at>/inner"] == 10 * 2 * 2
     assert counts(profile)["conditional/<captured_at>/body"] == 10
     tree, copies = profile.tree, profile.own("gpu_count")
@@ -97,7 +99,7 @@ def test_a_graph_captured_before_whole_graphs_were_recorded_does_not_crash(pytho
 
 
 def test_whole_graphs_are_one_record_a_launch(run: Run) -> None:
-    profile = run("graphs_whole.py", "--context", "shadow", "--graphs", "graph").profile
+    profile = run("graphs_whole.py", *SCOPES, "--graphs", "graph").profile
     (node,) = kernel_nodes(profile, under="replay")
     assert re.fullmatch(r"<cuda graph \d+>", profile.tree.label(int(node)))
     assert profile.own("gpu_count")[node] == 100
@@ -106,6 +108,6 @@ def test_whole_graphs_are_one_record_a_launch(run: Run) -> None:
 
 
 def test_a_hundred_thousand_replays_need_no_more_memory(run: Run) -> None:
-    done = run("graphs_memory.py", "--context", "shadow")
+    done = run("graphs_memory.py", *SCOPES)
     assert counts(done.profile)["replay/<captured_at>/capture"] == 200_000
     assert int(done.stdout.splitlines()[0]) < 32_000

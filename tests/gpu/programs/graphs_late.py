@@ -25,7 +25,7 @@ def captured(name: str) -> torch.cuda.CUDAGraph:
 early = captured("early")
 early.replay()
 torch.cuda.synchronize()
-session = bragg.start("late.bragg", backend="cuda", context="shadow", graphs=sys.argv[1])
+session = bragg.start("late.bragg", backend="cuda", context="shadow", framework="off", graphs=sys.argv[1])
 late = captured("late")
 with bragg.scope("late first"):
     for _ in range(10):
