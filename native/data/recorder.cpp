@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-
 #include "backends/cuda.h"
 #include "backends/device_values.h"
 #include "backends/pc_sampling.h"
