@@ -36,6 +36,11 @@ GraphId id_of(const CuptiLibrary& cupti, cuda::Graph graph) {
   return id;
 }
 
+void begin_building(cupti::GraphCall which) {
+  building() = {};
+  building().which = which;
+}
+
 GraphNodeId id_of(const CuptiLibrary& cupti, cuda::GraphNode node) {
   GraphNodeId id = 0;
   if (node != nullptr) (void)cupti.get_graph_node_id(node, &id);
@@ -130,13 +135,13 @@ void on_graph_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::Callba
       if (!is_entered) on_capture_ended(cupti, *static_cast<const cupti::CaptureParams*>(data.function_params), result);
       return;
     case cupti::GraphCall::Instantiate:
-      building() = {.which = is_entered ? cupti::GraphCall::Instantiate : cupti::GraphCall::None};
+      begin_building(is_entered ? cupti::GraphCall::Instantiate : cupti::GraphCall::None);
       return;
     case cupti::GraphCall::Update: {
       const auto& params = *static_cast<const cupti::GraphUpdateParams*>(data.function_params);
       if (result == cuda::Result::Success)
         GraphRegistry::instance().updated(params.exec, id_of(cupti, params.graph), building().updates, now_ns());
-      building() = {.which = is_entered ? cupti::GraphCall::Update : cupti::GraphCall::None};
+      begin_building(is_entered ? cupti::GraphCall::Update : cupti::GraphCall::None);
       return;
     }
     default:

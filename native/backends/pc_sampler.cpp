@@ -107,7 +107,11 @@ cupti::Result PcSampler::configure(const Settings& settings) {
   return library_.configure(&configuration);
 }
 
-cupti::Result PcSampler::start() { return call(library_.start); }
+cupti::Result PcSampler::start() {
+  const auto result = call(library_.start);
+  if (result != cupti::Result::Success) is_enabled_ = call(library_.disable) != cupti::Result::Success;
+  return result;
+}
 cupti::Result PcSampler::stop() { return call(library_.stop); }
 
 DrainResult PcSampler::drain(std::vector<PcSample>& samples, SampleCounters& counters) {

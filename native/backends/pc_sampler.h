@@ -45,7 +45,7 @@ class PcSampler {
   PcSampler(const PcSampler&) = delete;
   PcSampler& operator=(const PcSampler&) = delete;
 
-  // Nothing is sampled before `start`.
+  // Nothing is sampled before `start`, nor after one that was refused, which disables.
   [[nodiscard]] cupti::Result enable(const Settings& settings);
   [[nodiscard]] cupti::Result start();
   [[nodiscard]] cupti::Result stop();

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bragg import load
 from bragg.model import FrameKind, Profile
 from tests.support.fake_gpu_runs import START, Record, kernels
 
@@ -174,6 +175,21 @@ def test_a_run_goes_on_where_a_call_of_the_sampler_fails(sampled: Record, call: 
     assert run.exit_code == 0
     assert kernels(run.main)["model/softmax"] == 3
     assert "instructions of GPU 0 were not sampled: CUPTI says:" in run.talk
+
+
+def test_a_gpu_that_could_not_be_sampled_is_sampled_once_it_can(record: Record, tmp_path: Path) -> None:
+    program = """
+    def recorded(name, result):
+        gpu.fail("cuptiPCSamplingStart", result)
+        session = bragg.start(f"{name}.bragg", backend="cuda", sampling="continuous", sample_period=12)
+        softmax(name, 4)
+        bragg.stop(session)
+    recorded("refused", 999)
+    recorded("sampled", 0)
+    """
+    record(program, START + LAUNCH, CLOCK="real")
+    assert "num_samples" not in load(tmp_path / "refused.bragg").metrics
+    assert load(tmp_path / "sampled.bragg").total("num_samples") == 4 * SAMPLES
 
 
 def test_other_contexts_of_a_gpu_are_counted(sampled: Record) -> None:
