@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 STEPS = 30
-# Told beside the operator that is under way, with its kernels once more.
-BESIDE = {"Lazy Function Loading", "Runtime Triggered Module Loading", "cudaStreamIsCapturing"}
+# Told beside the operator that is under way, with its kernels once more, as are calls of CUDA's runtime.
+LOADING = {"Lazy Function Loading", "Runtime Triggered Module Loading"}
 
 
 def main() -> None:
@@ -39,7 +39,9 @@ with profiler if with_torch else contextlib.nullcontext():
     main()
 if with_torch:
     launched: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for event in [event for event in profiler.events() if event.name not in BESIDE]:
+    for event in [
+        event for event in profiler.events() if event.name not in LOADING and not event.name.startswith("cuda")
+    ]:
         for kernel in event.kernels:
             count, time_ns = launched[event.name]
             launched[event.name] = count + 1, time_ns + round(1e3 * kernel.duration)
