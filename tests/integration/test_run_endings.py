@@ -100,18 +100,16 @@ def test_ignored_signal_stays_ignored(recorder: Recorder) -> None:
 def test_threads_of_the_recorder_take_no_signal(recorder: Recorder, capfd: pytest.CaptureFixture[str]) -> None:
     recorder.program(
         """
-        import pathlib, signal
+        import os, pathlib, signal
         for task in pathlib.Path("/proc/self/task").iterdir():
             status = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
             blocked = int(status["SigBlk"], 16)
             taken = [number for number in (signal.SIGINT, signal.SIGTERM) if not blocked >> number - 1 & 1]
-            print(status["Name"].strip(), len(taken))
+            print("main" if task.name == str(os.getpid()) else "recorder", len(taken))
         """
     )
-    threads = dict(line.split(" ", 1) for line in capfd.readouterr().out.splitlines())
-    assert threads.pop(next(iter(threads))) == "2"
-    assert set(threads) == {"bragg", "bragg-sampler"}
-    assert set(threads.values()) == {"0"}
+    # By number: a thread has the name of the one that began it until it gives itself its own.
+    assert sorted(capfd.readouterr().out.splitlines()) == ["main 2", "recorder 0", "recorder 0"]
 
 
 def test_existing_profile_is_not_overwritten(recorder: Recorder) -> None:
