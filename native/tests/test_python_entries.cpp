@@ -4,9 +4,9 @@
 #include <string>
 
 #include "check.h"
-#include "context/python_frames.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
+#include "python_objects.h"
 
 namespace {
 
@@ -14,10 +14,11 @@ using bragg::FrameKind;
 using bragg::PythonLayout;
 using bragg::Source;
 using bragg::ThreadContext;
+using bragg::test::IndexFrame;
 
 struct Text {  // a str of one byte for each character
   int64_t length = 1;
-  uint32_t state = 1 << 2 | 1 << 5 | 1 << 6;
+  uint32_t state = 1 << bragg::test::kKindShift | bragg::test::kCompact | bragg::test::kAscii;
   std::array<char, 8> data{'f'};
 };
 constinit Text one_letter;
@@ -40,62 +41,27 @@ struct Code {
 };
 constinit Code program{.first_line = 0}, function{.first_line = 100};  // static: their addresses are never others'
 
-struct PythonFrame {  // of 3.10
-  PythonFrame* back;
-  const Code* code;
-  int32_t line;  // from the first
-};
-
-struct ThreadState {
-  PythonFrame* frame = nullptr;
-};
-constinit ThreadState state;
-
 PythonLayout layout() {
-  PythonLayout layout{};
-  layout.version_hex = 0x030A0000;
-  layout.is_valid = 1;
-  layout.thread_state = []() -> void* { return &state; };
-  layout.thread_state_frame = offsetof(ThreadState, frame);
-  layout.frame_previous = offsetof(PythonFrame, back);
-  layout.frame_code = offsetof(PythonFrame, code);
-  layout.frame_instruction = offsetof(PythonFrame, line);
-  layout.instruction_is_index = 1;
-  layout.reference_mask = ~uint64_t{0};
-  layout.first_internal_owner = INT8_MAX + 1;
-  layout.internal_function = UINT64_MAX;
+  PythonLayout layout = bragg::test::index_layout<Code, LineTable>();
   layout.code_name = layout.code_file = offsetof(Code, name);
-  layout.code_line_table = offsetof(Code, line_table);
-  layout.code_first_line = offsetof(Code, first_line);
-  layout.bytes_size = offsetof(LineTable, size);
-  layout.bytes_data = offsetof(LineTable, data);
-  layout.text_length = offsetof(Text, length);
-  layout.text_state = offsetof(Text, state);
-  layout.text_kind_mask = 7 << 2;
-  layout.text_kind_shift = 2;
-  layout.text_compact_mask = 1 << 5;
-  layout.text_ascii_mask = 1 << 6;
-  layout.text_ascii_data = offsetof(Text, data);
+  bragg::test::place_text<Text>(layout);
   return layout;
 }
 
 // Of a recording with Python call paths, from the line that the thread is in.
 class Program {
  public:
-  Program() {
-    bragg::set_python_layout(layout());
-    state.frame = &frame;
-    bragg::recording_state.python.store(1);
-  }
-  ~Program() {
-    bragg::recording_state.python.store(0);
-    state.frame = nullptr;
-    bragg::set_python_layout(PythonLayout{});
-  }
+  Program() { bragg::recording_state.python.store(1); }
+  ~Program() { bragg::recording_state.python.store(0); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  PythonFrame frame{nullptr, &program, 0};
+  void run(IndexFrame& inner) { interpreter_.run(&inner); }
+
+  IndexFrame frame{.code = &program, .last_instruction = 0};
+
+ private:
+  bragg::test::Interpreter interpreter_{layout(), &frame};
 };
 
 void push(const std::string& name, bragg::EntryOwner owner = nullptr) {
@@ -119,21 +85,21 @@ std::string here() {
 
 TEST(lines_since_an_entry_was_opened_are_told_below_it_also_when_it_was_opened_in_another_ones_line) {
   Program in;
-  in.frame.line = 1;
+  in.frame.last_instruction = 1;
   push("outer");
   CHECK_EQ(here(), "1 outer");
   push("inner");
   CHECK_EQ(here(), "1 outer inner");
-  in.frame.line = 2;
+  in.frame.last_instruction = 2;
   CHECK_EQ(here(), "1 outer inner 2");
-  PythonFrame callee{&in.frame, &function, 3};
-  state.frame = &callee;
+  IndexFrame callee{1, &in.frame, &function, 3};
+  in.run(callee);
   CHECK_EQ(here(), "1 outer inner 2 103");
   push("called");
-  callee.line = 4;
+  callee.last_instruction = 4;
   push("next");
   CHECK_EQ(here(), "1 outer inner 2 103 called 104 next");
-  state.frame = &in.frame;
+  in.run(in.frame);
   CHECK_EQ(here(), "1 outer inner 2 103 called 104 next");  // where "next" was opened in turn
   pop();
   pop();
@@ -146,23 +112,23 @@ TEST(lines_since_an_entry_was_opened_are_told_below_it_also_when_it_was_opened_i
 // Below an entry that a function opened, its caller's line is told only when that has moved on.
 TEST(entries_that_are_removed_from_among_others_leave_them_the_lines_that_they_were_opened_in) {
   Program in;
-  PythonFrame callee{&in.frame, &function, 0};
+  IndexFrame callee{1, &in.frame, &function, 0};
   std::array<int, 150> owners{};
   std::string opened;
   for (size_t i = 0; i < owners.size(); ++i) {
-    in.frame.line = static_cast<int32_t>(i % 50);
-    callee.line = static_cast<int32_t>(i % 50);
-    state.frame = &callee;
+    in.frame.last_instruction = static_cast<int32_t>(i % 50);
+    callee.last_instruction = static_cast<int32_t>(i % 50);
+    in.run(callee);
     push("range", &owners[i]);
     opened = here();
     push("inner");
     pop();
-    state.frame = &in.frame;
+    in.run(in.frame);
     CHECK_EQ(here(), opened);
     if (i >= 3) pop(&owners[i - 3]);
   }
   CHECK_EQ(ThreadContext::current().depth(), 3u);
-  in.frame.line = 60;
+  in.frame.last_instruction = 60;
   CHECK_EQ(here(), opened + " 60");
   for (const size_t i : {147, 148, 149}) pop(&owners[i]);
   CHECK_EQ(here(), "60");

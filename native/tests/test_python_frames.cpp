@@ -6,12 +6,15 @@
 
 #include "check.h"
 #include "context/python_frames.h"
+#include "python_objects.h"
 
 namespace {
 
 using bragg::PythonFrameIterator;
 using bragg::PythonLayout;
 using bragg::RawFrame;
+using bragg::test::IndexFrame;
+using bragg::test::Interpreter;
 
 // All instructions are in the first line.
 struct LineTable {
@@ -24,14 +27,6 @@ struct Code {
   int32_t first_line = 10;
   const void* line_table = &one_line;
   std::array<uint16_t, 64> instructions{};
-};
-
-// 3.10: an instruction index, no owner.
-struct IndexFrame {
-  uint64_t references = 1;
-  IndexFrame* back = nullptr;
-  const Code* code = nullptr;
-  int32_t last_instruction = -1;
 };
 
 // 3.11 on: a pointer into the code, an owner, tagged references from 3.14.
@@ -48,35 +43,9 @@ struct ControlFrame {
   void* current = nullptr;
 };
 
-struct ThreadState {
-  uint64_t other = 0;
-  void* frame = nullptr;
-};
-
-thread_local ThreadState* current_state = nullptr;
-void* thread_state() { return current_state; }
-
 alignas(16) constinit int none = 0;
 
-PythonLayout index_layout() {
-  PythonLayout layout{};
-  layout.version_hex = 0x030A0000;
-  layout.is_valid = 1;
-  layout.thread_state = thread_state;
-  layout.thread_state_frame = offsetof(ThreadState, frame);
-  layout.frame_previous = offsetof(IndexFrame, back);
-  layout.frame_code = offsetof(IndexFrame, code);
-  layout.frame_instruction = offsetof(IndexFrame, last_instruction);
-  layout.instruction_is_index = 1;
-  layout.reference_mask = ~uint64_t{0};
-  layout.code_first_line = offsetof(Code, first_line);
-  layout.code_line_table = offsetof(Code, line_table);
-  layout.bytes_size = offsetof(LineTable, size);
-  layout.bytes_data = offsetof(LineTable, data);
-  layout.first_internal_owner = INT8_MAX + 1;
-  layout.internal_function = UINT64_MAX;
-  return layout;
-}
+PythonLayout index_layout() { return bragg::test::index_layout<Code, LineTable>(); }
 
 PythonLayout pointer_layout() {
   PythonLayout layout = index_layout();
@@ -93,24 +62,6 @@ PythonLayout pointer_layout() {
   layout.code_instructions = offsetof(Code, instructions);
   return layout;
 }
-
-// Sets a layout and a thread state for one test.
-class Interpreter {
- public:
-  Interpreter(const PythonLayout& layout, void* frame) : state_{0, frame} {
-    bragg::set_python_layout(layout);
-    current_state = &state_;
-  }
-  ~Interpreter() {
-    bragg::set_python_layout(PythonLayout{});
-    current_state = nullptr;
-  }
-  Interpreter(const Interpreter&) = delete;
-  Interpreter& operator=(const Interpreter&) = delete;
-
- private:
-  ThreadState state_;
-};
 
 std::vector<RawFrame> walk() {
   std::vector<RawFrame> frames;

@@ -9,11 +9,15 @@
 #include "check.h"
 #include "context/code_location.h"
 #include "context/python_frame_ids.h"
+#include "python_objects.h"
 
 namespace {
 
 using bragg::LineTableFormat;
 using bragg::PythonLayout;
+using bragg::test::kAscii;
+using bragg::test::kCompact;
+using bragg::test::kKindShift;
 using Bytes = std::vector<uint8_t>;
 
 std::vector<int> lines(const Bytes& table, LineTableFormat format, int first_line, uint32_t instructions) {
@@ -66,8 +70,6 @@ struct Text {
   std::array<std::byte, 64> compact{};  // the ASCII form starts 8 bytes earlier, over `data`
 };
 
-constexpr uint32_t kKindShift = 2, kCompact = 1 << 5, kAscii = 1 << 6;
-
 struct Code {
   const Text* name;
   const Text* file;
@@ -86,17 +88,8 @@ PythonLayout layout() {
   layout.is_valid = 1;
   layout.code_name = offsetof(Code, name);
   layout.code_file = offsetof(Code, file);
-  layout.code_line_table = offsetof(Code, line_table);
-  layout.code_first_line = offsetof(Code, first_line);
-  layout.bytes_size = offsetof(Table, size);
-  layout.bytes_data = offsetof(Table, data);
-  layout.text_length = offsetof(Text, length);
-  layout.text_state = offsetof(Text, state);
-  layout.text_kind_mask = 7 << kKindShift;
-  layout.text_kind_shift = kKindShift;
-  layout.text_compact_mask = kCompact;
-  layout.text_ascii_mask = kAscii;
-  layout.text_ascii_data = offsetof(Text, data);
+  bragg::test::place_code<Code, Table>(layout);
+  bragg::test::place_text<Text>(layout);
   layout.text_compact_data = offsetof(Text, compact);
   layout.text_data_pointer = offsetof(Text, data);
   return layout;
