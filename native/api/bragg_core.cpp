@@ -13,8 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda.h"
-#include "backends/device_values.h"
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/driver/loaded_library.h"
+#include "backends/cuda/values/device_values.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
@@ -23,7 +24,6 @@
 #include "context/thread_context.h"
 #include "data/json.h"
 #include "data/recorder.h"
-#include "driver/loaded_library.h"
 #include "intake/autograd.h"
 #include "intake/nvtx.h"
 #include "intake/record_function.h"

@@ -2,10 +2,10 @@
 
 #include <string>
 
+#include "backends/cuda/driver/cuda_driver.h"
 #include "context/frame_table.h"
 #include "context/kernel_names.h"
 #include "context/thread_context.h"
-#include "driver/cuda_driver.h"
 
 extern "C" void bragg_kernel_enter(const void* function, const char* name, const char* symbol) {
   auto& frames = bragg::FrameTable::instance();

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/cuda/graphs/stream_captures.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/context_lenders.h"
-#include "context/stream_captures.h"
 #include "context/thread_registry.h"
 
 namespace bragg {

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "backends/cuda/driver/api_names.h"
+#include "backends/cuda/driver/cupti_abi.h"
 #include "context/call_path.h"
 #include "context/calling_context_tree.h"
 #include "context/clock.h"
@@ -16,8 +18,6 @@
 #include "context/metric_names.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
-#include "driver/api_names.h"
-#include "driver/cupti_abi.h"
 
 namespace bragg {
 

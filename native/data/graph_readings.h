@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/value_slots.h"
+#include "backends/cuda/values/value_slots.h"
 #include "data/correlation_map.h"
 
 namespace bragg {

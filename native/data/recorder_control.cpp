@@ -11,9 +11,9 @@
 #include <ctime>
 #include <utility>
 
-#include "backends/cuda.h"
-#include "backends/device_values.h"
-#include "backends/pc_sampling.h"
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "backends/cuda/values/device_values.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "data/json.h"

@@ -9,19 +9,19 @@
 #include <ctime>
 #include <new>
 
-#include "backends/cubin_store.h"
-#include "backends/cuda.h"
-#include "backends/device_values.h"
-#include "backends/function_cubins.h"
-#include "backends/launch_gate.h"
-#include "backends/pc_sampling.h"
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/graphs/stream_captures.h"
+#include "backends/cuda/samples/cubin_store.h"
+#include "backends/cuda/samples/function_cubins.h"
+#include "backends/cuda/samples/launch_gate.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "backends/cuda/values/device_values.h"
 #include "context/consumer_signal.h"
 #include "context/context_lenders.h"
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
 #include "context/metric_names.h"
 #include "context/python_frame_ids.h"
-#include "context/stream_captures.h"
 #include "context/thread_registry.h"
 
 namespace bragg {

@@ -8,9 +8,9 @@
 #include <iterator>
 #include <utility>
 
-#include "backends/cuda.h"
-#include "backends/device_values.h"
-#include "backends/function_cubins.h"
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/samples/function_cubins.h"
+#include "backends/cuda/values/device_values.h"
 #include "context/kernel_names.h"
 
 namespace bragg {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "backends/device_values.h"
-#include "backends/pc_sampling.h"
-#include "backends/sampled_spans.h"
-#include "driver/cuda_driver.h"
+#include "backends/cuda/driver/cuda_driver.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "backends/cuda/samples/sampled_spans.h"
+#include "backends/cuda/values/device_values.h"
 
 namespace bragg {
 

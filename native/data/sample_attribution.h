@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/pc_sampler.h"
+#include "backends/cuda/samples/pc_sampler.h"
 #include "context/calling_context_tree.h"
 #include "data/sample_table.h"
 

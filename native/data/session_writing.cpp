@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <span>
 
-#include "backends/cubin_store.h"
+#include "backends/cuda/samples/cubin_store.h"
 #include "context/calling_context_tree.h"
 #include "data/session.h"
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "api/bragg_core.h"
+#include "backends/cuda/driver/cuda_abi.h"
 #include "check.h"
 #include "data/capture_writer.h"
-#include "driver/cuda_abi.h"
 #include "scratch.h"
 
 namespace bragg::test {

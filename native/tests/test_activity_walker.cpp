@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/activity_walker.h"
-#include "backends/buffer_dump.h"
-#include "backends/buffer_pool.h"
+#include "backends/cuda/activity_walker.h"
+#include "backends/cuda/buffer_dump.h"
+#include "backends/cuda/buffer_pool.h"
 #include "check.h"
 
 namespace {

@@ -4,10 +4,10 @@
 #include <thread>
 #include <vector>
 
+#include "backends/cuda/driver/api_names.h"
 #include "check.h"
 #include "context/thread_context.h"
 #include "data/copy_waits.h"
-#include "driver/api_names.h"
 #include "recording.h"
 
 namespace {

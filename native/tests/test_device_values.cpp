@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "backends/device_values.h"
+#include "backends/cuda/values/device_values.h"
 #include "check.h"
 #include "context/recording_state.h"
 #include "recording.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "api/bragg_core.h"
-#include "backends/cuda.h"
+#include "backends/cuda/cuda.h"
 #include "check.h"
 #include "recording.h"
 #include "scratch.h"

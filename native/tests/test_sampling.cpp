@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "backends/duty_cycle.h"
-#include "backends/pc_sampling.h"
-#include "backends/sampled_spans.h"
+#include "backends/cuda/driver/pc_sampling_library.h"
+#include "backends/cuda/samples/duty_cycle.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "backends/cuda/samples/sampled_spans.h"
 #include "check.h"
 #include "data/sample_attribution.h"
-#include "driver/pc_sampling_library.h"
 #include "recording.h"
 
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "backends/value_kernel.h"
-#include "driver/cuda_abi.h"
-#include "driver/cupti_abi.h"
+#include "backends/cuda/driver/cuda_abi.h"
+#include "backends/cuda/driver/cupti_abi.h"
+#include "backends/cuda/values/value_kernel.h"
 
 #define BRAGG_FAKE_EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -1,4 +1,4 @@
-// Every number, offset, size and signature of native/driver/*_abi.h beside the one of the CUPTI headers on the include
+// Every number, offset, size and signature of native/backends/cuda/driver/*_abi.h beside the one of the CUPTI headers on the include
 // path. The test that compiles this writes vendor_names.h: the newest struct of each record kind as VENDOR_KERNEL,
 // VENDOR_MEMCPY, VENDOR_MEMSET, VENDOR_GRAPH_TRACE, VENDOR_PEER_MEMCPY, and FOR_EACH_CBID(macro) over driver calls.
 #include "probe.h"

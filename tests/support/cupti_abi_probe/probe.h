@@ -1,4 +1,4 @@
-// Compares one declaration of native/driver with the vendor's and prints the row "name ours theirs".
+// Compares one declaration of native/backends/cuda/driver with the vendor's and prints the row "name ours theirs".
 #pragma once
 
 #include <cupti.h>
@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <type_traits>
 
-#include "driver/cupti_abi.h"
-#include "driver/cupti_pc_sampling.h"
+#include "backends/cuda/driver/cupti_abi.h"
+#include "backends/cuda/driver/cupti_pc_sampling.h"
 
 namespace cuda = bragg::cuda;
 namespace ours = bragg::cupti;

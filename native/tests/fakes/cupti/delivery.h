@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "driver/cupti_abi.h"
+#include "backends/cuda/driver/cupti_abi.h"
 
 namespace bragg::fake {
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "driver/cupti_pc_sampling.h"
+#include "backends/cuda/driver/cupti_pc_sampling.h"
 #include "link.h"
 
 namespace bragg::fake {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "driver/cupti_abi.h"
+#include "backends/cuda/driver/cupti_abi.h"
 
 namespace bragg::cupti {
 

@@ -1,7 +1,7 @@
 // Driver callback ids of the calls of the fake driver that are in no table of the product.
 #pragma once
 
-#include "driver/cupti_cbids.h"
+#include "backends/cuda/driver/cupti_cbids.h"
 
 namespace bragg::fake {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <thread>
 
-#include "driver/cupti_pc_sampling.h"
+#include "backends/cuda/driver/cupti_pc_sampling.h"
 #include "driver/owned.h"
 #include "driver/timeline.h"
 #include "driver/value_kernel.h"

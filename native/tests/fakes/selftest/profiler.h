@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/driver/cupti_abi.h"
 #include "check.h"
-#include "driver/cupti_abi.h"
 
 namespace bragg::fake::selftest {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/cuda/driver/cuda_abi.h"
 #include "check.h"
-#include "driver/cuda_abi.h"
 
 namespace bragg::fake::selftest {
 

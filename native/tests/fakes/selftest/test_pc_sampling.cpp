@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "driver/cupti_pc_sampling.h"
+#include "backends/cuda/driver/cupti_pc_sampling.h"
 #include "selftest/profiler.h"
 #include "selftest/program.h"
 #include "selftest/scenario.h"

@@ -1,0 +1,107 @@
+#include "backends/cuda/activity_walker.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bragg {
+namespace {
+
+// What all records tell.
+template <class Record>
+DeviceEvent event_of(const Record& record, DeviceEventKind kind) {
+  DeviceEvent event;
+  event.kind = kind;
+  event.correlation = record.correlation;
+  event.device = record.device;
+  event.context = record.context;
+  event.stream = record.stream;
+  event.start_ns = static_cast<int64_t>(record.start_ns);
+  event.end_ns = static_cast<int64_t>(record.end_ns);
+  event.graph = record.graph;
+  return event;
+}
+
+DeviceEvent from_kernel(const cupti::KernelRecord& record) {
+  DeviceEvent event = event_of(record, DeviceEventKind::Kernel);
+  event.graph_node = record.graph_node;
+  event.name = record.name;
+  uint32_t* config = event.launch_config;
+  config[0] = record.registers_per_thread;
+  config[1] = static_cast<uint32_t>(record.static_shared_bytes);
+  config[2] = static_cast<uint32_t>(record.dynamic_shared_bytes);
+  config[3] = record.local_bytes_per_thread;
+  std::copy_n(record.grid, 3, config + 4);
+  std::copy_n(record.block, 3, config + 7);
+  std::copy_n(record.cluster, 3, config + 10);
+  return event;
+}
+
+template <class Record>
+DeviceEvent from_memory(const Record& record, DeviceEventKind kind) {
+  DeviceEvent event = event_of(record, kind);
+  event.graph_node = record.graph_node;
+  event.bytes = record.size_bytes;
+  return event;
+}
+
+template <class Record>
+DeviceEvent from_copy(const Record& record) {
+  DeviceEvent event = from_memory(record, DeviceEventKind::Copy);
+  event.copy_kind = static_cast<uint8_t>(record.copy_kind);
+  event.holds_host =
+      record.copy_kind == cupti::CopyKind::DeviceToHost && record.destination_kind == cupti::MemoryKind::Pageable;
+  return event;
+}
+
+template <class Record>
+const Record& as(const uint8_t* at) {
+  return *reinterpret_cast<const Record*>(at);
+}
+
+void take_record(const uint8_t* at, cupti::Kind kind, const std::function<void(const DeviceEvent&)>& take) {
+  switch (kind) {
+    case cupti::Kind::Kernel:
+    case cupti::Kind::ConcurrentKernel:
+      return take(from_kernel(as<cupti::KernelRecord>(at)));
+    case cupti::Kind::Memcpy:
+      return take(from_copy(as<cupti::MemcpyRecord>(at)));
+    case cupti::Kind::PeerMemcpy:
+      return take(from_copy(as<cupti::PeerMemcpyRecord>(at)));
+    case cupti::Kind::Memset:
+      return take(from_memory(as<cupti::MemsetRecord>(at), DeviceEventKind::Set));
+    case cupti::Kind::GraphTrace:
+      return take(event_of(as<cupti::GraphTraceRecord>(at), DeviceEventKind::Graph));
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+WalkResult walk_activity(uint8_t* buffer, size_t valid_bytes, uint32_t cupti_version,
+                         cupti::CuptiActivityGetNextRecord* next_record,
+                         const std::function<void(const DeviceEvent&)>& take) {
+  WalkResult result;
+  size_t at = 0;
+  while (at + sizeof(cupti::Kind) <= valid_bytes) {
+    cupti::Kind kind;
+    std::memcpy(&kind, buffer + at, sizeof kind);
+    const size_t size = cupti::record_size(kind, cupti_version);
+    if (size == 0 && next_record != nullptr && result.records == 0) {  // unknown strides: CUPTI walks the whole buffer
+      void* record = nullptr;
+      for (; next_record(buffer, valid_bytes, &record) == cupti::Result::Success; ++result.records) {
+        std::memcpy(&kind, record, sizeof kind);
+        take_record(static_cast<const uint8_t*>(record), kind, take);
+      }
+      return result;
+    }
+    if (size == 0 || at + size > valid_bytes) break;
+    take_record(buffer + at, kind, take);
+    ++result.records;
+    at += size;
+  }
+  result.unread_bytes = valid_bytes - at;
+  return result;
+}
+
+}  // namespace bragg

@@ -1,0 +1,139 @@
+#include "backends/cuda/cuda.h"
+
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "backends/cuda/activity_walker.h"
+#include "backends/cuda/buffer_dump.h"
+#include "backends/cuda/cuda_attachment.h"
+#include "backends/cuda/cuda_state.h"
+#include "backends/cuda/driver/cuda_driver.h"
+#include "backends/cuda/graphs/graph_registry.h"
+#include "backends/cuda/graphs/stream_captures.h"
+#include "backends/cuda/launch/api_calls.h"
+#include "backends/cuda/launch/cuda_callbacks.h"
+#include "backends/cuda/launch/launch_calls.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "context/thread_context.h"
+
+namespace bragg::cuda_backend {
+
+void start(const std::string& candidates) {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  if (self.state.load() == State::Attached && pc_sampling::is_wanted()) follow_modules(self);
+  if (self.state.load() == State::Attached || self.state.load() == State::Waiting) return;
+  self.candidates = candidates;
+  if (attach_if_up(self) || self.state.load() == State::Failed) return;
+  self.state.store(State::Waiting);
+  setenv("CUDA_INJECTION64_PATH", own_library_path().c_str(), 0);  // 0: another tool's value stays
+}
+
+void on_cuda_initialized() {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  if (self.state.load() == State::Waiting) attach(self);
+}
+
+void poll() {
+  Backend& self = backend();
+  if (self.state.load() != State::Waiting) return;
+  const std::lock_guard lock(self.mutex);
+  if (self.state.load() == State::Waiting && attach_if_up(self)) apply_collecting(self, recording());
+}
+
+void set_collecting(bool on, ApiLevel api_level) {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  self.api_level = api_level;
+  apply_collecting(self, on);
+}
+
+void set_graph_level(bool wanted) {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  self.wants_whole_graphs.store(wanted);
+  apply_graph_level(self);
+}
+
+void reclaim_records() {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  if (self.state.load() != State::Attached || !self.collecting) return;
+  (void)self.cupti.register_callbacks(on_buffer_requested, on_buffer_completed);
+  self.collecting = false;
+  apply_collecting(self, true);
+}
+
+void flush(bool wait) {
+  Backend& self = backend();
+  if (self.state.load() != State::Attached) return;
+  if (wait) {
+    const OwnCalls own;
+    const CudaDriver driver = CudaDriver::mapped();
+    for (const KnownContext& context : contexts()) driver.synchronize(context.handle);
+  }
+  (void)self.cupti.flush_all(0);  // nothing to do about a refusal; the records come with the next flush
+}
+
+void detach() {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  apply_collecting(self, false);
+  if (self.traces_graphs.exchange(false)) (void)self.cupti.disable(cupti::Kind::GraphTrace);
+  if (self.state.load() == State::Attached) self.cupti.unsubscribe(self.subscriber);
+  self.needs_nodes.store(false);
+  GraphRegistry::instance().clear();
+  StreamCaptures::instance().clear();
+  self.subscriber = nullptr;
+  {
+    const std::lock_guard contexts_lock(self.contexts_mutex);
+    self.contexts.clear();  // nobody tells any more when they end
+    self.ended_contexts.fetch_add(1, std::memory_order_relaxed);
+  }
+  self.state.store(State::Off);
+  self.dropped_records.store(0);
+  self.unread_bytes.store(0);
+}
+
+void after_fork_in_child() {
+  Backend& self = backend();
+  self.unusable = self.unusable || self.state.load() == State::Attached;
+  new (&self.mutex) std::mutex;
+  new (&self.contexts_mutex) std::mutex;
+  self.contexts.clear();
+  self.buffers.forget_all();
+  self.collecting = false;
+  api_calls::forget();
+  self.traces_graphs.store(false);
+  self.needs_nodes.store(false);
+  self.state.store(State::Off);
+}
+
+void consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take) {
+  Backend& self = backend();
+  const std::vector<ActivityBuffer> completed = self.buffers.take_completed();
+  before();
+  for (const ActivityBuffer& buffer : completed) {
+    if (!self.dump_directory.empty())
+      dump_buffer(self.dump_directory, {buffer.data, buffer.valid_bytes}, self.cupti.version);
+    const WalkResult walked =
+        walk_activity(buffer.data, buffer.valid_bytes, self.cupti.version, self.cupti.next_record, take);
+    self.unread_bytes.fetch_add(walked.unread_bytes, std::memory_order_relaxed);
+    self.buffers.recycle(buffer);
+  }
+}
+
+State state() { return backend().state.load(); }
+
+const CuptiLibrary& cupti_library() { return backend().cupti; }
+
+std::vector<KnownContext> contexts() {
+  const std::lock_guard lock(backend().contexts_mutex);
+  return backend().contexts;
+}
+
+const char* api_name(uint8_t api) { return api < kCalls ? call_at(api).name.data() : "driver call"; }
+
+}  // namespace bragg::cuda_backend

@@ -1,0 +1,66 @@
+// The CUDA backend: CUPTI callbacks that note who launched, and activity buffers that say what ran.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/driver/cupti_library.h"
+#include "backends/device_event.h"
+#include "context/recording_state.h"
+
+namespace bragg::cuda_backend {
+
+enum class State : uint8_t {
+  Off,       // no session wants it
+  Waiting,   // CUDA is not up in this process yet
+  Attached,  // subscribed
+  Failed,    // `reason` says why; scopes and host times are still recorded
+};
+
+// Threads: control calls under the recorder's control lock; `consume` on the consumer side.
+
+// Attaches if CUDA is up, else waits for InitializeInjection. `candidates`: libcupti paths, ':'-separated.
+void start(const std::string& candidates);
+// Inside cuInit, from the driver's injection hook.
+void on_cuda_initialized();
+// A process whose injection slot another tool owns is polled instead: attaches once CUDA is up.
+void poll();
+// Records are produced or not; cheap, keeps the subscription. `api_level`: calls that become nodes while they are.
+void set_collecting(bool on, ApiLevel api_level);
+// Before `start`, and again whenever a session starts. Whole graphs are recorded instead of their nodes as long as all
+// want it: once one wanted nodes, or a graph was launched that had been instantiated before, it is nodes until
+// `detach`, which is said on stderr.
+void set_graph_level(bool wanted);
+// Activity buffers belong to whoever registered last. After another user of them in this process (torch.profiler) is
+// done, this makes records come here again.
+void reclaim_records();
+// Brings completed records here. `wait` first waits for all launched work of the known contexts.
+void flush(bool wait);
+// Unsubscribes; the library stays loaded. Never cuptiFinalize: it poisons CUPTI for the rest of the process.
+void detach();
+// In a forked child CUDA cannot be used if the parent had it up.
+void after_fork_in_child();
+
+// Walks the buffers that came since the last call. `before` runs first, after the buffers were taken: whatever the
+// launching threads wrote before these records existed is visible then.
+void consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take);
+
+[[nodiscard]] State state();
+
+struct KnownContext {
+  cuda::Context handle;
+  uint32_t device;
+};
+// Those that something was launched in, until they are destroyed. Threads: any.
+[[nodiscard]] std::vector<KnownContext> contexts();
+[[nodiscard]] const CuptiLibrary& cupti_library();  // loaded from attachment on
+[[nodiscard]] std::string description_json();       // for META: state, reason, library, versions, dropped records
+[[nodiscard]] std::string devices_json();           // "" before attachment
+// Initialises CUDA, subscribes and unsubscribes: what a session would find. For a process of its own.
+[[nodiscard]] std::string probe_json(const std::string& candidates);
+[[nodiscard]] const char* api_name(uint8_t api);  // of Event::detail
+
+}  // namespace bragg::cuda_backend

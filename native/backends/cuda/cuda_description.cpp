@@ -1,0 +1,100 @@
+// What is said of the CUDA backend, its devices and what a session would find.
+#include "backends/cuda/cuda_state.h"
+#include "backends/cuda/driver/cuda_driver.h"
+#include "backends/cuda/driver/cuda_functions.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "data/json.h"
+
+namespace bragg::cuda_backend {
+namespace {
+
+std::string devices_of(const CudaDriver& driver) {
+  std::string json = "[";
+  for (const CudaDevice& device : driver.devices()) {
+    if (json.size() > 1) json += ',';
+    json += JsonObject()
+                .put("name", device.name)
+                .put("arch",
+                     std::to_string(device.compute_capability_major) + std::to_string(device.compute_capability_minor))
+                .put("num_sms", device.multiprocessors)
+                .put("clock_khz", device.clock_khz)
+                .put("memory_clock_khz", device.memory_clock_khz)
+                .put("bus_width_bits", device.memory_bus_bits)
+                .text();
+  }
+  return json + "]";
+}
+
+// Of the first GPU; "": it can be sampled.
+std::string sampling_refusal() {
+  std::string reason;
+  const CudaFunctions* functions = CudaFunctions::find(reason);
+  if (functions == nullptr) return reason;
+  cuda::Context context = nullptr;
+  if (const auto result = functions->retain_primary(&context, 0); result != cuda::Result::Success)
+    return functions->failure("cuDevicePrimaryCtxRetain", result);
+  reason = pc_sampling::probe(backend().cupti, context);
+  (void)functions->release_primary(0);
+  return reason;
+}
+
+const char* name_of(State state) {
+  constexpr const char* kNames[] = {"off", "waiting", "attached", "failed"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+// Another session may be trying again.
+std::string reason_of(Backend& self) {
+  const std::lock_guard lock(self.mutex);
+  return self.reason;
+}
+
+}  // namespace
+
+std::string description_json() {
+  Backend& self = backend();
+  const State state = self.state.load();
+  JsonObject json;
+  json.put("state", name_of(state));
+  if (state == State::Failed) json.put("reason", reason_of(self));
+  if (state != State::Attached) return json.text();
+  return json.put("cupti_path", self.cupti.library.path())
+      .put("cupti_version", self.cupti.version)
+      .put("driver_version", CudaDriver::mapped().version())
+      .put("dropped_records", self.dropped_records.load(std::memory_order_relaxed))
+      .put("unread_bytes", self.unread_bytes.load(std::memory_order_relaxed))
+      .put("foreign_buffers", self.foreign_buffers.load(std::memory_order_relaxed))
+      .put("buffers", self.buffers.allocated())
+      .put("graphs", self.traces_graphs.load() ? "graph" : "node")
+      .text();
+}
+
+std::string devices_json() {
+  Backend& self = backend();
+  const CudaDriver driver = CudaDriver::mapped();
+  // Inside cuInit, where attachment happens, the driver does not list devices yet.
+  if (state() == State::Attached && self.devices.empty() && driver.is_initialized()) self.devices = devices_of(driver);
+  return self.devices;
+}
+
+std::string probe_json(const std::string& candidates) {
+  const LoadedLibrary library = LoadedLibrary::open("libcuda.so.1");
+  auto* init = library ? library.function<cuda::CuInit>("cuInit") : nullptr;
+  const auto failed = [](std::string_view reason) {
+    const std::string cuda = JsonObject().put("state", "failed").put("reason", reason).text();
+    return JsonObject().raw("cuda", cuda).raw("devices", "[]").text();
+  };
+  if (init == nullptr) return failed("libcuda.so.1 was not found: no NVIDIA driver here");
+  if (const auto result = init(0); result != cuda::Result::Success)
+    return failed("cuInit failed with CUDA error " + std::to_string(static_cast<uint32_t>(result)));
+  start(candidates);
+  const std::string description = description_json();
+  const std::string devices = devices_of(CudaDriver::mapped());
+  JsonObject json;
+  json.raw("cuda", description).raw("devices", devices);
+  if (state() == State::Attached && devices != "[]") json.put("sampling", sampling_refusal());
+  detach();
+  return json.text();
+}
+
+}  // namespace bragg::cuda_backend

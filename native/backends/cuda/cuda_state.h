@@ -1,0 +1,43 @@
+// What the parts of the CUDA backend share.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/buffer_pool.h"
+#include "backends/cuda/cuda.h"
+
+namespace bragg::cuda_backend {
+
+struct Backend {
+  std::mutex mutex;  // guards attachment; never held while application threads can call back
+  std::atomic<State> state{State::Off};
+  std::string reason;
+  std::string candidates;
+  CuptiLibrary cupti;
+  cupti::Subscriber subscriber = nullptr;
+  bool collecting = false;
+  ApiLevel api_level = ApiLevel::Off;  // wanted while collecting
+  bool unusable = false;               // forked from a process that had CUDA up
+  BufferPool buffers;
+  std::atomic<uint64_t> dropped_records{0};
+  std::atomic<uint64_t> unread_bytes{0};
+  std::atomic<bool> wants_whole_graphs{false};
+  std::atomic<bool> traces_graphs{false};    // whole graphs are recorded at this moment
+  std::atomic<bool> needs_nodes{false};      // they cannot be any more, until detachment
+  std::atomic<uint64_t> foreign_buffers{0};  // another tool's: it lost what was in them, not we
+  std::string devices;                       // consumer side
+  std::string dump_directory;                // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
+  std::mutex contexts_mutex;
+  std::vector<KnownContext> contexts;
+  std::atomic<uint32_t> ended_contexts{0};  // the driver gives handles again: what threads know of theirs is old then
+};
+
+[[nodiscard]] inline Backend& backend() {
+  static Backend& instance = *new Backend;  // CUPTI may call until the process is gone
+  return instance;
+}
+
+}  // namespace bragg::cuda_backend

@@ -1,0 +1,67 @@
+#include "backends/cuda/driver/cuda_driver.h"
+
+namespace bragg {
+
+CudaDriver CudaDriver::mapped() {
+  CudaDriver driver;
+  driver.library_ = LoadedLibrary::already_mapped("libcuda.so.1");
+  return driver;
+}
+
+// cuDeviceGetCount is the cheapest call that says NotInitialized instead of initialising.
+bool CudaDriver::is_initialized() const {
+  if (!library_) return false;
+  auto* get_count = library_.function<cuda::CuDeviceGetCount>("cuDeviceGetCount");
+  int32_t count = 0;
+  return get_count != nullptr && get_count(&count) == cuda::Result::Success;
+}
+
+int32_t CudaDriver::version() const {
+  int32_t version = 0;
+  if (auto* get_version = library_.function<cuda::CuDriverGetVersion>("cuDriverGetVersion")) get_version(&version);
+  return version;
+}
+
+std::vector<CudaDevice> CudaDriver::devices() const {
+  auto* get_count = library_.function<cuda::CuDeviceGetCount>("cuDeviceGetCount");
+  auto* get = library_.function<cuda::CuDeviceGet>("cuDeviceGet");
+  auto* get_name = library_.function<cuda::CuDeviceGetName>("cuDeviceGetName");
+  auto* get_attribute = library_.function<cuda::CuDeviceGetAttribute>("cuDeviceGetAttribute");
+  std::vector<CudaDevice> devices;
+  int32_t count = 0;
+  if (get_count == nullptr || get == nullptr || get_name == nullptr || get_attribute == nullptr) return devices;
+  if (get_count(&count) != cuda::Result::Success) return devices;
+  for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
+    cuda::Device device{};
+    char name[128] = "";
+    if (get(&device, ordinal) != cuda::Result::Success) continue;
+    get_name(name, sizeof name, device);
+    CudaDevice& facts = devices.emplace_back();
+    facts.name = name;
+    get_attribute(&facts.compute_capability_major, cuda::DeviceAttribute::ComputeCapabilityMajor, device);
+    get_attribute(&facts.compute_capability_minor, cuda::DeviceAttribute::ComputeCapabilityMinor, device);
+    get_attribute(&facts.multiprocessors, cuda::DeviceAttribute::MultiprocessorCount, device);
+    get_attribute(&facts.clock_khz, cuda::DeviceAttribute::ClockKhz, device);
+    get_attribute(&facts.memory_clock_khz, cuda::DeviceAttribute::MemoryClockKhz, device);
+    get_attribute(&facts.memory_bus_bits, cuda::DeviceAttribute::MemoryBusWidthBits, device);
+  }
+  return devices;
+}
+
+uint32_t CudaDriver::current_device() const {
+  cuda::Device device{};
+  auto* get = library_.function<cuda::CuCtxGetDevice>("cuCtxGetDevice");
+  return get != nullptr && get(&device) == cuda::Result::Success ? static_cast<uint32_t>(device) : UINT32_MAX;
+}
+
+void CudaDriver::synchronize(cuda::Context context) const {
+  auto* push = library_.function<cuda::CuCtxPushCurrent>("cuCtxPushCurrent_v2");
+  auto* pop = library_.function<cuda::CuCtxPopCurrent>("cuCtxPopCurrent_v2");
+  auto* wait = library_.function<cuda::CuCtxSynchronize>("cuCtxSynchronize");
+  if (push == nullptr || pop == nullptr || wait == nullptr) return;
+  if (push(context) != cuda::Result::Success) return;  // destroyed meanwhile
+  wait();
+  pop(&context);
+}
+
+}  // namespace bragg

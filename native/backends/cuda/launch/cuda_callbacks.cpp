@@ -1,0 +1,70 @@
+#include "backends/cuda/launch/cuda_callbacks.h"
+
+#include "backends/cuda/cuda_state.h"
+#include "backends/cuda/graphs/graph_callbacks.h"
+#include "backends/cuda/launch/api_calls.h"
+#include "backends/cuda/launch/launch_callbacks.h"
+#include "backends/cuda/launch/launch_calls.h"
+#include "backends/cuda/samples/function_cubins.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "context/thread_context.h"
+
+namespace bragg::cuda_backend {
+namespace {
+
+void forget_context(cuda::Context context) noexcept {
+  {
+    const std::lock_guard lock(backend().contexts_mutex);
+    std::erase_if(backend().contexts, [&](const KnownContext& known) { return known.handle == context; });
+    backend().ended_contexts.fetch_add(1, std::memory_order_relaxed);
+  }
+  pc_sampling::note_context_end(context);
+}
+
+void on_driver_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::CallbackData& data) {
+  if (cbid < kCallOf.size() && kCallOf[cbid] != 0) return on_launch_call(cbid, data);
+  if (!cupti::is_module_call(cbid)) return on_graph_call(cupti, cbid, data);
+  gate(ThreadContext::current(), data.site);
+  if (pc_sampling::is_wanted()) FunctionCubins::instance().note_call(cbid, data);
+}
+
+void on_api_call(const CuptiLibrary& cupti, cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data) {
+  if (data.site == cupti::CallbackSite::Enter) api_calls::enter(domain, cbid, data);
+  if (domain == cupti::Domain::DriverApi) on_driver_call(cupti, cbid, data);
+  if (data.site == cupti::CallbackSite::Exit) api_calls::leave(domain, cbid, data);
+}
+
+}  // namespace
+
+void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argument) {
+  const CuptiLibrary& cupti = backend().cupti;
+  if (domain == cupti::Domain::DriverApi || domain == cupti::Domain::RuntimeApi) {
+    const auto& data = *static_cast<const cupti::CallbackData*>(argument);
+    if (api_calls::are_followed()) return on_api_call(cupti, domain, cbid, data);
+    if (domain == cupti::Domain::DriverApi) return on_driver_call(cupti, cbid, data);
+  }
+  if (domain == cupti::Domain::Resource) {
+    const auto& data = *static_cast<const cupti::ResourceData*>(argument);
+    if (cbid == cupti::resource::kContextDestroyStarting) return forget_context(data.context);
+    if (cbid == cupti::resource::kModuleLoaded)
+      return pc_sampling::note_module(*static_cast<const cupti::ModuleData*>(data.descriptor));
+    on_graph_resource(cupti, cbid, *static_cast<const cupti::GraphData*>(data.descriptor),
+                      backend().traces_graphs.load());
+  }
+}
+
+void on_buffer_requested(uint8_t** buffer, size_t* size_bytes, size_t* max_records) {
+  *buffer = backend().buffers.request();
+  *size_bytes = BufferPool::kBufferBytes;
+  *max_records = 0;  // as many as fit
+}
+
+void on_buffer_completed(cuda::Context context, uint32_t stream, uint8_t* buffer, size_t, size_t valid_bytes) {
+  size_t dropped = 0;
+  if (backend().cupti.dropped_records(context, stream, &dropped) == cupti::Result::Success)
+    backend().dropped_records.fetch_add(dropped, std::memory_order_relaxed);
+  if (!backend().buffers.complete(buffer, valid_bytes))
+    backend().foreign_buffers.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace bragg::cuda_backend

@@ -1,0 +1,174 @@
+#include "backends/cuda/launch/launch_callbacks.h"
+
+#include <algorithm>
+
+#include "backends/cuda/cuda_attachment.h"
+#include "backends/cuda/cuda_state.h"
+#include "backends/cuda/driver/cuda_driver.h"
+#include "backends/cuda/graphs/graph_registry.h"
+#include "backends/cuda/graphs/stream_captures.h"
+#include "backends/cuda/launch/launch_calls.h"
+#include "backends/cuda/samples/function_cubins.h"
+#include "backends/cuda/samples/launch_gate.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "backends/cuda/values/device_values.h"
+#include "context/clock.h"
+#include "context/kernel_names.h"
+
+namespace bragg::cuda_backend {
+namespace {
+
+void note_context(ThreadContext& thread, cuda::Context context) noexcept {
+  const uint32_t ended = backend().ended_contexts.load(std::memory_order_relaxed);
+  if (thread.last_device_context == context && thread.ended_contexts == ended) return;
+  thread.last_device_context = context;
+  thread.ended_contexts = ended;
+  thread.last_device = CudaDriver::mapped().current_device();
+  const std::lock_guard lock(backend().contexts_mutex);
+  auto& contexts = backend().contexts;
+  if (std::ranges::find(contexts, context, &KnownContext::handle) == contexts.end())
+    contexts.push_back({context, thread.last_device});
+}
+
+const void* launched_function(const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  const size_t offset = cupti::function_offset(cbid);
+  if (offset == cupti::kNoFunction) return nullptr;
+  return *reinterpret_cast<const void* const*>(static_cast<const char*>(data.function_params) + offset);
+}
+
+// Whether the framework that makes this launch has said something of it.
+bool is_expected(const ThreadContext& thread, const void* function) noexcept {
+  return function != nullptr && thread.expected_launch.function == function;
+}
+
+StringId kernel_name(const ThreadContext& thread, const void* function) noexcept {
+  const StringId expected = is_expected(thread, function) ? thread.expected_launch.name : kNone;
+  return expected != kNone ? expected : KernelNames::instance().find(function);
+}
+
+// The framework's values for the kernel's node. While streams are captured the driver tells later whether this launch
+// runs now or becomes part of a graph.
+void record_expected_values(ThreadContext& thread, ContextNodes nodes, StringId name, const char* symbol) noexcept {
+  auto& frames = FrameTable::instance();
+  auto& tree = CallingContextTree::instance();
+  const std::string_view text = name != kNone ? frames.string(name) : symbol;
+  const FrameId kernel = frames.intern(FrameKind::Kernel, text, thread.last_device);
+  const ContextNodes kernel_nodes{tree.child(nodes.shadow, kernel), tree.child(nodes.python, kernel)};
+  for (const ExpectedLaunch::Value& value : thread.expected_launch.values) {
+    if (StreamCaptures::instance().any()) {
+      thread.open_call.values.push_back({kernel_nodes, value.metric, value.bits});
+    } else {
+      thread.record_value_now(kernel_nodes, value.metric, value.bits);
+    }
+  }
+}
+
+GraphRegistry::Launchable launched_graph(const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  if (!cupti::is_graph_launch(cbid)) return {};
+  const auto& params = *static_cast<const cupti::GraphLaunchParams*>(data.function_params);
+  return GraphRegistry::instance().find_exec(params.exec);
+}
+
+// CUPTI 13.0 crashes when a graph is launched that was instantiated before whole graphs were recorded. Switching back
+// in the callback that precedes the launch is in time (H200, also with other threads launching).
+void keep_cupti_from_crashing(const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  Backend& self = backend();
+  if (self.traces_graphs.load() && cupti::is_graph_launch(cbid) && !launched_graph(data, cbid).is_traceable)
+    record_nodes_from_now_on(self, "one was instantiated before recording");
+}
+
+// Version of the graph, or number of the kernel's cubin where instructions are sampled.
+int64_t launched_code(const cupti::CallbackData& data, uint32_t cbid, const void* function) noexcept {
+  if (function == nullptr) return launched_graph(data, cbid).version;
+  return pc_sampling::is_wanted() ? FunctionCubins::instance().find(function) : 0;
+}
+
+void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
+  note_context(thread, data.context);
+  const ContextNodes nodes = thread.here_in_native_code();
+  const void* function = launched_function(data, cbid);
+  const StringId name = kernel_name(thread, function);
+  thread.open_call.correlation = data.correlation;
+  thread.open_call.mask = static_cast<uint16_t>(mask);
+  thread.open_call.kernel = name;
+  thread.open_call.values.clear();
+  if (is_expected(thread, function)) {
+    if (!thread.expected_launch.values.empty()) record_expected_values(thread, nodes, name, data.symbol_name);
+    thread.expected_launch.function = nullptr;
+  }
+  thread.record({EventKind::Launch, static_cast<uint8_t>(has_one_record(cbid) ? 0 : 1), static_cast<uint16_t>(mask),
+                 data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, launched_code(data, cbid, function)});
+  if (thread.api_call.is_open()) {  // its slice tells of the launch
+    thread.api_call.launch = data.correlation;
+  } else if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
+    thread.open_launch = {EventKind::LaunchEnd,
+                          static_cast<uint8_t>(kCallOf[cbid] - 1),
+                          static_cast<uint16_t>(mask),
+                          data.correlation,
+                          nodes.shadow,
+                          nodes.python,
+                          now_ns(),
+                          0};
+  }
+}
+
+void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, SessionMask mask) noexcept {
+  note_context(thread, data.context);
+  thread.open_call.correlation = data.correlation;
+  thread.open_call.mask = static_cast<uint16_t>(mask);
+  thread.open_call.kernel = kNone;
+  thread.record({EventKind::OwnLaunch, 0, static_cast<uint16_t>(mask), data.correlation, kRootNode, kRootNode, 0, 0});
+}
+
+// The values that a graph reads will come all the same, and are to be told from those of recorded launches.
+void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid) noexcept {
+  if (!cupti::is_graph_launch(cbid) || !device_values::any_captured()) return;
+  if (const GraphVersionId graph = launched_graph(data, cbid).version; graph != 0)
+    thread.record({EventKind::Launch, 0, 0, 0, kRootNode, kRootNode, 0, graph});
+}
+
+void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
+  thread.open_call.correlation = 0;
+  for (const CapturedValue& value : thread.open_call.values)  // it was not captured
+    thread.record_value_now(value.nodes, value.metric, value.bits);
+  thread.open_call.values.clear();
+  if (thread.open_launch.correlation != correlation) return;
+  thread.open_launch.end_ns = now_ns();
+  thread.record(thread.open_launch);
+  thread.open_launch.correlation = 0;
+}
+
+void before_sampled_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data) noexcept {
+  if (!pc_sampling::is_wanted() || !cupti::is_launch(cbid) || thread.launches_own_kernel) return;
+  if (data.context == nullptr) return;  // it will be refused
+  note_context(thread, data.context);
+  pc_sampling::before_launch(thread);
+}
+
+}  // namespace
+
+void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept {
+  if (site == cupti::CallbackSite::Exit) {
+    LaunchGate::instance().leave(thread);
+  } else if (pc_sampling::is_wanted()) {
+    LaunchGate::instance().enter(thread);
+  }
+}
+
+void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
+  ThreadContext& thread = ThreadContext::current();
+  const bool is_entered = data.site == cupti::CallbackSite::Enter;
+  if (is_entered) before_sampled_launch(thread, cbid, data);
+  gate(thread, data.site);
+  if (!is_entered) {
+    pc_sampling::after_launch(thread);
+    return end_launch(thread, data.correlation);
+  }
+  keep_cupti_from_crashing(data, cbid);
+  const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
+  if (mask == 0) return note_unrecorded_launch(thread, data, cbid);
+  if (thread.launches_own_kernel) return note_own_launch(thread, data, mask);
+  thread.measured([&] { note_launch(thread, data, cbid, mask); });
+}
+
+}  // namespace bragg::cuda_backend

@@ -1,0 +1,58 @@
+// The instruction sampling of the process: one CUDA context of each GPU, beside the kernel records.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/samples/pc_sampler.h"
+
+namespace bragg {
+
+class ThreadContext;
+
+enum class SamplingMode : uint8_t { Off, Continuous, Windows, Serialized };
+
+struct SamplingOptions {
+  SamplingMode mode = SamplingMode::Off;
+  uint32_t period = 0;   // 2^n cycles; 0: chosen here
+  double budget = 0.03;  // share of the program's time that windows may cost
+};
+
+}  // namespace bragg
+
+namespace bragg::pc_sampling {
+
+// The first wish counts until `finish`.
+void want(const SamplingOptions& options);
+[[nodiscard]] bool is_wanted() noexcept;
+
+// A session records, or none does.
+void set_active(bool on);
+
+// Consumer thread, without a lock that a callback or a control call of the driver waits for: begins to sample contexts
+// that are new, and brings what has come. `launches`: of the program so far.
+void step(uint64_t launches);
+// Waits until everything that was sampled so far has come. Any thread, likewise.
+void bring();
+[[nodiscard]] std::vector<PcSample> take();
+
+// The last samples, and no more of them.
+void finish();
+
+// Callbacks. The first launch on a GPU waits until its instructions are sampled; serialized launches wait for each
+// other.
+void before_launch(ThreadContext& thread) noexcept;
+void after_launch(ThreadContext& thread) noexcept;
+void note_module(const cupti::ModuleData& module) noexcept;
+void note_context_end(cuda::Context context) noexcept;
+
+void lock_for_fork();
+void unlock_after_fork();
+void after_fork_in_child();
+
+[[nodiscard]] std::string description_json();  // for META: mode, period, state of each GPU, what was lost
+// Samples a context for a moment: "" or why that is not possible, with what to do.
+[[nodiscard]] std::string probe(const CuptiLibrary& cupti, cuda::Context context);
+
+}  // namespace bragg::pc_sampling

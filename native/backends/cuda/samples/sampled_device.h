@@ -1,0 +1,60 @@
+// One GPU whose instructions are sampled.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/samples/pc_sampler.h"
+
+namespace bragg {
+
+// Threads: one at a time, and none that CUPTI calls back. Launches of other threads are kept apart from the calls that
+// must not meet them; while one does not come out of a launch, such a call is left for the next time.
+class SampledDevice {
+ public:
+  struct Settings {
+    cupti::CollectionMode mode;
+    uint32_t period;  // 2^n cycles
+  };
+
+  SampledDevice(const CuptiLibrary& cupti, const PcSamplingLibrary& library, cuda::Context context, uint32_t ordinal,
+                const Settings& settings);
+
+  [[nodiscard]] cuda::Context context() const { return sampler_.context(); }
+  [[nodiscard]] uint32_t ordinal() const { return ordinal_; }
+  [[nodiscard]] bool is_running() const { return is_running_; }
+  [[nodiscard]] bool is_refused() const { return !reason_.empty(); }
+
+  // The first time this takes a third of a second. Nothing happens if it runs, or cannot be sampled.
+  void start();
+  void stop(std::vector<PcSample>& samples);
+  // Appends what has come. When the hardware's buffer was full, it begins anew with a longer period.
+  void drain(std::vector<PcSample>& samples);
+  // The last samples come when the hardware stops, and only then.
+  void end(std::vector<PcSample>& samples);
+
+  [[nodiscard]] std::string description_json() const;
+
+ private:
+  void enable();
+  void restart(std::vector<PcSample>& samples);
+  void fail(cupti::Result result);
+  // False: not called, because a thread launches.
+  template <class Call>
+  bool while_nothing_launches(Call&& call);
+
+  const CuptiLibrary& cupti_;
+  PcSampler sampler_;
+  uint32_t ordinal_;
+  Settings settings_;
+  bool is_enabled_ = false;
+  bool is_running_ = false;
+  bool is_fresh_ = true;   // enabled and not started since
+  uint32_t restarts_ = 0;  // the buffer was full
+  int64_t enabling_ns_ = 0;
+  std::string reason_;  // why it is not sampled
+  SampleCounters counters_;
+};
+
+}  // namespace bragg
