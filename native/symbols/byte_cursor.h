@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -18,6 +19,11 @@ class BadBytes : public std::runtime_error {
 };
 
 using Bytes = std::span<const uint8_t>;
+
+inline uint32_t to_u32(uint64_t value) {
+  if (value > std::numeric_limits<uint32_t>::max()) throw BadBytes("a number of it is too large");
+  return static_cast<uint32_t>(value);
+}
 
 // Little endian. Every member throws BadBytes instead of reading past the end.
 class ByteCursor {

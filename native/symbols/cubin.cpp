@@ -1,7 +1,6 @@
 #include "symbols/cubin.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -17,11 +16,6 @@ constexpr std::string_view kSourceLines = ".debug_line", kPtxLines = ".nv_debug_
                            kPtxText = ".nv_debug_ptx_txt";
 
 using Relocations = std::unordered_map<uint64_t, ElfTarget>;
-
-uint32_t to_u32(uint64_t value) {
-  if (value > std::numeric_limits<uint32_t>::max()) throw BadBytes("a function of it is larger than 4 GB");
-  return static_cast<uint32_t>(value);
-}
 
 Bytes bytes_of(const ElfSection* section) { return section == nullptr ? Bytes() : section->bytes; }
 

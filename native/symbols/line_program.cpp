@@ -1,6 +1,5 @@
 #include "symbols/line_program.h"
 
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -41,11 +40,6 @@ enum Form : uint64_t {
 };
 
 constexpr uint64_t kPathContent = 1, kDirectoryContent = 2;
-
-uint32_t to_u32(uint64_t value) {
-  if (value > std::numeric_limits<uint32_t>::max()) throw BadBytes("a number of its line table is too large");
-  return static_cast<uint32_t>(value);
-}
 
 std::string join(std::string_view directory, std::string_view name) {
   if (directory.empty() || name.starts_with('/')) return std::string(name);
