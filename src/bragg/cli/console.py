@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from bragg.errors import BadFile
-from bragg.views.terminal.style import Style
+from bragg.views.terminal.style import Style, without_control
 
 __all__ = ["JSON_SCHEMA", "error_lines", "say", "stream_style", "write_bytes", "write_json", "write_lines"]
 
@@ -20,13 +20,13 @@ JSON_SCHEMA = "bragg/1"
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Write lines of data to stdout.
+    """Write lines of data to stdout; what no view painted cannot act on a terminal.
 
     Raises:
         BadFile: They cannot be written; that nobody reads on, as behind `| head`, is no error.
     """
     with _stdout():
-        print("\n".join(lines), flush=True)
+        print(_joined(lines, sys.stdout), flush=True)
 
 
 def write_bytes(content: bytes) -> None:
@@ -56,7 +56,12 @@ def write_json(view: str, values: dict[str, Any]) -> None:
 
 def say(lines: Iterable[str]) -> None:
     """Talk to the user on stderr."""
-    print("\n".join(lines), file=sys.stderr, flush=True)
+    print(_joined(lines, sys.stderr), file=sys.stderr, flush=True)
+
+
+def _joined(lines: Iterable[str], stream: TextIO) -> str:
+    style = stream_style(stream)
+    return "\n".join(without_control(line, style) for line in lines)
 
 
 def stream_style(stream: TextIO) -> Style:

@@ -18,6 +18,7 @@ from bragg.analyze.specs import UnknownDevice
 from bragg.proton import specs
 from bragg.proton.metric import FLOPS_WIDTHS
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
+from bragg.views.terminal.style import printable
 
 __all__ = [
     "apply_diff_profile",
@@ -245,6 +246,7 @@ def print_tree(
 ) -> None:
     """Print the tree, and with `print_sorted` the frames by the first metric."""
     gf = format_frames(gf, format)
+    gf.dataframe["name"] = gf.dataframe["name"].map(printable)
     write = sys.stdout.write
     write(f"{gf.tree(metric_column=list(metrics), expand_name=True, depth=depth, render_header=False)}\n")
     if print_sorted:
@@ -259,7 +261,7 @@ def show_metrics(file_name: str | Path) -> None:
     _, inclusive, exclusive, _ = get_raw_metrics(_load(file_name))
     for kind, metrics in (("inclusive", inclusive), ("exclusive", exclusive)):
         sys.stdout.write(
-            "\n".join([f"Available {kind} metrics:", *(f"- {_without_unit(name)}" for name in metrics), ""])
+            "\n".join([f"Available {kind} metrics:", *(f"- {printable(_without_unit(name))}" for name in metrics), ""])
         )
 
 

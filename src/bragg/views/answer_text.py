@@ -11,6 +11,7 @@ from bragg.model.answer import Answer, HotSpot, Idle
 from bragg.views.terminal.folding import fold_libraries
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.run_facts import RunFacts
+from bragg.views.terminal.style import printable
 from bragg.views.terminal.training_steps import steps_line
 from bragg.views.terminal.units import count_text, share_text, time_text, value_text
 from bragg.views.terminal.waiting import waiting_line
@@ -45,9 +46,9 @@ def fact_rows(profile: Profile) -> list[tuple[str, str]]:
         ("Duration", facts.duration_text()),
         ("Machine", facts.machine),
         ("Backend", facts.backend),
-        ("Recorded by", facts.recorder or f"bragg {profile.meta.get('bragg', '')}".rstrip()),
+        ("Recorded by", facts.recorder or printable(f"bragg {profile.meta.get('bragg', '')}").rstrip()),
         ("Versions", facts.versions),
-        ("Platform", str(profile.meta.get("platform", ""))),
+        ("Platform", printable(str(profile.meta.get("platform", "")))),
         ("Losses and overhead", facts.cost),
         ("Call paths", f"{len(profile.tree):,}"),
         ("Timeline", f"{count_text(len(profile.slices), 'slice')}" if len(profile.slices) else ""),

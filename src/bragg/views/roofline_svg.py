@@ -10,7 +10,7 @@ from html import escape
 from bragg.model.roofline import Roof, Roofline, RooflinePoint
 from bragg.views.roofline_text import short_name, si_text, summary_text
 from bragg.views.svg import document, element, text
-from bragg.views.terminal.style import PLAIN
+from bragg.views.terminal.style import PLAIN, printable
 from bragg.views.terminal.units import share_text
 
 __all__ = ["roofline_svg"]
@@ -180,7 +180,7 @@ def _points(points: Sequence[RooflinePoint], chart: Roofline, x: _Axis, y: _Axis
     for number, point in enumerate(points, start=1):
         at_x, at_y = x.pixel(point.intensity or x.low), y.pixel(point.flops_per_s or y.low)
         radius = max(_SMALLEST_RADIUS, _LARGEST_RADIUS * math.sqrt(point.time_ns / chart.time_ns))
-        tooltip = element("title", escape(_tooltip(point, chart)))
+        tooltip = element("title", escape(printable(_tooltip(point, chart), "\n")))
         yield element("circle", tooltip, class_=point.bound or "memory", cx=at_x, cy=at_y, r=radius)
         if number <= _MAX_NAMES:
             beside = 0 if radius > _ROOM_FOR_NUMBER else radius + 7
@@ -194,7 +194,8 @@ def _names(points: Sequence[RooflinePoint]) -> Iterator[str]:
     for number, point in enumerate(points[:_MAX_NAMES], start=1):
         at_y = _TOP + 10 + number * _LINE
         yield text(str(number), _NAMES + 16, at_y, class_="faint", text_anchor="end")
-        name = element("title", escape(point.name)) + escape(PLAIN.cut(short_name(point.name), _LONGEST_NAME))
+        full = printable(point.name)
+        name = element("title", escape(full)) + escape(PLAIN.cut(short_name(full), _LONGEST_NAME))
         yield element("text", name, x=_NAMES + 24, y=at_y, class_="ink")
         util = "n/a" if point.util is None else share_text(point.util)
         yield text(util, _WIDTH - _RIGHT, at_y, class_="ink", text_anchor="end")

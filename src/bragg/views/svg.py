@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+from bragg.views.terminal.style import printable
+
 __all__ = ["document", "element", "text"]
 
 
@@ -22,7 +24,11 @@ def element(name: str, *children: str, **attributes: float | str) -> str:
 
 def text(content: str, x: float, y: float, **attributes: float | str) -> str:
     """A line of text."""
-    return element("text", escape(content), x=x, y=y, **attributes)
+    return element("text", escape(printable(content)), x=x, y=y, **attributes)
+
+
+def _words(name: str, content: str) -> str:
+    return element(name, escape(printable(content, "\n")))
 
 
 def document(width: int, height: int, style: str, title: str, description: str, *children: str) -> str:
@@ -36,7 +42,7 @@ def document(width: int, height: int, style: str, title: str, description: str, 
         description: What it shows, for those who cannot see it.
         children: Its elements.
     """
-    body = "\n".join([element("title", escape(title)), element("desc", escape(description)), *children])
+    body = "\n".join([_words("title", title), _words("desc", description), *children])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img">\n<style>{style}</style>\n{body}\n</svg>\n'

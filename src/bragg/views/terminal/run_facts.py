@@ -28,7 +28,7 @@ _LOSSES = (
 
 @dataclass(frozen=True, eq=False)
 class RunFacts:
-    """Facts about a run; each is empty or None where the meta data does not tell.
+    """Facts about a run; each is empty or None where the meta data does not tell, and each text is printable.
 
     Attributes:
         meta: `Profile.meta`.
@@ -46,7 +46,7 @@ class RunFacts:
     def backend(self) -> str:
         """What measured."""
         attached = self._table("cuda").get("state") == "attached"
-        return str(self.meta.get("backend") or self.recorder or ("cuda" if attached else "cpu"))
+        return printable(str(self.meta.get("backend") or self.recorder or ("cuda" if attached else "cpu")))
 
     @cached_property
     def duration_ns(self) -> int | None:
@@ -63,7 +63,7 @@ class RunFacts:
     @property
     def recorder(self) -> str:
         """The other program that recorded the run; empty when bragg did."""
-        return str(self.meta.get("recorder", ""))
+        return printable(str(self.meta.get("recorder", "")))
 
     @property
     def n_dropped(self) -> int:
@@ -82,7 +82,7 @@ class RunFacts:
     def gpu_failure(self) -> str:
         """Why the GPU could not be measured; empty when it was, or was not tried."""
         cuda = self._table("cuda")
-        return str(cuda.get("reason", "unknown reason")) if cuda.get("state") == "failed" else ""
+        return printable(str(cuda.get("reason", "unknown reason"))) if cuda.get("state") == "failed" else ""
 
     @property
     def devices(self) -> list[str]:
@@ -95,7 +95,7 @@ class RunFacts:
         """Host and GPUs: `gpubox, 2 x NVIDIA H200`."""
         names = dict.fromkeys(self.devices)
         gpus = [name if self.devices.count(name) == 1 else f"{self.devices.count(name)} x {name}" for name in names]
-        return ", ".join(filter(None, [str(self.meta.get("host", "")), *gpus]))
+        return ", ".join(filter(None, [printable(str(self.meta.get("host", ""))), *gpus]))
 
     @property
     def versions(self) -> str:
@@ -107,7 +107,7 @@ class RunFacts:
         if isinstance(cupti := cuda.get("cupti_version"), int):
             # Before 13.0 the version was a plain count.
             found["CUPTI"] = f"{cupti // 10_000}.{cupti // 100 % 100}" if cupti >= 100_000 else f"API {cupti}"
-        return ", ".join(f"{name} {version}" for name, version in found.items() if version)
+        return ", ".join(printable(f"{name} {version}") for name, version in found.items() if version)
 
     @property
     def gpu_span_ns(self) -> int:
@@ -124,6 +124,9 @@ class RunFacts:
 
     def warnings(self) -> Iterator[str]:
         """What the reader must know before trusting the numbers; one line each."""
+        return map(printable, self._warnings())
+
+    def _warnings(self) -> Iterator[str]:
         if self.gpu_failure:
             yield f"GPU work was not recorded: {self.gpu_failure}"
         launches = self.meta.get("interpreted_launches")
@@ -177,4 +180,4 @@ class RunFacts:
 
 def _device_name(device: Mapping[str, Any]) -> str:
     arch = str(device.get("arch"))
-    return str(device.get("name") or (f"sm_{arch}" if arch.isdecimal() else arch))
+    return printable(str(device.get("name") or (f"sm_{arch}" if arch.isdecimal() else arch)))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["PLAIN", "Style", "beginning", "printable", "text_width"]
+__all__ = ["PLAIN", "Style", "beginning", "printable", "text_width", "without_control"]
 
 _BLOCKS = "▏▎▍▌▋▊▉█"
 _HOT, _WARM = 0.5, 0.1
+# What `Style` paints with.
+_PAINT = re.compile("(\x1b\\[(?:0|1|2|31|32|33)m)")
 # In fewer columns numbers go without bars, and levels of a tree take two columns instead of three.
 _WIDE = 100
 
@@ -131,8 +134,22 @@ def beginning(text: str, width: int) -> str:
     return text
 
 
-def printable(text: str) -> str:
-    """The text with escapes for what would move the cursor or cannot be encoded."""
+def printable(text: str, keep: str = "") -> str:
+    """The text with escapes for what would move the cursor, turn the direction of writing, or cannot be encoded.
+
+    Args:
+        text: Of a file, as it comes.
+        keep: Letters that stay as they are.
+    """
     if text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return "".join(letter if letter.isprintable() or letter in keep else ascii(letter)[1:-1] for letter in text)
+
+
+def without_control(line: str, style: Style) -> str:
+    """A line of output, in which only the style's own colours are escape sequences."""
+    if line.isprintable():
+        return line
+    parts = _PAINT.split(line) if style.colour else [line]
+    # Every second part is a colour.
+    return "".join(part if at % 2 else printable(part, "\t") for at, part in enumerate(parts))

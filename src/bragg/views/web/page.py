@@ -7,6 +7,8 @@ import html
 from collections.abc import Sequence
 from importlib import resources
 
+from bragg.views.terminal.style import printable
+
 __all__ = ["asset", "page"]
 
 # Nothing but what is in the page may run, be drawn or be asked for.
@@ -43,7 +45,7 @@ def page(payloads: Sequence[bytes], title: str, *, base: str = "") -> str:
     return _PAGE.format(
         base=f'\n<base href="{html.escape(base)}">' if base else "",
         policy=html.escape(_POLICY),
-        title=html.escape(title),
+        title=html.escape(printable(title)),
         style=asset("app.css"),
         payloads="\n".join(_payload(packed) for packed in payloads),
         script=asset("app.js"),

@@ -23,12 +23,15 @@ from bragg.model.source_map import code_of_kernels, source_name
 from bragg.model.table import Int64Array
 from bragg.views.terminal.folding import library_of
 from bragg.views.terminal.labels import Labels
+from bragg.views.terminal.style import printable
 from bragg.views.web.column_codes import ColumnWriter
 
 __all__ = ["NO_EXTRAS", "Extras", "Summary", "pack"]
 
 # The default: 9 would take four times as long for 2 % less.
 _GZIP_LEVEL = 6
+# Tabulator, and the blanks of Latin and Chinese texts.
+_BLANKS = "\t\u00a0\u3000"
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def pack(profile: Profile, *, extras: Extras = NO_EXTRAS) -> bytes:
         "roofline": extras.roofline,
         "difference": extras.difference,
     }
-    text = json.dumps(_finite(header), separators=(",", ":")).encode()
+    text = json.dumps(_safe(header), separators=(",", ":")).encode()
     packed = b"".join([len(text).to_bytes(4, "little"), text, *columns.parts])
     return gzip.compress(packed, _GZIP_LEVEL, mtime=0)
 
@@ -186,12 +189,19 @@ def _source_files(profile: Profile) -> dict[str, str]:
     return {name: text for name, text in profile.sources.items() if name not in of_kernels}
 
 
-def _finite(value: Any) -> Any:
-    """JSON values without NaN and infinities, which JSON has no words for: null."""
+def _safe(value: Any) -> Any:
+    """JSON values: null for NaN and infinities, which JSON has no words for, and no text that acts on the page."""
+    if isinstance(value, str):
+        return _safe_text(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
+        return {_safe_text(str(key)): _safe(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [_safe(item) for item in value]
     return value
+
+
+def _safe_text(text: str) -> str:
+    """A text whose letters stand in their order; sources keep their lines and blanks, whichever they are."""
+    return text if text.isprintable() else "\n".join(printable(line, _BLANKS) for line in text.split("\n"))

@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 from bragg.errors import BraggError
+from bragg.views.terminal.style import printable
 from bragg.views.web.page import asset
 from bragg.views.web.shelf import Shelf
 
@@ -124,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
                 answer(self)
 
     def _send_page(self) -> None:
-        page = _PAGE.format(title=html.escape(self.server.title))
+        page = _PAGE.format(title=html.escape(printable(self.server.title)))
         self._send(HTTPStatus.OK, "text/html; charset=utf-8", page.encode())
 
     def _send_list(self) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bragg.views.terminal.style import printable
+
 __all__ = ["Entry", "Shelf"]
 
 # Of a directory; each takes memory on both sides.
@@ -76,7 +78,7 @@ class Shelf:
 
     def _entry(self, path: Path) -> Entry:
         title = path.name if path.suffix != ".part" else str(Path(path.parent.name, path.name))
-        return Entry(self._numbers[path], title, _version(path))
+        return Entry(self._numbers[path], printable(title), _version(path))
 
 
 def _files_of(directory: Path) -> list[Path]:
