@@ -269,7 +269,7 @@ def test_a_backend_that_cannot_attach_says_why_and_scopes_are_recorded(
     record: Record, settings: dict[str, object], reason: str
 ) -> None:
     run = record('with bragg.scope("s"): gpu.launch("k")', **settings)
-    assert run.exit_code == 4
+    assert run.exit_code == 0
     assert run.main.meta["cuda"]["state"] == "failed"
     assert re.search(reason, run.main.meta["cuda"]["reason"])
     assert re.search(f"bragg: no GPU times: .*{reason}", run.talk)

@@ -10,7 +10,7 @@ import click
 
 from bragg.cli.console import error_lines, say, stream_style, write_json
 from bragg.cli.process_end import end_like
-from bragg.errors import BraggError
+from bragg.errors import BraggError, NothingRecorded
 
 __all__ = ["run"]
 
@@ -156,19 +156,29 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     type=click.Choice(["auto", "on", "off"]),
     help="Execute Triton's kernels on the CPU; auto: where there is no GPU.  [auto]",
 )
+@click.option("--require-samples", is_flag=True, help="Nothing recorded is a failure: exit code 7.")
 @click.option("--as-proton", is_flag=True, help="Let `import triton.profiler` give bragg's drop-in for it.")
 @click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what each process recorded.")
 @click.option("--no-summary", is_flag=True, help="Do not say where the time went.")
 @click.option("--json", "as_json", is_flag=True, help="The result as one JSON object, the last line of stdout.")
 @click.argument("target", nargs=-1, type=click.UNPROCESSED)
-def run(target: tuple[str, ...], module: bool, verbose: bool, no_summary: bool, as_json: bool, **choices: Any) -> int:
+def run(
+    target: tuple[str, ...],
+    module: bool,
+    verbose: bool,
+    no_summary: bool,
+    as_json: bool,
+    require_samples: bool,
+    **choices: Any,
+) -> int:
     """Run a program and record where its time goes.
 
     TARGET is `script.py args…`, `-m module args…`, `pytest args…`, or `-- command args…`; what follows belongs to it.
-    Its child processes are recorded too, one profile each. The exit code is that of the target.
+    Its child processes are recorded too, one profile each. The exit code is that of the target, always: what bragg
+    could not record is said, and is no failure of the target unless --require-samples makes it one.
     """
-    from bragg.cli.run_report import RunReport
+    from bragg.cli.run_report import RunReport, empty_run_json
     from bragg.finishing import finish
     from bragg.record import RecordConfig, run_target
 
@@ -182,7 +192,12 @@ def run(target: tuple[str, ...], module: bool, verbose: bool, no_summary: bool, 
             say(report.lines(stream_style(sys.stderr), summary=not no_summary, every_process=verbose))
         report.check_backend(config.backend)
     except BraggError as error:
-        if result.exit_code == 0:
+        if require_samples and result.exit_code == 0:
             raise
-        say(error_lines(error.message, error.hint))
+        if not isinstance(error, NothingRecorded):
+            say(error_lines(error.message, error.hint))
+        elif as_json:
+            write_json("run", empty_run_json(result, error.message))
+        else:
+            say([stream_style(sys.stderr).warning(f"note: {error.message}")])
     return end_like(result.exit_code)

@@ -22,7 +22,7 @@ from bragg.views.terminal.view_options import ViewOptions
 if TYPE_CHECKING:
     from bragg.record import RunResult
 
-__all__ = ["RunReport"]
+__all__ = ["RunReport", "empty_run_json"]
 
 _N_HOT_ROWS = 5
 _N_NOTES = 1
@@ -120,6 +120,17 @@ class RunReport:
         facts = RunFacts(profile.meta)
         what = f"{bytes_text(path.stat().st_size)}, {facts.cost}, backend {facts.backend}"
         return f"process {profile.meta.get('pid')}: {path} ({what}): {facts.command}"
+
+
+def empty_run_json(result: RunResult, reason: str) -> dict[str, Any]:
+    """What `RunReport.to_json` says where there is no profile; the reason is the last note."""
+    return {
+        "exit_code": result.exit_code,
+        "duration_s": round(result.duration_s, 6),
+        "profiles": [],
+        "empty_processes": len(result.captures),
+        "notes": [*result.notes, reason],
+    }
 
 
 def _why_empty(n_processes: int) -> str:

@@ -110,18 +110,35 @@ def test_signal_of_the_program_is_passed_on(bragg_process: Bragg, script: Path, 
     assert "Wrote busy.bragg" in outcome.stderr
 
 
-def test_program_that_records_nothing_ends_with_a_reason(bragg_process: Bragg) -> None:
+def test_program_that_does_nothing_measurable_ends_as_it_does_alone(bragg_process: Bragg) -> None:
     outcome = bragg_process("run", "--", "true")
+    assert outcome.exit_code == 0
+    assert outcome.stderr == "note: nothing was recorded: no process of the program was Python or used a GPU\n"
+
+
+def test_empty_recording_is_a_failure_where_samples_are_required(bragg_process: Bragg) -> None:
+    outcome = bragg_process("run", "--require-samples", "--", "true")
     assert outcome.exit_code == 7
-    assert outcome.stderr.splitlines()[0].startswith(
-        "error: nothing was recorded: no process of the program was Python"
-    )
+    assert outcome.stderr.startswith("error: nothing was recorded: no process of the program was Python")
 
 
-def test_failure_of_the_program_wins_over_an_empty_recording(bragg_process: Bragg) -> None:
+def test_empty_recording_is_an_object_of_json_too(bragg_process: Bragg) -> None:
+    values = json.loads(bragg_process("run", "--json", "--", "true").stdout)
+    assert (values["view"], values["exit_code"], values["profiles"]) == ("run", 0, [])
+    assert values["notes"][-1].startswith("nothing was recorded")
+
+
+def test_profile_that_cannot_be_written_leaves_the_exit_code_alone(bragg_process: Bragg, script: Path) -> None:
+    outcome = bragg_process("run", "-o", "gone/out.bragg", script, "import shutil; shutil.rmtree('gone')")
+    assert outcome.exit_code == 0
+    assert "nothing was recorded" in outcome.stderr
+
+
+def test_exit_code_of_a_failed_program_wins_over_an_empty_recording(bragg_process: Bragg) -> None:
     outcome = bragg_process("run", "--", "false")
     assert outcome.exit_code == 1
-    assert "error: nothing was recorded" in outcome.stderr
+    assert "note: nothing was recorded" in outcome.stderr
+    assert bragg_process("run", "--require-samples", "--", "false").exit_code == 1
 
 
 @pytest.mark.parametrize(
