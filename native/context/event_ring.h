@@ -13,6 +13,7 @@ namespace bragg {
 enum class EventKind : uint8_t {
   Launch,     // a driver call that will have device records with this correlation id
   Captured,   // it has none: it became a node of a graph; detail 1: an OwnLaunch
+  Failed,     // it has none: the driver refused it; detail 1: an OwnLaunch
   LaunchEnd,  // its return; trace only
   OwnLaunch,  // a Launch of a kernel of ours
   Scope,      // a scope or operator that ended: [start_ns, end_ns)

@@ -64,7 +64,7 @@ struct OpenCall {
   uint32_t correlation = 0;  // 0: in none that queues work
   uint16_t mask = 0;
   StringId kernel = kNone;            // unless it goes by its symbol
-  std::vector<CapturedValue> values;  // while streams are captured
+  std::vector<CapturedValue> values;  // of its kernel
 };
 
 // The same at the beginning and the end of a call.

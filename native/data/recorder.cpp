@@ -142,6 +142,7 @@ std::string Recorder::statistics_json(const Session& session) {
   const SessionCounters& counters = session.counters;
   JsonObject statistics;
   statistics.put("launches", counters.launches)
+      .put("failed_launches", counters.failed_launches)
       .put("kernels", counters.kernels)
       .put("copies", counters.copies)
       .put("sets", counters.sets)

@@ -96,8 +96,10 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       return;
     }
     case EventKind::Captured:
+    case EventKind::Failed:
       for_sessions(event.mask, [&](Session& session) {
         session.counters.launches -= event.detail == 0;
+        session.counters.failed_launches += event.detail == 0 && event.kind == EventKind::Failed;
         session.note_captured();
       });
       return;

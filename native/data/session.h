@@ -71,6 +71,7 @@ struct KernelConfig {
 
 struct SessionCounters {
   uint64_t launches = 0;
+  uint64_t failed_launches = 0;  // no part of these
   uint64_t kernels = 0;
   uint64_t copies = 0;
   uint64_t sets = 0;

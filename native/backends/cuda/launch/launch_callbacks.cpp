@@ -6,7 +6,6 @@
 #include "backends/cuda/cuda_state.h"
 #include "backends/cuda/driver/cuda_driver.h"
 #include "backends/cuda/graphs/graph_registry.h"
-#include "backends/cuda/graphs/stream_captures.h"
 #include "backends/cuda/launch/launch_calls.h"
 #include "backends/cuda/samples/function_cubins.h"
 #include "backends/cuda/samples/launch_gate.h"
@@ -46,21 +45,16 @@ StringId kernel_name(const ThreadContext& thread, const void* function) noexcept
   return expected != kNone ? expected : KernelNames::instance().find(function);
 }
 
-// The framework's values for the kernel's node. While streams are captured the driver tells later whether this launch
-// runs now or becomes part of a graph.
+// The framework's values for the kernel's node. The driver tells later whether this launch runs now, becomes part of a
+// graph, or fails.
 void record_expected_values(ThreadContext& thread, ContextNodes nodes, StringId name, const char* symbol) noexcept {
   auto& frames = FrameTable::instance();
   auto& tree = CallingContextTree::instance();
   const std::string_view text = name != kNone ? frames.string(name) : symbol;
   const FrameId kernel = frames.intern(FrameKind::Kernel, text, thread.last_device);
   const ContextNodes kernel_nodes{tree.child(nodes.shadow, kernel), tree.child(nodes.python, kernel)};
-  for (const ExpectedLaunch::Value& value : thread.expected_launch.values) {
-    if (StreamCaptures::instance().any()) {
-      thread.open_call.values.push_back({kernel_nodes, value.metric, value.bits});
-    } else {
-      thread.record_value_now(kernel_nodes, value.metric, value.bits);
-    }
-  }
+  for (const ExpectedLaunch::Value& value : thread.expected_launch.values)
+    thread.open_call.values.push_back({kernel_nodes, value.metric, value.bits});
 }
 
 GraphRegistry::Launchable launched_graph(const cupti::CallbackData& data, uint32_t cbid) noexcept {
@@ -127,12 +121,26 @@ void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& da
     thread.record({EventKind::Launch, 0, 0, 0, kRootNode, kRootNode, 0, graph});
 }
 
-void end_launch(ThreadContext& thread, uint32_t correlation) noexcept {
-  thread.open_call.correlation = 0;
-  for (const CapturedValue& value : thread.open_call.values)  // it was not captured
+bool has_failed(const cupti::CallbackData& data) noexcept {
+  return data.function_return_value != nullptr &&
+         *static_cast<const cuda::Result*>(data.function_return_value) != cuda::Result::Success;
+}
+
+void note_failure(ThreadContext& thread) noexcept {
+  OpenCall& call = thread.open_call;
+  call.values.clear();
+  thread.record({EventKind::Failed, static_cast<uint8_t>(thread.launches_own_kernel ? 1 : 0), call.mask,
+                 call.correlation, kRootNode, kRootNode, 0, 0});
+}
+
+void end_launch(ThreadContext& thread, const cupti::CallbackData& data) noexcept {
+  OpenCall& call = thread.open_call;
+  if (call.correlation == data.correlation && has_failed(data)) note_failure(thread);
+  call.correlation = 0;
+  for (const CapturedValue& value : call.values)  // it was not captured
     thread.record_value_now(value.nodes, value.metric, value.bits);
-  thread.open_call.values.clear();
-  if (thread.open_launch.correlation != correlation) return;
+  call.values.clear();
+  if (thread.open_launch.correlation != data.correlation) return;
   thread.open_launch.end_ns = now_ns();
   thread.record(thread.open_launch);
   thread.open_launch.correlation = 0;
@@ -162,7 +170,7 @@ void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   gate(thread, data.site);
   if (!is_entered) {
     pc_sampling::after_launch(thread);
-    return end_launch(thread, data.correlation);
+    return end_launch(thread, data);
   }
   keep_cupti_from_crashing(data, cbid);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
