@@ -26,8 +26,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bragg.errors import BadFile
+from bragg.formats.deep_json import memory_bytes
 from bragg.formats.files import new_file, open_file
 from bragg.formats.format import Format
+from bragg.formats.limits import Limits, check_depth
 from bragg.formats.npy import decode, encode
 from bragg.formats.slice_columns import pack, unpack
 from bragg.model import (
@@ -57,6 +59,10 @@ _LEVEL = 1
 _BLOCK_ROWS = 1 << 18
 # Deflate cannot shrink anything further.
 _MAX_RATIO = 1032
+# Of an array.
+_MAX_HEADER_BYTES = 256
+# As five columns, once more in one table, and once more in order.
+_SLICE_BYTES = 104
 # What zipfile, zlib, json and numpy raise on damaged input.
 _DAMAGE = (
     *(BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError),
@@ -175,7 +181,7 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     with open_file(path) as file:
         try:
             with ZipFile(file) as archive:
-                profile = _Reader(archive, path.stat().st_size).profile(trace)
+                profile = _Reader(archive, Limits.of(path)).profile(trace)
                 profile.check()
         except _DAMAGE as error:
             raise BadFile(
@@ -191,9 +197,10 @@ class _Reader:
         ValueError, and the others of `_DAMAGE`: A member is missing or damaged.
     """
 
-    def __init__(self, archive: ZipFile, file_bytes: int) -> None:
+    def __init__(self, archive: ZipFile, limits: Limits) -> None:
         self._archive = archive
-        self._file_bytes = file_bytes
+        self._limits = limits
+        self._read_bytes = 0
         self._header = self.json("meta")
         self.version = tuple(self._header["version"])
         if self.version[0] > MAJOR_VERSION:
@@ -205,10 +212,13 @@ class _Reader:
         header = self._header
         meta = dict(header["meta"])
         frames = self.table("frames", FrameTable)
+        tree = CallTree(self.array("nodes/parent", np.int32), self.array("nodes/frame", np.int32), frames)
+        tree.check()
+        check_depth(tree)
         return Profile(
             meta=meta,
-            tree=CallTree(self.array("nodes/parent", np.int32), self.array("nodes/frame", np.int32), frames),
-            metrics={item["name"]: self._metric(item) for item in header["metrics"]},
+            tree=tree,
+            metrics=self._metrics(header["metrics"]),
             tracks=self.table("tracks", TrackTable),
             slices=self._slices(meta) if trace else SliceTable.empty(),
             counters=self.table("counters", CounterTable),
@@ -221,6 +231,12 @@ class _Reader:
             },
         )
 
+    def _metrics(self, items: list[dict[str, Any]]) -> dict[str, Metric]:
+        names = {item["name"] for item in items}
+        if len(names) < len(items) or len(items) > len(self._archive.NameToInfo):
+            raise ValueError("a metric is there twice")
+        return {item["name"]: self._metric(item) for item in items}
+
     def _metric(self, item: dict[str, Any]) -> Metric:
         kind, combine = MetricKind(item["kind"]), Combine(item["combine"])
         own = self.array(_metric_member(item["name"]), np.int64, np.float64)
@@ -231,32 +247,55 @@ class _Reader:
 
     def _slices(self, meta: dict[str, Any]) -> SliceTable:
         block_rows = self._header["slice_blocks"]
-        blocks = [self._slice_block(number) for number in range(len(block_rows))]
+        if len(block_rows) > len(self._archive.NameToInfo):
+            raise ValueError("there are more blocks of slices than members")
+        self._take(_SLICE_BYTES * sum(block_rows))
+        blocks = [self._slice_block(number, rows) for number, rows in enumerate(block_rows)]
         lost = [rows for rows, block in zip(block_rows, blocks, strict=True) if block is None]
         if lost:
             meta["lost"] = {"slice_blocks": len(lost), "slices": sum(lost)}
         return SliceTable.concatenate([block for block in blocks if block is not None]).sorted()
 
-    def _slice_block(self, number: int) -> SliceTable | None:
+    def _slice_block(self, number: int, rows: int) -> SliceTable | None:
+        """A block with so many rows; None: it is damaged."""
         try:
+            for name in SliceTable.columns():
+                if self._info(f"slices/{number}/{name}.npy").file_size > _MAX_HEADER_BYTES + 8 * rows:
+                    return None
             return unpack({name: self.array(f"slices/{number}/{name}", np.uint8) for name in SliceTable.columns()})
         except _DAMAGE:
             return None
 
     def member(self, name: str) -> bytes:
+        """The content of a member.
+
+        Raises:
+            ValueError: Its size cannot be, or is too much together with what was read before.
+        """
+        info = self._info(name)
+        self._take(info.file_size)
+        # zipfile reads no more than the directory says.
+        return self._archive.read(info)
+
+    def _take(self, n_bytes: int) -> None:
+        self._read_bytes += n_bytes
+        self._limits.check_memory(self._read_bytes)
+
+    def _info(self, name: str) -> ZipInfo:
         info = self._archive.getinfo(name)
         if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise ValueError(f"{name} is compressed in an unknown way")
-        # zipfile allocates what the directory says before it reads.
-        if info.compress_size > self._file_bytes or info.file_size > _MAX_RATIO * info.compress_size:
+        if info.compress_size > self._limits.file_bytes or info.file_size > _MAX_RATIO * info.compress_size:
             raise ValueError(f"{name} is larger than it can be")
-        return self._archive.read(info)
+        return info
 
-    def json(self, name: str) -> Any:
-        return json.loads(self.member(f"{name}.json"))
+    def json(self, name: str, separator: bytes = b",") -> Any:
+        content = self.member(f"{name}.json")
+        self._take(memory_bytes(content, separator))
+        return json.loads(content)
 
     def _texts(self, name: str) -> list[str]:
-        texts = self.json(name)
+        texts = self.json(name, b'","')
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise ValueError(f"{name} is no list of strings")
         return texts

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.errors import NothingRecorded
+from bragg.errors import BadFile, NothingRecorded
 from bragg.formats.captured.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.captured.profile import (
     attributes_of,
@@ -26,7 +26,8 @@ from bragg.formats.captured.regions import add_region_slices
 from bragg.formats.captured.samples import with_samples
 from bragg.formats.captured.tables import CaptureTables, Columns, collect
 from bragg.formats.captured.values import values_of
-from bragg.formats.format import Format
+from bragg.formats.format import Format, damaged
+from bragg.formats.limits import Limits, TooLargeError, check_depth
 from bragg.model import CallTree, FrameKind, Profile, SliceTable
 from bragg.model.compiled_regions import name_compiled_regions
 from bragg.model.hlo_tree import place_operations
@@ -101,19 +102,27 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
     scanned = scan(path)
     tables = collect(scanned)
     add_region_slices(tables)
-    tree = tree_of(tables)
+    tree, limits = tree_of(tables), Limits.of(path)
+    try:
+        check_depth(tree)
+        values = values_of(tables, tree, limits)
+    except TooLargeError as error:
+        raise _too_large(path, error) from error
     tree = replace(tree, frames=name_compiled_regions(tree.frames, tables.meta.get("compiled_regions")))
     attributes = attributes_of(tables, tree.frames)
     profile = Profile(
         meta={**tables.meta, "capture": _damage(tables, scanned), **({"attributes": attributes} if attributes else {})},
         tree=tree,
-        metrics={**values_of(tables, tree), **metrics_of(tables, tree)},
+        metrics={**values, **metrics_of(tables, tree)},
         tracks=tracks_of(tables),
         kernels=kernels_of(tables, tree),
         durations=durations_of(tables, tree),
         inputs=inputs_of(tables, tree),
     )
-    profile = with_samples(profile, tables, read_code)
+    try:
+        profile = with_samples(profile, tables, read_code, limits)
+    except TooLargeError as error:
+        raise _too_large(path, error) from error
     useful = has_data(profile)
     for part in tables.slices:
         useful[resolve(part["node"], len(tree))] = True
@@ -152,6 +161,10 @@ def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
     is_within = np.array([file.startswith(directory + os.sep) for file in frames.file], np.bool_)
     is_hidden: BoolArray = is_within & (frames.kind == FrameKind.PYTHON)
     return is_hidden[tree.frame]
+
+
+def _too_large(path: Path, error: TooLargeError) -> BadFile:
+    return damaged(path, error, "Record fewer metrics, or shorter call paths")
 
 
 def _damage(tables: CaptureTables, scanned: Scan) -> dict[str, Any]:

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from bragg.formats.chrome_names import frame_of, whole_number
+from bragg.formats.limits import Limits
 from bragg.model import FrameKind
 from bragg.model.table import Int64Array
 
 __all__ = ["ChromeEvents"]
 
 _MAX_NS = 1 << 61
-# 200 bytes each while they are put in order: 10 GB.
-_MAX_EVENTS = 50_000_000
 _COLUMNS = ("start_ns", "duration_ns", "lane", "what", "correlation", "operator", "bytes")
 # Its launches tell correlation ids, and from forward to backward operators nothing is launched.
 _FLOWS_OF_PYTORCH = ("ac2g", "fwdbwd")
@@ -27,6 +26,9 @@ _CORRELATIONS = ("correlation", "correlation_id")
 
 class ChromeEvents:
     """Slices as columns, and what other events tell of them.
+
+    Args:
+        limits: Of the file.
 
     Attributes:
         is_trace: Whether there was any event.
@@ -41,7 +43,9 @@ class ChromeEvents:
         not_read: Events of phases that have no place in a profile, by phase.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._n_rows = 0
         self._columns = {name: array("q") for name in _COLUMNS}
         # By lane, rows of slices that have begun: a row stands where its slice begins, before those that it encloses.
         self._open: dict[tuple[str, str], list[int]] = {}
@@ -62,8 +66,9 @@ class ChromeEvents:
         """Take in an event.
 
         Raises:
-            ValueError: It is none, or its times are none.
+            ValueError: It is none, its times are none, or there are too many.
         """
+        self._count_row()
         if not isinstance(event, dict):
             raise ValueError("an event is no object")  # noqa: TRY004
         phase = event.get("ph")
@@ -99,6 +104,10 @@ class ChromeEvents:
             while rows:
                 self._end_slice(place, last_ns)
 
+    def _count_row(self) -> None:
+        self._n_rows += 1
+        self._limits.check_rows(self._n_rows)
+
     def _lane(self, place: tuple[str, str]) -> int:
         return self.lanes.setdefault(place, len(self.lanes))
 
@@ -114,8 +123,6 @@ class ChromeEvents:
             self.devices.setdefault(lane, whole_number(arguments["device"], 4096))
         if "grid" in arguments:
             self.launches[what, lane, _launch(arguments)] += 1
-        if len(self._columns["what"]) > _MAX_EVENTS:
-            raise ValueError(f"more than {_MAX_EVENTS:,} events are too many")
 
     def _end_slice(self, place: tuple[str, str], end_ns: int) -> None:
         if not self._open.get(place):
@@ -155,6 +162,7 @@ class ChromeEvents:
             if isinstance(value, (int, float)) and math.isfinite(value):
                 name = str(event.get("name", ""))
                 label = name if series == "value" else f"{name} {series}"
+                self._count_row()
                 self.counters.append((_ns(event, "ts"), process, label, float(value)))
 
 

@@ -18,6 +18,7 @@ from bragg.formats.chrome_names import device_lane, frame_of
 from bragg.formats.files import open_content
 from bragg.formats.format import damaged, unknown_format
 from bragg.formats.json_stream import read_list
+from bragg.formats.limits import Limits
 from bragg.formats.slice_metrics import durations_of_slices, gpu_facts, metrics_of_slices, moved_bytes
 from bragg.formats.trace_tree import Frames, Nodes, call_tree
 from bragg.model import (
@@ -58,9 +59,9 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     Raises:
         BadFile: The file is damaged, too large, or JSON of another kind.
     """
-    events = ChromeEvents()
     try:
         with open_content(path) as file:
+            events = ChromeEvents(Limits.of(path))
             header = read_list(file, "traceEvents", events.add)
         if not events.is_trace:
             raise unknown_format(path)

@@ -7,22 +7,47 @@ import re
 from json.decoder import JSONDecoder
 from typing import Any
 
-__all__ = ["loads"]
+import numpy as np
+
+from bragg.formats.limits import Limits
+
+__all__ = ["loads", "memory_bytes"]
 
 _TOKEN = re.compile(r'[ \t\n\r]*([][{},:"]|[^][{},:"\s]+|$)')
 _DECODER = JSONDecoder()
+# An empty list and its place in the list around it.
+_VALUE_BYTES = 72
 
 
-def loads(content: bytes) -> Any:
+def loads(content: bytes, limits: Limits | None = None) -> Any:
     """Read a JSON value, of whatever depth.
 
+    Args:
+        content: The text.
+        limits: What the value may take; None: anything.
+
     Raises:
-        ValueError: The content is no JSON.
+        ValueError: The content is no JSON, or would take too much.
     """
+    if limits is not None:
+        limits.check_memory(memory_bytes(content))
     try:
         return json.loads(content)
     except RecursionError:
         return _Reader(content.decode()).value()
+
+
+def memory_bytes(content: bytes, separator: bytes = b",") -> int:
+    """What a JSON value takes at most while it is read, roughly: text, twice as string, and 72 bytes for each value.
+
+    Args:
+        content: The text.
+        separator: What stands between values; between strings, whose commas would count as values, it is `","`.
+    """
+    highest = int(np.frombuffer(content, np.uint8).max(initial=0))
+    # The first byte of UTF-8 of letters beyond 16 and 8 bits.
+    letter_bytes = 4 if highest >= 0xF0 else 2 if highest >= 0xC4 else 1
+    return (1 + 2 * letter_bytes) * len(content) + _VALUE_BYTES * sum(map(content.count, (separator, b"[", b"{")))
 
 
 class _Reader:

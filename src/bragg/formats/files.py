@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from bragg.errors import BadFile
+from bragg.formats.limits import Limits
 
 __all__ = ["first_bytes", "new_file", "open_content", "open_file", "read_content"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _PIECE_BYTES = 1 << 20
+# What is read as a whole; 512 MB of JSON take about 5 GB of memory.
+_MAX_BYTES = 512 << 20
 _HINTS = {"read": "Check the path and its permissions", "write": "Check the path, its permissions and the free space"}
 
 
@@ -48,9 +53,11 @@ def open_file(path: Path) -> Iterator[BinaryIO]:
     """A file open for reading.
 
     Raises:
-        BadFile: The file cannot be read.
+        BadFile: The file cannot be read, or is a pipe or a device, which may have no end.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+            raise BadFile(f"cannot read {path}: it is no regular file", hint="Write it to a file first")
         with path.open("rb") as file:
             yield file
     except OSError as error:
@@ -62,7 +69,7 @@ def open_content(path: Path) -> Iterator[BinaryIO]:
     """The content of a file, which may be compressed with gzip.
 
     Raises:
-        BadFile: The file cannot be read, or its compression is damaged.
+        BadFile: The file cannot be read, its compression is damaged, or it holds too much for its size.
     """
     with open_file(path) as file:
         if file.read(2) != _GZIP_MAGIC:
@@ -72,16 +79,45 @@ def open_content(path: Path) -> Iterator[BinaryIO]:
         file.seek(0)
         try:
             with gzip.GzipFile(fileobj=file) as content:
-                yield content  # type: ignore[misc]
+                yield io.BufferedReader(_Bounded(content, path))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise BadFile(f"{path} is damaged: {error}", hint="Copy it again") from error
 
 
-def read_content(path: Path, max_bytes: int) -> bytes:
+class _Bounded(io.RawIOBase):
+    """What a compressed file holds, up to its limit."""
+
+    def __init__(self, content: gzip.GzipFile, path: Path) -> None:
+        self._content = content
+        self._path = path
+        self._left_bytes = Limits.of(path).content_bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer.
+
+        Raises:
+            BadFile: The content is longer than it may be.
+        """
+        piece = self._content.read(min(len(buffer), _PIECE_BYTES))
+        self._left_bytes -= len(piece)
+        if self._left_bytes < 0:
+            held = f"over {Limits.of(self._path).content_bytes >> 20} MB"
+            raise BadFile(
+                f"{self._path} is damaged: it holds {held}, too much for a file of its size",
+                hint="Unpack it first if you trust it: gzip -d",
+            )
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def read_content(path: Path) -> bytes:
     """The whole content of such a file.
 
     Raises:
-        BadFile: Likewise, or the content is longer than `max_bytes`.
+        BadFile: Likewise, or the content is longer than 512 MB.
     """
     pieces: list[bytes] = []
     n_bytes = 0
@@ -89,8 +125,8 @@ def read_content(path: Path, max_bytes: int) -> bytes:
         while piece := file.read(_PIECE_BYTES):
             pieces.append(piece)
             n_bytes += len(piece)
-            if n_bytes > max_bytes:
-                raise BadFile(f"{path} is too large: over {max_bytes >> 20} MB", hint="Record less, or fewer threads")
+            if n_bytes > _MAX_BYTES:
+                raise BadFile(f"{path} is too large: over {_MAX_BYTES >> 20} MB", hint="Record less, or fewer threads")
     return b"".join(pieces)
 
 

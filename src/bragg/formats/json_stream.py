@@ -11,8 +11,9 @@ from typing import Any, BinaryIO
 __all__ = ["read_list"]
 
 _READ_BYTES = 1 << 20
-# Far above any event or header; a document that is one endless value must not fill the memory.
-_MAX_VALUE_CHARS = 1 << 26
+# Far above any event or header; a document that is one endless value must not fill the memory: a value takes up to 30
+# bytes a character.
+_MAX_VALUE_CHARS = 1 << 24
 _IN_NUMBERS = "+-.eE0123456789"
 _BLANK = re.compile(r"[ \t\n\r]*")
 # Names of kernels and files come with control characters in them.
@@ -43,6 +44,7 @@ def read_list(file: BinaryIO, key: str, take: Callable[[Any], None]) -> dict[str
     if first != "{":
         raise ValueError("neither a list nor an object")
     members: dict[str, Any] = {}
+    n_kept = 0
     separator = text.next(keep=True)
     while separator != "}":
         name = _name(text.value())
@@ -51,7 +53,11 @@ def read_list(file: BinaryIO, key: str, take: Callable[[Any], None]) -> dict[str
             text.next()
             text.elements(take)
         else:
+            before = text.n_chars
             members[name] = text.value()
+            n_kept += text.n_chars - before
+            if n_kept > _MAX_VALUE_CHARS:
+                raise ValueError(f"values beside {key} have more than {_MAX_VALUE_CHARS:,} characters")
         separator = text.next(expected=",}")
     return members
 
@@ -70,7 +76,13 @@ class _Text:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._buffer = ""
         self._at = 0
+        self._n_forgotten = 0
         self._is_complete = False
+
+    @property
+    def n_chars(self) -> int:
+        """Characters up to where it is read."""
+        return self._n_forgotten + self._at
 
     def next(self, *, expected: str = "", keep: bool = False) -> str:
         """The next character that is no blank; empty at the end.
@@ -133,6 +145,7 @@ class _Text:
             raise ValueError(f"a value has more than {_MAX_VALUE_CHARS:,} characters")
         content = self._file.read(max(_READ_BYTES, pending))
         self._is_complete = not content
+        self._n_forgotten += self._at
         self._buffer = self._buffer[self._at :] + self._decoder.decode(content, final=self._is_complete)
         self._at = 0
         return not self._is_complete or len(self._buffer) > pending

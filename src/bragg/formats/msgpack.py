@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from bragg.formats.limits import Limits
+
 __all__ = ["decode", "encode"]
 
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
@@ -52,13 +54,17 @@ def encode(value: Any) -> bytes:
     return bytes(written)
 
 
-def decode(content: bytes) -> Any:
+def decode(content: bytes, limits: Limits | None = None) -> Any:
     """Read a JSON value.
 
+    Args:
+        content: The value.
+        limits: How many lists and maps it may hold; None: any number.
+
     Raises:
-        ValueError: The content is cut short, continues after the value, or holds what JSON has not.
+        ValueError: The content is cut short, continues after the value, holds what JSON has not, or too much.
     """
-    return _Decoder(content).value()
+    return _Decoder(content, limits).value()
 
 
 def _scalar(value: Any) -> bytes:
@@ -93,9 +99,11 @@ def _head(size: int, short: int, most: int, longer: dict[int, struct.Struct]) ->
 
 
 class _Decoder:
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, limits: Limits | None) -> None:
         self._content = content
+        self._limits = limits
         self._at = 0
+        self._n_containers = 0
 
     def value(self) -> Any:
         """The only value of the content."""
@@ -152,6 +160,9 @@ class _Decoder:
         return self._take(size).decode("utf-8", "replace")
 
     def _bounded(self, n_values: int) -> int:
+        self._n_containers += 1
+        if self._limits is not None:
+            self._limits.check_rows(self._n_containers)
         if n_values > len(self._content) - self._at:
             raise ValueError(f"{n_values} values do not fit into what is left")
         return n_values

@@ -19,6 +19,7 @@ import numpy as np
 
 from bragg.formats.files import open_file
 from bragg.formats.format import Format, damaged, unknown_format
+from bragg.formats.limits import Limits
 from bragg.formats.slice_metrics import durations_of_slices, gpu_facts, metrics_of_slices, moved_bytes
 from bragg.formats.trace_tree import Frames, Nodes, call_tree
 from bragg.model import (
@@ -33,8 +34,7 @@ from bragg.model import (
 __all__ = ["FORMAT", "read"]
 
 _BATCH_ROWS = 1 << 14
-# 200 bytes each while they are put in order: 10 GB.
-_MAX_EVENTS = 50_000_000
+_BYTES_A_LETTER = 4
 _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 _COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
 _SETS = "CUPTI_ACTIVITY_KIND_MEMSET"
@@ -68,7 +68,7 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     try:
         address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
         with closing(sqlite3.connect(address, uri=True)) as connection:
-            database = _Database(connection)
+            database = _Database(connection, Limits.of(path))
             if not database.is_of_nsys:
                 raise unknown_format(path)
             profile = _Report(database).profile(trace)
@@ -81,9 +81,11 @@ def read(path: Path, *, trace: bool = True) -> Profile:
 class _Database:
     """Tables by the columns that they have."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, limits: Limits) -> None:
         self._connection = connection
-        connection.text_factory = lambda content: content.decode(errors="replace")
+        self._limits = limits
+        self._n_rows = self._n_text_bytes = 0
+        connection.text_factory = self._text
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         self._columns = {str(name): self._columns_of(str(name)) for (name,) in tables}
 
@@ -104,18 +106,20 @@ class _Database:
             return
         chosen = ", ".join(f'"{column}"' if column in known else "NULL" for column in columns)
         cursor = self._connection.execute(f'SELECT {chosen} FROM "{table}"')
+        # A damaged tree of pages may have any number of rows, and many of them the same text.
         while batch := cursor.fetchmany(_BATCH_ROWS):
+            self._n_rows += len(batch)
+            self._limits.check_rows(self._n_rows)
             yield from batch
+
+    def _text(self, content: bytes) -> str:
+        self._n_text_bytes += len(content)
+        self._limits.check_memory(_BYTES_A_LETTER * self._n_text_bytes)
+        return content.decode(errors="replace")
 
     def has(self, table: str, column: str) -> bool:
         """Whether there is such a column."""
         return column in self._columns.get(table, ())
-
-    def count(self, table: str) -> int:
-        """How many rows a table has."""
-        if table not in self._columns:
-            return 0
-        return int(self._connection.execute(f'SELECT COUNT(*) FROM "{table}"').fetchone()[0])
 
 
 class _Report:
@@ -133,9 +137,6 @@ class _Report:
         self._tells_process = database.has(_KERNELS, "globalPid") or database.has(_COPIES, "globalPid")
         self._launches: Counter[tuple[int, ...]] = Counter()
         self._correlations: dict[tuple[int, int], int] = {}
-        n_events = sum(map(database.count, (_KERNELS, _COPIES, _SETS, *_CALLS, _RANGES)))
-        if n_events > _MAX_EVENTS:
-            raise ValueError(f"{n_events:,} events are more than {_MAX_EVENTS:,}")
 
     def profile(self, trace: bool) -> Profile:
         """The profile of all events."""

@@ -15,18 +15,19 @@ import numpy as np
 
 from bragg.formats.files import read_content
 from bragg.formats.format import Format, damaged, unknown_format
+from bragg.formats.limits import Limits
 from bragg.formats.protobuf import fields, signed, varints
 from bragg.formats.trace_tree import Frames, Nodes
 from bragg.model import FrameKind, Metric, MetricKind, Profile
 
 __all__ = ["FORMAT", "read"]
 
-# Uncompressed; a profile of a process has a few megabytes.
-_MAX_BYTES = 512 << 20
 _TIME_UNITS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}
 _UNITS = {"bytes": "B", "count": "1"}
 # By what is counted and in which unit, as bragg calls it.
 _NAMES = {("cpu", "ns"): "host_time", ("wall", "ns"): "host_time", ("samples", "1"): "samples"}
+# Call paths of 60 bytes a field compress so well that they may be this much longer.
+_BYTES_OF_PATHS = 32
 _LENGTH_FIELDS = (1, 2, 3, 4, 5, 6, 11)
 _NUMBER_FIELDS = (7, 8, 9, 10, 12, 13, 14)
 
@@ -62,22 +63,23 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     Raises:
         BadFile: The file is damaged or too large.
     """
-    content = read_content(path, _MAX_BYTES)
+    content, limits = read_content(path), Limits.of(path)
     try:
-        message = _message(content)
+        message = _message(content, limits)
         if not message.sample_type or message.string_table[:1] != [""]:
             raise unknown_format(path)
-        profile = _profile(message)
+        profile = _profile(message, limits)
         profile.check()
     except (ValueError, OverflowError) as error:
         raise damaged(path, error, "Write or copy it again") from error
     return profile
 
 
-def _message(content: bytes) -> _Message:
+def _message(content: bytes, limits: Limits) -> _Message:
     message = _Message()
     lists = {1: message.sample_type, 2: message.sample, 4: message.location, 5: message.function}
-    for number, value in fields(content):
+    for n_fields, (number, value) in enumerate(fields(content)):
+        limits.check_rows(n_fields)
         if isinstance(value, bytes):
             if number == 6:
                 message.string_table.append(value.decode(errors="replace"))
@@ -90,12 +92,16 @@ def _message(content: bytes) -> _Message:
     return message
 
 
-def _profile(message: _Message) -> Profile:
+def _profile(message: _Message, limits: Limits) -> Profile:
     frames, nodes = Frames(), Nodes()
     stacks = _Stacks(message, frames)
     types = [_sample_type(message, content) for content in message.sample_type]
     rows: list[tuple[int, list[int]]] = []
+    n_frames = 0
     for content in message.sample:
+        # A location takes a byte, and an honest stack repeats most of those of another.
+        n_frames += len(content)
+        limits.check_rows(n_frames // _BYTES_OF_PATHS)
         locations, values = _repeated(content, 1), [signed(value) for value in _repeated(content, 2)]
         if len(values) != len(types):
             raise ValueError(f"a sample has {len(values)} values of {len(types)} types")
@@ -105,6 +111,7 @@ def _profile(message: _Message) -> Profile:
                 node = nodes.child(node, frame)
         rows.append((node, values))
     tree = nodes.tree(frames.table())
+    limits.check_metrics(len(types), len(tree))
     metrics = [_metric(kind, index, rows, len(tree)) for index, kind in enumerate(types)]
     return Profile(_meta(message), tree, {metric.name: metric for metric in metrics})
 

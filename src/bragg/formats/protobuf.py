@@ -91,6 +91,8 @@ def varints(content: bytes) -> list[int]:
     Raises:
         ValueError: The last one breaks off.
     """
+    if content.isascii():  # All of them are below 128, as most of small programs are.
+        return list(content)
     found, at = [], 0
     try:
         while at < len(content):

@@ -15,8 +15,9 @@ from typing import Any
 from bragg.errors import BadFile
 from bragg.formats import deep_json, msgpack
 from bragg.formats import format as format_
-from bragg.formats.files import open_content
+from bragg.formats.files import read_content
 from bragg.formats.format import unknown_format
+from bragg.formats.limits import Limits
 from bragg.formats.proton_names import MetricColumns, TreeBuilder, frame_kind, metric_name
 from bragg.model import FrameKind, MetricKind, Profile
 
@@ -74,13 +75,12 @@ def damaged(path: Path, error: Exception) -> BadFile:
     return format_.damaged(path, error, "Write it again with proton.finalize()")
 
 
-def _read(path: Path, decode: Callable[[bytes], Any]) -> Profile:
-    with open_content(path) as file:
-        content = file.read()
+def _read(path: Path, decode: Callable[[bytes, Limits], Any]) -> Profile:
+    content, limits = read_content(path), Limits.of(path)
     try:
-        document = decode(content)
+        document = decode(content, limits)
         if _is_tree(document):
-            return read_tree(document)
+            return read_tree(document, limits)
     except ValueError as error:
         raise damaged(path, error) from error
     raise unknown_format(path)
@@ -91,7 +91,7 @@ def _is_tree(document: Any) -> bool:
     return isinstance(root, dict) and {"frame", "metrics"} <= root.keys()
 
 
-def read_tree(document: list[Any]) -> Profile:
+def read_tree(document: list[Any], limits: Limits) -> Profile:
     """The profile that `[tree, devices]` describes.
 
     Raises:
@@ -112,7 +112,7 @@ def read_tree(document: list[Any]) -> Profile:
     if columns.texts:
         meta["text_metrics"] = sorted(columns.texts)
     tree = nodes.tree()
-    return Profile(meta, tree, columns.metrics(len(tree), kinds))
+    return Profile(meta, tree, columns.metrics(len(tree), kinds, limits))
 
 
 def _walk(root: dict[str, Any], nodes: TreeBuilder) -> Iterator[tuple[int, dict[str, Any]]]:

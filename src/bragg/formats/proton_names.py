@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bragg.formats.limits import Limits, next_depth
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind
 
 __all__ = ["MetricColumns", "MetricName", "TreeBuilder", "frame_kind", "metric_name"]
@@ -65,6 +66,7 @@ class TreeBuilder:
     def __init__(self) -> None:
         self._parent = [-1]
         self._frame = [0]
+        self._depth = [0]
         self._frames: dict[tuple[int, str, str, int, int], int] = {(FrameKind.ROOT, "root", "", 0, -1): 0}
         self._children: dict[tuple[int, int], int] = {}
 
@@ -72,7 +74,12 @@ class TreeBuilder:
         return len(self._parent)
 
     def add(self, parent: int, name: str, kind: FrameKind, device: int = -1) -> int:
-        """A new node below `parent`."""
+        """A new node below `parent`.
+
+        Raises:
+            ValueError: It is too deep.
+        """
+        self._depth.append(next_depth(self._depth[parent]))
         self._parent.append(parent)
         self._frame.append(self._frame_id(name, kind, device))
         return len(self._parent) - 1
@@ -123,13 +130,18 @@ class MetricColumns:
             adds_up = metric_name(key).kind is not MetricKind.PROPERTY
             column[node] = column.get(node, 0) + value if adds_up else value
 
-    def metrics(self, n_nodes: int, kinds: Mapping[str, MetricKind]) -> dict[str, Metric]:
+    def metrics(self, n_nodes: int, kinds: Mapping[str, MetricKind], limits: Limits) -> dict[str, Metric]:
         """The metrics of a profile.
 
         Args:
             n_nodes: Nodes of the tree.
             kinds: By the name in the file, where that name itself does not tell.
+            limits: Of the file.
+
+        Raises:
+            ValueError: There are too many.
         """
+        limits.check_metrics(len(self.values), n_nodes)
         found: dict[str, Metric] = {}
         for key, column in self.values.items():
             parts = metric_name(key)

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from bragg.formats.files import open_content
+from bragg.formats.deep_json import memory_bytes
+from bragg.formats.files import read_content
 from bragg.formats.format import Format, unknown_format
+from bragg.formats.limits import Limits
 from bragg.formats.proton import damaged
 from bragg.formats.proton_names import MetricColumns, TreeBuilder, frame_kind
 from bragg.formats.slice_metrics import durations_of_slices, metrics_of_slices
@@ -43,9 +45,9 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     Raises:
         BadFile: The file is damaged, or JSON of another kind.
     """
-    with open_content(path) as file:
-        content = file.read()
+    content, limits = read_content(path), Limits.of(path)
     try:
+        limits.check_memory(memory_bytes(content))
         documents = list(_documents(content))
     except (ValueError, RecursionError) as error:
         raise damaged(path, error) from error
@@ -57,7 +59,7 @@ def read(path: Path, *, trace: bool = True) -> Profile:
             timeline.add(document)
         if not timeline.is_of_proton:
             raise unknown_format(path)
-        return timeline.profile(trace)
+        return timeline.profile(trace, limits)
     except ValueError as error:
         raise damaged(path, error) from error
 
@@ -123,13 +125,13 @@ class _Timeline:
             for name, value in metrics.items():
                 self._columns.add(node, name, _number(value))
 
-    def profile(self, trace: bool) -> Profile:
+    def profile(self, trace: bool, limits: Limits) -> Profile:
         """The profile of all events."""
         tree = self._nodes.tree()
         tracks = self._track_table()
         slices = self._slice_table()
         metrics = metrics_of_slices(tree, tracks, slices.take(tracks.kind[slices.track] != TrackKind.RANGES))
-        own = self._columns.metrics(len(tree), {})
+        own = self._columns.metrics(len(tree), {}, limits)
         meta: dict[str, Any] = {"recorder": "proton", "data": "trace"}
         if self._columns.texts:
             meta["text_metrics"] = sorted(self._columns.texts)

@@ -16,14 +16,12 @@ import numpy as np
 from bragg.formats.deep_json import loads
 from bragg.formats.files import read_content
 from bragg.formats.format import damaged, unknown_format
+from bragg.formats.limits import Limits
 from bragg.formats.trace_tree import Frames, Nodes
 from bragg.model import FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
 
 __all__ = ["is_speedscope", "read"]
 
-# 512 MB of JSON take about 5 GB of memory.
-_MAX_BYTES = 512 << 20
-_MAX_DEPTH = 100_000
 _MAX_NS = float(1 << 61)
 _NS_OF_UNIT = {"nanoseconds": 1.0, "microseconds": 1e3, "milliseconds": 1e6, "seconds": 1e9}
 _UNITS = {"bytes": "B", "none": "1"}
@@ -44,9 +42,9 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     Raises:
         BadFile: The file is damaged, too large, or JSON of another kind.
     """
-    content = read_content(path, _MAX_BYTES)
+    content = read_content(path)
     try:
-        document = loads(content)
+        document = loads(content, Limits.of(path))
         if not isinstance(document, dict) or not {"shared", "profiles"} <= document.keys():
             raise unknown_format(path)
         profile = _Document(document).profile(trace)
@@ -95,35 +93,31 @@ class _Document:
         self._add_stretches(stretches, scale, values, has_timeline)
 
     def _add_stretches(
-        self, stretches: Iterator[tuple[float, float, list[int]]], scale: float, values: dict[int, float], timed: bool
+        self, stretches: Iterator[_Stretch], scale: float, values: dict[int, float], timed: bool
     ) -> None:
-        """Stacks with start and length: values of their innermost node, and slices while a frame is on them."""
-        open_slices: list[tuple[int, float]] = []
+        """Values of the innermost nodes of stacks, and slices while a frame is on them."""
+        # The nodes of the stack, and since when each is on it.
+        path: list[tuple[int, float]] = []
         end = 0.0
-        for start, length, stack in stretches:
-            path = self._path(stack)
-            own = path[-1] if path else 0
+        for start, length, n_same, frames in stretches:
+            self._end(path, n_same, start * scale, timed)
+            for index in frames:
+                path.append((self._child(path[-1][0] if path else 0, index), start * scale))
+            own = path[-1][0] if path else 0
             values[own] = values.get(own, 0) + length * scale
-            if timed:
-                n_same = next((i for i, (a, (b, _)) in enumerate(zip(path, open_slices, strict=False)) if a != b), None)
-                n_same = min(len(path), len(open_slices)) if n_same is None else n_same
-                self._end(open_slices, n_same, start * scale)
-                open_slices += [(node, start * scale) for node in path[n_same:]]
-                end = (start + length) * scale
-        self._end(open_slices, 0, end)
+            end = (start + length) * scale
+        self._end(path, 0, end, timed)
 
-    def _path(self, stack: list[int]) -> list[int]:
-        path, node = [], 0
-        for index in stack:
-            if not 0 <= index < len(self._frame_ids):
-                raise ValueError(f"there is no frame {index}")
-            node = self._nodes.child(node, self._frame_ids[index])
-            path.append(node)
-        return path
+    def _child(self, node: int, index: int) -> int:
+        if not 0 <= index < len(self._frame_ids):
+            raise ValueError(f"there is no frame {index}")
+        return self._nodes.child(node, self._frame_ids[index])
 
-    def _end(self, open_slices: list[tuple[int, float]], n_kept: int, end_ns: float) -> None:
-        while len(open_slices) > n_kept:
-            node, start_ns = open_slices.pop()
+    def _end(self, path: list[tuple[int, float]], n_kept: int, end_ns: float, timed: bool) -> None:
+        if not timed:
+            del path[n_kept:]
+        while len(path) > n_kept:
+            node, start_ns = path.pop()
             begin = _whole(start_ns)
             self._slices.append((begin, max(_whole(end_ns) - begin, 0), node, len(self._tracks) - 1))
 
@@ -151,6 +145,10 @@ class _Document:
         return frames.replace(kind=kind)
 
 
+# Start, length, how many of the outermost frames are those of the stack before, and the frames further in.
+_Stretch = tuple[float, float, int, list[int]]
+
+
 def _metric_of(unit: str) -> tuple[str, str]:
     if unit in _NS_OF_UNIT:
         return "host_time", "ns"
@@ -165,41 +163,43 @@ def _metric(name: str, unit: str, column: Mapping[int, float], n_nodes: int) -> 
     return Metric(name, unit, MetricKind.INCLUSIVE, whole.astype(np.int64) if is_whole else own)
 
 
-def _sampled(part: Mapping[str, Any]) -> Iterator[tuple[float, float, list[int]]]:
-    """Start, length and stack of each sample."""
+def _sampled(part: Mapping[str, Any]) -> Iterator[_Stretch]:
+    """The stack of each sample."""
     samples, weights = _list(part.get("samples"), "samples"), part.get("weights")
     weights = _list(weights, "weights") if weights is not None else [1] * len(samples)
     if len(samples) != len(weights):
         raise ValueError(f"{len(samples)} samples have {len(weights)} weights")
     start = _value(part.get("startValue", 0))
-    for stack, weight in zip(samples, weights, strict=True):
-        length = _value(weight)
-        yield start, length, [_index(index) for index in _list(stack, "stack")]
-        start += length
+    before: list[int] = []
+    for content, weight in zip(samples, weights, strict=True):
+        length, stack = _value(weight), [_index(index) for index in _list(content, "stack")]
+        n_same = next((row for row, (old, new) in enumerate(zip(before, stack, strict=False)) if old != new), None)
+        n_same = min(len(before), len(stack)) if n_same is None else n_same
+        yield start, length, n_same, stack[n_same:]
+        start, before = start + length, stack
 
 
-def _evented(part: Mapping[str, Any]) -> Iterator[tuple[float, float, list[int]]]:
+def _evented(part: Mapping[str, Any]) -> Iterator[_Stretch]:
     """The stack between one event and the next."""
     if part.get("type") != "evented":
         raise ValueError(f"a profile is of type {part.get('type')!r}")
     stack: list[int] = []
+    n_same = 0
     now = _value(part.get("startValue", 0))
     for event in _list(part.get("events"), "events"):
         event = _object(event, "event")
         at, frame = _value(event.get("at")), _index(event.get("frame"))
         if at < now:
             raise ValueError(f"an event at {at} follows one at {now}")
-        if stack and at > now:
-            yield now, at - now, list(stack)
-        elif at > now:
-            yield now, 0.0, []
+        if at > now:
+            yield now, at - now if stack else 0.0, n_same, stack[n_same:]
+            n_same = len(stack)
         now = at
         if event.get("type") == "O":
             stack.append(frame)
-            if len(stack) > _MAX_DEPTH:
-                raise ValueError(f"more than {_MAX_DEPTH:,} frames are open")
         elif stack and stack[-1] == frame:
             stack.pop()
+            n_same = min(n_same, len(stack))
         else:
             raise ValueError(f"frame {frame} closes and is not the innermost")
     if stack:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bragg.formats.limits import next_depth
 from bragg.model import CallTree, FrameKind, FrameTable, SliceTable, TrackKind, TrackTable
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 
@@ -47,12 +48,18 @@ class Nodes:
         self._node_of: dict[tuple[int, int], int] = {}
         self.parent = [-1]
         self.frame = [0]
+        self._depth = [0]
 
     def child(self, parent: int, frame: int) -> int:
-        """The node with this frame below `parent`, a new one where there was none."""
+        """The node with this frame below `parent`, a new one where there was none.
+
+        Raises:
+            ValueError: It would be too deep.
+        """
         key = parent, frame
         node = self._node_of.get(key)
         if node is None:
+            self._depth.append(next_depth(self._depth[parent]))
             node = self._node_of[key] = len(self.parent)
             self.parent.append(parent)
             self.frame.append(frame)

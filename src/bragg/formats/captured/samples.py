@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bragg.formats.captured.chunks import ChunkType
 from bragg.formats.captured.profile import LOST, resolve
 from bragg.formats.captured.tables import CaptureTables, Columns, last_rows
+from bragg.formats.limits import Limits
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
 from bragg.model.sampled_function import CodeReader, SampledFunction
 from bragg.model.source_place import CallChain
@@ -26,13 +27,17 @@ _SAMPLES, _STALLED, _APPORTIONED = "num_samples", "num_stalled_samples", "num_sa
 _Chains = Mapping[tuple[int, int], Mapping[int, CallChain]]
 
 
-def with_samples(profile: Profile, tables: CaptureTables, read_code: CodeReader | None) -> Profile:
+def with_samples(profile: Profile, tables: CaptureTables, read_code: CodeReader | None, limits: Limits) -> Profile:
     """The profile with its instruction samples, in new nodes after those it has, and with the texts of its kernels.
 
     Args:
         profile: All else of the capture.
         tables: The capture.
         read_code: None: instructions are directly below their kernels, and there are no texts.
+        limits: Of the file.
+
+    Raises:
+        ValueError: There are too many reasons for its size.
     """
     rows = last_rows(tables.samples, ChunkType.SAMPLES, ("node", "code", "pc_offset", "reason"))
     rows["node"] = resolve(rows["node"], len(profile.tree))
@@ -40,6 +45,7 @@ def with_samples(profile: Profile, tables: CaptureTables, read_code: CodeReader 
     if not len(rows["node"]):
         return profile
     grown, node = _with_instructions(profile.tree, rows, chains)
+    limits.check_metrics(len(np.unique(rows["reason"])), len(grown))
     metrics = {name: _padded(metric, len(grown)) for name, metric in profile.metrics.items()}
     metrics |= {metric.name: metric for metric in _metrics(rows, tables, node, len(grown))}
     sampling = {**profile.meta.get("sampling", {}), **_totals(metrics, rows, profile.tree)}

@@ -39,20 +39,23 @@ class IdColumns:
         parts: The rows of each chunk.
         firsts: Id of the first row of each chunk; ids between the chunks were lost.
         end: Id after the last row.
+        n_missing: Ids between the chunks.
     """
 
     parts: list[Columns] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     end: int = 0
+    n_missing: int = 0
 
     def fits(self, first_id: int, max_lost: int) -> bool:
         """Whether ids may go on here: they do not repeat, nor skip more rows than can have been lost."""
-        return self.end <= first_id <= self.end + max_lost
+        return self.end <= first_id <= self.end + max_lost - self.n_missing
 
     def add(self, first_id: int, rows: int, part: Columns) -> None:
         """Append a chunk."""
         self.parts.append(part)
         self.firsts.append(first_id)
+        self.n_missing += first_id - self.end
         self.end = first_id + rows
 
     def column(self, name: str) -> NDArray[np.int64]:
