@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -74,24 +75,23 @@ def _wished_name(capture: Path, output: Path | None, n_captures: int) -> Path:
 
 
 def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
-    """Write the profile of a capture under a name that is free.
+    """Write the profile of a capture beside its place, and give it a name that is free when it is complete.
 
     Raises:
         BadFile: The capture cannot be used, or the profile cannot be written.
         NothingRecorded: The capture holds no measurement.
     """
     from bragg.finishing import finish
-    from bragg.record.output import claim
+    from bragg.record.output import give_free_name
 
     try:
-        path = claim(wished, set(), force=False)
+        wished.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".recover-", dir=wished.parent) as beside:
+            unnamed = Path(beside, wished.name)
+            profile = finish(capture, unnamed)
+            return give_free_name(unnamed, wished), profile
     except OSError as error:
         raise BadFile(f"cannot write {wished}: {error.strerror}", hint="Choose another place with -o") from error
-    try:
-        return path, finish(capture, path)
-    except BraggError:
-        path.unlink()
-        raise
 
 
 def _report(written: list[tuple[Path, Profile]], as_json: bool) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from bragg.errors import NothingRecorded, RecordingFailed, UsageError
@@ -20,6 +22,7 @@ __all__ = [
     "claim",
     "expand",
     "finish_capture",
+    "give_free_name",
     "make_capture_directory",
 ]
 
@@ -112,6 +115,34 @@ def claim(path: Path, taken: set[Path], *, force: bool) -> Path:
         number += 1
         candidate = path.with_name(f"{path.stem}-{number}{path.suffix}")
     taken.add(candidate)
+    return candidate
+
+
+def give_free_name(file: Path, path: Path) -> Path:
+    """Move a file to a name that no other has, numbered as by `claim`; at no moment is there a part of it.
+
+    Args:
+        file: On the same file system.
+        path: The wished name.
+
+    Returns:
+        The name.
+
+    Raises:
+        OSError: It cannot be moved.
+    """
+    for number in count(1):
+        candidate = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+        try:
+            os.link(file, candidate)
+        except FileExistsError:
+            continue
+        except OSError:  # A file system without links: the name is empty for the moment between two calls.
+            candidate = claim(path, set(), force=False)
+            file.replace(candidate)
+            return candidate
+        break
+    file.unlink()
     return candidate
 
 

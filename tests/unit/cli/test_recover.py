@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +77,31 @@ def test_what_cannot_be_recovered_is_said(
     assert outcome.exit_code == exit_code
     assert outcome.stderr.startswith(error)
     assert list(Path().glob("*.bragg")) == []
+
+
+@pytest.mark.parametrize("moment", ["bragg.finishing.finish", "os.link"])
+def test_killed_recovery_leaves_no_file_of_a_good_name(moment: str, captures: Path) -> None:
+    """Killed while it reads the capture, and when the profile is complete but not named."""
+    module, _, name = moment.rpartition(".")
+    script = f"""
+import os, signal, {module}
+{module}.{name} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from bragg.cli.main import main
+main(["recover", {str(captures / "41.part")!r}, "-o", "out.bragg"])
+"""
+    ended = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert list(Path().glob("*.bragg")) == []
+
+
+def test_file_system_without_links_gets_a_profile_too(
+    bragg: Bragg, captures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    Path("out.bragg").write_text("precious")
+    assert "Wrote out-2.bragg" in bragg("recover", captures / "41.part", "-o", "out.bragg").stderr
+    assert formats.load("out-2.bragg").total("gpu_time") == 300
+    assert list(Path().glob(".recover-*")) == []
