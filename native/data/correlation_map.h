@@ -19,6 +19,9 @@ struct Launch {
   uint8_t records = 0;    // that came; 2: or more
   uint16_t cubin = 0;     // CubinNumber of the kernel
   uint32_t graph = 0;     // GraphVersionId of a graph launch; 0: no graph, or one that is not known
+
+  [[nodiscard]] bool has_all() const { return records > 0 && !keeps; }
+  void note_record() { records += records < 2; }
 };
 
 // Threads: consumer only. Two generations bound the memory: launches that never have a record (stream capture, failed
@@ -36,10 +39,9 @@ class CorrelationMap {
   }
 
   // nullptr: unknown. The launch is valid until the next insert.
-  [[nodiscard]] const Launch* take(uint32_t correlation) {
-    for (Generation* generation : {&young_, &old_})
-      if (const Launch* launch = generation->take(correlation)) return launch;
-    return nullptr;
+  [[nodiscard]] Launch* find(uint32_t correlation) {
+    Launch* launch = young_.find(correlation);
+    return launch != nullptr ? launch : old_.find(correlation);
   }
 
   void clear() {
@@ -64,13 +66,10 @@ class CorrelationMap {
       used += slot.correlation == 0;
       slot = {correlation, launch};
     }
-    const Launch* take(uint32_t correlation) {
+    [[nodiscard]] Launch* find(uint32_t correlation) {
       if (slots.empty()) return nullptr;
       Slot& slot = slots[probe(correlation)];
-      Launch& launch = slot.launch;
-      if (slot.correlation == 0 || (launch.records > 0 && !launch.keeps)) return nullptr;
-      if (launch.records < 2) ++launch.records;
-      return &launch;
+      return slot.correlation != 0 ? &slot.launch : nullptr;
     }
     [[nodiscard]] size_t probe(uint32_t correlation) const {
       // Ids come one after another: an odd factor spreads them without collisions, and the search for one that is not

@@ -157,6 +157,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("unattributed_records", counters.unattributed)
       .put("unknown_captures", counters.unknown_captures)
       .put("late_records", counters.late)
+      .put("duplicate_records", counters.duplicates)
       .put("bad_timestamps", counters.bad_timestamps)
       .put("dropped_events", totals.dropped_events - session.before.dropped_events)
       .put("refused_nodes", CallingContextTree::instance().refused())

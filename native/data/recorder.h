@@ -70,6 +70,7 @@ class Recorder {
   void take_wait(const Event& call);
   void take_arrived_value(const ArrivedValue& value);
   void take_device_event(const DeviceEvent& event);
+  [[nodiscard]] bool is_duplicate(const DeviceEvent& event, const Launch* launch);
   void take_record(Session& session, const Launch& launch, const DeviceEvent& event);
   [[nodiscard]] FrameId device_frame(const DeviceEvent& event, StringId wanted);
   void take_record_of_condition(const Launch& graph_launch, const DeviceEvent& event);
@@ -129,6 +130,13 @@ class Recorder {
   CorrelationMap launches_;
   CapturedPaths captured_paths_;
   CopyWaits copy_waits_;
+  struct RecordId {
+    uint32_t correlation = 0;
+    int64_t start_ns = 0;
+    uint64_t graph_node = 0;
+    friend bool operator==(const RecordId&, const RecordId&) = default;
+  };
+  RecordId last_record_;
   std::map<uint32_t, SampleAttribution> samples_of_line_;  // of the lines whose sessions sample instructions
   std::vector<uint64_t> multiprocessors_;                  // by device
   std::atomic<uint64_t> launch_count_{0};

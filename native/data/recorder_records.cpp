@@ -210,10 +210,23 @@ void Recorder::add_graph_values() {
     });
 }
 
+// The only record of its launch came before, or the same one right before.
+bool Recorder::is_duplicate(const DeviceEvent& event, const Launch* launch) {
+  const RecordId id{event.correlation, event.start_ns, event.graph_node};
+  const bool is_same = std::exchange(last_record_, id) == id && event.start_ns != 0;
+  return is_same || (launch != nullptr && launch->has_all());
+}
+
 void Recorder::take_device_event(const DeviceEvent& event) {
+  Launch* launch = launches_.find(event.correlation);
+  if (is_duplicate(event, launch)) {
+    const SessionMask mask = launch != nullptr ? launch->mask : recording_state.active.load();
+    return for_sessions(mask & recording_state.existing.load() & kSlots,
+                        [](Session& session) { ++session.counters.duplicates; });
+  }
   if (event.kind == DeviceEventKind::Copy && event.graph_node == 0 && follows_calls())
     if (const auto call = copy_waits_.note_record(event.correlation, event.holds_host)) take_wait(*call);
-  const Launch* launch = launches_.take(event.correlation);
+  if (launch != nullptr) launch->note_record();
   if (launch == nullptr && event.graph_node != 0) {
     if (const Launch* graph = captured_paths_.launch_of(event.graph)) return take_record_of_condition(*graph, event);
   }

@@ -86,6 +86,7 @@ struct SessionCounters {
   uint64_t unattributed = 0;      // device records without a known launch
   uint64_t unknown_captures = 0;  // device records of graph nodes that are not known where they were captured
   uint64_t late = 0;              // device records of an earlier phase that had ended
+  uint64_t duplicates = 0;        // device records that came again: not counted again
   uint64_t bad_timestamps = 0;    // device records with no or a reversed interval: counted, not timed
 };
 

@@ -22,6 +22,7 @@ import numpy as np
 import bragg
 from bragg.errors import BackendUnavailable, BraggError, NothingRecorded, RecordingFailed, UsageError
 from bragg.model import FrameKind, Profile, TrackKind
+from bragg.model.completeness import completeness_of
 from bragg.model.table import Int64Array
 from bragg.record.core import core
 from bragg.record.session import Session
@@ -269,9 +270,8 @@ def _require_all_records(meta: Mapping[str, Any]) -> None:
     cuda = meta.get("cuda", {})
     if cuda.get("state") == "failed":  # CUDA came up after the recording had started.
         raise BackendUnavailable(f"the GPU cannot be recorded: {cuda.get('reason')}", hint="Run `bragg doctor`")
-    lost = meta["statistics"]["dropped_events"] + cuda.get("dropped_records", 0)
-    if lost:
-        raise RecordingFailed(f"{lost} records of kernels were lost", hint="Measure fewer runs: lower rep")
+    if missing := completeness_of(meta).missing:
+        raise RecordingFailed(f"not all was recorded: {missing[0]}", hint="Measure fewer runs: lower rep")
 
 
 def _summary(quantiles: Sequence[float] | None, return_mode: str) -> Callable[[list[float]], float | list[float]]:

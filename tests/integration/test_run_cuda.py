@@ -12,7 +12,7 @@ import pytest
 
 from bragg import load
 from bragg.model import FrameKind, TrackKind
-from tests.support.fake_gpu_runs import Record, kernels, statistics
+from tests.support.fake_gpu_runs import START, Record, kernels, statistics
 from tests.support.native_program import build_native_program
 
 
@@ -243,6 +243,22 @@ def test_records_without_an_interval_are_counted_and_not_timed(record: Record, f
     run = record(LAUNCHES, **{fault: 10})
     assert kernels(run.main)["k"] == 2700
     assert statistics(run)["bad_timestamps"] == 300
+
+
+def test_a_capture_that_cannot_be_written_on_is_told_without_a_summary(record: Record) -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+    run = record(limit + LAUNCHES.replace("3000", "100_000"), START, "--no-summary", data="trace")
+    assert run.exit_code == 0
+    assert run.main.meta["capture"]["write_error"] == "File too large"
+    what = "the capture could not be written to its end"
+    assert f"warning: {what} (File too large), so sums are too low\n" in run.talk
+    assert f"incomplete: {what}, sums are too low" in run.talk
+
+
+def test_a_record_that_comes_twice_counts_once(record: Record) -> None:
+    run = record('with bragg.scope("s"):' + LAUNCHES.replace("\n", "\n    "), DUPLICATE_EVERY=10)
+    assert kernels(run.main) == {"s/k": 3000}
+    assert (statistics(run)["duplicate_records"], statistics(run)["unattributed_records"]) == (300, 0)
 
 
 def test_records_without_a_launch_are_kept_at_the_root(record: Record) -> None:

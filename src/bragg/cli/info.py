@@ -41,6 +41,7 @@ def info(file: Path | None, as_json: bool) -> None:
 
     path = newest_profile(file)
     profile = formats.load(path)
+    run = RunFacts(profile.meta)
     facts = {
         "file": str(path),
         "size_bytes": path.stat().st_size,
@@ -48,7 +49,8 @@ def info(file: Path | None, as_json: bool) -> None:
         "rows": _rows(profile),
         "metrics": {name: {"unit": metric.unit, "kind": metric.kind.value} for name, metric in profile.metrics.items()},
         "meta": profile.meta,
-        "warnings": list(RunFacts(profile.meta).warnings()),
+        "completeness": run.completeness.word,
+        "warnings": list(run.warnings()),
     }
     if as_json:
         write_json("info", facts)

@@ -98,10 +98,15 @@ def _report(written: list[tuple[Path, Profile]], as_json: bool) -> None:
     from bragg.views.terminal.run_facts import RunFacts
     from bragg.views.terminal.units import bytes_text
 
-    warnings = {path: list(RunFacts(profile.meta).warnings()) for path, profile in written}
+    runs = {path: RunFacts(profile.meta) for path, profile in written}
     if as_json:
-        write_json("recover", {"profiles": [{"file": str(path), "warnings": warnings[path]} for path, _ in written]})
+        profiles = [
+            {"file": str(path), "completeness": run.completeness.word, "warnings": list(run.warnings())}
+            for path, run in runs.items()
+        ]
+        write_json("recover", {"profiles": profiles})
         return
-    for path, _ in written:
-        lines = [f"{path}: {warning}" for warning in warnings[path]]
-        say([*lines, f"Wrote {path} ({bytes_text(path.stat().st_size)}). Next: bragg view {quote(str(path))}"])
+    for path, run in runs.items():
+        lines = [f"{path}: {warning}" for warning in run.warnings()]
+        what = ", ".join(filter(None, [bytes_text(path.stat().st_size), run.cost]))
+        say([*lines, f"Wrote {path} ({what}). Next: bragg view {quote(str(path))}"])

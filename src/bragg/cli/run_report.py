@@ -15,7 +15,7 @@ from bragg.views.terminal.flat_view import flat_view
 from bragg.views.terminal.run_facts import RunFacts
 from bragg.views.terminal.sampling_facts import sampling_line
 from bragg.views.terminal.style import Style
-from bragg.views.terminal.summary import summary_lines
+from bragg.views.terminal.summary import summary_lines, warning_lines
 from bragg.views.terminal.units import bytes_text, count_text
 from bragg.views.terminal.view_options import ViewOptions
 
@@ -80,10 +80,11 @@ class RunReport:
 
     def lines(self, style: Style, *, summary: bool, every_process: bool) -> list[str]:
         """At most 15 lines, but one more for each process if every process is asked for."""
-        lines = self._summary_lines(style) if summary else []
+        profile = self.main[1]
+        lines = self._summary_lines(style) if summary else warning_lines(profile, style)
         notes = self.notes if every_process else self.notes[:_N_NOTES]
         lines += [style.warning(f"note: {note}") for note in notes]
-        if sampled := sampling_line(self.main[1].meta):
+        if sampled := sampling_line(profile.meta):
             lines.append(sampled)
         if every_process:
             lines += [self._process_line(path, profile) for path, profile in self.profiles]
@@ -112,13 +113,13 @@ class RunReport:
         others = f" and {count_text(n_others, 'more profile')}" if n_others else ""
         if names := [str(other) for other, _ in self.profiles if other != path]:
             others += f": {', '.join([*names[:_N_NAMED], *['…'] * (len(names) > _N_NAMED)])}"
-        size = bytes_text(path.stat().st_size)
-        return f"Wrote {path} ({size}, {RunFacts(profile.meta).cost}){others}. Next: bragg view {quote(str(path))}"
+        what = _size_and_cost(path, RunFacts(profile.meta))
+        return f"Wrote {path} ({what}){others}. Next: bragg view {quote(str(path))}"
 
     @staticmethod
     def _process_line(path: Path, profile: Profile) -> str:
         facts = RunFacts(profile.meta)
-        what = f"{bytes_text(path.stat().st_size)}, {facts.cost}, backend {facts.backend}"
+        what = f"{_size_and_cost(path, facts)}, backend {facts.backend}"
         return f"process {profile.meta.get('pid')}: {path} ({what}): {facts.command}"
 
 
@@ -131,6 +132,10 @@ def empty_run_json(result: RunResult, reason: str) -> dict[str, Any]:
         "empty_processes": len(result.captures),
         "notes": [*result.notes, reason],
     }
+
+
+def _size_and_cost(path: Path, facts: RunFacts) -> str:
+    return ", ".join(filter(None, [bytes_text(path.stat().st_size), facts.cost]))
 
 
 def _why_empty(n_processes: int) -> str:
@@ -160,7 +165,7 @@ def _profile_json(path: Path, profile: Profile) -> dict[str, Any]:
         "size_bytes": path.stat().st_size,
         "pid": profile.meta.get("pid"),
         "backend": facts.backend,
-        "dropped": facts.n_dropped,
+        "completeness": facts.completeness.word,
         "overhead": facts.overhead,
         "warnings": list(facts.warnings()),
     }

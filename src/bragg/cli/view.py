@@ -193,11 +193,13 @@ def _compile_hints(profile: Profile, options: ViewOptions) -> list[str]:
 
 
 def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool, hints: list[str]) -> None:
+    from bragg.model.completeness import completeness_of
     from bragg.views.terminal.flat_view import flat_view
     from bragg.views.terminal.tree_view import tree_view
 
     shown = flat_view(profile, options) if flat else tree_view(profile, options)
-    facts = {"file": str(path), "meta": profile.meta, **idle_json(profile)}
+    completeness = completeness_of(profile.meta).word
+    facts = {"file": str(path), "meta": profile.meta, "completeness": completeness, **idle_json(profile)}
     write_json("flat" if flat else "tree", {**facts, **shown.to_json(), "hints": hints})
 
 

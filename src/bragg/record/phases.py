@@ -144,7 +144,13 @@ def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]
     }
     begin: dict[str, Any] = {name: one[name] for name in ("started_ns", "gpu_first_ns") if name in one}
     known = {key: value for key, value in {**one, **other}.items() if key != "phase"}
+    if "capture" in one and "capture" in other:
+        known["capture"] = {**_sum(one["capture"], other["capture"]), "complete": _are_complete(one, other)}
     return {**known, **begin, **sums, "phases": one.get("phases", 1) + 1}
+
+
+def _are_complete(*phases: dict[str, Any]) -> bool:
+    return all(phase["capture"].get("complete") is not False for phase in phases)
 
 
 def _sum(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

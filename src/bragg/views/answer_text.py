@@ -34,7 +34,7 @@ def sentences(profile: Profile, answer: Answer) -> list[str]:
         *([f"{steps}."] if steps else []),
         *idle_sentences(profile, answer.idle),
         *([f"{waiting[0].upper()}{waiting[1:]}."] if waiting else []),
-        *([f"{_cost_text(facts)}."] if not facts.recorder else []),
+        *([f"{_cost_text(facts)}."] if facts.completeness.is_known else []),
     ]
 
 
@@ -49,7 +49,7 @@ def fact_rows(profile: Profile) -> list[tuple[str, str]]:
         ("Recorded by", facts.recorder or printable(f"bragg {profile.meta.get('bragg', '')}").rstrip()),
         ("Versions", facts.versions),
         ("Platform", printable(str(profile.meta.get("platform", "")))),
-        ("Losses and overhead", facts.cost),
+        ("Completeness and overhead", facts.cost),
         ("Call paths", f"{len(profile.tree):,}"),
         ("Timeline", f"{count_text(len(profile.slices), 'slice')}" if len(profile.slices) else ""),
     ]
@@ -153,8 +153,8 @@ def _reasons(idle: Idle) -> Iterator[str]:
 
 
 def _cost_text(facts: RunFacts) -> str:
-    lost = f"lost {count_text(facts.n_dropped, 'record')}" if facts.n_dropped else "lost no record"
-    return f"Recording {lost}" if facts.overhead is None else f"Recording cost {share_text(facts.overhead)} and {lost}"
+    what = printable(f"The recording is {facts.completeness.word}")
+    return what if facts.overhead is None else f"{what}; it cost {share_text(facts.overhead)}"
 
 
 def _name(profile: Profile, spot: HotSpot) -> str:

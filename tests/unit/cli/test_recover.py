@@ -14,7 +14,7 @@ from bragg import formats
 from tests.support.captures import CaptureBuilder, small_capture
 from tests.unit.cli.conftest import Bragg
 
-CUT_OFF = "the program was killed or is still running: what came after the last flush is missing"
+CUT_OFF = "what came after the last flush is missing (the program was killed or is still running), so sums are too low"
 
 
 @pytest.fixture
@@ -42,7 +42,13 @@ def test_directory_becomes_a_profile_for_each_capture_that_holds_something(bragg
     outcome = bragg("recover", captures, "--json")
     values = json.loads(outcome.stdout)
     assert outcome.exit_code == 0
-    assert values["profiles"] == [{"file": "recovered-41.bragg", "warnings": [CUT_OFF]}]
+    assert values["profiles"] == [
+        {
+            "file": "recovered-41.bragg",
+            "completeness": "incomplete: what came after the last flush is missing, sums are too low",
+            "warnings": [CUT_OFF],
+        }
+    ]
     assert "error: " in outcome.stderr
     assert not Path("recovered-42.bragg").exists()
 

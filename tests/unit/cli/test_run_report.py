@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,10 @@ def report(tmp_path: Path, *profiles: Profile, notes: tuple[str, ...] = ()) -> R
     return RunReport(0, 1.5, written, 0, list(notes))
 
 
+def recorded(text: str, **meta: Any) -> Profile:
+    return replace(profile_from_text(text), meta={"statistics": {}, **meta})
+
+
 def test_profile_with_the_most_gpu_time_is_the_one_to_look_at(tmp_path: Path) -> None:
     launcher = profile_from_text("root\n  wait host=9s")
     worker = profile_from_text("root\n  k 5ms host=1ms")
@@ -41,9 +46,19 @@ def test_report_has_at_most_fifteen_lines(tmp_path: Path) -> None:
 
 
 def test_last_line_names_file_size_and_next_command(tmp_path: Path) -> None:
-    (line,) = report(tmp_path, profile_from_text("root\n  k 1ms")).lines(PLAIN, summary=False, every_process=False)
+    (line,) = report(tmp_path, recorded("root\n  k 1ms")).lines(PLAIN, summary=False, every_process=False)
     path = tmp_path / "0.bragg"
-    assert line == f"Wrote {path} (1.20 kB, 0 dropped). Next: bragg view {path}"
+    assert line == f"Wrote {path} (1.20 kB, complete). Next: bragg view {path}"
+
+
+def test_what_is_missing_is_said_without_a_summary_and_in_json_too(tmp_path: Path) -> None:
+    profile = recorded("root\n  k 1ms", capture={"complete": False, "write_error": "File too large"})
+    warning, last = report(tmp_path, profile).lines(PLAIN, summary=False, every_process=False)
+    what = "the capture could not be written to its end"
+    assert warning == f"warning: {what} (File too large), so sums are too low"
+    assert f"(1.20 kB, incomplete: {what}, sums are too low)" in last
+    (values,) = report(tmp_path, profile).to_json()["profiles"]
+    assert values["completeness"] == f"incomplete: {what}, sums are too low"
 
 
 def test_next_command_can_be_pasted_whatever_the_file_is_called(tmp_path: Path) -> None:
@@ -54,11 +69,10 @@ def test_next_command_can_be_pasted_whatever_the_file_is_called(tmp_path: Path) 
 
 
 def test_every_process_is_listed_when_it_is_asked_for(tmp_path: Path) -> None:
-    meta = {"pid": 7, "command": ["/usr/bin/python3", "a.py"], "backend": "cpu"}
-    profile = replace(profile_from_text("root\n  k 1ms"), meta=meta)
+    profile = recorded("root\n  k 1ms", pid=7, command=["/usr/bin/python3", "a.py"], backend="cpu")
     lines = report(tmp_path, profile).lines(PLAIN, summary=False, every_process=True)
     assert lines[1] == "processes that recorded nothing: 0"
-    assert lines[0] == f"process 7: {tmp_path / '0.bragg'} (1.20 kB, 0 dropped, backend cpu): python3 a.py"
+    assert lines[0] == f"process 7: {tmp_path / '0.bragg'} (1.20 kB, complete, backend cpu): python3 a.py"
 
 
 def test_json_names_profiles_and_hottest_kernels(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_view_shows_header_and_tree(bragg: Bragg, profile_file: Path) -> None:
     assert outcome.stderr == ""
     assert outcome.stdout.splitlines() == [
         f"{profile_file}: python3 train.py",
-        "gpubox · backend cuda · 0 dropped",
+        "gpubox · backend cuda",
         "",
         "gpu_time ms    share            gpu_count  call path",
         "      16.00  100.0 %  ████████          7  total",

@@ -49,10 +49,11 @@ def test_samples_answer_where_there_are_no_times() -> None:
 
 def test_recording_says_what_it_cost() -> None:
     profile = replace(profile_from_text("root\n  a 1us"), meta=META)
-    assert said(profile)[-1] == "Recording cost 2.0 % and lost no record."
+    assert said(profile)[-1] == "The recording is complete; it cost 2.0 %."
     lossy = {**META, "statistics": {**META["statistics"], "dropped_events": 7}}
-    assert said(replace(profile, meta=lossy))[-1] == "Recording cost 2.0 % and lost 7 records."
-    assert "7 records dropped: times and counts are too low" in lacking(replace(profile, meta=lossy))
+    incomplete = "The recording is incomplete: 7 records dropped, sums are too low; it cost 2.0 %."
+    assert said(replace(profile, meta=lossy))[-1] == incomplete
+    assert "7 records dropped, so sums are too low" in lacking(replace(profile, meta=lossy))
 
 
 def test_pauses_have_reasons_where_there_is_a_timeline() -> None:
@@ -89,7 +90,6 @@ def test_facts_leave_out_what_is_not_known() -> None:
     assert [name for name, _ in fact_rows(profile_from_text("root\n  a 1us"))] == [
         "Backend",
         "Recorded by",
-        "Losses and overhead",
         "Call paths",
     ]
 

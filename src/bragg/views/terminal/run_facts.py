@@ -9,21 +9,14 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
+from bragg.model.completeness import Completeness, completeness_of
 from bragg.views.terminal.sampling_facts import sampling_warnings
 from bragg.views.terminal.style import printable
-from bragg.views.terminal.units import bytes_text, count_text, share_text, time_text
+from bragg.views.terminal.units import count_text, share_text, time_text
 
 __all__ = ["RunFacts"]
 
 _MAX_NAMES = 3
-# Counters of the recorder that stand for something missing, and what is missing.
-_LOSSES = (
-    ("bad_timestamps", "record", "without usable timestamps"),
-    ("unattributed_records", "record", "without a call path"),
-    ("cut_native_paths", "launch path", "without some of the native functions"),
-    ("refused_nodes", "call path", "beyond the limit of the tree"),
-    ("refused_kernel_configs", "launch configuration", "beyond the limit"),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,18 +58,17 @@ class RunFacts:
         """The other program that recorded the run; empty when bragg did."""
         return printable(str(self.meta.get("recorder", "")))
 
-    @property
-    def n_dropped(self) -> int:
-        """Records that were measured and lost."""
-        return self._count("statistics", "dropped_events") + self._count("cuda", "dropped_records")
+    @cached_property
+    def completeness(self) -> Completeness:
+        """What the sums lack, in texts of the file."""
+        return completeness_of(self.meta)
 
     @property
     def cost(self) -> str:
-        """Losses and overhead of the recording: `0 dropped, 1.8 % overhead`."""
-        if self.recorder:
-            return ""  # others do not tell what they lost
-        dropped = f"{self.n_dropped:,} dropped"
-        return dropped if self.overhead is None else f"{dropped}, {share_text(self.overhead)} overhead"
+        """Completeness and overhead of the recording: `complete, 1.8 % overhead`; empty when neither is known."""
+        word = printable(self.completeness.word) if self.completeness.is_known else ""
+        overhead = "" if self.overhead is None else f"{share_text(self.overhead)} overhead"
+        return ", ".join(filter(None, [word, overhead]))
 
     @property
     def gpu_failure(self) -> str:
@@ -127,18 +119,10 @@ class RunFacts:
         return map(printable, self._warnings())
 
     def _warnings(self) -> Iterator[str]:
-        if self.gpu_failure:
-            yield f"GPU work was not recorded: {self.gpu_failure}"
+        yield from self.completeness.warnings()
         launches = self.meta.get("interpreted_launches")
         if launches and isinstance(launches, int):
             yield f"Triton kernels ran in bragg's interpreter on the CPU ({launches:,} launches): not times of a GPU"
-        if self.n_dropped:
-            yield f"{count_text(self.n_dropped, 'record')} dropped: times and counts are too low"
-        for counter, noun, what in _LOSSES:
-            if count := self._count("statistics", counter):
-                yield f"{count_text(count, noun)} {what}"
-        if unread := self._count("cuda", "unread_bytes"):
-            yield f"{bytes_text(unread)} of device records of an unknown kind"
         left_out = self.meta.get("region_spans_left_out")
         if left_out and isinstance(left_out, int):
             yield f"{left_out:,} more steps and regions are not in the timeline"
@@ -147,19 +131,6 @@ class RunFacts:
             names = ", ".join([*list(missing)[:_MAX_NAMES], *["…"] * (len(missing) > _MAX_NAMES)])
             why = next(iter(missing.values()))
             yield f"code of {count_text(len(missing), 'kernel')} is not complete ({names}): {why}"
-        yield from self._damage()
-
-    def _damage(self) -> Iterator[str]:
-        capture = self._table("capture")
-        if error := capture.get("write_error"):
-            yield f"the capture could not be written to its end: {error}"
-        elif capture.get("complete") is False:
-            yield "the program was killed or is still running: what came after the last flush is missing"
-        if damaged := self._count("capture", "damaged_chunks"):
-            lost = bytes_text(self._count("capture", "bytes_lost"))
-            yield f"{count_text(damaged, 'chunk')} of the capture damaged, {lost} lost"
-        if slices := self._count("lost", "slices"):
-            yield f"{count_text(slices, 'slice')} of the timeline lost to damage of the file"
 
     def duration_text(self) -> str:
         """The duration with its unit; empty when unknown."""
@@ -172,10 +143,6 @@ class RunFacts:
     def _list(self, name: str) -> list[Any]:
         value = self.meta.get(name)
         return value if isinstance(value, list) else []
-
-    def _count(self, table: str, name: str) -> int:
-        value = self._table(table).get(name)
-        return value if isinstance(value, int) else 0
 
 
 def _device_name(device: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from bragg.views.terminal.units import count_text, share_text, time_text
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.terminal.waiting import waiting_line
 
-__all__ = ["summary_lines"]
+__all__ = ["summary_lines", "warning_lines"]
 
 _N_KERNELS = 5
 _KERNEL_METRICS = ("time", "count", "time_avg", "time_min", "time_max")
@@ -43,16 +43,17 @@ def summary_lines(profile: Profile, style: Style) -> list[str]:
         style.bold(style.cut(title, style.width)),
         *filter(None, [steps_line(profile)]),
         *_hot_spots(profile, facts, style),
-        *(style.warning(f"warning: {text}") for text in _first_warnings(facts)),
+        *warning_lines(profile, style),
     ]
 
 
-def _first_warnings(facts: RunFacts) -> list[str]:
-    warnings = list(facts.warnings())
-    if len(warnings) <= _N_WARNINGS:
-        return warnings
-    n_more = len(warnings) - _N_WARNINGS + 1
-    return [*warnings[: _N_WARNINGS - 1], f"{count_text(n_more, 'more warning')}: bragg info shows all"]
+def warning_lines(profile: Profile, style: Style) -> list[str]:
+    """What the reader must know before trusting the numbers, in at most two lines."""
+    warnings = list(RunFacts(profile.meta).warnings())
+    if len(warnings) > _N_WARNINGS:
+        n_more = len(warnings) - _N_WARNINGS + 1
+        warnings[_N_WARNINGS - 1 :] = [f"{count_text(n_more, 'more warning')}: bragg info shows all"]
+    return [style.warning(f"warning: {text}") for text in warnings]
 
 
 def _hot_spots(profile: Profile, facts: RunFacts, style: Style) -> Iterator[str]:

@@ -26,9 +26,10 @@ META = {
 def test_header_says_what_ran_where_and_at_what_cost() -> None:
     assert header_lines(META, "train.bragg", PLAIN) == [
         "train.bragg: python3 train.py --name 'two words'",
-        "2.00 s · gpubox, 2 x NVIDIA H200 · backend cuda · 7 dropped, 1.0 % overhead",
+        "2.00 s · gpubox, 2 x NVIDIA H200 · backend cuda · "
+        "incomplete: 7 records dropped, sums are too low, 1.0 % overhead",
         "python 3.11.7, torch 2.13.0, CUDA driver 13.0, CUPTI 13.0",
-        "warning: 7 records dropped: times and counts are too low",
+        "warning: 7 records dropped, so sums are too low",
     ]
 
 
@@ -43,32 +44,36 @@ def test_gpu_is_busy_for_a_share_of_the_time_between_its_first_and_last_work() -
 def test_nothing_is_known_of_an_empty_meta() -> None:
     facts = RunFacts({})
     assert (facts.command, facts.duration_ns, facts.overhead, facts.gpu_busy) == ("", None, None, {})
-    assert facts.cost == "0 dropped"
+    assert facts.cost == ""
     assert list(facts.warnings()) == []
 
 
 @pytest.mark.parametrize(
     ("meta", "warning"),
     [
-        ({"cuda": {"state": "failed", "reason": "no CUPTI"}}, "GPU work was not recorded: no CUPTI"),
-        ({"statistics": {"bad_timestamps": 1}}, "1 record without usable timestamps"),
+        (
+            {"cuda": {"state": "failed", "reason": "no CUPTI"}},
+            "GPU work was not recorded (no CUPTI), so sums are too low",
+        ),
+        ({"statistics": {"bad_timestamps": 1}}, "1 record without usable timestamps, so sums are too low"),
         ({"statistics": {"refused_nodes": 9}}, "9 call paths beyond the limit of the tree"),
-        ({"cuda": {"unread_bytes": 2048}}, "2.05 kB of device records of an unknown kind"),
+        ({"cuda": {"unread_bytes": 2048}}, "2,048 bytes of device records of an unknown kind, so sums are too low"),
         (
             {"capture": {"complete": False, "write_error": "No space left"}},
-            "the capture could not be written to its end: No space left",
+            "the capture could not be written to its end (No space left), so sums are too low",
         ),
         (
             {"capture": {"complete": False}},
-            "the program was killed or is still running: what came after the last flush is missing",
+            "what came after the last flush is missing (the program was killed or is still running), "
+            "so sums are too low",
         ),
-        ({"capture": {"damaged_chunks": 2, "bytes_lost": 64}}, "2 chunks of the capture damaged, 64 B lost"),
+        ({"capture": {"damaged_chunks": 2, "bytes_lost": 64}}, "2 damaged chunks of the capture, so sums are too low"),
         (
             {"statistics": {"cut_native_paths": 2}},
             "2 launch paths without some of the native functions",
         ),
         ({"region_spans_left_out": 1200}, "1,200 more steps and regions are not in the timeline"),
-        ({"lost": {"slices": 5}}, "5 slices of the timeline lost to damage of the file"),
+        ({"lost": {"slices": 5}}, "5 slices of the timeline lost to damage of the file, so sums are too low"),
     ],
 )
 def test_everything_that_is_missing_is_a_warning(meta: dict[str, object], warning: str) -> None:

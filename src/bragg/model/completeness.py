@@ -1,0 +1,122 @@
+"""Whether a profile holds all that was measured, and if not, what it lacks: the one place that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+__all__ = ["Completeness", "Loss", "completeness_of"]
+
+
+class _Counter(NamedTuple):
+    """Numbers of META that add up to one loss: `(table, name)` of each, what they count, and what is wrong with it."""
+
+    facts: tuple[tuple[str, str], ...]
+    noun: str
+    what: str
+
+
+# What is in no sum.
+_MISSING = (
+    _Counter((("statistics", "dropped_events"), ("cuda", "dropped_records")), "record", "dropped"),
+    _Counter((("statistics", "bad_timestamps"),), "record", "without usable timestamps"),
+    _Counter((("cuda", "unread_bytes"),), "byte", "of device records of an unknown kind"),
+    _Counter((("capture", "damaged_chunks"),), "damaged chunk", "of the capture"),
+    _Counter((("lost", "slices"),), "slice", "of the timeline lost to damage of the file"),
+)
+# What is in the sums, but not where it belongs.
+_COARSE = (
+    _Counter((("statistics", "unattributed_records"),), "record", "without a call path"),
+    _Counter((("statistics", "cut_native_paths"),), "launch path", "without some of the native functions"),
+    _Counter((("statistics", "refused_nodes"),), "call path", "beyond the limit of the tree"),
+    _Counter((("statistics", "refused_kernel_configs"),), "launch configuration", "beyond the limit"),
+)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Something that is missing.
+
+    Attributes:
+        what: In a few words; may hold text of the file.
+        why: The reason, or empty.
+    """
+
+    what: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.why})" if self.why else self.what
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """What the sums of a profile lack.
+
+    Attributes:
+        missing: What is in no sum.
+        coarse: What is in the sums, but not where it belongs.
+        is_known: Whether the recorder tells of its losses.
+    """
+
+    missing: tuple[Loss, ...]
+    coarse: tuple[Loss, ...]
+    is_known: bool
+
+    @property
+    def word(self) -> str:
+        """`complete`, or what is missing and that sums are too low; `unknown` where the recorder does not tell."""
+        if not self.missing:
+            return "complete" if self.is_known else "unknown"
+        n_others = len(self.missing) - 1
+        more = f" and {n_others} more {'loss' if n_others == 1 else 'losses'}" if n_others else ""
+        return f"incomplete: {self.missing[0].what}{more}, sums are too low"
+
+    def warnings(self) -> Iterator[str]:
+        """One line for each loss."""
+        yield from (f"{loss}, so sums are too low" for loss in self.missing)
+        yield from map(str, self.coarse)
+
+
+def completeness_of(meta: Mapping[str, Any]) -> Completeness:
+    """The completeness of a recording, or of all that were merged.
+
+    Args:
+        meta: `Profile.meta`.
+    """
+    merged = meta.get("merged")
+    recordings = [each for each in merged if isinstance(each, Mapping)] if isinstance(merged, list) else [meta]
+    unfinished = dict.fromkeys(loss for each in recordings for loss in _unfinished(each))
+    return Completeness(
+        missing=(*unfinished, *_counted(recordings, _MISSING)),
+        coarse=tuple(_counted(recordings, _COARSE)),
+        is_known=all("statistics" in each and "recorder" not in each for each in recordings),
+    )
+
+
+def _unfinished(meta: Mapping[str, Any]) -> Iterator[Loss]:
+    cuda, capture = _table(meta, "cuda"), _table(meta, "capture")
+    if cuda.get("state") == "failed":
+        yield Loss("GPU work was not recorded", str(cuda.get("reason", "unknown reason")))
+    if error := capture.get("write_error"):
+        yield Loss("the capture could not be written to its end", str(error))
+    elif capture.get("complete") is False:
+        yield Loss("what came after the last flush is missing", "the program was killed or is still running")
+
+
+def _counted(recordings: Iterable[Mapping[str, Any]], counters: Iterable[_Counter]) -> Iterator[Loss]:
+    for counter in counters:
+        count = sum(_count(meta, table, name) for meta in recordings for table, name in counter.facts)
+        if count:
+            yield Loss(f"{count:,} {counter.noun}{'' if count == 1 else 's'} {counter.what}")
+
+
+def _table(meta: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = meta.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(meta: Mapping[str, Any], table: str, name: str) -> int:
+    value = _table(meta, table).get(name)
+    return value if isinstance(value, int) and value > 0 else 0
