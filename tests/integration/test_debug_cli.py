@@ -133,7 +133,7 @@ def test_cuda_as_the_default_device_is_the_cpu(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text('import torch, triton\ntorch.set_default_device("cuda")\nassert torch.ones(3).sum() == 3\n')
     result = bragg("check", script)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 7, result.stderr  # It has no kernel.
 
 
 def test_watch_says_who_writes_an_element(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bragg.cli.console import write_json, write_lines
+from bragg.cli.console import say, write_json, write_lines
 from bragg.errors import BraggError
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["parse_program", "run_checked"]
 
 _FINDINGS = 3
+_NOTHING_CHECKED = 7
 
 
 def parse_program(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
@@ -29,20 +30,22 @@ def parse_program(_context: click.Context, _parameter: click.Parameter, value: s
 
 
 def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: bool, as_json: bool = False) -> int:
-    """Run a program and write what was found.
+    """Run a program and write what was found, in it and in the processes that it starts.
 
     Returns:
-        3 when there are findings, else the program's own exit code.
+        3 when there are findings, else the program's own exit code; 7 when that is 0 and no kernel was executed.
 
     Raises:
         BraggError: The program cannot be run, or has a kernel that the engine does not know how to execute.
     """
+    from bragg.debug.children import with_children
     from bragg.debug.faults import KernelFault
     from bragg.debug.host.target import host_without_gpu, run_program
     from bragg.debug.session import checking
+    from bragg.debug.unreached import unreached
 
     code, error = 0, None
-    with host_without_gpu(), checking(session):
+    with with_children(session), host_without_gpu(), checking(session):
         try:
             code = run_program(target, is_module=module)
         except KernelFault:
@@ -55,4 +58,7 @@ def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: boo
         write_lines(session.report.lines())
     if error is not None:
         raise error
+    if not session.report.launches and not len(session.report):
+        say(unreached())
+        return code or _NOTHING_CHECKED
     return _FINDINGS if len(session.report) else code

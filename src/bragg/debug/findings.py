@@ -224,6 +224,22 @@ class Report:
         if is_new and self._tell is not None:
             self._tell(known)
 
+    def contents(self) -> tuple[int, int, dict[tuple[Any, ...], KernelFinding]]:
+        """Launches, programs and findings by what makes two of them one: what another report absorbs."""
+        return self.launches, self.programs, self._found
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._found.clear()
+        self.launches = self.programs = 0
+
+    def absorb(self, launches: int, programs: int, found: dict[tuple[Any, ...], KernelFinding]) -> None:
+        """Add what another process has found."""
+        self.launches += launches
+        self.programs += programs
+        for key, finding in found.items():
+            self.add(finding, key, finding.programs, finding.lanes if key in self._found else 0, finding.positions)
+
     def lines(self) -> list[str]:
         """All findings as text, and a summary."""
         blocks = [[*finding.lines(), ""] for finding in self.findings]
@@ -231,6 +247,8 @@ class Report:
 
     def summary(self) -> str:
         """One line."""
+        if not self.launches and not self._found:
+            return "no launches: nothing was checked"
         counts = {severity: sum(f.severity is severity for f in self.findings) for severity in reversed(Severity)}
         found = ", ".join(_counted(count, severity.name.lower()) for severity, count in counts.items() if count)
         launches, programs = _counted(self.launches, "launch", "es"), _counted(self.programs, "program")

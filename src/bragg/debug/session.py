@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from bragg.debug.checkers import Checker, Recorder
+from bragg.debug.children import Outbox
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import KernelFinding, Report
 from bragg.debug.host.launch import Launch, execute
@@ -42,6 +43,11 @@ def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: 
 class CheckedSession:
     """Watches launches and collects what the checkers find.
 
+    Attributes:
+        report: The findings.
+        outbox: Where they go as well, in a process that the checked program has started.
+        only: Program to execute instead of the whole grid.
+
     Args:
         checkers: Who watches.
         only: Program to execute instead of the whole grid.
@@ -55,19 +61,28 @@ class CheckedSession:
         tell: Callable[[KernelFinding], None] | None = None,
     ) -> None:
         self.report = Report(tell)
+        self.outbox: Outbox | None = None
+        self.only = only
         self._checkers = checkers
-        self._only = only
+
+    @property
+    def checker_names(self) -> list[str]:
+        """Of those that `bragg check --list` knows."""
+        return [checker.name for checker in self._checkers if checker.name in dict.fromkeys(CHECKERS)]
 
     def run(self, kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Execute a launch; a fault of the kernel is a finding too, and raised."""
         try:
-            execute(kernel, grid, arguments, named, self._observe, self._only)
+            execute(kernel, grid, arguments, named, self._observe, self.only)
         except KernelFault as fault:
             finding = KernelFinding(
                 "kernel-fault", Severity.ERROR, fault.kernel, fault.file, fault.line, fault.reason, fault.hint
             )
             self.report.add(finding, (fault.kernel, fault.file, fault.line, fault.reason), (), 0)
             raise
+        finally:
+            if self.outbox is not None:
+                self.outbox.put(self)
 
     def _observe(self, launch: Launch) -> Listeners:
         self.report.launches += 1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bragg.debug.host.driver import has_host_driver
+from bragg.debug.host.compiled_launch import inductor_launch, inductor_precompile, run_property
+from bragg.debug.host.imports import when_imported
 from bragg.debug.host.launch import execute, without_engine
+from bragg.debug.host.streams import captured
 from bragg.errors import UsageError
 
 __all__ = ["InterpretedKernel", "redirect", "redirected", "run_plainly"]
@@ -65,12 +67,12 @@ def redirected(run: Runner) -> Iterator[None]:
 
 
 def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Callable[[], None]:
-    """Send every launch of a Triton kernel to a runner, whenever the kernel was decorated.
+    """Send every launch of a Triton kernel to a runner, however it is launched and whenever the kernel was decorated.
 
-    Kernels that are only compiled are, where Triton can ask the driver for the host.
+    Kernels that are only compiled are, where Triton can ask a driver; what is compiled is executed when it is launched.
 
     Args:
-        run: Executes a launch.
+        run: Executes a launch. It is called by one thread at a time.
         is_wanted: Asked at each launch; False: Triton launches as ever.
 
     Returns:
@@ -79,26 +81,53 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
     Raises:
         UsageError: Triton is not installed.
     """
-    before = [(kind, kind.__dict__.get("run"), kind.run) for kind in _launching_classes()]
-    for kind, _, launch in before:
-        kind.run = _redirection(launch, run, is_wanted)
+    undo: list[Callable[[], Any]] = []
 
-    def undo() -> None:
-        for kind, method, _ in before:
-            if method is None:
-                del kind.run
-            else:
-                kind.run = method
+    def one_at_a_time(*arguments: Any) -> Any:
+        if captured(lambda: one_at_a_time(*arguments)):
+            return None
+        with _ONE_LAUNCH:
+            return run(*arguments)
 
-    return undo
+    def replace(owner: Any, name: str, new: Any) -> None:
+        before = owner.__dict__.get(name)
+        setattr(owner, name, new)
+        undo.append(lambda: delattr(owner, name) if before is None else setattr(owner, name, before))
+
+    def redirect_class(kind: Any) -> None:
+        replace(kind, "run", _redirection(kind.run, one_at_a_time, is_wanted))
+
+    def redirect_inductor(heuristics: Any) -> None:
+        tuner = heuristics.CachingAutotuner
+        replace(tuner, "precompile", inductor_precompile(tuner.precompile, is_wanted))
+        for kind in (tuner, heuristics.DebugAutotuner):
+            replace(kind, "run", inductor_launch(kind.run, one_at_a_time, is_wanted))
+
+    jit_function, compiled, *around = _launching_classes()
+    for kind in (jit_function, *around):
+        redirect_class(kind)
+    replace(compiled, "run", run_property(compiled.__dict__.get("run"), one_at_a_time, is_wanted))
+    interpreter = "triton.runtime.interpreter"
+    undo.append(when_imported(interpreter, lambda module: redirect_class(module.InterpretedFunction)))
+    undo.append(when_imported("torch._inductor.runtime.triton_heuristics", redirect_inductor))
+
+    def undo_all() -> None:
+        for one in reversed(undo):
+            one()
+
+    return undo_all
+
+
+# Launches of several threads are executed one after the other: the engine has one current machine.
+_ONE_LAUNCH = threading.RLock()
 
 
 def _redirection(launch: Callable[..., Any], run: Runner, is_wanted: Callable[[], bool]) -> Callable[..., Any]:
     def redirected_run(kernel: Any, *arguments: Any, grid: Any, warmup: bool = False, **named: Any) -> Any:
-        if not is_wanted() or (warmup and has_host_driver()):
+        if warmup or not is_wanted():
             return launch(kernel, *arguments, grid=grid, warmup=warmup, **named)
         try:
-            return None if warmup else run(kernel, grid, arguments, named)
+            return run(kernel, grid, arguments, named)
         except Exception as error:  # noqa: BLE001 - the kernel is the author's code
             raise without_engine(error) from None
 
@@ -106,13 +135,11 @@ def _redirection(launch: Callable[..., Any], run: Runner, is_wanted: Callable[[]
 
 
 def _launching_classes() -> list[Any]:
+    """Decorated functions, compiled kernels, and what may be around a function."""
     try:
+        from triton.compiler.compiler import CompiledKernel
         from triton.runtime.autotuner import Autotuner, Heuristics
         from triton.runtime.jit import JITFunction
     except ImportError as error:
         raise UsageError("Triton is not installed", hint="pip install triton") from error
-    classes = [JITFunction, Autotuner, Heuristics]
-    interpreter = sys.modules.get("triton.runtime.interpreter")
-    if interpreter is not None:
-        classes.append(interpreter.InterpretedFunction)
-    return classes
+    return [JITFunction, CompiledKernel, Autotuner, Heuristics]

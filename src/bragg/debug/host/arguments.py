@@ -13,13 +13,23 @@ from bragg.debug.foreign import translated
 from bragg.debug.host.device_arrays import DeviceArrays
 from bragg.debug.memory.blocks import make_descriptor
 from bragg.debug.memory.storage import Buffer
+from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType, dtype_of_array
 from bragg.debug.values import Pointer, Tensor, scalar
 from bragg.errors import UsageError
 
-__all__ = ["Arguments", "bound"]
+__all__ = ["TYPE_NAMES", "Arguments", "bound"]
 
 Array = npt.NDArray[Any]
+
+_NUMBERS = (bool, np.bool_, int, np.integer, float, np.floating)
+# Triton's short names of types, as annotations and signatures of compiled kernels have them.
+TYPE_NAMES = {
+    **{f"i{bits}": DTYPES[f"int{bits}"] for bits in (1, 8, 16, 32, 64)},
+    **{f"u{bits}": DTYPES[f"uint{bits}"] for bits in (8, 16, 32, 64)},
+    "u1": DTYPES["int1"],
+    **{name: dtype for name, dtype in DTYPES.items() if dtype.is_floating()},
+}
 
 
 class Arguments:
@@ -34,14 +44,21 @@ class Arguments:
         self._host_copies: dict[int, tuple[Any, Any]] = {}
         self._device_arrays = DeviceArrays()
 
-    def convert(self, name: str, value: Any) -> Any:
+    def convert(self, name: str, value: Any, type_name: str = "") -> Any:
         """The kernel's value of a parameter that is not a constant.
+
+        Args:
+            name: Of the parameter.
+            value: What the host passes.
+            type_name: The type it is given, as Triton writes it; empty: the one that its value suggests.
 
         Raises:
             UsageError: Triton does not take such an argument.
         """
         if value is None or isinstance(value, str):
             return value
+        if type_name in TYPE_NAMES and isinstance(value, _NUMBERS):
+            return _number_of_type(value, TYPE_NAMES[type_name], name)
         if isinstance(value, bool | np.bool_):
             return scalar(bool(value))
         if isinstance(value, int | np.integer):
@@ -50,11 +67,12 @@ class Arguments:
             return scalar(float(value), DTYPES["fp32"])
         if isinstance(value, tuple):
             names = getattr(value, "_fields", range(len(value)))
-            return rebuilt(value, [self.convert(f"{name}[{k}]", part) for k, part in zip(names, value, strict=True)])
+            parts = [self.convert(f"{name}[{k}]", part) for k, part in zip(names, value, strict=True)]
+            return rebuilt(value, parts) if hasattr(value, "_fields") else tuple(parts)
         if type(value).__name__ == "TensorDescriptor":
             return self._descriptor(name, value)
         if type(value).__name__ == "TensorWrapper":
-            return self._tensor(name, value.base, translated(value.dtype))
+            return self._wrapped(name, value)
         if hasattr(value, "dtype") and hasattr(value, "shape"):
             return self._tensor(name, value)
         converted = translated(value, name)
@@ -68,14 +86,24 @@ class Arguments:
             device.copy_(host)
         self._device_arrays.copy_back()
 
+    def _wrapped(self, name: str, value: Any) -> Pointer:
+        """What `triton.reinterpret` gives: a tensor seen with another type, Triton's or PyTorch's."""
+        dtype = translated(value.dtype)
+        if not isinstance(dtype, DType):
+            dtype = dtype_of_array(str(value.dtype).removeprefix("torch."))
+        return self._tensor(name, value.base, dtype)
+
     def _descriptor(self, name: str, value: Any) -> Any:
-        base = self._tensor(name, value.base)
+        is_wrapped = type(value.base).__name__ == "TensorWrapper"
+        base = self._wrapped(name, value.base) if is_wrapped else self._tensor(name, value.base)
         padding = getattr(value, "padding", "zero")
         layout = getattr(value, "layout", None)
         shape, strides, block_shape = tuple(value.shape), tuple(value.strides), tuple(value.block_shape)
         return make_descriptor(base, shape, strides, block_shape, padding, layout)
 
     def _tensor(self, name: str, value: Any, dtype: DType | None = None) -> Pointer:
+        while type(value).__name__ == "TensorWrapper":
+            value = value.base
         is_torch = hasattr(value, "data_ptr") and hasattr(value, "untyped_storage")
         type_name = str(value.dtype).removeprefix("torch.")
         dtype = dtype or dtype_of_array(type_name)
@@ -83,7 +111,10 @@ class Arguments:
             raise UsageError(f"the argument {name} has elements of {type_name}, which Triton does not have")
         if not is_torch and hasattr(value, "__cuda_array_interface__"):
             value = self._device_arrays.on_host(name, value)
-        buffer = self._torch_buffer(name, value, dtype) if is_torch else _array_buffer(name, value, dtype)
+        own = dtype_of_array(type_name) or dtype
+        stored = dtype if own.size_bytes == dtype.size_bytes else own
+        buffer = self._torch_buffer(name, value, stored) if is_torch else _array_buffer(name, value, stored)
+        buffer = buffer.seen_as(dtype)
         self.buffers.append(buffer)
         return Pointer(buffer, scalar(0, DTYPES["int64"]), dtype)
 
@@ -97,6 +128,20 @@ class Arguments:
             address = host.data_ptr() + (address - device.data_ptr())
             return _buffer(name, dtype, address, tuple(value.shape), tuple(value.stride()), host)
         return _buffer(name, dtype, address, tuple(value.shape), tuple(value.stride()), value)
+
+
+def _number_of_type(value: Any, dtype: DType, name: str) -> Tensor:
+    """A number as the launcher of a kernel packs it for a type that the kernel fixes."""
+    if dtype.is_floating():
+        return cast(scalar(float(value), DTYPES["fp64"]), dtype)  # type: ignore[no-any-return]
+    if isinstance(value, float | np.floating):
+        raise UsageError(f"the argument {name} is {value}, and the kernel takes {dtype}", hint="Pass an integer")
+    if dtype.bits == 1:
+        return scalar(bool(value))
+    low, high = dtype.limits
+    if dtype.signed and not low <= value <= high:
+        raise UsageError(f"the argument {name} is {value}, out of the range of {dtype}")
+    return scalar(int(value) & high if not dtype.signed else int(value), dtype)
 
 
 def _integer(value: int, name: str) -> Tensor:

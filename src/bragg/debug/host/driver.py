@@ -180,4 +180,5 @@ class HostDevice:
             shared_memory_per_block_optin=_PROPERTIES["max_shared_mem"],
             regs_per_multiprocessor=_PROPERTIES["max_num_regs"],
             warp_size=_PROPERTIES["warpSize"],
+            gcnArchName="",  # PyTorch without CUDA takes every GPU for AMD's.
         )

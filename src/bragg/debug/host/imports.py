@@ -52,7 +52,7 @@ def when_imported(name: str, action: Action) -> Callable[[], None]:
         return lambda: None
     finder = _Finder(name, action)
     sys.meta_path.insert(0, finder)
-    return lambda: sys.meta_path.remove(finder)
+    return lambda: sys.meta_path.remove(finder) if finder in sys.meta_path else None
 
 
 @contextmanager

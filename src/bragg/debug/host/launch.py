@@ -7,7 +7,7 @@ import os
 import re
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,6 +21,7 @@ from bragg.debug.flow.program import NestedFunction, Program, python_function
 from bragg.debug.flow.scheduler import run_in_turns, waits
 from bragg.debug.foreign import is_jitted, translated
 from bragg.debug.host.arguments import Arguments, bound
+from bragg.debug.host.compiled_launch import CompiledSource
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, Machine, use
 from bragg.errors import UsageError
@@ -46,6 +47,7 @@ class Launch:
         arguments: What the host passed, by parameter.
         options: What it passed to the compiler.
         constants: Parameters that are annotated tl.constexpr.
+        types: Types of parameters as Triton writes them, where the function or its compilation fixes them.
         only: The one program to execute; None: all.
         values: What the kernel gets, by parameter.
     """
@@ -56,13 +58,16 @@ class Launch:
     arguments: dict[str, Any]
     options: dict[str, Any]
     constants: frozenset[str]
+    types: Mapping[str, str]
     only: tuple[int, int, int] | None
     values: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         self._converter = Arguments()
         self.values = {
-            name: translated(value, name) if name in self.constants else self._converter.convert(name, value)
+            name: translated(value, name)
+            if name in self.constants
+            else self._converter.convert(name, value, self.types.get(name, ""))
             for name, value in self.arguments.items()
         }
 
@@ -126,10 +131,12 @@ def prepare(
         UsageError: The launch does not fit the kernel.
     """
     jitted, named = _resolved(kernel, arguments, dict(named))
+    fixed = kernel.types if isinstance(kernel, CompiledSource) else _annotated_types(jitted)
     function = python_function(jitted)
     given = bound(_signature(function), arguments, named, function.__name__)
     options = {name: value for name, value in named.items() if name not in given}
-    return Launch(jitted, Program.of(function), _grid(grid, given), given, options, _constants(function), only)
+    constants = _constants(function)
+    return Launch(jitted, Program.of(function), _grid(grid, given), given, options, constants, fixed, only)
 
 
 def execute(
@@ -155,7 +162,7 @@ def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) ->
                 named[parameter] = heuristic({**dict(zip(kernel.arg_names, arguments, strict=False)), **named})
         elif "Autotuner" in names:
             named.update(_tuned(kernel, arguments, named))
-        else:
+        elif not isinstance(kernel, CompiledSource):
             raise UsageError(f"{kernel!r} is no Triton kernel", hint="Decorate it with @triton.jit")
         kernel = kernel.fn
     return kernel, named
@@ -180,6 +187,18 @@ def _tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dic
 @lru_cache(maxsize=256)
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
+
+
+_TYPES: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]] = weakref.WeakKeyDictionary()
+
+
+def _annotated_types(jitted: Any) -> dict[str, str]:
+    """Parameters whose annotation says which type Triton converts a number to: `x: tl.float64`."""
+    function = python_function(jitted)
+    if function not in _TYPES:
+        found = {one.name: getattr(one, "annotation_type", "") for one in getattr(jitted, "params", ())}
+        _TYPES[function] = {name: kind for name, kind in found.items() if kind}
+    return _TYPES[function]
 
 
 @lru_cache(maxsize=256)

@@ -8,13 +8,13 @@ import sys
 import traceback
 from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from bragg.debug.host.driver import has_gpu, use_host_driver
 from bragg.debug.host.imports import on_import
-from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
+from bragg.debug.host.torch_on_cpu import compile_with_triton, use_cpu_for_cuda
 from bragg.errors import BraggError, UsageError
 
 __all__ = ["host_without_gpu", "run_program"]
@@ -105,7 +105,9 @@ def host_without_gpu() -> Iterator[None]:
         import triton.runtime  # noqa: F401
     except ImportError as error:
         raise UsageError("Triton is not installed", hint="pip install triton") from error
-    if not has_gpu():
-        use_host_driver()
-    with on_import("torch", use_cpu_for_cuda):
+    with ExitStack() as stack:
+        stack.enter_context(on_import("torch", use_cpu_for_cuda))
+        if not has_gpu():
+            use_host_driver()
+            stack.enter_context(on_import("torch._inductor.config", compile_with_triton))
         yield

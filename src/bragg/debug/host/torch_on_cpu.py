@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+import threading
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 from bragg.debug.host.driver import HostDevice
+from bragg.debug.host.streams import host_streams
 
-__all__ = ["use_cpu_for_cuda"]
+__all__ = ["compile_with_triton", "use_cpu_for_cuda"]
 
 
 def use_cpu_for_cuda(torch: Any) -> None:
@@ -48,8 +51,33 @@ def use_cpu_for_cuda(torch: Any) -> None:
     torch.set_default_device = lambda device: set_default_device(on_cpu(device))
     CpuForCuda().__enter__()
     _stay_in_backward(torch.autograd, CpuForCuda)
+    _stay_in_threads(CpuForCuda)
     for name in (name for name in vars(HostDevice) if not name.startswith("_")):
         setattr(torch.cuda, name, getattr(HostDevice, name))
+    for name, value in host_streams(torch).items():
+        setattr(torch.cuda, name, value)
+
+
+def compile_with_triton(inductor: Any) -> None:
+    """PyTorch's compiler writes Triton kernels for the CPU too, in this process.
+
+    Args:
+        inductor: The module `torch._inductor.config`.
+    """
+    inductor.cpu_backend = "triton"
+    inductor.compile_threads = 1
+    warnings.filterwarnings("ignore", "Could not find an active CPU backend")
+
+
+def _stay_in_threads(mode: Callable[[], AbstractContextManager[Any]]) -> None:
+    """A mode is one thread's: new threads enter it when they start."""
+    start: Any = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+    def start_redirected(thread: threading.Thread) -> None:
+        with mode():
+            start(thread)
+
+    threading.Thread._bootstrap_inner = start_redirected  # type: ignore[attr-defined]
 
 
 def _stay_in_backward(autograd: Any, mode: Callable[[], AbstractContextManager[Any]]) -> None:

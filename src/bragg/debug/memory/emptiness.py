@@ -68,7 +68,8 @@ def _mark_array(array: Any) -> Any:
 def _mark_tensor(tensor: Any) -> Any:
     import torch
 
-    if tensor.device.type == "cpu" and tensor.is_contiguous():
+    is_real = type(tensor) is torch.Tensor  # PyTorch's compiler has tensors without memory.
+    if is_real and tensor.device.type == "cpu" and tensor.is_contiguous():
         data = tensor.detach().view(-1).view(torch.uint8)
         whole = data[: data.numel() // _PIECE.nbytes * _PIECE.nbytes]
         if whole.data_ptr() % _PIECE.nbytes == 0:

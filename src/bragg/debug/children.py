@@ -1,0 +1,129 @@
+"""Processes that a checked program starts: their launches are checked too, and what is found there is reported.
+
+Each process writes its report into a directory after every launch that changes it, so that nothing is lost when the
+process is killed. The checked program's process reads them at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bragg.debug.session import CheckedSession
+
+__all__ = ["Outbox", "start", "with_children"]
+
+_DIRECTORY = "BRAGG_CHECK_DIR"
+_CHOICE = "BRAGG_CHECK_CHOICE"
+_INJECTED = str(Path(__file__).parent / "inject")
+
+
+class Outbox:
+    """Where a process leaves its report.
+
+    Args:
+        directory: Of the whole check.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._file = directory / f"{os.getpid()}.report"
+
+    def put(self, session: CheckedSession) -> None:
+        """Leave the report as it is now."""
+        new = self._file.with_suffix(".new")
+        new.write_bytes(pickle.dumps(session.report.contents()))
+        new.replace(self._file)
+
+
+@contextmanager
+def with_children(session: CheckedSession) -> Iterator[None]:
+    """Check the processes that are started inside of a block as well; their findings join those of the session."""
+    with tempfile.TemporaryDirectory(prefix="bragg-check-") as name:
+        directory = Path(name)
+        path = os.pathsep.join([_INJECTED, *filter(None, [os.environ.get("PYTHONPATH")])])
+        choice = json.dumps({"checkers": session.checker_names, "program": session.only})
+        with _environment({_DIRECTORY: name, _CHOICE: choice, "PYTHONPATH": path}):
+            _follow_forks(session, directory)
+            try:
+                yield
+            finally:
+                session.outbox = None
+        for file in sorted(directory.glob("*.report")):
+            session.report.absorb(*pickle.loads(file.read_bytes()))
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _follow_forks(session: CheckedSession, directory: Path) -> None:
+    """A process that was forked has a report of its own."""
+    parent = os.getpid()
+
+    def become_child() -> None:
+        if os.environ.get(_DIRECTORY) == str(directory) and os.getpid() != parent:
+            session.report.clear()
+            session.outbox = Outbox(directory)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=become_child)
+
+
+def start() -> None:
+    """Check this process, which a checked program has started, as soon as it imports Triton."""
+    from bragg.debug.host.driver import has_gpu
+    from bragg.debug.host.imports import when_imported
+
+    directory = os.environ.get(_DIRECTORY)
+    if not directory or not Path(directory).is_dir():
+        return
+
+    def check_torch(torch: ModuleType) -> None:
+        from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
+
+        use_cpu_for_cuda(torch)
+
+    def check_triton(_triton: ModuleType) -> None:
+        from bragg.debug.session import CheckedSession, checking, chosen_checkers
+
+        choice = json.loads(os.environ[_CHOICE])
+        program = choice["program"] and tuple(choice["program"])
+        session = CheckedSession(chosen_checkers(choice["checkers"]), program)
+        session.outbox = Outbox(Path(directory))
+        _follow_forks(session, Path(directory))
+        _KEPT.enter_context(_host())
+        _KEPT.enter_context(checking(session))
+
+    if not has_gpu():
+        when_imported("torch", check_torch)
+    when_imported("triton", check_triton)
+
+
+# What lasts as long as the process.
+_KEPT = ExitStack()
+
+
+@contextmanager
+def _host() -> Iterator[None]:
+    from bragg.debug.host.target import host_without_gpu
+
+    with host_without_gpu():
+        yield
