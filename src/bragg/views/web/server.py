@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from bragg.errors import BraggError
 from bragg.views.terminal.style import printable
+from bragg.views.web.connections import Connections
 from bragg.views.web.page import asset
 from bragg.views.web.shelf import Shelf
 
@@ -58,6 +59,8 @@ _PAGE = """<!doctype html>
 _LOOK_S = 0.5
 # A browser that is gone is noticed by writing to it.
 _HEARTBEAT_S = 10.0
+# Each has a thread. Tabs of a browser have up to seven: a stream, and six at a time for all else.
+_MAX_CONNECTIONS = 64
 
 
 class ProfileServer(ThreadingHTTPServer):
@@ -76,6 +79,9 @@ class ProfileServer(ThreadingHTTPServer):
     daemon_threads = True
     # Other servers may not take the port over while this one runs.
     allow_reuse_port = False
+    # Connections that the system holds while they are taken one after another; with the default of 5 a page with a few
+    # assets and streams already waits a second for those that it drops.
+    request_queue_size = 128
 
     def __init__(self, shelf: Shelf, token: str, *, port: int = 0, title: str = "bragg") -> None:
         super().__init__(("127.0.0.1", port), _Handler)
@@ -83,11 +89,30 @@ class ProfileServer(ThreadingHTTPServer):
         self.token = token
         self.title = title
         self.is_closing = False
+        self.connections = Connections(_MAX_CONNECTIONS)
 
     @property
     def address(self) -> str:
         """What to open in a browser on this machine."""
         return f"http://127.0.0.1:{self.server_port}/{self.token}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, if there is room for it."""
+        if not self.connections.enter(request):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # No thread could be started: socketserver closes the connection.
+            self.connections.leave(request)
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer the requests of one connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.connections.leave(request)
 
     def shutdown(self) -> None:
         """Stop serving; streams of changes end at their next look."""
@@ -113,7 +138,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_text(HTTPStatus.FORBIDDEN, "Wrong address: copy all of it from the terminal.")
         elif not _HOST.fullmatch(self.headers.get("Host") or ""):
             self._send_text(HTTPStatus.FORBIDDEN, "This server answers on this machine only.")
-        elif place in _ASSETS:
+        else:
+            self.server.connections.trust(self.connection)
+            self._answer(place)
+
+    def _answer(self, place: str) -> None:
+        if place in _ASSETS:
             self._send(HTTPStatus.OK, _ASSETS[place], asset(place).encode())
         elif place.startswith("profile/"):
             self._send_profile(place.removeprefix("profile/"))

@@ -74,6 +74,8 @@ class Shelf:
             version = _version(path)
             if number not in self._packed or (version and self._packed[number][0] != version):
                 self._packed[number] = version, self._pack(path)
+                while len(self._packed) > max(_MAX_FILES, len(self._paths)):
+                    del self._packed[next(iter(self._packed))]
             return self._packed[number][1]
 
     def _entry(self, path: Path) -> Entry:

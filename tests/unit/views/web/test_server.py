@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bragg.errors import BadFile
+from bragg.views.web.connections import Connections
 from bragg.views.web.server import ProfileServer
 from bragg.views.web.shelf import Shelf
 
@@ -133,3 +135,64 @@ def test_directory_has_its_newest_profiles_and_captures_that_go_on(tmp_path: Pat
         found = json.loads(get(server, f"/{TOKEN}/profiles")[1])
         assert [(row["title"], row["number"]) for row in found] == [("run.bragg", 1)]
         assert get(server, f"/{TOKEN}/profile/1") == (200, b"finished")
+
+
+@contextmanager
+def strangers(server: ProfileServer, count: int) -> Iterator[list[socket.socket]]:
+    """Connections that send nothing."""
+    opened = [socket.create_connection(("127.0.0.1", server.server_port), timeout=60) for _ in range(count)]
+    try:
+        yield opened
+    finally:
+        for connection in opened:
+            connection.close()
+
+
+def test_a_flood_of_connections_leaves_room_for_those_with_the_token(profile: Path) -> None:
+    n_threads = threading.active_count()
+    with serving(profile) as server, asked(server, f"/{TOKEN}/changes") as stream:
+        stream.readline()
+        with strangers(server, 400):
+            for _ in range(5):
+                assert get(server, f"/{TOKEN}/profile/0") == (200, b"first")
+            assert len(server.connections) <= 64
+            assert threading.active_count() - n_threads <= 66
+        profile.write_bytes(b"another one")
+        assert stream.readline() + stream.readline()
+
+
+def test_connections_beyond_the_limit_end_the_oldest_that_sent_no_token() -> None:
+    pairs = [socket.socketpair() for _ in range(4)]
+    connections = Connections(2)
+    (first, others_first), (second, others_second), (third, _), (fourth, _) = pairs
+    threads = [threading.Thread(target=ends_with, args=(connections, each)) for each in (first, second)]
+    assert all(map(connections.enter, (first, second)))
+    for thread in threads:
+        thread.start()
+    connections.trust(first)
+    assert connections.enter(third)
+    assert others_second.recv(1) == b""
+    connections.trust(third)
+    assert not connections.enter(fourth)
+    others_first.close()
+    for thread in threads:
+        thread.join(60)
+    assert connections.enter(fourth)
+    for pair in pairs:
+        for each in pair:
+            each.close()
+
+
+def ends_with(connections: Connections, connection: socket.socket) -> None:
+    """What a thread of the server does: waits for a request."""
+    connection.recv(1)
+    connections.leave(connection)
+
+
+def test_pages_of_files_that_went_are_forgotten(tmp_path: Path) -> None:
+    shelf = Shelf([tmp_path], lambda path: path.read_bytes())
+    for number in range(20):
+        (tmp_path / f"{number}.bragg").write_bytes(b"%d" % number)
+        assert shelf.packed(max(entry.number for entry in shelf.entries())) == b"%d" % number
+        (tmp_path / f"{number}.bragg").unlink()
+    assert len(shelf._packed) <= 8
