@@ -15,8 +15,8 @@
 namespace bragg {
 namespace {
 
-// A full ring: the consumer is behind. Wait for it up to 0.2 s, longer than any scheduling hiccup; then the event is
-// dropped and counted.
+// A full ring: the consumer is behind. Wait for it up to 0.2 s, longer than any scheduling hiccup; then this event and
+// the next ones are dropped and counted, without waiting, until the ring has been read.
 constexpr uint32_t kFullRingYields = 64;
 constexpr uint32_t kFullRingNaps = 2000;
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
@@ -49,7 +49,8 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   system_id = new_system_id;
   depth_ = 0;
   track = kNone;
-  last_device_context = nullptr;
+  device_contexts = {};
+  is_behind_ = false;
   expected_launch.function = nullptr;
   api_call = {};
   makes_own_calls = false;
@@ -66,19 +67,28 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
 }
 
 void ThreadContext::record(const Event& event) noexcept {
-  for (uint32_t tries = 0; !ring.push(event); ++tries) {
+  if (!ring.push(event) && !push_in_time(event)) {
+    dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (ring.reached_half()) {
+    is_behind_ = false;
     consumer_signal.wake();
-    if (tries == kFullRingYields + kFullRingNaps) {
-      dropped.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
+  }
+}
+
+bool ThreadContext::push_in_time(const Event& event) noexcept {
+  for (uint32_t tries = 0; !is_behind_ && tries < kFullRingYields + kFullRingNaps; ++tries) {
+    consumer_signal.wake();
     if (tries < kFullRingYields) {
       sched_yield();
     } else {
       nanosleep(&kNap, nullptr);
     }
+    if (ring.push(event)) return true;
   }
-  if (ring.reached_half()) consumer_signal.wake();
+  is_behind_ = true;
+  return false;
 }
 
 void ThreadContext::record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index,

@@ -118,6 +118,7 @@ class ThreadContext {
   uint32_t depth_ = 0;
   uint32_t measured_calls_ = 0;
   uint32_t cache_epoch_ = 0;
+  bool is_behind_ = false;  // the consumer: it has not read the ring since this thread waited for it in vain
   std::atomic<NodeId> published_shadow_{kRootNode};
   std::atomic<NodeId> published_python_{kRootNode};
 
@@ -183,9 +184,12 @@ class ThreadContext {
   std::atomic<bool> exited{false};
   uint32_t system_id = 0;
   uint32_t track = kNone;  // consumer only
-  void* last_device_context = nullptr;
-  uint32_t last_device = kNone;
-  uint32_t ended_contexts = 0;  // how many had ended when it launched in that one
+  struct DeviceContext {
+    const void* handle = nullptr;
+    uint32_t device = kNone;
+  };
+  std::array<DeviceContext, 4> device_contexts{};  // those it launched in, the last one first
+  uint32_t ended_contexts = 0;                     // how many had ended when it launched in those
   ExpectedLaunch expected_launch;
   bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
   bool makes_own_calls = false;      // nor are the calls that it makes
@@ -255,6 +259,7 @@ class ThreadContext {
   [[nodiscard]] PathCache& cached_path(uint64_t hash) noexcept;
   [[nodiscard]] NativeCallPath& native_path() noexcept;
   void publish(ContextNodes nodes) noexcept;
+  [[nodiscard]] bool push_in_time(const Event& event) noexcept;  // false: the ring stays full
   void make_room() noexcept;
 
   // initial-exec: one load instead of a call to __tls_get_addr; 8 bytes of the static TLS reserve.

@@ -7,7 +7,6 @@
 
 #include "backends/cuda/activity_walker.h"
 #include "backends/cuda/buffer_dump.h"
-#include "backends/cuda/buffer_pool.h"
 #include "check.h"
 
 namespace {
@@ -83,20 +82,6 @@ TEST(a_record_of_an_unknown_kind_ends_the_walk_and_is_told) {
   bragg::WalkResult result;
   CHECK_EQ(events_of(dumped.bytes, dumped.cupti_version, &result).size(), 0);
   CHECK_EQ(result.unread_bytes, dumped.bytes.size());
-}
-
-TEST(a_buffer_has_no_more_valid_bytes_than_bytes) {
-  bragg::BufferPool pool;
-  uint8_t* const buffer = pool.request();
-  CHECK(pool.complete(buffer, bragg::BufferPool::kBufferBytes + 8));
-  const std::vector<bragg::ActivityBuffer> completed = pool.take_completed();
-  REQUIRE(completed.size() == 1);
-  CHECK_EQ(completed[0].valid_bytes, bragg::BufferPool::kBufferBytes);
-  uint8_t other = 0;
-  CHECK(!pool.complete(&other, 1));
-  pool.recycle(completed[0]);
-  CHECK_EQ(pool.request(), buffer);
-  std::free(buffer);  // a pool frees nothing that CUPTI may still write to
 }
 
 }  // namespace

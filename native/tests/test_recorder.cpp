@@ -13,6 +13,7 @@
 #include "api/bragg_core.h"
 #include "backends/cuda/cuda.h"
 #include "check.h"
+#include "context/thread_context.h"
 #include "recording.h"
 #include "scratch.h"
 
@@ -182,6 +183,24 @@ TEST(a_context_is_known_from_a_launch_in_it_to_its_end) {
     CHECK(is_known(context));
   }
   CHECK(!is_known(context));  // it may end while nobody tells of it
+  device().use();
+}
+
+TEST(a_thread_that_launches_in_several_contexts_in_turn_asks_the_driver_for_none_of_them_again) {
+  const Recording recording("in turn");
+  const cuda::Function kernel = device().kernel("k");
+  const auto launch_on = [&](int32_t ordinal) {
+    device().use(ordinal);
+    device().launch(kernel, nullptr);
+    return bragg::ThreadContext::current().device_contexts[0].device;
+  };
+  for (int32_t ordinal = 0; ordinal < 2; ++ordinal) CHECK_EQ(launch_on(ordinal), ordinal);
+  auto* fail = reinterpret_cast<void (*)(const char*, uint32_t)>(
+      dlsym(dlopen(BRAGG_FAKES_DIR "/libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "bragg_fake_fail"));
+  fail("cuCtxGetDevice", 999);
+  for (int turn = 0; turn < 10; ++turn)
+    for (int32_t ordinal = 0; ordinal < 2; ++ordinal) CHECK_EQ(launch_on(ordinal), ordinal);
+  fail("cuCtxGetDevice", 0);
   device().use();
 }
 

@@ -1,7 +1,5 @@
 #include "backends/cuda/buffer_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -11,13 +9,9 @@
 #include "context/consumer_signal.h"
 
 namespace bragg {
-namespace {
-
-constexpr int kRequestYields = 1000;  // about 1-10 ms
-
-}  // namespace
 
 uint8_t* BufferPool::pop_free() {
+  const std::lock_guard lock(mutex_);
   if (free_.empty()) return nullptr;
   uint8_t* data = free_.back();
   free_.pop_back();
@@ -25,26 +19,22 @@ uint8_t* BufferPool::pop_free() {
 }
 
 uint8_t* BufferPool::request() {
-  for (int yields = 0;; ++yields) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (uint8_t* data = pop_free()) return data;
-      if (allocated_.size() < kMaxBuffers || yields == kRequestYields)
-        return *allocated_.insert(static_cast<uint8_t*>(std::calloc(1, kBufferBytes))).first;
-    }
-    consumer_signal.wake();
-    sched_yield();
-  }
+  if (uint8_t* data = pop_free()) return data;
+  auto* data = static_cast<uint8_t*>(std::calloc(1, kBufferBytes));  // outside of the lock: the kernel maps it
+  const std::lock_guard lock(mutex_);
+  allocated_.insert(data);
+  return data;
 }
 
-bool BufferPool::complete(uint8_t* data, size_t valid_bytes) {
+BufferPool::Completion BufferPool::complete(const ActivityBuffer& buffer) {
   {
     const std::lock_guard lock(mutex_);
-    if (!allocated_.contains(data)) return false;
-    completed_.push_back({data, std::min(valid_bytes, kBufferBytes)});
+    if (!allocated_.contains(buffer.data)) return Completion::Foreign;
+    if (completed_.size() == kMaxUnread) return Completion::Refused;
+    completed_.push_back({buffer.data, std::min(buffer.valid_bytes, kBufferBytes)});
   }
   consumer_signal.wake();
-  return true;
+  return Completion::Queued;
 }
 
 std::vector<ActivityBuffer> BufferPool::take_completed() {
@@ -53,14 +43,13 @@ std::vector<ActivityBuffer> BufferPool::take_completed() {
 }
 
 void BufferPool::recycle(const ActivityBuffer& buffer) {
-  std::memset(buffer.data, 0, buffer.valid_bytes);
-  const std::lock_guard lock(mutex_);
-  if (allocated_.size() > kMaxBuffers) {
+  std::memset(buffer.data, 0, std::min(buffer.valid_bytes, kBufferBytes));
+  {
+    const std::lock_guard lock(mutex_);
+    if (free_.size() < kMaxFree) return free_.push_back(buffer.data);
     allocated_.erase(buffer.data);
-    std::free(buffer.data);
-  } else {
-    free_.push_back(buffer.data);
   }
+  std::free(buffer.data);
 }
 
 void BufferPool::forget_all() {

@@ -18,14 +18,23 @@ class BufferPool {
  public:
   // 1 MiB: 4,800 kernel records. CUPTI 13 gives every launching thread a buffer of its own, so small beats few.
   static constexpr size_t kBufferBytes = 1u << 20;
-  // Beyond this many, a request waits for the consumer before it allocates: 32 MB are 150,000 kernels behind.
-  static constexpr size_t kMaxBuffers = 32;
+  // Unread buffers: 256 MB, 1.2 million kernels behind. Those that CUPTI holds do not count: one a thread that
+  // launches.
+  static constexpr size_t kMaxUnread = 256;
+  // Kept for the next request. A program with more launching threads pays for one mmap a buffer: 10 us for 4,800
+  // kernels.
+  static constexpr size_t kMaxFree = 128;
 
-  // Never null: CUPTI before 12.9 crashes on a null buffer. Zeroed, so that CUPTI need not clear it on the caller's
-  // time.
+  enum class Completion : uint8_t {
+    Queued,
+    Foreign,  // not one of ours: tools that use CUPTI in turn are handed each other's last buffers
+    Refused,  // too many are unread: the caller counts what is in it, then recycles it
+  };
+
+  // Never null: CUPTI before 12.9 crashes on a null buffer. Never waits, for it is asked for inside a launch. Zeroed,
+  // so that CUPTI need not clear it on the caller's time.
   [[nodiscard]] uint8_t* request();
-  // False: not one of ours. Tools that use CUPTI in turn are handed each other's last buffers.
-  [[nodiscard]] bool complete(uint8_t* data, size_t valid_bytes);
+  [[nodiscard]] Completion complete(const ActivityBuffer& buffer);
   [[nodiscard]] std::vector<ActivityBuffer> take_completed();
   void recycle(const ActivityBuffer& buffer);
   void forget_all();  // in a forked child

@@ -1,5 +1,6 @@
 #include "backends/cuda/launch/cuda_callbacks.h"
 
+#include "backends/cuda/activity_walker.h"
 #include "backends/cuda/cuda_state.h"
 #include "backends/cuda/graphs/graph_callbacks.h"
 #include "backends/cuda/launch/api_calls.h"
@@ -34,6 +35,16 @@ void on_api_call(const CuptiLibrary& cupti, cupti::Domain domain, uint32_t cbid,
   if (data.site == cupti::CallbackSite::Exit) api_calls::leave(domain, cbid, data);
 }
 
+// Nobody reads any more: what is in it is lost, and told.
+void discard(const ActivityBuffer& buffer) noexcept {
+  Backend& self = backend();
+  uint64_t lost = 0;
+  (void)walk_activity(buffer.data, buffer.valid_bytes, self.cupti.version, self.cupti.next_record,
+                      [&](const DeviceEvent&) { ++lost; });
+  self.dropped_records.fetch_add(lost, std::memory_order_relaxed);
+  self.buffers.recycle(buffer);
+}
+
 }  // namespace
 
 void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argument) {
@@ -63,8 +74,15 @@ void on_buffer_completed(cuda::Context context, uint32_t stream, uint8_t* buffer
   size_t dropped = 0;
   if (backend().cupti.dropped_records(context, stream, &dropped) == cupti::Result::Success)
     backend().dropped_records.fetch_add(dropped, std::memory_order_relaxed);
-  if (!backend().buffers.complete(buffer, valid_bytes))
-    backend().foreign_buffers.fetch_add(1, std::memory_order_relaxed);
+  switch (backend().buffers.complete({buffer, valid_bytes})) {
+    case BufferPool::Completion::Queued:
+      return;
+    case BufferPool::Completion::Foreign:
+      backend().foreign_buffers.fetch_add(1, std::memory_order_relaxed);
+      return;
+    case BufferPool::Completion::Refused:
+      return discard({buffer, valid_bytes});
+  }
 }
 
 }  // namespace bragg::cuda_backend

@@ -5,6 +5,7 @@
 #include "backends/cuda/cuda_attachment.h"
 #include "backends/cuda/cuda_state.h"
 #include "backends/cuda/driver/cuda_driver.h"
+#include "backends/cuda/driver/cuda_functions.h"
 #include "backends/cuda/graphs/graph_registry.h"
 #include "backends/cuda/launch/launch_calls.h"
 #include "backends/cuda/samples/function_cubins.h"
@@ -17,16 +18,28 @@
 namespace bragg::cuda_backend {
 namespace {
 
+// Of this thread's context.
+uint32_t current_device() noexcept {
+  std::string reason;
+  const CudaFunctions* functions = CudaFunctions::find(reason);
+  cuda::Device device{};
+  if (functions == nullptr) return CudaDriver::mapped().current_device();
+  return functions->context_device(&device) == cuda::Result::Success ? static_cast<uint32_t>(device) : kNone;
+}
+
 void note_context(ThreadContext& thread, cuda::Context context) noexcept {
   const uint32_t ended = backend().ended_contexts.load(std::memory_order_relaxed);
-  if (thread.last_device_context == context && thread.ended_contexts == ended) return;
-  thread.last_device_context = context;
+  auto& known = thread.device_contexts;
+  if (thread.ended_contexts != ended) known = {};
   thread.ended_contexts = ended;
-  thread.last_device = CudaDriver::mapped().current_device();
+  const auto found = std::ranges::find(known, context, &ThreadContext::DeviceContext::handle);
+  if (found != known.end()) return void(std::rotate(known.begin(), found, found + 1));
+  std::ranges::rotate(known, known.end() - 1);
+  known[0] = {context, current_device()};
   const std::lock_guard lock(backend().contexts_mutex);
   auto& contexts = backend().contexts;
   if (std::ranges::find(contexts, context, &KnownContext::handle) == contexts.end())
-    contexts.push_back({context, thread.last_device});
+    contexts.push_back({context, known[0].device});
 }
 
 const void* launched_function(const cupti::CallbackData& data, uint32_t cbid) noexcept {
@@ -51,7 +64,7 @@ void record_expected_values(ThreadContext& thread, ContextNodes nodes, StringId 
   auto& frames = FrameTable::instance();
   auto& tree = CallingContextTree::instance();
   const std::string_view text = name != kNone ? frames.string(name) : symbol;
-  const FrameId kernel = frames.intern(FrameKind::Kernel, text, thread.last_device);
+  const FrameId kernel = frames.intern(FrameKind::Kernel, text, thread.device_contexts[0].device);
   const ContextNodes kernel_nodes{tree.child(nodes.shadow, kernel), tree.child(nodes.python, kernel)};
   for (const ExpectedLaunch::Value& value : thread.expected_launch.values)
     thread.open_call.values.push_back({kernel_nodes, value.metric, value.bits});

@@ -35,7 +35,7 @@ void await_begin(Sampling& self, uint32_t device) {
 void before_launch(ThreadContext& thread) noexcept {
   Sampling& self = sampling();
   if (!is_wanted() || thread.gated_calls > 0) return;
-  await_begin(self, thread.last_device);
+  await_begin(self, thread.device_contexts[0].device);
   if (!self.is_serialized.load(std::memory_order_relaxed)) return;
   self.launching_alone.lock();
   thread.is_sampled_alone = true;

@@ -1,0 +1,52 @@
+// Activity buffers: what CUPTI holds, what nobody reads, and what is kept for the next request.
+#include "backends/cuda/buffer_pool.h"
+
+#include <cstdlib>
+#include <vector>
+
+#include "check.h"
+
+namespace {
+
+using bragg::ActivityBuffer;
+using bragg::BufferPool;
+using Completion = bragg::BufferPool::Completion;
+
+TEST(a_buffer_has_no_more_valid_bytes_than_bytes) {
+  BufferPool pool;
+  uint8_t* const buffer = pool.request();
+  CHECK(pool.complete({buffer, BufferPool::kBufferBytes + 8}) == Completion::Queued);
+  const std::vector<ActivityBuffer> completed = pool.take_completed();
+  REQUIRE(completed.size() == 1);
+  CHECK_EQ(completed[0].valid_bytes, BufferPool::kBufferBytes);
+  uint8_t other = 0;
+  CHECK(pool.complete({&other, 1}) == Completion::Foreign);
+  pool.recycle(completed[0]);
+  CHECK_EQ(pool.request(), buffer);
+  std::free(buffer);  // a pool frees nothing that CUPTI may still write to
+}
+
+TEST(each_of_many_launching_threads_gets_a_buffer_and_none_is_refused_to_it) {
+  BufferPool pool;
+  std::vector<uint8_t*> held;
+  for (size_t i = 0; i < 2 * BufferPool::kMaxUnread; ++i) held.push_back(pool.request());
+  CHECK_EQ(pool.allocated(), 2 * BufferPool::kMaxUnread);
+  for (uint8_t* buffer : held) pool.recycle({buffer, 0});
+  CHECK_EQ(pool.allocated(), BufferPool::kMaxFree);
+  for (size_t i = 0; i < BufferPool::kMaxFree; ++i) std::free(pool.request());
+}
+
+TEST(buffers_that_nobody_reads_are_refused_beyond_a_limit) {
+  BufferPool pool;
+  for (size_t i = 0; i < BufferPool::kMaxUnread; ++i) CHECK(pool.complete({pool.request(), 8}) == Completion::Queued);
+  uint8_t* const last = pool.request();
+  CHECK(pool.complete({last, 8}) == Completion::Refused);
+  pool.recycle({last, 8});
+  CHECK_EQ(pool.request(), last);
+  for (const ActivityBuffer& buffer : pool.take_completed()) pool.recycle(buffer);
+  CHECK(pool.complete({last, 8}) == Completion::Queued);
+  for (size_t i = 0; i < BufferPool::kMaxFree; ++i) std::free(pool.request());
+  std::free(last);
+}
+
+}  // namespace
