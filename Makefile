@@ -31,7 +31,7 @@ FORMATTED = $(filter %.cpp %.h %.c,$(NATIVE_SOURCES)) $(wildcard benchmarks/*.cp
 WEB_STATIC := src/bragg/views/web/static
 PYTHON_TREES := src tests benchmarks tools
 
-.PHONY: help build demo test lint format types layers fakes native-test tsan asan python-test python-test-312 bench clean fresh web web-check web-build
+.PHONY: help build demo test lint format types layers fakes native-test tsan asan python-test python-test-312 bench wheels clean fresh web web-check web-build
 
 help:  ## list the tasks
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -125,6 +125,9 @@ python-test-312: fakes  ## Python tests on Python 3.12, on the package as users 
 
 bench: build  ## measure what bragg costs, into build/benchmarks (parts that need a GPU are left out where there is none)
 	python benchmarks/run_all.py --out $(OUT)
+
+wheels:  ## wheels for each CPython that is here, and one of pure Python, into dist
+	tools/make_wheels.sh dist $(sort $(PYTHONS))
 
 clean:  ## remove everything that was built
 	rm -rf build web/node_modules $(VENV) $(VENV_312) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

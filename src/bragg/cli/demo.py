@@ -36,8 +36,13 @@ def demo(output: str, as_json: bool) -> int:
     """Record and show a small program.
 
     With a GPU, PyTorch and Triton it trains a network there; elsewhere it does so in plain Python, and a profile that
-    was recorded on a GPU is shown too.
+    was recorded on a GPU is shown too. Without a recorder only that profile is shown.
     """
+    if find_spec("bragg._core") is None:
+        say([f"$ bragg view {_SAMPLE}"])
+        _show_sample()
+        say(["", "This bragg has no recorder. Next: bragg report FILE; bragg doctor"])
+        return 0
     from bragg.cli.run_report import RunReport
     from bragg.record import RecordConfig, run_target
 
@@ -64,9 +69,7 @@ def _script() -> Path:
 
 
 def _show(report: RunReport, sample: Path | None) -> None:
-    from bragg import formats
     from bragg.cli.view import profile_lines
-    from bragg.views.terminal.summary import summary_lines
     from bragg.views.terminal.view_options import ViewOptions
 
     path, profile = report.main
@@ -75,6 +78,13 @@ def _show(report: RunReport, sample: Path | None) -> None:
     write_lines(profile_lines(profile, str(path), ViewOptions(max_lines=_LINES), style))
     if sample is not None:
         say(["", f"In short, a profile that was recorded on a GPU; all of it: bragg view {sample}"])
-        write_lines(summary_lines(formats.load(sample, trace=False), style))
+        _show_sample()
     name = quote(str(path))
     say(["", f"Next: bragg view --flat {name}; bragg report {name}; bragg run your_script.py; bragg doctor"])
+
+
+def _show_sample() -> None:
+    from bragg import formats
+    from bragg.views.terminal.summary import summary_lines
+
+    write_lines(summary_lines(formats.load(_SAMPLE, trace=False), stream_style(sys.stdout)))

@@ -45,7 +45,7 @@ class ProbeProcess:
     def _reason(self, errors: str) -> str:
         code = self._process.returncode
         last_line = errors.strip().rpartition("\n")[2]
-        if code == -signal.SIGKILL or code > 0:
+        if code > 0 or code == -signal.SIGKILL:
             return last_line or f"exit code {code}"
         return f"the process was ended by {signal.Signals(-code).name}"
 

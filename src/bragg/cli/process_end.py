@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import sys
 
@@ -21,6 +20,8 @@ def end_like(exit_code: int) -> int:
     """
     if exit_code >= 0:
         return exit_code
+    import resource  # Only Unix has it, and signals that end a process.
+
     number = -exit_code
     sys.stdout.flush()
     sys.stderr.flush()

@@ -34,5 +34,6 @@ except ImportError as error:
 
     raise BackendUnavailable(
         f"the native core of bragg cannot be loaded: {error}",
-        hint="Install bragg for this Python; profiles can be viewed without the core, but not recorded",
+        hint="The pure Python package views profiles and debugs kernels; to record, install bragg on Linux from a "
+        "wheel for this Python, or from source",
     ) from error
