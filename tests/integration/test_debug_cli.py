@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -141,3 +143,56 @@ def test_watch_says_who_writes_an_element(tmp_path: Path) -> None:
     assert f"watch: out[29] = 58.0 by program (3, 0, 0) of scale at {tmp_path}/script.py:14: tl.store(" in result.stdout
     assert bragg("debug", "--watch", "out[30]", write(tmp_path)).returncode == 2
     assert bragg("debug", "--watch", "out", write(tmp_path)).returncode == 2
+
+
+ENDLESS = """
+import numpy as np
+import triton
+import triton.language as tl
+
+@triton.jit
+def endless(out):
+    tl.store(out - 1, 1)
+    number = 0
+    while number >= 0:
+        number = number * 1
+
+print("ready", flush=True)
+endless[(1,)](np.zeros(4, "i4"))
+"""
+
+
+def test_limit_ends_a_launch_with_exit_code_5(tmp_path: Path) -> None:
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    result = bragg("check", "--limit", "0.2", script)
+    assert result.returncode == 5
+    assert f"kernel endless ({script}:6) took longer than --limit 0.2 s" in result.stderr
+    assert "out-of-bounds" in result.stdout
+
+
+def test_ctrl_c_shows_what_was_found(tmp_path: Path) -> None:
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    command = [sys.executable, "-m", "bragg", "check", str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as check:
+        assert check.stdout is not None
+        assert check.stdout.readline() == "ready\n"
+        time.sleep(1)
+        check.send_signal(signal.SIGINT)
+        output, talk = check.communicate(timeout=60)
+    assert check.returncode == 3
+    assert "out-of-bounds in endless" in output
+    assert talk == "stopped by Ctrl-C: what was not executed was not checked\n"
+
+
+def test_tensor_beyond_the_memory_is_one_line(tmp_path: Path) -> None:
+    script = tmp_path / "big.py"
+    script.write_text("import numpy as np\nimport triton\n\nnp.zeros(1 << 60, 'f4')\n")
+    result = bragg("check", script)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[0] == (
+        f"{script}:4: 4.00 EiB do not fit into this machine's memory, where tensors of a GPU are while a program is "
+        "checked: check with smaller sizes"
+    )
+    assert "Traceback" not in result.stderr

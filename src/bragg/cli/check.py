@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bragg.cli.checked_run import parse_program, run_checked
-from bragg.cli.console import write_lines
+from bragg.cli.console import say, write_lines
 
 __all__ = ["check"]
 
@@ -21,6 +21,9 @@ Examples:
 @click.option("--add", multiple=True, metavar="CHECKER", help="Use this checker too.")
 @click.option("--without", multiple=True, metavar="CHECKER", help="Leave this checker out.")
 @click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute this program of each grid alone.")
+@click.option(
+    "--limit", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="End a launch after this time."
+)
 @click.option("--list", "is_list", is_flag=True, help="List the checkers.")
 @click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
 @click.option("--json", "as_json", is_flag=True, help="The findings as one JSON object, the last line of stdout.")
@@ -31,6 +34,7 @@ def check(
     add: tuple[str, ...],
     without: tuple[str, ...],
     program: tuple[int, int, int] | None,
+    limit: float | None,
     is_list: bool,
     module: bool,
     as_json: bool,
@@ -38,14 +42,15 @@ def check(
     """Run a program, execute its Triton kernels without a GPU, and find what is wrong with them.
 
     TARGET is `script.py args…`, `-m module args…` or `pytest args…`; what follows belongs to it. Exit code 3: there are
-    findings.
+    findings; 5: a launch took longer than --limit.
     """
+    from bragg.debug.host.patience import Patience
     from bragg.debug.session import CheckedSession, chosen_checkers
     from bragg.registry import CHECKERS
 
     if is_list:
         write_lines(f"{c.name:20} {'on ' if c.is_default else 'off'}  {c.summary}" for c in CHECKERS.values())
         return 0
-    return run_checked(
-        CheckedSession(chosen_checkers(only, add, without), program), target, module=module, as_json=as_json
-    )
+    patience = Patience(limit, lambda text: say([text]))
+    session = CheckedSession(chosen_checkers(only, add, without), program, patience=patience)
+    return run_checked(session, target, module=module, as_json=as_json)

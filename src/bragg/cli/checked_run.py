@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["parse_program", "run_checked"]
 
 _FINDINGS = 3
+# Of a program that SIGINT ended.
+_STOPPED = 130
 _NOTHING_CHECKED = 7
 
 
@@ -33,7 +35,8 @@ def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: boo
     """Run a program and write what was found, in it and in the processes that it starts.
 
     Returns:
-        3 when there are findings, else the program's own exit code; 7 when that is 0 and no kernel was executed.
+        3 when there are findings, else the program's own exit code, which is 130 after Ctrl-C; 7 when that is 0 and no
+        kernel was executed.
 
     Raises:
         BraggError: The program cannot be run, or has a kernel that the engine does not know how to execute.
@@ -44,7 +47,7 @@ def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: boo
     from bragg.debug.session import checking
     from bragg.debug.unreached import unreached
 
-    code, error = 0, None
+    code, error, is_stopped = 0, None, False
     with with_children(session), host_without_gpu(), checking(session):
         try:
             code = run_program(target, is_module=module)
@@ -52,12 +55,17 @@ def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: boo
             code = _FINDINGS
         except BraggError as raised:
             error = raised
+        except KeyboardInterrupt:
+            code, is_stopped = _STOPPED, True
     if as_json:
         write_json("check", session.report.to_json())
     elif error is None or len(session.report):
         write_lines(session.report.lines())
     if error is not None:
         raise error
+    if is_stopped:
+        say(["stopped by Ctrl-C: what was not executed was not checked"])
+        return _FINDINGS if len(session.report) else code
     if not session.report.launches and not len(session.report):
         say(unreached())
         return code or _NOTHING_CHECKED

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -49,7 +50,8 @@ def with_children(session: CheckedSession) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="bragg-check-") as name:
         directory = Path(name)
         path = os.pathsep.join([_INJECTED, *filter(None, [os.environ.get("PYTHONPATH")])])
-        choice = json.dumps({"checkers": session.checker_names, "program": session.only})
+        limit_s = session.patience and session.patience.limit_s
+        choice = json.dumps({"checkers": session.checker_names, "program": session.only, "limit_s": limit_s})
         with _environment({_DIRECTORY: name, _CHOICE: choice, "PYTHONPATH": path}):
             _follow_forks(session, directory)
             try:
@@ -102,11 +104,13 @@ def start() -> None:
         use_cpu_for_cuda(torch)
 
     def check_triton(_triton: ModuleType) -> None:
+        from bragg.debug.host.patience import Patience
         from bragg.debug.session import CheckedSession, checking, chosen_checkers
 
         choice = json.loads(os.environ[_CHOICE])
         program = choice["program"] and tuple(choice["program"])
-        session = CheckedSession(chosen_checkers(choice["checkers"]), program)
+        patience = Patience(choice["limit_s"], lambda text: print(text, file=sys.stderr, flush=True))
+        session = CheckedSession(chosen_checkers(choice["checkers"]), program, patience=patience)
         session.outbox = Outbox(Path(directory))
         _follow_forks(session, Path(directory))
         _KEPT.enter_context(_host())

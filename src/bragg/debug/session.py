@@ -12,6 +12,7 @@ from bragg.debug.children import Outbox
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import KernelFinding, Report
 from bragg.debug.host.launch import Launch, execute
+from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
@@ -47,11 +48,13 @@ class CheckedSession:
         report: The findings.
         outbox: Where they go as well, in a process that the checked program has started.
         only: Program to execute instead of the whole grid.
+        patience: How long launches may take; None: as long as they do.
 
     Args:
         checkers: Who watches.
         only: Program to execute instead of the whole grid.
         tell: Is told of each new finding at once, while the kernel is at its line.
+        patience: How long launches may take; None: as long as they do.
     """
 
     def __init__(
@@ -59,11 +62,14 @@ class CheckedSession:
         checkers: Sequence[Checker],
         only: tuple[int, int, int] | None = None,
         tell: Callable[[KernelFinding], None] | None = None,
+        patience: Patience | None = None,
     ) -> None:
         self.report = Report(tell)
         self.outbox: Outbox | None = None
         self.only = only
+        self.patience = patience
         self._checkers = checkers
+        self._watched: Watched | None = None
 
     @property
     def checker_names(self) -> list[str]:
@@ -80,6 +86,10 @@ class CheckedSession:
             )
             self.report.add(finding, (fault.kernel, fault.file, fault.line, fault.reason), (), 0)
             raise
+        except (KeyboardInterrupt, LaunchTooLong):
+            if self._watched is not None:
+                self.report.programs -= self._watched.n_left
+            raise
         finally:
             if self.outbox is not None:
                 self.outbox.put(self)
@@ -88,6 +98,9 @@ class CheckedSession:
         self.report.launches += 1
         self.report.programs += 1 if launch.only else launch.programs
         together = Listeners()
+        if self.patience is not None:
+            self._watched = Watched(launch, self.patience)
+            together.step.append(self._watched.step)
         for checker in self._checkers:
             listeners = checker.watch(Recorder(checker.name, launch, self.report))
             for field in fields(Listeners):

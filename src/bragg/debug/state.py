@@ -33,6 +33,7 @@ class Listeners:
         result: Of every floating result of an operation; (inputs, result).
         hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint).
+        step: After every trip of a loop and every batch; (programs that have ended).
     """
 
     access: list[Callable[[Access], None]] = field(default_factory=list)
@@ -43,6 +44,12 @@ class Listeners:
     result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
     hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str], None]] = field(default_factory=list)
+    step: list[Callable[[int], None]] = field(default_factory=list)
+
+    def tell_step(self, n_ended: int = 0) -> None:
+        """Tell that something goes on, and how many programs have ended."""
+        for listener in self.step:
+            listener(n_ended)
 
     def tell_difference(self, message: str, hint: str) -> None:
         """Tell of code that a GPU treats differently."""

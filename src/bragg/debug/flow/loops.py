@@ -73,6 +73,7 @@ class _Repetition(Fork):
         """What the next trip begins with; None: nobody is left after the one before."""
         if not self._is_started:
             return self._start(values)
+        machine().listeners.tell_step()
         values = self._without_local(self._rejoined(values))
         if not len(machine().rows):
             return None

@@ -9,7 +9,7 @@ lock, they must respect it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
@@ -94,7 +94,7 @@ def _called(expression: ast.expr, function: FunctionType) -> Any:
 
 def run_in_turns(
     grid: tuple[int, int, int],
-    numbers: Any,
+    numbers: Sequence[int],
     listeners: Listeners,
     run: Callable[[], Any],
     kernel: str,
@@ -104,7 +104,7 @@ def run_in_turns(
 
     Args:
         grid: Programs along the three axes.
-        numbers: int64: linear numbers of the programs to execute.
+        numbers: Linear numbers of the programs to execute.
         listeners: Who is told.
         run: Executes the program of the current machine.
         kernel: Name of the kernel.
@@ -170,6 +170,7 @@ def _resume(one: Turns, waiting: list[Turns]) -> None:
     one.resume()
     if one.is_done:
         waiting.remove(one)
+        one.machine.listeners.tell_step(1)
     if one.error is not None:
         raise one.error
 

@@ -32,6 +32,7 @@ __all__ = ["Launch", "execute", "is_kernel", "prepare", "without_engine"]
 _BATCH_ELEMENTS = 1 << 18
 _FIRST_BATCH = 4
 _MOST_PROGRAMS = 1 << 16
+_NO_RECURSION = "Triton does not compile recursion: write a loop"
 # Elements of the largest block that a kernel had, by the constants that the sizes of blocks can depend on.
 _LARGEST_BLOCKS: weakref.WeakKeyDictionary[types.CodeType, dict[tuple[str, ...], int]] = weakref.WeakKeyDictionary()
 
@@ -226,9 +227,10 @@ def _grid(grid: Any, given: dict[str, Any]) -> tuple[int, int, int]:
 
 def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any], listeners: Listeners) -> None:
     if launch.only is None:
-        numbers = np.arange(launch.programs, dtype=np.int64)
+        numbers = range(launch.programs)
     else:
-        numbers = np.array([_linear(launch.only, launch.grid)], np.int64)
+        first = _linear(launch.only, launch.grid)
+        numbers = range(first, first + 1)
     num_warps = int({**launch.arguments, **launch.options}.get("num_warps", 4))  # Gluon's kernels may take it too.
     if waits(launch.program.function):
         with _placed_faults(launch):
@@ -239,9 +241,10 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
     start = 0
     while start < len(numbers):
         size = min(max(_BATCH_ELEMENTS // block, 1), _MOST_PROGRAMS) if block else _FIRST_BATCH
-        machine = Machine(launch.grid, numbers[start : start + size], listeners, num_warps)
+        machine = Machine(launch.grid, np.array(numbers[start : start + size]), listeners, num_warps)
         _run_batch(launch, machine, executable, values)
         start += size
+        listeners.tell_step(len(machine.linear))
         block = known[launch.block_sizes] = max(block, machine.largest_block)
 
 
@@ -265,6 +268,13 @@ def _placed_faults(launch: Launch) -> Iterator[None]:
     """Faults know their place."""
     try:
         yield
+    except RecursionError as error:
+        place = _kernel_place(error)
+        if not place:
+            raise
+        endless = KernelFault("functions of the kernel call each other without end", hint=_NO_RECURSION)
+        endless.place(launch.kernel, *place)
+        raise endless from None
     except (KernelFault, Unsupported, NameError, TypeError) as error:
         fault = _uncompilable(error) if isinstance(error, NameError | TypeError) else error
         place = _kernel_place(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import runpy
 import sys
 import traceback
@@ -18,6 +19,9 @@ from bragg.debug.host.torch_on_cpu import compile_with_triton, use_cpu_for_cuda
 from bragg.errors import BraggError, UsageError
 
 __all__ = ["host_without_gpu", "run_program"]
+
+# What PyTorch's allocator and numpy say when the system gives them no memory.
+_ASKED = re.compile(r"you tried to allocate (\d+) bytes|Unable to allocate ([\d.]+ [KMGTPE]iB)")
 
 
 def run_program(arguments: Sequence[str], *, is_module: bool = False) -> int:
@@ -75,20 +79,45 @@ def _exit_code(run: Callable[[], Any]) -> int:
     except BdbQuit:
         return 1
     except Exception as error:  # noqa: BLE001 - the program is the author's code
-        _print_traceback(error)
+        if asked := _refused_memory(error):
+            _print_refusal(error, asked)
+        else:
+            _print_traceback(error)
         return 1
     return 0
 
 
-def _print_traceback(error: BaseException) -> None:
-    """The traceback from the program's first line on."""
+def _refused_memory(error: Exception) -> str:
+    """How much memory PyTorch or numpy asked for and did not get; empty: that is not what happened."""
+    asked = _ASKED.search(str(error)) if isinstance(error, (MemoryError, RuntimeError)) else None
+    if asked is None:
+        return ""
+    return f"{int(asked[1]) / 1e9:,.1f} GB" if asked[1] else asked[2]
+
+
+def _print_refusal(error: BaseException, asked: str) -> None:
+    """One line instead of a traceback that ends in an allocator's words."""
+    place = next((f"{frame.filename}:{frame.lineno}: " for frame in reversed(_own_frames(error))), "")
+    print(
+        f"{place}{asked} do not fit into this machine's memory, where tensors of a GPU are while a program is checked: "
+        "check with smaller sizes",
+        file=sys.stderr,
+    )
+
+
+def _own_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """The program's frames, the outermost first."""
     own = str(Path(__file__).parents[2])
-    frames = [
+    return [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith((own, "<frozen runpy>"))
     ]
-    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)]
+
+
+def _print_traceback(error: BaseException) -> None:
+    """The traceback from the program's first line on."""
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(_own_frames(error))]
     print("".join([*lines, *traceback.format_exception_only(type(error), error)]), end="", file=sys.stderr)
 
 

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("triton")
+
+import triton
+import triton.language as tl
+
+from bragg.debug.faults import KernelFault
+from bragg.debug.host.patience import LaunchTooLong, Patience
+from bragg.debug.session import CheckedSession, chosen_checkers
+
+
+@triton.jit
+def endless(out):
+    number = 0
+    while number >= 0:
+        number = number * 1
+    tl.store(out, number)
+
+
+@triton.jit
+def one_store(out):
+    tl.store(out + tl.program_id(0) % 8, 1.0)
+
+
+@triton.jit
+def locked(lock):
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def calls_itself(out):
+    calls_itself(out)
+
+
+class Clock:
+    """A second for each look at it."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        self.now_s += 1
+        return self.now_s
+
+
+def run(kernel: Any, grid: tuple[int, ...], argument: Any, limit_s: float | None) -> tuple[CheckedSession, list[str]]:
+    said: list[str] = []
+    session = CheckedSession(chosen_checkers(), patience=Patience(limit_s, said.append, Clock()))
+    try:
+        session.run(kernel, grid, (argument,), {})
+    except LaunchTooLong as error:
+        said.append(error.message)
+    return session, said
+
+
+def test_launch_that_does_not_end_says_where_it_is_and_ends_at_the_limit() -> None:
+    session, said = run(endless, (3,), np.zeros(1, "i4"), 45)
+    line = endless.fn.__code__.co_firstlineno
+    name = f"kernel endless ({__file__}:{line})"
+    place, done = f"at line {line + 3}", "0 of 3 programs are done"
+    assert [text.partition(". Ctrl-C")[0] for text in said] == [
+        *(f"{name} has run for {seconds} s and is {place}: {done}" for seconds in (11, 21, 41)),
+        f"{name} took longer than --limit 45 s and was {place}: {done}",
+    ]
+    assert said[0].endswith(
+        "Ctrl-C ends the check and shows what was found; --limit SECONDS ends every launch after that time, and "
+        "--program X,Y,Z executes one program alone"
+    )
+    assert session.report.programs == 0
+
+
+def test_grid_of_a_thousand_million_programs_takes_no_memory_and_says_how_long_it_takes() -> None:
+    session, said = run(one_store, (10**9,), np.zeros(8, "f4"), 14.5)
+    assert "of 1,000,000,000 programs are done, the others take about" in said[0]
+    assert said[0].partition(" more.")[0].split()[-1] in ("days", "hours", "minutes")
+    assert 0 < session.report.programs < 10**9
+
+
+def test_programs_that_take_turns_are_counted() -> None:
+    _, said = run(locked, (64,), np.zeros(1, "i4"), None)
+    assert "of 64 programs are done" in said[0]
+
+
+def test_recursion_is_a_finding_of_one_kernel() -> None:
+    session = CheckedSession(chosen_checkers())
+    with pytest.raises(KernelFault, match="functions of the kernel call each other without end") as caught:
+        session.run(calls_itself, (1,), (np.zeros(1, "f4"),), {})
+    assert caught.value.hint == "Triton does not compile recursion: write a loop"
+    assert caught.value.line == calls_itself.fn.__code__.co_firstlineno + 2
+    assert len(session.report) == 1
+
+
+def test_short_launch_says_nothing() -> None:
+    session, said = run(one_store, (4,), np.zeros(8, "f4"), 5)
+    assert (said, session.report.programs) == ([], 4)
