@@ -18,7 +18,7 @@ from typing import Any
 # By name how many kernels there were, and their time in ns.
 Times = dict[str, tuple[int, float]]
 
-PACKAGES = ("bragg", "torch", "triton", "numpy")
+PACKAGES = ("bragg", "torch", "triton", "transformers", "timm", "numpy")
 FAKES = Path(os.environ.get("BRAGG_FAKES_DIR", Path(__file__).parents[1] / "build" / "native" / "fakes"))
 
 
