@@ -10,6 +10,7 @@ import bragg
 from bragg.record import variables
 from bragg.record.notes import guarded
 from bragg.record.rank import find_rank
+from bragg.record.redaction import without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
     return {
         "backend": backend,
         "bragg": bragg.__version__,
-        "command": sys.orig_argv,
+        "command": without_secrets(sys.orig_argv),
         "context": settings[variables.CONTEXT],
         "cwd": os.getcwd(),  # noqa: PTH109 (`pathlib` would add 10 ms to the start of every recorded process)
         "data": settings[variables.DATA],
