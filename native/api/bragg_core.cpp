@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -176,12 +178,29 @@ void bragg_describe_scope(const char* name, const char* key, const char* value) 
 void bragg_scope_enter(uint32_t frame) { bragg::push_context(bragg::Source::Api, frame); }
 void bragg_scope_exit(void) { bragg_scope_exit_of(nullptr); }
 void bragg_scope_enter_of(uint32_t frame, const void* owner) {
-  bragg_scope_enter(frame);
-  bragg::ThreadContext::current().own_innermost(owner);
+  ThreadContext& thread = ThreadContext::current();
+  thread.measured([&] { thread.push_owned(bragg::Source::Api, frame, owner); });
 }
 void bragg_scope_exit_of(const void* owner) {
-  bragg::ThreadContext* thread = bragg::ThreadContext::current_if_any();
+  ThreadContext* thread = ThreadContext::current_if_any();
   if (thread != nullptr) thread->measured([&] { thread->pop(bragg::Source::Api, owner); });
+}
+int bragg_task_scope_enter(uint32_t frame, const void* owner) {
+  ThreadContext& thread = ThreadContext::current();
+  bool has_changed = false;
+  thread.measured([&] { has_changed = thread.enter_in_task(frame, owner); });
+  return has_changed ? 1 : 0;
+}
+int bragg_task_scope_exit(const void* owner) {
+  ThreadContext* thread = ThreadContext::current_if_any();
+  bool has_changed = false;
+  if (thread != nullptr) thread->measured([&] { has_changed = thread->leave_in_task(owner); });
+  return has_changed ? 1 : 0;
+}
+uint64_t bragg_inherited_scope(void) {
+  const ThreadContext* thread = ThreadContext::current_if_any();
+  const auto nodes = thread != nullptr ? thread->inherited_by_tasks() : std::nullopt;
+  return nodes ? std::bit_cast<uint64_t>(*nodes) : 0;
 }
 uint32_t bragg_state_frame(const char* name, uint32_t size) {
   return bragg::intern_frame(bragg::FrameKind::State, {name, size});

@@ -62,6 +62,12 @@ BRAGG_EXPORT void bragg_scope_exit(void);
 // Of an owner, which may end in any order: a generator that is closed late, an object that another thread has got.
 BRAGG_EXPORT void bragg_scope_enter_of(uint32_t frame, const void* owner);
 BRAGG_EXPORT void bragg_scope_exit_of(const void* owner);
+// The same, with the GIL, once tasks were seen, which have a contextvars context of their own each: open for the task
+// that runs alone. Not zero: tasks that this one makes are elsewhere from now on, as `bragg_inherited_scope` tells; 0:
+// nowhere.
+BRAGG_EXPORT int bragg_task_scope_enter(uint32_t frame, const void* owner);
+BRAGG_EXPORT int bragg_task_scope_exit(const void* owner);
+BRAGG_EXPORT uint64_t bragg_inherited_scope(void);
 // What is known of scopes of this name beside it.
 BRAGG_EXPORT void bragg_describe_scope(const char* name, const char* key, const char* value);
 BRAGG_EXPORT uint32_t bragg_state_frame(const char* name, uint32_t size);

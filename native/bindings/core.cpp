@@ -18,6 +18,7 @@
 #include "bindings/scope_type.h"
 #include "bindings/session_binding.h"
 #include "bindings/symbols_binding.h"
+#include "bindings/tasks.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -34,6 +35,7 @@ NB_MODULE(_core, module) {
   bind_followed_calls(module);
   bind_session(module);
   watch_code_objects();
+  tasks.learn();
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 
   module.def("flush_device_records", &bragg_flush_device_records, nb::call_guard<nb::gil_scoped_release>());

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "internal/pycore_context.h"
+#include "internal/pycore_hamt.h"
+
 #if PY_VERSION_HEX >= 0x030E0000
 #include "internal/pycore_interpframe_structs.h"
 #elif PY_VERSION_HEX >= 0x030B0000
@@ -42,6 +45,22 @@ static void fill_evaluation(struct PythonLayout* layout) {
 #else
   (void)layout;
 #endif
+}
+
+static void keep(const void* object) { Py_INCREF((PyObject*)object); }
+static void let_go(const void* object) { Py_DECREF((PyObject*)object); }
+
+static void fill_context(struct PythonLayout* layout) {
+  layout->thread_state_context = offsetof(PyThreadState, context);
+  layout->context_previous = offsetof(struct _pycontextobject, ctx_prev);
+  layout->context_entered = offsetof(struct _pycontextobject, ctx_entered);
+  layout->context_variables = offsetof(struct _pycontextobject, ctx_vars);
+  layout->variables_root = offsetof(PyHamtObject, h_root);
+  layout->object_type = offsetof(PyObject, ob_type);
+  layout->object_size = sizeof(PyObject);
+  layout->variable_object_size = sizeof(PyVarObject);
+  layout->keep = keep;
+  layout->let_go = let_go;
 }
 
 static void fill_frame(struct PythonLayout* layout) {
@@ -127,6 +146,7 @@ void bragg_fill_python_layout(struct PythonLayout* layout) {
   layout->version_hex = PY_VERSION_HEX;
   fill_thread_state(layout);
   fill_evaluation(layout);
+  fill_context(layout);
   fill_frame(layout);
   fill_internal_frames(layout);
   fill_code(layout);

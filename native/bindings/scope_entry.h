@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/bragg_core.h"
+#include "bindings/tasks.h"
 
 // Threads: those that hold the GIL.
 namespace bragg {
@@ -40,9 +41,22 @@ class NameCache {
 };
 inline constinit NameCache scope_names;
 
+inline void leave_scope(const void* owner = nullptr) {
+  if (!tasks.were_ever_seen()) {
+    bragg_scope_exit_of(owner);
+  } else if (bragg_task_scope_exit(owner) != 0) {
+    tasks.tell();
+  }
+}
+
 [[nodiscard]] inline bool enter_named(PyObject* name, const void* owner = nullptr) {
   if (bragg_has_session() == 0) return false;
-  bragg_scope_enter_of(scope_names.frame_of(name), owner);
+  const uint32_t frame = scope_names.frame_of(name);
+  if (!tasks.were_seen()) {
+    bragg_scope_enter_of(frame, owner);
+  } else if (bragg_task_scope_enter(frame, owner) != 0) {
+    tasks.tell();
+  }
   return true;
 }
 
@@ -55,7 +69,7 @@ inline constinit NameCache scope_names;
                                             const void* owner = nullptr) {
   entered = enter_named(name, owner);
   if (!entered || metrics == nullptr || record_metrics(metrics) == 0) return 0;
-  bragg_scope_exit_of(owner);
+  leave_scope(owner);
   return -1;
 }
 

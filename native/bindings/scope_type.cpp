@@ -97,7 +97,7 @@ PyObject* scope_enter(PyObject* self, PyObject*) {
 
 PyObject* scope_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
   auto* scope = reinterpret_cast<Scope*>(self);
-  if ((scope->entered & 1) != 0) bragg_scope_exit_of(scope);
+  if ((scope->entered & 1) != 0) leave_scope(scope);
   scope->entered = scope->entered >> 1 | kDeepest;
   Py_RETURN_NONE;
 }
@@ -156,7 +156,7 @@ PyObject* enter_scope(PyObject*, PyObject* name) {
 }
 
 PyObject* exit_scope(PyObject*, PyObject*) {
-  bragg_scope_exit();
+  leave_scope();
   Py_RETURN_NONE;
 }
 

@@ -23,7 +23,7 @@ PyObject* scoped_call(PyObject* self, PyObject* const* arguments, size_t count, 
   bool entered = false;
   if (enter_with_metrics(scoped->name, scoped->metrics, entered) != 0) return nullptr;
   PyObject* result = PyObject_Vectorcall(scoped->function, arguments, count, keywords);
-  if (entered) bragg_scope_exit();
+  if (entered) leave_scope();
   return result;
 }
 

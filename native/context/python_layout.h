@@ -28,6 +28,18 @@ struct PythonLayout {
   uint32_t cframe_previous;
   uint32_t frame_is_entry;  // bool: this frame is the first one of its C call (3.11); 0: all are (3.10)
 
+  // The contextvars context of a thread, and what a context has.
+  uint32_t thread_state_context;
+  uint32_t context_previous;   // that was current when it was entered
+  uint32_t context_entered;    // int32: it was entered, and not left yet
+  uint32_t context_variables;  // mapping of variables to values
+  uint32_t variables_root;     // of that mapping: its first node
+  uint32_t object_type;
+  uint32_t object_size;
+  uint32_t variable_object_size;     // of an object with a number of items
+  void (*keep)(const void* object);  // one more reference, and one less: with the GIL
+  void (*let_go)(const void* object);
+
   // One frame.
   uint32_t frame_previous;
   uint32_t frame_code;

@@ -24,6 +24,7 @@ struct alignas(64) RecordingState {
   std::atomic<SessionMask> sync_calls{0};  // existing, with those that wait
   std::atomic<uint32_t> api_epoch{1};      // calls that were open when it changed are not followed any more
   std::array<std::atomic<uint8_t>, kMaxSessions> line_of_slot{};
+  std::atomic<bool> follows_tasks{false};  // a scope was entered in a task: threads look which one they run
 
   [[nodiscard]] auto masks_of_existing() noexcept {
     return std::array{&existing, &python, &native, &trace, &api_calls, &sync_calls};

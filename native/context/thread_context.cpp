@@ -48,6 +48,10 @@ void ThreadContext::on_thread_exit(void* context) {
 void ThreadContext::reset(uint32_t new_system_id) noexcept {
   system_id = new_system_id;
   depth_ = 0;
+  followed_ = {};
+  task_ = kNoTask;
+  tasks_.clear();  // contexts of tasks that never left their scopes stay: to let them go needs the GIL
+  slots_.clear();
   track = kNone;
   device_contexts = {};
   is_behind_ = false;
@@ -153,6 +157,7 @@ void ThreadContext::open(ContextNodes outer, PythonFrameIterator frames, Source 
   entry.source = source;
   entry.owner = owner;
   entry.kind = kind;
+  entry.task = task_;
   note_opening(entry, frames);
   entry.mask = recording_state.active.load(std::memory_order_relaxed);
   entry.start_ns = entry.mask != 0 ? now_ns() : 0;
@@ -186,16 +191,34 @@ std::optional<ContextNodes> ThreadContext::nodes_of(Source source, EntryOwner ow
 }
 
 void ThreadContext::pop(Source source, EntryOwner owner) noexcept {
+  follow_task();
+  if (const std::optional<Entry> ended = take(source, owner)) finish(*ended);
+}
+
+std::optional<ThreadContext::Entry> ThreadContext::take(Source source, EntryOwner owner) noexcept {
   uint32_t i = depth_;
   while (i > 0 && (entries_[i - 1].source != source || entries_[i - 1].owner != owner)) --i;
-  if (i == 0) return;
-  const Entry entry = entries_[i - 1];
-  if (i < depth_) std::copy(&entries_[i], &entries_[depth_], &entries_[i - 1]);
+  if (i == 0) return {};
+  const Entry ended = entries_[i - 1];
+  const auto is_within = [&](const Entry& entry) {
+    return entry.source == Source::Api && entry.owner != nullptr && entry.task == ended.task;
+  };
+  if (source == Source::Api && owner != nullptr && std::any_of(&entries_[i], &entries_[depth_], is_within))
+    interleaved_scopes.fetch_add(1, std::memory_order_relaxed);
+  remove(i - 1);
+  return ended;
+}
+
+void ThreadContext::remove(uint32_t index) noexcept {
+  if (index + 1 < depth_) std::copy(&entries_[index + 1], &entries_[depth_], &entries_[index]);
   --depth_;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
+}
+
+void ThreadContext::finish(const Entry& entry) noexcept {
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
-  if (mask == 0 || source == Source::State) return;
+  if (mask == 0 || entry.source == Source::State) return;
   record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
           now_ns()});
 }
@@ -236,6 +259,7 @@ ContextNodes ThreadContext::inherited() const noexcept {
 
 ContextNodes ThreadContext::here(PythonFrameIterator frames) noexcept {
   if (api_call.is_open()) return api_call.nodes;
+  follow_task();
   if (!has_own_context()) return inherited();
   ContextNodes nodes;
   if (const Entry* entry = innermost()) {
@@ -264,6 +288,7 @@ void ThreadContext::end_api_call(cupti::Waiting waiting) noexcept {
 
 ContextNodes ThreadContext::here_in_native_code() noexcept {
   if (api_call.is_open() || recording_state.native.load(std::memory_order_relaxed) == 0) return here();
+  follow_task();
   ContextNodes nodes;
   if (!has_own_context()) {
     nodes = inherited();

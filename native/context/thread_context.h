@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/driver/api_names.h"
@@ -16,6 +18,7 @@
 #include "context/clock.h"
 #include "context/event_ring.h"
 #include "context/metric_names.h"
+#include "context/python_contexts.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
 
@@ -23,8 +26,8 @@ namespace bragg {
 
 // Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source. Numbers from Nvtx on are
 // its domains, whose ranges interleave too. HostKernel: one that this thread executes itself, which is a leaf: Python
-// frames below it are the interpreter's.
-enum class Source : uint32_t { Api, Itt, RecordFunction, State, HostKernel, Nvtx };
+// frames below it are the interpreter's. Inherited: no entry of its own, but the scope that a task was made in.
+enum class Source : uint32_t { Api, Itt, RecordFunction, State, HostKernel, Inherited, Nvtx };
 
 // What an entry stands for, where that may end in any order: a pop removes the innermost one of its own.
 using EntryOwner = const void*;
@@ -35,6 +38,10 @@ struct ContextNodes {
   NodeId python = kRootNode;
   friend bool operator==(const ContextNodes&, const ContextNodes&) = default;
 };
+
+// Of the tasks of a thread that are in a scope: asyncio's and others that have a contextvars context of their own.
+using TaskSlot = uint16_t;
+inline constexpr TaskSlot kNoTask = 0;  // the thread's own entries, which all of its tasks see
 
 using CaptureId = uint32_t;  // of StreamCaptures, never used again
 inline constexpr CaptureId kNoCapture = 0;
@@ -104,11 +111,18 @@ class ThreadContext {
     Source source;
     EntryKind kind;
     bool has_calls;  // of native code, in its opening
+    TaskSlot task;   // that it is open in
   };
   static_assert(sizeof(Entry) == 64);
   struct Opening {
     OpeningFrames frames;
     OpeningCalls calls;
+  };
+  struct Task {
+    const void* context = nullptr;                  // kept alive by us; nullptr: the slot is free
+    uint32_t n_scopes = 0;                          // that are open in it
+    std::optional<ContextNodes> inherited;          // where it was made
+    std::vector<std::pair<Entry, Opening>> parked;  // while the thread runs another one
   };
 
   // What each begin and end of an entry needs, in one cache line too.
@@ -136,6 +150,9 @@ class ThreadContext {
   void push_operator(Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
     push(source, frame, EntryKind::Operator, owner);
   }
+  void push_owned(Source source, FrameId frame, EntryOwner owner) noexcept {
+    push(source, frame, EntryKind::Range, owner);
+  }
   // Below the frames `above`, which are no entries of their own.
   void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
   // Below `outer`, wherever the thread is.
@@ -157,8 +174,16 @@ class ThreadContext {
   void end_api_call(cupti::Waiting waiting) noexcept;
 
   // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
-  [[nodiscard]] ContextNodes innermost_entry() noexcept { return depth_ > 0 ? entries_[depth_ - 1].nodes : here(); }
-  void own_innermost(EntryOwner owner) noexcept { entries_[depth_ - 1].owner = owner; }  // right after it was pushed
+  [[nodiscard]] ContextNodes innermost_entry() noexcept {
+    follow_task();
+    return depth_ > 0 ? entries_[depth_ - 1].nodes : here();
+  }
+
+  // A scope of Python, which belongs to the task that enters it, if any; from the first of them on, threads look which
+  // task they run. GIL held. true: what tasks made by this one inherit has changed, and is `inherited_by_tasks`.
+  [[nodiscard]] bool enter_in_task(FrameId frame, EntryOwner owner) noexcept;
+  [[nodiscard]] bool leave_in_task(EntryOwner owner) noexcept;
+  [[nodiscard]] std::optional<ContextNodes> inherited_by_tasks() const noexcept;
 
   // Until `take_back`, threads without a context of their own are in this thread's.
   void lend() noexcept;
@@ -199,10 +224,11 @@ class ThreadContext {
   std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
   uint32_t gated_calls = 0;                    // of LaunchGate, within each other
   std::atomic<bool> is_in_gated_call{false};
-  bool is_sampled_alone = false;       // the launch that this thread is in; no other thread launches meanwhile
-  Event open_launch{};                 // trace: the driver call this thread is in
-  std::atomic<uint64_t> cut_paths{0};  // whose native frames could not all be read
-  std::atomic<uint64_t> own_ns{0};     // estimated: every so many calls into the core are timed
+  bool is_sampled_alone = false;                // the launch that this thread is in; no other thread launches meanwhile
+  Event open_launch{};                          // trace: the driver call this thread is in
+  std::atomic<uint64_t> interleaved_scopes{0};  // that ended before one within them
+  std::atomic<uint64_t> cut_paths{0};           // whose native frames could not all be read
+  std::atomic<uint64_t> own_ns{0};              // estimated: every so many calls into the core are timed
 
   // Runs `work`, timing one call in 64; the others pay an increment.
   template <class Work>
@@ -228,6 +254,25 @@ class ThreadContext {
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
   static constexpr uint32_t kChildCacheSize = 1024;
+
+  // Makes the stack that of the task which the thread runs. Nothing but a look where no program of tasks is recorded.
+  void follow_task() noexcept {
+    if (recording_state.follows_tasks.load(std::memory_order_relaxed)) [[unlikely]]
+      follow_task_now();
+  }
+  void follow_task_now() noexcept;
+  void see(PythonContext context) noexcept;
+  void see_inherited(std::optional<ContextNodes> nodes) noexcept;
+  [[nodiscard]] TaskSlot slot_of(const void* context) const noexcept;
+  [[nodiscard]] TaskSlot begin_task(const void* context) noexcept;
+  [[nodiscard]] const void* end_task(TaskSlot slot) noexcept;  // what it kept alive
+  [[nodiscard]] std::optional<Entry> remove_parked(Source source, EntryOwner owner) noexcept;
+  void park_others(std::span<const TaskSlot> visible) noexcept;
+  void bring_back(TaskSlot slot) noexcept;
+  void append(const Entry& entry, const Opening* opening) noexcept;
+  [[nodiscard]] std::optional<Entry> take(Source source, EntryOwner owner) noexcept;  // out of the stack
+  void remove(uint32_t index) noexcept;
+  void finish(const Entry& ended) noexcept;
 
   [[nodiscard]] static ThreadContext& begin() noexcept;
   static void on_thread_exit(void* context);
@@ -265,6 +310,10 @@ class ThreadContext {
   // initial-exec: one load instead of a call to __tls_get_addr; 8 bytes of the static TLS reserve.
   [[gnu::tls_model("initial-exec")]] static constinit thread_local ThreadContext* this_thread_;
 
+  PythonContext followed_{};  // that the stack is of
+  TaskSlot task_ = kNoTask;   // its slot
+  std::vector<Task> tasks_;   // by slot; the first is nobody's
+  std::unordered_map<const void*, TaskSlot> slots_;
   int64_t sampled_ns_ = 0;    // when the last sample was taken
   int64_t elsewhere_ns_ = 0;  // measured elsewhere since
   std::array<PathCache, kPathCacheSize> path_cache_;

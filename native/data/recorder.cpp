@@ -132,6 +132,7 @@ ThreadTotals Recorder::thread_totals() {
   ThreadRegistry::instance().for_each([&](const ThreadContext& thread) {
     totals.own_ns += thread.own_ns.load(std::memory_order_relaxed);
     totals.dropped_events += thread.dropped.load(std::memory_order_relaxed);
+    totals.interleaved_scopes += thread.interleaved_scopes.load(std::memory_order_relaxed);
     totals.cut_paths += thread.cut_paths.load(std::memory_order_relaxed);
   });
   return totals;
@@ -164,6 +165,7 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("refused_kernel_configs", session.refused_kernel_configs())
       .put("refused_inputs", session.refused_inputs())
       .put("refused_samples", session.refused_samples())
+      .put("interleaved_scopes", totals.interleaved_scopes - session.before.interleaved_scopes)
       .put("cut_native_paths", totals.cut_paths - session.before.cut_paths)
       .put("own_ns", totals.own_ns - session.before.own_ns);
   JsonObject meta;

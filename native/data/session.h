@@ -102,6 +102,7 @@ struct Origin {
 struct ThreadTotals {
   uint64_t own_ns = 0;
   uint64_t dropped_events = 0;
+  uint64_t interleaved_scopes = 0;
   uint64_t cut_paths = 0;
 };
 

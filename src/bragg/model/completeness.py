@@ -28,6 +28,7 @@ _MISSING = (
 # What is in the sums, but not where it belongs.
 _COARSE = (
     _Counter((("statistics", "unattributed_records"),), "record", "without a call path"),
+    _Counter((("statistics", "interleaved_scopes"),), "scope", "left before one inside: coroutines of one context?"),
     _Counter((("statistics", "cut_native_paths"),), "launch path", "without some of the native functions"),
     _Counter((("statistics", "refused_nodes"),), "call path", "beyond the limit of the tree"),
     _Counter((("statistics", "refused_kernel_configs"),), "launch configuration", "beyond the limit"),

@@ -72,6 +72,10 @@ def test_nothing_is_known_of_an_empty_meta() -> None:
             {"statistics": {"cut_native_paths": 2}},
             "2 launch paths without some of the native functions",
         ),
+        (
+            {"statistics": {"interleaved_scopes": 3}},
+            "3 scopes left before one inside: coroutines of one context?",
+        ),
         ({"region_spans_left_out": 1200}, "1,200 more steps and regions are not in the timeline"),
         ({"lost": {"slices": 5}}, "5 slices of the timeline lost to damage of the file, so sums are too low"),
     ],
