@@ -24,6 +24,7 @@ Examples:
 @click.option(
     "--limit", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="End a launch after this time."
 )
+@click.option("--target", "gpu", default="sm_90", metavar="GPU", help="Kernels are for: sm_90, sm_100, gfx942, any …")
 @click.option("--list", "is_list", is_flag=True, help="List the checkers.")
 @click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
 @click.option("--json", "as_json", is_flag=True, help="The findings as one JSON object, the last line of stdout.")
@@ -35,6 +36,7 @@ def check(
     without: tuple[str, ...],
     program: tuple[int, int, int] | None,
     limit: float | None,
+    gpu: str,
     is_list: bool,
     module: bool,
     as_json: bool,
@@ -52,5 +54,5 @@ def check(
         write_lines(f"{c.name:20} {'on ' if c.is_default else 'off'}  {c.summary}" for c in CHECKERS.values())
         return 0
     patience = Patience(limit, lambda text: say([text]))
-    session = CheckedSession(chosen_checkers(only, add, without), program, patience=patience)
+    session = CheckedSession(chosen_checkers(only, add, without), program, patience=patience, target=gpu)
     return run_checked(session, target, module=module, as_json=as_json)

@@ -48,7 +48,7 @@ def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: boo
     from bragg.debug.unreached import unreached
 
     code, error, is_stopped = 0, None, False
-    with with_children(session), host_without_gpu(), checking(session):
+    with with_children(session), host_without_gpu(session.target), checking(session):
         try:
             code = run_program(target, is_module=module)
         except KernelFault:

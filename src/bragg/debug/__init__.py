@@ -39,7 +39,7 @@ def interpret(kernel: Any = None) -> Any:
 
 
 def check(
-    *, only: Sequence[str] = (), add: Sequence[str] = (), without: Sequence[str] = ()
+    *, only: Sequence[str] = (), add: Sequence[str] = (), without: Sequence[str] = (), target: str = "sm_90"
 ) -> AbstractContextManager[Report]:
     """Execute and check the launches in a `with` block.
 
@@ -47,13 +47,14 @@ def check(
         only: Names of the checkers to use; empty: those that are on by default.
         add: Checkers to use too.
         without: Checkers to leave out.
+        target: The GPU that kernels are for: `sm_90`, `sm_100`, `gfx942` and the like, or `any`.
 
     Returns:
         A context manager that gives the findings, complete when the block ends.
 
     Raises:
-        UsageError: A name is not that of a checker.
+        UsageError: A name is not that of a checker, or of a target.
     """
     from bragg.debug.session import CheckedSession, checking, chosen_checkers
 
-    return checking(CheckedSession(chosen_checkers(only, add, without)))
+    return checking(CheckedSession(chosen_checkers(only, add, without), target=target))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bragg.debug.session import CheckedSession
+    from bragg.debug.targets import Target
 
 __all__ = ["Outbox", "start", "with_children"]
 
@@ -51,8 +52,13 @@ def with_children(session: CheckedSession) -> Iterator[None]:
         directory = Path(name)
         path = os.pathsep.join([_INJECTED, *filter(None, [os.environ.get("PYTHONPATH")])])
         limit_s = session.patience and session.patience.limit_s
-        choice = json.dumps({"checkers": session.checker_names, "program": session.only, "limit_s": limit_s})
-        with _environment({_DIRECTORY: name, _CHOICE: choice, "PYTHONPATH": path}):
+        choice = {
+            "checkers": session.checker_names,
+            "program": session.only,
+            "limit_s": limit_s,
+            "target": session.target.name,
+        }
+        with _environment({_DIRECTORY: name, _CHOICE: json.dumps(choice), "PYTHONPATH": path}):
             _follow_forks(session, directory)
             try:
                 yield
@@ -110,10 +116,11 @@ def start() -> None:
         choice = json.loads(os.environ[_CHOICE])
         program = choice["program"] and tuple(choice["program"])
         patience = Patience(choice["limit_s"], lambda text: print(text, file=sys.stderr, flush=True))
-        session = CheckedSession(chosen_checkers(choice["checkers"]), program, patience=patience)
+        checkers = chosen_checkers(choice["checkers"])
+        session = CheckedSession(checkers, program, patience=patience, target=choice["target"])
         session.outbox = Outbox(Path(directory))
         _follow_forks(session, Path(directory))
-        _KEPT.enter_context(_host())
+        _KEPT.enter_context(_host(session.target))
         _KEPT.enter_context(checking(session))
 
     if not has_gpu():
@@ -126,8 +133,8 @@ _KEPT = ExitStack()
 
 
 @contextmanager
-def _host() -> Iterator[None]:
+def _host(target: Target) -> Iterator[None]:
     from bragg.debug.host.target import host_without_gpu
 
-    with host_without_gpu():
+    with host_without_gpu(target):
         yield

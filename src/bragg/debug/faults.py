@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
+from typing import Any
+
 from bragg.errors import BraggError, UsageError
 
-__all__ = ["KernelFault", "Unsupported"]
+__all__ = ["KernelFault", "RuntimeFault", "StaticAssertion", "Unsupported", "as_tritons"]
 
 
 class _Placed(BraggError):  # noqa: N818
@@ -30,7 +34,46 @@ class _Placed(BraggError):  # noqa: N818
 
 
 class KernelFault(_Placed):
-    """The kernel does what a GPU cannot compile or survive."""
+    """The kernel does what a GPU cannot compile or survive.
+
+    Attributes:
+        triton_name: The exception of `triton.compiler` that Triton raises; empty: it compiles the kernel.
+    """
+
+    triton_name = "CompilationError"
+
+
+class StaticAssertion(KernelFault):
+    """`tl.static_assert` fails."""
+
+    triton_name = "CompileTimeAssertionFailure"
+
+
+class RuntimeFault(KernelFault):
+    """What a kernel does that Triton compiles: a GPU would notice it, or not end."""
+
+    triton_name = ""
+
+
+@cache
+def _of_both(kind: type[KernelFault], tritons: type[Exception]) -> Any:
+    return type(kind.__name__, (kind, tritons), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+
+
+def as_tritons(fault: KernelFault) -> KernelFault:
+    """The fault as what Triton raises too, so that programs which catch that catch the fault.
+
+    As in Triton, the cause says what is wrong without the place.
+    """
+    errors = sys.modules.get("triton.compiler.errors")
+    tritons = getattr(errors, fault.triton_name, None)
+    if tritons is None or isinstance(fault, tritons):
+        return fault
+    kind = _of_both(type(fault), tritons)  # type: ignore[arg-type]
+    made: KernelFault = kind.__new__(kind, fault.message)
+    vars(made).update(vars(fault), src=None, node=None, error_message=fault.reason)
+    made.__cause__ = ValueError(fault.reason)
+    return made.with_traceback(fault.__traceback__)
 
 
 class Unsupported(_Placed, UsageError):  # noqa: N818

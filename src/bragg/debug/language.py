@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, RuntimeFault, StaticAssertion
 from bragg.debug.flow.aggregates import aggregate_replace
 from bragg.debug.flow.lanes import map_elementwise
 from bragg.debug.flow.ranges import KernelRange, StaticRange
@@ -50,7 +50,7 @@ def num_programs(axis: int) -> Tensor:
 
 def _grid_axis(axis: int) -> int:
     if axis not in (0, 1, 2):
-        raise KernelFault(f"a grid has the axes 0, 1 and 2, not {axis}")
+        raise KernelFault(f"program_id axis must be 0, 1, or 2 but got {axis}")
     return axis
 
 
@@ -219,7 +219,15 @@ def _trans(x: Any, *dims: Any) -> Any:
 
 def _expand_dims(x: Any, axis: Any) -> Any:
     value = as_tensor(x) if is_number(x) else x
-    for one in sorted(axis) if isinstance(axis, Sequence) else (axis,):
+    axes = list(axis) if isinstance(axis, Sequence) else [axis]
+    rank = len(value.shape) + len(axes)
+    for one in axes:
+        if not -rank <= one < rank:
+            raise KernelFault(f"invalid axis {one}: a block of {rank} axes has those from {-rank} to {rank - 1}")
+    axes = [one % rank for one in axes]
+    if len(set(axes)) < len(axes):
+        raise KernelFault(f"tl.expand_dims got duplicate axes, normalized axes = {axes}")
+    for one in sorted(axes):
         value = shapes.expand_dims(value, one)
     return value
 
@@ -271,7 +279,7 @@ def asserted(condition: Any, message: Any = "", mask: Any = None) -> None:
         row = int(np.flatnonzero(fails.reshape(len(fails), -1).any(axis=1))[0])
         now = machine()
         place = tuple(int(now.program_ids(axis)[row]) for axis in range(3))
-        raise KernelFault(f"assertion failed in program {place}: {message}")
+        raise RuntimeFault(f"assertion failed in program {place}: {message}")
 
 
 def _device_print(prefix: Any, *values: Any, hex: bool = False, **_options: Any) -> None:
@@ -301,7 +309,7 @@ def _static_assert(condition: Any, message: str = "") -> None:
     if isinstance(condition, Tensor):
         raise KernelFault("tl.static_assert needs a constant", hint="Use tl.device_assert")
     if not condition:
-        raise KernelFault(f"static assertion failed: {message}")
+        raise StaticAssertion(f"static assertion failed: {message}")
 
 
 def _static_print(*values: Any, sep: str = " ", end: str = "\n", **_options: Any) -> None:
@@ -384,13 +392,13 @@ FUNCTIONS: dict[str, Any] = {
     "cdiv": cdiv,
     "abs": arithmetic.abs_,
     "fma": arithmetic.fused,
-    "fdiv": lambda x, y, ieee_rounding=False: OPERATORS["truediv"](x, y),
+    "fdiv": lambda x, y, ieee_rounding=False, approx=False: OPERATORS["truediv"](x, y),
     "umulhi": unsigned_high_product,
     **LANGUAGE_FUNCTIONS,
     "broadcast": lambda a, b: broadcast_pair(as_tensor(a), as_tensor(b)),
     "broadcast_to": lambda x, *shape: broadcast_to(as_tensor(x) if is_number(x) else x, flat_shape(shape)),
     "expand_dims": _expand_dims,
-    "unsqueeze": _expand_dims,
+    "unsqueeze": lambda x, dim: _expand_dims(x, dim),
     "squeeze": lambda x, dim: shapes.reshape(x, (*x.shape[: dim % len(x.shape)], *x.shape[dim % len(x.shape) + 1 :])),
     "reshape": _reshape,
     "view": _reshape,
@@ -398,7 +406,7 @@ FUNCTIONS: dict[str, Any] = {
     "permute": _trans,
     "join": lambda a, b: shapes.join(as_tensor(a), as_tensor(b)),
     "split": shapes.split,
-    "cat": lambda a, b, can_reorder=False, **_options: shapes.cat(a, b),
+    "cat": lambda a, b, can_reorder=False, dim=0: shapes.cat(a, b, 0 if can_reorder else dim),
     "item": lambda x: shapes.reshape(x, ()),
     "reduce": reductions.reduce,
     "associative_scan": reductions.scan,
@@ -442,6 +450,46 @@ FUNCTIONS: dict[str, Any] = {
     "builtin_min": _builtin_extreme(_minimum, min),
 }
 FUNCTIONS["_experimental_make_tensor_descriptor"] = FUNCTIONS["make_tensor_descriptor"]
+
+
+def _called_as_in_triton(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """A function whose arguments may be given by Triton's names, where those are not its own."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        for name in names[len(arguments) :] if named else ():
+            if name not in named:
+                break
+            arguments = (*arguments, named.pop(name))
+        return function(*arguments, **named)
+
+    vars(call).update(like=function, names=names)
+    return call
+
+
+# Names of Triton's parameters, as far as they differ from the engine's.
+_PARAMETERS: dict[tuple[str, ...], str] = {
+    ("x",): "abs to_tensor ceil cos erf exp exp2 floor log log2 rsqrt sin sqrt sqrt_rn",
+    ("x", "y"): "div_rn umulhi",
+    ("x", "y", "z"): "fma",
+    ("condition", "x", "y"): "where",
+    ("input", "other"): "broadcast cat",
+    ("input",): "broadcast_to reshape view trans permute",
+    ("input", "axis"): "expand_dims",
+    ("input", "dtype"): "cast",
+    ("input", "values"): "max_constancy max_contiguous multiple_of",
+    ("input", "axis", "combine_fn"): "associative_scan reduce",
+    ("input", "num_bins"): "histogram",
+    ("src", "index", "axis"): "gather",
+    ("a",): "split",
+    ("cond",): "assume",
+    ("cond", "msg"): "device_assert static_assert",
+    ("scalar_fn",): "map_elementwise",
+}
+FUNCTIONS |= {
+    name: _called_as_in_triton(FUNCTIONS[name], parameters)
+    for parameters, functions in _PARAMETERS.items()
+    for name in functions.split()
+}
 
 
 def _method(name: str) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
+from bragg.debug.targets import DEFAULT_TARGET, target_named
 from bragg.model import Severity
 from bragg.registry import CHECKERS
 
@@ -41,6 +42,9 @@ def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: 
     return [checker for checker in chosen if checker.name not in without]
 
 
+_LISTS = tuple(field.name for field in fields(Listeners) if field.name != "target")
+
+
 class CheckedSession:
     """Watches launches and collects what the checkers find.
 
@@ -55,6 +59,10 @@ class CheckedSession:
         only: Program to execute instead of the whole grid.
         tell: Is told of each new finding at once, while the kernel is at its line.
         patience: How long launches may take; None: as long as they do.
+        target: The GPU that kernels are for: `sm_90`, `gfx942` and the like, or `any`.
+
+    Raises:
+        UsageError: The target is unknown.
     """
 
     def __init__(
@@ -63,11 +71,13 @@ class CheckedSession:
         only: tuple[int, int, int] | None = None,
         tell: Callable[[KernelFinding], None] | None = None,
         patience: Patience | None = None,
+        target: str = DEFAULT_TARGET,
     ) -> None:
         self.report = Report(tell)
         self.outbox: Outbox | None = None
         self.only = only
         self.patience = patience
+        self.target = target_named(target)
         self._checkers = checkers
         self._watched: Watched | None = None
 
@@ -97,14 +107,14 @@ class CheckedSession:
     def _observe(self, launch: Launch) -> Listeners:
         self.report.launches += 1
         self.report.programs += 1 if launch.only else launch.programs
-        together = Listeners()
+        together = Listeners(target=self.target)
         if self.patience is not None:
             self._watched = Watched(launch, self.patience)
             together.step.append(self._watched.step)
         for checker in self._checkers:
             listeners = checker.watch(Recorder(checker.name, launch, self.report))
-            for field in fields(Listeners):
-                getattr(together, field.name).extend(getattr(listeners, field.name))
+            for name in _LISTS:
+                getattr(together, name).extend(getattr(listeners, name))
         return together
 
 

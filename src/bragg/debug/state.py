@@ -14,6 +14,8 @@ from bragg.debug.faults import KernelFault
 if TYPE_CHECKING:
     from bragg.debug.memory.access import Access
     from bragg.debug.memory.storage import Buffer
+    from bragg.debug.numbers.dtypes import DType
+    from bragg.debug.targets import Target
 
 __all__ = ["Listeners", "Machine", "machine", "use"]
 
@@ -34,6 +36,7 @@ class Listeners:
         hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint).
         step: After every trip of a loop and every batch; (programs that have ended).
+        target: The GPU that the kernel is for; None: any.
     """
 
     access: list[Callable[[Access], None]] = field(default_factory=list)
@@ -45,6 +48,7 @@ class Listeners:
     hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str], None]] = field(default_factory=list)
     step: list[Callable[[int], None]] = field(default_factory=list)
+    target: Target | None = None
 
     def tell_step(self, n_ended: int = 0) -> None:
         """Tell that something goes on, and how many programs have ended."""
@@ -67,6 +71,7 @@ class Machine:
         listeners: Who is told.
         num_warps: Of each program, as the launch asks for; only kernels that ask for it see it.
         largest_block: Most elements of a block that was loaded or stored; sizes the next batch.
+        is_plain: One program executes the code of a function as Python made it, whose conditions must be Python's.
         turn: Gives the turn to another program; None when programs do not wait for each other.
         after_atomic: Is called when an atomic operation has changed memory; None: nobody need know.
         writes: How often memory was changed; tells whether programs that wait make progress.
@@ -81,6 +86,7 @@ class Machine:
         self.listeners = listeners
         self.num_warps = num_warps
         self.largest_block = 1
+        self.is_plain = False
         self.turn: Callable[[], None] | None = None
         self.after_atomic: Callable[[], None] | None = None
         self.writes = 0
@@ -98,6 +104,20 @@ class Machine:
         linear = self.active_programs
         numbers = (linear % x, linear // x % y, linear // (x * y))[axis]
         return numbers.astype(np.int32)
+
+    def require_type(self, dtype: DType) -> None:
+        """Make sure that the target has a type.
+
+        Raises:
+            KernelFault: It does not.
+        """
+        target = self.listeners.target
+        if dtype.minifloat is not None and target and target.float8 and dtype.name not in target.float8:
+            known = ", ".join(sorted(target.float8))
+            raise KernelFault(
+                f"type {dtype} not supported in this architecture: {target.name} has {known}",
+                hint="Choose the GPU that the kernel is for: --target, or any",
+            )
 
     def tell_taint(self, use: str, taint: Array | None, bit: int, buffer: Buffer | None = None) -> None:
         """Tell of elements that must not be used where some are among those that are used.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property, partial
 from typing import Any
 
 from bragg.debug.host.compiled_launch import inductor_launch, inductor_precompile, run_property
@@ -27,6 +28,25 @@ def run_plainly(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[
 _RUNNERS: list[Runner] = []
 
 
+class Launched:
+    """What a launch returns: the compiled kernel, compiled when something is asked of it."""
+
+    def __init__(self, compile_: Callable[[], Any]) -> None:
+        self._compile = compile_
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return self._compile()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._compiled, name)
+
+    def __getitem__(self, grid: Any) -> Any:
+        return self._compiled[grid]
+
+
 class InterpretedKernel:
     """A kernel whose launches are executed by the engine: `interpreted[grid](...)`.
 
@@ -45,7 +65,7 @@ class InterpretedKernel:
             try:
                 run(self.kernel, grid, arguments, named)
             except Exception as error:  # noqa: BLE001 - the kernel is the author's code
-                raise without_engine(error) from None
+                raise without_engine(error) from error.__cause__
 
         return launch
 
@@ -97,6 +117,17 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
     def redirect_class(kind: Any) -> None:
         replace(kind, "run", _redirection(kind.run, one_at_a_time, is_wanted))
 
+    def redirect_interpreter(interpreter: Any) -> None:
+        kind = interpreter.InterpretedFunction
+        if hasattr(kind, "run"):
+            redirect_class(kind)
+            return
+        # In Triton 3.4 each object has a `run` of its own.
+        redirected_run = _redirection(lambda kernel, **named: kernel.__dict__["run"](**named), one_at_a_time, is_wanted)
+        own = property(lambda kernel: partial(redirected_run, kernel), lambda kernel, run: vars(kernel).update(run=run))
+        replace(kind, "run", own)
+        replace(kind, "__getitem__", lambda kernel, grid: partial(kernel.run, grid=grid))
+
     def redirect_inductor(heuristics: Any) -> None:
         tuner = heuristics.CachingAutotuner
         replace(tuner, "precompile", inductor_precompile(tuner.precompile, is_wanted))
@@ -107,8 +138,7 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
     for kind in (jit_function, *around):
         redirect_class(kind)
     replace(compiled, "run", run_property(compiled.__dict__.get("run"), one_at_a_time, is_wanted))
-    interpreter = "triton.runtime.interpreter"
-    undo.append(when_imported(interpreter, lambda module: redirect_class(module.InterpretedFunction)))
+    undo.append(when_imported("triton.runtime.interpreter", redirect_interpreter))
     undo.append(when_imported("torch._inductor.runtime.triton_heuristics", redirect_inductor))
 
     def undo_all() -> None:
@@ -127,9 +157,12 @@ def _redirection(launch: Callable[..., Any], run: Runner, is_wanted: Callable[[]
         if warmup or not is_wanted():
             return launch(kernel, *arguments, grid=grid, warmup=warmup, **named)
         try:
-            return run(kernel, grid, arguments, named)
+            result = run(kernel, grid, arguments, named)
         except Exception as error:  # noqa: BLE001 - the kernel is the author's code
-            raise without_engine(error) from None
+            raise without_engine(error) from error.__cause__
+        return (
+            Launched(lambda: launch(kernel, *arguments, grid=grid, warmup=True, **named)) if result is None else result
+        )
 
     return redirected_run
 

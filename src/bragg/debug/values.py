@@ -65,7 +65,9 @@ class Operators:
     __slots__ = ()
     __hash__ = object.__hash__
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> bool:
+        if machine().is_plain and isinstance(self, Tensor) and self.numel == 1:
+            return bool(self.data.any())
         raise KernelFault(
             "a value that is known only when the kernel runs was used where Triton needs one at compile time",
             hint="Make it a tl.constexpr, or use & | ~ and tl.where",

@@ -46,14 +46,14 @@ def truth(test: Any) -> bool | Array:
         return True
     if not isinstance(test, Tensor):
         return bool(test)
-    if test.shape:
+    if test.numel > 1:
         raise KernelFault(
             f"the condition of an `if` or loop is a block of shape {list(test.shape)}, not one value",
             hint="Use tl.where, a mask, or a reduction such as tl.max",
         )
     for bit in (*MEANINGLESS, MISLED):
         machine().tell_taint("condition", test.taint, bit)
-    holds = test.data != 0
+    holds = test.data.reshape(-1) != 0
     if holds.all():
         return True
     return holds if holds.any() else False

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Tensor
 
-__all__ = ["combined", "decides", "negated", "refused"]
+__all__ = ["combined", "decides", "minded", "negated", "refused"]
+
+
+def minded(word: str) -> NoReturn:
+    """A statement that Triton does not compile is reached."""
+    raise KernelFault(f"Triton does not compile `{word}`", hint="Leave it out, or let a constant condition rule it out")
 
 
 def refused(value: Any, message: str, hint: str) -> Any:

@@ -39,35 +39,72 @@ class Program:
 
     Attributes:
         function: The author's function.
+        replaced: Text in the place of its own, as Triton's `_unsafe_update_src` puts it there; None: its own counts.
     """
 
     function: FunctionType
+    replaced: str | None = None
 
     @classmethod
-    def of(cls, function: FunctionType) -> Program:
-        """The program of a function, rewritten at most once for each of its codes."""
+    def of(cls, function: FunctionType, jitted: Any = None) -> Program:
+        """The program of a function, rewritten at most once for each of its codes.
+
+        Args:
+            function: The author's function.
+            jitted: The decorated one, whose text may be another one by now; None: it is not known.
+        """
         found = _PROGRAMS.get(function.__code__)
         if found is None or found.function is not function:
             found = _PROGRAMS[function.__code__] = cls(function)
-        return found
+        return found._as_in(jitted)
+
+    def _as_in(self, jitted: Any) -> Program:
+        text = getattr(jitted, "src", None)
+        if text is None or text is self._usual:
+            return self
+        if text in self._others:
+            return self._others[text]
+        lines = getattr(jitted, "raw_src", None) or ()
+        if textwrap.dedent("".join(lines)).endswith(text):
+            self._usual = text
+            if self.source is None and lines:
+                self.source = textwrap.dedent("".join(lines)), int(jitted.starting_line_number)
+            return self
+        other = self._others[text] = Program(self.function, text)
+        return other
 
     @cached_property
-    def source(self) -> tuple[str, int]:
-        """Its text and the line of the file where it begins.
+    def _others(self) -> dict[str, Program]:
+        return {}
 
-        Raises:
-            Unsupported: There is no text, as for a function typed at a prompt.
-        """
+    @cached_property
+    def _usual(self) -> str | None:
+        return None
+
+    @cached_property
+    def source(self) -> tuple[str, int] | None:
+        """Its text and the line of the file where it begins; None: there is none, as after `exec`."""
+        if self.replaced is not None:
+            return self.replaced, self.function.__code__.co_firstlineno
         try:
             lines, first = inspect.getsourcelines(self.function)
         except (OSError, TypeError):
-            raise Unsupported(
-                f"the source of {self.function.__name__} cannot be found", hint="Define the kernel in a file or a cell"
-            ) from None
+            return None
         return textwrap.dedent("".join(lines)), first
 
+    @property
+    def is_rewritten(self) -> bool:
+        """Programs may part ways in it. Else its code is as Python made it, and each is executed alone."""
+        return self.source is not None
+
     def parsed(self) -> ast.FunctionDef:
-        """A new tree, with the line numbers of its file."""
+        """A new tree, with the line numbers of its file.
+
+        Raises:
+            Unsupported: There is no text.
+        """
+        if self.source is None:
+            raise Unsupported(f"the source of {self.function.__name__} cannot be found")
         text, first = self.source
         tree = ast.parse(text)
         ast.increment_lineno(tree, first - 1)
@@ -77,6 +114,8 @@ class Program:
 
     @cached_property
     def _code(self) -> CodeType:
+        if not self.is_rewritten:
+            return self.function.__code__
         filename = self.function.__code__.co_filename
         module = ast.Module([rewrite(self.parsed(), filename, self._refusable_names())], [])
         compiled = compile(module, filename, "exec", dont_inherit=True)
@@ -172,7 +211,7 @@ class NestedFunction:
 
     def __init__(self, jitted: Any) -> None:
         self.fn = python_function(jitted)
-        self._program = Program.of(self.fn)
+        self._jitted = jitted
         self._executable: Callable[..., Any] | None = None
         # Triton's own functions never change; the author's may between launches, in a notebook.
         self._is_fixed = self.fn.__module__.startswith("triton.")
@@ -187,7 +226,7 @@ class NestedFunction:
         if self._is_fixed and self.fn.__name__ == "sort" and (quick := _sorted(*arguments, **named)) is not None:
             return quick
         if self._executable is None or (not self._is_fixed and self.epoch != NestedFunction.now):
-            self._executable = self._program.executable()
+            self._executable = Program.of(self.fn, self._jitted).executable()
             self.epoch = NestedFunction.now
         return self._executable(*arguments, **named)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bragg.debug.faults import KernelFault
-from bragg.debug.values import Tensor
+from bragg.debug.state import machine
+from bragg.debug.values import Tensor, scalar
 
 __all__ = ["KernelRange", "StaticRange"]
 
@@ -26,6 +27,14 @@ class KernelRange:
         self.start = 0 if end is None else first
         self.end = first if end is None else end
         self.step = 1 if step is None else step
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """The numbers, for one program whose code is as Python made it; rewritten loops do not iterate."""
+        if not machine().is_plain:
+            raise KernelFault("a range is used where only a loop can use it", hint="Loop over it: for i in range(…)")
+        limits = (self.start, self.end, self.step)
+        numbers = range(*(int(one.data.reshape(-1)[0]) if isinstance(one, Tensor) else one for one in limits))
+        return (scalar(number) for number in numbers)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, RuntimeFault
 from bragg.debug.flow.program import Program, python_function
 from bragg.debug.flow.turns import Turns
 from bragg.debug.foreign import is_jitted
@@ -35,9 +35,10 @@ _MOST_INTERRUPTED = 32
 _MOST_RESIDENT = 2048
 
 
-def waits(function: FunctionType) -> bool:
+def waits(program: Program) -> bool:
     """A function, or one that it calls, has a `while` that watches memory."""
-    return any(_shape_of(one.__code__, one).has_waiting_loop for one in _reached(function, set()))
+    shapes = [_shape_of_text(program)] if program.replaced is not None else []
+    return any(one.has_waiting_loop for one in [*shapes, *_shapes(program.function, set())])
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,13 @@ class _Shape:
 
 @lru_cache(maxsize=1024)
 def _shape_of(_code: CodeType, function: FunctionType) -> _Shape:
-    tree = Program.of(function).parsed()
+    return _shape_of_text(Program.of(function))
+
+
+def _shape_of_text(program: Program) -> _Shape:
+    if not program.is_rewritten:
+        return _Shape(False, ())
+    tree = program.parsed()
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
     is_waiting = any(_watches(call, call in list(ast.walk(loop.test))) for loop in loops for call in _calls(loop))
     is_waiting |= any(_name_of(call) == "atomic_poll" for call in _calls(tree))
@@ -71,16 +78,17 @@ def _watches(call: ast.Call, is_in_test: bool) -> bool:
     return name.startswith("atomic_") or (name == "load" and (is_in_test or is_volatile))
 
 
-def _reached(function: FunctionType, seen: set[int]) -> Iterator[FunctionType]:
-    """The function and the @triton.jit functions it calls; Triton's own never wait."""
+def _shapes(function: FunctionType, seen: set[int]) -> Iterator[_Shape]:
+    """Of the function and of the @triton.jit functions it calls; Triton's own never wait."""
     if id(function) in seen or function.__module__.startswith("triton."):
         return
     seen.add(id(function))
-    yield function
-    for expression in _shape_of(function.__code__, function).called:
+    shape = _shape_of(function.__code__, function)
+    yield shape
+    for expression in shape.called:
         target = _called(expression, function)
         if is_jitted(target):
-            yield from _reached(python_function(target), seen)
+            yield from _shapes(python_function(target), seen)
 
 
 def _called(expression: ast.expr, function: FunctionType) -> Any:
@@ -178,7 +186,7 @@ def _resume(one: Turns, waiting: list[Turns]) -> None:
 def _deadlock(waiting: list[Turns], kernel: str) -> KernelFault:
     first = waiting[0]
     place = tuple(int(first.machine.program_ids(axis)[0]) for axis in range(3))
-    fault = KernelFault(
+    fault = RuntimeFault(
         f"deadlock: {len(waiting)} programs wait for each other, among them {place}",
         hint="Release every lock that is taken, and let no program wait for a later one",
     )

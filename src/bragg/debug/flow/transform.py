@@ -28,14 +28,17 @@ from bragg.debug.versions import is_before
 __all__ = ["rewrite"]
 
 _NO_WAY = {
-    ast.Try: "try",
-    ast.ClassDef: "class",
     ast.AsyncFunctionDef: "async def",
     ast.Yield: "yield",
     ast.YieldFrom: "yield from",
     ast.Await: "await",
     ast.Global: "global",
     ast.Nonlocal: "nonlocal",
+}
+# Statements that Triton minds where it compiles them: it leaves out what a constant condition rules out.
+_MINDED = {
+    ast.Try: "try",
+    ast.ClassDef: "class",
     ast.Delete: "del",
     ast.Raise: "raise",
     ast.Match: "match",
@@ -54,11 +57,23 @@ def rewrite(function: ast.FunctionDef, filename: str, names: Mapping[str, Any] |
         Unsupported: A construct that Triton kernels do not have, or the engine does not know.
     """
     function.decorator_list = []
+    function = _Minding().visit(function)
     _Checker(function, filename).check()
     rewriter = _Rewriter(function)
     if names is not None:
         mark_refused(function, names, rewriter.local_names())
     return rewriter.result()
+
+
+class _Minding(ast.NodeTransformer):
+    """Puts a fault in the place of a statement that Triton does not compile."""
+
+    def visit(self, node: ast.AST) -> Any:
+        """Replace one."""
+        word = _MINDED.get(type(node))
+        if word is None:
+            return self.generic_visit(node)
+        return _place(_statement(f"_bragg.minded({word!r})"), node)
 
 
 class _Checker:

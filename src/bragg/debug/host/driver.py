@@ -10,6 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from bragg.debug.targets import DEFAULT_TARGET, Target, target_named
+
 __all__ = ["HostDevice", "HostDriver", "has_gpu", "has_host_driver", "use_host_driver"]
 
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvhost-ctrl-gpu", "/dev/kfd", "/dev/dxg")
@@ -32,10 +34,14 @@ def has_gpu() -> bool:
     return any(Path(device).exists() for device in _GPU_DEVICES)
 
 
-def use_host_driver() -> None:
-    """Let Triton ask a driver for the CPU from now on, unless the program has chosen one."""
+def use_host_driver(target: Target | None = None) -> None:
+    """Let Triton ask a driver for the CPU from now on, unless the program has chosen one.
+
+    Args:
+        target: The GPU that it answers as; None: a Hopper GPU.
+    """
     if _chosen_driver() is None:
-        sys.modules["triton.runtime"].driver.set_active(HostDriver())
+        sys.modules["triton.runtime"].driver.set_active(HostDriver(target))
 
 
 def has_host_driver() -> bool:
@@ -53,8 +59,9 @@ def _chosen_driver() -> Any:
 class HostDriver:
     """What scripts and Triton's compiler ask a driver."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target | None = None) -> None:
         self.utils = self
+        self._target = target or target_named(DEFAULT_TARGET)
 
     def get_active_torch_device(self) -> Any:
         """The CPU."""
@@ -74,10 +81,10 @@ class HostDriver:
         return 0
 
     def get_current_target(self) -> Any:
-        """A Hopper GPU: scripts choose their configurations by it."""
+        """A Hopper GPU, unless another one was chosen: scripts choose their configurations by it."""
         from triton.backends.compiler import GPUTarget
 
-        return GPUTarget("cuda", 90, 32)
+        return GPUTarget(self._target.backend, self._target.arch, self._target.warp_size)
 
     def get_device_properties(self, device: int | None = None) -> dict[str, int]:
         """Of the same GPU."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.faults import KernelFault, Unsupported, as_tritons
 from bragg.debug.flow import divergence
 from bragg.debug.flow.program import NestedFunction, Program, python_function
 from bragg.debug.flow.scheduler import run_in_turns, waits
@@ -137,7 +137,7 @@ def prepare(
     given = bound(_signature(function), arguments, named, function.__name__)
     options = {name: value for name, value in named.items() if name not in given}
     constants = _constants(function)
-    return Launch(jitted, Program.of(function), _grid(grid, given), given, options, constants, fixed, only)
+    return Launch(jitted, Program.of(function, jitted), _grid(grid, given), given, options, constants, fixed, only)
 
 
 def execute(
@@ -232,7 +232,7 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
         first = _linear(launch.only, launch.grid)
         numbers = range(first, first + 1)
     num_warps = int({**launch.arguments, **launch.options}.get("num_warps", 4))  # Gluon's kernels may take it too.
-    if waits(launch.program.function):
+    if launch.program.is_rewritten and waits(launch.program):
         with _placed_faults(launch):
             run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel, num_warps)
         return
@@ -241,7 +241,9 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
     start = 0
     while start < len(numbers):
         size = min(max(_BATCH_ELEMENTS // block, 1), _MOST_PROGRAMS) if block else _FIRST_BATCH
+        size = size if launch.program.is_rewritten else 1
         machine = Machine(launch.grid, np.array(numbers[start : start + size]), listeners, num_warps)
+        machine.is_plain = not launch.program.is_rewritten
         _run_batch(launch, machine, executable, values)
         start += size
         listeners.tell_step(len(machine.linear))
@@ -282,9 +284,10 @@ def _placed_faults(launch: Launch) -> Iterator[None]:
             raise
         if not fault.line:
             fault.place(launch.kernel, *place)
-        if fault is error:
+        raised = as_tritons(fault) if isinstance(fault, KernelFault) else fault
+        if raised is error:
             raise
-        raise fault.with_traceback(error.__traceback__) from None
+        raise raised.with_traceback(error.__traceback__) from raised.__cause__
 
 
 def _uncompilable(error: NameError | TypeError) -> KernelFault | None:

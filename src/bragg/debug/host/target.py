@@ -16,6 +16,7 @@ from typing import Any
 from bragg.debug.host.driver import has_gpu, use_host_driver
 from bragg.debug.host.imports import on_import
 from bragg.debug.host.torch_on_cpu import compile_with_triton, use_cpu_for_cuda
+from bragg.debug.targets import Target
 from bragg.errors import BraggError, UsageError
 
 __all__ = ["host_without_gpu", "run_program"]
@@ -122,10 +123,13 @@ def _print_traceback(error: BaseException) -> None:
 
 
 @contextmanager
-def host_without_gpu() -> Iterator[None]:
+def host_without_gpu(target: Target) -> Iterator[None]:
     """Let scripts that are written for a GPU run where there is none.
 
     Triton's driver answers for the CPU, and PyTorch puts tensors there that are asked for on `cuda`.
+
+    Args:
+        target: The GPU that the driver answers as.
 
     Raises:
         UsageError: Triton is not installed.
@@ -137,6 +141,6 @@ def host_without_gpu() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(on_import("torch", use_cpu_for_cuda))
         if not has_gpu():
-            use_host_driver()
+            use_host_driver(target)
             stack.enter_context(on_import("torch._inductor.config", compile_with_triton))
         yield

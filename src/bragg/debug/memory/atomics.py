@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, RuntimeFault
 from bragg.debug.memory.load_store import checked_mask, chosen_parts, report_stored_taint, report_taint
 from bragg.debug.memory.provenance import JointBuffer
 from bragg.debug.memory.storage import Buffer
@@ -99,7 +99,7 @@ def poll(pointer: Any, expected: Any, sem: str | None = None, timeout_ns: Any = 
             return seen  # type: ignore[no-any-return]
         now = machine()
         if now.turn is None:
-            raise KernelFault("tl.atomic_poll waits for what no other program can write", hint="Write it before")
+            raise RuntimeFault("tl.atomic_poll waits for what no other program can write", hint="Write it before")
         now.writes += timeout_ns is not None  # A wait that ends by itself is no deadlock.
         now.turn()
         turns += 1

@@ -279,6 +279,10 @@ class Descriptor:
         raise Unsupported(f"{name} of a tensor descriptor is not supported", hint="Use load, store or atomic_add")
 
 
+# What the hardware copies at least, along the last axis.
+_LEAST_ROW_BYTES = 16
+
+
 def make_descriptor(
     base: Any,
     shape: Sequence[Any],
@@ -297,4 +301,10 @@ def make_descriptor(
     widened = _wide(strides)
     if widened[-1].known_bounds() != (1, 1):
         raise KernelFault("the last stride of a tensor descriptor must be 1")
+    row_bytes = int(block_shape[-1]) * base.element.size_bytes
+    if row_bytes < _LEAST_ROW_BYTES:
+        raise KernelFault(
+            f"Descriptor block shape must have at least {_LEAST_ROW_BYTES} bytes in the last dimension, but got "
+            f"{block_shape[-1]} * {base.element.size_bytes} = {row_bytes} bytes"
+        )
     return Descriptor(base, _wide(shape), widened, tuple(int(n) for n in block_shape), padding, layout)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, RuntimeFault
 from bragg.debug.memory.access import Access, prefix
 from bragg.debug.memory.provenance import JointBuffer, parts
 from bragg.debug.numbers.affine import Affine
@@ -143,6 +143,8 @@ def store(pointer: Any, value: Any, mask: Any = None) -> None:
 def _pointer(pointer: Any) -> Pointer:
     if not isinstance(pointer, Pointer):
         raise KernelFault(f"memory is accessed through pointers, not {pointer!r}", hint="Pass a tensor to the kernel")
+    if pointer.element.minifloat is not None:
+        machine().require_type(pointer.element)
     return pointer
 
 
@@ -230,7 +232,7 @@ def _tell_outside(access: Access, outside: Array) -> None:
     if not listeners:
         lane = np.flatnonzero(outside)[0]
         offset = int(np.broadcast_to(access.offset.data, outside.shape).reshape(-1)[lane])
-        raise KernelFault(
+        raise RuntimeFault(
             f"out-of-bounds {access.kind} of {access.buffer.name}{list(access.buffer.shape)}: element offset {offset}",
             hint="bragg check tells which programs and lanes",
         )

@@ -212,13 +212,18 @@ def _bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], 
     def operate(a: Any, b: Any) -> Tensor:
         x, y = as_tensor(a), as_tensor(b)
         if not (x.dtype.is_int() and y.dtype.is_int()):
-            raise KernelFault(f"{name} takes integers and booleans, not {x.dtype} and {y.dtype}")
+            raise KernelFault(
+                f"invalid operands of type {x.dtype} and {y.dtype}: {name} takes integers and booleans",
+                hint="Convert the floats with .to(), or with bitcast=True for their bits",
+            )
+        is_signed = (y if is_number(a) else x).dtype.signed
         x, y, dtype = pair(a, b)
         if dtype is _BOOL and name in "&|":
             short = _with_constant(x, y, absorbing=0 if name == "&" else 1)
             if short is not None:
                 return short
-        result = elementwise(function, dtype, x, y)
+        # The type that the left side had before decides which bits are shifted in, not the common type.
+        result = elementwise(_arithmetic_shift if name == ">>" and is_signed else function, dtype, x, y)
         if name in _SHIFTS:
             result = _shifted(result, y)
         return result.untainted(OVERFLOWN) if name in _MIXING else result
@@ -227,6 +232,12 @@ def _bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], 
 
 
 _SHIFTS = ("<<", ">>")
+
+
+def _arithmetic_shift(x: Array, y: Array) -> Array:
+    signed = np.dtype(f"i{x.dtype.itemsize}")
+    result: Array = (x.astype(signed) >> y.astype(signed)).astype(x.dtype)
+    return result
 
 
 def _shifted(result: Tensor, amount: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.memory.provenance import addresses_of, pointer_of_addresses
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.numbers.rounding import decode, encode, round_to, truncate_to
+from bragg.debug.state import machine
 from bragg.debug.values import Pointer, Tensor
 
 __all__ = ["bitcast", "cast"]
@@ -39,6 +40,8 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
         return x
     if isinstance(dtype, PointerType):
         return _pointer_of_integers(x, dtype)
+    if dtype.minifloat is not None:
+        machine().require_type(dtype)
     if "fp8e4b15" in (source.name, dtype.name) and not {source.name, dtype.name} <= _WITH_FP8E4B15:
         raise KernelFault(f"{source} cannot be converted to {dtype}", hint="Go through tl.float16 or tl.float32")
     if rounding not in (None, "rtne", "rtz"):
@@ -135,6 +138,8 @@ def bitcast(x: Tensor, dtype: Any) -> Any:
         return cast(x, dtype)
     if x.dtype is dtype:
         return x
+    if dtype.minifloat is not None:
+        machine().require_type(dtype)
     if x.dtype.bits != dtype.bits:
         raise KernelFault(f"{x.dtype} has {x.dtype.bits} bits and {dtype} has {dtype.bits}: a bitcast keeps the bits")
     bits = np.ascontiguousarray(encode(x.data, x.dtype))

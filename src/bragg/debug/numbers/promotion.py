@@ -50,7 +50,10 @@ def common_type(a: DType, b: DType, division: bool = False) -> DType:
     if a.is_floating() or b.is_floating():
         raise KernelFault(f"{a} and {b} do not mix", hint="Convert one of them with .to()")
     if division and a.signed != b.signed:
-        raise KernelFault(f"/ // % do not take {a} with {b}: their signs differ", hint="Convert one of them with .to()")
+        raise KernelFault(
+            f"Cannot use / // % with operands of types {a} and {b} because they have different signedness",
+            hint="Convert one of them with .to()",
+        )
     return _integer_type(a, b)
 
 
@@ -81,7 +84,7 @@ def type_with_number(tensor: DType, number: bool | float, constant: DType, divis
     if result.kind is not Kind.FLOATING:
         low, high = result.limits
         if not low <= number <= high:
-            raise KernelFault(f"{number} is out of the range of {result}", hint="Convert the tensor to a wider type")
+            raise KernelFault(f"{number} is out of range for {result}", hint="Convert the tensor to a wider type")
     return result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, RuntimeFault
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.operands import as_tensor, finished
 from bragg.debug.numbers.shapes import broadcast_to, rearranged, reshape
@@ -236,7 +236,7 @@ def gather(source: Tensor, index: Tensor, axis: int) -> Tensor:
         )
     low, high = index.known_bounds()
     if low < 0 or high >= source.shape[axis]:
-        raise KernelFault(f"tl.gather of element {low if low < 0 else high} along an axis of {source.shape[axis]}")
+        raise RuntimeFault(f"tl.gather of element {low if low < 0 else high} along an axis of {source.shape[axis]}")
     programs = max(source.programs, index.programs)
     places = np.broadcast_to(index.data, (programs, *index.shape)).astype(np.int64)
     data = np.take_along_axis(np.broadcast_to(source.data, (programs, *source.shape)), places, axis + 1)

@@ -83,7 +83,7 @@ def expand_dims(x: Any, axis: int) -> Any:
     rank = len(x.shape) + 1
     axis = axis + rank if axis < 0 else axis
     if not 0 <= axis < rank:
-        raise KernelFault(f"axis {axis} does not exist in a block of {rank} axes")
+        raise KernelFault(f"invalid axis {axis}: a block of {rank} axes has those from {-rank} to {rank - 1}")
     if isinstance(x, Pointer):
         return x.moved(expand_dims(x.offset, axis))
     shape = (*x.shape[:axis], 1, *x.shape[axis:])
@@ -97,14 +97,18 @@ def expand_dims(x: Any, axis: int) -> Any:
 def getitem(x: Any, key: Any) -> Any:
     """`x[:, None]`: new axes; Triton knows no other indexing of blocks."""
     parts = key if isinstance(key, tuple) else (key,)
+    for part in parts:
+        if not (part is None or (isinstance(part, slice) and part == slice(None))):
+            raise KernelFault(
+                f"unsupported tensor index {part}: a block is indexed with : and None alone",
+                hint="Use masks, tl.gather or tl.split",
+            )
     taken = sum(part is not None for part in parts)
     if taken > len(x.shape) and not is_before(3, 9):
         raise KernelFault(f"too many indices for a block of {len(x.shape)} axes", hint="Give one : for each axis")
     for axis, part in enumerate(parts):
         if part is None:
             x = expand_dims(x, axis if x.shape else 0)  # A single value takes them wherever they stand.
-        elif not (isinstance(part, slice) and part == slice(None)):
-            raise KernelFault("a block can only be indexed with : and None", hint="Use masks, tl.gather or tl.split")
     return x
 
 
@@ -150,12 +154,24 @@ def _joined_taint(x: Tensor, y: Tensor, function: Callable[[list[Array]], Array]
     return function(whole)
 
 
-def cat(a: Tensor, b: Tensor) -> Tensor:
-    """Two blocks one after the other, along the first axis."""
-    programs = max(a.programs, b.programs)
+def cat(a: Tensor, b: Tensor, dim: int = 0) -> Tensor:
+    """Two blocks one after the other along an axis.
+
+    Raises:
+        KernelFault: They differ along another axis.
+    """
+    rank, programs = len(a.shape), max(a.programs, b.programs)
+    if not -rank <= dim < rank:
+        raise KernelFault(f"invalid axis {dim}: a block of {rank} axes has those from {-rank} to {rank - 1}")
+    axis = dim % rank
+    others = [[extent for k, extent in enumerate(side.shape) if k != axis] for side in (a, b)]
+    if len(b.shape) != rank or others[0] != others[1]:
+        raise KernelFault(f"blocks of shapes {list(a.shape)} and {list(b.shape)} cannot be joined along axis {axis}")
     sides = [np.broadcast_to(side.data, (programs, *side.shape)) for side in (a, b)]
     return Tensor(
-        np.concatenate(sides, axis=1), a.dtype, taint=_joined_taint(a, b, lambda t: np.concatenate(t, axis=1))
+        np.concatenate(sides, axis=axis + 1),
+        a.dtype,
+        taint=_joined_taint(a, b, lambda t: np.concatenate(t, axis=axis + 1)),
     )
 
 

@@ -268,6 +268,11 @@ def tries(x, limits, out):
         tl.store(out, 2)
 
 
+def test_a_statement_that_triton_does_not_compile_is_a_fault_where_it_is_reached() -> None:
+    with pytest.raises(KernelFault, match=r"test_flow.py:\d+: Triton does not compile `try`"):
+        executed(tries)
+
+
 @triton.jit
 def chains(x, limits, out):
     pid = tl.program_id(0)
@@ -288,7 +293,6 @@ def test_comparisons_are_chained_since_triton_3_9(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (tries, "`try` in a kernel is not supported"),
         (chains, "a chain of comparisons"),
         (lambda_of_a_name_that_changes, "a `lambda` of pid, which is assigned more than once,"),
         (lambda_with_a_default, "a `lambda` with other than plain parameters"),
