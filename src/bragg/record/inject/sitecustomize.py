@@ -20,15 +20,9 @@ _PACKAGE = os.path.dirname(os.path.dirname(_HERE))
 
 def _start_recording() -> None:
     try:
-        try:
-            import bragg  # noqa: F401
-        except ModuleNotFoundError:
-            _import_recorder()
-        from bragg.record import autostart
-
-        autostart.start()
+        _import_recorder().start()
     except Exception as error:  # noqa: BLE001
-        for name in [name for name in sys.modules if name.partition(".")[0] == "bragg"]:
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("bragg", "_bragg_recorder")]:
             del sys.modules[name]
         version = ".".join(map(str, sys.version_info[:2]))
         reason = " ".join(f"{error}".split()) or type(error).__name__
@@ -36,13 +30,37 @@ def _start_recording() -> None:
             sys.stderr.write(f"bragg: process {os.getpid()} (Python {version}) is not recorded: {reason}\n")
 
 
-def _import_recorder() -> None:
-    """Import the bragg that records into an interpreter that has none, and nothing else of its environment."""
+def _import_recorder() -> Any:
+    """Import the module that starts the recording: this interpreter's own, else the one that came with the run.
+
+    A program with a `bragg` of its own finds that; the recorder has another name there.
+    """
+    from importlib import import_module
     from importlib.util import spec_from_file_location
 
-    places = [_PACKAGE, os.environ["BRAGG_CORE_DIR"]]
-    spec = spec_from_file_location("bragg", os.path.join(_PACKAGE, "__init__.py"), submodule_search_locations=places)
-    _execute(spec)
+    own_name = _own_name()
+    if own_name.has_own_module():
+        own_name.import_privately(_PACKAGE, [_PACKAGE, os.environ["BRAGG_CORE_DIR"]])
+        return import_module(f"{own_name.PRIVATE_NAME}.record.autostart")
+    try:
+        import bragg  # noqa: F401
+    except ModuleNotFoundError:
+        path = os.path.join(_PACKAGE, "__init__.py")
+        places = [_PACKAGE, os.environ["BRAGG_CORE_DIR"]]
+        _execute(spec_from_file_location("bragg", path, submodule_search_locations=places))
+    return import_module("bragg.record.autostart")
+
+
+def _own_name() -> Any:
+    """The file beside this one, under no name."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("_bragg_own_name", os.path.join(_HERE, "own_name.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _run_next() -> None:
