@@ -10,23 +10,8 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
-from tests.support.captures import chunk, small_capture
-from tests.support.mutations import N_FILES, fill, flip_bits, outcomes, splice, truncate
-
-
-def reseal_chunk(choose: random.Random, content: bytes) -> bytes:
-    """One chunk of a capture with other content, for which its checksums are right."""
-    builder = small_capture()
-    index = choose.randrange(len(builder.chunks))
-    old = builder.chunks[index]
-    chunk_type, rows = int.from_bytes(old[4:6], "little"), int.from_bytes(old[8:12], "little")
-    payload = old[24 : 24 + int.from_bytes(old[12:16], "little")]
-    if choose.random() < 0.2:
-        rows = choose.choice((0, rows + 1, 2**32 - 1))
-    if payload:
-        payload = choose.choice((flip_bits, truncate, splice, fill))(choose, payload)
-    builder.chunks[index] = chunk(chunk_type, rows, payload)
-    return builder.content()
+from tests.support.captures import small_capture
+from tests.support.mutations import N_FILES, fill, flip_bits, outcomes, reseal_chunk, splice, truncate
 
 
 def reseal_member(choose: random.Random, content: bytes) -> bytes:

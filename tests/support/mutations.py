@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bragg import formats
 from bragg.errors import BadFile, BraggError, NothingRecorded
+from tests.support.captures import chunk, small_capture
 
 N_FILES = 10_000
 
@@ -38,6 +39,21 @@ def fill(choose: random.Random, content: bytes) -> bytes:
     """A piece becomes one value: a hole in a file, or garbage."""
     begin, end = sorted(choose.randrange(len(content)) for _ in range(2))
     return content[:begin] + bytes([choose.choice((0, 255, choose.randrange(256)))]) * (end - begin) + content[end:]
+
+
+def reseal_chunk(choose: random.Random, content: bytes) -> bytes:
+    """One chunk of a capture with other content, for which its checksums are right."""
+    builder = small_capture()
+    index = choose.randrange(len(builder.chunks))
+    old = builder.chunks[index]
+    chunk_type, rows = int.from_bytes(old[4:6], "little"), int.from_bytes(old[8:12], "little")
+    payload = old[24 : 24 + int.from_bytes(old[12:16], "little")]
+    if choose.random() < 0.2:
+        rows = choose.choice((0, rows + 1, 2**32 - 1))
+    if payload:
+        payload = choose.choice((flip_bits, truncate, splice, fill))(choose, payload)
+    builder.chunks[index] = chunk(chunk_type, rows, payload)
+    return builder.content()
 
 
 def outcomes(whole: bytes, mutations: tuple[Mutation, ...], path: Path, n_files: int = N_FILES) -> Counter[str]:

@@ -254,14 +254,15 @@ class _Report:
         rows = self._database.rows("TARGET_INFO_GPU", *_DEVICE_FACTS, "computeMajor", "computeMinor")
         devices: list[dict[str, Any]] = []
         for *facts, major, minor in rows:
-            device = {ours: fact for ours, fact in zip(_DEVICE_FACTS.values(), facts, strict=True) if fact is not None}
+            named = zip(_DEVICE_FACTS.values(), facts, strict=True)
+            device = {ours: fact for ours, fact in named if isinstance(fact, (str, int, float))}
             if "clock_khz" in device:
                 device["clock_khz"] = _int(device["clock_khz"]) // 1000
             devices.append({**device, **({} if major is None else {"arch": f"{major}{minor}"})})
         versions = {str(name): value for name, value in self._database.rows("META_DATA_EXPORT", "name", "value")}
         schema = versions.get("EXPORT_SCHEMA_VERSION")
         return {"recorder": "Nsight Systems", "data": "trace", "devices": devices} | (
-            {"nsys_schema": schema} if schema else {}
+            {"nsys_schema": schema} if isinstance(schema, (str, int)) else {}
         )
 
 

@@ -86,3 +86,14 @@ def test_database_that_is_damaged_or_of_another_program_is_refused(change: str, 
         database.commit()
     with pytest.raises(BadFile, match=error):
         formats.load(path)
+
+
+def test_facts_that_are_bytes_are_left_out(tmp_path: Path) -> None:
+    path = write_database(tmp_path / "report.sqlite")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE TARGET_INFO_GPU SET name = x'ff'")
+        connection.execute("UPDATE META_DATA_EXPORT SET value = x'ff'")
+        connection.commit()
+    meta = formats.load(path).meta
+    assert "name" not in meta["devices"][0]
+    assert "nsys_schema" not in meta

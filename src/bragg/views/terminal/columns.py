@@ -179,7 +179,7 @@ def choose_names(
     """
     available = [*profile.metrics, *(name for name, parts in _AVERAGES.items() if set(parts) <= profile.metrics.keys())]
     if not available:
-        raise NothingRecorded("this profile holds no metric")
+        raise NothingRecorded("this profile holds no metric", hint="bragg info shows what it holds")
     if requested:
         return [_resolve(name, available, formulas, profile) for name in requested]
     side = "gpu" if "gpu_time" in profile.metrics and profile.total("gpu_time") else "host"

@@ -20,7 +20,7 @@ from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.launch_times import LaunchTimes, with_launch_times
 from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
-from bragg.views.terminal.style import Style
+from bragg.views.terminal.style import Style, printable
 from bragg.views.terminal.units import count_text, share_text
 from bragg.views.terminal.variants import first_variants
 from bragg.views.terminal.view_options import ViewOptions
@@ -130,7 +130,7 @@ def _notes(view: FlatView) -> list[str]:
         return notes
     first = view.columns[0]
     share = 1 - sum(map(first.share, view.shown.tolist()))
-    of_total = "" if math.isnan(share) else f", {share_text(max(share, 0.0))} of {first.name}"
+    of_total = "" if math.isnan(share) else f", {share_text(max(share, 0.0))} of {printable(first.name)}"
     way_out = "; --lines 0 shows all" if view.is_cut else ""
     return [*notes, f"{count_text(view.n_hidden, 'row')} not shown{of_total}{way_out}"]
 

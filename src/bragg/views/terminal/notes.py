@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bragg.views.terminal.columns import Column
+from bragg.views.terminal.style import printable
 
 __all__ = ["absence_notes", "guess_notes"]
 
@@ -16,11 +17,13 @@ def absence_notes(columns: Sequence[Column], rows: Sequence[int]) -> list[str]:
     for column in columns:
         for reason in dict.fromkeys(filter(None, map(column.why_absent, rows))):
             names.setdefault(reason, []).append(column.name)
-    return [f"{', '.join(about)} n/a: {reason}" for reason, about in names.items()]
+    return [f"{printable(', '.join(about))} n/a: {reason}" for reason, about in names.items()]
 
 
 def guess_notes(meta: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Which of the shown metrics are added up although the file does not say that they may be."""
     assumed = meta.get("assumed_inclusive", [])
     shown = [name for name in names if name.partition("[")[0] in assumed]
-    return [f"the file does not say how {', '.join(shown)} add up: shown with what is below"] if shown else []
+    return (
+        [f"the file does not say how {printable(', '.join(shown))} add up: shown with what is below"] if shown else []
+    )

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from bragg.views.terminal.columns import Column
-from bragg.views.terminal.style import Style
+from bragg.views.terminal.style import Style, printable
 from bragg.views.terminal.units import share_text
 
 __all__ = ["NumberTable"]
@@ -93,4 +93,4 @@ class NumberTable:
 def _title(name: str, unit: str) -> str:
     """The name, and the unit unless the name tells it: `time/s`, `tflop/s`."""
     is_told = name.endswith(f"/{unit}") or (name.endswith("/s") and unit.endswith("/s"))
-    return name if not unit or is_told else f"{name} {unit}"
+    return printable(name if not unit or is_told else f"{name} {unit}")

@@ -8,7 +8,7 @@ from bragg.model import MetricKind
 from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.outline import OutlineRow
-from bragg.views.terminal.style import Style
+from bragg.views.terminal.style import Style, printable
 from bragg.views.terminal.tree_view import TreeView
 from bragg.views.terminal.units import count_text, share_text
 
@@ -89,7 +89,7 @@ class _TreeText:
         outline, first = self._view.outline, self._view.columns[0]
         if outline.n_hidden:
             share = first.values[outline.hidden_tops].sum() / first.total
-            of_total = f", {share_text(share)} of {first.name}" if first.kind is MetricKind.INCLUSIVE else ""
+            of_total = f", {share_text(share)} of {printable(first.name)}" if first.kind is MetricKind.INCLUSIVE else ""
             way_out = "; --lines 0 shows all" if outline.is_cut else ""
             yield f"{count_text(outline.n_hidden, 'call path')} not shown{of_total}{way_out}"
         if self._view.folded.n_folded.any():
