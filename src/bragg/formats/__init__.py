@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bragg.errors import UsageError
@@ -35,9 +38,25 @@ def load(path: str | Path, *, trace: bool = True) -> Profile:
     start, content = first_bytes(path, _N_FIRST_BYTES)
     for format_ in FORMATS.values():
         if format_.read is not None and format_.begins(start, content):
-            profile: Profile = format_.read(path, trace=trace)
+            with _no_collection():
+                profile: Profile = format_.read(path, trace=trace)
             return profile
     raise unknown_format(path)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Objects that are made by millions and refer to no others in circles are not searched for circles again and again.
+
+    The collector took 40 % of the time for a trace of 200,000 events.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def export(profile: Profile, format_name: str, path: str | Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import gzip
 import os
 from pathlib import Path
@@ -94,3 +95,10 @@ def test_archives_are_not_compressed_again(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(gzip.compress((tmp_path / "run.bragg").read_bytes()))
     with pytest.raises(BadFile, match="unknown format"):
         formats.load(tmp_path / "file")
+
+
+def test_collector_works_on_after_a_file_was_read_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"traceEvents":[{"ph":"X"}')
+    with pytest.raises(BadFile):
+        formats.load(tmp_path / "bad.json")
+    assert gc.isenabled()
