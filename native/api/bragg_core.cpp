@@ -38,7 +38,7 @@ namespace {
 
 static_assert(BRAGG_SAMPLE_SERIALIZED == static_cast<int>(bragg::SamplingMode::Serialized));
 static_assert(BRAGG_GPU_API_ALL == static_cast<int>(bragg::ApiLevel::All));
-static_assert(BRAGG_BOOL == static_cast<int>(bragg::value_kernel::Dtype::Bool));
+static_assert(BRAGG_BOOL == static_cast<int>(bragg::Dtype::Bool));
 
 void copy_text(const std::string& text, char* out, uint32_t size) {
   if (size == 0) return;
@@ -260,7 +260,7 @@ void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t le
 
 int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride, void* stream,
                            char* reason, uint32_t reason_size) {
-  const bragg::device_values::Array array{address, static_cast<bragg::value_kernel::Dtype>(dtype), length, stride};
+  const bragg::device_values::Array array{address, static_cast<bragg::Dtype>(dtype), length, stride};
   const std::string refusal = bragg::device_values::add(metric, array, static_cast<bragg::cuda::Stream>(stream));
   copy_text(refusal, reason, reason_size);
   return refusal.empty() ? 0 : -1;

@@ -1,4 +1,4 @@
-// What one activity record says, free of CUPTI's layouts.
+// What one record of a device says, free of its vendor's layouts.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,14 @@ namespace bragg {
 
 enum class DeviceEventKind : uint8_t { Kernel, Copy, Set, Graph };
 
+// Host, Device, Array of a device, Peer: another device.
+enum class CopyKind : uint8_t { Unknown, HtoD, DtoH, HtoA, AtoH, AtoA, AtoD, DtoA, DtoD, HtoH, PtoP };
+
 struct DeviceEvent {
   DeviceEventKind kind = DeviceEventKind::Kernel;
+  bool is_own = false;      // a kernel of ours, also as a node of a graph: no work of the program
   bool holds_host = false;  // a copy whose call returns when it is done, also an asynchronous one
-  uint8_t copy_kind = 0;    // CUPTI's copy kind; names in activity_walker.cpp
+  CopyKind copy_kind = CopyKind::Unknown;
   uint32_t correlation = 0;
   uint32_t device = 0;
   uint32_t context = 0;

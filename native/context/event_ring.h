@@ -5,41 +5,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "context/calling_context_tree.h"
-#include "context/recording_state.h"
+#include "context/event.h"
 
 namespace bragg {
-
-enum class EventKind : uint8_t {
-  Launch,     // a driver call that will have device records with this correlation id
-  Captured,   // it has none: it became a node of a graph; detail 1: an OwnLaunch
-  Failed,     // it has none: the driver refused it; detail 1: an OwnLaunch
-  LaunchEnd,  // its return; trace only
-  OwnLaunch,  // a Launch of a kernel of ours
-  Scope,      // a scope or operator that ended: [start_ns, end_ns)
-  ApiCall,    // likewise a call of the GPU's API
-  Sample,     // a host sample: end_ns - start_ns is its weight
-  Mark,       // a moment on this thread
-  Range,      // [start_ns, end_ns) of the process: it may have started on another thread, and overlaps what it likes
-  Value,      // of a metric of the program
-  Input,      // an input of an operator, which another operator made
-};
-
-struct Event {
-  EventKind kind;
-  uint8_t detail;  // Launch: 1 if several device records may follow; LaunchEnd: index of the driver call; ApiCall: a
-                   // cupti::Waiting
-  uint16_t mask;   // sessions that were active
-  uint32_t correlation;  // Value: the metric; ApiCall: of the launch in it, or 0; Input: its number
-  NodeId shadow;
-  NodeId python;
-  int64_t start_ns;  // Launch: 1 + the kernel's name, 0 if it goes by its symbol; Value: the bits of the value; Input:
-                     // the ContextNodes of the operator that made it
-  int64_t end_ns;  // Launch: number of the cubin or version of the graph, 0: unknown; Value: element of a vector << 32
-                   // | its length, which is 0 for a scalar; Input: which of the tensors that this one made
-};
-static_assert(sizeof(Event) == 32);
-static_assert(kMaxSessions <= 16);
 
 // Threads: `push` from the owning thread, `drain` from the consumer.
 class Ring {

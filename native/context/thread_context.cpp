@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "backends/cuda/graphs/stream_captures.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/context_lenders.h"
+#include "context/stream_captures.h"
 #include "context/thread_registry.h"
 
 namespace bragg {
@@ -106,8 +106,10 @@ void ThreadContext::record_value_now(ContextNodes nodes, MetricId metric, uint64
                                      uint32_t length) noexcept {
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   if (mask == 0) return;
-  record({EventKind::Value, 0, static_cast<uint16_t>(mask), metric, nodes.shadow, nodes.python,
-          static_cast<int64_t>(bits), static_cast<int64_t>(uint64_t{index} << 32 | length)});
+  Event event = Event::of(EventKind::Value, mask, nodes);
+  event.metric = metric;
+  event.value = {bits, index, length};
+  record(event);
 }
 
 void ThreadContext::publish(ContextNodes nodes) noexcept {
@@ -219,8 +221,7 @@ void ThreadContext::finish(const Entry& entry) noexcept {
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
   if (mask == 0 || entry.source == Source::State) return;
-  record({EventKind::Scope, 0, static_cast<uint16_t>(mask), 0, entry.nodes.shadow, entry.nodes.python, entry.start_ns,
-          now_ns()});
+  record(Event::spanning(EventKind::Scope, mask, entry.nodes, {entry.start_ns, now_ns()}));
 }
 
 void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
@@ -232,8 +233,9 @@ void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
 void ThreadContext::record_sample(SessionMask mask, int64_t elapsed_ns) noexcept {
   sampled_ns_ = now_ns();
   const int64_t here_ns = std::max<int64_t>(elapsed_ns - std::exchange(elsewhere_ns_, 0), 0);
-  const ContextNodes nodes = here();
-  record({EventKind::Sample, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, 0, here_ns});
+  Event event = Event::of(EventKind::Sample, mask, here());
+  event.weight_ns = here_ns;
+  record(event);
 }
 
 bool ThreadContext::has_own_context() const noexcept { return depth_ > 0 || current_python_frame() != nullptr; }
@@ -278,12 +280,14 @@ void ThreadContext::begin_api_call(const ApiCallId& id, FrameId frame, SessionMa
   api_call = {id, {shadow, python}, mask, 0, epoch, now_ns()};
 }
 
-void ThreadContext::end_api_call(cupti::Waiting waiting) noexcept {
+void ThreadContext::end_api_call(Waiting waiting) noexcept {
   const SessionMask mask = still_active(api_call.mask);
   api_call.epoch = 0;
   if (mask == 0) return;
-  record({EventKind::ApiCall, static_cast<uint8_t>(waiting), static_cast<uint16_t>(mask), api_call.launch,
-          api_call.nodes.shadow, api_call.nodes.python, api_call.start_ns, now_ns()});
+  Event event = Event::spanning(EventKind::ApiCall, mask, api_call.nodes, {api_call.start_ns, now_ns()});
+  event.waiting = waiting;
+  event.correlation = api_call.launch;
+  record(event);
 }
 
 ContextNodes ThreadContext::here_in_native_code() noexcept {

@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda/driver/api_names.h"
-#include "backends/cuda/driver/cupti_abi.h"
 #include "context/call_path.h"
 #include "context/calling_context_tree.h"
 #include "context/clock.h"
@@ -31,13 +29,6 @@ enum class Source : uint32_t { Api, Itt, RecordFunction, State, HostKernel, Inhe
 
 // What an entry stands for, where that may end in any order: a pop removes the innermost one of its own.
 using EntryOwner = const void*;
-
-// An event belongs to two nodes: one for sessions without and one for sessions with Python call paths.
-struct ContextNodes {
-  NodeId shadow = kRootNode;
-  NodeId python = kRootNode;
-  friend bool operator==(const ContextNodes&, const ContextNodes&) = default;
-};
 
 // Of the tasks of a thread that are in a scope: asyncio's and others that have a contextvars context of their own.
 using TaskSlot = uint16_t;
@@ -76,13 +67,13 @@ struct OpenCall {
 
 // The same at the beginning and the end of a call.
 struct ApiCallId {
-  cupti::Domain domain{};
-  uint32_t cbid = 0;
+  uint32_t api = 0;     // as the source numbers those of its vendor
+  uint32_t number = 0;  // likewise: of the call
   uint32_t correlation = 0;
   friend bool operator==(const ApiCallId&, const ApiCallId&) = default;
 };
 
-// The call of the CUDA runtime or driver that a thread is in, if such calls are nodes.
+// The call of a GPU's API that a thread is in, if such calls are nodes.
 struct ApiCall {
   ApiCallId id;
   ContextNodes nodes;
@@ -171,7 +162,7 @@ class ThreadContext {
   [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
   void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
-  void end_api_call(cupti::Waiting waiting) noexcept;
+  void end_api_call(Waiting waiting) noexcept;
 
   // The nodes that metrics recorded now belong to: the innermost open entry's, whatever function of it is running.
   [[nodiscard]] ContextNodes innermost_entry() noexcept {

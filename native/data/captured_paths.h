@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/cuda/graphs/graph_registry.h"
 #include "backends/device_event.h"
+#include "backends/graph_registry.h"
 #include "context/hash.h"
 #include "data/correlation_map.h"
 #include "data/graph_readings.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "context/event_ring.h"
+#include "context/event.h"
 
 namespace bragg {
 

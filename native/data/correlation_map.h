@@ -17,7 +17,7 @@ struct Launch {
   SessionMask mask = 0;   // slots, and above them their lines
   bool keeps = false;     // more records with this id may come: graphs, copies
   uint8_t records = 0;    // that came; 2: or more
-  uint16_t cubin = 0;     // CubinNumber of the kernel
+  uint16_t code = 0;      // CodeNumber of the kernel
   uint32_t graph = 0;     // GraphVersionId of a graph launch; 0: no graph, or one that is not known
 
   [[nodiscard]] bool has_all() const { return records > 0 && !keeps; }

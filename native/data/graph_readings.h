@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/cuda/values/value_slots.h"
+#include "backends/device_values.h"
 #include "data/correlation_map.h"
 
 namespace bragg {

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/cuda/values/value_slots.h"
 #include "backends/device_event.h"
+#include "backends/device_values.h"
 #include "context/event_ring.h"
 #include "context/thread_context.h"
 #include "data/captured_paths.h"

@@ -9,19 +9,21 @@
 #include <ctime>
 #include <new>
 
+#include "backends/code_images.h"
+#include "backends/code_numbers.h"
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/graphs/stream_captures.h"
-#include "backends/cuda/samples/cubin_store.h"
 #include "backends/cuda/samples/function_cubins.h"
 #include "backends/cuda/samples/launch_gate.h"
 #include "backends/cuda/samples/pc_sampling.h"
 #include "backends/cuda/values/device_values.h"
+#include "context/call_names.h"
 #include "context/consumer_signal.h"
 #include "context/context_lenders.h"
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
 #include "context/metric_names.h"
 #include "context/python_frame_ids.h"
+#include "context/stream_captures.h"
 #include "context/thread_registry.h"
 
 namespace bragg {
@@ -85,10 +87,12 @@ void Recorder::prepare_fork() {
   CallingContextTree::instance().lock_for_fork();
   device_values::lock_for_fork();
   pc_sampling::lock_for_fork();
-  CubinStore::instance().lock_for_fork();
+  CodeImages::instance().lock_for_fork();
   FunctionCubins::instance().lock_for_fork();
+  CodeNumbers::instance().lock_for_fork();
   GraphRegistry::instance().lock_for_fork();
   StreamCaptures::instance().lock_for_fork();
+  CallNames::instance().lock_for_fork();
   KernelNames::instance().lock_for_fork();
   MetricNames::instance().lock_for_fork();
   LoadedCode::instance().lock_for_fork();
@@ -102,10 +106,12 @@ void Recorder::after_fork_in_parent() {
   LoadedCode::instance().unlock_after_fork();
   MetricNames::instance().unlock_after_fork();
   KernelNames::instance().unlock_after_fork();
+  CallNames::instance().unlock_after_fork();
   StreamCaptures::instance().unlock_after_fork();
   GraphRegistry::instance().unlock_after_fork();
+  CodeNumbers::instance().unlock_after_fork();
   FunctionCubins::instance().unlock_after_fork();
-  CubinStore::instance().unlock_after_fork();
+  CodeImages::instance().unlock_after_fork();
   pc_sampling::unlock_after_fork();
   device_values::unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();

@@ -2,15 +2,12 @@
 #include "data/recorder.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/samples/function_cubins.h"
-#include "backends/cuda/values/device_values.h"
+#include "backends/code_numbers.h"
+#include "context/call_names.h"
 #include "context/kernel_names.h"
 
 namespace bragg {
@@ -21,7 +18,7 @@ constexpr const char* kCopyNames[] = {"copy",      "copy HtoD", "copy DtoH", "co
 
 const char* operation_name(const DeviceEvent& event) {
   if (event.kind == DeviceEventKind::Set) return "set";
-  return kCopyNames[event.copy_kind < std::size(kCopyNames) ? event.copy_kind : 0];
+  return kCopyNames[static_cast<size_t>(event.copy_kind)];
 }
 
 KernelConfig config_of(const DeviceEvent& event, FrameId frame) {
@@ -29,12 +26,6 @@ KernelConfig config_of(const DeviceEvent& event, FrameId frame) {
   config.fields[0] = frame;
   std::copy(std::begin(event.launch_config), std::end(event.launch_config), &config.fields[1]);
   return config;
-}
-
-// A kernel of ours is no work of the program, also as a node of a graph.
-bool is_own(const DeviceEvent& event) {
-  return event.kind == DeviceEventKind::Kernel && event.name != nullptr &&
-         std::strcmp(event.name, value_kernel::kName) == 0;
 }
 
 void tell_of_unknown_captures() {
@@ -62,8 +53,12 @@ struct Span {
   uint64_t duration_ns;
 };
 Span within(const Session& session, const Event& event) {
-  const int64_t start_ns = std::max(event.start_ns, session.started_ns());
-  return {start_ns, static_cast<uint64_t>(std::max<int64_t>(event.end_ns - start_ns, 0))};
+  const int64_t start_ns = std::max(event.interval.start_ns, session.started_ns());
+  return {start_ns, static_cast<uint64_t>(std::max<int64_t>(event.interval.end_ns - start_ns, 0))};
+}
+
+uint64_t duration_of(const Interval& interval) {
+  return static_cast<uint64_t>(std::max<int64_t>(interval.end_ns - interval.start_ns, 0));
 }
 
 // Some session, also one that is paused.
@@ -74,22 +69,18 @@ bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event
 }  // namespace
 
 void Recorder::take_event(ThreadContext& thread, const Event& event) {
-  const auto duration_ns = static_cast<uint64_t>(std::max<int64_t>(event.end_ns - event.start_ns, 0));
   switch (event.kind) {
     case EventKind::Launch:
     case EventKind::OwnLaunch: {
       launch_count_.fetch_add(1, std::memory_order_relaxed);
-      Launch launch{event.shadow, event.python, static_cast<StringId>(event.start_ns - 1), 0, event.detail != 0};
+      Launch launch{event.shadow, event.python, event.work.kernel, 0, event.has_more_records};
       for_sessions(event.mask, [&](Session& session) {
         session.counters.launches += event.kind == EventKind::Launch;
         session.note_launch(event.correlation, launch.keeps);
         launch.mask |= session.mask();
       });
-      if (event.detail == 0 && event.mask != 0) {
-        launch.cubin = static_cast<CubinNumber>(event.end_ns);
-      } else {
-        launch.graph = static_cast<GraphVersionId>(event.end_ns);
-      }
+      launch.code = event.work.code;
+      launch.graph = event.work.graph;
       if (event.mask == 0) return captured_paths_.note_unrecorded_launch(launch);
       launches_.insert(event.correlation, launch);
       if (launch.graph != 0) captured_paths_.note_launch(launch);
@@ -98,17 +89,18 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
     case EventKind::Captured:
     case EventKind::Failed:
       for_sessions(event.mask, [&](Session& session) {
-        session.counters.launches -= event.detail == 0;
-        session.counters.failed_launches += event.detail == 0 && event.kind == EventKind::Failed;
+        session.counters.launches -= !event.is_own;
+        session.counters.failed_launches += !event.is_own && event.kind == EventKind::Failed;
         session.note_captured();
       });
       return;
     case EventKind::LaunchEnd: {
-      const FrameId api = FrameTable::instance().intern(FrameKind::GpuApi, cuda_backend::api_name(event.detail));
+      const FrameId api = CallNames::instance().frame(event.call);
       for_sessions(event.mask, [&](Session& session) {
         if (session.options().trace)
-          session.keep({event.start_ns, duration_ns, CallingContextTree::instance().child(session.node_of(event), api),
-                        host_track(thread), event.correlation});
+          session.keep({event.interval.start_ns, duration_of(event.interval),
+                        CallingContextTree::instance().child(session.node_of(event), api), host_track(thread),
+                        event.correlation});
       });
       return;
     }
@@ -127,26 +119,20 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       for_sessions(event.mask, [&](Session& session) {
         if (!session.options().python_context) return;
         ++session.counters.samples;
-        session.count(event.python, MetricGroup::Sample, duration_ns);
+        session.count(event.python, MetricGroup::Sample, static_cast<uint64_t>(event.weight_ns));
       });
       return;
-    case EventKind::Value: {
-      const auto element = static_cast<uint64_t>(event.end_ns);
+    case EventKind::Value:
       for_sessions(event.mask, [&](Session& session) {
-        session.add_value({session.node_of(event), event.correlation, static_cast<uint32_t>(element >> 32),
-                           static_cast<uint32_t>(element)},
-                          static_cast<uint64_t>(event.start_ns));
+        session.add_value({session.node_of(event), event.metric, event.value.index, event.value.length},
+                          event.value.bits);
       });
       return;
-    }
-    case EventKind::Input: {
-      const auto producer = std::bit_cast<ContextNodes>(event.start_ns);
+    case EventKind::Input:
       for_sessions(event.mask, [&](Session& session) {
-        session.add_input({session.node_of(event), event.correlation, session.node_of(producer),
-                           static_cast<uint32_t>(event.end_ns)});
+        session.add_input({session.node_of(event), event.input, session.node_of(event.origin), event.origin.output});
       });
       return;
-    }
     case EventKind::Mark:
     case EventKind::Range:
       for_sessions(event.mask, [&](Session& session) {
@@ -171,9 +157,8 @@ void Recorder::take_api_call(ThreadContext& thread, const Event& event) {
     if (session.options().trace)
       session.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
   });
-  const auto waiting = static_cast<cupti::Waiting>(event.detail);
-  if (waiting == cupti::Waiting::Yes) return take_wait(event);
-  if (waiting == cupti::Waiting::No || event.correlation == 0) return;
+  if (event.waiting == Waiting::Yes) return take_wait(event);
+  if (event.waiting == Waiting::No || event.correlation == 0) return;
   if (const auto call = copy_waits_.note_call(event)) take_wait(*call);
 }
 
@@ -273,7 +258,7 @@ void Recorder::take_record(Session& session, const Launch& launch, const DeviceE
     return;
   }
   const auto duration_ns = static_cast<uint64_t>(event.end_ns - event.start_ns);
-  if (is_own(event)) {
+  if (event.is_own) {
     ++counters.metric_kernels;
     counters.metric_kernels_ns += duration_ns;
     return;
@@ -290,7 +275,7 @@ void Recorder::take_record(Session& session, const Launch& launch, const DeviceE
   if (event.kind == DeviceEventKind::Kernel || event.kind == DeviceEventKind::Graph)
     session.count_duration(frame, event);
   if (event.kind == DeviceEventKind::Kernel && session.samples_instructions())
-    note_sampled_kernel(session, event, FunctionCubins::instance().crc(launch.cubin), node);
+    note_sampled_kernel(session, event, CodeNumbers::instance().crc(launch.code), node);
   if (captured != nullptr && captured->captured == nullptr) {
     ++counters.unknown_captures;
     tell_of_unknown_captures();

@@ -6,7 +6,6 @@
 #include "backends/cuda/driver/cuda_driver.h"
 #include "backends/cuda/samples/pc_sampling.h"
 #include "backends/cuda/samples/sampled_spans.h"
-#include "backends/cuda/values/device_values.h"
 
 namespace bragg {
 
@@ -32,10 +31,8 @@ void Recorder::note_sampled_kernel(const Session& session, const DeviceEvent& ev
 
 void Recorder::take_samples() {
   if (samples_of_line_.empty()) return;
-  static const StringId own_kernel = FrameTable::instance().intern_string(value_kernel::kName);
   for (const PcSample& sample : pc_sampling::take())
-    for (auto& [line, attribution] : samples_of_line_)
-      if (sample.function != own_kernel) attribution.add(sample);
+    for (auto& [line, attribution] : samples_of_line_) attribution.add(sample);
   if (samples_are_due_.exchange(false)) settle_samples();
 }
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/cuda/samples/pc_sampler.h"
+#include "backends/instruction_samples.h"
 #include "context/calling_context_tree.h"
 #include "data/sample_table.h"
 

@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/cuda/samples/pc_sampling.h"
 #include "backends/device_event.h"
+#include "backends/instruction_samples.h"
 #include "context/clock.h"
 #include "context/recording_state.h"
 #include "data/capture_writer.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <span>
 
-#include "backends/cuda/samples/cubin_store.h"
+#include "backends/code_images.h"
 #include "context/calling_context_tree.h"
 #include "data/session.h"
 
@@ -155,7 +155,7 @@ void Session::write_samples(const std::vector<SampleRow>& rows) {
   for (const Code& code : codes) {
     const bool is_written = std::any_of(samples_.codes().data(), &code,
                                         [&](const Code& earlier) { return earlier.cubin_crc == code.cubin_crc; });
-    const CubinStore::Image image = is_written ? nullptr : CubinStore::instance().find(code.cubin_crc);
+    const CodeImages::Image image = is_written ? nullptr : CodeImages::instance().find(code.cubin_crc);
     if (image == nullptr) continue;
     Chunk chunk(ChunkType::Cubin, 1);
     chunk.number(code.cubin_crc);

@@ -104,16 +104,16 @@ Event marker_here(EventKind kind, SessionMask mask, FrameId frame) noexcept {
   nodes.python =
       recording_state.python.load(std::memory_order_relaxed) != 0 ? tree.child(nodes.python, frame) : kRootNode;
   nodes.shadow = tree.child(nodes.shadow, frame);
-  return {kind, 0, static_cast<uint16_t>(mask), 0, nodes.shadow, nodes.python, now_ns(), 0};
+  const int64_t moment_ns = now_ns();
+  return Event::spanning(kind, mask, nodes, {moment_ns, moment_ns});
 }
 
 void mark(const Domain& domain, const EventAttributes& attributes) noexcept {
   const SessionMask mask = recording_sessions();
   if (mask == 0) return;
-  Event event = marker_here(EventKind::Mark, mask, marker_frame(domain, attributes));
-  event.end_ns = event.start_ns;
+  const Event event = marker_here(EventKind::Mark, mask, marker_frame(domain, attributes));
   ThreadContext::current().record(event);
-  record_payload({event.shadow, event.python}, attributes);
+  record_payload(event.nodes(), attributes);
 }
 
 // Started ranges that have not ended. Threads: any; a range may end on another thread than it started on.
@@ -163,7 +163,7 @@ uint64_t start(const Domain& domain, const EventAttributes& attributes) noexcept
   if (mask == 0) return 0;
   const SessionMask lines = mask >> kLineShift;  // its slots are those of the phase it ends in
   const Event event = marker_here(EventKind::Range, lines, marker_frame(domain, attributes));
-  record_payload({event.shadow, event.python}, attributes);
+  record_payload(event.nodes(), attributes);
   const uint64_t id = open_ranges.add(event);
   if (id == 0) ThreadContext::current().dropped.fetch_add(1, std::memory_order_relaxed);
   return id;
@@ -173,7 +173,7 @@ void end(uint64_t id) noexcept {
   Event event{};
   if (!open_ranges.take(id, event)) return;
   event.mask = static_cast<uint16_t>(still_active(SessionMask{event.mask} << kLineShift));
-  event.end_ns = now_ns();
+  event.interval.end_ns = now_ns();
   if (event.mask != 0) ThreadContext::current().record(event);
 }
 

@@ -246,8 +246,10 @@ void note_inputs(ThreadContext& thread, const void* running, ContextNodes consum
                     const uint64_t data = data_of(tensor);
                     const std::optional<Origin> origin = data != 0 ? origins.find(tensor, data) : std::nullopt;
                     if (!origin) return;
-                    thread.record({EventKind::Input, 0, static_cast<uint16_t>(mask), input, consumer.shadow,
-                                   consumer.python, std::bit_cast<int64_t>(origin->nodes), origin->output});
+                    Event event = Event::of(EventKind::Input, mask, consumer);
+                    event.input = input;
+                    event.origin = {origin->nodes.shadow, origin->nodes.python, origin->output};
+                    thread.record(event);
                   });
 }
 

@@ -31,11 +31,11 @@ TEST(names_of_calls_lose_what_the_program_does_not_write) {
 TEST(calls_that_wait_are_known_by_their_names) {
   for (const char* name : {"cuCtxSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaFree", "cuMemFree",
                            "cudaMemcpy", "cudaMemcpy2DToArray", "cuMemcpyDtoH"})
-    CHECK_EQ(cupti::waiting(name), cupti::Waiting::Yes);
+    CHECK_EQ(cupti::waiting(name), bragg::Waiting::Yes);
   for (const char* name : {"cudaMemcpyAsync", "cuMemcpyDtoHAsync", "cudaMemcpy2DAsync"})
-    CHECK_EQ(cupti::waiting(name), cupti::Waiting::Copies);
+    CHECK_EQ(cupti::waiting(name), bragg::Waiting::Copies);
   for (const char* name : {"cudaFreeAsync", "cuMemcpyDtoD", "cuMemcpyDtoDAsync", "cudaStreamWaitEvent", "cudaMalloc"})
-    CHECK_EQ(cupti::waiting(name), cupti::Waiting::No);
+    CHECK_EQ(cupti::waiting(name), bragg::Waiting::No);
 }
 
 Event call_of_copy(uint32_t correlation) {
@@ -94,11 +94,11 @@ TEST(a_thread_is_in_its_call_until_that_ends_or_calls_are_not_followed_any_more)
   const bragg::FrameId frame = bragg::intern_frame(bragg::FrameKind::GpuApi, "cudaMalloc");
   const bragg::NodeId before = thread.here().shadow;
   for (const bool is_told : {true, false}) {
-    thread.begin_api_call({cupti::Domain::RuntimeApi, 20, 1}, frame, 0, bragg::recording_state.api_epoch.load());
+    thread.begin_api_call({2, 20, 1}, frame, 0, bragg::recording_state.api_epoch.load());
     CHECK_EQ(bragg::CallingContextTree::instance().frame(thread.here().shadow), frame);
     CHECK_EQ(bragg::CallingContextTree::instance().parent(thread.here().shadow), before);
     if (is_told) {
-      thread.end_api_call(cupti::Waiting::No);
+      thread.end_api_call(bragg::Waiting::No);
     } else {
       bragg::recording_state.api_epoch.fetch_add(1);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/cuda/values/device_values.h"
+#include "backends/cuda/values/value_kernel.h"
 #include "check.h"
 #include "context/recording_state.h"
 #include "recording.h"

@@ -2,7 +2,7 @@
 #include <thread>
 #include <vector>
 
-#include "backends/cuda/graphs/graph_registry.h"
+#include "backends/graph_registry.h"
 #include "check.h"
 #include "context/clock.h"
 #include "data/captured_paths.h"

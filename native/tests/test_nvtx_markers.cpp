@@ -32,12 +32,13 @@ TEST(marks_and_started_ranges_are_markers_where_they_were_made) {
   REQUIRE(events.size() == 4);
   CHECK_EQ(events[0].kind, EventKind::Mark);
   CHECK(path_of(events[0].shadow) == (Path{{FrameKind::Scope, "serve"}, {FrameKind::Marker, "tick"}}));
-  CHECK_EQ(events[0].start_ns, events[0].end_ns);
+  CHECK_EQ(events[0].interval.start_ns, events[0].interval.end_ns);
   CHECK_EQ(events[1].kind, EventKind::Scope);
   CHECK_EQ(events[2].kind, EventKind::Range);
   CHECK(path_of(events[2].shadow) == (Path{{FrameKind::Scope, "serve"}, {FrameKind::Marker, "first"}}));
   CHECK(path_of(events[3].shadow) == (Path{{FrameKind::Scope, "serve"}, {FrameKind::Marker, "requests: second"}}));
-  CHECK(events[2].start_ns < events[1].end_ns && events[1].end_ns <= events[2].end_ns);
+  CHECK(events[2].interval.start_ns < events[1].interval.end_ns &&
+        events[1].interval.end_ns <= events[2].interval.end_ns);
   CHECK_EQ(events[2].mask, 1);
 }
 

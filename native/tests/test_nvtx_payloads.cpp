@@ -24,9 +24,9 @@ std::multimap<std::string, double> values_of(const std::vector<Event>& events) {
   std::multimap<std::string, double> found;
   for (const Event& event : events) {
     if (event.kind != EventKind::Value) continue;
-    const auto name = bragg::MetricNames::instance().at(event.correlation).name;
+    const auto name = bragg::MetricNames::instance().at(event.metric).name;
     found.emplace(std::string(bragg::FrameTable::instance().string(name)) + " of " + path_of(event.shadow).back().name,
-                  std::bit_cast<double>(event.start_ns));
+                  std::bit_cast<double>(event.value.bits));
   }
   return found;
 }

@@ -93,8 +93,7 @@ std::vector<Input> inputs_of(const std::vector<Value>& values) {
   std::vector<Input> found;
   thread.ring.drain([&](const bragg::Event& event) {
     if (event.kind != bragg::EventKind::Input) return;
-    const auto producer = std::bit_cast<ContextNodes>(event.start_ns);
-    found.push_back({event.correlation, producer.shadow, static_cast<uint32_t>(event.end_ns)});
+    found.push_back({event.input, event.origin.shadow, event.origin.output});
   });
   return found;
 }

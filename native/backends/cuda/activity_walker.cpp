@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+
+#include "backends/cuda/values/value_kernel.h"
 
 namespace bragg {
 namespace {
@@ -25,6 +28,7 @@ DeviceEvent from_kernel(const cupti::KernelRecord& record) {
   DeviceEvent event = event_of(record, DeviceEventKind::Kernel);
   event.graph_node = record.graph_node;
   event.name = record.name;
+  event.is_own = record.name != nullptr && std::strcmp(record.name, value_kernel::kName) == 0;
   uint32_t* config = event.launch_config;
   config[0] = record.registers_per_thread;
   config[1] = static_cast<uint32_t>(record.static_shared_bytes);
@@ -44,10 +48,18 @@ DeviceEvent from_memory(const Record& record, DeviceEventKind kind) {
   return event;
 }
 
+CopyKind kind_of(cupti::CopyKind kind) {
+  constexpr CopyKind kKinds[] = {CopyKind::Unknown, CopyKind::HtoD, CopyKind::DtoH, CopyKind::HtoA,
+                                 CopyKind::AtoH,    CopyKind::AtoA, CopyKind::AtoD, CopyKind::DtoA,
+                                 CopyKind::DtoD,    CopyKind::HtoH, CopyKind::PtoP};
+  const auto number = static_cast<size_t>(kind);
+  return number < std::size(kKinds) ? kKinds[number] : CopyKind::Unknown;
+}
+
 template <class Record>
 DeviceEvent from_copy(const Record& record) {
   DeviceEvent event = from_memory(record, DeviceEventKind::Copy);
-  event.copy_kind = static_cast<uint8_t>(record.copy_kind);
+  event.copy_kind = kind_of(record.copy_kind);
   event.holds_host =
       record.copy_kind == cupti::CopyKind::DeviceToHost && record.destination_kind == cupti::MemoryKind::Pageable;
   return event;

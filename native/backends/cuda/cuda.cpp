@@ -9,12 +9,11 @@
 #include "backends/cuda/cuda_attachment.h"
 #include "backends/cuda/cuda_state.h"
 #include "backends/cuda/driver/cuda_driver.h"
-#include "backends/cuda/graphs/graph_registry.h"
-#include "backends/cuda/graphs/stream_captures.h"
 #include "backends/cuda/launch/api_calls.h"
 #include "backends/cuda/launch/cuda_callbacks.h"
-#include "backends/cuda/launch/launch_calls.h"
 #include "backends/cuda/samples/pc_sampling.h"
+#include "backends/graph_registry.h"
+#include "context/stream_captures.h"
 #include "context/thread_context.h"
 
 namespace bragg::cuda_backend {
@@ -133,7 +132,5 @@ std::vector<KnownContext> contexts() {
   const std::lock_guard lock(backend().contexts_mutex);
   return backend().contexts;
 }
-
-const char* api_name(uint8_t api) { return api < kCalls ? call_at(api).name.data() : "driver call"; }
 
 }  // namespace bragg::cuda_backend

@@ -61,6 +61,5 @@ struct KnownContext {
 [[nodiscard]] std::string devices_json();           // "" before attachment
 // Initialises CUDA, subscribes and unsubscribes: what a session would find. For a process of its own.
 [[nodiscard]] std::string probe_json(const std::string& candidates);
-[[nodiscard]] const char* api_name(uint8_t api);  // of Event::detail
 
 }  // namespace bragg::cuda_backend

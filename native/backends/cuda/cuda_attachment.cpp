@@ -96,6 +96,7 @@ bool attach(Backend& self) {
   if (self.unusable) return fail(self, "this process was forked from one that had initialised CUDA");
   std::string reason;
   if (!load_cupti(self.candidates, self.cupti, reason)) return fail(self, reason);
+  number_calls();
   const CuptiLibrary& cupti = self.cupti;
   if (const auto result = cupti.subscribe(&self.subscriber, on_callback, nullptr); result != cupti::Result::Success)
     return fail(self, refusal(cupti, result));

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "context/event.h"
+
 namespace bragg::cupti {
 
 // As the program writes it: "cudaMemcpyAsync_ptsz_v7000" is cudaMemcpyAsync, "cuMemFree_v2" is cuMemFree.
@@ -21,10 +23,6 @@ namespace bragg::cupti {
     name.remove_suffix(suffix.size() + 1);
   }
 }
-
-// Whether a call returns when the GPU has done what it was given. Copies: asynchronous ones, which do if the host's
-// memory is pageable.
-enum class Waiting : uint8_t { No, Yes, Copies };
 
 [[nodiscard]] constexpr Waiting waiting(std::string_view name) noexcept {  // of an api_name
   constexpr std::string_view kFrees[] = {"cuMemFree", "cuMemFreeHost", "cuArrayDestroy",

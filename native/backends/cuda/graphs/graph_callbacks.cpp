@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda/graphs/graph_registry.h"
-#include "backends/cuda/graphs/stream_captures.h"
+#include "backends/graph_registry.h"
 #include "context/clock.h"
+#include "context/stream_captures.h"
 #include "context/thread_context.h"
 
 namespace bragg::cuda_backend {
@@ -61,8 +61,10 @@ void on_node_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
   registry.add_node(graph, id_of(cupti, data.node), node);
   if (!is_captured) return;
   registry.add_values(graph, std::exchange(call.values, {}));
-  thread.record({EventKind::Captured, static_cast<uint8_t>(thread.launches_own_kernel ? 1 : 0), call.mask,
-                 std::exchange(call.correlation, 0), 0, 0, 0, 0});
+  Event event = Event::of(EventKind::Captured, call.mask);
+  event.is_own = thread.launches_own_kernel;
+  event.correlation = std::exchange(call.correlation, 0);
+  thread.record(event);
 }
 
 void on_node_cloned(const CuptiLibrary& cupti, const cupti::GraphData& data) {

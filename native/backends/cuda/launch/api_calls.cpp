@@ -15,7 +15,7 @@ constexpr uint32_t kMaxCbids = 1024;
 
 struct Call {
   const char* callback_name = nullptr;  // CUPTI's own text, which stays; nullptr: not followed at any level
-  cupti::Waiting waiting = cupti::Waiting::No;
+  Waiting waiting = Waiting::No;
   std::atomic<FrameId> frame{kNone};  // interned by the first call
 };
 
@@ -38,7 +38,7 @@ constexpr cupti::Domain kDomains[] = {cupti::Domain::DriverApi, cupti::Domain::R
 
 [[nodiscard]] bool is_wanted(const Call& call, ApiLevel level) {
   return call.callback_name != nullptr &&
-         (level == ApiLevel::All || (level == ApiLevel::Sync && call.waiting != cupti::Waiting::No));
+         (level == ApiLevel::All || (level == ApiLevel::Sync && call.waiting != Waiting::No));
 }
 
 // Callbacks that other parts of the backend enable and disable.
@@ -107,13 +107,15 @@ void enter(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data)
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   ThreadContext& thread = ThreadContext::current();
   if (mask == 0 || thread.makes_own_calls || thread.api_call.is_open()) return;
-  thread.measured([&] { thread.begin_api_call({domain, cbid, data.correlation}, frame_of(call), mask, epoch); });
+  thread.measured([&] {
+    thread.begin_api_call({static_cast<uint32_t>(domain), cbid, data.correlation}, frame_of(call), mask, epoch);
+  });
 }
 
 void leave(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data) noexcept {
   ThreadContext* thread = ThreadContext::current_if_any();
   if (thread == nullptr || !thread->api_call.is_open()) return;
-  if (thread->api_call.id != ApiCallId{domain, cbid, data.correlation}) return;
+  if (thread->api_call.id != ApiCallId{static_cast<uint32_t>(domain), cbid, data.correlation}) return;
   thread->measured([&] { thread->end_api_call(calls().of(domain)[cbid].waiting); });
 }
 

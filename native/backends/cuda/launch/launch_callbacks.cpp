@@ -6,12 +6,12 @@
 #include "backends/cuda/cuda_state.h"
 #include "backends/cuda/driver/cuda_driver.h"
 #include "backends/cuda/driver/cuda_functions.h"
-#include "backends/cuda/graphs/graph_registry.h"
 #include "backends/cuda/launch/launch_calls.h"
 #include "backends/cuda/samples/function_cubins.h"
 #include "backends/cuda/samples/launch_gate.h"
 #include "backends/cuda/samples/pc_sampling.h"
 #include "backends/cuda/values/device_values.h"
+#include "backends/graph_registry.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
 
@@ -84,10 +84,16 @@ void keep_cupti_from_crashing(const cupti::CallbackData& data, uint32_t cbid) no
     record_nodes_from_now_on(self, "one was instantiated before recording");
 }
 
-// Version of the graph, or number of the kernel's cubin where instructions are sampled.
-int64_t launched_code(const cupti::CallbackData& data, uint32_t cbid, const void* function) noexcept {
-  if (function == nullptr) return launched_graph(data, cbid).version;
-  return pc_sampling::is_wanted() ? FunctionCubins::instance().find(function) : 0;
+LaunchedWork work_of(const cupti::CallbackData& data, uint32_t cbid, const void* function, StringId name) noexcept {
+  if (function == nullptr) return {name, launched_graph(data, cbid).version, 0};
+  const bool is_sampled = pc_sampling::is_wanted();
+  return {name, 0, is_sampled ? FunctionCubins::instance().find(function) : CodeNumber{0}};
+}
+
+Event launch_event(EventKind kind, SessionMask mask, uint32_t correlation, ContextNodes nodes) noexcept {
+  Event event = Event::of(kind, mask, nodes);
+  event.correlation = correlation;
+  return event;
 }
 
 void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
@@ -103,19 +109,16 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
     if (!thread.expected_launch.values.empty()) record_expected_values(thread, nodes, name, data.symbol_name);
     thread.expected_launch.function = nullptr;
   }
-  thread.record({EventKind::Launch, static_cast<uint8_t>(has_one_record(cbid) ? 0 : 1), static_cast<uint16_t>(mask),
-                 data.correlation, nodes.shadow, nodes.python, int64_t{name} + 1, launched_code(data, cbid, function)});
+  Event event = launch_event(EventKind::Launch, mask, data.correlation, nodes);
+  event.has_more_records = !has_one_record(cbid);
+  event.work = work_of(data, cbid, function, name);
+  thread.record(event);
   if (thread.api_call.is_open()) {  // its slice tells of the launch
     thread.api_call.launch = data.correlation;
   } else if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
-    thread.open_launch = {EventKind::LaunchEnd,
-                          static_cast<uint8_t>(kCallOf[cbid] - 1),
-                          static_cast<uint16_t>(mask),
-                          data.correlation,
-                          nodes.shadow,
-                          nodes.python,
-                          now_ns(),
-                          0};
+    thread.open_launch = launch_event(EventKind::LaunchEnd, mask, data.correlation, nodes);
+    thread.open_launch.call = number_of_call(cbid);
+    thread.open_launch.interval = {now_ns(), 0};
   }
 }
 
@@ -124,14 +127,19 @@ void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, Ses
   thread.open_call.correlation = data.correlation;
   thread.open_call.mask = static_cast<uint16_t>(mask);
   thread.open_call.kernel = kNone;
-  thread.record({EventKind::OwnLaunch, 0, static_cast<uint16_t>(mask), data.correlation, kRootNode, kRootNode, 0, 0});
+  Event event = launch_event(EventKind::OwnLaunch, mask, data.correlation, {});
+  event.work = {kNone, 0, 0};
+  thread.record(event);
 }
 
 // The values that a graph reads will come all the same, and are to be told from those of recorded launches.
 void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid) noexcept {
   if (!cupti::is_graph_launch(cbid) || !device_values::any_captured()) return;
-  if (const GraphVersionId graph = launched_graph(data, cbid).version; graph != 0)
-    thread.record({EventKind::Launch, 0, 0, 0, kRootNode, kRootNode, 0, graph});
+  const GraphVersionId graph = launched_graph(data, cbid).version;
+  if (graph == 0) return;
+  Event event = launch_event(EventKind::Launch, 0, 0, {});
+  event.work = {kNone, graph, 0};
+  thread.record(event);
 }
 
 bool has_failed(const cupti::CallbackData& data) noexcept {
@@ -142,8 +150,9 @@ bool has_failed(const cupti::CallbackData& data) noexcept {
 void note_failure(ThreadContext& thread) noexcept {
   OpenCall& call = thread.open_call;
   call.values.clear();
-  thread.record({EventKind::Failed, static_cast<uint8_t>(thread.launches_own_kernel ? 1 : 0), call.mask,
-                 call.correlation, kRootNode, kRootNode, 0, 0});
+  Event event = launch_event(EventKind::Failed, call.mask, call.correlation, {});
+  event.is_own = thread.launches_own_kernel;
+  thread.record(event);
 }
 
 void end_launch(ThreadContext& thread, const cupti::CallbackData& data) noexcept {
@@ -154,7 +163,7 @@ void end_launch(ThreadContext& thread, const cupti::CallbackData& data) noexcept
     thread.record_value_now(value.nodes, value.metric, value.bits);
   call.values.clear();
   if (thread.open_launch.correlation != data.correlation) return;
-  thread.open_launch.end_ns = now_ns();
+  thread.open_launch.interval.end_ns = now_ns();
   thread.record(thread.open_launch);
   thread.open_launch.correlation = 0;
 }

@@ -25,6 +25,10 @@ inline constexpr auto kCallOf = [] {
   return calls;
 }();
 
+// Of a call that kCallOf has, in CallNames.
+[[nodiscard]] uint8_t number_of_call(uint32_t cbid) noexcept;
+void number_calls();  // before the first of them
+
 // Calls with exactly one device record; the others (graphs, copies, several devices) may have more.
 [[nodiscard]] constexpr bool has_one_record(uint32_t cbid) {
   return cupti::function_offset(cbid) != cupti::kNoFunction;

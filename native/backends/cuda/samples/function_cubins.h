@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
+#include "backends/code_numbers.h"
 #include "backends/cuda/driver/cupti_abi.h"
 #include "backends/cuda/driver/cupti_pc_sampling.h"
 
 namespace bragg {
-
-using CubinNumber = uint16_t;  // of this process; 0: not known
 
 // Threads: any; one mutex.
 class FunctionCubins {
@@ -23,20 +21,15 @@ class FunctionCubins {
   // A call of cupti::module_calls.
   void note_call(uint32_t cbid, const cupti::CallbackData& data) noexcept;
 
-  [[nodiscard]] CubinNumber find(const void* function) noexcept;
-  [[nodiscard]] uint64_t crc(CubinNumber number);  // 0: not known
+  [[nodiscard]] CodeNumber find(const void* function) noexcept;
 
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }
 
  private:
-  [[nodiscard]] CubinNumber number_of(uint64_t crc);  // mutex held
-
   std::mutex mutex_;
-  std::unordered_map<const void*, CubinNumber> of_module_;
-  std::unordered_map<const void*, CubinNumber> of_function_;
-  std::unordered_map<uint64_t, CubinNumber> numbers_;
-  std::vector<uint64_t> crcs_ = {0};  // by number
+  std::unordered_map<const void*, CodeNumber> of_module_;
+  std::unordered_map<const void*, CodeNumber> of_function_;
 };
 
 }  // namespace bragg

@@ -7,19 +7,9 @@
 #include <vector>
 
 #include "backends/cuda/driver/pc_sampling_library.h"
-#include "context/frame_table.h"
+#include "backends/instruction_samples.h"
 
 namespace bragg {
-
-// How often an instruction was seen with one stall reason.
-struct PcSample {
-  uint64_t cubin_crc = 0;
-  StringId function = kNone;  // symbol of the kernel
-  StringId reason = kNone;    // the vendor's name
-  uint32_t pc_offset = 0;
-  uint32_t correlation = 0;  // 0: launch not known
-  uint64_t count = 0;
-};
 
 struct SampleCounters {
   uint64_t total = 0;    // seen by the hardware, with the two below

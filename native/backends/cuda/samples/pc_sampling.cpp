@@ -8,10 +8,11 @@
 #include <thread>
 #include <utility>
 
+#include "backends/code_images.h"
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/samples/cubin_store.h"
 #include "backends/cuda/samples/sampled_spans.h"
 #include "backends/cuda/samples/sampling_state.h"
+#include "backends/cuda/values/value_kernel.h"
 #include "data/json.h"
 
 namespace bragg::pc_sampling {
@@ -120,7 +121,7 @@ std::string describe(const Sampling& self) {
   for (const auto& device : self.devices) devices.raw(std::to_string(device->ordinal()), device->description_json());
   json.raw("devices", devices.text())
       .put("other_contexts", self.other_contexts)
-      .put("refused_cubins", CubinStore::instance().refused());
+      .put("refused_cubins", CodeImages::instance().refused());
   if (self.cycle.has_value()) {
     JsonObject cycle;
     cycle.raw("budget", std::to_string(self.options.budget))
@@ -190,9 +191,15 @@ void bring() {
 }
 
 std::vector<PcSample> take() {
-  Sampling& self = sampling();
-  const std::lock_guard lock(self.arrived_mutex);
-  return std::exchange(self.arrived, {});
+  static const StringId own_kernel = FrameTable::instance().intern_string(value_kernel::kName);
+  std::vector<PcSample> arrived;
+  {
+    Sampling& self = sampling();
+    const std::lock_guard lock(self.arrived_mutex);
+    arrived.swap(self.arrived);
+  }
+  std::erase_if(arrived, [](const PcSample& sample) { return sample.function == own_kernel; });
+  return arrived;
 }
 
 void finish() {

@@ -6,18 +6,11 @@
 #include <vector>
 
 #include "backends/cuda/samples/pc_sampler.h"
+#include "backends/instruction_samples.h"
 
 namespace bragg {
 
 class ThreadContext;
-
-enum class SamplingMode : uint8_t { Off, Continuous, Windows, Serialized };
-
-struct SamplingOptions {
-  SamplingMode mode = SamplingMode::Off;
-  uint32_t period = 0;   // 2^n cycles; 0: chosen here
-  double budget = 0.03;  // share of the program's time that windows may cost
-};
 
 }  // namespace bragg
 
@@ -35,7 +28,7 @@ void set_active(bool on);
 void step(uint64_t launches);
 // Waits until everything that was sampled so far has come. Any thread, likewise.
 void bring();
-[[nodiscard]] std::vector<PcSample> take();
+[[nodiscard]] std::vector<PcSample> take();  // of the program's kernels
 
 // The last samples, and no more of them.
 void finish();

@@ -3,12 +3,14 @@
 #include <mutex>
 #include <thread>
 
+#include "backends/code_images.h"
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/samples/cubin_store.h"
 #include "backends/cuda/samples/function_cubins.h"
 #include "backends/cuda/samples/sampling_state.h"
 #include "context/consumer_signal.h"
 #include "context/thread_context.h"
+#include "symbols/byte_cursor.h"
+#include "symbols/elf_image.h"
 
 namespace bragg::pc_sampling {
 namespace {
@@ -28,6 +30,14 @@ void await_begin(Sampling& self, uint32_t device) {
   consumer_signal.wake();
   for (int nap = 0; !has_begun() && nap < kBeginningNaps; ++nap) std::this_thread::sleep_for(kBeginningNap);
   self.begun.fetch_or(bit_of(device));
+}
+
+bool knows_lines(const void* cubin, size_t size_bytes) noexcept {
+  try {
+    return ElfImage({static_cast<const uint8_t*>(cubin), size_bytes}).find(".debug_line") != nullptr;
+  } catch (const BadBytes&) {
+    return false;  // the driver knows formats that we do not
+  }
 }
 
 }  // namespace
@@ -56,13 +66,13 @@ void after_launch(ThreadContext& thread) noexcept {
 
 void note_module(const cupti::ModuleData& module) noexcept {
   if (!is_wanted() || module.cubin == nullptr) return;
-  const bool has_lines = CubinStore::has_lines(module.cubin, module.cubin_size_bytes);
+  const bool has_lines = knows_lines(module.cubin, module.cubin_size_bytes);
   if (!has_lines && module.cubin_size_bytes > kSmallCubinBytes) return;
   const auto crc_of = cuda_backend::cupti_library().library.function<cupti::CuptiGetCubinCrc>("cuptiGetCubinCrc");
   cupti::CubinCrcParams params{sizeof params, module.cubin_size_bytes, module.cubin, 0};
   if (crc_of == nullptr || crc_of(&params) != cupti::Result::Success) return;
   FunctionCubins::note_cubin(params.crc);
-  if (has_lines) CubinStore::instance().keep(params.crc, module.cubin, module.cubin_size_bytes);
+  if (has_lines) CodeImages::instance().keep(params.crc, module.cubin, module.cubin_size_bytes);
 }
 
 // The driver is about to destroy it, on a thread that may hold locks of CUPTI: waits for a call that is under way, not

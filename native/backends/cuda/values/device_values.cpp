@@ -9,6 +9,7 @@
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/driver/cuda_driver.h"
+#include "backends/cuda/values/value_slots.h"
 #include "context/thread_context.h"
 
 namespace bragg::device_values {

@@ -6,21 +6,14 @@
 #include <vector>
 
 #include "backends/cuda/driver/cuda_abi.h"
-#include "backends/cuda/values/value_kernel.h"
-#include "backends/cuda/values/value_slots.h"
+#include "backends/device_values.h"
 #include "context/metric_names.h"
 
 namespace bragg::device_values {
 
 inline constexpr uint32_t kMaxLength = 4096;
 
-// Numbers in GPU memory, one behind the other.
-struct Array {
-  uint64_t address;
-  value_kernel::Dtype dtype;
-  uint32_t length;  // 0: a scalar
-  int64_t stride;   // in elements
-};
+using Array = DeviceArray;
 
 // Adds an array to a metric at this thread's context: a kernel of ours, put on `stream`, reads it there. Nothing waits
 // for the stream or the device, and memory that is freed in the order of the stream may be freed at once. In a stream

@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/device_values.h"
+
 namespace bragg::value_kernel {
 
-// How the elements in GPU memory are stored. The kernel knows the numbers.
-enum class Dtype : uint32_t { F16 = 0, BF16, F32, F64, I8, I16, I32, I64, U8, Bool };
+using bragg::Dtype;  // the kernel knows the numbers
 
 // One value that the kernel has read.
 struct Entry {

@@ -11,33 +11,12 @@
 
 #include "backends/cuda/driver/cuda_functions.h"
 #include "backends/cuda/values/value_kernel.h"
+#include "backends/device_values.h"
 #include "context/calling_context_tree.h"
 #include "context/metric_names.h"
 #include "context/recording_state.h"
 
 namespace bragg {
-
-// Where values of one array go: a metric at a context.
-struct ValueTarget {
-  NodeId shadow = kRootNode;
-  NodeId python = kRootNode;
-  uint16_t mask = 0;  // sessions that were active
-  MetricId metric = 0;
-  uint32_t length = 0;  // 0: a scalar
-  bool is_float = true;
-  bool is_property = false;
-  uint32_t capture = 0;  // not 0: read when a graph is replayed, for whoever launches it
-  friend bool operator==(const ValueTarget&, const ValueTarget&) = default;
-};
-
-// Values that have come: one, or the sum of `count`, of a property the last one.
-struct ArrivedValue {
-  ValueTarget target;
-  uint32_t index = 0;  // element of the array
-  uint64_t count = 1;
-  uint64_t bits = 0;
-  bool is_unordered = false;  // the consumer was behind: it is not known which came before which
-};
 
 // Page-locked memory that the GPU can write. It is the process's own and never freed: kernels in graphs may write at
 // any time, and it stays readable when its CUDA context is gone. A forked child does not have it.

@@ -1,4 +1,4 @@
-#include "backends/cuda/graphs/stream_captures.h"
+#include "context/stream_captures.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "backends/cuda/graphs/graph_registry.h"
+#include "backends/graph_registry.h"
 
 #include <algorithm>
 #include <set>

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda/graphs/stream_captures.h"
+#include "context/stream_captures.h"
 
 namespace bragg {
 

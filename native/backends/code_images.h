@@ -1,4 +1,4 @@
-// The cubins that were loaded and know source lines, for those of them that are sampled.
+// The binaries of kernels that were loaded and know source lines, for those of them that are sampled.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,16 @@
 namespace bragg {
 
 // Threads: any; one mutex.
-class CubinStore {
+class CodeImages {
  public:
-  static CubinStore& instance();
+  static CodeImages& instance();
 
   using Image = std::shared_ptr<const std::vector<uint8_t>>;
 
-  void keep(uint64_t crc, const void* cubin, size_t size_bytes);
+  void keep(uint64_t crc, const void* code, size_t size_bytes);
   [[nodiscard]] Image find(uint64_t crc);  // nullptr: it was not kept
 
-  // Of those that have source lines.
   [[nodiscard]] uint64_t refused();  // for want of room
-  [[nodiscard]] static bool has_lines(const void* cubin, size_t size_bytes) noexcept;
 
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }

@@ -1,0 +1,28 @@
+// Samples of the instructions that a device runs, as any source tells them.
+#pragma once
+
+#include <cstdint>
+
+#include "context/frame_table.h"
+
+namespace bragg {
+
+enum class SamplingMode : uint8_t { Off, Continuous, Windows, Serialized };
+
+struct SamplingOptions {
+  SamplingMode mode = SamplingMode::Off;
+  uint32_t period = 0;   // 2^n cycles; 0: the source's choice
+  double budget = 0.03;  // share of the program's time that windows may cost
+};
+
+// How often an instruction was seen with one stall reason.
+struct PcSample {
+  uint64_t cubin_crc = 0;
+  StringId function = kNone;  // symbol of the kernel
+  StringId reason = kNone;    // the vendor's name
+  uint32_t pc_offset = 0;
+  uint32_t correlation = 0;  // 0: launch not known
+  uint64_t count = 0;
+};
+
+}  // namespace bragg
