@@ -177,6 +177,32 @@ def test_a_run_goes_on_where_a_call_of_the_sampler_fails(sampled: Record, call: 
     assert "instructions of GPU 0 were not sampled: CUPTI says:" in run.talk
 
 
+def test_counters_that_another_process_uses_are_left_to_it(sampled: Record) -> None:
+    run = sampled('softmax("model", 3)', COUNTERS_BUSY="1")
+    assert run.exit_code == 0
+    assert kernels(run.main)["model/softmax"] == 3
+    assert "num_samples" not in run.main.metrics
+    assert "another process uses its counters" in run.talk
+
+
+def test_one_process_at_a_time_samples_a_gpu(sampled: Record) -> None:
+    program = """
+    import os, subprocess, sys
+    if "SECOND" not in os.environ:
+        softmax("first", 4)
+        subprocess.run([sys.executable, __file__], env={**os.environ, "SECOND": "1"}, check=True)
+        softmax("first", 4)
+    else:
+        softmax("second", 3)
+    """
+    run = sampled(program, GPUS="shared")
+    assert (run.exit_code, len(run.profiles)) == (0, 2)
+    assert samples(run.main, "first") == run.main.total("num_samples") == 8 * SAMPLES
+    assert kernels(run.profiles[1])["second/softmax"] == 3
+    assert "num_samples" not in run.profiles[1].metrics
+    assert f"process {run.main.meta['pid']} samples it" in run.talk
+
+
 def test_a_gpu_that_could_not_be_sampled_is_sampled_once_it_can(record: Record, tmp_path: Path) -> None:
     program = """
     def recorded(name, result):

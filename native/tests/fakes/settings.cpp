@@ -25,6 +25,7 @@ constexpr KnobRow kKnobs[] = {
     {"flush_delay_ms", 0},
     {"late_ms", 0},
     {"slot_taken", 0},
+    {"counters_busy", 0},
     {"sample_buffer", 0},
     {"drop_every", 0},
     {"duplicate_every", 0},

@@ -24,6 +24,7 @@ enum class Knob : uint32_t {
   FlushDelayMs,     // how long cuptiActivityFlushAll takes
   LateMs,           // 0: what cuptiUnsubscribe leaves undelivered waits for a flush; else it comes so much later
   SlotTaken,        // 1: another tool, BRAGG_FAKE_SLOT_HOLDER, holds the subscription
+  CountersBusy,     // 1: another process uses the counters of all GPUs
   SampleBuffer,     // instruction samples that the GPU's buffer holds; 0: as many as the configured bytes
   // Faults in every n-th record of a kernel, copy or set; 0: never.
   DropEvery,

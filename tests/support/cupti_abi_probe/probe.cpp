@@ -1,6 +1,7 @@
-// Every number, offset, size and signature of native/backends/cuda/driver/*_abi.h beside the one of the CUPTI headers on the include
-// path. The test that compiles this writes vendor_names.h: the newest struct of each record kind as VENDOR_KERNEL,
-// VENDOR_MEMCPY, VENDOR_MEMSET, VENDOR_GRAPH_TRACE, VENDOR_PEER_MEMCPY, and FOR_EACH_CBID(macro) over driver calls.
+// Every number, offset, size and signature of native/backends/cuda/driver/*_abi.h beside the one of the CUPTI headers
+// on the include path. The test that compiles this writes vendor_names.h: the newest struct of each record kind as
+// VENDOR_KERNEL, VENDOR_MEMCPY, VENDOR_MEMSET, VENDOR_GRAPH_TRACE, VENDOR_PEER_MEMCPY, and FOR_EACH_CBID(macro) over
+// driver calls.
 #include "probe.h"
 
 #include <string>
@@ -68,6 +69,7 @@ void print_cuda() {
   CUDA_SIGNATURE(CuDeviceGetCount, cuDeviceGetCount);
   CUDA_SIGNATURE(CuDeviceGet, cuDeviceGet);
   CUDA_SIGNATURE(CuDeviceGetName, cuDeviceGetName);
+  CUDA_SIGNATURE(CuDeviceGetUuid, cuDeviceGetUuid_v2);
   CUDA_SIGNATURE(CuDeviceGetAttribute, cuDeviceGetAttribute);
   CUDA_SIGNATURE(CuDeviceTotalMem, cuDeviceTotalMem);
   CUDA_SIGNATURE(CuCtxGetCurrent, cuCtxGetCurrent);
@@ -102,6 +104,7 @@ void print_enums() {
   VALUE(Result, NotCompatible, CUPTI_ERROR_NOT_COMPATIBLE);
   VALUE(Result, NotInitialized, CUPTI_ERROR_NOT_INITIALIZED);
   VALUE(Result, InvalidKind, CUPTI_ERROR_INVALID_KIND);
+  VALUE(Result, HardwareBusy, CUPTI_ERROR_HARDWARE_BUSY);
   VALUE(Result, NotSupported, CUPTI_ERROR_NOT_SUPPORTED);
   VALUE(Result, VirtualizedDeviceNotSupported, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED);
   VALUE(Result, InsufficientPrivileges, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
@@ -444,6 +447,16 @@ void print_sampling() {
   FIELD(SamplingConfiguration, context, CUpti_PCSamplingConfigurationInfoParams, ctx);
   FIELD(SamplingConfiguration, setting_count, CUpti_PCSamplingConfigurationInfoParams, numAttributes);
   FIELD(SamplingConfiguration, settings, CUpti_PCSamplingConfigurationInfoParams, pPCSamplingConfigurationInfo);
+  FIELD(ProfilerInitializeParams, struct_size_bytes, CUpti_Profiler_Initialize_Params, structSize);
+#if CUPTI_API_VERSION >= 24
+  FIELD(CounterAvailabilityParams, struct_size_bytes, CUpti_PmSampling_GetCounterAvailability_Params, structSize);
+  FIELD(CounterAvailabilityParams, device, CUpti_PmSampling_GetCounterAvailability_Params, deviceIndex);
+  FIELD(CounterAvailabilityParams, image_size_bytes, CUpti_PmSampling_GetCounterAvailability_Params,
+        counterAvailabilityImageSize);
+  FIELD(CounterAvailabilityParams, image, CUpti_PmSampling_GetCounterAvailability_Params, pCounterAvailabilityImage);
+  SIGNATURE(CuptiPmSamplingGetCounterAvailability, cuptiPmSamplingGetCounterAvailability);
+#endif
+  SIGNATURE(CuptiProfilerInitialize, cuptiProfilerInitialize);
   FIELD(StallReasonCount, struct_size_bytes, CUpti_PCSamplingGetNumStallReasonsParams, size);
   FIELD(StallReasonCount, context, CUpti_PCSamplingGetNumStallReasonsParams, ctx);
   FIELD(StallReasonCount, count, CUpti_PCSamplingGetNumStallReasonsParams, numStallReasons);

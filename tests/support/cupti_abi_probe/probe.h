@@ -3,6 +3,11 @@
 
 #include <cupti.h>
 #include <cupti_pcsampling.h>
+#include <cupti_profiler_target.h>
+
+#if CUPTI_API_VERSION >= 24
+#include <cupti_pmsampling.h>
+#endif
 
 #include <cstddef>
 #include <cstdint>

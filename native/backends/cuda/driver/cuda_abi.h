@@ -98,6 +98,10 @@ using CuGetErrorName = Result(Result error, const char** name);
 using CuDeviceGetCount = Result(int32_t* count);
 using CuDeviceGet = Result(Device* device, int32_t ordinal);
 using CuDeviceGetName = Result(char* name, int32_t name_size_bytes, Device device);
+struct Uuid {
+  uint8_t bytes[16];
+};
+using CuDeviceGetUuid = Result(Uuid* uuid, Device device);  // cuDeviceGetUuid_v2: of a MIG instance its own
 using CuDeviceGetAttribute = Result(int32_t* value, DeviceAttribute attribute, Device device);
 using CuDeviceTotalMem = Result(size_t* size_bytes, Device device);  // cuDeviceTotalMem_v2
 using CuCtxGetCurrent = Result(Context* context);

@@ -48,6 +48,20 @@ std::vector<CudaDevice> CudaDriver::devices() const {
   return devices;
 }
 
+std::string CudaDriver::uuid(uint32_t ordinal) const {
+  auto* get = library_.function<cuda::CuDeviceGet>("cuDeviceGet");
+  auto* get_uuid = library_.function<cuda::CuDeviceGetUuid>("cuDeviceGetUuid_v2");
+  cuda::Device device{};
+  cuda::Uuid uuid{};
+  if (get == nullptr || get_uuid == nullptr || get(&device, static_cast<int32_t>(ordinal)) != cuda::Result::Success ||
+      get_uuid(&uuid, device) != cuda::Result::Success)
+    return "";
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const uint8_t byte : uuid.bytes) text.append({kDigits[byte >> 4], kDigits[byte & 15]});
+  return text;
+}
+
 uint32_t CudaDriver::current_device() const {
   cuda::Device device{};
   auto* get = library_.function<cuda::CuCtxGetDevice>("cuCtxGetDevice");

@@ -27,8 +27,9 @@ class CudaDriver {
   [[nodiscard]] bool is_initialized() const;
   [[nodiscard]] int32_t version() const;  // 1000 * major + 10 * minor; 0: not known
   [[nodiscard]] std::vector<CudaDevice> devices() const;
-  [[nodiscard]] uint32_t current_device() const;  // of this thread's context; 0xFFFFFFFF: it has none
-  void synchronize(cuda::Context context) const;  // waits for all work of one context
+  [[nodiscard]] std::string uuid(uint32_t ordinal) const;  // 32 hexadecimal digits; "": not known
+  [[nodiscard]] uint32_t current_device() const;           // of this thread's context; 0xFFFFFFFF: it has none
+  void synchronize(cuda::Context context) const;           // waits for all work of one context
 
  private:
   LoadedLibrary library_;

@@ -25,6 +25,7 @@ enum class Result : uint32_t {
   NotCompatible = 14,
   NotInitialized = 15,
   InvalidKind = 21,
+  HardwareBusy = 26,
   NotSupported = 27,
   VirtualizedDeviceNotSupported = 33,
   InsufficientPrivileges = 35,

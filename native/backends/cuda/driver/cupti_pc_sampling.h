@@ -131,6 +131,25 @@ struct ModuleData {
 };
 static_assert(offsetof(ModuleData, cubin) == 16 && sizeof(ModuleData) == 24);
 
+// From 12.6. Never undone: CUPTI's own reference count is none, and a second DeInitialize crashes.
+struct ProfilerInitializeParams {
+  size_t struct_size_bytes;
+  void* reserved;
+};
+static_assert(sizeof(ProfilerInitializeParams) == 16);
+
+// From 12.6. With no image CUPTI tells its size; with one it looks at the hardware.
+struct CounterAvailabilityParams {
+  size_t struct_size_bytes;
+  void* reserved;
+  size_t device;
+  size_t image_size_bytes;
+  uint8_t* image;
+};
+static_assert(offsetof(CounterAvailabilityParams, image) == 32 && sizeof(CounterAvailabilityParams) == 40);
+
+using CuptiProfilerInitialize = Result(ProfilerInitializeParams* params);
+using CuptiPmSamplingGetCounterAvailability = Result(CounterAvailabilityParams* params);
 using CuptiPCSamplingEnable = Result(SamplingParams* params);
 using CuptiPCSamplingDisable = Result(SamplingParams* params);
 using CuptiPCSamplingStart = Result(SamplingParams* params);

@@ -1,5 +1,7 @@
 #include "backends/cuda/driver/pc_sampling_library.h"
 
+#include <vector>
+
 namespace bragg {
 namespace {
 
@@ -52,8 +54,22 @@ bool load_pc_sampling(const CuptiLibrary& cupti, PcSamplingLibrary& sampling, st
                         resolve(library, "cuptiPCSamplingGetNumStallReasons", sampling.count_reasons) &&
                         resolve(library, "cuptiPCSamplingGetStallReasons", sampling.name_reasons) &&
                         resolve(library, "cuptiGetCubinCrc", sampling.cubin_crc);
+  (void)resolve(library, "cuptiProfilerInitialize", sampling.initialize_profiler);
+  (void)resolve(library, "cuptiPmSamplingGetCounterAvailability", sampling.counter_availability);
   if (!complete) reason = library.path() + " cannot sample instructions: CUPTI 12.4 or later can";
   return complete;
+}
+
+bool has_other_user(const PcSamplingLibrary& sampling, uint32_t device) {
+  if (sampling.initialize_profiler == nullptr || sampling.counter_availability == nullptr) return false;
+  cupti::ProfilerInitializeParams initialize{sizeof initialize, nullptr};
+  if (sampling.initialize_profiler(&initialize) != cupti::Result::Success) return false;
+  cupti::CounterAvailabilityParams asked{sizeof asked, nullptr, device, 0, nullptr};
+  auto result = sampling.counter_availability(&asked);
+  std::vector<uint8_t> image(asked.image_size_bytes);
+  asked.image = image.data();
+  if (result == cupti::Result::Success) result = sampling.counter_availability(&asked);
+  return result == cupti::Result::HardwareBusy;
 }
 
 std::string sampling_refusal(const CuptiLibrary& cupti, cupti::Result result) {

@@ -1,9 +1,12 @@
 #include "backends/cuda/samples/sampled_device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
+#include "backends/cuda/driver/cuda_driver.h"
 #include "backends/cuda/samples/launch_gate.h"
 #include "backends/cuda/samples/sampled_spans.h"
 #include "context/clock.h"
@@ -20,13 +23,29 @@ constexpr int kEndTries = 50;        // 1 s with threads that do not come out of
 SampledDevice::SampledDevice(const CuptiLibrary& cupti, const PcSamplingLibrary& library, cuda::Context context,
                              uint32_t ordinal, const Settings& settings)
     : cupti_(cupti), sampler_(library, context), ordinal_(ordinal), settings_(settings) {
-  enable();
+  if (std::string other = other_user(library); other.empty()) {
+    enable();
+  } else {
+    refuse(std::move(other));
+  }
 }
 
-void SampledDevice::fail(cupti::Result result) {
+// Asked first: a sampler that CUPTI refuses to start crashes the program (see SamplerLock).
+std::string SampledDevice::other_user(const PcSamplingLibrary& library) {
+  const pid_t owner = lock_.acquire(CudaDriver::mapped().uuid(ordinal_));
+  if (owner != getpid()) return "process " + std::to_string(owner) + " samples it; one process at a time can";
+  if (has_other_user(library, ordinal_))
+    return "another process uses its counters (ncu, DCGM or another profiler); end it and run again";
+  return "";
+}
+
+void SampledDevice::fail(cupti::Result result) { refuse(sampling_refusal(cupti_, result)); }
+
+void SampledDevice::refuse(std::string reason) {
   is_enabled_ = is_running_ = false;
+  lock_.release();
   SampledSpans::instance().end(ordinal_, now_ns());
-  reason_ = sampling_refusal(cupti_, result);
+  reason_ = std::move(reason);
   std::fprintf(stderr, "bragg: instructions of GPU %u are not sampled: %s\n", ordinal_, reason_.c_str());
 }
 

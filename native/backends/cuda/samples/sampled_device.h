@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/cuda/samples/pc_sampler.h"
+#include "backends/cuda/samples/sampler_lock.h"
 
 namespace bragg {
 
@@ -39,13 +40,16 @@ class SampledDevice {
  private:
   void enable();
   void restart(std::vector<PcSample>& samples);
+  [[nodiscard]] std::string other_user(const PcSamplingLibrary& library);  // of the GPU's counters; "": nobody
   void fail(cupti::Result result);
+  void refuse(std::string reason);
   // False: not called, because a thread launches.
   template <class Call>
   bool while_nothing_launches(Call&& call);
 
   const CuptiLibrary& cupti_;
   PcSampler sampler_;
+  SamplerLock lock_;
   uint32_t ordinal_;
   Settings settings_;
   bool is_enabled_ = false;

@@ -16,6 +16,23 @@ cupti::Result get_data(cupti::SamplingDataParams* params) {
              [&] { return pc_sampling().get(params->context, *params->data); });
 }
 
+constexpr uint32_t kPmSamplingSince = 24;  // 12.6
+constexpr size_t kAvailabilityBytes = 64;
+
+cupti::Result initialize_profiler(cupti::ProfilerInitializeParams*) {
+  return api("cuptiProfilerInitialize", Needs::Driver, [] { return cupti::Result::Success; });
+}
+
+cupti::Result counter_availability(cupti::CounterAvailabilityParams* params) {
+  return api("cuptiPmSamplingGetCounterAvailability", Needs::Driver, [&] {
+    if (params->image == nullptr) {
+      params->image_size_bytes = kAvailabilityBytes;
+      return cupti::Result::Success;
+    }
+    return knob(Knob::CountersBusy) != 0 ? cupti::Result::HardwareBusy : cupti::Result::Success;
+  });
+}
+
 }  // namespace
 
 FAKE_CUPTI(cuptiPCSamplingEnable)(cupti::SamplingParams* params) {
@@ -66,6 +83,10 @@ FAKE_CUPTI(cuptiPCSamplingGetStallReasons)(cupti::StallReasonNames* params) {
   });
 }
 FAKE_CUPTI_IS(cuptiPCSamplingGetStallReasons, CuptiPCSamplingGetStallReasons);
+
+FAKE_OPTIONAL_CUPTI(cuptiProfilerInitialize, CuptiProfilerInitialize, initialize_profiler, kPmSamplingSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingGetCounterAvailability, CuptiPmSamplingGetCounterAvailability, counter_availability,
+                    kPmSamplingSince)
 
 FAKE_CUPTI(cuptiGetCubinCrc)(cupti::CubinCrcParams* params) {
   return api("cuptiGetCubinCrc", Needs::Nothing, [&] {

@@ -26,6 +26,8 @@ const char* name_of(cupti::Result result) {
       return "CUPTI_ERROR_NOT_INITIALIZED";
     case InvalidKind:
       return "CUPTI_ERROR_INVALID_KIND";
+    case HardwareBusy:
+      return "CUPTI_ERROR_HARDWARE_BUSY";
     case OutOfMemory:
       return "CUPTI_ERROR_OUT_OF_MEMORY";
     case InsufficientPrivileges:

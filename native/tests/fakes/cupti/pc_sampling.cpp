@@ -65,6 +65,11 @@ cupti::Result PcSampling::disable(cuda::Context context) {
   const std::lock_guard lock(mutex_);
   Sampler* sampler = of(context);
   if (sampler == nullptr) return cupti::Result::InvalidOperation;
+  if (sampler->is_refused) {
+    samplers_.erase(context);
+    ++refusals_;
+    return cupti::Result::Unknown;
+  }
   if (sampler->left_over != nullptr && !sampler->is_full) give(*sampler, *sampler->left_over);
   samplers_.erase(context);
   return cupti::Result::Success;
@@ -75,6 +80,10 @@ cupti::Result PcSampling::set_running(cuda::Context context, bool on) {
   const std::lock_guard lock(mutex_);
   Sampler* sampler = of(context);
   if (sampler == nullptr || !sampler->has_control || sampler->is_running == on) return cupti::Result::InvalidOperation;
+  if (on && knob(Knob::CountersBusy) != 0) {
+    sampler->is_refused = true;
+    return cupti::Result::HardwareBusy;
+  }
   sampler->is_running = on;
   return cupti::Result::Success;
 }

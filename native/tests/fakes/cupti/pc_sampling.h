@@ -1,6 +1,7 @@
 // The instruction sampler of the virtual GPU: one context of each device, continuous or serialized.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -29,6 +30,9 @@ class PcSampling {
   void context_ends(cuda::Context context);
   // A launch begins or ends.
   void note_launching(bool on);
+  // How often a refused sampler was taken down. Seen on an H100 with CUPTI 13.0: launches that a tool holds in its
+  // callback meanwhile use it all the same.
+  [[nodiscard]] uint32_t refusals() const { return refusals_.load(); }
 
  private:
   struct Place {
@@ -44,6 +48,7 @@ class PcSampling {
     bool has_control = false;
     bool is_running = true;
     bool is_full = false;
+    bool is_refused = false;
     size_t buffer_bytes = 512u << 20;
     cupti::SamplingData* left_over = nullptr;
     uint64_t sampled = 0;  // since they were taken
@@ -57,6 +62,7 @@ class PcSampling {
 
   static void hang_if_launching(const char* call);
 
+  std::atomic<uint32_t> refusals_{0};
   std::mutex mutex_;
   std::map<cuda::Context, Sampler> samplers_;
 };

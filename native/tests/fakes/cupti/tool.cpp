@@ -52,8 +52,14 @@ void enter(ApiCall& call) {
                                               : state().last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
   if (call.domain == cupti::Domain::RuntimeApi) runtime_correlation = call.correlation;
   call.start_ns = now_ns();
+  const uint32_t refusals = pc_sampling().refusals();
   call_back(call, cupti::CallbackSite::Enter, &call.correlation_data, nullptr);
-  if (is_launch(call)) pc_sampling().note_launching(true);
+  if (!is_launch(call)) return;
+  if (pc_sampling().refusals() != refusals) {
+    std::fprintf(stderr, "fake CUPTI: a launch was held while a refused sampler was taken down, which crashes it\n");
+    std::abort();
+  }
+  pc_sampling().note_launching(true);
 }
 
 void exit(ApiCall& call) {

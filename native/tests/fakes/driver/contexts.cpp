@@ -1,6 +1,9 @@
 // Devices and contexts.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <deque>
 #include <map>
 
@@ -110,6 +113,18 @@ FAKE_CUDA(cuDeviceGetName)(char* name, int32_t name_size_bytes, cuda::Device dev
   });
 }
 FAKE_CUDA_IS(cuDeviceGetName, CuDeviceGetName);
+
+// BRAGG_FAKE_GPUS names the machine's GPUs: processes with one name share them. Else each process has its own.
+FAKE_CUDA(cuDeviceGetUuid_v2)(cuda::Uuid* uuid, cuda::Device device) {
+  return driver_call(call_site("cuDeviceGetUuid_v2"), [&](ApiCall&) {
+    if (!is_device(device)) return cuda::Result::InvalidDevice;
+    const std::string machine = setting("GPUS", std::to_string(getpid()).c_str());
+    const uint64_t parts[] = {cubin_crc(machine.data(), machine.size()), static_cast<uint64_t>(device)};
+    std::memcpy(uuid->bytes, parts, sizeof parts);
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuDeviceGetUuid_v2, CuDeviceGetUuid);
 
 FAKE_CUDA(cuDeviceGetAttribute)(int32_t* value, cuda::DeviceAttribute attribute, cuda::Device device) {
   return driver_call(call_site("cuDeviceGetAttribute"), [&](ApiCall&) {
