@@ -25,3 +25,10 @@ def test_kernel_is_right_and_has_no_findings(name: str) -> None:
 
 def test_table_is_large() -> None:
     assert len(CORRECT) >= 60
+
+
+def test_programs_that_wait_for_each_other_in_many_ways() -> None:
+    from tests.kernels.correct import ordering, synchronising
+
+    modules = [function.__module__ for function in CORRECT.values()]
+    assert modules.count(synchronising.__name__) + modules.count(ordering.__name__) >= 20

@@ -155,7 +155,10 @@ def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
 
 def _other(other: dict[str, Any]) -> str:
     place = f"{other['file']}:{other['line']}: {other['code']}"
-    return f"  other side: program {other['program']} at {place}" if "program" in other else f"  used at: {place}"
+    if "program" not in other:
+        return f"  used at: {place}"
+    why = f"\n  not ordered: {other['why']}" if other.get("why") else ""
+    return f"  other side: program {other['program']} at {place}{why}"
 
 
 def program_ids(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

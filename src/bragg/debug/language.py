@@ -141,15 +141,13 @@ def _axes(boundary_check: Any) -> Sequence[int]:
 
 def _atomic(operation: str) -> Callable[..., Tensor]:
     def apply(pointer: Any, val: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> Tensor:
-        del scope
-        return atomics.read_modify_write(operation, pointer, val, mask, sem)
+        return atomics.read_modify_write(operation, pointer, val, mask, sem, scope)
 
     return apply
 
 
 def _atomic_cas(pointer: Any, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Tensor:
-    del scope
-    return atomics.compare_and_swap(pointer, cmp, val, sem)
+    return atomics.compare_and_swap(pointer, cmp, val, sem, scope)
 
 
 def _dot(
@@ -369,10 +367,10 @@ FUNCTIONS: dict[str, Any] = {
     "store": _store,
     **{f"atomic_{operation}": _atomic(operation) for operation in atomics.ATOMICS},
     "atomic_cas": _atomic_cas,
-    "atomic_load": lambda pointer, mask=None, sem=None, scope=None: atomics.read(pointer, mask, sem),
-    "atomic_store": lambda pointer, val, mask=None, sem=None, scope=None: atomics.write(pointer, val, mask, sem),
+    "atomic_load": atomics.read,
+    "atomic_store": lambda pointer, val, mask=None, sem=None, scope=None: atomics.write(pointer, val, mask, sem, scope),
     "atomic_poll": lambda pointer, expected_value, sem=None, scope=None, timeout_ns=None: atomics.poll(
-        pointer, expected_value, sem, timeout_ns
+        pointer, expected_value, sem, scope, timeout_ns
     ),
     "expect_zero": lambda x, mask: x,
     "dot": _dot,

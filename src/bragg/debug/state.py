@@ -35,6 +35,7 @@ class Listeners:
         result: Of every floating result of an operation; (inputs, result).
         hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint).
+        decision: Of programs that decide by what atomics have returned; (their linear numbers).
         step: After every trip of a loop and every batch; (programs that have ended).
         target: The GPU that the kernel is for; None: any.
     """
@@ -47,6 +48,7 @@ class Listeners:
     result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
     hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str], None]] = field(default_factory=list)
+    decision: list[Callable[[Array], None]] = field(default_factory=list)
     step: list[Callable[[int], None]] = field(default_factory=list)
     target: Target | None = None
 
@@ -104,6 +106,21 @@ class Machine:
         linear = self.active_programs
         numbers = (linear % x, linear // x % y, linear // (x * y))[axis]
         return numbers.astype(np.int32)
+
+    def tell_decision(self, taint: Array | None, signal: int) -> None:
+        """Tell of the active programs that decide by elements with a taint, where some come from atomics.
+
+        Args:
+            taint: Of a condition, of a mask or of addresses.
+            signal: The bit that says so.
+        """
+        if taint is None or not self.listeners.decision:
+            return
+        decides: Array = np.any((taint & signal).reshape(len(taint), -1), axis=1)
+        if decides.any():
+            active = self.active_programs
+            for listener in self.listeners.decision:
+                listener(active if len(decides) == 1 else active[decides])
 
     def require_type(self, dtype: DType) -> None:
         """Make sure that the target has a type.

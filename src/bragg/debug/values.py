@@ -26,6 +26,7 @@ __all__ = [
     "MISLED",
     "OVERFLOWN",
     "SHIFTED",
+    "SIGNAL",
     "UNDEFINED",
     "UNSET",
     "UNWRITTEN",
@@ -50,6 +51,7 @@ MISLED = 4  # It rests on a promise that does not hold.
 UNWRITTEN = 8  # Of memory that nobody has written.
 DIVIDED = 16  # An integer divided by zero.
 SHIFTED = 32  # By as many bits as the integer has, or more.
+SIGNAL = 64  # What an atomic that acquires has returned: to decide by it is to wait for what it has seen.
 # What must not be used in any way.
 MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED, SHIFTED)
 LOADS = tuple(1 << bit for bit in range(8, 32))

@@ -11,6 +11,7 @@ from tests.kernels.correct import (
     quantisation,
     rows,
     serving,
+    synchronising,
 )
 from tests.kernels.correct.table import CORRECT
 
@@ -26,4 +27,5 @@ __all__ = [
     "quantisation",
     "rows",
     "serving",
+    "synchronising",
 ]

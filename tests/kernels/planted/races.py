@@ -185,3 +185,91 @@ def lock_that_lets_everybody_in(locks, sums, x):
     tl.store(partial, total)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
+
+
+@bug("data-race", integers(8), integers(20, 8), tensor="totals", grid=(5,), B=8)
+@triton.jit
+def totals_that_one_program_clears(totals, x, B: tl.constexpr):
+    program, i = tl.program_id(0), tl.arange(0, B)
+    if program == 0:
+        tl.store(totals + i, 0)
+    tl.atomic_add(totals + i, tl.load(x + program * B + i))  # bug
+
+
+@bug("data-race", integers(4), integers(1), integers(4), tensor="x")
+@triton.jit
+def counts_and_does_not_wait(x, counter, out):
+    program = tl.program_id(0)
+    tl.store(x + program, program)
+    tl.atomic_add(counter, 1)
+    tl.store(out + program, tl.load(x + (program + 3) % 4))  # bug
+
+
+@bug("data-race", integers(1), integers(1), tensor="total")
+@triton.jit
+def lock_of_a_narrow_scope(lock, total):
+    while tl.atomic_cas(lock, 0, 1, scope="cta") == 1:
+        pass
+    tl.store(total, tl.load(total) + 1)  # bug
+    tl.atomic_xchg(lock, 0, scope="cta")
+
+
+@bug("data-race", integers(1), integers(1), tensor="total")
+@triton.jit
+def lock_that_acquires_nothing(lock, total):
+    while tl.atomic_cas(lock, 0, 1, sem="relaxed") == 1:
+        pass
+    tl.store(total, tl.load(total) + 1)  # bug
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0, sem="release")
+
+
+@bug("data-race", integers(1), integers(1), tensor="total")
+@triton.jit
+def lock_that_a_plain_store_opens(lock, total):
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(total, tl.load(total) + 1)  # bug
+    tl.debug_barrier()
+    tl.store(lock, 0)
+
+
+@bug("data-race", integers(1), integers(1), integers(1), tensor="total")
+@triton.jit
+def ticket_that_is_served_too_early(ticket, serving, total):
+    own = tl.atomic_add(ticket, 1)
+    while tl.atomic_add(serving, 0) != own:
+        pass
+    tl.atomic_add(serving, 1)
+    tl.store(total, tl.load(total) + 1)  # bug
+
+
+@bug("data-race", integers(4), integers(1), integers(4), tensor="x")
+@triton.jit
+def barrier_of_relaxed_atomics(x, counter, out):
+    program = tl.program_id(0)
+    tl.store(x + program, program)
+    tl.atomic_add(counter, 1, sem="relaxed")
+    while tl.atomic_add(counter, 0, sem="relaxed") < 4:
+        pass
+    tl.store(out + program, tl.load(x + (program + 3) % 4))  # bug
+
+
+@bug("data-race", integers(8), integers(1), integers(4), tensor="x")
+@triton.jit
+def barrier_before_the_last_store(x, counter, out):
+    program = tl.program_id(0)
+    tl.atomic_add(counter, 1)
+    tl.store(x + program, program)  # bug
+    while tl.atomic_add(counter, 0) < 4:
+        pass
+    tl.store(out + program, tl.load(x + (program + 3) % 4))
+
+
+@bug("data-race", floats(1), floats(4), integers(1), tensor="out")
+@triton.jit
+def first_program_initialises_late(out, x, ticket):
+    program = tl.program_id(0)
+    if tl.atomic_add(ticket, 1) == 0:
+        tl.store(out, 0.0)
+    tl.atomic_add(out, tl.load(x + program))  # bug

@@ -15,7 +15,8 @@ from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.findings import program_ids
 from bragg.debug.flow.program import kernel_line
 from bragg.debug.memory.access import Access
-from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions, Synchronisation
+from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions
+from bragg.debug.memory.synchronisation import Synchronisation
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.numbers.rounding import encode
@@ -64,13 +65,16 @@ class _Detector:
             self._reads.setdefault(region.address, []).append(self._kept(access, place))
             return
         cells = self._cells_of(region)
-        if access.kind == "atomic" and access.dtype.is_int():
-            # Sums of floats are no signals.
-            self._sync.note(self._step, _addresses(access), access.programs, access.order)
-        is_plain = access.kind != "atomic" and not access.order
-        if is_plain and self._see_apart(cells, access, place):
+        if access.kind == "atomic":
+            self._sync.note(self._step, access, _addresses(access))
+        if not access.is_strong and access.kind != "atomic" and self._see_apart(cells, access, place):
             return
         self._see_lanes(cells, access, place)
+
+    def decide(self, programs: Array) -> None:
+        """Programs decide by what atomics have returned."""
+        self._step += 1
+        self._sync.decide(self._step, programs)
 
     def _place(self) -> int:
         place = kernel_line()
@@ -144,7 +148,7 @@ class _Detector:
         lanes = np.arange(len(access.offsets))
         size = access.dtype.size_bytes
         index, who, lanes = _granules(cells, access.buffer.address, size, access.offsets, access.programs, lanes)
-        is_plain = access.kind != "atomic" and not access.order
+        is_plain = not access.is_strong
         writer = cells.writer[index]
         clash = (writer != NOBODY) & (writer != who)
         if not is_plain:
@@ -217,13 +221,9 @@ class _Detector:
             return
         chosen = np.flatnonzero(clash)
         programs = access.programs[lanes[chosen]]
-        # A plain write and an atomic on the same element are not ordered by that element itself.
-        own = _addresses(access)[lanes[chosen]] if access.kind == "atomic" and what == "writes" else -1
-        pairs = np.stack([programs, other[chosen], steps[chosen], np.broadcast_to(own, chosen.shape)], axis=1)
+        pairs = np.stack([programs, other[chosen], steps[chosen]], axis=1)
         distinct, which = np.unique(pairs, axis=0, return_inverse=True)
-        is_race = np.array(
-            [a == SEVERAL or not self._sync.orders(a, step, p, address) for p, a, step, address in distinct.tolist()]
-        )
+        is_race = np.array([a == SEVERAL or not self._sync.orders(a, step, p) for p, a, step in distinct.tolist()])
         chosen = chosen[is_race[which.ravel()]]
         if not len(chosen):
             return
@@ -243,6 +243,7 @@ class _Detector:
                 "file": place[0],
                 "line": place[1],
                 "code": linecache.getline(*place).strip(),
+                "why": "" if rival == SEVERAL else self._sync.why_not(rival, int(steps[chosen[0]]), int(mine[0])),
             },
             rivals=np.unique(other[chosen][other[chosen] >= 0]),
         )
@@ -326,7 +327,8 @@ def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:
 
 
 def _watch(record: Recorder) -> Listeners:
-    return Listeners(access=[_Detector(record).see])
+    detector = _Detector(record)
+    return Listeners(access=[detector.see], decision=[detector.decide])
 
 
 RACES = Checker("data-race", "programs that access one element at the same time, one of them writing", True, _watch)

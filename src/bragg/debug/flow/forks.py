@@ -13,7 +13,7 @@ from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.flow.merge import merged, narrowed
 from bragg.debug.numbers.promotion import is_number
 from bragg.debug.state import machine
-from bragg.debug.values import MEANINGLESS, MISLED, UNSET, Pointer, Tensor, scalar
+from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNSET, Pointer, Tensor, scalar
 
 __all__ = ["NOBODY", "Branch", "Fork", "Frame", "assigned", "chosen", "is_anyone_left", "truth"]
 
@@ -53,6 +53,7 @@ def truth(test: Any) -> bool | Array:
         )
     for bit in (*MEANINGLESS, MISLED):
         machine().tell_taint("condition", test.taint, bit)
+    machine().tell_decision(test.taint, SIGNAL)
     holds = test.data.reshape(-1) != 0
     if holds.all():
         return True

@@ -35,6 +35,7 @@ class Access:
         dtype: Of what is read or written.
         order: `relaxed`, `acquire`, `release`, `acq_rel`; empty for loads and stores that are not volatile.
         value: What a store writes; None for other kinds.
+        scope: Of an atomic: `cta`, `gpu`, `sys`; empty for other kinds.
         unwritten: bool [lanes that take part]: a listener's word that nobody has written these; None: all are known.
         origin: A listener's mark of the load, one of `LOADS`; 0: it has none.
     """
@@ -46,8 +47,14 @@ class Access:
     dtype: DType
     order: str = ""
     value: Tensor | None = None
+    scope: str = ""
     unwritten: Array | None = None
     origin: int = 0
+
+    @property
+    def is_strong(self) -> bool:
+        """Programs may do it at the same time: an atomic that reaches beyond its own program, or a volatile load."""
+        return bool(self.order) and self.scope != "cta"
 
     @cached_property
     def closed(self) -> Affine | None:

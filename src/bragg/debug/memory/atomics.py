@@ -18,7 +18,7 @@ from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import round_to
 from bragg.debug.numbers.shapes import broadcast_to
 from bragg.debug.state import machine
-from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array, scalar
+from bragg.debug.values import OPERATORS, SIGNAL, Pointer, Tensor, lift_array, scalar
 
 __all__ = ["ATOMICS", "compare_and_swap", "poll", "read", "read_modify_write", "write"]
 
@@ -43,7 +43,9 @@ _ORDERS_OF_STORES = ("relaxed", "release")
 _TURNS_OF_A_TIMEOUT = 64
 
 
-def read_modify_write(operation: str, pointer: Any, value: Any, mask: Any = None, sem: str | None = None) -> Tensor:
+def read_modify_write(
+    operation: str, pointer: Any, value: Any, mask: Any = None, sem: str | None = None, scope: str | None = None
+) -> Tensor:
     """An atomic operation; gives the old values."""
     where = _target(pointer, mask, sem)
     content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
@@ -52,10 +54,12 @@ def read_modify_write(operation: str, pointer: Any, value: Any, mask: Any = None
     if where.element.bits < 32 and not (operation == "add" and where.element.name in ("fp16", "bf16")):
         raise KernelFault(f"Triton has no atomic_{operation} of {where.element}", hint="Use elements of 32 or 64 bits")
     report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
-    return _changed(where, mask, sem or "acq_rel", ATOMICS[operation], content)
+    return _changed(where, mask, (sem or "acq_rel", _checked_scope(scope)), ATOMICS[operation], content)
 
 
-def compare_and_swap(pointer: Any, expected: Any, value: Any, sem: str | None = None) -> Tensor:
+def compare_and_swap(
+    pointer: Any, expected: Any, value: Any, sem: str | None = None, scope: str | None = None
+) -> Tensor:
     """Write a value where the old one is the expected one; gives the old values."""
     where = _target(pointer, None, sem)
     for operand in map(as_tensor, (expected, value)):
@@ -68,25 +72,27 @@ def compare_and_swap(pointer: Any, expected: Any, value: Any, sem: str | None = 
     new = broadcast_to(cast(as_tensor(value), where.element), where.shape)
     report_stored_taint(old, None, where, "atomic")
     report_stored_taint(new, None, where, "atomic")
-    return _changed(where, None, sem or "acq_rel", None, old, new)
+    return _changed(where, None, (sem or "acq_rel", _checked_scope(scope)), None, old, new)
 
 
-def read(pointer: Any, mask: Any = None, sem: str | None = None) -> Tensor:
+def read(pointer: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> Tensor:
     """An atomic load."""
     where = _target(pointer, mask, sem, _ORDERS_OF_LOADS)
     unused = broadcast_to(scalar(0, where.element), where.shape)
-    return _changed(where, mask, sem or "acquire", lambda old, _: old, unused)
+    return _changed(where, mask, (sem or "acquire", _checked_scope(scope)), lambda old, _: old, unused)
 
 
-def write(pointer: Any, value: Any, mask: Any = None, sem: str | None = None) -> None:
+def write(pointer: Any, value: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> None:
     """An atomic store."""
     where = _target(pointer, mask, sem, _ORDERS_OF_STORES)
     content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
     report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
-    _changed(where, mask, sem or "release", ATOMICS["xchg"], content)
+    _changed(where, mask, (sem or "release", _checked_scope(scope)), ATOMICS["xchg"], content)
 
 
-def poll(pointer: Any, expected: Any, sem: str | None = None, timeout_ns: Any = None) -> Tensor:
+def poll(
+    pointer: Any, expected: Any, sem: str | None = None, scope: str | None = None, timeout_ns: Any = None
+) -> Tensor:
     """Wait until elements have the expected values; gives which of them had it before the time was over.
 
     Raises:
@@ -94,7 +100,8 @@ def poll(pointer: Any, expected: Any, sem: str | None = None, timeout_ns: Any = 
     """
     turns = 0
     while True:
-        seen = OPERATORS["eq"](read(pointer, None, sem), expected)
+        seen = OPERATORS["eq"](read(pointer, None, sem, scope), expected)
+        machine().tell_decision(seen.taint, SIGNAL)
         if seen.data.all() or (timeout_ns is not None and turns >= _TURNS_OF_A_TIMEOUT):
             return seen  # type: ignore[no-any-return]
         now = machine()
@@ -121,17 +128,36 @@ def _target(pointer: Any, mask: Any, sem: str | None, orders: tuple[str, ...] = 
     return whole
 
 
-def _changed(where: Pointer, mask: Any, order: str, function: Any, *operands: Tensor) -> Tensor:
-    """Let the lanes that a mask leaves on take effect, after everyone was told; gives the old values."""
+def _changed(where: Pointer, mask: Any, how: tuple[str, str], function: Any, *operands: Tensor) -> Tensor:
+    """Let the lanes that a mask leaves on take effect, after everyone was told; gives the old values.
+
+    Args:
+        where: The elements.
+        mask: Lanes that take effect; None: all.
+        how: Memory order and scope.
+        function: None for compare-and-swap.
+        operands: Of the function.
+    """
+    order, scope = how
     test = None if mask is None else as_tensor(mask)
     if not isinstance(where.buffer, JointBuffer):
-        lanes = checked_mask("atomic", where, None if test is None else test.data, order)
-        return _apply(where, where.shape, lanes, function, *operands)
-    old: Array = np.zeros((1, *where.shape), where.element.carrier)
-    for part, chosen in chosen_parts(where, test):
-        lanes = checked_mask("atomic", part, chosen.data, order)
-        old = np.where(chosen.data, _apply(part, where.shape, lanes, function, *operands).data, old)
-    return Tensor(old, where.element)
+        lanes = checked_mask("atomic", where, None if test is None else test.data, order, scope=scope)
+        result = _apply(where, where.shape, lanes, function, *operands)
+    else:
+        old: Array = np.zeros((1, *where.shape), where.element.carrier)
+        for part, chosen in chosen_parts(where, test):
+            lanes = checked_mask("atomic", part, chosen.data, order, scope=scope)
+            old = np.where(chosen.data, _apply(part, where.shape, lanes, function, *operands).data, old)
+        result = Tensor(old, where.element)
+    if machine().listeners.decision and order in ("acquire", "acq_rel"):
+        result.taint = np.full((1,) * (len(where.shape) + 1), SIGNAL, np.uint8)
+    return result
+
+
+def _checked_scope(scope: str | None) -> str:
+    if scope not in (None, "cta", "gpu", "sys"):
+        raise KernelFault(f"unknown scope {scope!r}", hint="Choose one of: cta, gpu, sys")
+    return scope or "gpu"
 
 
 def _apply(where: Pointer, shape: tuple[int, ...], mask: Array | None, function: Any, *operands: Tensor) -> Tensor:

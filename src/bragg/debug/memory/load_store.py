@@ -17,7 +17,7 @@ from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import affine_of, as_tensor
 from bragg.debug.numbers.shapes import broadcast_to
 from bragg.debug.state import machine
-from bragg.debug.values import MEANINGLESS, MISLED, UNDEFINED, UNWRITTEN, Pointer, Tensor, lift_array
+from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNDEFINED, UNWRITTEN, Pointer, Tensor, lift_array
 
 __all__ = ["checked_mask", "chosen_parts", "load", "report_stored_taint", "report_taint", "store"]
 
@@ -162,6 +162,8 @@ def _mask(mask: Any, pointer: Pointer) -> Tensor | None:
 def report_taint(use: str, where: Pointer, test: Tensor | None) -> None:
     """Tell of masks, and of addresses of lanes that are on, which were computed from meaningless elements."""
     addresses = _of_lanes(where.offset.taint, None if test is None else test.data)
+    for taint in (where.offset.taint, None if test is None else test.taint):
+        machine().tell_decision(taint, SIGNAL)
     for taint in (addresses, None if test is None else test.taint):
         for bit in MEANINGLESS:
             machine().tell_taint(use, taint, bit, where.buffer)
@@ -191,20 +193,22 @@ def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, us
 
 
 def checked_mask(
-    kind: str, where: Pointer, mask: Array | None, order: str = "", value: Tensor | None = None
+    kind: str, where: Pointer, mask: Array | None, order: str = "", value: Tensor | None = None, scope: str = ""
 ) -> Array | None:
     """The mask without the lanes that are outside of the tensor, after everyone has been told of the access.
 
     Raises:
         KernelFault: A lane is outside, and nobody listens.
     """
-    return _told(kind, where, mask, order, value).mask
+    return _told(kind, where, mask, order, value, scope).mask
 
 
-def _told(kind: str, where: Pointer, mask: Array | None, order: str = "", value: Tensor | None = None) -> Access:
+def _told(
+    kind: str, where: Pointer, mask: Array | None, order: str = "", value: Tensor | None = None, scope: str = ""
+) -> Access:
     """The access to what is inside of the tensor, after everyone has been told of it."""
     now = machine()
-    access = Access(kind, where.buffer, where.offset, mask, where.element, order, value)
+    access = Access(kind, where.buffer, where.offset, mask, where.element, order, value, scope)
     if not where.buffer.has_inside(_bounds(where.offset)):
         offsets = where.offset.data
         outside = where.buffer.outside(offsets)
@@ -214,7 +218,7 @@ def _told(kind: str, where: Pointer, mask: Array | None, order: str = "", value:
             _tell_outside(access, outside)
             inside = ~outside
             mask = inside if mask is None else inside & lift_array(mask, outside.ndim)
-            access = Access(kind, where.buffer, where.offset, mask, where.element, order, value)
+            access = Access(kind, where.buffer, where.offset, mask, where.element, order, value, scope)
     for listener in now.listeners.access:
         listener(access)
     return access

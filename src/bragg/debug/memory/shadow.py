@@ -1,4 +1,4 @@
-"""Shadow memory: who accessed each element last, and whether two programs were ordered by atomics in between."""
+"""Shadow memory: who accessed each element last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bragg.debug.memory.storage import Buffer
 
-__all__ = ["NOBODY", "SEVERAL", "Cells", "Region", "Regions", "Synchronisation"]
+__all__ = ["NOBODY", "SEVERAL", "Cells", "Region", "Regions"]
 
 Array = npt.NDArray[Any]
 
@@ -98,69 +98,3 @@ class Regions:
 def _region(buffer: Buffer) -> Region:
     size = buffer.dtype.size_bytes
     return Region(buffer.address + buffer.low * size, len(buffer.flat) * size, size)
-
-
-@dataclass
-class _Event:
-    """One atomic with acquire or release of several lanes."""
-
-    step: int
-    addresses: Array
-    programs: Array
-    order: str
-
-
-class _Knowledge:
-    """What each program knows of the others after some of the events: the last step of each."""
-
-    def __init__(self) -> None:
-        self._replayed = 0
-        self._known: dict[int, dict[int, int]] = {}
-        self._released: dict[int, dict[int, int]] = {}
-
-    def replay(self, events: list[_Event], without: int) -> dict[int, dict[int, int]]:
-        """Take in the events that are new, but for those at one address."""
-        for event in events[self._replayed :]:
-            for address, program in zip(event.addresses.tolist(), event.programs.tolist(), strict=True):
-                if address != without:
-                    self._meet(address, program, event)
-        self._replayed = len(events)
-        return self._known
-
-    def _meet(self, address: int, program: int, event: _Event) -> None:
-        known = self._known.setdefault(program, {})
-        released = self._released.setdefault(address, {})
-        if event.order in ("acquire", "acq_rel"):
-            _join(known, released)
-        if event.order in ("release", "acq_rel"):
-            _join(released, known)
-            released[program] = event.step
-
-
-class Synchronisation:
-    """Which program knows of what another one did, by the atomics they met at.
-
-    The events are only replayed when a conflict asks: most kernels with atomics have none.
-    """
-
-    def __init__(self) -> None:
-        self._events: list[_Event] = []
-        self._knowledge: dict[int, _Knowledge] = {}
-
-    def note(self, step: int, addresses: Array, programs: Array, order: str) -> None:
-        """Remember an atomic; lanes are in the order in which they take effect."""
-        if order != "relaxed":
-            self._events.append(_Event(step, addresses, programs, order))
-
-    def orders(self, earlier: int, step: int, later: int, without: int = -1) -> bool:
-        """The later program knows what the earlier one did at a step, not counting atomics at the address `without`."""
-        if not self._events:
-            return False
-        known = self._knowledge.setdefault(without, _Knowledge()).replay(self._events, without)
-        return known.get(later, {}).get(earlier, -1) >= step
-
-
-def _join(into: dict[int, int], other: dict[int, int]) -> None:
-    for program, step in other.items():
-        if into.get(program, -1) < step:
-            into[program] = step

@@ -1,0 +1,124 @@
+"""Which program knows of what another one did: happens-before, by the scoped memory model of PTX.
+
+An atomic that releases publishes, at its element, all that its program did and knew; read-modify-writes of others,
+relaxed ones too, keep it published. One that acquires sees what is published there. But what it has seen orders the
+program's later accesses only once the program decides by the value it got: waits for it in a loop, branches, masks or
+addresses by it. Else the two atomics met in this order by chance, and another run has them the other way round. Atomics
+of scope `cta` reach no other program; `tl.debug_barrier` orders threads within a program alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.memory.access import Access
+
+__all__ = ["Synchronisation"]
+
+Array = npt.NDArray[Any]
+Known = dict[int, int]
+
+
+@dataclass(frozen=True)
+class _Event:
+    """An atomic of several lanes, in the order in which they take effect; or a decision of programs.
+
+    Attributes:
+        step: Of the launch.
+        programs: One for each lane.
+        addresses: Likewise; None: the programs decide.
+        order: Of the atomic.
+    """
+
+    step: int
+    programs: Array
+    addresses: Array | None = None
+    order: str = ""
+
+
+class Synchronisation:
+    """The atomics of a launch. They are only replayed when a conflict asks: most kernels with atomics have none."""
+
+    def __init__(self) -> None:
+        self._events: list[_Event] = []
+        self._replayed = 0
+        self._undecided: set[int] = set()
+        self._narrow_scopes = False
+        self._known: dict[int, Known] = {}
+        self._pending: dict[int, Known] = {}
+        self._published: dict[int, Known] = {}
+        self._released: dict[int, int] = {}
+        self._relaxed: dict[int, int] = {}
+        self._any: dict[int, int] = {}
+
+    def note(self, step: int, access: Access, addresses: Array) -> None:
+        """Remember an atomic."""
+        if access.scope == "cta":
+            self._narrow_scopes = True
+            return
+        # Sums of floats are no signals, and they are many.
+        if access.dtype.is_int() or len(addresses) <= len(np.unique(access.programs)):
+            self._events.append(_Event(step, access.programs, addresses, access.order))
+            if access.order in ("acquire", "acq_rel"):
+                self._undecided.update(np.unique(access.programs).tolist())
+
+    def decide(self, step: int, programs: Array) -> None:
+        """Programs decide by what their atomics have returned."""
+        numbers = programs.tolist()
+        if not self._undecided.isdisjoint(numbers):
+            self._events.append(_Event(step, programs))
+            self._undecided.difference_update(numbers)
+
+    def orders(self, earlier: int, step: int, later: int) -> bool:
+        """The later program knows what the earlier one did at a step."""
+        self._replay()
+        return self._known.get(later, {}).get(earlier, -1) >= step
+
+    def why_not(self, earlier: int, step: int, later: int) -> str:
+        """What is missing for two programs to be ordered."""
+        self._replay()
+        if self._released.get(earlier, -1) < step:
+            if self._narrow_scopes:
+                return "atomics of scope cta order nothing between programs"
+            if self._any.get(earlier, -1) < step:
+                return "the other program has no atomic after it" if self._events else ""
+            relaxed = self._relaxed.get(earlier, -1) >= step
+            return f"the other program's atomics after it {'are relaxed' if relaxed else 'release nothing'}"
+        if self._pending.get(later, {}).get(earlier, -1) >= step:
+            return "the program does not decide by what its atomic returns, so it may come first as well"
+        if later not in self._pending:
+            what = "has relaxed atomics alone" if later in self._relaxed else "acquires nothing"
+            return f"the program {what} before it"
+        return "no atomic of the program reads what the other one released after it"
+
+    def _replay(self) -> None:
+        for event in self._events[self._replayed :]:
+            programs = event.programs.tolist()
+            if event.addresses is None:
+                for program in programs:
+                    _join(self._known.setdefault(program, {}), self._pending.get(program, {}))
+                continue
+            for address, program in zip(event.addresses.tolist(), programs, strict=True):
+                self._meet(address, program, event)
+        self._replayed = len(self._events)
+
+    def _meet(self, address: int, program: int, event: _Event) -> None:
+        published = self._published.setdefault(address, {})
+        self._any[program] = event.step
+        if event.order == "relaxed":
+            self._relaxed[program] = event.step
+        if event.order in ("acquire", "acq_rel"):
+            _join(self._pending.setdefault(program, {}), published)
+        if event.order in ("release", "acq_rel"):
+            _join(published, self._known.get(program, {}))
+            published[program] = self._released[program] = event.step
+
+
+def _join(into: Known, other: Known) -> None:
+    for program, step in other.items():
+        if into.get(program, -1) < step:
+            into[program] = step
