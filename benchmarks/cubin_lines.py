@@ -59,8 +59,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON file to write")
     arguments = parser.parse_args()
-    from bragg.record.core import core
-    from bragg.record.cubin import Cubin
+    from bragg.code.cubin import Cubin
+    from bragg.core import core
 
     ptx = ptx_of_kernel()
     few = 8

@@ -152,7 +152,7 @@ class Contenders:
     @contextmanager
     def without_ranges(self) -> Iterator[None]:
         """A session to which ranges that XLA pushes mean nothing."""
-        from bragg.record.core import core
+        from bragg.core import core
 
         core.record_nvtx(False)
         try:

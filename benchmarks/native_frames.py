@@ -68,7 +68,7 @@ def cost_of_launches(directory: Path) -> dict[str, float]:
 
 def cost_of_names() -> dict[str, float]:
     """Seconds to read the symbols of PyTorch's libraries, without what the disk takes."""
-    from bragg.record.elf_symbols import ElfSymbols
+    from bragg.code.elf_symbols import ElfSymbols
 
     found = importlib.util.find_spec("torch")
     if found is None or found.origin is None:

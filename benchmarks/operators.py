@@ -98,7 +98,7 @@ def cost(case: Case, backend: Backend, budget_s: float, directory: str) -> dict[
             session.stop(save=False)
 
     def observed() -> float:
-        from bragg.record.core import core
+        from bragg.core import core
         from bragg.record.hooks.torch_operators import library_of
 
         core.begin_operator_trial(library_of(torch))

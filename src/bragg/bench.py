@@ -20,11 +20,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 import bragg
+from bragg.core import core
 from bragg.errors import BackendUnavailable, BraggError, NothingRecorded, RecordingFailed, UsageError
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.completeness import completeness_of
 from bragg.model.table import Int64Array
-from bragg.record.core import core
 from bragg.record.session import Session
 
 __all__ = ["ReturnMode", "do_bench", "do_bench_cudagraph"]

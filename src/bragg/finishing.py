@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bragg import formats
+from bragg.code.kernel_code import with_kernel_code
+from bragg.code.native_names import with_native_names
+from bragg.code.sampled_function import SampledFunction
+from bragg.code.sampled_lines import with_lines
+from bragg.code.source_place import CallChain
 from bragg.formats import capture as captures
 from bragg.model import Profile
-from bragg.model.sampled_function import SampledFunction
-from bragg.model.source_place import CallChain
-from bragg.record.kernel_code import with_kernel_code
 from bragg.record.metadata import KEEPS_CODE
-from bragg.record.native_names import with_native_names
-from bragg.record.sampled_lines import with_lines
 
 __all__ = ["finish", "read"]
 

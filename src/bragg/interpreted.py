@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from bragg.core import core
 from bragg.debug.host.driver import HostDriver, has_gpu, has_host_driver, use_host_driver
 from bragg.debug.host.imports import when_imported
 from bragg.debug.host.launch import Launch, prepare
@@ -20,7 +21,6 @@ from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirect
 from bragg.record import variables
-from bragg.record.core import core
 from bragg.record.hooks.launch_metadata import answer
 from bragg.record.hooks.specialization import specialized_name
 from bragg.record.hooks.triton import specialization_of

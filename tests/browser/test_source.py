@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from bragg.code.sass_listing import Instruction
+from bragg.code.source_map import Stage, source_name
 from bragg.model import Profile
-from bragg.model.sass_listing import Instruction
-from bragg.model.source_map import Stage, source_name
 from tests.support.sampled_kernels import CODE, FILE, KEY, LOAD, STORE, sampled_profile
 from tests.support.waiting import beginning, expect, expect_address
 

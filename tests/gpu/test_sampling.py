@@ -12,8 +12,8 @@ import pytest
 
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
+from bragg.code.source_map import Stage, code_of_kernels
 from bragg.model import Profile
-from bragg.model.source_map import Stage, code_of_kernels
 from tests.gpu.conftest import PROGRAMS, Recorded, record
 
 pytestmark = pytest.mark.cuda

@@ -13,12 +13,12 @@ import pytest
 
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
+from bragg.code.disassembler import find_disassembler
+from bragg.code.kernel_code import with_kernel_code
+from bragg.code.kernel_files import attributes_of
+from bragg.code.source_map import KernelCode, Stage, code_of_kernels
+from bragg.code.source_place import user_place
 from bragg.model import Profile
-from bragg.model.source_map import KernelCode, Stage, code_of_kernels
-from bragg.model.source_place import user_place
-from bragg.record.disassembler import find_disassembler
-from bragg.record.kernel_code import with_kernel_code
-from bragg.record.kernel_files import attributes_of
 from tests.golden.cubins import kernels
 from tests.support.profiles import profile_from_text
 

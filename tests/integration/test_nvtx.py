@@ -10,10 +10,10 @@ from textwrap import dedent
 
 import pytest
 
+from bragg.core import core
 from bragg.formats import capture
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.record import RecordConfig
-from bragg.record.core import core
 from bragg.record.environment import recording_environment
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("nvtx") is None, reason="nvtx is not installed")

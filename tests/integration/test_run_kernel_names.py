@@ -7,7 +7,7 @@ import numpy as np
 from tests.support.fake_gpu_runs import START, Record, kernels, values
 
 TILED = f"""{START}
-from bragg.record.core import core
+from bragg.core import core
 tiled = gpu.function("matmul").value
 core.name_kernel(tiled, "matmul<BM=64>", "matmul", [("source", "mm.py:3")])
 """

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from bragg.code.source_map import Stage, code_of_kernels
 from bragg.model import FrameKind
-from bragg.model.source_map import Stage, code_of_kernels
 from tests.support.fake_gpu_runs import Record
 
 pytest.importorskip("triton")

@@ -13,10 +13,10 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from bragg.code.kernel_code import with_kernel_code
+from bragg.code.kernel_files import attributes_of
+from bragg.code.source_map import KernelCode, code_of_kernels
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.source_map import KernelCode, code_of_kernels
-from bragg.record.kernel_code import with_kernel_code
-from bragg.record.kernel_files import attributes_of
 from tests.support.profiles import profile_from_text
 from tests.support.triton_kernels import matmul, softmax
 

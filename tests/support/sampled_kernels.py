@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from bragg.code.sass_listing import Instruction, format_listing
+from bragg.code.source_map import Stage, source_name
+from bragg.code.source_place import Place
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.sass_listing import Instruction, format_listing
-from bragg.model.source_map import Stage, source_name
-from bragg.model.source_place import Place
 from tests.support.profiles import profile_from_text
 
 FILE = "/home/me/softmax.py"

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from bragg.analyze.host_wait import HOST_WAIT, with_host_wait
 from bragg.analyze.specs import WIDTHS
 from bragg.analyze.work import NO_ROOF, ROOF_TIME, has_flops, has_work, own_work, why_no_roof, with_roof_time
+from bragg.code.stall_reasons import StallGroup, stall_metrics
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.stall_reasons import StallGroup, stall_metrics
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["Derived", "evaluate", "is_derived", "list_available", "with_host_wait", "with_roof_time"]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bragg.code.source_map import KernelCode, code_of_kernels
 from bragg.errors import NothingRecorded, UsageError
 from bragg.model import FrameKind, Profile
 from bragg.model.kernel_name import base_name
-from bragg.model.source_map import KernelCode, code_of_kernels
 
 __all__ = ["KernelChoice", "choose_kernel", "every_kernel", "why_absent"]
 

@@ -11,9 +11,9 @@ Instruction samples hang below the node of their kernel, in this shape:
 
 Instructions alone have values of their own, in metrics that add up along the path: `num_samples`,
 `num_stalled_samples` (of warps that could not issue), and `stalled_<reason>` for each reason of the device, with the
-vendor's name (`bragg.model.stall_reasons`): all samples of it, whether another warp issued in that cycle or not. A line
+vendor's name (`bragg.code.stall_reasons`): all samples of it, whether another warp issued in that cycle or not. A line
 whose instructions are not known may have values itself. The attribute `code` of a kernel's frame, `symbol/hash`, names
-its texts in the sources of the profile (`bragg.model.source_map`).
+its texts in the sources of the profile (`bragg.code.source_map`).
 
 Where these texts are there, an instruction's own place counts and not the nodes above it: it knows columns, and what
 Triton before 3.8 inlined.
@@ -27,14 +27,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bragg.analyze.annotated_code import AnnotatedCode, CodeSection, Samples, SourceLine, StagedCode
 from bragg.analyze.kernel_choice import KernelChoice, why_absent
+from bragg.code.source_map import KernelCode, Stage
+from bragg.code.source_place import CallChain, Place, function_spans, is_library
+from bragg.code.stall_reasons import stall_metrics
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
-from bragg.model.annotated_code import AnnotatedCode, CodeSection, Samples, SourceLine, StagedCode
 from bragg.model.kernel_name import base_name
-from bragg.model.source_map import KernelCode, Stage
-from bragg.model.source_place import CallChain, Place, function_spans, is_library
-from bragg.model.stall_reasons import stall_metrics
 
 __all__ = ["annotate", "annotate_stages"]
 

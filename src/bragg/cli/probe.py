@@ -51,8 +51,8 @@ class ProbeProcess:
 
 
 def _main() -> None:
+    from bragg.core import core
     from bragg.record.backends import choose_backend
-    from bragg.record.core import core
     from bragg.record.hooks.torch_operators import refusal_of_observers
 
     print(json.dumps({"core": core.library_path()}), flush=True)

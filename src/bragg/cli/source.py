@@ -38,7 +38,7 @@ def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
     from bragg import formats
     from bragg.analyze.kernel_choice import choose_kernel
     from bragg.analyze.source_lines import annotate
-    from bragg.model.source_map import Stage
+    from bragg.code.source_map import Stage
     from bragg.views.terminal.source import source_json, source_lines
     from bragg.views.terminal.units import count_text
 

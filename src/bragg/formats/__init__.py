@@ -15,7 +15,7 @@ from bragg.registry import FORMATS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bragg.model.sampled_function import CodeReader
+    from bragg.code.sampled_function import CodeReader
 
 __all__ = ["Format", "export", "finish", "load"]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bragg.code.sampled_function import CodeReader
 from bragg.errors import BadFile, NothingRecorded
 from bragg.formats.captured.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.captured.profile import (
@@ -32,7 +33,6 @@ from bragg.model import CallTree, FrameKind, Profile, SliceTable
 from bragg.model.compiled_regions import name_compiled_regions
 from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
-from bragg.model.sampled_function import CodeReader
 from bragg.model.table import BoolArray, Int32Array
 from bragg.model.transform import has_data, with_ancestors
 

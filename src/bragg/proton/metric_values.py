@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+from bragg.core import core
 from bragg.errors import UsageError
 from bragg.proton import open_scopes, timed_values
 from bragg.proton.errors import InvalidMetric
 from bragg.proton.metric import is_device_tensor, plain_value
 from bragg.proton.upstream import INTEGER_TYPE
-from bragg.record.core import core
 from bragg.record.metric_values import MetricLabel, declare_beside, parse_label, record_metrics
 
 __all__ = ["TEXT_UNIT", "forget_types", "record", "text_of"]

@@ -7,9 +7,9 @@ import threading
 import warnings
 from typing import NamedTuple
 
+from bragg.core import core
 from bragg.proton.errors import UnbalancedScope
 from bragg.proton.flags import flags
-from bragg.record.core import core
 
 __all__ = [
     "OpenScope",

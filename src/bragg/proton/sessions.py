@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bragg import formats
+from bragg.core import core
 from bragg.errors import BackendUnavailable, BadFile, BraggError, NothingRecorded, RecordingFailed
 from bragg.model import Profile
 from bragg.proton import files, open_scopes, timed_values
@@ -23,7 +24,6 @@ from bragg.proton.placing import place
 from bragg.proton.settings import Settings, is_disabled
 from bragg.proton.view import CAPTURED_BEFORE
 from bragg.record import Session
-from bragg.record.core import core
 from bragg.record.environment import claim_doors
 from bragg.record.notes import note
 

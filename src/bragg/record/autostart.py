@@ -15,8 +15,8 @@ import warnings
 from importlib import import_module
 from threading import Thread
 
+from bragg.core import core
 from bragg.record import variables
-from bragg.record.core import core
 from bragg.record.hooks.imports import when_imported
 from bragg.record.notes import guarded
 from bragg.record.recording import Recording

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
+from bragg.core import core
 from bragg.errors import UsageError
-from bragg.record.core import core
 
 __all__ = ["MetricLabel", "declare_beside", "parse_label", "plain_name", "record_metrics"]
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import _GeneratorContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 
+from bragg.core import core
 from bragg.errors import BraggError, UsageError
 from bragg.model import Profile
 from bragg.record import autostart, metadata, variables
 from bragg.record.config import BackendName, Context, Data, Framework, GpuApi, Graphs, RecordConfig, Sampling
-from bragg.record.core import core
 from bragg.record.environment import claim_doors
 from bragg.record.hooks import torch_operators
 from bragg.record.notes import note

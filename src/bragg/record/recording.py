@@ -8,10 +8,10 @@ import signal
 import sys
 from threading import RLock
 
+from bragg.core import core
 from bragg.record import metadata, variables
 from bragg.record.backends import choose_backend
 from bragg.record.call_steps import CALL_STEPS
-from bragg.record.core import core
 from bragg.record.hooks.imports import when_imported
 from bragg.record.notes import note
 from bragg.record.regions import REGIONS, since

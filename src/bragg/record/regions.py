@@ -10,7 +10,7 @@ import threading
 import weakref
 from time import perf_counter_ns, time_ns
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.region_spans import RegionSpans
 
 TYPE_CHECKING = False

@@ -10,13 +10,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from bragg.core import core
 from bragg.errors import BadFile, NothingRecorded, RecordingFailed, UsageError
 from bragg.model import Profile
 from bragg.record.backends import require_backend
 from bragg.record.backends.backend import Backend
 from bragg.record.captures import await_stragglers, list_captures
 from bragg.record.config import RecordConfig
-from bragg.record.core import core
 from bragg.record.environment import recording_environment
 from bragg.record.output import Finisher, make_capture_directory
 from bragg.record.process import run_child

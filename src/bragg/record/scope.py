@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bragg.record.core import core
+from bragg.core import core
 
 scope = core.Scope
 enter_scope = core.enter_scope

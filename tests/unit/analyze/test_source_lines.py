@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from bragg.analyze.annotated_code import AnnotatedCode
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
+from bragg.code.sass_listing import Instruction
+from bragg.code.source_map import Stage, source_name
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
-from bragg.model.annotated_code import AnnotatedCode
-from bragg.model.sass_listing import Instruction
-from bragg.model.source_map import Stage, source_name
 from tests.support.sampled_kernels import CALL, FILE, INNER, KEY, LOAD, sampled_profile
 
 

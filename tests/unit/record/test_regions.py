@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bragg.core import core
 from bragg.model import durations
 from bragg.model.regions import REGIONS as NAMES
 from bragg.record import regions
-from bragg.record.core import core
 from bragg.record.regions import Regions, bucket_of, chosen, since
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bragg.code.sampled_function import CodeReader, SampledFunction
+from bragg.code.source_place import CallChain
+from bragg.code.stall_reasons import VENDOR_PREFIX, StallReason, parse_vendor_name
 from bragg.formats.captured.chunks import ChunkType
 from bragg.formats.captured.profile import LOST, resolve
 from bragg.formats.captured.tables import CaptureTables, Columns, last_rows
 from bragg.formats.limits import Limits
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
-from bragg.model.sampled_function import CodeReader, SampledFunction
-from bragg.model.source_place import CallChain
-from bragg.model.stall_reasons import VENDOR_PREFIX, StallReason, parse_vendor_name
 
 __all__ = ["WITHOUT_LAUNCH", "with_samples"]
 

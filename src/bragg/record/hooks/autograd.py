@@ -10,7 +10,7 @@ import os
 import struct
 from dataclasses import dataclass
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.hooks.torch_operators import library_of
 from bragg.record.notes import note
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import wraps
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.notes import note
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ import functools
 import os
 import sys
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.notes import guarded, note
 
 TYPE_CHECKING = False

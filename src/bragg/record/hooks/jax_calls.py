@@ -10,8 +10,8 @@ import gc
 import sys
 from types import FunctionType
 
+from bragg.core import core
 from bragg.record.call_steps import CALL_STEPS
-from bragg.record.core import core
 from bragg.record.hooks.methods import wrap
 from bragg.record.notes import guarded, note
 

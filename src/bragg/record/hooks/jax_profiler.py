@@ -6,7 +6,7 @@ import functools
 import sys
 from contextlib import nullcontext
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.notes import once
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ What a function returns is the launch's: `name` renames it, every number (`flops
 
 from __future__ import annotations
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.notes import note
 
 TYPE_CHECKING = False

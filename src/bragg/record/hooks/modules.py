@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from itertools import chain, count
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.hooks.methods import wrap
 from bragg.record.notes import guarded
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.hooks.methods import wrap_engine
 from bragg.record.notes import note, once
 

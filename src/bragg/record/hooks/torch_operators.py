@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import os
 
+from bragg.core import core
 from bragg.record import metadata, variables
-from bragg.record.core import core
 from bragg.record.hooks.torch import emit_operators
 from bragg.record.notes import note
 

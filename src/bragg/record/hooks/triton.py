@@ -6,8 +6,8 @@ import gc
 import warnings
 from functools import cache
 
-from bragg.record.core import core
-from bragg.record.kernel_files import attributes_of
+from bragg.code.kernel_files import attributes_of
+from bragg.core import core
 from bragg.record.notes import guarded, note
 
 TYPE_CHECKING = False

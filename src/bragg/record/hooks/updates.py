@@ -5,7 +5,7 @@ The kernels of `foreach` and `fused` update many parameters at once: they stay t
 
 from __future__ import annotations
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.hooks.methods import compiles_what_it_meets, is_traced, wrap_steps
 from bragg.record.hooks.modules import SCOPES
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from bragg.model.annotated_code import AnnotatedCode, Samples, SourceLine
-from bragg.model.source_map import Stage
-from bragg.model.source_place import CallChain, user_place
-from bragg.model.stall_reasons import StallReason
+from bragg.analyze.annotated_code import AnnotatedCode, Samples, SourceLine
+from bragg.code.source_map import Stage
+from bragg.code.source_place import CallChain, user_place
+from bragg.code.stall_reasons import StallReason
 from bragg.views.terminal.style import Style, beginning, printable
 from bragg.views.terminal.units import count_text, share_text
 

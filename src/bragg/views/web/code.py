@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from bragg.model.annotated_code import Samples, StagedCode
-from bragg.model.source_map import PlaceKey, Stage, place_keys
-from bragg.model.source_place import CallChain
-from bragg.model.stall_reasons import StallReason
+from bragg.analyze.annotated_code import Samples, StagedCode
+from bragg.code.source_map import PlaceKey, Stage, place_keys
+from bragg.code.source_place import CallChain
+from bragg.code.stall_reasons import StallReason
 
 __all__ = ["code_of"]
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from bragg import formats
+from bragg.code.sampled_function import SampledFunction
+from bragg.code.source_place import CallChain, Place
 from bragg.formats import capture
 from bragg.formats.captured.chunks import ChunkType
 from bragg.model import FrameKind, Profile
 from bragg.model.regroup import fold_specializations
-from bragg.model.sampled_function import SampledFunction
-from bragg.model.source_place import CallChain, Place
 from tests.support.captures import NONE, CaptureBuilder, chunk
 
 ROOT, STATE, KERNEL = FrameKind.ROOT, FrameKind.STATE, FrameKind.KERNEL

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bragg.record.core import core
+from bragg.core import core
 from bragg.record.hooks.modules import SCOPES, ModuleScopes, record_modules
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.source_lines import annotate_stages
+from bragg.code.source_map import Stage, source_name
 from bragg.model import Profile
-from bragg.model.source_map import Stage, source_name
 from bragg.views.web.code import code_of
 from tests.support.sampled_kernels import FILE, KEY, sampled_profile
 

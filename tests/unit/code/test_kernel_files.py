@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from bragg.record.kernel_files import attributes_of
+from bragg.code.kernel_files import attributes_of
 
 
 def test_a_kernel_is_noted_with_its_hash_and_the_file_that_describes_it() -> None:

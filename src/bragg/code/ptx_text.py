@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from bragg.model.source_place import MAX_CALLS, CallChain, Place
+from bragg.code.source_place import MAX_CALLS, CallChain, Place
 
 __all__ = ["places_of_ptx"]
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.model.mlir_text import places_of_mlir
-from bragg.model.source_place import MAX_CALLS, Place
+from bragg.code.mlir_text import places_of_mlir
+from bragg.code.source_place import MAX_CALLS, Place
 
 MODULE = """\
 #blocked = #ttg.blocked<{sizePerThread = [4]}>

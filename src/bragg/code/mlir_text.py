@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bragg.model.source_place import MAX_CALLS, CallChain, Place
+from bragg.code.source_place import MAX_CALLS, CallChain, Place
 
 __all__ = ["places_of_mlir"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bragg.model.source_map import KernelCode, Stage
-from bragg.model.source_place import CallChain
-from bragg.model.stall_reasons import StallReason, main_reason
+from bragg.code.source_map import KernelCode, Stage
+from bragg.code.source_place import CallChain
+from bragg.code.stall_reasons import StallReason, main_reason
 
 __all__ = ["AnnotatedCode", "CodeSection", "Samples", "SourceLine", "StagedCode"]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bragg.model.source_place import Place
-from bragg.record.cubin import Cubin
+from bragg.code.cubin import Cubin
+from bragg.code.source_place import Place
 
 CUBINS = Path(__file__).parents[2] / "golden" / "cubins"
 

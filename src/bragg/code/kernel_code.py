@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bragg.code.cubin import Cubin
+from bragg.code.disassembler import Listing, disassemble_all, find_disassembler
+from bragg.code.kernel_files import CODE, FILES
+from bragg.code.sampled_function import SampledFunction
+from bragg.code.sampled_lines import chains_of
+from bragg.code.sass_listing import Instruction, format_listing
+from bragg.code.source_map import Stage, source_name
+from bragg.code.source_place import CallChain, is_library, name_functions
 from bragg.model import FrameKind, Profile
-from bragg.model.sampled_function import SampledFunction
-from bragg.model.sass_listing import Instruction, format_listing
-from bragg.model.source_map import Stage, source_name
-from bragg.model.source_place import CallChain, is_library, name_functions
-from bragg.record.cubin import Cubin
-from bragg.record.disassembler import Listing, disassemble_all, find_disassembler
-from bragg.record.kernel_files import CODE, FILES
-from bragg.record.sampled_lines import chains_of
 
 __all__ = ["with_kernel_code"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from bragg.code.source_place import CallChain
 from bragg.model.profile import Profile
-from bragg.model.source_place import CallChain
 
 __all__ = ["CodeReader", "SampledFunction"]
 

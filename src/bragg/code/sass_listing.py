@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bragg.model.source_place import CallChain, Place
+from bragg.code.source_place import CallChain, Place
 
 __all__ = ["INSTRUCTION_BYTES", "Instruction", "format_listing", "parse_listing"]
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from bragg.model.sass_listing import Instruction, format_listing
-from bragg.model.source_map import KernelCode, Stage, code_of_kernels, source_name
-from bragg.model.source_place import Place
+from bragg.code.sass_listing import Instruction, format_listing
+from bragg.code.source_map import KernelCode, Stage, code_of_kernels, source_name
+from bragg.code.source_place import Place
 
 LOAD, CALL = Place("/k/a.py", 15, 14), Place("/k/a.py", 16, 14)
 LIBRARY = Place("/x/triton/language/standard.py", 191, 40)

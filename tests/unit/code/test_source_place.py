@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bragg.model.source_place import Place, function_spans, is_library, name_functions, user_place
+from bragg.code.source_place import Place, function_spans, is_library, name_functions, user_place
 
 STANDARD = "/site-packages/triton/language/standard.py"
 TEXT = """\

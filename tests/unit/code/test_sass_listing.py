@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.model.sass_listing import Instruction, format_listing, parse_listing
-from bragg.model.source_place import Place
+from bragg.code.sass_listing import Instruction, format_listing, parse_listing
+from bragg.code.source_place import Place
 
 KERNEL = Place("/k/softmax.py", 23, 4, "softmax")
 HELPER = Place("/k/softmax.py", 16, 14, "scale_rows")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bragg.record.elf_symbols import ElfSymbols
+from bragg.code.elf_symbols import ElfSymbols
 
 FUNCTION, LOCAL, GLOBAL, OBJECT = 2, 0, 1, 1
 Symbol = tuple[str, int, int, int, int]  # name, binding, kind, address, size

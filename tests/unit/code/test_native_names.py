@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from bragg.code.native_names import with_native_names
 from bragg.model import FrameKind, Profile
-from bragg.record.native_names import with_native_names
 from tests.support.profiles import profile_from_text
-from tests.unit.record.test_elf_symbols import ALPHA, FUNCTION, GLOBAL, elf
+from tests.unit.code.test_elf_symbols import ALPHA, FUNCTION, GLOBAL, elf
 
 
 def native_profile(file: str, build_id: str = "abcd", path: str | None = None) -> Profile:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bragg.code.cubin import Cubin
+from bragg.code.sampled_function import SampledFunction
+from bragg.code.source_place import CallChain
 from bragg.model import Profile
-from bragg.model.sampled_function import SampledFunction
-from bragg.model.source_place import CallChain
-from bragg.record.cubin import Cubin
 
 __all__ = ["chains_of", "with_lines"]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
 
-from bragg.model.mlir_text import places_of_mlir
-from bragg.model.ptx_text import places_of_ptx
-from bragg.model.sass_listing import Instruction, parse_listing
-from bragg.model.source_place import CallChain, user_place
+from bragg.code.mlir_text import places_of_mlir
+from bragg.code.ptx_text import places_of_ptx
+from bragg.code.sass_listing import Instruction, parse_listing
+from bragg.code.source_place import CallChain, user_place
 
 __all__ = ["KernelCode", "PlaceKey", "Stage", "code_of_kernels", "place_keys", "source_name"]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bragg.code import kernel_code
+from bragg.code.sampled_function import SampledFunction
+from bragg.code.source_map import Stage, code_of_kernels
+from bragg.code.source_place import CallChain
 from bragg.model import Profile
-from bragg.model.sampled_function import SampledFunction
-from bragg.model.source_map import Stage, code_of_kernels
-from bragg.model.source_place import CallChain
-from bragg.record import kernel_code
 from tests.support.profiles import profile_from_text
 
 CUBIN = (Path(__file__).parents[2] / "golden" / "cubins" / "triton-3.9-softmax-sm90.cubin").read_bytes()

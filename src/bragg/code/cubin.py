@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bragg.model.ptx_text import places_of_ptx
-from bragg.model.sass_listing import INSTRUCTION_BYTES, Instruction
-from bragg.model.source_place import CallChain, Place
+from bragg.code.ptx_text import places_of_ptx
+from bragg.code.sass_listing import INSTRUCTION_BYTES, Instruction
+from bragg.code.source_place import CallChain, Place
+from bragg.core import core
 from bragg.model.table import Int64Array
-from bragg.record.core import core
 
 __all__ = ["Cubin"]
 

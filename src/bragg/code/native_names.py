@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from bragg.code.elf_symbols import ElfSymbols
+from bragg.core import core
 from bragg.model import FrameKind, Profile
 from bragg.model.regroup import with_renamed_frames
-from bragg.record.core import core
-from bragg.record.elf_symbols import ElfSymbols
 
 __all__ = ["with_native_names"]
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.model.ptx_text import places_of_ptx
-from bragg.model.source_place import Place
+from bragg.code.ptx_text import places_of_ptx
+from bragg.code.source_place import Place
 
 NEW = """\
 .version 9.4

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bragg.model.stall_reasons import (
+from bragg.code.stall_reasons import (
     StallGroup,
     main_reason,
     parse_vendor_name,
