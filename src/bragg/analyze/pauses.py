@@ -78,7 +78,7 @@ def _launches(profile: Profile, process: int, correlation: Int64Array) -> Int64A
     PyTorch's traces show each GPU as a process of its own, which has no threads.
     """
     tracks, slices = profile.tracks, profile.slices
-    is_thread = tracks.kind != TrackKind.GPU_STREAM
+    is_thread = ~np.isin(tracks.kind, (TrackKind.GPU_STREAM, TrackKind.DEVICE_UNIT))
     have_both = np.isin(tracks.process[~is_thread], tracks.process[is_thread]).any()
     is_host = is_thread & ((tracks.process == process) | ~have_both)
     launches = np.flatnonzero(is_host[slices.track] & (slices.correlation != 0))

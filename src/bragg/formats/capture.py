@@ -13,6 +13,7 @@ import numpy as np
 from bragg.code.sampled_function import CodeReader
 from bragg.errors import BadFile, NothingRecorded
 from bragg.formats.captured.chunks import FILE_MAGIC, Scan, scan
+from bragg.formats.captured.counters import Clock, clocks_of, counters_of
 from bragg.formats.captured.profile import (
     attributes_of,
     durations_of,
@@ -29,11 +30,11 @@ from bragg.formats.captured.tables import CaptureTables, Columns, collect
 from bragg.formats.captured.values import values_of
 from bragg.formats.format import Format, damaged
 from bragg.formats.limits import Limits, TooLargeError, check_depth
-from bragg.model import CallTree, FrameKind, Profile, SliceTable
+from bragg.model import CallTree, FrameKind, Profile, SliceTable, TrackKind, TrackTable
 from bragg.model.compiled_regions import name_compiled_regions
 from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
-from bragg.model.table import BoolArray, Int32Array
+from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import has_data, with_ancestors
 
 __all__ = ["FORMAT", "Recording", "open_capture", "read"]
@@ -53,6 +54,7 @@ class Recording:
     profile: Profile
     _parts: list[Columns]
     _target: Int32Array
+    _clocks: dict[int, Clock]
 
     def slice_blocks(self, rows: int = BLOCK_ROWS) -> Iterator[SliceTable]:
         """The slices in file order, about `rows` at a time."""
@@ -71,7 +73,21 @@ class Recording:
     def _slices(self, part: Columns, rows: slice) -> SliceTable:
         node = self._target[resolve(part["node"][rows], len(self._target))]
         track = resolve(part["track"][rows], len(self.profile.tracks))
-        return SliceTable(part["start_ns"][rows], part["duration_ns"][rows], node, track, part["correlation"][rows])
+        found = SliceTable(part["start_ns"][rows], part["duration_ns"][rows], node, track, part["correlation"][rows])
+        return self._in_profile_time(found)
+
+    def _in_profile_time(self, slices: SliceTable) -> SliceTable:
+        """Slices of units of a device have times of its clock; of a clock that was never read they are left out."""
+        clock_of_track = _clock_of_track(self.profile.tracks)
+        if not clock_of_track.any():
+            return slices
+        clock_of_slice = clock_of_track[slices.track]
+        start, end = slices.start_ns.copy(), slices.start_ns + slices.duration_ns
+        for number, clock in self._clocks.items():
+            chosen = clock_of_slice == number
+            start[chosen], end[chosen] = clock.to_ns(start[chosen]), clock.to_ns(end[chosen])
+        known = np.isin(clock_of_slice, [0, *self._clocks]) & (start >= 0) & (end >= start)
+        return slices.replace(start_ns=start, duration_ns=end - start).take(known)
 
 
 def read(path: Path, *, trace: bool = True, read_code: CodeReader | None = None) -> Profile:
@@ -110,11 +126,19 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
         raise _too_large(path, error) from error
     tree = replace(tree, frames=name_compiled_regions(tree.frames, tables.meta.get("compiled_regions")))
     attributes = attributes_of(tables, tree.frames)
+    tracks = tracks_of(tables)
+    clocks = clocks_of(tables)
+    damage = _damage(tables, scanned, _without_clock(tables, tracks, clocks))
     profile = Profile(
-        meta={**tables.meta, "capture": _damage(tables, scanned), **({"attributes": attributes} if attributes else {})},
+        meta={
+            **tables.meta,
+            "capture": damage,
+            **({"attributes": attributes} if attributes else {}),
+        },
         tree=tree,
         metrics={**values, **metrics_of(tables, tree)},
-        tracks=tracks_of(tables),
+        tracks=tracks,
+        counters=counters_of(tables, tracks),
         kernels=kernels_of(tables, tree),
         durations=durations_of(tables, tree),
         inputs=inputs_of(tables, tree),
@@ -126,14 +150,14 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
     useful = has_data(profile)
     for part in tables.slices:
         useful[resolve(part["node"], len(tree))] = True
-    if not useful.any():
+    if not useful.any() and not len(profile.counters):
         raise NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
     profile, target, folded = _with_operations(profile)
     useful = np.isin(np.arange(len(profile.tree)), target[useful])
     grown = profile.tree
     folded |= _unwanted(grown, tables.meta)
     pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=folded)
-    return Recording(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]])
+    return Recording(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]], clocks)
 
 
 def _with_operations(profile: Profile) -> tuple[Profile, Int32Array, BoolArray]:
@@ -167,11 +191,25 @@ def _too_large(path: Path, error: TooLargeError) -> BadFile:
     return damaged(path, error, "Record fewer metrics, or shorter call paths")
 
 
-def _damage(tables: CaptureTables, scanned: Scan) -> dict[str, Any]:
+def _clock_of_track(tracks: TrackTable) -> Int64Array:
+    """Number of the clock that the times of a track are of; 0: the profile's."""
+    return np.where(tracks.kind == TrackKind.DEVICE_UNIT, tracks.context, 0)
+
+
+def _without_clock(tables: CaptureTables, tracks: TrackTable, clocks: dict[int, Clock]) -> int:
+    """How many slices are on tracks of clocks that were never read."""
+    unknown = ~np.isin(_clock_of_track(tracks), [0, *clocks])
+    if not unknown.any():
+        return 0
+    return sum(int(unknown[resolve(part["track"], len(tracks))].sum()) for part in tables.slices)
+
+
+def _damage(tables: CaptureTables, scanned: Scan, slices_without_clock: int) -> dict[str, Any]:
     return {
         "complete": tables.is_complete,
         "damaged_chunks": scanned.damaged_chunks,
         "bytes_lost": scanned.bytes_lost,
+        **({"slices_without_clock": slices_without_clock} if slices_without_clock else {}),
         **({"write_error": os.strerror(scanned.write_error)} if scanned.write_error else {}),
     }
 

@@ -23,6 +23,7 @@ _MISSING = (
     _Counter((("statistics", "bad_timestamps"),), "record", "without usable timestamps"),
     _Counter((("cuda", "unread_bytes"),), "byte", "of device records of an unknown kind"),
     _Counter((("capture", "damaged_chunks"),), "damaged chunk", "of the capture"),
+    _Counter((("capture", "slices_without_clock"),), "slice", "of a device's clock that was never read"),
     _Counter((("lost", "slices"),), "slice", "of the timeline lost to damage of the file"),
 )
 # What is in the sums, but not where it belongs.

@@ -19,6 +19,7 @@ class TrackKind(IntEnum):
     GPU_STREAM = 2
     COUNTER = 3
     RANGES = 4
+    DEVICE_UNIT = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +30,8 @@ class TrackTable(Table):
         kind: A `TrackKind`.
         process: Id of the process that was recorded.
         device: Device ordinal; -1 for host threads.
-        context: Device context id; 0 for host threads.
-        stream: Stream id; the system's thread id for host threads; 0 for ranges of the process.
+        context: Device context id; 0 for host threads; of a unit of a device (an SM, a CTA, a warp) its clock.
+        stream: Stream id; the system's thread id for host threads; 0 for ranges of the process; of a unit its number.
         name: Name that the program gave; for a counter its name and unit. May be empty.
     """
 
@@ -47,6 +48,8 @@ class TrackTable(Table):
             return self.name[track]
         if self.kind[track] == TrackKind.RANGES:
             return "ranges"
+        if self.kind[track] == TrackKind.DEVICE_UNIT:
+            return f"GPU {self.device[track]} unit {self.stream[track]}"
         if self.kind[track] == TrackKind.GPU_STREAM:
             return f"GPU {self.device[track]} stream {self.stream[track]}"
         return f"thread {self.stream[track]}"

@@ -26,6 +26,7 @@ export enum TrackKind {
   GpuStream = 2,
   Counter = 3,
   Ranges = 4,
+  DeviceUnit = 5,
 }
 
 export interface Summary {

@@ -55,9 +55,11 @@ class ChunkType(IntEnum):
     SAMPLES = 15
     CUBIN = 16
     INPUTS = 17
+    COUNTERS = 18
+    CLOCKS = 19
 
 
-_U32, _U64, _I64 = np.dtype("<u4"), np.dtype("<u8"), np.dtype("<i8")
+_U32, _U64, _I64, _F64 = (np.dtype(code) for code in ("<u4", "<u8", "<i8", "<f8"))
 _KERNEL_COLUMNS = (
     *("frame", "registers", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes_per_thread"),
     *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "cluster_x", "cluster_y", "cluster_z"),
@@ -83,6 +85,8 @@ LAYOUTS: dict[ChunkType, dict[str, np.dtype[Any]]] = {
         **dict.fromkeys(("node", "code", "pc_offset", "reason"), _U32),
         **dict.fromkeys(("count", "exact"), _U64),
     },
+    ChunkType.COUNTERS: {"time_ns": _I64, "value": _F64, "track": _U32},
+    ChunkType.CLOCKS: {"clock": _U32, "ticks": _I64, "time_ns": _I64},
 }
 
 

@@ -68,7 +68,7 @@ def tracks_of(tables: CaptureTables) -> TrackTable:
     kind, device, context, stream, name = (
         tables.tracks.column(column) for column in ("kind", "device", "context", "stream", "name")
     )
-    highest = max((int(part["track"].max(initial=0)) for part in tables.slices), default=-1)
+    highest = max((int(part["track"].max(initial=0)) for part in [*tables.slices, *tables.counters]), default=-1)
     if highest >= len(kind):
         kind, device, context, stream, name = (
             np.append(column, -1) for column in (kind, device, context, stream, name)
@@ -79,10 +79,17 @@ def tracks_of(tables: CaptureTables) -> TrackTable:
         kind=np.where(kind < 0, TrackKind.HOST_THREAD, kind),
         process=np.full(len(kind), process if has_process else 1, np.int32),
         device=device.astype(np.int32),
-        context=np.maximum(context, 0),
+        context=np.where(kind == TrackKind.COUNTER, 0, np.maximum(context, 0)),
         stream=np.maximum(stream, 0),
-        name=[tables.strings.get(text, LOST) for text in name.tolist()],
+        name=[_track_name(tables, *row) for row in zip(kind.tolist(), context.tolist(), name.tolist(), strict=True)],
     )
+
+
+def _track_name(tables: CaptureTables, kind: int, context: int, name: int) -> str:
+    """A counter's name has its unit, which stands in place of a context."""
+    text = tables.strings.get(name, LOST)
+    unit = tables.strings.get(context, "") if kind == TrackKind.COUNTER else ""
+    return f"{text} ({unit})" if unit else text
 
 
 def kernels_of(tables: CaptureTables, tree: CallTree) -> KernelTable:

@@ -84,6 +84,8 @@ class CaptureTables:
         codes: Functions that were sampled.
         samples: Rows of SAMPLES in file order; for one node, function, instruction and reason the last counts.
         cubins: Machine code by CUPTI's checksum, of what was sampled.
+        counters: Columns of each COUNTERS chunk.
+        clocks: Columns of each CLOCKS chunk.
         is_complete: The session was stopped and everything was written.
     """
 
@@ -103,6 +105,8 @@ class CaptureTables:
     codes: IdColumns = field(default_factory=IdColumns)
     samples: list[Columns] = field(default_factory=list)
     cubins: dict[int, bytes] = field(default_factory=dict)
+    counters: list[Columns] = field(default_factory=list)
+    clocks: list[Columns] = field(default_factory=list)
     is_complete: bool = False
 
 
@@ -186,6 +190,8 @@ def _add_rows(
         ChunkType.DURATIONS: tables.durations,
         ChunkType.INPUTS: tables.inputs,
         ChunkType.SAMPLES: tables.samples,
+        ChunkType.COUNTERS: tables.counters,
+        ChunkType.CLOCKS: tables.clocks,
     }
     listed[chunk_type].append(part)
     return True
@@ -204,8 +210,7 @@ def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
     if chunk_type == ChunkType.METRICS:
         return bool(((part["group"] >= min(MetricGroup)) & (part["group"] <= max(MetricGroup))).all())
     if chunk_type == ChunkType.TRACKS:
-        recorded = (TrackKind.HOST_THREAD, TrackKind.GPU_STREAM, TrackKind.RANGES)
-        return bool(np.isin(part["kind"], recorded).all())
+        return bool(((part["kind"] >= min(TrackKind)) & (part["kind"] <= max(TrackKind))).all())
     if chunk_type == ChunkType.SLICES:
         # Both are below 2^63, so their sum cannot wrap in 64 bits.
         ends = part["start_ns"].astype(np.uint64) + part["duration_ns"]
@@ -216,6 +221,10 @@ def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
         return bool(((part["index"] < part["length"]) | (part["index"] == 0)).all())
     if chunk_type == ChunkType.DURATIONS:
         return bool(((part["bucket"] <= MAX_BUCKET) & (part["first_ns"] >= 0)).all())
+    if chunk_type == ChunkType.COUNTERS:
+        return bool((part["time_ns"] >= 0).all())
+    if chunk_type == ChunkType.CLOCKS:
+        return bool(((part["ticks"] >= 0) & (part["time_ns"] >= 0)).all())
     if chunk_type == ChunkType.INPUTS:
         return bool(((part["input"] < 2**31) & (part["output"] < 2**31)).all())
     if chunk_type == ChunkType.SAMPLES:
