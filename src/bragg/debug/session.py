@@ -114,7 +114,8 @@ class CheckedSession:
         for checker in self._checkers:
             listeners = checker.watch(Recorder(checker.name, launch, self.report))
             for name in _LISTS:
-                getattr(together, name).extend(getattr(listeners, name))
+                if told := getattr(listeners, name):
+                    getattr(together, name).extend(told)
         return together
 
 

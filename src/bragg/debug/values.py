@@ -5,8 +5,10 @@ Axis 0 of every array counts programs; a size of 1 there means that all programs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -139,7 +141,7 @@ class TypeOfBlock:
     @property
     def nbytes(self) -> int:
         """Bytes of the block in memory."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.scalar.primitive_bitwidth // 8
+        return math.prod(self.shape) * self.scalar.primitive_bitwidth // 8
 
     def is_block(self) -> bool:
         """More than a single value."""
@@ -218,7 +220,7 @@ class Tensor(Operators):
     @property
     def numel(self) -> int:
         """Elements of the block."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     def known_bounds(self) -> tuple[int, int]:
         """Least and greatest element of an integer tensor, looked up if need be."""
@@ -352,8 +354,18 @@ def scalar(value: bool | float, dtype: DType | None = None) -> Tensor:
     Raises:
         KernelFault: No integer type holds the number.
     """
-    if dtype is None:
-        dtype = _type_of_constant(value)
+    if type(value) is int:
+        return _integer_scalar(value, dtype)
+    return _scalar(value, dtype or _type_of_constant(value))
+
+
+@lru_cache(maxsize=1024)
+def _integer_scalar(value: int, dtype: DType | None) -> Tensor:
+    """The same few numbers come again and again; nobody changes their arrays."""
+    return _scalar(value, dtype or _type_of_constant(value))
+
+
+def _scalar(value: bool | float, dtype: DType) -> Tensor:
     data = np.full(1, value, dtype.carrier)
     if not dtype.is_int():
         return Tensor(data, dtype)

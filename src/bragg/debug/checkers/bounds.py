@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,7 +41,7 @@ def _watch(record: Recorder) -> Listeners:
 
 def _lanes(access: Access, chosen: Array) -> tuple[Array, Array, Array]:
     """Program, position in the block and offset of each chosen lane; `chosen` broadcasts to the access."""
-    lanes_of_block = int(np.prod(access.shape[1:], dtype=np.int64))
+    lanes_of_block = math.prod(access.shape[1:])
     found = np.flatnonzero(np.broadcast_to(chosen, access.shape))
     offsets = np.broadcast_to(access.offset.data, access.shape).reshape(-1)[found]
     return machine().active_programs[found // lanes_of_block], found % lanes_of_block, offsets

@@ -5,6 +5,7 @@ Sources: the attributes' descriptions in Triton's TritonGPUAttrDefs.td; CUDA C++
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import product
 from typing import Any
@@ -95,7 +96,7 @@ def _operand(parent: str, shape: tuple[int, ...], number: int) -> Array:
 
 def _tile(parent: str) -> list[int]:
     names = ("sizePerThread", "threadsPerWarp", "warpsPerCTA")
-    return [int(np.prod(sizes)) for sizes in zip(*(_numbers(parent, name) for name in names), strict=True)]
+    return [math.prod(sizes) for sizes in zip(*(_numbers(parent, name) for name in names), strict=True)]
 
 
 def _slice(parent: str, shape: tuple[int, ...], axis: int) -> Array:

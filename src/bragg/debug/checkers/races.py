@@ -13,7 +13,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.findings import program_ids
-from bragg.debug.flow.program import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions
 from bragg.debug.memory.synchronisation import Synchronisation
@@ -56,7 +55,7 @@ class _Detector:
 
     def see(self, access: Access) -> None:
         self._step += 1
-        place = self._place()
+        place = self._place(access.place)
         buffer = access.buffer
         if not len(buffer.flat):
             return
@@ -76,8 +75,7 @@ class _Detector:
         self._step += 1
         self._sync.decide(self._step, programs)
 
-    def _place(self) -> int:
-        place = kernel_line()
+    def _place(self, place: tuple[str, int]) -> int:
         if not self._places or self._places[-1] != place:
             if place in self._places:
                 return self._places.index(place)

@@ -64,10 +64,10 @@ def _watch(record: Recorder) -> Listeners:
         sources.setdefault(place[0], {})[place[1]] = source, access.origin
 
     def remember(access: Access) -> None:
-        if access.kind == "load" and access.mask is not None and not access.mask.all():
-            source = _source(access)
-            if not source.text.has_filler:
-                mark(access, masked, source)
+        if access.kind != "load" or access.mask is None or access.mask.all():
+            return
+        if not access_text(*access.place, access.kind, access.buffer.name).has_filler:
+            mark(access, masked, _source(access))
 
     def look(access: Access) -> None:
         if access.kind == "store" or id(access.buffer) not in suspects:
@@ -99,7 +99,7 @@ def _blamed(sources: Sources, taint: Array) -> list[tuple[Source | None, Array]]
 
 def _source(access: Access) -> Source:
     """The load that is executed."""
-    here, buffer = kernel_line(), access.buffer
+    here, buffer = access.place, access.buffer
     return Source(*here, TensorFacts.of(buffer), access_text(*here, access.kind, buffer.name))
 
 

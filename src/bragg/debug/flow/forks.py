@@ -51,9 +51,10 @@ def truth(test: Any) -> bool | Array:
             f"the condition of an `if` or loop is a block of shape {list(test.shape)}, not one value",
             hint="Use tl.where, a mask, or a reduction such as tl.max",
         )
-    for bit in (*MEANINGLESS, MISLED):
-        machine().tell_taint("condition", test.taint, bit)
-    machine().tell_decision(test.taint, SIGNAL)
+    if test.taint is not None:
+        for bit in (*MEANINGLESS, MISLED):
+            machine().tell_taint("condition", test.taint, bit)
+        machine().tell_decision(test.taint, SIGNAL)
     holds = test.data.reshape(-1) != 0
     if holds.all():
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ def _whole(parts: Sequence[Any], programs: int, shape: tuple[int, ...]) -> Tenso
     tensors = [as_tensor(part) for part in parts]
     if any(tensor.dtype is not tensors[0].dtype or tensor.shape for tensor in tensors):
         raise KernelFault("the results for neighbours differ in type, or are blocks")
-    rows = programs * int(np.prod(shape)) // len(parts)
+    rows = programs * math.prod(shape) // len(parts)
     full = (programs, *shape)
     data = np.stack([np.broadcast_to(tensor.data, rows) for tensor in tensors], axis=-1).reshape(full)
     taint = None

@@ -39,6 +39,7 @@ class Program:
 
     Attributes:
         function: The author's function.
+        largest_blocks: Elements of the largest block that it had, by the constants that sizes of blocks depend on.
         replaced: Text in the place of its own, as Triton's `_unsafe_update_src` puts it there; None: its own counts.
     """
 
@@ -53,10 +54,14 @@ class Program:
             function: The author's function.
             jitted: The decorated one, whose text may be another one by now; None: it is not known.
         """
-        found = _PROGRAMS.get(function.__code__)
-        if found is None or found.function is not function:
-            found = _PROGRAMS[function.__code__] = cls(function)
+        found = _PROGRAMS.get(function)
+        if found is None or found._made_of is not function.__code__:
+            found = _PROGRAMS[function] = cls(function)
         return found._as_in(jitted)
+
+    def __post_init__(self) -> None:
+        self._made_of = self.function.__code__
+        self.largest_blocks: dict[tuple[str, ...], int] = {}
 
     def _as_in(self, jitted: Any) -> Program:
         text = getattr(jitted, "src", None)
@@ -156,7 +161,7 @@ def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Call
     return made
 
 
-_PROGRAMS: weakref.WeakKeyDictionary[CodeType, Program] = weakref.WeakKeyDictionary()
+_PROGRAMS: weakref.WeakKeyDictionary[FunctionType, Program] = weakref.WeakKeyDictionary()
 
 
 def _closed_over(function: FunctionType) -> dict[str, Any]:

@@ -9,9 +9,9 @@ lock, they must respect it.
 from __future__ import annotations
 
 import ast
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -49,9 +49,14 @@ class _Shape:
     called: tuple[ast.expr, ...]
 
 
-@lru_cache(maxsize=1024)
-def _shape_of(_code: CodeType, function: FunctionType) -> _Shape:
-    return _shape_of_text(Program.of(function))
+_SHAPES: weakref.WeakKeyDictionary[FunctionType, tuple[CodeType, _Shape]] = weakref.WeakKeyDictionary()
+
+
+def _shape_of(function: FunctionType) -> _Shape:
+    known = _SHAPES.get(function)
+    if known is None or known[0] is not function.__code__:
+        known = _SHAPES[function] = function.__code__, _shape_of_text(Program.of(function))
+    return known[1]
 
 
 def _shape_of_text(program: Program) -> _Shape:
@@ -61,7 +66,16 @@ def _shape_of_text(program: Program) -> _Shape:
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
     is_waiting = any(_watches(call, call in list(ast.walk(loop.test))) for loop in loops for call in _calls(loop))
     is_waiting |= any(_name_of(call) == "atomic_poll" for call in _calls(tree))
-    return _Shape(is_waiting, tuple(call.func for call in _calls(tree)))
+    called = (call.func for call in _calls(tree))
+    return _Shape(is_waiting, tuple(one for one in called if not _is_tritons(one, program.function)))
+
+
+def _is_tritons(expression: ast.expr, function: FunctionType) -> bool:
+    """`tl.load` and the like, which do not wait by themselves."""
+    if not (isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name)):
+        return False
+    module = function.__globals__.get(expression.value.id)
+    return isinstance(module, ModuleType) and module.__name__.startswith("triton.language")
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
@@ -83,7 +97,7 @@ def _shapes(function: FunctionType, seen: set[int]) -> Iterator[_Shape]:
     if id(function) in seen or function.__module__.startswith("triton."):
         return
     seen.add(id(function))
-    shape = _shape_of(function.__code__, function)
+    shape = _shape_of(function)
     yield shape
     for expression in shape.called:
         target = _called(expression, function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -147,7 +148,7 @@ class SharedMemory:
     def reshape(self, shape: Any) -> SharedMemory:
         """The same elements in another shape."""
         wanted = flat_shape((shape,))
-        if int(np.prod(wanted)) != self.numel:
+        if math.prod(wanted) != self.numel:
             raise KernelFault(f"memory of shape {list(self.shape)} cannot be reshaped to {list(wanted)}")
         return self._view(self.offset.data.reshape(-1, *wanted))
 
@@ -156,7 +157,7 @@ class SharedMemory:
         element = self.element if dtype is None else dtype
         wanted = self.shape if shape is None else flat_shape((shape,))
         first = self.offset.data.reshape(self.offset.programs, -1).min(axis=1) * self.element.size_bytes
-        count = int(np.prod(wanted))
+        count = math.prod(wanted)
         if count * element.size_bytes > self.nbytes_per_cta or (first % element.size_bytes).any():
             raise KernelFault(f"memory of {self.nbytes_per_cta} bytes holds no {element}{list(wanted)}")
         offsets = np.arange(count).reshape(wanted)[None] + lift_array(first // element.size_bytes, len(wanted) + 1)
@@ -257,7 +258,7 @@ def chosen_rows(pred: Any) -> Array:
 def allocate(element: DType, shape: Any, layout: Any = None, value: Any = None) -> SharedMemory:
     """New memory; None as the value leaves it undefined."""
     extents = flat_shape((shape,))
-    count = int(np.prod(extents))
+    count = math.prod(extents)
     machine().largest_block = max(machine().largest_block, count)
     memory = _Allocation(-(-count * element.size_bytes // 8) * 8)
     offsets = np.arange(count, dtype=np.int64).reshape(1, *extents)

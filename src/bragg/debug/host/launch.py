@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import types
@@ -20,7 +19,7 @@ from bragg.debug.flow import divergence
 from bragg.debug.flow.program import NestedFunction, Program, python_function
 from bragg.debug.flow.scheduler import run_in_turns, waits
 from bragg.debug.foreign import is_jitted, translated
-from bragg.debug.host.arguments import Arguments, bound
+from bragg.debug.host.arguments import Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, Machine, use
@@ -33,8 +32,6 @@ _BATCH_ELEMENTS = 1 << 18
 _FIRST_BATCH = 4
 _MOST_PROGRAMS = 1 << 16
 _NO_RECURSION = "Triton does not compile recursion: write a loop"
-# Elements of the largest block that a kernel had, by the constants that the sizes of blocks can depend on.
-_LARGEST_BLOCKS: weakref.WeakKeyDictionary[types.CodeType, dict[tuple[str, ...], int]] = weakref.WeakKeyDictionary()
 
 
 @dataclass
@@ -134,7 +131,7 @@ def prepare(
     jitted, named = _resolved(kernel, arguments, dict(named))
     fixed = kernel.types if isinstance(kernel, CompiledSource) else _annotated_types(jitted)
     function = python_function(jitted)
-    given = bound(_signature(function), arguments, named, function.__name__)
+    given = bound(_parameters(function), arguments, named, function.__name__)
     options = {name: value for name, value in named.items() if name not in given}
     constants = _constants(function)
     return Launch(jitted, Program.of(function, jitted), _grid(grid, given), given, options, constants, fixed, only)
@@ -186,8 +183,8 @@ def _tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dic
 
 
 @lru_cache(maxsize=256)
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function)
+def _parameters(function: Callable[..., Any]) -> Parameters:
+    return Parameters(function)
 
 
 _TYPES: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]] = weakref.WeakKeyDictionary()
@@ -236,7 +233,7 @@ def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any],
         with _placed_faults(launch):
             run_in_turns(launch.grid, numbers, listeners, lambda: executable(**values), launch.kernel, num_warps)
         return
-    known = _LARGEST_BLOCKS.setdefault(launch.program.function.__code__, {})
+    known = launch.program.largest_blocks
     block = known.get(launch.block_sizes, 0)
     start = 0
     while start < len(numbers):

@@ -161,6 +161,8 @@ def _mask(mask: Any, pointer: Pointer) -> Tensor | None:
 
 def report_taint(use: str, where: Pointer, test: Tensor | None) -> None:
     """Tell of masks, and of addresses of lanes that are on, which were computed from meaningless elements."""
+    if where.offset.taint is None and (test is None or test.taint is None):
+        return
     addresses = _of_lanes(where.offset.taint, None if test is None else test.data)
     for taint in (where.offset.taint, None if test is None else test.taint):
         machine().tell_decision(taint, SIGNAL)
@@ -187,6 +189,8 @@ def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, us
         where: Pointers to them.
         use: How they are written.
     """
+    if content.taint is None and where.offset.taint is None:
+        return
     for taint, bits in ((content.taint, (*MEANINGLESS, MISLED)), (where.offset.taint, (MISLED,))):
         for bit in bits:
             machine().tell_taint(use if bit == MISLED else "store", _of_lanes(taint, lanes), bit, where.buffer)

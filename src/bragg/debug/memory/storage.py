@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from functools import cached_property
 from typing import Any
@@ -105,7 +106,7 @@ class Buffer:
     @cached_property
     def gaps(self) -> Array | None:
         """bool, as `flat`: elements between those of a strided view, which are not the tensor's; None: no such."""
-        if int(np.prod(self.shape, dtype=np.int64)) >= len(self.flat):
+        if math.prod(self.shape) >= len(self.flat):
             return None
         gaps = np.ones(len(self.flat), bool)
         size = gaps.itemsize

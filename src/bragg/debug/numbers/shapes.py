@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -118,7 +119,7 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     Raises:
         KernelFault: The number of elements differs.
     """
-    if int(np.prod(shape)) != x.numel:
+    if math.prod(shape) != x.numel:
         raise KernelFault(f"a block of shape {list(x.shape)} cannot be reshaped to {list(shape)}")
     return rearranged(x, lambda data: data.reshape(data.shape[0], *shape))
 

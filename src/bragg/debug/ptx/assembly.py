@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ def inline_asm_elementwise(
     addressed = [cast(one, DTYPES["int64"]) if isinstance(one, Pointer) else one for one in args]
     blocks = broadcast_all(addressed) if addressed else []
     shape = blocks[0].shape if blocks else ()
-    lanes = int(np.prod(shape))
+    lanes = math.prod(shape)
     if lanes % pack:
         raise KernelFault(f"blocks of {lanes} elements cannot be handled {pack} at a time")
     programs = len(machine().rows)
