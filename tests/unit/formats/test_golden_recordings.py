@@ -1,4 +1,4 @@
-"""Recordings of real programs on a GPU: they stay readable, keep the laws, and their sums are those of their timelines."""
+"""Recordings of real programs on a GPU: they keep the laws, and their sums are those of their timelines."""
 
 from __future__ import annotations
 
