@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from bragg import errors
     from bragg.bench import do_bench, do_bench_cudagraph
-    from bragg.finishing import finish, read
-    from bragg.formats import load
+    from bragg.formats import finish, load, read_capture
     from bragg.model import Profile
     from bragg.record.metric_values import record_metrics
     from bragg.record.recorder import Recorder
@@ -62,7 +61,9 @@ def __getattr__(name: str) -> Any:
     if name in _PLACES:
         value = _load(_PLACES[name])
     elif name == "_recorder":
-        value = _load("bragg.record.recorder:Recorder")(_load("bragg.finishing:finish"), _load("bragg.finishing:read"))
+        readers = _load("bragg.formats:finish"), _load("bragg.formats:read_capture")
+        _load("bragg.code.reading")  # They import it, which is too late when the interpreter ends: it may need threads.
+        value = _load("bragg.record.recorder:Recorder")(*readers)
     elif name in __all__:
         value = getattr(__getattr__("_recorder"), name)
     else:
@@ -84,7 +85,7 @@ def _load(place: str) -> Any:
 
 
 if TYPE_CHECKING:
-    _recorder = Recorder(finish, read)
+    _recorder = Recorder(finish, read_capture)
     start = _recorder.start
     stop = _recorder.stop
     activate = _recorder.activate

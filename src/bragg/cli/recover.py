@@ -81,7 +81,7 @@ def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
         BadFile: The capture cannot be used, or the profile cannot be written.
         NothingRecorded: The capture holds no measurement.
     """
-    from bragg.finishing import finish
+    from bragg.formats import finish
     from bragg.record.output import give_free_name
 
     try:

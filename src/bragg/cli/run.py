@@ -179,7 +179,7 @@ def run(
     could not record is said, and is no failure of the target unless --require-samples makes it one.
     """
     from bragg.cli.run_report import RunReport, empty_run_json
-    from bragg.finishing import finish
+    from bragg.formats import finish
     from bragg.record import RecordConfig, run_target
 
     config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bragg.analyze.compile_hints import compile_hints
 from bragg.errors import BackendUnavailable, NothingRecorded
-from bragg.finishing import finish
+from bragg.formats import finish
 from bragg.model import Profile
 from bragg.views.terminal.flat_view import flat_view
 from bragg.views.terminal.run_facts import RunFacts

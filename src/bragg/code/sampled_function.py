@@ -1,14 +1,10 @@
-"""Functions whose instructions were sampled, and who tells where these come from."""
+"""Functions whose instructions were sampled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from bragg.code.source_place import CallChain
-from bragg.model.profile import Profile
-
-__all__ = ["CodeReader", "SampledFunction"]
+__all__ = ["SampledFunction"]
 
 
 class SampledFunction(NamedTuple):
@@ -25,8 +21,3 @@ class SampledFunction(NamedTuple):
     symbol: str
     checksum: int
     cubin: bytes
-
-
-CodeReader = Callable[[Profile, Sequence[SampledFunction]], tuple[Profile, Sequence[Mapping[int, CallChain]]]]
-"""Gives a profile the texts of its kernels, and tells of each sampled function where its instructions come from, by
-their offset in bytes; what is not known is missing."""

@@ -13,11 +13,7 @@ from bragg.formats.format import Format, unknown_format
 from bragg.model import Profile
 from bragg.registry import FORMATS
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from bragg.code.sampled_function import CodeReader
-
-__all__ = ["Format", "export", "finish", "load"]
+__all__ = ["Format", "export", "finish", "load", "read_capture"]
 
 # What a file is told by.
 _N_FIRST_BYTES = 1 << 16
@@ -73,13 +69,14 @@ def export(profile: Profile, format_name: str, path: str | Path) -> None:
     format_.write(profile, Path(path))
 
 
-def finish(capture_path: str | Path, path: str | Path, read_code: CodeReader | None = None) -> Profile:
+def finish(capture_path: str | Path, path: str | Path) -> Profile:
     """Turn the capture of a run into a `.bragg` file, in memory that does not grow with the length of the trace.
+
+    The profile has the texts of its kernels, unless the run was asked to keep none.
 
     Args:
         capture_path: The capture.
         path: The file; it is overwritten.
-        read_code: Gives the profile the texts of kernels, and tells where sampled instructions come from.
 
     Returns:
         The profile without its slices.
@@ -88,8 +85,22 @@ def finish(capture_path: str | Path, path: str | Path, read_code: CodeReader | N
         BadFile: The capture cannot be used, or the file cannot be written.
         NothingRecorded: The capture holds no measurement.
     """
+    from bragg.code.reading import CodeWish
     from bragg.formats import bragg, capture
 
-    recording = capture.open_capture(Path(capture_path), read_code)
+    recording = capture.open_capture(Path(capture_path), CodeWish.TEXTS)
     bragg.write(recording.profile, Path(path), slices=recording.slice_blocks())
     return recording.profile
+
+
+def read_capture(path: str | Path) -> Profile:
+    """Read a capture, which may still grow, with source lines but without the texts, which take seconds to collect.
+
+    Raises:
+        BadFile: The capture cannot be used.
+        NothingRecorded: It holds no measurement.
+    """
+    from bragg.code.reading import CodeWish
+    from bragg.formats import capture
+
+    return capture.read(Path(path), code=CodeWish.LINES)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from bragg.code.sampled_function import CodeReader
 from bragg.errors import BadFile, NothingRecorded
 from bragg.formats.captured.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.captured.counters import Clock, clocks_of, counters_of
@@ -36,6 +35,10 @@ from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import has_data, with_ancestors
+
+TYPE_CHECKING = False  # Viewing needs no reader of code, which takes 30 ms to import.
+if TYPE_CHECKING:
+    from bragg.code.reading import CodeWish
 
 __all__ = ["FORMAT", "Recording", "open_capture", "read"]
 
@@ -90,25 +93,25 @@ class Recording:
         return slices.replace(start_ns=start, duration_ns=end - start).take(known)
 
 
-def read(path: Path, *, trace: bool = True, read_code: CodeReader | None = None) -> Profile:
+def read(path: Path, *, trace: bool = True, code: CodeWish | None = None) -> Profile:
     """The profile of a capture; `meta["capture"]` says whether it is complete and what was lost.
 
     Args:
         path: The capture.
         trace: With its slices.
-        read_code: Gives it the texts of kernels, and tells where sampled instructions come from.
+        code: How much of the code of kernels it gets; None: instructions are directly below their kernels.
 
     Raises:
         BadFile: The file cannot be read, is no capture, or is of a later version.
         NothingRecorded: The capture holds no measurement.
     """
-    recording = open_capture(path, read_code)
+    recording = open_capture(path, code)
     if not trace:
         return recording.profile
     return replace(recording.profile, slices=SliceTable.concatenate(list(recording.slice_blocks())).sorted())
 
 
-def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
+def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
     """Everything of a capture but its slices, which are handed out block by block; arguments as of `read`.
 
     Raises:
@@ -144,7 +147,7 @@ def open_capture(path: Path, read_code: CodeReader | None = None) -> Recording:
         inputs=inputs_of(tables, tree),
     )
     try:
-        profile = with_samples(profile, tables, read_code, limits)
+        profile = with_samples(profile, tables, code, limits)
     except TooLargeError as error:
         raise _too_large(path, error) from error
     useful = has_data(profile)

@@ -146,9 +146,9 @@ class ProtonSession:
             raise NothingRecorded("it was taken out")
         if not self.settings.samples_instructions:
             return formats.load(capture)
-        from bragg import finishing  # Reading line tables is what it takes longest to import.
+        from bragg.formats import read_capture
 
-        return finishing.read(capture)
+        return read_capture(capture)
 
     def _read(self, phase: int) -> Profile | None:
         try:

@@ -7,6 +7,7 @@ import sys
 import time
 
 import bragg
+from bragg.code.kernel_files import KEEPS_CODE
 from bragg.record import variables
 from bragg.record.notes import guarded
 from bragg.record.rank import find_rank
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["KEEPS_CODE", "at_start", "at_stop", "count_interpreted_launch", "tell", "told"]
-
-# Whether the texts of kernels go into the profile.
-KEEPS_CODE = "keeps_kernel_code"
+__all__ = ["at_start", "at_stop", "count_interpreted_launch", "tell", "told"]
 
 # What changes the speed of a program from outside. The rest of the environment stays private.
 _ENVIRONMENT = (

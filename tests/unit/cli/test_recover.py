@@ -85,7 +85,7 @@ def test_what_cannot_be_recovered_is_said(
     assert list(Path().glob("*.bragg")) == []
 
 
-@pytest.mark.parametrize("moment", ["bragg.finishing.finish", "os.link"])
+@pytest.mark.parametrize("moment", ["bragg.formats.finish", "os.link"])
 def test_killed_recovery_leaves_no_file_of_a_good_name(moment: str, captures: Path) -> None:
     """Killed while it reads the capture, and when the profile is complete but not named."""
     module, _, name = moment.rpartition(".")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.code.sampled_function import CodeReader, SampledFunction
+from bragg.code.sampled_function import SampledFunction
 from bragg.code.source_place import CallChain
 from bragg.code.stall_reasons import VENDOR_PREFIX, StallReason, parse_vendor_name
 from bragg.formats.captured.chunks import ChunkType
@@ -17,6 +17,10 @@ from bragg.formats.captured.profile import LOST, resolve
 from bragg.formats.captured.tables import CaptureTables, Columns, last_rows
 from bragg.formats.limits import Limits
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
+
+TYPE_CHECKING = False  # Viewing needs no reader of code, which takes 30 ms to import.
+if TYPE_CHECKING:
+    from bragg.code.reading import CodeWish
 
 __all__ = ["WITHOUT_LAUNCH", "with_samples"]
 
@@ -27,13 +31,13 @@ _SAMPLES, _STALLED, _APPORTIONED = "num_samples", "num_stalled_samples", "num_sa
 _Chains = Mapping[tuple[int, int], Mapping[int, CallChain]]
 
 
-def with_samples(profile: Profile, tables: CaptureTables, read_code: CodeReader | None, limits: Limits) -> Profile:
+def with_samples(profile: Profile, tables: CaptureTables, code: CodeWish | None, limits: Limits) -> Profile:
     """The profile with its instruction samples, in new nodes after those it has, and with the texts of its kernels.
 
     Args:
         profile: All else of the capture.
         tables: The capture.
-        read_code: None: instructions are directly below their kernels, and there are no texts.
+        code: How much of it is read; None: instructions are directly below their kernels, and there are no texts.
         limits: Of the file.
 
     Raises:
@@ -41,7 +45,7 @@ def with_samples(profile: Profile, tables: CaptureTables, read_code: CodeReader 
     """
     rows = last_rows(tables.samples, ChunkType.SAMPLES, ("node", "code", "pc_offset", "reason"))
     rows["node"] = resolve(rows["node"], len(profile.tree))
-    profile, chains = _with_code(profile, _sampled_functions(profile.tree, rows, tables), read_code)
+    profile, chains = _with_code(profile, _sampled_functions(profile.tree, rows, tables), code)
     if not len(rows["node"]):
         return profile
     grown, node = _with_instructions(profile.tree, rows, chains)
@@ -53,11 +57,13 @@ def with_samples(profile: Profile, tables: CaptureTables, read_code: CodeReader 
 
 
 def _with_code(
-    profile: Profile, functions: Mapping[tuple[int, int], SampledFunction], read_code: CodeReader | None
+    profile: Profile, functions: Mapping[tuple[int, int], SampledFunction], code: CodeWish | None
 ) -> tuple[Profile, _Chains]:
-    if read_code is None:
+    if code is None:
         return profile, {}
-    profile, chains = read_code(profile, list(functions.values()))
+    from bragg.code import reading
+
+    profile, chains = reading.read_code(code, profile, list(functions.values()))
     return profile, dict(zip(functions, chains, strict=True))
 
 

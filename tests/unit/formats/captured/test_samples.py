@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bragg import formats
+from bragg.code.reading import CodeWish
 from bragg.code.sampled_function import SampledFunction
 from bragg.code.source_place import CallChain, Place
 from bragg.formats import capture
@@ -64,11 +65,16 @@ def with_sample_rows(built: CaptureBuilder) -> CaptureBuilder:
 
 
 def read_code(
-    profile: Profile, sampled: Sequence[SampledFunction]
+    wish: CodeWish, profile: Profile, sampled: Sequence[SampledFunction]
 ) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
     assert sampled == [SampledFunction("matmul", "matmul", CRC, CUBIN)]
     inner, outer = Place("/m.py", 7, 0, "helper"), Place("/m.py", 3)
     return replace(profile, sources={"/m.py": "text"}), [{0: (outer,), 16: (inner, outer)}]
+
+
+@pytest.fixture(autouse=True)
+def _known_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bragg.code.reading.read_code", read_code)
 
 
 def paths(profile: Profile) -> dict[str, int]:
@@ -84,7 +90,7 @@ def paths(profile: Profile) -> dict[str, int]:
 
 def test_samples_lie_on_instructions_below_the_lines_they_come_from(tmp_path: Path) -> None:
     path = sampled_capture().write(tmp_path / "run.part")
-    profile = capture.read(path, read_code=read_code)
+    profile = capture.read(path, code=CodeWish.TEXTS)
     profile.check()
     assert profile.sources == {"/m.py": "text"}
     assert paths(profile) == {
@@ -156,7 +162,7 @@ def flame_graphs(profile: Profile, folder: Path) -> dict[str, dict[str, int]]:
 
 def test_exports_have_the_times_that_they_have_without_samples(tmp_path: Path) -> None:
     plain = capture.read(timed_capture().write(tmp_path / "plain.part"))
-    sampled = capture.read(with_sample_rows(timed_capture()).write(tmp_path / "run.part"), read_code=read_code)
+    sampled = capture.read(with_sample_rows(timed_capture()).write(tmp_path / "run.part"), code=CodeWish.TEXTS)
     for format_name in ("perfetto", "collapsed"):
         assert exported(sampled, format_name, tmp_path) == exported(plain, format_name, tmp_path)
     events, expected = (json.loads(exported(each, "chrome", tmp_path))["traceEvents"] for each in (sampled, plain))
@@ -177,7 +183,7 @@ def test_exports_have_the_times_that_they_have_without_samples(tmp_path: Path) -
 
 
 def test_specializations_that_are_put_together_keep_their_times_and_samples(tmp_path: Path) -> None:
-    profile = capture.read(with_sample_rows(timed_capture()).write(tmp_path / "run.part"), read_code=read_code)
+    profile = capture.read(with_sample_rows(timed_capture()).write(tmp_path / "run.part"), code=CodeWish.TEXTS)
     folded = fold_specializations(profile)
     folded.check()
     assert paths(folded) == paths(profile)

@@ -1,0 +1,42 @@
+"""What a profile gets of the code of its kernels when its capture is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from bragg.code.kernel_code import with_kernel_code
+from bragg.code.kernel_files import KEEPS_CODE
+from bragg.code.native_names import with_native_names
+from bragg.code.sampled_function import SampledFunction
+from bragg.code.sampled_lines import with_lines
+from bragg.code.source_place import CallChain
+from bragg.model import Profile
+
+__all__ = ["CodeWish", "read_code"]
+
+
+class CodeWish(Enum):
+    """How much of the code is wanted.
+
+    Attributes:
+        LINES: Names of native functions, and the source lines of sampled instructions.
+        TEXTS: Also the texts of kernels, which take seconds to collect, if the run keeps them.
+    """
+
+    LINES = "lines"
+    TEXTS = "texts"
+
+
+def read_code(
+    wish: CodeWish, profile: Profile, sampled: Sequence[SampledFunction]
+) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
+    """The profile with its code, and of each sampled function where its instructions come from, by offset in bytes.
+
+    Args:
+        wish: How much.
+        profile: All else of the capture.
+        sampled: The functions; what is not known of one is missing.
+    """
+    has_texts = wish is CodeWish.TEXTS and profile.meta.get(KEEPS_CODE, True)
+    return (with_kernel_code if has_texts else with_lines)(with_native_names(profile), sampled)
