@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.errors import UsageError
 
-__all__ = ["CHECKERS", "FORMATS", "REPRESENTATIONS", "Registry"]
+__all__ = ["BACKENDS", "CHECKERS", "FORMATS", "REPRESENTATIONS", "Registry"]
 
 
 class Registry(Mapping[str, Any]):
@@ -40,6 +40,15 @@ class Registry(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._rows)
 
+
+# Each object is a `bragg.record.backends.backend.Backend`, in order of preference; the last one is always there.
+BACKENDS = Registry(
+    "backend",
+    {
+        "cuda": "bragg.record.backends.cuda:Cuda",
+        "cpu": "bragg.record.backends.cpu:Cpu",
+    },
+)
 
 # Each object is a `bragg.formats.Format`.
 FORMATS = Registry(

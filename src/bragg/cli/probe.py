@@ -56,7 +56,7 @@ def _main() -> None:
     from bragg.record.hooks.torch_operators import refusal_of_observers
 
     print(json.dumps({"core": core.library_path()}), flush=True)
-    candidates = choose_backend("cuda", os.environ).cupti_candidates(os.environ, sys.path)
+    candidates = choose_backend("cuda", os.environ).library_candidates(os.environ, sys.path)
     print(json.dumps({"candidates": candidates}), flush=True)
     print(json.dumps(core.probe_cuda(candidates)), flush=True)
     if find_spec("torch") is not None:

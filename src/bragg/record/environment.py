@@ -44,7 +44,7 @@ def recording_environment(
         result.pop(variables.SAMPLE_US, None)
     result[variables.INTERPRET] = config.interpret
     result[variables.ROTATE_MS] = str(round((config.rotate_s or 0) * 1000))
-    candidates = choose_backend(config.backend, environ).cupti_candidates(environ, sys.path)
+    candidates = choose_backend(config.backend, environ).library_candidates(environ, sys.path)
     result[variables.CUPTI_PATHS] = os.pathsep.join(candidates)
     result["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_INJECT_DIRECTORY), environ.get("PYTHONPATH", "")]))
     return result, claim_doors(result, config, library)

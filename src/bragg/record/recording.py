@@ -112,7 +112,7 @@ class Recording:
                 sample_period=int(self._settings.get(variables.SAMPLE_PERIOD, "0")),
                 sample_budget=float(self._settings.get(variables.SAMPLE_BUDGET, "0.03")),
                 meta=json.dumps(metadata.at_start(self.backend.name, self._settings)),
-                cupti_candidates=self.backend.cupti_candidates(os.environ, sys.path),
+                cupti_candidates=self.backend.library_candidates(os.environ, sys.path),
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)

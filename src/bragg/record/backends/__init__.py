@@ -1,8 +1,8 @@
-"""What measures a process: one module a backend, one row here."""
+"""What measures a process: one module a backend, one row of the registry."""
 
 from __future__ import annotations
 
-import importlib
+from bragg.registry import BACKENDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,22 +12,16 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_backend", "doors_of", "require_backend"]
 
-# In order of preference; the last one is always there.
-_ROWS = {
-    "cuda": "bragg.record.backends.cuda:Cuda",
-    "cpu": "bragg.record.backends.cpu:Cpu",
-}
-
 
 def choose_backend(name: str, environ: Mapping[str, str]) -> Backend:
     """The backend of a row, or for `auto` the first one that can be used here.
 
     Raises:
-        KeyError: There is no such row.
+        UsageError: There is no such row.
     """
     if name != "auto":
         return _load(name)
-    return next(backend for backend in map(_load, _ROWS) if not backend.missing(environ))
+    return next(backend for backend in map(_load, BACKENDS) if not backend.missing(environ))
 
 
 def require_backend(name: str, environ: Mapping[str, str]) -> Backend:
@@ -47,11 +41,10 @@ def require_backend(name: str, environ: Mapping[str, str]) -> Backend:
 
 def doors_of(name: str) -> list[str]:
     """Tool variables of a backend; for `auto` of all, since another machine of the run may choose another one."""
-    backends = map(_load, _ROWS if name == "auto" else [name])
+    backends = map(_load, BACKENDS if name == "auto" else [name])
     return list(dict.fromkeys(door for backend in backends for door in backend.doors))
 
 
 def _load(name: str) -> Backend:
-    module, _, attribute = _ROWS[name].partition(":")
-    backend: Backend = getattr(importlib.import_module(module), attribute)()
+    backend: Backend = BACKENDS[name]()
     return backend

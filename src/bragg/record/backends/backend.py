@@ -1,4 +1,4 @@
-"""The shape of a backend."""
+"""The shape of a backend: what Python knows of a source of events (native/backends/event_source.h)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Backend(ABC):
     def missing(self, environ: Mapping[str, str]) -> str:
         """Why this machine cannot be measured so; empty when it can. Initialises no device."""
 
-    def cupti_candidates(self, environ: Mapping[str, str], search_path: Sequence[str]) -> list[str]:
+    def library_candidates(self, environ: Mapping[str, str], search_path: Sequence[str]) -> list[str]:
         """Vendor libraries to measure with, best first.
 
         Args:

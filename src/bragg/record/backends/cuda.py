@@ -57,7 +57,7 @@ class Cuda(Backend):
             return f"the NVIDIA driver cannot be loaded: {error}"
         return ""
 
-    def cupti_candidates(self, environ: Mapping[str, str], search_path: Sequence[str]) -> list[str]:
+    def library_candidates(self, environ: Mapping[str, str], search_path: Sequence[str]) -> list[str]:
         """CUPTI libraries: the user's choice, then by major version: newest first, those beyond the driver last."""
         wished = (environ.get(name, "") for name in (variables.CUPTI_DIR, _TRITON_CUPTI_DIR))
         chosen = [path for directory in wished for path in _libraries(directory)]

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bragg.record.backends import choose_backend, cuda, doors_of
+from bragg.errors import BackendUnavailable, UsageError
+from bragg.record import backends
+from bragg.record.backends import choose_backend, cuda, doors_of, require_backend
+from bragg.record.backends.backend import Backend
+from bragg.registry import Registry
 
 CPU_DOORS = ["INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH"]
 GPU_DOORS = ["CUDA_INJECTION64_PATH", *CPU_DOORS]
@@ -52,3 +58,38 @@ def test_driver_on_the_library_path_stands_for_a_device(
 def test_doors_of_auto_are_those_of_every_backend() -> None:
     assert doors_of("auto") == GPU_DOORS
     assert doors_of("cpu") == CPU_DOORS
+
+
+class Toy(Backend):
+    """A backend of a test's own: this class and one row."""
+
+    name = "toy"
+    doors = ("TOY_INJECTION",)
+    sample_interval_us = 0
+
+    def missing(self, environ: Mapping[str, str]) -> str:
+        return "" if "TOY_DEVICE" in environ else "there is no toy"
+
+    def hooks(self, settings: Mapping[str, str]) -> list[Any]:
+        return []
+
+
+@pytest.fixture
+def with_toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {"toy": f"{__name__}:Toy", "cpu": "bragg.record.backends.cpu:Cpu"}
+    monkeypatch.setattr(backends, "BACKENDS", Registry("backend", rows))
+
+
+@pytest.mark.usefixtures("with_toy")
+def test_a_backend_is_a_class_and_a_row() -> None:
+    assert choose_backend("auto", {"TOY_DEVICE": "1"}).name == "toy"
+    assert choose_backend("auto", {}).name == "cpu"
+    assert doors_of("auto") == ["TOY_INJECTION", *CPU_DOORS]
+    assert choose_backend("toy", {}).library_candidates({}, []) == []
+    with pytest.raises(BackendUnavailable, match="there is no toy"):
+        require_backend("toy", {})
+
+
+def test_an_unknown_backend_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="unknown backend 'rocm'"):
+        choose_backend("rocm", {})

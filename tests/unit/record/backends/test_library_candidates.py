@@ -28,7 +28,7 @@ class Machine:
         (self.root / "version").write_text(text)
 
     def candidates(self, **environ: str) -> list[str]:
-        found = Cuda().cupti_candidates(environ, ["", str(self.site)])
+        found = Cuda().library_candidates(environ, ["", str(self.site)])
         return [str(Path(path).relative_to(self.root)) for path in found]
 
 
