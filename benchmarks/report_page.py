@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import harness
-from bragg.cli.report_payload import report_payload
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind, TrackTable
 from bragg.views.web.page import page
+from bragg.views.web.report_payload import report_payload
 from view_speed import synthetic_profile
 
 NODES = 40_000

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from bragg.cli.report_payload import report_payload
 from bragg.views.web.page import page as page_of
+from bragg.views.web.report_payload import report_payload
 from report_page import browser
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

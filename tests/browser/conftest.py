@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bragg.cli.report_payload import report_payload
 from bragg.model import Profile
 from bragg.views.web.page import page as page_of
+from bragg.views.web.report_payload import report_payload
 from tests.support.waiting import PATIENCE_MS
 
 # Those of a file, and what a page makes for itself.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bragg import formats
-from bragg.cli.report_payload import report_payload
+from bragg.views.web.report_payload import report_payload
 from bragg.views.web.server import ProfileServer
 from bragg.views.web.shelf import Shelf
 from tests.support.profiles import profile_from_text

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from bragg.grouping.regions import group_by_region
 from bragg.model import Profile
-from bragg.model.regions import group_by_region
 from tests.gpu.conftest import Recorded
 
 pytestmark = pytest.mark.cuda

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bragg.grouping.modules import group_by_module
 from bragg.model import Profile
-from bragg.model.modules import group_by_module
 from tests.support.runs import Recorder
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")

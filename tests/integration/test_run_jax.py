@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import bragg
+from bragg.grouping.regions import group_by_region
 from bragg.model import FrameKind, Profile
-from bragg.model.regions import group_by_region
 from tests.support.runs import Recorder, entered
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from bragg import formats
+from bragg.grouping.regions import group_by_region
 from bragg.model import Profile
-from bragg.model.regions import group_by_region
 from tests.support.runs import Recorder, entered
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from bragg import formats
-from bragg.cli.report_payload import report_payload
 from bragg.errors import NothingRecorded
+from bragg.views.web.report_payload import report_payload
 from bragg.views.web.shelf import Entry, Shelf
 
 PROGRAM = """

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bragg.cli.report_payload import report_payload
 from bragg.model import Profile
+from bragg.views.web.report_payload import report_payload
 from tests.support.random_profiles import profiles
 
 SAID_OF_RUNS = (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bragg.grouping.hlo_names import AUTOTUNE, COMPILE
 from bragg.model import FrameKind, Profile
-from bragg.model.hlo_names import AUTOTUNE, COMPILE
 from bragg.model.transform import with_descendants
 
 __all__ = ["compile_hints"]

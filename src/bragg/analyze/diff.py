@@ -7,9 +7,9 @@ from enum import Enum
 
 import numpy as np
 
+from bragg.analyze.comparison import Comparison
 from bragg.errors import UsageError
 from bragg.model import CallTree, Metric, MetricKind, Profile
-from bragg.model.comparison import Comparison
 from bragg.model.difference import aligned
 from bragg.model.regroup import fold_specializations
 from bragg.model.table import FloatArray, Int64Array

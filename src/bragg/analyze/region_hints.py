@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 
+from bragg.grouping.hlo_names import CALLS
+from bragg.grouping.regions import REGIONS, of_compilations, step_function
 from bragg.model import FrameKind, Profile
-from bragg.model.hlo_names import CALLS
-from bragg.model.regions import REGIONS, of_compilations, step_function
 
 __all__ = ["region_hints"]
 
@@ -25,7 +25,7 @@ def region_hints(profile: Profile, regions: Profile) -> list[str]:
 
     Args:
         profile: What was recorded.
-        regions: The same, as `bragg.model.regions.group_by_region` makes it.
+        regions: The same, as `bragg.grouping.regions.group_by_region` makes it.
     """
     if "region_time" not in regions.metrics:
         missing = "times of regions n/a: the program was killed, or recorded without --regions"

@@ -14,8 +14,8 @@ from bragg.cli.output_file import refuse_existing, write_text
 from bragg.errors import GateExceeded, UsageError
 
 if TYPE_CHECKING:
+    from bragg.analyze.comparison import Comparison
     from bragg.analyze.diff import Gate
-    from bragg.model.comparison import Comparison
 
 __all__ = ["diff"]
 

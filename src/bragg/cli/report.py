@@ -33,9 +33,9 @@ def report(file: Path | None, output: Path | None, title: str | None, force: boo
     named after FILE unless it is given a name. It holds the call paths, names, files and command line of the run.
     """
     from bragg import formats
-    from bragg.cli.report_payload import report_payload
     from bragg.views.terminal.units import bytes_text
     from bragg.views.web.page import page
+    from bragg.views.web.report_payload import report_payload
 
     path = newest_profile(file)
     target = output or path.with_suffix(".html")

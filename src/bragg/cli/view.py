@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.derived_metrics import DERIVED, prepared
-from bragg.cli.grouping import WHOLE, grouped
-from bragg.cli.idle_view import idle_json, idle_lines, idle_options, with_idle_time
 from bragg.cli.profile_file import file_argument, newest_profile
 from bragg.errors import UsageError
+from bragg.views.terminal.derived_metrics import DERIVED, prepared
+from bragg.views.terminal.grouping import WHOLE, grouped
+from bragg.views.terminal.idle_view import idle_json, idle_lines, idle_options, with_idle_time
 
 if TYPE_CHECKING:
     from bragg.model import Profile

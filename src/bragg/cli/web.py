@@ -97,7 +97,7 @@ def _server(paths: tuple[Path, ...], port: int) -> ProfileServer:
 
 def _packed(path: Path) -> bytes:
     from bragg import formats
-    from bragg.cli.report_payload import report_payload
+    from bragg.views.web.report_payload import report_payload
 
     return report_payload(formats.load(path), path.name)
 

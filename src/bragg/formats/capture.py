@@ -29,9 +29,9 @@ from bragg.formats.captured.tables import CaptureTables, Columns, collect
 from bragg.formats.captured.values import values_of
 from bragg.formats.format import Format, damaged
 from bragg.formats.limits import Limits, TooLargeError, check_depth
+from bragg.grouping.compiled_regions import name_compiled_regions
+from bragg.grouping.hlo_tree import place_operations
 from bragg.model import CallTree, FrameKind, Profile, SliceTable, TrackKind, TrackTable
-from bragg.model.compiled_regions import name_compiled_regions
-from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import has_data, with_ancestors

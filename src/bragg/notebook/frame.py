@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 
-from bragg.cli.report_payload import report_payload
 from bragg.model import Profile
 from bragg.views.web.page import page
+from bragg.views.web.report_payload import report_payload
 
 __all__ = ["frame_of", "page_of"]
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bragg.analyze.comparison import Comparison
 from bragg.analyze.diff import By, Gate, compare
 from bragg.errors import UsageError
-from bragg.model.comparison import Comparison
 from tests.support.profiles import profile_from_text
 
 BEFORE = """root

@@ -9,7 +9,7 @@ import pytest
 
 from bragg import formats
 from bragg.cli.main import main
-from bragg.cli.report_payload import report_payload
+from bragg.views.web.report_payload import report_payload
 from tests.support.profiles import profile_from_text
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bragg.core import core
+from bragg.grouping.regions import REGIONS as NAMES
 from bragg.model import durations
-from bragg.model.regions import REGIONS as NAMES
 from bragg.record import regions
 from bragg.record.regions import Regions, bucket_of, chosen, since
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bragg.model.hlo_program import NOWHERE, HloOperation, Place
+from bragg.grouping.hlo_program import NOWHERE, HloOperation, Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ def _keep_live_programs() -> None:
 
 @guarded
 def _keep_operations(executable: Any) -> None:
-    from bragg.model.hlo_program import PROGRAM_KEY, program_text
+    from bragg.grouping.hlo_program import PROGRAM_KEY, program_text
     from bragg.record.hooks.hlo_text import operations_in
 
     for module in executable.hlo_modules():

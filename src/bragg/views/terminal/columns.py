@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from bragg.errors import NothingRecorded, UsageError
+from bragg.grouping.regions import REGIONS
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.regions import REGIONS
 from bragg.model.table import FloatArray
 from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
 from bragg.views.terminal.units import Scale, scale_for

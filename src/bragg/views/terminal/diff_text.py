@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bragg.analyze.comparison import Comparison
 from bragg.model import FrameKind
-from bragg.model.comparison import Comparison
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.style import Style
 from bragg.views.terminal.units import Scale, count_text, scale_for, share_text, value_text

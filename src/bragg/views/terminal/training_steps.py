@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bragg.errors import UsageError
+from bragg.grouping.regions import group_by_region, step_function
 from bragg.model import Profile
-from bragg.model.regions import group_by_region, step_function
 from bragg.views.terminal.units import count_text, share_text, time_text
 
 __all__ = ["steps_line"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bragg.analyze.comparison import Comparison
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.comparison import Comparison
 from bragg.model.table import FloatArray
 from bragg.views.terminal.diff_text import change_text
 from bragg.views.terminal.labels import Labels

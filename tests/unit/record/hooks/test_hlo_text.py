@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.model.hlo_program import NOWHERE, HloOperation, Place
+from bragg.grouping.hlo_program import NOWHERE, HloOperation, Place
 from bragg.record.hooks.hlo_text import operations_in
 
 TABLES = """\

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bragg.cli.derived_metrics import DERIVED
 from bragg.errors import NothingRecorded
 from bragg.model import Combine, DurationTable, Metric, MetricKind, Profile
 from bragg.model.durations import bucket_of
+from bragg.views.terminal.derived_metrics import DERIVED
 from bragg.views.terminal.flat_view import flat_lines, flat_view
 from bragg.views.terminal.style import PLAIN
 from bragg.views.terminal.view_options import ViewOptions

@@ -9,8 +9,8 @@ import pytest
 
 from bragg.analyze.region_hints import region_hints
 from bragg.errors import UsageError
+from bragg.grouping.regions import group_by_region, step_function
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.regions import group_by_region, step_function
 from tests.support.profiles import profile_from_text
 
 MS = 1_000_000

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from bragg.cli.grouping import WHOLE
 from bragg.errors import NothingRecorded, UsageError
+from bragg.views.terminal.grouping import WHOLE
 
 if TYPE_CHECKING:
     from bragg.model import Profile

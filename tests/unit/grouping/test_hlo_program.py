@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloOperation, HloPrograms, Place, program_text
+from bragg.grouping.hlo_program import NOWHERE, PROGRAM_KEY, HloOperation, HloPrograms, Place, program_text
 
 FIRST = {"fusion.1": HloOperation("jit(f)/mul", Place("f.py", 3)), "copy.2": HloOperation("", NOWHERE)}
 SECOND = {"fusion.1": HloOperation("jit(f)/add", Place("f.py", 4)), "fusion.2": HloOperation("", Place("g.py", 5))}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bragg.model.compiled_regions import name_compiled_regions
+from bragg.grouping.compiled_regions import name_compiled_regions
 from tests.support.profiles import profile_from_text
 
 FRAMES = profile_from_text(

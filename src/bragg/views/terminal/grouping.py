@@ -23,12 +23,12 @@ def grouped(
     """A profile by its modules or regions, with the metrics to show of them, and what they say."""
     if group_by == "region":
         from bragg.analyze.region_hints import region_hints
-        from bragg.model.regions import group_by_region
+        from bragg.grouping.regions import group_by_region
 
         regions = group_by_region(profile)
         metrics = tuple(name for name in regions.metrics if not (is_narrow and name in _WIDE_METRICS))
         return regions, replace(options, metrics=options.metrics or metrics), region_hints(profile, regions)
-    from bragg.model.modules import PHASES, group_by_module
+    from bragg.grouping.modules import PHASES, group_by_module
     from bragg.views.terminal.columns import choose_names
 
     # The first metric that was asked for, or the main one, in each phase.

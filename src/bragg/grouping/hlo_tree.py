@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bragg.model.hlo_names import AUTOTUNE, CALLBACK, CALLS, COMPILE, CONTROL, path_of_name
-from bragg.model.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
+from bragg.grouping.hlo_names import AUTOTUNE, CALLBACK, CALLS, COMPILE, CONTROL, path_of_name
+from bragg.grouping.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
 from bragg.model.tree import CallTree, FrameKind, FrameTable

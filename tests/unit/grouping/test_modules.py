@@ -6,8 +6,8 @@ from textwrap import dedent
 import pytest
 
 from bragg.errors import UsageError
+from bragg.grouping.modules import group_by_module
 from bragg.model import Profile
-from bragg.model.modules import group_by_module
 from tests.support.profiles import profile_from_text
 
 TEXT = """

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bragg.grouping.hlo_names import path_of_name
 from bragg.model import FrameKind
-from bragg.model.hlo_names import path_of_name
 
 RANGES = Path(__file__).parents[2] / "golden" / "xla_ranges.tsv"
 """What JAX 0.11.2 pushed on an H200, and how it is shown."""

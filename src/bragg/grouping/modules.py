@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.errors import UsageError
+from bragg.grouping.regions import ACCUMULATION, BACKWARD, BACKWARD_REGION, OPTIMIZER
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
-from bragg.model.regions import ACCUMULATION, BACKWARD, BACKWARD_REGION, OPTIMIZER
 from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray, Int64Array
 from bragg.model.transform import innermost, with_descendants

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.errors import UsageError
-from bragg.model.compiled_regions import COMPILED_REGION
+from bragg.grouping.compiled_regions import COMPILED_REGION
+from bragg.grouping.hlo_names import CALLS, COMPILE
 from bragg.model.durations import MAX_BUCKET, DurationTable
-from bragg.model.hlo_names import CALLS, COMPILE
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int64Array

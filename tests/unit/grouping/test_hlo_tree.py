@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from bragg.grouping.hlo_program import PROGRAM_KEY, HloOperation, Place, program_text
+from bragg.grouping.hlo_tree import place_operations
 from bragg.model import CallTree, FrameKind, Profile
-from bragg.model.hlo_program import PROGRAM_KEY, HloOperation, Place, program_text
-from bragg.model.hlo_tree import place_operations
 from bragg.model.regroup import regroup
 from bragg.model.transform import has_data, with_ancestors
 from tests.support.profiles import profile_from_text, tree_to_text

@@ -1,0 +1,1 @@
+"""Other trees of the same time: modules, steps and regions, compiled regions, JAX operations."""
