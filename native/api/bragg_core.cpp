@@ -94,6 +94,7 @@ void start_injected_session(const char* directory) {
   options.trace = std::strcmp(environment("BRAGG_DATA", "tree"), "trace") == 0;
   options.graph_level = std::strcmp(environment("BRAGG_GRAPHS", "node"), "graph") == 0;
   options.flush_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_FLUSH_MS", "1000")));
+  options.tree_limit_mb = static_cast<uint32_t>(std::atoi(environment("BRAGG_TREE_MB", "0")));
   options.sampling = choice("BRAGG_SAMPLING", {"off", "continuous", "windows", "serialized"});
   options.gpu_api = choice("BRAGG_GPU_API", {"off", "sync", "all"});
   options.sample_period = static_cast<uint32_t>(std::atoi(environment("BRAGG_SAMPLE_PERIOD", "0")));
@@ -127,6 +128,8 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .graph_level = options->graph_level != 0,
       .api_level = static_cast<bragg::ApiLevel>(options->gpu_api),
       .flush_interval_ms = options->flush_interval_ms,
+      .tree_limit_bytes = options->tree_limit_mb != 0 ? uint64_t{options->tree_limit_mb} << 20
+                                                      : bragg::CallingContextTree::kDefaultLimitBytes,
       .sampling = {static_cast<bragg::SamplingMode>(options->sampling), options->sample_period, options->sample_budget},
       .rotate_interval_ms = options->rotate_interval_ms,
   });

@@ -65,6 +65,7 @@ SessionOptions SessionOptions::read(const std::string& part_path, const nb::kwar
   keywords.choose("graphs", {"node", "graph"}, options.graphs);
   keywords.choose("gpu_api", {"off", "sync", "all"}, options.gpu_api);
   keywords.take("flush_interval_ms", options.flush_interval_ms);
+  keywords.take("tree_limit_mb", options.tree_limit_mb);
   keywords.take("rotate_interval_ms", options.rotate_interval_ms);
   keywords.take("sample_interval_us", options.sample_interval_us);
   keywords.choose("sampling", {"off", "continuous", "windows", "serialized"}, options.sampling);
@@ -89,6 +90,7 @@ bragg_session_options SessionOptions::native() const {
   options.graph_level = graphs;
   options.gpu_api = gpu_api;
   options.flush_interval_ms = flush_interval_ms;
+  options.tree_limit_mb = tree_limit_mb;
   options.rotate_interval_ms = rotate_interval_ms;
   options.sampling = sampling;
   options.sample_period = sample_period;

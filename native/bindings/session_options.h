@@ -25,6 +25,7 @@ struct SessionOptions {
   int graphs = 0;   // 0 node, 1 graph
   int gpu_api = BRAGG_GPU_API_OFF;
   uint32_t flush_interval_ms = 1000;
+  uint32_t tree_limit_mb = 0;
   uint32_t rotate_interval_ms = 0;
   uint32_t sample_interval_us = 0;
   int sampling = BRAGG_SAMPLE_OFF;

@@ -1,5 +1,7 @@
 #include "context/calling_context_tree.h"
 
+#include <algorithm>
+
 #include "context/hash.h"
 
 namespace bragg {
@@ -18,7 +20,7 @@ CallingContextTree::CallingContextTree() {
   tables_.push_back(std::make_unique<Table>(1u << 12));
   table_.store(tables_.back().get(), std::memory_order_release);
   auto* chunk = new Node[kChunkNodes];
-  chunk[0] = {kNone, 0};
+  chunk[0] = {kNone, 0, 0};
   chunks_[0].store(chunk, std::memory_order_release);
   size_.store(1, std::memory_order_release);
 }
@@ -44,9 +46,22 @@ void CallingContextTree::insert(Table& table, uint64_t key, NodeId node) noexcep
   slot.key.store(key, std::memory_order_release);
 }
 
+void CallingContextTree::set_limit(uint64_t bytes) noexcept {
+  const uint64_t nodes = std::min<uint64_t>(bytes / kNodeBytes, kMaxNodes - kSpareNodes);
+  limit_.store(static_cast<uint32_t>(nodes), std::memory_order_relaxed);
+}
+
 NodeId CallingContextTree::child(NodeId parent, FrameId frame) noexcept {
   const uint64_t key = pair_of(parent, frame);
   if (const NodeId node = find(*table_.load(std::memory_order_acquire), key); node != kNone) return node;
+  if (size() >= limit_.load(std::memory_order_relaxed)) {  // without the lock: a full tree costs no thread more
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return parent;
+  }
+  if (at(parent).depth == kMaxDepth) {
+    too_deep_.fetch_add(1, std::memory_order_relaxed);
+    return parent;
+  }
   const std::lock_guard lock(mutex_);
   if (const NodeId node = find(*tables_.back(), key); node != kNone) return node;
   return append(parent, frame, key);
@@ -54,12 +69,9 @@ NodeId CallingContextTree::child(NodeId parent, FrameId frame) noexcept {
 
 NodeId CallingContextTree::append(NodeId parent, FrameId frame, uint64_t key) noexcept {
   const uint32_t node = size_.load(std::memory_order_relaxed);
-  if (node == kMaxNodes) {
-    refused_.fetch_add(1, std::memory_order_relaxed);
-    return parent;
-  }
   if (node % kChunkNodes == 0) chunks_[node / kChunkNodes].store(new Node[kChunkNodes], std::memory_order_release);
-  chunks_[node / kChunkNodes].load(std::memory_order_relaxed)[node % kChunkNodes] = {parent, frame};
+  chunks_[node / kChunkNodes].load(std::memory_order_relaxed)[node % kChunkNodes] = {parent, frame,
+                                                                                     at(parent).depth + 1};
   size_.store(node + 1, std::memory_order_release);
   if (node * 2 > tables_.back()->mask) grow();
   insert(*tables_.back(), key, node);

@@ -1,8 +1,18 @@
 #include "context/frame_table.h"
 
+#include <algorithm>
+
 #include "context/hash.h"
 
 namespace bragg {
+namespace {
+
+bool is_named_by_program(FrameKind kind) {
+  return kind == FrameKind::Scope || kind == FrameKind::State || kind == FrameKind::Operator ||
+         kind == FrameKind::Marker;
+}
+
+}  // namespace
 
 size_t FrameHash::operator()(const Frame& frame) const noexcept {
   return hash_of(pair_of(static_cast<uint32_t>(frame.kind), frame.name), pair_of(frame.file, frame.line), frame.device);
@@ -35,7 +45,13 @@ StringId FrameTable::intern_string(std::string_view text) {
 
 FrameId FrameTable::intern(FrameKind kind, std::string_view name, uint32_t device) {
   const std::lock_guard lock(mutex_);
-  return intern_locked({kind, intern_string_locked(name), kNone, 0, device});
+  return intern_locked({kind, intern_string_locked(within_quota(kind, name)), kNone, 0, device});
+}
+
+std::string_view FrameTable::within_quota(FrameKind kind, std::string_view name) {
+  if (!is_named_by_program(kind) || string_ids_.contains(name) || quota_.admit(name)) return name;
+  ++other_names_;
+  return kOtherNames;
 }
 
 FrameId FrameTable::intern_python(std::string_view name, std::string_view file, uint32_t line) {
@@ -50,7 +66,22 @@ FrameId FrameTable::intern_native(std::string_view name, std::string_view file) 
 
 void FrameTable::describe(FrameId frame, std::string_view key, std::string_view value) {
   const std::lock_guard lock(mutex_);
-  attributes_.push_back({frame, intern_string_locked(key), intern_string_locked(value)});
+  const FrameAttribute told{frame, intern_string_locked(key), intern_string_locked(value)};
+  std::vector<FrameAttribute>& known = attributes_of_[frame];
+  if (std::ranges::find(known, told) != known.end()) return;
+  known.push_back(told);
+  attributes_.push_back(told);
+}
+
+std::vector<FrameAttribute> FrameTable::attributes_of(FrameId frame) {
+  const std::lock_guard lock(mutex_);
+  const auto found = attributes_of_.find(frame);
+  return found != attributes_of_.end() ? found->second : std::vector<FrameAttribute>();
+}
+
+uint64_t FrameTable::other_names() {
+  const std::lock_guard lock(mutex_);
+  return other_names_;
 }
 
 uint32_t FrameTable::string_count() {

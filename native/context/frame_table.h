@@ -7,12 +7,16 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
+
+#include "context/name_quota.h"
 
 namespace bragg {
 
 using StringId = uint32_t;
 using FrameId = uint32_t;
 inline constexpr uint32_t kNone = 0xFFFFFFFFu;
+inline constexpr std::string_view kOtherNames = "<other names>";  // what is beyond the quota is called
 
 // The numbers are part of the capture format (ARCHITECTURE.md).
 enum class FrameKind : uint32_t {
@@ -43,6 +47,7 @@ struct FrameAttribute {
   FrameId frame;
   StringId key;
   StringId value;
+  friend bool operator==(const FrameAttribute&, const FrameAttribute&) = default;
 };
 
 struct FrameHash {
@@ -66,6 +71,8 @@ class FrameTable {
   [[nodiscard]] uint32_t attribute_count();
   [[nodiscard]] Frame frame(FrameId id);
   [[nodiscard]] FrameAttribute attribute(uint32_t index);
+  [[nodiscard]] std::vector<FrameAttribute> attributes_of(FrameId frame);
+  [[nodiscard]] uint64_t other_names();                // how often a name of the program was beyond the quota
   [[nodiscard]] std::string_view string(StringId id);  // stays valid: strings are never removed
 
   void lock_for_fork() { mutex_.lock(); }
@@ -75,12 +82,16 @@ class FrameTable {
   FrameTable();
   StringId intern_string_locked(std::string_view text);
   FrameId intern_locked(const Frame& frame);
+  [[nodiscard]] std::string_view within_quota(FrameKind kind, std::string_view name);
 
   std::mutex mutex_;
   std::deque<std::string> strings_;
   std::unordered_map<std::string_view, StringId> string_ids_;
   std::deque<Frame> frames_;
   std::deque<FrameAttribute> attributes_;
+  std::unordered_map<FrameId, std::vector<FrameAttribute>> attributes_of_;
+  NameQuota quota_;
+  uint64_t other_names_ = 0;
   std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
 };
 

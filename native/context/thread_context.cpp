@@ -48,6 +48,7 @@ void ThreadContext::on_thread_exit(void* context) {
 void ThreadContext::reset(uint32_t new_system_id) noexcept {
   system_id = new_system_id;
   depth_ = 0;
+  unopened_ = 0;
   followed_ = {};
   task_ = kNoTask;
   tasks_.clear();  // contexts of tasks that never left their scopes stay: to let them go needs the GIL
@@ -153,6 +154,11 @@ void ThreadContext::note_opening(Entry& entry, PythonFrameIterator frames) noexc
 
 void ThreadContext::open(ContextNodes outer, PythonFrameIterator frames, Source source, FrameId frame, EntryKind kind,
                          EntryOwner owner) noexcept {
+  if (depth_ >= kMaxOpenEntries) {
+    ++unopened_;
+    too_deep.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   if (depth_ == capacity_ || (depth_ > 0 && entries_[depth_ - 1].opening + 1 == capacity_)) make_room();
   Entry& entry = entries_[depth_];
   entry.nodes = children(outer, frame);
@@ -198,6 +204,10 @@ void ThreadContext::pop(Source source, EntryOwner owner) noexcept {
 }
 
 std::optional<ThreadContext::Entry> ThreadContext::take(Source source, EntryOwner owner) noexcept {
+  if (unopened_ > 0) {
+    --unopened_;
+    return {};
+  }
   uint32_t i = depth_;
   while (i > 0 && (entries_[i - 1].source != source || entries_[i - 1].owner != owner)) --i;
   if (i == 0) return {};

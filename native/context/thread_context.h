@@ -121,6 +121,7 @@ class ThreadContext {
   std::unique_ptr<Opening[]> openings_;
   uint32_t capacity_ = 0;
   uint32_t depth_ = 0;
+  uint32_t unopened_ = 0;  // entries beyond the most that may be open; they end before those that are
   uint32_t measured_calls_ = 0;
   uint32_t cache_epoch_ = 0;
   bool is_behind_ = false;  // the consumer: it has not read the ring since this thread waited for it in vain
@@ -197,6 +198,7 @@ class ThreadContext {
 
   Ring ring;
   std::atomic<uint64_t> dropped{0};
+  std::atomic<uint64_t> too_deep{0};
   std::atomic<bool> exited{false};
   uint32_t system_id = 0;
   uint32_t track = kNone;  // consumer only
@@ -242,6 +244,8 @@ class ThreadContext {
     FrameId frame = 0;  // the root's, which is nobody's child
     ContextNodes nodes;
   };
+  // Ranges that a program begins and never ends are as many as it runs long.
+  static constexpr uint32_t kMaxOpenEntries = 4096;
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
   static constexpr uint32_t kChildCacheSize = 1024;

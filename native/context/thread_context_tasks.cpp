@@ -29,8 +29,9 @@ bool ThreadContext::enter_in_task(FrameId frame, EntryOwner owner) noexcept {
   recording_state.follows_tasks.store(true, std::memory_order_relaxed);
   follow_task_now();
   if (followed_.id != nullptr && task_ == kNoTask) task_ = begin_task(followed_.id);
+  const uint32_t unopened = unopened_;
   push(Source::Api, frame, EntryKind::Range, owner);
-  if (task_ == kNoTask) return false;
+  if (task_ == kNoTask || unopened_ != unopened) return false;
   ++tasks_[task_].n_scopes;
   return true;
 }

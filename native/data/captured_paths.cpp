@@ -1,6 +1,7 @@
 #include "data/captured_paths.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace bragg {
@@ -17,8 +18,10 @@ NodeId state_below(NodeId parent, const char* name) {
 // The path of `node` from the root, below `parent`.
 NodeId graft(NodeId parent, NodeId node) {
   auto& tree = CallingContextTree::instance();
-  if (node == kRootNode) return parent;
-  return tree.child(graft(parent, tree.parent(node)), tree.frame(node));
+  std::vector<FrameId> path;
+  for (; node != kRootNode; node = tree.parent(node)) path.push_back(tree.frame(node));
+  for (const FrameId frame : std::views::reverse(path)) parent = tree.child(parent, frame);
+  return parent;
 }
 
 NodeId common_ancestor(NodeId a, NodeId b) {

@@ -4,6 +4,8 @@
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace bragg {
 
@@ -15,21 +17,24 @@ class JsonObject {
   JsonObject& put(std::string_view key, std::integral auto value) { return raw(key, std::to_string(value)); }
   JsonObject& put(std::string_view key, std::string_view value) { return raw(key, json_string(value)); }
   JsonObject& raw(std::string_view key, std::string_view json) {
-    if (!body_.empty()) body_ += ',';
-    body_ += json_string(key);
-    body_ += ':';
-    body_ += json;
+    members_.emplace_back(key, json);
     return *this;
   }
+  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& members() const { return members_; }
   [[nodiscard]] std::string text() const {
     std::string json = "{";
-    json += body_;
+    for (const auto& [key, value] : members_) {
+      if (json.size() > 1) json += ',';
+      json += json_string(key);
+      json += ':';
+      json += value;
+    }
     json += '}';
     return json;
   }
 
  private:
-  std::string body_;
+  std::vector<std::pair<std::string, std::string>> members_;
 };
 
 }  // namespace bragg

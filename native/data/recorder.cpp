@@ -87,7 +87,7 @@ void Recorder::step() {
   for (const ArrivedValue& value : arrived) take_arrived_value(value);
   take_samples();
   for_sessions(recording_state.trace.load(), [this](Session& session) {
-    if (session.wants_flush()) session.flush(tracks_, statistics_json(session));
+    if (session.wants_flush()) session.flush(tracks_, facts_of(session));
   });
 }
 
@@ -122,7 +122,7 @@ void Recorder::flush_due_sessions() {
     if (sessions_[slot] == nullptr || now < next_flush_ns_[slot]) continue;
     Session& session = *sessions_[slot];
     add_graph_values();
-    session.flush(tracks_, statistics_json(session));
+    session.flush(tracks_, facts_of(session));
     next_flush_ns_[slot] = now + int64_t{session.options().flush_interval_ms} * 1'000'000;
   }
 }
@@ -134,11 +134,16 @@ ThreadTotals Recorder::thread_totals() {
     totals.dropped_events += thread.dropped.load(std::memory_order_relaxed);
     totals.interleaved_scopes += thread.interleaved_scopes.load(std::memory_order_relaxed);
     totals.cut_paths += thread.cut_paths.load(std::memory_order_relaxed);
+    totals.too_deep += thread.too_deep.load(std::memory_order_relaxed);
   });
+  const auto& tree = CallingContextTree::instance();
+  totals.refused_nodes = tree.refused();
+  totals.too_deep += tree.too_deep();
+  totals.other_names = FrameTable::instance().other_names();
   return totals;
 }
 
-std::string Recorder::statistics_json(const Session& session) {
+JsonObject Recorder::facts_of(const Session& session) {
   const ThreadTotals totals = session.after.value_or(thread_totals());
   const SessionCounters& counters = session.counters;
   JsonObject statistics;
@@ -161,7 +166,9 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("duplicate_records", counters.duplicates)
       .put("bad_timestamps", counters.bad_timestamps)
       .put("dropped_events", totals.dropped_events - session.before.dropped_events)
-      .put("refused_nodes", CallingContextTree::instance().refused())
+      .put("refused_nodes", totals.refused_nodes - session.before.refused_nodes)
+      .put("too_deep", totals.too_deep - session.before.too_deep)
+      .put("other_names", totals.other_names - session.before.other_names)
       .put("refused_kernel_configs", session.refused_kernel_configs())
       .put("refused_inputs", session.refused_inputs())
       .put("refused_samples", session.refused_samples())
@@ -169,16 +176,14 @@ std::string Recorder::statistics_json(const Session& session) {
       .put("cut_native_paths", totals.cut_paths - session.before.cut_paths)
       .put("own_ns", totals.own_ns - session.before.own_ns);
   JsonObject meta;
-  meta.put("end_ns", session.ended_ns())
-      .raw("statistics", statistics.text())
-      .raw("gpu_busy_ns", session.activity.busy_json());
+  meta.raw("statistics", statistics.text()).raw("gpu_busy_ns", session.activity.busy_json());
   if (session.options().backend != BackendChoice::Cpu) meta.raw("cuda", cuda_backend::description_json());
   if (session.options().native_context) meta.raw("native_files", native_files_json());
   if (session.samples_instructions()) meta.raw("sampling", pc_sampling::description_json());
   if (const std::string devices = cuda_backend::devices_json(); !devices.empty()) meta.raw("devices", devices);
   if (session.activity.first_ns() != 0)
     meta.put("gpu_first_ns", session.activity.first_ns()).put("gpu_last_ns", session.activity.last_ns());
-  return meta.text();
+  return meta;
 }
 
 }  // namespace bragg

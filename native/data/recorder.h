@@ -107,7 +107,7 @@ class Recorder {
   void bring_all();  // work lock held, after the device's records came: nothing is missing of what has ended
   void end(Session& session, const std::string& meta_json);
   [[nodiscard]] ThreadTotals thread_totals();
-  [[nodiscard]] std::string statistics_json(const Session& session);
+  [[nodiscard]] JsonObject facts_of(const Session& session);  // for META
   [[nodiscard]] Session* newest_on(uint32_t line);
   [[nodiscard]] Session* owner(uint32_t slot);
   template <class Visit>

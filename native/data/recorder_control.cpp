@@ -98,6 +98,10 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
   next_flush_ns_[slot] = now_ns();
   sessions_[slot] = std::move(session);
   recording_state.existing.fetch_or(bit);
+  uint64_t tree_limit_bytes = 0;  // all share the tree
+  for (const auto& each : sessions_)
+    if (each != nullptr) tree_limit_bytes = std::max(tree_limit_bytes, each->options().tree_limit_bytes);
+  CallingContextTree::instance().set_limit(tree_limit_bytes);
 }
 
 // With a session that is about to start.
@@ -230,7 +234,7 @@ void Recorder::flush(int session) {
   wait_for_devices();
   const std::lock_guard work(work_mutex_);
   bring_all();
-  phase->flush(tracks_, statistics_json(*phase));
+  phase->flush(tracks_, facts_of(*phase));
 }
 
 void Recorder::stop(int session, const std::string& meta_json) {
@@ -262,7 +266,7 @@ void Recorder::bring_all() {
 
 void Recorder::end(Session& session, const std::string& meta_json) {
   end_samples(session);
-  session.finish(tracks_, statistics_json(session), meta_json);
+  session.finish(tracks_, facts_of(session), meta_json);
   const uint32_t slot = session.slot();
   sessions_[slot].reset();
   for (auto* mask : recording_state.masks_of_existing()) mask->fetch_and(~(1u << slot));
@@ -286,7 +290,7 @@ std::string Recorder::statistics(int session) {
   const std::lock_guard work(work_mutex_);
   step();
   const Session* phase = current(session);
-  return phase != nullptr ? statistics_json(*phase) : "{}";
+  return phase != nullptr ? facts_of(*phase).text() : "{}";
 }
 
 // The driver holds its own locks here, so this must not wait for a control call that may be waiting for the driver; if

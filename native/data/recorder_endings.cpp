@@ -66,9 +66,8 @@ void Recorder::finish_and_end_by(int number) {
     step();
     settle_samples();
     add_graph_values();
-    for_sessions(recording_state.existing.load(), [this](Session& session) {
-      session.finish(tracks_, statistics_json(session), session.end_meta_json());
-    });
+    for_sessions(recording_state.existing.load(),
+                 [this](Session& session) { session.finish(tracks_, facts_of(session), session.end_meta_json()); });
   }
   signal(number, SIG_DFL);
   sigset_t signals;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "context/clock.h"
 #include "context/recording_state.h"
 #include "data/capture_writer.h"
+#include "data/changing_meta.h"
 #include "data/changing_rows.h"
 #include "data/correlation_map.h"
 #include "data/device_activity.h"
@@ -23,6 +25,7 @@
 #include "data/metric_table.h"
 #include "data/sample_table.h"
 #include "data/value_table.h"
+#include "data/vocabulary.h"
 
 namespace bragg {
 
@@ -39,18 +42,9 @@ struct SessionOptions {
   bool graph_level = false;  // one record for each launch of a CUDA graph, instead of its nodes'
   ApiLevel api_level = ApiLevel::Off;
   uint32_t flush_interval_ms = 1000;
+  uint64_t tree_limit_bytes = CallingContextTree::kDefaultLimitBytes;
   SamplingOptions sampling;
   uint32_t rotate_interval_ms = 0;  // time after which a phase is followed by the next; 0: never by itself
-};
-
-enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2, Ranges = 4 };  // 3: counters, made by readers
-
-struct Track {
-  TrackKind kind;
-  uint32_t device;
-  uint32_t context;
-  uint32_t stream;  // system thread id of a host thread
-  uint32_t name;
 };
 
 struct Slice {
@@ -98,12 +92,15 @@ struct Origin {
   uint32_t first_correlation = 0;  // 0: no launch yet
 };
 
-// What recording has cost all threads so far, and lost.
+// What recording has cost the process so far, and lost.
 struct ThreadTotals {
   uint64_t own_ns = 0;
   uint64_t dropped_events = 0;
   uint64_t interleaved_scopes = 0;
   uint64_t cut_paths = 0;
+  uint64_t refused_nodes = 0;
+  uint64_t too_deep = 0;
+  uint64_t other_names = 0;
 };
 
 // One phase of a recording. Threads: one at a time; the recorder's work lock guards it.
@@ -163,10 +160,10 @@ class Session {
   // Whether all of its records have come, given that all that were complete at `flushed_ns` have.
   [[nodiscard]] bool is_drained(int64_t flushed_ns) const;
 
-  // Writes what is new. `statistics` is a JSON object that becomes the capture's META.
-  void flush(const std::vector<Track>& tracks, const std::string& statistics);
+  // Writes what is new. `facts`: of the session now, for the capture's META.
+  void flush(const std::vector<Track>& tracks, const JsonObject& facts);
   // The last flush, the caller's last META and END.
-  void finish(const std::vector<Track>& tracks, const std::string& statistics, const std::string& meta_json);
+  void finish(const std::vector<Track>& tracks, const JsonObject& facts, const std::string& meta_json);
   void abandon() { writer_.close(); }
 
   [[nodiscard]] const CaptureWriter& writer() const { return writer_; }
@@ -190,16 +187,20 @@ class Session {
     size_t operator()(const KernelConfig& config) const noexcept;
   };
 
-  void write_vocabulary(const std::vector<Track>& tracks);
-  void write_metrics(const std::vector<MetricRow>& rows);
-  void write_values(const std::vector<ValueRow>& rows);
-  void write_inputs(const std::vector<InputRow>& rows);
-  void write_durations(const std::vector<DurationRow>& rows);
-  void write_samples(const std::vector<SampleRow>& rows);
-  void write_slices();
-  void write_kernels(const std::vector<KernelRow>& rows);
+  // Each makes what its rows refer to known to the vocabulary, which is written before them.
+  [[nodiscard]] Chunk metrics_chunk(const std::vector<MetricRow>& rows);
+  [[nodiscard]] Chunk values_chunk(const std::vector<ValueRow>& rows);
+  [[nodiscard]] Chunk inputs_chunk(const std::vector<InputRow>& rows);
+  [[nodiscard]] Chunk durations_chunk(const std::vector<DurationRow>& rows);
+  [[nodiscard]] Chunk codes_chunk();
+  [[nodiscard]] Chunk samples_chunk(const std::vector<SampleRow>& rows);
+  [[nodiscard]] Chunk slices_chunk();
+  [[nodiscard]] Chunk kernels_chunk(const std::vector<KernelRow>& rows);
+  void write_cubins();
+  void write_rows(std::span<const Chunk> chunks, const std::vector<Track>& tracks);
   void write_json(std::string_view json);
-  void compact(const std::vector<Track>& tracks, const std::string& statistics);
+  void write_facts(const JsonObject& facts);
+  void compact(const std::vector<Track>& tracks, const JsonObject& facts);
 
   SessionOptions options_;
   uint32_t slot_;
@@ -227,12 +228,9 @@ class Session {
   std::string end_meta_json_ = "{}";
   uint64_t refused_configs_ = 0;
   uint64_t metric_sequence_ = 0;
-  uint32_t strings_written_ = 0;
-  uint32_t frames_written_ = 0;
-  uint32_t nodes_written_ = 0;
-  uint32_t tracks_written_ = 0;
-  uint32_t attributes_written_ = 0;
-  uint32_t metric_names_written_ = 0;
+  Vocabulary vocabulary_;
+  ChangingMeta meta_;
+  int64_t end_told_ns_ = 0;  // when the capture was last told how long it is
   uint64_t compact_at_bytes_ = 8u << 20;
 };
 

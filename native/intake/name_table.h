@@ -20,7 +20,7 @@ class NameTable {
  public:
   static constexpr uint32_t kMaxNames = 1u << 18;
   static constexpr uint32_t kForOperators = 1u << 14;  // of these, for names with a namespace
-  static constexpr const char* kOtherNames = "(other names)";
+  static constexpr const char* kOtherNames = "<other names>";
 
   // `make` returns a NamedNode<Node> of the name it is given.
   template <class Make>

@@ -222,12 +222,16 @@ TEST(a_tree_capture_is_rewritten_when_snapshots_pile_up) {
   bragg::Session session(options, 0);
   REQUIRE(session.open() == 0);
   const std::vector<bragg::Track> no_tracks;
+  std::vector<bragg::NodeId> nodes;
+  for (int i = 0; i < 2000; ++i)
+    nodes.push_back(bragg::CallingContextTree::instance().child(
+        bragg::kRootNode, bragg::intern_frame(bragg::FrameKind::Scope, "s" + std::to_string(i))));
   for (int round = 0; round < 400; ++round) {
-    for (bragg::NodeId node = 0; node < 2000; ++node) session.count(node, MetricGroup::Host, 10);
-    session.flush(no_tracks, "{}");
+    for (const bragg::NodeId node : nodes) session.count(node, MetricGroup::Host, 10);
+    session.flush(no_tracks, {});
   }
   CHECK(session.writer().size_bytes() < (9u << 20));  // 400 x 96 KB were written
-  session.finish(no_tracks, "{}", "{}");
+  session.finish(no_tracks, {}, "{}");
   CHECK_EQ(session.writer().error(), 0);
   CHECK(std::filesystem::file_size(path) < (9u << 20));
 }

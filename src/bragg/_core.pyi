@@ -47,6 +47,7 @@ class Session:
         graphs: str = "node",
         gpu_api: str = "off",
         flush_interval_ms: int = 1000,
+        tree_limit_mb: int = 0,
         rotate_interval_ms: int = 0,
         sample_interval_us: int = 0,
         sampling: str = "off",

@@ -113,6 +113,13 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     "--flush-interval", "flush_interval_ms", type=int, metavar="MS", help="What a killed run loses at most.  [1000]"
 )
 @click.option(
+    "--tree-limit",
+    "tree_limit_mb",
+    type=int,
+    metavar="MB",
+    help="Memory that call paths may take in a process.  [1024]",
+)
+@click.option(
     "--sample-interval",
     "sample_interval_us",
     type=int,

@@ -153,7 +153,10 @@ def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
     useful = has_data(profile)
     for part in tables.slices:
         useful[resolve(part["node"], len(tree))] = True
-    if not useful.any() and not len(profile.counters):
+    is_empty = not useful.any() and not len(profile.counters)
+    if is_empty and scanned.write_error:
+        raise BadFile(f"{path} could not be written ({os.strerror(scanned.write_error)})", hint="Is the disk full?")
+    if is_empty:
         raise NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
     profile, target, folded = _with_operations(profile)
     useful = np.isin(np.arange(len(profile.tree)), target[useful])

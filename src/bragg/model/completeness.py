@@ -32,6 +32,8 @@ _COARSE = (
     _Counter((("statistics", "interleaved_scopes"),), "scope", "left before one inside: coroutines of one context?"),
     _Counter((("statistics", "cut_native_paths"),), "launch path", "without some of the native functions"),
     _Counter((("statistics", "refused_nodes"),), "call path", "beyond the limit of the tree"),
+    _Counter((("statistics", "too_deep"),), "call path", "cut for its depth"),
+    _Counter((("statistics", "other_names"),), "call", "of a name beyond the quota, under <other names>"),
     _Counter((("statistics", "refused_kernel_configs"),), "launch configuration", "beyond the limit"),
 )
 

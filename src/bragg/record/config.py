@@ -22,6 +22,7 @@ Interpret = Literal["auto", "on", "off"]
 
 _ROTATE = "bragg run --rotate 60s --keep 10"
 # What the hardware can do, in powers of two.
+_MAX_TREE_MB = 1 << 14  # 64 M call paths, as many as have numbers
 _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
 
 
@@ -43,6 +44,8 @@ class RecordConfig:
             `backward`, `optimizer`, with commas between, or `all`. With JAX, `step`.
         shapes: Record operators of PyTorch with the shapes and types of their tensors in their names.
         flush_interval_ms: What a killed process loses at most.
+        tree_limit_mb: Memory that call paths may take in a process, MB, 256 bytes each; the time of further ones is
+            their caller's, and they are counted. The sessions of a process share one tree and the largest limit.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         sampling: Sample the instructions of GPU kernels. `continuous`: all the time, while kernels run as they would;
             `windows`: in short windows, which together cost at most `sample_budget`; `serialized`: one kernel at a
@@ -76,6 +79,7 @@ class RecordConfig:
     regions: str = ""
     shapes: bool = False
     flush_interval_ms: int = 1000
+    tree_limit_mb: int = 1024
     sample_interval_us: int | None = None
     sampling: Sampling = "off"
     sample_period: int = 15
@@ -104,6 +108,8 @@ class RecordConfig:
         _check_regions(self.regions)
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
+        if not 1 <= self.tree_limit_mb <= _MAX_TREE_MB:
+            raise UsageError(f"the limit of the tree is 1 to {_MAX_TREE_MB} MB, not {self.tree_limit_mb}")
         if self.sample_interval_us is not None and self.sample_interval_us < 0:
             raise UsageError(f"the sample interval cannot be negative: {self.sample_interval_us} us")
         _check_choice("sampling mode", self.sampling, get_args(Sampling))
@@ -133,6 +139,7 @@ class RecordConfig:
             variables.REGIONS: self.regions,
             variables.SHAPES: str(int(self.shapes)),
             variables.FLUSH_MS: str(self.flush_interval_ms),
+            variables.TREE_MB: str(self.tree_limit_mb),
             variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
             variables.KERNEL_CODE: str(int(self.kernel_code)),
         }

@@ -45,6 +45,7 @@ class Options(TypedDict, total=False):
     sample_period: int
     sample_budget: float
     flush_interval_ms: int
+    tree_limit_mb: int
     sample_interval_us: int | None
     nvtx: bool | None
     launch_metadata: bool

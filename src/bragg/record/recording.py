@@ -106,6 +106,7 @@ class Recording:
                 graphs=self._settings.get(variables.GRAPHS, "node"),
                 gpu_api=self._settings.get(variables.GPU_API, "off"),
                 flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
+                tree_limit_mb=int(self._settings.get(variables.TREE_MB, 0)),
                 rotate_interval_ms=int(self._settings.get(variables.ROTATE_MS, 0)),
                 sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
                 sampling=self._settings.get(variables.SAMPLING, "off"),

@@ -20,6 +20,7 @@ def test_variables_say_what_the_config_says() -> None:
         regions="step,data",
         shapes=True,
         flush_interval_ms=50,
+        tree_limit_mb=64,
         sample_interval_us=0,
     )
     assert config.variables() == {
@@ -33,6 +34,7 @@ def test_variables_say_what_the_config_says() -> None:
         "BRAGG_REGIONS": "step,data",
         "BRAGG_SHAPES": "1",
         "BRAGG_FLUSH_MS": "50",
+        "BRAGG_TREE_MB": "64",
         "BRAGG_LAUNCH_METADATA": "1",
         "BRAGG_KERNEL_CODE": "1",
         "BRAGG_SAMPLE_US": "0",
@@ -58,6 +60,7 @@ def test_nvtx_is_left_to_the_environment_unless_chosen() -> None:
         ({"framework": "flax"}, "unknown framework"),
         ({"framework": "jax", "modules": True}, "modules are those of PyTorch"),
         ({"flush_interval_ms": 0}, "at least 1 ms"),
+        ({"tree_limit_mb": 0}, "1 to 16384 MB"),
         ({"sample_interval_us": -1}, "negative"),
         ({"output": ""}, "empty"),
         ({"rotate_s": 0}, "must be positive"),

@@ -1,0 +1,136 @@
+#include "data/vocabulary.h"
+
+#include <algorithm>
+#include <ranges>
+#include <string_view>
+
+#include "context/metric_names.h"
+
+namespace bragg {
+
+uint32_t CaptureIds::add(uint32_t id) {
+  if (id >= ids_.size()) ids_.resize(std::max<size_t>(id + 1, ids_.size() * 2), kNone);
+  if (ids_[id] == kNone) {
+    ids_[id] = size();
+    known_.push_back(id);
+  }
+  return ids_[id];
+}
+
+uint32_t Vocabulary::string(StringId id) { return id == kNone ? kNone : strings_.add(id); }
+
+uint32_t Vocabulary::frame(FrameId id) { return frames_.add(id); }
+
+uint32_t Vocabulary::track(uint32_t id) { return tracks_.add(id); }
+
+// Parents precede children.
+uint32_t Vocabulary::node(NodeId id) {
+  if (const uint32_t known = nodes_.find(id); known != kNone) return known;
+  const auto& tree = CallingContextTree::instance();
+  std::vector<NodeId> unknown;
+  for (NodeId each = id; each != kNone && nodes_.find(each) == kNone; each = tree.parent(each)) unknown.push_back(each);
+  for (const NodeId each : std::views::reverse(unknown)) {
+    (void)frames_.add(tree.frame(each));
+    (void)nodes_.add(each);
+  }
+  return nodes_.find(id);
+}
+
+// What refers first: it makes what it refers to known.
+void Vocabulary::write(CaptureWriter& writer, const std::vector<Track>& tracks) {
+  const Chunk nodes = nodes_chunk();
+  const Chunk attributes = attributes_chunk();
+  const Chunk frames = frames_chunk();
+  const Chunk metric_names = metric_names_chunk();
+  const Chunk track_rows = tracks_chunk(tracks);
+  const Chunk strings = strings_chunk();
+  for (const Chunk* chunk : {&strings, &frames, &nodes, &track_rows, &attributes, &metric_names})
+    if (chunk->rows() > 0) writer.write(*chunk);
+  for (CaptureIds* ids : {&strings_, &frames_, &nodes_, &tracks_}) ids->note_written();
+}
+
+void Vocabulary::forget_written() {
+  for (CaptureIds* ids : {&strings_, &frames_, &nodes_, &tracks_}) ids->forget_written();
+  metric_names_written_ = 0;
+}
+
+Chunk Vocabulary::strings_chunk() const {
+  std::vector<std::string_view> texts;
+  for (const StringId id : strings_.unwritten()) texts.push_back(FrameTable::instance().string(id));
+  Chunk chunk(ChunkType::Strings, static_cast<uint32_t>(texts.size()));
+  chunk.number(strings_.written());
+  chunk.column_of<uint32_t>(texts, [](std::string_view text) { return text.size(); });
+  for (const std::string_view text : texts) chunk.text(text);
+  return chunk;
+}
+
+Chunk Vocabulary::frames_chunk() {
+  std::vector<Frame> rows;
+  for (const FrameId id : frames_.unwritten()) rows.push_back(FrameTable::instance().frame(id));
+  Chunk chunk(ChunkType::Frames, static_cast<uint32_t>(rows.size()));
+  chunk.number(frames_.written());
+  chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return static_cast<uint32_t>(frame.kind); });
+  chunk.column_of<uint32_t>(rows, [this](const Frame& frame) { return string(frame.name); });
+  chunk.column_of<uint32_t>(rows, [this](const Frame& frame) { return string(frame.file); });
+  chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return frame.line; });
+  chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return frame.device; });
+  return chunk;
+}
+
+Chunk Vocabulary::nodes_chunk() {
+  const auto& tree = CallingContextTree::instance();
+  const std::vector<NodeId> rows = nodes_.unwritten();
+  Chunk chunk(ChunkType::Nodes, static_cast<uint32_t>(rows.size()));
+  chunk.number(nodes_.written());
+  chunk.column_of<uint32_t>(rows, [&](NodeId id) { return id == kRootNode ? kNone : nodes_.find(tree.parent(id)); });
+  chunk.column_of<uint32_t>(rows, [&](NodeId id) { return frames_.find(tree.frame(id)); });
+  return chunk;
+}
+
+Chunk Vocabulary::tracks_chunk(const std::vector<Track>& tracks) {
+  const std::vector<uint32_t> rows = tracks_.unwritten();
+  Chunk chunk(ChunkType::Tracks, static_cast<uint32_t>(rows.size()));
+  chunk.number(tracks_.written());
+  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return static_cast<uint32_t>(tracks[id].kind); });
+  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return tracks[id].device; });
+  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return tracks[id].context; });
+  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return tracks[id].stream; });
+  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return string(tracks[id].name); });
+  return chunk;
+}
+
+// Those of new frames, and new ones of frames that are in the file.
+Chunk Vocabulary::attributes_chunk() {
+  auto& table = FrameTable::instance();
+  std::vector<FrameAttribute> rows;
+  const uint32_t count = table.attribute_count();
+  for (; attributes_seen_ < count; ++attributes_seen_) {
+    const FrameAttribute attribute = table.attribute(attributes_seen_);
+    if (frames_.find(attribute.frame) < frames_.written()) rows.push_back(attribute);
+  }
+  for (const FrameId frame : frames_.unwritten())
+    std::ranges::copy(table.attributes_of(frame), std::back_inserter(rows));
+  Chunk chunk(ChunkType::Attributes, static_cast<uint32_t>(rows.size()));
+  chunk.number(0);
+  chunk.column_of<uint32_t>(rows, [&](const FrameAttribute& row) { return frames_.find(row.frame); });
+  chunk.column_of<uint32_t>(rows, [&](const FrameAttribute& row) { return string(row.key); });
+  chunk.column_of<uint32_t>(rows, [&](const FrameAttribute& row) { return string(row.value); });
+  return chunk;
+}
+
+Chunk Vocabulary::metric_names_chunk() {
+  auto& metrics = MetricNames::instance();
+  std::vector<MetricName> rows;
+  const uint32_t count = metrics.size();
+  for (MetricId id = metric_names_written_; id < count; ++id) rows.push_back(metrics.at(id));
+  Chunk chunk(ChunkType::MetricNames, static_cast<uint32_t>(rows.size()));
+  chunk.number(metric_names_written_);
+  chunk.column_of<uint32_t>(rows, [this](const MetricName& row) { return string(row.name); });
+  chunk.column_of<uint32_t>(rows, [this](const MetricName& row) { return string(row.unit); });
+  chunk.column_of<uint32_t>(rows, [](const MetricName& row) { return static_cast<uint32_t>(row.kind); });
+  chunk.column_of<uint32_t>(rows, [](const MetricName& row) { return row.is_float ? 1u : 0u; });
+  metric_names_written_ = count;
+  return chunk;
+}
+
+}  // namespace bragg

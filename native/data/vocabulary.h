@@ -1,0 +1,73 @@
+// The strings, frames, nodes and tracks that one capture refers to.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "context/calling_context_tree.h"
+#include "data/capture_writer.h"
+
+namespace bragg {
+
+enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2, Ranges = 4 };  // 3: counters, made by readers
+
+struct Track {
+  TrackKind kind;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;  // system thread id of a host thread
+  uint32_t name;
+};
+
+// Ids of the process become ids of the capture, in the order in which it needs them.
+class CaptureIds {
+ public:
+  [[nodiscard]] uint32_t find(uint32_t id) const { return id < ids_.size() ? ids_[id] : kNone; }
+  uint32_t add(uint32_t id);
+  [[nodiscard]] const std::vector<uint32_t>& all() const { return known_; }  // ids of the process
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(known_.size()); }
+
+  // Those that are not in the file yet.
+  [[nodiscard]] std::vector<uint32_t> unwritten() const { return {known_.begin() + written_, known_.end()}; }
+  [[nodiscard]] uint32_t written() const { return written_; }
+  void note_written() { written_ = size(); }
+  void forget_written() { written_ = 0; }
+
+ private:
+  std::vector<uint32_t> ids_;
+  std::vector<uint32_t> known_;
+  uint32_t written_ = 0;
+};
+
+// A phase that is one of many names few of those that the process has met. Threads: the session's.
+class Vocabulary {
+ public:
+  Vocabulary() { (void)node(kRootNode); }
+
+  // The capture's ids. What they mean is written by the next `write`, which comes before the rows that refer to them.
+  [[nodiscard]] uint32_t string(StringId id);  // kNone stays
+  [[nodiscard]] uint32_t frame(FrameId id);
+  [[nodiscard]] uint32_t node(NodeId id);
+  [[nodiscard]] uint32_t track(uint32_t id);
+
+  // What is new since the last time. `tracks`: of the process.
+  void write(CaptureWriter& writer, const std::vector<Track>& tracks);
+  void forget_written();  // all is new to another file
+
+ private:
+  [[nodiscard]] Chunk nodes_chunk();
+  [[nodiscard]] Chunk frames_chunk();
+  [[nodiscard]] Chunk strings_chunk() const;
+  [[nodiscard]] Chunk tracks_chunk(const std::vector<Track>& tracks);
+  [[nodiscard]] Chunk attributes_chunk();
+  [[nodiscard]] Chunk metric_names_chunk();
+
+  CaptureIds strings_;
+  CaptureIds frames_;
+  CaptureIds nodes_;
+  CaptureIds tracks_;
+  uint32_t attributes_seen_ = 0;
+  uint32_t metric_names_written_ = 0;  // their ids are the process's
+};
+
+}  // namespace bragg
