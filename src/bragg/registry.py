@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.errors import UsageError
 
-__all__ = ["BACKENDS", "CHECKERS", "FORMATS", "REPRESENTATIONS", "Registry"]
+__all__ = ["BACKENDS", "CHECKERS", "DATA_FRAMES", "FORMATS", "REPRESENTATIONS", "Registry"]
 
 
 class Registry(Mapping[str, Any]):
@@ -84,6 +84,15 @@ CHECKERS = Registry(
         "atomic-order": "bragg.debug.checkers.atomic_order:ATOMIC_ORDER",
         "bank-conflict": "bragg.debug.checkers.bank_conflicts:BANK_CONFLICTS",
         "leak": "bragg.debug.checkers.leaks:LEAKS",
+    },
+)
+
+# Each object makes a data frame of a profile and the name of a table.
+DATA_FRAMES = Registry(
+    "data frame",
+    {
+        "pandas": "bragg.model.dataframe:pandas_frame",
+        "polars": "bragg.model.dataframe:polars_frame",
     },
 )
 

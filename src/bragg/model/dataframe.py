@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bragg.errors import UsageError
 from bragg.model.metric import MetricKind
+from bragg.model.profile import Profile, TableName
 from bragg.model.trace import TrackKind
 from bragg.model.tree import FrameKind
 
-if TYPE_CHECKING:
-    from bragg.model.profile import Profile
+__all__ = ["pandas_frame", "polars_frame"]
 
-__all__ = ["TableName", "pandas_frame", "polars_frame"]
-
-TableName = Literal["nodes", "slices", "inputs"]
 _PATH_SEPARATOR = " > "
 
 

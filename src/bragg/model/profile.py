@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bragg.errors import UsageError
-from bragg.model.dataframe import TableName, pandas_frame, polars_frame
 from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.finding import Finding
 from bragg.model.inputs import InputTable
@@ -19,9 +18,11 @@ from bragg.model.metric import Metric, MetricKind
 from bragg.model.table import Table
 from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackKind, TrackTable, launch_flows
 from bragg.model.tree import CallTree, FrameKind
-from bragg.registry import REPRESENTATIONS
+from bragg.registry import DATA_FRAMES, REPRESENTATIONS
 
-__all__ = ["Profile"]
+__all__ = ["Profile", "TableName"]
+
+TableName = Literal["nodes", "slices", "inputs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,7 @@ class Profile:
         Raises:
             UsageError: pandas is not installed, which the hint tells how to do, or there is no such table.
         """
-        return pandas_frame(self, table)
+        return DATA_FRAMES["pandas"](self, table)
 
     def to_polars(self, table: TableName = "nodes") -> Any:
         """Likewise as a `polars.DataFrame`.
@@ -137,7 +138,7 @@ class Profile:
         Raises:
             UsageError: As for `to_pandas`.
         """
-        return polars_frame(self, table)
+        return DATA_FRAMES["polars"](self, table)
 
     def _repr_html_(self) -> str:
         """How notebooks show it: the page of `bragg report` in a frame."""

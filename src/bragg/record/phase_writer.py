@@ -5,18 +5,28 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Protocol
 
 from bragg.record.notes import note
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bragg.record.session import Session
-
-__all__ = ["PhaseWriter"]
+__all__ = ["PhaseWriter", "Phased"]
 
 _LOOK_EVERY_S = 0.2  # One look costs 20 us a phase.
+
+
+class Phased(Protocol):
+    """What has phases; a session."""
+
+    @property
+    def running(self) -> bool:
+        """Whether there will be more."""
+
+    def advance_phase(self) -> int:
+        """Begin another one."""
+
+    def take_phases(self, take: Callable[[int, Path], object]) -> None:
+        """Hand out those that are complete."""
 
 
 class PhaseWriter(threading.Thread):
@@ -28,7 +38,7 @@ class PhaseWriter(threading.Thread):
         every_s: Time after which the next phase begins, s; None leaves that to the program.
     """
 
-    def __init__(self, session: Session, take: Callable[[int, Path], None], every_s: float | None) -> None:
+    def __init__(self, session: Phased, take: Callable[[int, Path], None], every_s: float | None) -> None:
         super().__init__(name="bragg phases", daemon=True)
         self._session = session
         self.take = take
