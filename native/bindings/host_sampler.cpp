@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "api/bragg_core.h"
+#include "bindings/thread_waits.h"
 
 namespace bragg {
 namespace {
@@ -44,6 +45,7 @@ class Ticker {
 struct Sampler {
   uint32_t users = 0;              // GIL
   Clock::time_point last_sample;   // GIL
+  ThreadWaits waits;               // main thread
   std::unique_ptr<Ticker> ticker;  // GIL
   std::atomic<bool> is_due{false};
 };
@@ -64,7 +66,8 @@ int take_sample(void*) {
   Sampler& self = sampler();
   self.is_due.store(false);
   const Clock::time_point now = Clock::now();
-  bragg_sample(std::chrono::duration_cast<std::chrono::nanoseconds>(now - self.last_sample).count());
+  const int64_t elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now - self.last_sample).count();
+  bragg_sample(elapsed_ns, self.waits.since_last(elapsed_ns));
   self.last_sample = now;
   return 0;
 }
@@ -108,6 +111,7 @@ void stop_host_sampler() {
 void forget_host_sampler_after_fork() {
   Sampler& self = sampler();
   (void)self.ticker.release();  // its thread does not exist here
+  self.waits.forget();
   self.users = 0;
 }
 

@@ -240,12 +240,23 @@ void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
   if (ended.start_ns != 0 && !is_inner) elsewhere_ns_ += now_ns() - std::max(ended.start_ns, sampled_ns_);
 }
 
-void ThreadContext::record_sample(SessionMask mask, int64_t elapsed_ns) noexcept {
+void ThreadContext::record_sample(SessionMask mask, int64_t elapsed_ns, int64_t waited_ns) noexcept {
   sampled_ns_ = now_ns();
   const int64_t here_ns = std::max<int64_t>(elapsed_ns - std::exchange(elsewhere_ns_, 0), 0);
-  Event event = Event::of(EventKind::Sample, mask, here());
-  event.weight_ns = here_ns;
-  record(event);
+  const int64_t wait_ns = std::clamp<int64_t>(waited_ns, 0, here_ns);
+  const int64_t work_ns = here_ns - wait_ns;
+  const ContextNodes nodes = here();
+  const auto record_part = [&](NodeId node, int64_t part_ns, bool is_smaller) {
+    Event event = Event::of(EventKind::Sample, mask, {nodes.shadow, node});
+    event.is_smaller_part = is_smaller;
+    event.weight_ns = part_ns;
+    record(event);
+  };
+  if (wait_ns > 0) {
+    static const FrameId waiting = intern_frame(FrameKind::State, "[waiting]");
+    record_part(CallingContextTree::instance().child(nodes.python, waiting), wait_ns, wait_ns < work_ns);
+  }
+  if (work_ns > 0 || wait_ns == 0) record_part(nodes.python, work_ns, work_ns <= wait_ns && wait_ns > 0);
 }
 
 bool ThreadContext::has_own_context() const noexcept { return depth_ > 0 || current_python_frame() != nullptr; }

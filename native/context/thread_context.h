@@ -183,7 +183,8 @@ class ThreadContext {
 
   void record(const Event& event) noexcept;
   // A host sample that stands for what this thread did in the last `elapsed_ns`, except what was measured elsewhere.
-  void record_sample(SessionMask mask, int64_t elapsed_ns) noexcept;
+  // What of it the thread has waited is the time of a state `[waiting]` there.
+  void record_sample(SessionMask mask, int64_t elapsed_ns, int64_t waited_ns) noexcept;
   // Element `index` of `length` values; 0 of 0 is a scalar. While this thread captures a stream the value is the
   // graph's.
   void record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index = 0,

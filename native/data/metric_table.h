@@ -28,12 +28,12 @@ struct MetricRow {
 // Threads: consumer only.
 class MetricTable {
  public:
-  void add(NodeId node, MetricGroup group, uint64_t duration_ns, uint64_t bytes = 0) {
+  void add(NodeId node, MetricGroup group, uint64_t duration_ns, uint64_t bytes = 0, uint64_t times = 1) {
     std::vector<uint32_t>& index = index_[static_cast<size_t>(group) - 1];
     if (node >= index.size()) index.resize(std::max<size_t>(node + 1, index.size() * 2), kNone);
     if (index[node] == kNone) index[node] = rows_.append({node, group});
     MetricRow& row = rows_.change(index[node]);
-    ++row.count;
+    row.count += times;
     row.total_ns += duration_ns;
     row.min_ns = std::min(row.min_ns, duration_ns);
     row.max_ns = std::max(row.max_ns, duration_ns);

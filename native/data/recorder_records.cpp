@@ -118,8 +118,9 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
     case EventKind::Sample:
       for_sessions(event.mask, [&](Session& session) {
         if (!session.options().python_context) return;
-        ++session.counters.samples;
-        session.count(event.python, MetricGroup::Sample, static_cast<uint64_t>(event.weight_ns));
+        session.counters.samples += !event.is_smaller_part;
+        session.count(event.python, MetricGroup::Sample, static_cast<uint64_t>(event.weight_ns), 0,
+                      event.is_smaller_part ? 0 : 1);
       });
       return;
     case EventKind::Value:

@@ -122,8 +122,8 @@ class Session {
     return options_.python_context ? event.python : event.shadow;
   }
 
-  void count(NodeId node, MetricGroup group, uint64_t duration_ns, uint64_t bytes = 0) {
-    metrics_.add(node, group, duration_ns, bytes);
+  void count(NodeId node, MetricGroup group, uint64_t duration_ns, uint64_t bytes = 0, uint64_t times = 1) {
+    metrics_.add(node, group, duration_ns, bytes, times);
   }
   void count_duration(FrameId kernel, const DeviceEvent& event) {
     durations_.add(kernel, static_cast<uint64_t>(event.end_ns - event.start_ns), event.start_ns);

@@ -6,7 +6,7 @@
           matmul 12us x3
 
 One node a line, two spaces a level. After the label may follow, in any order: `12us` own GPU time (`ns`, `us`, `ms`,
-`s`), `x3` GPU count (1 when a time is given alone), `host=3ms` own host time, `sync=1ms` the part of it that waits,
+`s`), `x3` GPU count (1 when a time is given alone), `host=3ms` own host time, `sync=1ms` and `wait=1ms` what waits,
 `hostx2` times entered, `bytes=64`, `#operator` the frame kind, `@1` the device. A node with GPU time is a kernel,
 `file:line@function` is Python code, anything else is a scope.
 """
@@ -27,6 +27,7 @@ _TOKENS = {
     "gpu_count": re.compile(r"x(\d+)$"),
     "host_time": re.compile(f"host={_TIME}$"),
     "sync_time": re.compile(f"sync={_TIME}$"),
+    "wait_time": re.compile(f"wait={_TIME}$"),
     "host_count": re.compile(r"hostx(\d+)$"),
     "gpu_bytes": re.compile(r"bytes=(\d+)$"),
     "kind": re.compile(r"#(\w+)$"),
@@ -39,6 +40,7 @@ _METRICS = {
     "gpu_bytes": ("B", MetricKind.INCLUSIVE),
     "host_time": ("ns", MetricKind.INCLUSIVE),
     "sync_time": ("ns", MetricKind.INCLUSIVE),
+    "wait_time": ("ns", MetricKind.INCLUSIVE),
     "host_count": ("1", MetricKind.EXCLUSIVE),
 }
 

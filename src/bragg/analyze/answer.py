@@ -10,6 +10,7 @@ from bragg.analyze.idle import idle_times
 from bragg.errors import UsageError
 from bragg.model import Profile
 from bragg.model.answer import Answer, HotSpot, RoofShares
+from bragg.model.host_time import own_work
 from bragg.model.kernel_facts import KernelFacts
 
 __all__ = ["answer"]
@@ -41,13 +42,13 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts]) -> Answer:
 
 def _hottest(profile: Profile, metric: str) -> list[HotSpot]:
     """Everything with own values, added up by kind and name; the largest first."""
-    frames, own = profile.tree.frames, profile.own(metric)
+    frames, own = profile.tree.frames, own_work(profile, metric)
     first: dict[tuple[int, str], int] = {}
     named_after = [
         first.setdefault(key, row) for row, key in enumerate(zip(frames.kind.tolist(), frames.name, strict=True))
     ]
     by_frame = np.bincount(np.array(named_after)[profile.tree.frame], weights=own, minlength=len(frames))
-    total = float(own.sum())
+    total = float(profile.total(metric))
     order = np.argsort(-by_frame, kind="stable")
     return [
         HotSpot(row, float(by_frame[row]), float(by_frame[row]) / total) for row in order[by_frame[order] > 0].tolist()

@@ -162,10 +162,10 @@ def profile_lines(
     from bragg.views.terminal.header import header_lines
     from bragg.views.terminal.tree_text import tree_lines
     from bragg.views.terminal.tree_view import tree_view
-    from bragg.views.terminal.waiting import waiting_line
+    from bragg.views.terminal.waiting import waiting_lines
 
     body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
-    said = [*idle_lines(profile), *filter(None, [waiting_line(recorded or profile)])]
+    said = [*idle_lines(profile), *waiting_lines(recorded or profile)]
     return [*header_lines(profile.meta, source, style), *said, "", *body]
 
 

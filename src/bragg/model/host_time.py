@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from bragg.model.table import BoolArray, Int64Array
+from bragg.model.profile import Profile
+from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.tree import CallTree, FrameKind
 
-__all__ = ["own_host_time"]
+__all__ = ["WAIT_TIME", "own_host_time", "own_work", "waiting_nodes"]
 
 # Kernels: those that the host executes itself, where there is no GPU.
 _MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.GPU_API, FrameKind.KERNEL)
+
+WAIT_TIME = "wait_time"
+"""The metric of the part of `host_time` in which the thread waited, instead of running."""
+_WAITING = "[waiting]"
+
+
+def waiting_nodes(tree: CallTree) -> BoolArray:
+    """Nodes that stand for what their parents waited: bool [n_nodes]."""
+    frames = tree.frames
+    is_waiting = (frames.kind == FrameKind.STATE) & np.array([name == _WAITING for name in frames.name])
+    found: BoolArray = is_waiting[tree.frame]
+    found[0] = False
+    return found
+
+
+def own_work(profile: Profile, metric: str) -> FloatArray:
+    """Own values of a metric by which hot places are told: what is waited for is none of `host_time`."""
+    own = np.asarray(profile.own(metric), np.float64)
+    return own - profile.own(WAIT_TIME) if metric == "host_time" and WAIT_TIME in profile.metrics else own
 
 
 def own_host_time(
@@ -19,8 +39,9 @@ def own_host_time(
     """Own host time of each node, so that a node's time is its own plus its children's.
 
     A measured node has at least its measured time. A sample at a line that calls an operator is the operator's time, so
-    elsewhere only samples beyond the measured children count. A measured state stands below what it belongs to, like
-    the backward pass of an operator, but did not run inside it.
+    elsewhere only samples beyond the measured children count. What was waited, which is sampled at a node of its own
+    below the line, is what remains beside the line's work: an operator that waits is measured. A measured state stands
+    below what it belongs to, like the backward pass of an operator, but did not run inside it.
 
     Args:
         tree: The call tree.
@@ -30,16 +51,25 @@ def own_host_time(
     """
     own = np.zeros(len(tree), np.int64)
     inside = np.zeros(len(tree), np.int64)
+    remaining = np.zeros(len(tree), np.int64)
     measured_inside = np.zeros(len(tree), np.int64)
     is_measured_kind = np.isin(tree.kind, _MEASURED_KINDS)
     runs_inside_parent = ~(is_measured & (tree.kind == FrameKind.STATE))
+    is_waiting = waiting_nodes(tree) & ~is_measured
+    waiting = np.flatnonzero(is_waiting)
+    waited_ns = np.zeros(len(tree), np.int64)
+    np.add.at(waited_ns, tree.parent[waiting], sampled_ns[waiting])
     for level in reversed(tree.levels):
-        beyond = np.where(
-            is_measured[level], measured_ns[level] - inside[level], sampled_ns[level] - measured_inside[level]
-        )
-        own[level] = np.maximum(beyond, 0)
-        inner = level[(level != 0) & runs_inside_parent[level]]
+        sampled = sampled_ns[level] + waited_ns[level] - measured_inside[level]
+        beyond = np.maximum(np.where(is_measured[level], measured_ns[level] - inside[level], sampled), 0)
+        worked = np.where(is_measured[level], beyond - waited_ns[level], np.minimum(beyond, sampled_ns[level]))
+        own[level] = np.where(is_waiting[level], 0, np.maximum(worked, 0))
+        inside[level] += beyond - own[level]  # what is left for the waiting child
+        remaining[level] = beyond - own[level]
+        inner = level[(level != 0) & runs_inside_parent[level] & ~is_waiting[level]]
         total = own[inner] + inside[inner]
         np.add.at(inside, tree.parent[inner], total)
         np.add.at(measured_inside, tree.parent[inner], np.where(is_measured_kind[inner], total, 0))
+    parents, first = np.unique(tree.parent[waiting], return_index=True)
+    own[waiting[first]] = remaining[parents]
     return own

@@ -31,7 +31,7 @@ _SHOWN_KINDS = (FrameKind.ROOT, FrameKind.SCOPE, FrameKind.STATE, FrameKind.PYTH
 _DROPPED_KINDS = (FrameKind.MEMORY, FrameKind.MARKER)
 _DROPPED_METRICS = (
     *("gpu_time_min", "gpu_time_max", "gpu_bytes"),
-    *("host_time", "host_count", "sync_time", "samples", "marker_time", "marker_count"),
+    *("host_time", "host_count", "sync_time", "wait_time", "samples", "marker_time", "marker_count"),
 )
 _COUNT, _GPU_COUNT = "count", "gpu_count"
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from bragg.model import FrameKind, Profile
 from bragg.model.answer import Answer, HotSpot, Idle
+from bragg.model.host_time import own_work
 from bragg.views.terminal.folding import fold_libraries
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.run_facts import RunFacts
 from bragg.views.terminal.style import printable
 from bragg.views.terminal.training_steps import steps_line
 from bragg.views.terminal.units import count_text, share_text, time_text, value_text
-from bragg.views.terminal.waiting import waiting_line
+from bragg.views.terminal.waiting import waiting_lines
 
 __all__ = ["fact_rows", "idle_sentences", "lack_lines", "sentences"]
 
@@ -28,12 +29,12 @@ def sentences(profile: Profile, answer: Answer) -> list[str]:
     """What took the time and what bounds it, what a step consists of, who waited for whom, what recording cost."""
     if answer.metric is None:
         return ["No time was recorded."]
-    facts, steps, waiting = RunFacts(profile.meta), steps_line(profile), waiting_line(profile)
+    facts, steps = RunFacts(profile.meta), steps_line(profile)
     return [
         f"{_hottest_text(profile, answer)}{_bound_text(answer)}.",
         *([f"{steps}."] if steps else []),
         *idle_sentences(profile, answer.idle),
-        *([f"{waiting[0].upper()}{waiting[1:]}."] if waiting else []),
+        *(f"{line[0].upper()}{line[1:]}." for line in waiting_lines(profile)),
         *([f"{_cost_text(facts)}."] if facts.completeness.is_known else []),
     ]
 
@@ -77,6 +78,8 @@ def _not_recorded(profile: Profile, answer: Answer) -> Iterator[str]:
 
 
 def _hottest_text(profile: Profile, answer: Answer) -> str:
+    if not answer.hottest:
+        return f"{time_text(answer.total)} {_METRIC_NAMES[answer.metric or '']}, all of it waiting"
     first, *others = answer.hottest
     whole = f"{value_text(answer.total, _unit(profile, answer))} {_METRIC_NAMES[answer.metric or '']}"
     parts = [f"{_name(profile, first)} took {share_text(first.share)} of {whole}"]
@@ -132,9 +135,11 @@ def _busiest_on_host(profile: Profile) -> str:
         return ""
     folded = fold_libraries(profile)
     labels = Labels(folded.profile.tree.frames)
-    own, frame = folded.profile.own("host_time"), folded.profile.tree.frame
+    own, frame = own_work(folded.profile, "host_time"), folded.profile.tree.frame
     by_frame = np.bincount(frame, weights=own, minlength=len(folded.profile.tree.frames))
     busiest = int(by_frame.argmax())
+    if by_frame[busiest] <= 0:
+        return ""
     share = share_text(float(by_frame[busiest]) / profile.total("host_time"))
     return f"meanwhile the host spent {share} of its time in {_cut(labels.in_sentence(busiest))}"
 

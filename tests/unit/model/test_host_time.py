@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import numpy as np
 
-from bragg.model.host_time import own_host_time
+from bragg.model.host_time import own_host_time, own_work
 from tests.support.profiles import profile_from_text
 
 
@@ -48,3 +48,36 @@ def test_a_state_that_was_measured_elsewhere_is_no_part_of_the_operator_above_it
     times = inclusive(text, {"aten::mm": 8, "[backward]": 20, "aten::t": 5}, {"a.py:1@f": 6})
     assert times == {"root": 28, "a.py:1@f": 28, "aten::mm": 28, "[backward]": 20, "aten::t": 5}
     assert inclusive(text, {"aten::mm": 8, "[backward]": 20, "aten::t": 5}, {"a.py:1@f": 9})["a.py:1@f"] == 29
+
+
+WAITS = "root\n  a.py:1@f\n    [waiting] #state"
+
+
+def test_what_is_waited_stands_beside_the_work_of_the_line() -> None:
+    times = inclusive(WAITS, {}, {"a.py:1@f": 3, "[waiting]": 7})
+    assert times == {"root": 10, "a.py:1@f": 10, "[waiting]": 7}
+
+
+def test_what_a_measured_operator_waits_is_the_operators() -> None:
+    text = f"{WAITS}\n    aten::item #operator"
+    times = inclusive(text, {"aten::item": 7}, {"a.py:1@f": 2, "[waiting]": 7})
+    assert times == {"root": 9, "a.py:1@f": 9, "aten::item": 7, "[waiting]": 0}
+    times = inclusive(text, {"aten::item": 7}, {"a.py:1@f": 2, "[waiting]": 12})
+    assert times == {"root": 14, "a.py:1@f": 14, "aten::item": 7, "[waiting]": 5}
+
+
+def test_a_measured_scope_has_no_more_than_its_time_whatever_was_waited_inside() -> None:
+    text = "root\n  scope\n    [waiting] #state\n    a.py:1@f"
+    assert inclusive(text, {"scope": 10}, {"[waiting]": 4, "a.py:1@f": 3}) == {
+        "root": 10,
+        "scope": 10,
+        "[waiting]": 4,
+        "a.py:1@f": 3,
+    }
+    assert inclusive(text, {"scope": 5}, {"[waiting]": 4, "a.py:1@f": 3})["[waiting]"] == 2
+
+
+def test_places_are_hot_by_what_they_do_and_not_by_what_they_wait_for() -> None:
+    profile = profile_from_text("root\n  a.py:1@f 1ms host=3ms\n    [waiting] #state host=7ms wait=7ms")
+    assert own_work(profile, "host_time").tolist() == [0.0, 3e6, 0.0]
+    assert own_work(profile, "gpu_time").tolist() == [0.0, 1e6, 0.0]

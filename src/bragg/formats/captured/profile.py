@@ -26,7 +26,7 @@ from bragg.model import (
     TrackKind,
     TrackTable,
 )
-from bragg.model.host_time import own_host_time
+from bragg.model.host_time import WAIT_TIME, own_host_time, waiting_nodes
 from bragg.model.table import Int32Array, Int64Array
 
 __all__ = ["attributes_of", "durations_of", "inputs_of", "kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
@@ -166,6 +166,9 @@ def _host_metrics(measured: Columns, sampled: Columns, tree: CallTree) -> list[M
         )
         found.append(Metric("host_time", "ns", MetricKind.INCLUSIVE, own))
         found.append(Metric("host_count", "1", MetricKind.EXCLUSIVE, entered))
+        waited = np.where(waiting_nodes(tree), own, 0)
+        if waited.any():
+            found.append(Metric(WAIT_TIME, "ns", MetricKind.INCLUSIVE, waited))
     if len(sampled["node"]):
         found.append(Metric("samples", "1", MetricKind.INCLUSIVE, _sum(sampled, "count", len(tree))))
     return found

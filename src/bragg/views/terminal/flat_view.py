@@ -11,6 +11,7 @@ import numpy as np
 
 from bragg.errors import NothingRecorded
 from bragg.model import CallTree, FrameKind, Profile
+from bragg.model.host_time import waiting_nodes
 from bragg.model.regroup import regroup
 from bragg.model.table import Int64Array
 from bragg.views.terminal.columns import Column, ColumnChoice, columns_of
@@ -21,7 +22,7 @@ from bragg.views.terminal.launch_times import LaunchTimes, with_launch_times
 from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.style import Style, printable
-from bragg.views.terminal.units import count_text, share_text
+from bragg.views.terminal.units import count_text, share_text, time_text
 from bragg.views.terminal.variants import first_variants
 from bragg.views.terminal.view_options import ViewOptions
 
@@ -88,6 +89,11 @@ def flat_view(profile: Profile, options: ViewOptions, defaults: Sequence[str] = 
     column = choice.sort_column(table)
     weight = np.nan_to_num(column.values)
     weight[0] = 0.0
+    waited = weight * waiting_nodes(table.tree) if column.name == "host_time" else np.zeros(len(weight))
+    if not waited.any() or waited.sum() == weight.sum():
+        notes = filtered.notes
+    else:
+        weight, notes = weight - waited, [*filtered.notes, _waited_note(waited.sum(), weight.sum())]
     heavy = np.flatnonzero((weight > 0) & (weight >= max(options.threshold * weight.sum(), options.least)))
     if not len(heavy):
         raise NothingRecorded(f"nothing to show: {choice.sort} is zero everywhere", hint="Choose another with --metric")
@@ -102,8 +108,13 @@ def flat_view(profile: Profile, options: ViewOptions, defaults: Sequence[str] = 
         n_hidden=int((weight > 0).sum()) - len(shown),
         is_cut=len(shown) < len(heavy),
         labels=labels,
-        notes=filtered.notes,
+        notes=notes,
     )
+
+
+def _waited_note(waited_ns: float, all_ns: float) -> str:
+    share = share_text(waited_ns / all_ns)
+    return f"{time_text(waited_ns)}, {share} of host_time, was waiting and has no row; where: --metric wait_time"
 
 
 def flat_lines(view: FlatView, style: Style) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.model import Profile
+from bragg.model.host_time import own_work
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.folding import FoldedProfile, fold_libraries
 from bragg.views.terminal.labels import Labels
@@ -15,7 +16,7 @@ from bragg.views.terminal.style import Style
 from bragg.views.terminal.training_steps import steps_line
 from bragg.views.terminal.units import count_text, share_text, time_text
 from bragg.views.terminal.view_options import ViewOptions
-from bragg.views.terminal.waiting import waiting_line
+from bragg.views.terminal.waiting import waiting_lines
 
 __all__ = ["summary_lines", "warning_lines"]
 
@@ -65,13 +66,13 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style) -> Iterator[str]
             yield f"{shares} of the {time_text(facts.gpu_span_ns)} from first to last GPU work"
         yield from table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
         yield from _hottest_paths(profile, "gpu_time", 1, style)
-        waiting = waiting_line(profile)
+        waiting = waiting_lines(profile)
         if has_host_time and max(busy.values(), default=1.0) < _BUSY_GPU:
-            yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS_OF_IDLE_GPU - bool(waiting), style)
-        if waiting:
-            yield style.cut(waiting, style.width)
+            yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS_OF_IDLE_GPU - len(waiting), style)
+        yield from (style.cut(line, style.width) for line in waiting)
     elif has_host_time:
         yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS, style)
+        yield from (style.cut(line, style.width) for line in waiting_lines(profile))
     else:
         yield "neither GPU time nor host time was recorded"
 
@@ -83,8 +84,8 @@ def _has_time(profile: Profile, metric: str) -> bool:
 def _hottest_paths(profile: Profile, metric: str, n_paths: int, style: Style) -> Iterator[str]:
     """The call paths with the largest own values."""
     folded = fold_libraries(profile)
-    own, total = folded.profile.own(metric), folded.profile.total(metric)
-    hottest = np.argsort(-own, kind="stable")[:n_paths]
+    own, total = own_work(folded.profile, metric), folded.profile.total(metric)
+    hottest = np.argsort(-own, kind="stable")[: max(n_paths, 0)]
     for node in hottest[own[hottest] > 0].tolist():
         share = float(own[node]) / total
         numbers = f"{time_text(float(own[node])):>9}  {share_text(share):>7} of {metric}  "

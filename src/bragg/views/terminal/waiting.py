@@ -1,35 +1,43 @@
-"""Whether the host waits for the GPU, in a sentence."""
+"""Whether the host waits, for the GPU or for anything else, in sentences."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bragg.model import FrameKind, Profile
+from bragg.model.host_time import WAIT_TIME
 from bragg.views.terminal.folding import library_of
 from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.units import share_text, time_text
 
-__all__ = ["waiting_line"]
+__all__ = ["waiting_lines"]
 
 # Less is no reason to look at it.
 _LITTLE = 0.05
 
 
-def waiting_line(profile: Profile) -> str:
-    """How long the host waited for the GPU, and where most; empty when it hardly did, or that was not recorded."""
-    if "sync_time" not in profile.metrics or profile.total("host_time") <= 0:
+def waiting_lines(profile: Profile) -> list[str]:
+    """How long the host waited for the GPU, and for anything else, and where most; nothing where it hardly did."""
+    found = [_line(profile, metric, whom) for metric, whom in (("sync_time", " for the GPU"), (WAIT_TIME, ""))]
+    return [line for line in found if line]
+
+
+def _line(profile: Profile, metric: str, whom: str) -> str:
+    if metric not in profile.metrics or profile.total("host_time") <= 0:
         return ""
-    share = profile.total("sync_time") / profile.total("host_time")
+    waited_ns = profile.total(metric)
+    share = waited_ns / profile.total("host_time")
     if share < _LITTLE:
         return ""
-    where, most_ns = _hottest_place(profile)
-    most = f", {share_text(most_ns / profile.total('sync_time'))} of that in {where}"
-    return f"the host waited {time_text(profile.total('sync_time'))} for the GPU, {share_text(share)} of its time{most}"
+    where, most_ns = _hottest_place(profile, metric)
+    most = f", {share_text(most_ns / waited_ns)} of that in {where}"
+    who = "host" if metric == "sync_time" else "main thread"
+    return f"the {who} waited {time_text(waited_ns)}{whom}, {share_text(share)} of its time{most}"
 
 
-def _hottest_place(profile: Profile) -> tuple[str, float]:
+def _hottest_place(profile: Profile, metric: str) -> tuple[str, float]:
     """The code of the program that waits longest, whatever it calls to do so, and how long."""
-    tree, own = profile.tree, profile.own("sync_time")
+    tree, own = profile.tree, profile.own(metric)
     is_own_code = np.array(
         [
             kind in (FrameKind.SCOPE, FrameKind.OPERATOR) or (kind == FrameKind.PYTHON and not library_of(file))

@@ -162,3 +162,15 @@ def test_samples_are_listed_by_line_and_times_by_kernel() -> None:
         ("other<BLOCK=1 w4 s3>", 5000, 0),
         ("softmax<BLOCK=64 w4 s3>", 3000, 0),
     ]
+
+
+def test_what_is_waited_is_no_row_but_a_note() -> None:
+    profile = profile_from_text("root\n  a.py:1@f host=1ms\n    [waiting] #state host=3ms wait=3ms")
+    view = flat_view(profile, ViewOptions())
+    assert [row["name"] for row in view.to_json()["rows"]] == ["f"]
+    assert view.notes == ["3.00 ms, 75.0 % of host_time, was waiting and has no row; where: --metric wait_time"]
+
+
+def test_waiting_is_a_row_where_there_is_nothing_else() -> None:
+    view = flat_view(profile_from_text("root\n  a.py:1@f\n    [waiting] #state host=3ms wait=3ms"), ViewOptions())
+    assert [row["name"] for row in view.to_json()["rows"]] == ["[waiting]"]

@@ -1,0 +1,57 @@
+#include "bindings/thread_waits.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace bragg {
+namespace {
+
+// Interrupts, and the clocks that are read one after another.
+constexpr int64_t kLeastShare = 10;
+constexpr int64_t kLeastNs = 50'000;
+
+int64_t ran_ns() noexcept {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * INT64_C(1'000'000'000) + time.tv_nsec;
+}
+
+}  // namespace
+
+int64_t ThreadWaits::since_last(int64_t elapsed_ns) noexcept {
+  const int64_t ran = ran_ns();
+  const int64_t before = std::exchange(ran_ns_, ran);
+  if (before < 0) {
+    ready_ns_ = ready_ns();
+    return 0;
+  }
+  const int64_t not_running = elapsed_ns - (ran - before);
+  if (not_running < std::max(kLeastNs, elapsed_ns / kLeastShare)) return 0;
+  const int64_t ready = ready_ns();  // 1 us: only where it matters
+  const int64_t waited = not_running - (ready - std::exchange(ready_ns_, ready));
+  return waited < std::max(kLeastNs, elapsed_ns / kLeastShare) ? 0 : waited;
+}
+
+void ThreadWaits::forget() noexcept {
+  if (file_ >= 0) close(file_);
+  *this = {};
+}
+
+// "<ns it ran> <ns it was ready> <times it ran>"
+int64_t ThreadWaits::ready_ns() noexcept {
+  if (file_ < 0) file_ = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  char text[96];
+  const ssize_t size = file_ >= 0 ? pread(file_, text, sizeof text - 1, 0) : 0;
+  if (size <= 0) return ready_ns_;
+  text[size] = '\0';
+  char* end = nullptr;
+  (void)std::strtoll(text, &end, 10);
+  return std::strtoll(end, nullptr, 10);
+}
+
+}  // namespace bragg

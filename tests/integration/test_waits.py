@@ -1,0 +1,62 @@
+"""What the main thread waits for is told apart from what it does, by its own clocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bragg.model import Profile
+from bragg.model.host_time import own_work
+from tests.support.runs import Recorder
+
+PROGRAM = """
+import queue, selectors, subprocess, threading, time
+def compute():
+    end = time.thread_time() + 0.4
+    while time.thread_time() < end: sum(range(100))
+def for_event(): threading.Event().wait(0.3)
+def for_lock():
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire(timeout=0.3)
+def for_process(): subprocess.run(["sleep", "0.3"])
+def for_queue():
+    try: queue.Queue().get(timeout=0.3)
+    except queue.Empty: pass
+def for_selector(): selectors.DefaultSelector().select(0.3)
+def asleep(): time.sleep(0.3)
+compute()
+for wait in (for_event, for_lock, for_process, for_queue, for_selector, asleep): wait()
+"""
+WAITS = ("for_event", "for_lock", "for_process", "for_queue", "for_selector", "asleep")
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    return Recorder(tmp_path_factory.mktemp("waits")).program(PROGRAM).main
+
+
+def seconds(profile: Profile, function: str, metric: str) -> float:
+    """Of all calls of a function."""
+    tree = profile.tree
+    nodes = [node for node in range(len(tree)) if tree.frames.name[tree.frame[node]] == function]
+    return float(profile.inclusive(metric)[nodes].sum()) / 1e9
+
+
+@pytest.mark.parametrize("function", WAITS)
+def test_calls_that_wait_have_wait_time(profile: Profile, function: str) -> None:
+    assert seconds(profile, function, "wait_time") >= 0.25
+    assert seconds(profile, function, "host_time") >= seconds(profile, function, "wait_time")
+
+
+def test_the_hottest_place_is_one_that_works(profile: Profile) -> None:
+    work = own_work(profile, "host_time")
+    frame = profile.tree.frame[int(np.argmax(work))]
+    assert profile.tree.frames.name[frame] == "compute"
+    assert seconds(profile, "compute", "host_time") - seconds(profile, "compute", "wait_time") >= 0.35
+
+
+def test_sums_and_counts_of_samples_stay_what_they_are(profile: Profile) -> None:
+    own = profile.own("host_time")
+    assert (profile.own("wait_time") <= own).all()
+    assert profile.total("samples") == profile.meta["statistics"]["samples"]
