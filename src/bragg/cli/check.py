@@ -16,9 +16,24 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]")
+class _Check(click.Command):
+    """Its help names the checkers."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The checkers, then examples."""
+        from bragg.registry import CHECKERS
+
+        with formatter.section("Checkers"):
+            formatter.write_dl([(c.name, f"{'' if c.is_default else '(off) '}{c.summary}") for c in CHECKERS.values()])
+        super().format_epilog(ctx, formatter)
+
+
+@click.command(
+    cls=_Check, epilog=_EPILOG, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]"
+)
 @click.option("--only", multiple=True, metavar="CHECKER", help="Use this checker alone; may be given again.")
 @click.option("--add", multiple=True, metavar="CHECKER", help="Use this checker too.")
+@click.option("--all", "is_all", is_flag=True, help="Use all checkers, those that are off by default too.")
 @click.option("--without", multiple=True, metavar="CHECKER", help="Leave this checker out.")
 @click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute this program of each grid alone.")
 @click.option(
@@ -33,6 +48,7 @@ def check(
     target: tuple[str, ...],
     only: tuple[str, ...],
     add: tuple[str, ...],
+    is_all: bool,
     without: tuple[str, ...],
     program: tuple[int, int, int] | None,
     limit: float | None,
@@ -53,6 +69,7 @@ def check(
     if is_list:
         write_lines(f"{c.name:20} {'on ' if c.is_default else 'off'}  {c.summary}" for c in CHECKERS.values())
         return 0
+    add = tuple(CHECKERS) if is_all else add
     patience = Patience(limit, lambda text: say([text]))
     session = CheckedSession(chosen_checkers(only, add, without), program, patience=patience, target=gpu)
     return run_checked(session, target, module=module, as_json=as_json)

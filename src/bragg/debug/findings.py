@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bragg.debug.memory.storage import Buffer
+from bragg.debug.verdicts import Verdicts
 from bragg.model import Finding, Severity
 
 __all__ = ["KernelFinding", "Report", "TensorFacts", "Witness", "program_ids"]
@@ -184,6 +185,8 @@ class Report:
         self._found: dict[tuple[Any, ...], KernelFinding] = {}
         self.launches = 0
         self.programs = 0
+        self.additions = 0
+        self.verdicts = Verdicts()
 
     @property
     def findings(self) -> list[KernelFinding]:
@@ -213,6 +216,7 @@ class Report:
             lanes: How many lanes, over all of these programs.
             positions: Where in their blocks these are.
         """
+        self.additions += 1
         known = self._found.get(key)
         if known is None:
             finding.code = linecache.getline(finding.file, finding.line).strip()
@@ -227,26 +231,34 @@ class Report:
         if is_new and self._tell is not None:
             self._tell(known)
 
-    def contents(self) -> tuple[int, int, dict[tuple[Any, ...], KernelFinding]]:
-        """Launches, programs and findings by what makes two of them one: what another report absorbs."""
-        return self.launches, self.programs, self._found
+    def contents(self) -> tuple[int, int, Verdicts, dict[tuple[Any, ...], KernelFinding]]:
+        """Launches, programs, verdicts and findings by what makes two of them one: what another report absorbs."""
+        return self.launches, self.programs, self.verdicts, self._found
 
     def clear(self) -> None:
         """Begin anew."""
         self._found.clear()
+        self.verdicts.counts.clear()
         self.launches = self.programs = 0
 
-    def absorb(self, launches: int, programs: int, found: dict[tuple[Any, ...], KernelFinding]) -> None:
+    def absorb(
+        self, launches: int, programs: int, verdicts: Verdicts, found: dict[tuple[Any, ...], KernelFinding]
+    ) -> None:
         """Add what another process has found."""
+        self.verdicts.counts.update(verdicts.counts)
         self.launches += launches
         self.programs += programs
         for key, finding in found.items():
             self.add(finding, key, finding.programs, finding.lanes if key in self._found else 0, finding.positions)
 
     def lines(self) -> list[str]:
-        """All findings as text, and a summary."""
+        """All findings as text, verdicts, and a summary."""
+        return [*self.finding_lines(), *self.verdicts.lines(), self.summary()]
+
+    def finding_lines(self) -> list[str]:
+        """All findings as text."""
         blocks = [[*finding.lines(), ""] for finding in self.findings]
-        return [*(line for block in blocks for line in block), self.summary()]
+        return [line for block in blocks for line in block]
 
     def summary(self) -> str:
         """One line."""
@@ -262,6 +274,7 @@ class Report:
         return {
             "launches": self.launches,
             "programs": self.programs,
+            "verdicts": self.verdicts.to_json(),
             "findings": [finding.to_json() for finding in self.findings],
         }
 

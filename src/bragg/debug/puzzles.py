@@ -64,7 +64,7 @@ def self_check(
         raise UsageError(f"{prepared.kernel} has no tensor {unknown[0]!r}", hint=f"It has: {', '.join(tensors)}")
     wrong = {name: _first_difference(tensors[name], value, rtol, atol) for name, value in wanted.items()}
     lines = [_explain(name, at, before, kernel, grid) for name, at in wrong.items() if at is not None]
-    print("\n".join([*lines, *session.report.lines()[:-1], _verdict(bool(lines), session)]))
+    print("\n".join([*lines, *session.report.finding_lines(), _verdict(bool(lines), session)]))
     return not lines and not len(session.report)
 
 

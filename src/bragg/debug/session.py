@@ -17,6 +17,7 @@ from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
 from bragg.debug.targets import DEFAULT_TARGET, target_named
+from bragg.debug.verdicts import Verdict, judged
 from bragg.model import Severity
 from bragg.registry import CHECKERS
 
@@ -88,13 +89,18 @@ class CheckedSession:
 
     def run(self, kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Execute a launch; a fault of the kernel is a finding too, and raised."""
+        additions = self.report.additions
         try:
-            execute(kernel, grid, arguments, named, self._observe, self.only)
+            launch = execute(kernel, grid, arguments, named, self._observe, self.only)
+            has_findings = self.report.additions > additions
+            names = [checker.name for checker in self._checkers]
+            self.report.verdicts.counts[judged(launch, has_findings=has_findings, checkers=names)] += 1
         except KernelFault as fault:
             finding = KernelFinding(
                 "kernel-fault", Severity.ERROR, fault.kernel, fault.file, fault.line, fault.reason, fault.hint
             )
             self.report.add(finding, (fault.kernel, fault.file, fault.line, fault.reason), (), 0)
+            self.report.verdicts.counts[Verdict(fault.kernel, "finding")] += 1
             raise
         except (KeyboardInterrupt, LaunchTooLong):
             if self._watched is not None:

@@ -52,6 +52,8 @@ class _Detector:
         self._regions = Regions(record.launch.buffers)
         self._cells: dict[int, Cells] = {}
         self._reads: dict[int, list[_Read]] = {}
+        self._atomic: set[int] = set()
+        self._plain: set[int] = set()
 
     def see(self, access: Access) -> None:
         self._step += 1
@@ -60,6 +62,7 @@ class _Detector:
         if not len(buffer.flat):
             return
         region = self._region(access)
+        self._note_kind(region, access)
         if access.kind == "load" and region.address not in self._cells and not access.order:
             self._reads.setdefault(region.address, []).append(self._kept(access, place))
             return
@@ -69,6 +72,11 @@ class _Detector:
         if not access.is_strong and access.kind != "atomic" and self._see_apart(cells, access, place):
             return
         self._see_lanes(cells, access, place)
+
+    def _note_kind(self, region: Region, access: Access) -> None:
+        (self._atomic if access.kind == "atomic" else self._plain).add(region.address)
+        if region.address in self._atomic and region.address in self._plain:
+            self._record.launch.mixes_atomics = True
 
     def decide(self, programs: Array) -> None:
         """Programs decide by what atomics have returned."""

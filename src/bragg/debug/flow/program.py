@@ -21,7 +21,7 @@ from bragg.debug.foreign import BUILTINS, translated
 from bragg.debug.numbers.reductions import sort
 from bragg.debug.values import Tensor
 
-__all__ = ["NestedFunction", "Program", "kernel_line", "python_function", "with_kernel_names"]
+__all__ = ["NestedFunction", "Program", "closed_over", "kernel_line", "python_function", "with_kernel_names"]
 
 _MARK = "_bragg"
 
@@ -40,6 +40,7 @@ class Program:
     Attributes:
         function: The author's function.
         largest_blocks: Elements of the largest block that it had, by the constants that sizes of blocks depend on.
+        dependence: Where it depends on data, once that was looked for: by `bragg.debug.flow.dependence`.
         replaced: Text in the place of its own, as Triton's `_unsafe_update_src` puts it there; None: its own counts.
     """
 
@@ -62,6 +63,7 @@ class Program:
     def __post_init__(self) -> None:
         self._made_of = self.function.__code__
         self.largest_blocks: dict[tuple[str, ...], int] = {}
+        self.dependence: tuple[Any] | None = None
 
     def _as_in(self, jitted: Any) -> Program:
         text = getattr(jitted, "src", None)
@@ -131,7 +133,7 @@ class Program:
         is_own = self.function.__module__.startswith("triton.")
         if is_own or sys.modules["triton"].knobs.compilation.allow_non_constexpr_globals:
             return None
-        return {**self.function.__globals__, **_closed_over(self.function)}
+        return {**self.function.__globals__, **closed_over(self.function)}
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
@@ -149,7 +151,7 @@ def with_kernel_names(function: FunctionType) -> Callable[..., Any]:
 
 def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Callable[..., Any]:
     names: dict[str, Any] = {_MARK: divergence, "__builtins__": {**_builtins(), **BUILTINS}}
-    outer = _closed_over(function)
+    outer = closed_over(function)
     for name in used:
         if name in outer or name in function.__globals__:
             names[name] = _meaning(outer[name] if name in outer else function.__globals__[name], name)
@@ -164,7 +166,7 @@ def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Call
 _PROGRAMS: weakref.WeakKeyDictionary[FunctionType, Program] = weakref.WeakKeyDictionary()
 
 
-def _closed_over(function: FunctionType) -> dict[str, Any]:
+def closed_over(function: FunctionType) -> dict[str, Any]:
     """Names of enclosing functions and their values; those that have none yet are left out."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):

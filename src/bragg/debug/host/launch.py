@@ -48,6 +48,7 @@ class Launch:
         types: Types of parameters as Triton writes them, where the function or its compilation fixes them.
         only: The one program to execute; None: all.
         values: What the kernel gets, by parameter.
+        mixes_atomics: Atomics and other accesses went to one tensor, as a checker has seen.
     """
 
     jitted: Any
@@ -59,6 +60,7 @@ class Launch:
     types: Mapping[str, str]
     only: tuple[int, int, int] | None
     values: dict[str, Any] = field(init=False)
+    mixes_atomics: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self._converter = Arguments()

@@ -1,0 +1,256 @@
+"""Where a kernel's accesses and ways depend on what it loads: a launch without such a place is the same for all data.
+
+A name depends on data when anything that is assigned to it anywhere in the function does: the order of statements is
+not looked at, so nothing is missed. Functions of the author are followed with the arguments that depend on data. What
+cannot be followed counts as dependent.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+from bragg.debug.flow.program import Program, closed_over, python_function
+from bragg.debug.foreign import is_jitted
+
+__all__ = ["Dependence", "dependence_of"]
+
+# Attributes and functions that tell of types and shapes alone.
+_SHAPES = {"shape", "dtype", "type", "numel", "element_ty", "scalar", "primitive_bitwidth", "block_shape"}
+_SHAPE_FUNCTIONS = {"zeros_like", "full_like", "len", "isinstance"}
+# Functions that give what memory holds. The arguments with these names, and positions, say where they access it.
+_WHERE = {
+    "load": ("pointer", "mask", "boundary_check"),
+    "store": ("pointer", "mask", "boundary_check"),
+    "load_tensor_descriptor": ("desc", "offsets"),
+    "store_tensor_descriptor": ("desc", "offsets"),
+    "gather": ("x_offsets", "y_offset"),
+    "scatter": ("x_offsets", "y_offset"),
+    "atomic_cas": ("pointer",),
+    "atomic_load": ("pointer", "mask"),
+    "atomic_store": ("pointer", "mask"),
+    "atomic_poll": ("pointer",),
+    **{f"atomic_{name}": ("pointer", "mask") for name in ("add", "and", "max", "min", "or", "xchg", "xor")},
+}
+_READS = {"load", "load_tensor_descriptor", *(name for name in _WHERE if name.startswith("atomic_"))}
+_PLACES = {"load": (0, 1), "store": (0, 2), "atomic_cas": (0,), "atomic_poll": (0,), "atomic_load": (0, 1)}
+_DECIDING = {"device_assert", "range", "static_range", "assume", "map_elementwise"}
+_NEVER_FOLLOWED = {"inline_asm_elementwise", "async_task"}
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """A place whose effect depends on data.
+
+    Attributes:
+        what: What is wrong with it, as `the condition depends on data`.
+        file: Of the line.
+        line: The line.
+    """
+
+    what: str
+    file: str
+    line: int
+
+
+def dependence_of(program: Program) -> Dependence | None:
+    """The first place of a kernel that depends on data; None: there is none."""
+    if not program.is_rewritten:
+        return Dependence("the function has no source", program.function.__code__.co_filename, 0)
+    if program.dependence is None:
+        found = _Function(program, frozenset(), {}).places()
+        program.dependence = (min(found, key=lambda place: place.line) if found else None,)
+    first: Dependence | None = program.dependence[0]
+    return first
+
+
+Known = dict[tuple[Any, frozenset[str]], tuple[bool, list[Dependence]]]
+
+
+class _Function:
+    """One function with the parameters that depend on data.
+
+    Args:
+        program: The function.
+        tainted: Its parameters that depend on data.
+        known: What is known of the functions that it calls.
+    """
+
+    def __init__(self, program: Program, tainted: frozenset[str], known: Known) -> None:
+        self._program, self._known = program, known
+        self._tree = program.parsed()
+        self._tainted = set(tainted)
+        self._names = {**program.function.__globals__, **closed_over(program.function)}
+        stored = (node for node in ast.walk(self._tree) if isinstance(node, ast.Name))
+        self._local = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+        self._local |= {one.arg for one in ast.walk(self._tree) if isinstance(one, ast.arg)}
+
+    def places(self) -> list[Dependence]:
+        """Of the function and of those that it calls."""
+        return self._result()[1]
+
+    def _result(self) -> tuple[bool, list[Dependence]]:
+        before = -1
+        while before != len(self._tainted):
+            before = len(self._tainted)
+            for names, value in _assignments(self._tree):
+                if self._depends(value):
+                    self._tainted.update(names)
+        returned = (node.value for node in ast.walk(self._tree) if isinstance(node, ast.Return) and node.value)
+        return any(map(self._depends, returned)), list(self._places())
+
+    def _places(self) -> Iterator[Dependence]:
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert) and self._depends(node.test):
+                yield self._at(node, "the condition depends on data")
+            elif isinstance(node, ast.Call):
+                yield from self._places_of_call(node)
+
+    def _places_of_call(self, call: ast.Call) -> Iterator[Dependence]:
+        name = _name_of(call)
+        target = self._target(call.func)
+        if is_jitted(target) and not _is_tritons(target):
+            yield from self._called(target, call)[1]
+            return
+        if name in _NEVER_FOLLOWED:
+            yield self._at(call, f"{name} is not followed")
+        elif name in _WHERE and any(map(self._depends, self._where(call, name))):
+            yield self._at(call, "the address or mask depends on data")
+        elif name in _DECIDING and any(map(self._depends, _given(call))):
+            yield self._at(call, "the loop depends on data" if "range" in name else "the condition depends on data")
+        elif isinstance(call.func, ast.Attribute) and not self._is_known_method(call.func, target):
+            yield self._at(call, f"the call of {name} is not followed")
+        for function in map(self._target, _given(call)):  # What combines elements of reductions and scans.
+            if is_jitted(function) and not _is_tritons(function):
+                yield from self._analysed(function, None)[1]
+
+    def _is_known_method(self, function: ast.Attribute, target: Any) -> bool:
+        from bragg.debug.language import FUNCTIONS
+
+        return (
+            target is not None
+            or function.attr in {*FUNCTIONS, *_WHERE, "to", "logical_and", "logical_or"}
+            or bool(hasattr(_language(), function.attr))
+        )
+
+    def _where(self, call: ast.Call, name: str) -> Iterator[ast.expr]:
+        """What says where an access goes."""
+        named = {word.arg: word.value for word in call.keywords}
+        is_method = isinstance(call.func, ast.Attribute) and self._module(call.func.value) is None
+        if is_method and isinstance(call.func, ast.Attribute):
+            yield call.func.value
+            yield from call.args if name != "store" else call.args[:1]
+            yield from (value for word, value in named.items() if word != "value")
+            return
+        for place in _PLACES.get(name, (0, 2)):
+            yield from call.args[place : place + 1]
+        if any(isinstance(one, ast.Starred) for one in call.args):
+            yield from call.args
+        yield from (value for word, value in named.items() if word is None or word in _WHERE[name])
+
+    def _depends(self, node: ast.expr) -> bool:
+        """The value of an expression depends on data."""
+        if isinstance(node, ast.Name):
+            return node.id in self._tainted
+        if isinstance(node, ast.Attribute):
+            return node.attr not in _SHAPES and self._depends(node.value)
+        if isinstance(node, ast.Call):
+            return self._result_depends(node)
+        return any(self._depends(child) for child in _expressions(node))
+
+    def _result_depends(self, call: ast.Call) -> bool:
+        name, target = _name_of(call), self._target(call.func)
+        if is_jitted(target) and not _is_tritons(target):
+            return self._called(target, call)[0]
+        if name in _READS:
+            return True
+        if name in _SHAPE_FUNCTIONS:
+            return any(map(self._depends, _given(call)[1:]))
+        receiver = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        return any(map(self._depends, [*receiver, *_given(call)]))
+
+    def _called(self, target: Any, call: ast.Call) -> tuple[bool, list[Dependence]]:
+        function = python_function(target)
+        names = [*function.__code__.co_varnames[: function.__code__.co_argcount]]
+        given = dict(zip(names, call.args, strict=False))
+        tainted = {name for name, value in given.items() if self._depends(value)}
+        tainted |= {word.arg for word in call.keywords if word.arg and self._depends(word.value)}
+        is_spread = any(isinstance(one, ast.Starred) for one in call.args) or any(not one.arg for one in call.keywords)
+        has_more = len(call.args) > len(names)
+        return self._analysed(target, None if is_spread or has_more else frozenset(tainted))
+
+    def _analysed(self, target: Any, tainted: frozenset[str] | None) -> tuple[bool, list[Dependence]]:
+        """A function that is called; `tainted` None: all of its parameters depend on data."""
+        program = Program.of(python_function(target), target)
+        if not program.is_rewritten:
+            return True, [Dependence("the function has no source", program.function.__code__.co_filename, 0)]
+        if tainted is None:
+            code = program.function.__code__
+            tainted = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 1])
+        key = (program.function, tainted)
+        if key not in self._known:
+            self._known[key] = (True, [])  # While it calls itself.
+            self._known[key] = _Function(program, tainted, self._known)._result()
+        return self._known[key]
+
+    def _target(self, node: ast.expr) -> Any:
+        """The object that a name or a dotted name means outside of the function; None: it is a value of the kernel."""
+        if isinstance(node, ast.Name):
+            return None if node.id in self._local else self._names.get(node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self._target(node.value)
+            return None if owner is None else getattr(owner, node.attr, None)
+        return None
+
+    def _module(self, node: ast.expr) -> ModuleType | None:
+        found = self._target(node)
+        return found if isinstance(found, ModuleType) else None
+
+    def _at(self, node: ast.expr | ast.stmt, what: str) -> Dependence:
+        return Dependence(what, self._program.function.__code__.co_filename, node.lineno)
+
+
+def _language() -> Any:
+    import triton.language
+
+    return triton.language
+
+
+def _is_tritons(target: Any) -> bool:
+    return bool(isinstance(function := python_function(target), FunctionType)) and function.__module__.startswith(
+        "triton."
+    )
+
+
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(word.value for word in call.keywords)]
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            yield child
+        elif not isinstance(child, ast.stmt):
+            yield from _expressions(child)
+
+
+def _assignments(tree: ast.AST) -> Iterator[tuple[set[str], ast.expr]]:
+    """Names that are assigned, and what to."""
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        value: ast.expr | None = None
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
+            targets, value = [node.target], node.value
+        elif isinstance(node, ast.For | ast.comprehension):
+            targets, value = [node.target], node.iter
+        if value is not None:
+            yield {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}, value

@@ -1,0 +1,164 @@
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
+"""Launches that are clean whatever their tensors hold, and the line that stands in the way for others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("triton")
+
+import triton
+import triton.language as tl
+
+import bragg.debug
+from bragg.debug.flow.dependence import dependence_of
+from bragg.debug.flow.program import Program, python_function
+
+
+@triton.jit
+def clamped(index, n):
+    return tl.minimum(tl.maximum(index, 0), n - 1)
+
+
+@triton.jit
+def larger(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def larger_by_a_branch(a, b):
+    return a if a > b else b
+
+
+@triton.jit
+def stored_twice(x, out, i):
+    value = tl.load(x + i)
+    tl.store(out + i, value * 2)
+    return value
+
+
+@triton.jit
+def softmax(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    row = x + tl.program_id(0) * n
+    value = tl.load(row + i, mask=i < n, other=-float("inf"))
+    weight = tl.exp(value - tl.max(value, 0))
+    total = tl.reduce(weight, 0, larger)
+    tl.store(out + tl.program_id(0) * n + i, weight / total, mask=i < value.shape[0] - B + n)
+
+
+@triton.jit
+def called(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    value = stored_twice(x, out, i)
+    tl.store(out + i, tl.where(value > 0, value, 0.0))
+
+
+@triton.jit
+def gathered(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    index = tl.load(out + i).to(tl.int32)
+    tl.store(out + i, tl.load(x + clamped(index, n)))  # the address or mask
+
+
+@triton.jit
+def carried(x, out, n, B: tl.constexpr):
+    i, at = tl.arange(0, B), 0
+    for _ in range(2):
+        tl.store(out + i + at, 1.0)  # the address or mask
+        at = tl.load(x).to(tl.int32)
+
+
+@triton.jit
+def masked(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, 1.0, mask=tl.load(x + i) > 0)  # the address or mask
+
+
+@triton.jit
+def branched(x, out, n, B: tl.constexpr):
+    if tl.load(x) > 0:  # the condition
+        tl.store(out, 1.0)
+
+
+@triton.jit
+def counted(x, out, n, B: tl.constexpr):
+    for _ in range(tl.load(x).to(tl.int32)):  # the loop
+        tl.store(out, 1.0)
+
+
+@triton.jit
+def in_a_helper(x, out, n, B: tl.constexpr):
+    i = tl.load(x + tl.arange(0, B)).to(tl.int32)
+    stored_twice(x, out, i)
+
+
+@triton.jit
+def in_what_combines(x, out, n, B: tl.constexpr):
+    tl.store(out, tl.reduce(tl.load(x + tl.arange(0, B)), 0, larger_by_a_branch))
+
+
+def place_of(kernel: Any) -> Any:
+    return dependence_of(Program.of(python_function(kernel), kernel))
+
+
+def marked(kernel: Any) -> tuple[str, int]:
+    lines, first = kernel.raw_src, kernel.starting_line_number
+    return next((line.split("  # ")[1].strip(), first + k) for k, line in enumerate(lines) if "  # " in line)
+
+
+@pytest.mark.parametrize("kernel", [softmax, called])
+def test_a_launch_is_proven_where_nothing_but_values_depends_on_data(kernel: Any) -> None:
+    assert place_of(kernel) is None
+    with bragg.debug.check() as report:
+        kernel[(1,)](np.ones(8, "f4"), np.ones(8, "f4"), 8, B=8)
+    assert [(one["verdict"], one["launches"]) for one in report.to_json()["verdicts"]] == [("proven", 1)]
+    assert report.lines()[-2] == "proven whatever the data holds: 1 launch"
+
+
+@pytest.mark.parametrize("kernel", [gathered, carried, masked, branched, counted])
+def test_the_statement_that_breaks_the_proof_is_named(kernel: Any) -> None:
+    place = place_of(kernel)
+    what, line = marked(kernel)
+    assert (place.what, place.line) == (f"{what} depends on data", line)
+
+
+def test_functions_that_are_called_are_followed() -> None:
+    assert place_of(in_a_helper).line == stored_twice.starting_line_number + 2
+    assert place_of(in_what_combines).line == larger_by_a_branch.starting_line_number + 2
+
+
+@triton.jit
+def mixed(total, x):
+    tl.atomic_add(total, tl.load(x + tl.program_id(0)))
+    tl.load(total + 1)
+
+
+@triton.jit
+def summed(total, x):
+    tl.atomic_add(total, tl.load(x + tl.program_id(0)))
+
+
+def verdict(kernel: Any, **options: Any) -> tuple[str, str]:
+    with bragg.debug.check(**options) as report:
+        kernel[(4,)](np.zeros(2, "f4"), np.ones(4, "f4"))
+    (one,) = report.to_json()["verdicts"]
+    return one["verdict"], one["because"]
+
+
+def test_a_proof_needs_what_sees_every_access_and_atomics_by_themselves() -> None:
+    assert verdict(summed) == ("proven", "")
+    assert verdict(mixed) == ("clean", "atomics and other accesses share a tensor")
+    assert verdict(summed, without=["data-race"]) == ("clean", "data-race did not watch")
+
+
+@triton.jit
+def beyond(x, out):
+    tl.store(x + tl.program_id(0), 1.0)
+
+
+def test_a_finding_is_a_verdict_too() -> None:
+    assert verdict(beyond) == ("finding", "")
