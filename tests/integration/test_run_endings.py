@@ -121,3 +121,26 @@ def test_rank_is_in_the_name(recorder: Recorder, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(os.environ, "RANK", "1")
     monkeypatch.setitem(os.environ, "WORLD_SIZE", "2")
     assert list(recorder.program(ENTER).profiles) == ["program-r1.bragg"]
+
+
+@pytest.mark.parametrize(("timer", "number"), [("PROF", "SIGPROF"), ("VIRTUAL", "SIGVTALRM"), ("REAL", "SIGALRM")])
+def test_timer_that_is_still_running_does_not_kill_the_program_at_its_end(
+    recorder: Recorder, timer: str, number: str
+) -> None:
+    run = recorder.program(
+        f"""
+        import bragg, signal, time
+        signal.signal(signal.{number}, lambda *_: None)
+        signal.setitimer(signal.ITIMER_{timer}, 0.0005, 0.0005)
+        with bragg.scope("timed"):
+            end = time.thread_time() + 0.05
+            while time.thread_time() < end: pass
+        """
+    )
+    assert run.result.exit_code == 0
+    assert run.scopes() == [{"timed"}]
+
+
+def test_timer_without_a_handler_ends_the_program_as_it_does_alone(recorder: Recorder) -> None:
+    run = recorder.program("import signal\nsignal.setitimer(signal.ITIMER_PROF, 0.05)\nwhile True: pass\n")
+    assert run.result.exit_code == -signal.SIGPROF
