@@ -36,6 +36,7 @@ END
 """
 
 
+PROMPT = "p values\np offsets.shape\np values.mean()\nc\n"
 CLEAN = [
     "clean for these values: 1 launch",
     "  scale (script.py:11): the condition depends on data",
@@ -115,10 +116,11 @@ def test_a_missing_program_is_a_usage_error(arguments: list[str]) -> None:
 
 
 def test_breakpoint_stops_in_the_kernel_with_the_values_of_all_programs(tmp_path: Path) -> None:
-    result = bragg("debug", write(tmp_path, stop="breakpoint()"), text="p values\np offsets.shape\nc\n")
+    result = bragg("debug", write(tmp_path, stop="breakpoint()"), text=PROMPT)
     assert f"> {tmp_path}/script.py(1" in result.stdout
     assert "fp32[8], 2 programs: [[16. 17." in result.stdout
     assert "(8,)" in result.stdout
+    assert "19.6875" in result.stdout
 
 
 def test_debugger_opens_where_a_checker_finds_something(tmp_path: Path) -> None:

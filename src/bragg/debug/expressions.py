@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,10 +56,54 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     pointer = call.args[0] if call.args else named.get("pointer")
     mask = named.get("mask") or (call.args[position] if len(call.args) > position else None)
-    text = "" if mask is None else ast.unparse(mask)
+    text = "" if mask is None else _spelled_out(file, line, mask)
     if "boundary_check" in named:
         text = f"boundary_check={ast.unparse(named['boundary_check'])}"
     return AccessText("" if pointer is None else ast.unparse(pointer), text, has_filler)
+
+
+class _Conditions(ast.NodeTransformer):
+    """Puts conditions in the place of names that are assigned once, above a line."""
+
+    def __init__(self, function: ast.FunctionDef, line: int) -> None:
+        made = [node for node in ast.walk(function) if isinstance(node, _ASSIGNMENTS)]
+        names = [name for node in made for name in _assigned(node)]
+        self._values = {
+            node.targets[0].id: node.value
+            for node in made
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and _is_condition(node.value)
+            and names.count(node.targets[0].id) == 1
+            and node.lineno < line
+        }
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace one."""
+        value = self._values.get(node.id)
+        return node if value is None else self.generic_visit(copy.deepcopy(value))  # type: ignore[return-value]
+
+
+def _is_condition(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Invert | ast.Not)
+    return isinstance(node, ast.Compare | ast.BoolOp)
+
+
+# Longer masks are told by their names.
+_LONGEST = 100
+
+
+def _spelled_out(file: str, line: int, mask: ast.expr) -> str:
+    """A mask whose names are replaced by the conditions that they stand for: `i < n`, not `mask`."""
+    function = _function(file, line)
+    plain = ast.unparse(mask)
+    if function is None or isinstance(mask, ast.Compare):
+        return plain
+    text = ast.unparse(_Conditions(function, line).visit(copy.deepcopy(mask)))
+    return text if len(text) <= _LONGEST else plain
 
 
 def _has_filler(call: ast.Call, position: int) -> bool:

@@ -6,6 +6,7 @@ Axis 0 of every array counts programs; a size of 1 there means that all programs
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -167,6 +168,10 @@ class Shape(tuple[int, ...]):
         return Shape(part) if isinstance(key, slice) else part
 
 
+# Files of what is typed at a prompt of pdb, IPython and debugpy.
+_PROMPTS = ("<stdin>", "<string>", "<ipython-input>")
+
+
 class Tensor(Operators):
     """Numbers of one type.
 
@@ -261,8 +266,14 @@ class Tensor(Operators):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if sys._getframe(1).f_code.co_filename in _PROMPTS and hasattr(np.ndarray, name):
+            return getattr(self.active_data(), name)
         method = METHODS[0](name)
         return lambda *args, **kwargs: method(self, *args, **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """For NumPy's functions at a debugger's prompt: a row for each active program."""
+        return np.array(self.active_data(), dtype, copy=copy)
 
     @property
     def T(self) -> Tensor:  # noqa: N802

@@ -78,3 +78,24 @@ def test_places_that_feed_a_line(file: str) -> None:
 def test_a_file_that_cannot_be_read_tells_nothing() -> None:
     assert access_text("no such file", 3, "load", "x") == AccessText()
     assert feeding([("a", 1)], ("no such file", 3)) == [("a", 1)]
+
+
+NAMED = """\
+def kernel(x, n, m):
+    i = tl.arange(0, 64) + 1
+    inside = i < n
+    mask = inside & (i != m)
+    often = i < n
+    often = i < m
+    a = tl.load(x + i, mask=mask)
+    b = tl.load(x + i, mask=often)
+    c = tl.load(x + i, mask=late)
+    late = i < n
+"""
+
+
+@pytest.mark.parametrize(("line", "mask"), [(7, "(i < n) & (i != m)"), (8, "often"), (9, "late")])
+def test_masks_are_spelled_out_as_the_conditions_that_they_stand_for(tmp_path: Path, line: int, mask: str) -> None:
+    path = tmp_path / "named.py"
+    path.write_text(NAMED)
+    assert access_text(str(path), line, "load", "x").mask == mask
