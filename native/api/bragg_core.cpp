@@ -287,6 +287,8 @@ void bragg_expect_launch(const void* function, const char* name, const uint32_t*
   for (uint32_t i = 0; i < count; ++i) expected.values.push_back({metrics[i], bits[i]});
 }
 
+int64_t bragg_now_ns() { return bragg::now_ns(); }
+
 int bragg_has_session(void) { return bragg::recording_state.existing.load(std::memory_order_relaxed) != 0; }
 int bragg_is_recording(void) { return bragg::recording(); }
 

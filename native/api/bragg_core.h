@@ -141,6 +141,9 @@ BRAGG_EXPORT void bragg_name_kernel(const void* function, const char* name, cons
 BRAGG_EXPORT void bragg_expect_launch(const void* function, const char* name, const uint32_t* metrics,
                                       const uint64_t* bits, uint32_t count);
 
+// Time since the epoch, ns, by the recorder's clock: nobody sets it while the process runs.
+BRAGG_EXPORT int64_t bragg_now_ns(void);
+
 // Not zero while a session exists / records.
 BRAGG_EXPORT int bragg_has_session(void);
 BRAGG_EXPORT int bragg_is_recording(void);

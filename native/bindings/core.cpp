@@ -38,6 +38,7 @@ NB_MODULE(_core, module) {
   tasks.learn();
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 
+  module.def("now_ns", &bragg_now_ns);
   module.def("flush_device_records", &bragg_flush_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);

@@ -1,10 +1,11 @@
-// Wakes the consumer thread from anywhere: sem_post is async-signal-safe and takes no lock.
+// Wakes the consumer thread from anywhere: async-signal-safe, and without a lock.
 #pragma once
 
-#include <semaphore.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <ctime>
 
@@ -12,32 +13,24 @@ namespace bragg {
 
 class ConsumerSignal {
  public:
-  ConsumerSignal() noexcept { sem_init(&semaphore_, 0, 0); }
-
   void wake() noexcept {
-    if (!pending_.exchange(true, std::memory_order_acq_rel)) sem_post(&semaphore_);
+    if (pending_.exchange(1, std::memory_order_acq_rel) == 0)
+      syscall(SYS_futex, &pending_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 
+  // Until woken, or somewhat earlier. Of the monotonic clock: one that is set back would make it wait for hours.
   void wait_ms(uint32_t timeout_ms) noexcept {
-    timespec until{};
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += int64_t{timeout_ms} * 1'000'000;
-    until.tv_sec += until.tv_nsec / 1'000'000'000;
-    until.tv_nsec %= 1'000'000'000;
-    while (sem_timedwait(&semaphore_, &until) != 0 && errno == EINTR) {
-    }
-    // An exchange, so that what was recorded before a wake that was not posted is seen by the look that follows.
-    pending_.exchange(false, std::memory_order_acq_rel);
+    const timespec timeout{.tv_sec = timeout_ms / 1000, .tv_nsec = int64_t{timeout_ms % 1000} * 1'000'000};
+    syscall(SYS_futex, &pending_, FUTEX_WAIT_PRIVATE, 0, &timeout, nullptr, 0);
+    // An exchange, so that what was recorded before a wake that was not told is seen by the look that follows.
+    pending_.exchange(0, std::memory_order_acq_rel);
   }
 
-  void reset() noexcept {  // in a forked child
-    sem_init(&semaphore_, 0, 0);
-    pending_.store(false, std::memory_order_relaxed);
-  }
+  void reset() noexcept { pending_.store(0, std::memory_order_relaxed); }  // in a forked child
 
  private:
-  sem_t semaphore_{};
-  std::atomic<bool> pending_{false};
+  std::atomic<uint32_t> pending_{0};
+  static_assert(sizeof pending_ == sizeof(uint32_t));
 };
 
 inline ConsumerSignal consumer_signal;

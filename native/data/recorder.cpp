@@ -83,7 +83,11 @@ void Recorder::step() {
     arrived = device_values::take_arrived();  // so that the launches of the graphs that read them are in the rings
     drain_rings();
   };
-  cuda_backend::consume(before_records, [this](const DeviceEvent& event) { take_device_event(event); });
+  clock_steps_.note(clock_steps_ns(), now_ns());
+  cuda_backend::consume(before_records, [this](DeviceEvent event) {
+    clock_steps_.correct(event.start_ns, event.end_ns, clock_steps_.empty() ? 0 : now_ns());
+    take_device_event(event);
+  });
   for (const ArrivedValue& value : arrived) take_arrived_value(value);
   take_samples();
   for_sessions(recording_state.trace.load(), [this](Session& session) {
@@ -179,6 +183,7 @@ JsonObject Recorder::facts_of(const Session& session) {
   meta.raw("statistics", statistics.text()).raw("gpu_busy_ns", session.activity.busy_json());
   if (session.options().backend != BackendChoice::Cpu) meta.raw("cuda", cuda_backend::description_json());
   if (session.options().native_context) meta.raw("native_files", native_files_json());
+  if (const std::string steps = clock_steps_.json(session.started_ns()); !steps.empty()) meta.raw("clock_steps", steps);
   if (session.samples_instructions()) meta.raw("sampling", pc_sampling::description_json());
   if (const std::string devices = cuda_backend::devices_json(); !devices.empty()) meta.raw("devices", devices);
   if (session.activity.first_ns() != 0)

@@ -17,6 +17,7 @@
 #include "context/event_ring.h"
 #include "context/thread_context.h"
 #include "data/captured_paths.h"
+#include "data/clock_steps.h"
 #include "data/copy_waits.h"
 #include "data/correlation_map.h"
 #include "data/sample_attribution.h"
@@ -130,6 +131,7 @@ class Recorder {
   CorrelationMap launches_;
   CapturedPaths captured_paths_;
   CopyWaits copy_waits_;
+  ClockSteps clock_steps_;
   struct RecordId {
     uint32_t correlation = 0;
     int64_t start_ns = 0;

@@ -1,6 +1,11 @@
 // A program that runs for days: what grows with time, and what must not.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,6 +21,7 @@
 #include "context/thread_context.h"
 #include "data/capture_writer.h"
 #include "data/captured_paths.h"
+#include "data/clock_steps.h"
 #include "scratch.h"
 
 namespace {
@@ -226,6 +232,135 @@ TEST(a_session_sets_the_limit_of_the_tree) {
   const uint32_t size = CallingContextTree::instance().size();
   run_scope("there is room again");
   CHECK_EQ(CallingContextTree::instance().size(), size + 1);
+}
+
+}  // namespace
+
+// The system's clocks, as tests set them: the core and the fakes ask this function.
+namespace {
+std::atomic<int64_t> realtime_set_ns{0};
+std::atomic<int64_t> passed_ns{0};
+}  // namespace
+
+extern "C" int clock_gettime(clockid_t clock, struct timespec* time) noexcept {
+  const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+  const int64_t added_ns = passed_ns.load() + (clock == CLOCK_REALTIME ? realtime_set_ns.load() : 0);
+  if (added_ns == 0) return result;
+  const int64_t ns = int64_t{time->tv_sec} * 1'000'000'000 + time->tv_nsec + added_ns;
+  *time = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  return result;
+}
+
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kHourNs = 3600 * kSecondNs;
+
+TEST(records_meet_the_recorders_clock_on_either_side_of_a_step) {
+  for (const int64_t by_ns : {-kHourNs, kHourNs}) {
+    bragg::ClockSteps steps;
+    steps.note(0, 10'000 * kSecondNs);
+    steps.note(by_ns, 10'001 * kSecondNs);
+    int64_t start_ns = 10'000 * kSecondNs + 1, end_ns = 10'000 * kSecondNs + 6;  // ran before the step
+    steps.correct(start_ns, end_ns, 10'001 * kSecondNs);
+    CHECK_EQ(start_ns, 10'000 * kSecondNs + 1);
+    CHECK_EQ(end_ns, 10'000 * kSecondNs + 6);
+    start_ns = 10'002 * kSecondNs + by_ns, end_ns = start_ns + 5;  // and after it
+    steps.correct(start_ns, end_ns, 10'002 * kSecondNs + 10);
+    CHECK_EQ(start_ns, 10'002 * kSecondNs);
+    CHECK_EQ(end_ns, 10'002 * kSecondNs + 5);
+    CHECK_EQ(steps.json(0), "[{\"at_ns\":10001000000000,\"by_ns\":" + std::to_string(by_ns) + "}]");
+    CHECK(steps.json(10'002 * kSecondNs).empty());
+  }
+}
+
+TEST(the_pace_of_the_system_clock_is_followed_and_no_step) {
+  bragg::ClockSteps steps;
+  for (int64_t poll = 1; poll <= 1000; ++poll) steps.note(poll * 10'000, poll * 20'000'000);
+  CHECK(steps.empty());
+  int64_t start_ns = 50 * kSecondNs, end_ns = start_ns + 5;
+  steps.correct(start_ns, end_ns, 0);
+  CHECK_EQ(start_ns, 50 * kSecondNs - 10'000'000);
+  int64_t unknown_ns = 0;
+  steps.correct(unknown_ns, end_ns, 0);
+  CHECK_EQ(unknown_ns, 0);
+}
+
+TEST(a_clock_that_is_set_back_stops_no_flush_and_changes_no_duration) {
+  Session session(true, 20);
+  const auto grows = [&] {
+    const uint64_t before = session.size_bytes();
+    for (int tries = 0; tries < 1000 && session.size_bytes() == before; ++tries) {
+      run_scope("while the clock is set");
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return session.size_bytes() > before;
+  };
+  CHECK(grows());
+  enter("across the step");
+  const int64_t before_ns = bragg::now_ns();
+  realtime_set_ns.store(-kHourNs);
+  CHECK(bragg::now_ns() - before_ns < 60 * kSecondNs);
+  CHECK(bragg::now_ns() >= before_ns);
+  bragg_scope_exit();
+  CHECK(grows());
+  CHECK(grows());
+  session.flush();
+  std::ifstream file(session.path(), std::ios::binary);
+  const std::string capture{std::istreambuf_iterator<char>(file), {}};
+  CHECK(capture.find("\"clock_steps\":[{") != std::string::npos);
+  realtime_set_ns.store(0);
+}
+
+uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// 24 h in steps of 20 s.
+template <class EachStep>
+void let_a_day_pass(const Session& session, const EachStep& each_step) {
+  for (int step = 0; step < 24 * 180; ++step) {
+    each_step(step);
+    passed_ns.fetch_add(20 * kSecondNs);
+    session.flush();
+  }
+}
+
+TEST(a_day_of_doing_nothing_adds_little_to_a_capture) {
+  for (const bool trace : {false, true}) {
+    const Session session(trace, 1000);
+    run_scope("before the day");
+    session.flush();
+    const uint64_t before = session.size_bytes();
+    let_a_day_pass(session, [](int) {});
+    CHECK(session.size_bytes() > before);  // how long it has run
+    CHECK(session.size_bytes() - before < 1'000'000);
+  }
+}
+
+TEST(a_day_of_requests_takes_no_more_memory_than_an_hour) {
+  const Session session(false, 1000);
+  uint64_t hour_bytes = 0;
+  uint32_t hour_nodes = 0;
+  let_a_day_pass(session, [&](int step) {
+    std::thread([&] {
+      for (int i = 0; i < 100; ++i) {
+        enter("request of the day " + std::to_string(step * 100 + i));
+        run_scope("handle");
+        bragg_scope_exit();
+      }
+      enter("never ends");
+    }).join();
+    if (step != 180) return;
+    hour_bytes = resident_bytes();
+    hour_nodes = CallingContextTree::instance().size();
+  });
+  CHECK_EQ(CallingContextTree::instance().size(), hour_nodes);
+  CHECK(resident_bytes() < hour_bytes + (16u << 20));  // what the allocator keeps
+  CHECK(session.size_bytes() < (16u << 20));
 }
 
 }  // namespace

@@ -261,6 +261,9 @@ def record_followed_calls(wanted: bool) -> None:
 def read_xla(wanted: bool) -> None:
     """Show ranges of XLA as modules, scopes and operations from now on, or as they are."""
 
+def now_ns() -> int:
+    """Time since the epoch by the recorder's clock, which nobody sets while the process runs."""
+
 def flush_device_records() -> None:
     """Wait for the GPU and bring what is complete, before another user of CUPTI's buffers comes."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bragg.core import core
 from bragg.model import FrameKind, Profile, TrackKind
 
 __all__ = ["forget", "keep", "note", "of_slices", "release"]
@@ -55,7 +55,7 @@ def forget(profile: Profile) -> None:
 def note(metrics: Mapping[str, Any]) -> None:
     """Remember values of this thread's innermost scope, if a trace is kept."""
     if _users:
-        _noted.append(_Noted(time.time_ns(), threading.get_native_id(), dict(metrics)))
+        _noted.append(_Noted(core.now_ns(), threading.get_native_id(), dict(metrics)))
 
 
 def of_slices(profile: Profile) -> dict[int, dict[str, str]]:

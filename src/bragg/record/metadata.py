@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 import bragg
 from bragg.code.kernel_files import KEEPS_CODE
+from bragg.core import core
 from bragg.record import variables
 from bragg.record.notes import guarded
 from bragg.record.rank import find_rank
@@ -85,7 +85,7 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
         "recorder_directory": os.path.dirname(bragg.__file__),  # noqa: PTH120 (as above)
         "rank": rank,
         "ranks": ranks,
-        "started_ns": time.time_ns(),
+        "started_ns": core.now_ns(),
     }
 
 
@@ -93,7 +93,7 @@ def at_stop() -> dict[str, Any]:
     """What is known when it stops: versions of frameworks, what they compiled, interpreted kernels, what hooks told."""
     versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in _FRAMEWORKS}
     return {
-        "stopped_ns": time.time_ns(),
+        "stopped_ns": core.now_ns(),
         "versions": {name: str(version) for name, version in versions.items() if version is not None},
         **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
         **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),

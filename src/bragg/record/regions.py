@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from time import perf_counter_ns, time_ns
+from time import perf_counter_ns
 
 from bragg.core import core
 from bragg.record.region_spans import RegionSpans
@@ -87,7 +87,7 @@ class _Open:
     def __init__(self, name: str) -> None:
         self.name = name
         self.inside_ns = 0
-        self.began_at_ns = time_ns()
+        self.began_at_ns = core.now_ns()
         self.started_ns = perf_counter_ns()
 
 
@@ -186,7 +186,7 @@ class Regions:
             self._leader = weakref.ref(optimizer)
         elif leader is not optimizer:
             return
-        now_ns, at_ns = perf_counter_ns(), time_ns()
+        now_ns, at_ns = perf_counter_ns(), core.now_ns()
         with self._lock:
             if self._step_began_ns is not None:
                 self._times[STEP].add(now_ns - self._step_began_ns, counts=True)
@@ -206,7 +206,7 @@ class Regions:
             self.thread.open[-1].inside_ns += elapsed_ns
         with self._lock:
             self._times[entry.name].add(elapsed_ns - entry.inside_ns, counts=counts)
-            self.spans.add(entry.name, entry.began_at_ns, time_ns())
+            self.spans.add(entry.name, entry.began_at_ns, core.now_ns())
 
 
 def since(before: Reading, after: Reading) -> Reading:
