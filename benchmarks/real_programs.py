@@ -138,7 +138,7 @@ def main() -> None:
     for program in [arguments.program] if arguments.program else PROGRAMS:
         left_s = deadline - time.monotonic()
         argv = [__file__, "--measure", "--program", program, "--seconds", f"{arguments.seconds}"]
-        result = harness.in_child(argv, left_s) if left_s > 0 else {"left_out": "no time was left"}
+        result: dict[str, Any] = harness.in_child(argv, left_s) if left_s > 0 else {"left_out": "no time was left"}
         for row in result.pop("rows", [result]):
             rows.append({"program": program, **row})
             print(json.dumps(rows[-1]), flush=True)
