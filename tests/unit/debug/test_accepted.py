@@ -298,3 +298,12 @@ def test_blocks_are_joined_along_any_axis() -> None:
     out = np.zeros((2, 4), "f4")
     run(joined_along, np.arange(4, dtype="f4"), out, N=2)
     assert out.tolist() == [[0, 1, 10, 11], [2, 3, 12, 13]]
+
+
+def test_a_replaced_source_keeps_its_lines() -> None:
+    replaced = triton.JITFunction(template.fn)
+    replaced._unsafe_update_src(replaced.src.replace("GENERATE", "missing"))
+    line = inspect.getsourcelines(template.fn)[1] + 2
+    with bragg.debug.check() as report, pytest.raises(KernelFault, match="'missing' is not defined"):
+        replaced[(1,)](np.zeros(4, "f4"), N=4)
+    assert [finding.line for finding in report] == [line]

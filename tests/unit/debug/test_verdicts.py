@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def place_of(kernel: Any) -> Any:
 
 
 def marked(kernel: Any) -> tuple[str, int]:
-    lines, first = kernel.raw_src, kernel.starting_line_number
+    lines, first = inspect.getsourcelines(kernel.fn)
     return next((line.split("  # ")[1].strip(), first + k) for k, line in enumerate(lines) if "  # " in line)
 
 

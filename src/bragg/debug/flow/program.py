@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import sys
 import textwrap
 import weakref
@@ -71,11 +72,11 @@ class Program:
             return self
         if text in self._others:
             return self._others[text]
-        lines = getattr(jitted, "raw_src", None) or ()
-        if textwrap.dedent("".join(lines)).endswith(text):
+        lines = getattr(jitted, "raw_src", None)  # From Triton 3.5 on.
+        if self.source is None and lines:
+            self.source = textwrap.dedent("".join(lines)), int(jitted.starting_line_number)
+        if self.source is not None and self.source[0].endswith(text):
             self._usual = text
-            if self.source is None and lines:
-                self.source = textwrap.dedent("".join(lines)), int(jitted.starting_line_number)
             return self
         other = self._others[text] = Program(self.function, text)
         return other
@@ -92,12 +93,18 @@ class Program:
     def source(self) -> tuple[str, int] | None:
         """Its text and the line of the file where it begins; None: there is none, as after `exec`."""
         if self.replaced is not None:
-            return self.replaced, self.function.__code__.co_firstlineno
+            return self.replaced, self._line_of_def()
         try:
             lines, first = inspect.getsourcelines(self.function)
         except (OSError, TypeError):
             return None
         return textwrap.dedent("".join(lines)), first
+
+    def _line_of_def(self) -> int:
+        """Below the decorators, which Triton takes off."""
+        first = self.function.__code__.co_firstlineno
+        lines = linecache.getlines(self.function.__code__.co_filename)[first - 1 :]
+        return first + next((k for k, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
 
     @property
     def is_rewritten(self) -> bool:
