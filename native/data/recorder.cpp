@@ -49,6 +49,7 @@ void Recorder::consumer_loop() {
   const OwnCalls own;
   while (!stopping_.load()) {
     consumer_signal.wait_ms(kPollMs);
+    tend_clock();
     if (const int number = ending_signal_.load()) finish_and_end_by(number);
     {
       const std::lock_guard work(work_mutex_);
