@@ -81,7 +81,8 @@ def said_by(path: Path | None) -> dict[str, Any]:
     meta = bragg.load(path).meta
     statistics_of_run = meta.get("statistics", {})
     counts = {name: statistics_of_run.get(name, 0) for name in ("launches", "scopes", "samples")}
-    return {"said": RunFacts(meta).overhead, "overhead": meta.get("overhead"), **counts}
+    overhead = RunFacts(meta).overhead
+    return {"said": overhead and overhead.slowdown, "overhead": overhead and overhead.to_json(), **counts}
 
 
 def summed_up(found: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:

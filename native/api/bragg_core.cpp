@@ -25,6 +25,7 @@
 #include "context/python_frame_ids.h"
 #include "context/thread_context.h"
 #include "data/json.h"
+#include "data/overhead.h"
 #include "data/recorder.h"
 #include "intake/autograd.h"
 #include "intake/nvtx.h"
@@ -182,22 +183,23 @@ void bragg_scope_enter(uint32_t frame) { bragg::push_context(bragg::Source::Api,
 void bragg_scope_exit(void) { bragg_scope_exit_of(nullptr); }
 void bragg_scope_enter_of(uint32_t frame, const void* owner) {
   ThreadContext& thread = ThreadContext::current();
-  thread.measured([&] { thread.push_owned(bragg::Source::Api, frame, owner); });
+  thread.cost.measure(bragg::CostPart::Scopes, [&] { thread.push_owned(bragg::Source::Api, frame, owner); });
 }
 void bragg_scope_exit_of(const void* owner) {
   ThreadContext* thread = ThreadContext::current_if_any();
-  if (thread != nullptr) thread->measured([&] { thread->pop(bragg::Source::Api, owner); });
+  if (thread != nullptr) thread->cost.measure(bragg::CostPart::Scopes, [&] { thread->pop(bragg::Source::Api, owner); });
 }
 int bragg_task_scope_enter(uint32_t frame, const void* owner) {
   ThreadContext& thread = ThreadContext::current();
   bool has_changed = false;
-  thread.measured([&] { has_changed = thread.enter_in_task(frame, owner); });
+  thread.cost.measure(bragg::CostPart::Scopes, [&] { has_changed = thread.enter_in_task(frame, owner); });
   return has_changed ? 1 : 0;
 }
 int bragg_task_scope_exit(const void* owner) {
   ThreadContext* thread = ThreadContext::current_if_any();
   bool has_changed = false;
-  if (thread != nullptr) thread->measured([&] { has_changed = thread->leave_in_task(owner); });
+  if (thread != nullptr)
+    thread->cost.measure(bragg::CostPart::Scopes, [&] { has_changed = thread->leave_in_task(owner); });
   return has_changed ? 1 : 0;
 }
 uint64_t bragg_inherited_scope(void) {
@@ -238,17 +240,19 @@ void bragg_begin_input_trial(const uint64_t first[3], const uint64_t second[3]) 
 int bragg_end_input_trial(const uint64_t output[3]) {
   return bragg::record_function::end_input_trial({output[0], output[1], output[2]}) ? 1 : 0;
 }
+void bragg_set_operator_cost(uint32_t ns) { bragg::set_cost_beside(bragg::CostPart::Operators, ns / 2); }
 int bragg_observe_operators(int with_shapes) { return bragg::record_function::observe(with_shapes != 0) ? 1 : 0; }
 void bragg_stop_observing_operators(void) { bragg::record_function::stop_observing(); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
-void bragg_sample(int64_t weight_ns, int64_t waited_ns) {
+void bragg_sample(int64_t weight_ns, int64_t waited_ns, int64_t interruption_ns) {
   const auto& state = bragg::recording_state;
   const bragg::SessionMask mask =
       state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
-  thread.measured([&] { thread.record_sample(mask, weight_ns, waited_ns); });
+  thread.cost.add_exactly(bragg::CostPart::Samples, interruption_ns);
+  thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, weight_ns, waited_ns); });
 }
 
 uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float) {
@@ -258,7 +262,8 @@ uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float
 void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length) {
   if (!bragg::recording()) return;
   ThreadContext& thread = ThreadContext::current();
-  thread.measured([&] { thread.record_value(thread.innermost_entry(), metric, bits, index, length); });
+  thread.cost.measure(bragg::CostPart::Values,
+                      [&] { thread.record_value(thread.innermost_entry(), metric, bits, index, length); });
 }
 
 int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride, void* stream,

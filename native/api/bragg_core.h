@@ -100,10 +100,13 @@ BRAGG_EXPORT int bragg_end_input_trial(const uint64_t output[3]);
 // shapes that are wanted.
 BRAGG_EXPORT int bragg_observe_operators(int with_shapes);
 BRAGG_EXPORT void bragg_stop_observing_operators(void);
+// What PyTorch pays for one operator because it is observed, outside the core, ns.
+BRAGG_EXPORT void bragg_set_operator_cost(uint32_t ns);
 // Whether ranges of XLA are shown as modules, scopes and operations from now on; they are not at first.
 BRAGG_EXPORT void bragg_read_xla(int wanted);
-// One host sample of this thread that stands for `weight_ns`, in `waited_ns` of which the thread waited.
-BRAGG_EXPORT void bragg_sample(int64_t weight_ns, int64_t waited_ns);
+// One host sample of this thread that stands for `weight_ns`, in `waited_ns` of which the thread waited. Taking it held
+// the thread up for `interruption_ns`.
+BRAGG_EXPORT void bragg_sample(int64_t weight_ns, int64_t waited_ns, int64_t interruption_ns);
 
 enum bragg_metric_kind { BRAGG_INCLUSIVE = 0, BRAGG_EXCLUSIVE = 1, BRAGG_PROPERTY = 2 };
 

@@ -85,6 +85,7 @@ NB_MODULE(_core, module) {
       "first"_a, "second"_a);
   module.def(
       "end_input_trial", [](const Addresses& output) { return bragg_end_input_trial(output.data()) != 0; }, "output"_a);
+  module.def("set_operator_cost", &bragg_set_operator_cost, "ns"_a);
   module.def("observe_operators", [](bool shapes) { return bragg_observe_operators(shapes) != 0; }, "shapes"_a);
   module.def("stop_observing_operators", &bragg_stop_observing_operators);
   module.def("read_xla", [](bool wanted) { bragg_read_xla(wanted); }, "wanted"_a);

@@ -3,6 +3,7 @@
 #include <Python.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -18,6 +19,9 @@ namespace bragg {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr auto kFreeGil = std::chrono::microseconds(50);
+constexpr int64_t kLongestInterruptionNs = 200'000;  // what is longer was a thread that had the GIL meanwhile
 
 // Asks for samples until it is told to stop.
 class Ticker {
@@ -48,6 +52,7 @@ struct Sampler {
   ThreadWaits waits;               // main thread
   std::unique_ptr<Ticker> ticker;  // GIL
   std::atomic<bool> is_due{false};
+  std::atomic<int64_t> taken_ns{0};  // when the ticker took the GIL away from a thread that ran; 0: it did not
 };
 
 Sampler& sampler() {
@@ -58,8 +63,20 @@ Sampler& sampler() {
 // Before 3.13 a pending call from another thread waits until the main thread takes the GIL anew: make it do so.
 void hurry_pending_calls() {
 #if PY_VERSION_HEX < 0x030D0000
-  PyGILState_Release(PyGILState_Ensure());
+  const Clock::time_point asked = Clock::now();
+  const PyGILState_STATE state = PyGILState_Ensure();
+  const Clock::time_point taken = Clock::now();
+  if (taken - asked > kFreeGil) sampler().taken_ns.store(taken.time_since_epoch() / std::chrono::nanoseconds(1));
+  PyGILState_Release(state);
 #endif
+}
+
+// The thread that ran gave the GIL away and takes it back: it waits twice as long as it takes from the one to the
+// other.
+int64_t interruption_ns(Clock::time_point now) {
+  const int64_t taken_ns = sampler().taken_ns.exchange(0);
+  const int64_t now_ns = now.time_since_epoch() / std::chrono::nanoseconds(1);
+  return taken_ns != 0 ? std::clamp<int64_t>(2 * (now_ns - taken_ns), 0, kLongestInterruptionNs) : 0;
 }
 
 int take_sample(void*) {
@@ -67,7 +84,7 @@ int take_sample(void*) {
   self.is_due.store(false);
   const Clock::time_point now = Clock::now();
   const int64_t elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now - self.last_sample).count();
-  bragg_sample(elapsed_ns, self.waits.since_last(elapsed_ns));
+  bragg_sample(elapsed_ns, self.waits.since_last(elapsed_ns), interruption_ns(now));
   self.last_sample = now;
   return 0;
 }

@@ -83,7 +83,15 @@ void ThreadContext::record(const Event& event) noexcept {
 }
 
 bool ThreadContext::push_in_time(const Event& event) noexcept {
-  for (uint32_t tries = 0; !is_behind_ && tries < kFullRingYields + kFullRingNaps; ++tries) {
+  if (is_behind_) return false;
+  const int64_t start_ns = now_ns();
+  const bool is_pushed = wait_and_push(event);
+  cost.add_wait(now_ns() - start_ns);
+  return is_pushed;
+}
+
+bool ThreadContext::wait_and_push(const Event& event) noexcept {
+  for (uint32_t tries = 0; tries < kFullRingYields + kFullRingNaps; ++tries) {
     consumer_signal.wake();
     if (tries < kFullRingYields) {
       sched_yield();
@@ -342,12 +350,12 @@ void ThreadContext::take_back() noexcept {
 
 void push_context(Source source, FrameId frame) noexcept {
   ThreadContext& context = ThreadContext::current();
-  context.measured([&] { context.push(source, frame); });
+  context.cost.measure(CostPart::Scopes, [&] { context.push(source, frame); });
 }
 
 void pop_context(Source source) noexcept {
   ThreadContext* context = ThreadContext::current_if_any();
-  if (context != nullptr) context->measured([&] { context->pop(source); });
+  if (context != nullptr) context->cost.measure(CostPart::Scopes, [&] { context->pop(source); });
 }
 
 }  // namespace bragg

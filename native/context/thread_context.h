@@ -16,6 +16,7 @@
 #include "context/clock.h"
 #include "context/event_ring.h"
 #include "context/metric_names.h"
+#include "context/own_cost.h"
 #include "context/python_contexts.h"
 #include "context/python_frames.h"
 #include "context/recording_state.h"
@@ -122,13 +123,14 @@ class ThreadContext {
   uint32_t capacity_ = 0;
   uint32_t depth_ = 0;
   uint32_t unopened_ = 0;  // entries beyond the most that may be open; they end before those that are
-  uint32_t measured_calls_ = 0;
   uint32_t cache_epoch_ = 0;
   bool is_behind_ = false;  // the consumer: it has not read the ring since this thread waited for it in vain
   std::atomic<NodeId> published_shadow_{kRootNode};
   std::atomic<NodeId> published_python_{kRootNode};
 
  public:
+  OwnCost cost;  // its first words are in that line, too
+
   ThreadContext();
 
   uint64_t next_node_number = 0;  // of autograd's nodes, those below belong to operators that are known
@@ -222,17 +224,6 @@ class ThreadContext {
   Event open_launch{};                          // trace: the driver call this thread is in
   std::atomic<uint64_t> interleaved_scopes{0};  // that ended before one within them
   std::atomic<uint64_t> cut_paths{0};           // whose native frames could not all be read
-  std::atomic<uint64_t> own_ns{0};              // estimated: every so many calls into the core are timed
-
-  // Runs `work`, timing one call in 64; the others pay an increment.
-  template <class Work>
-  void measured(Work&& work) noexcept {
-    constexpr uint32_t kMeasureEvery = 64;
-    if (++measured_calls_ % kMeasureEvery != 0) return work();
-    const int64_t start_ns = now_ns();
-    work();
-    own_ns.fetch_add(static_cast<uint64_t>(now_ns() - start_ns) * kMeasureEvery, std::memory_order_relaxed);
-  }
 
  private:
   struct PathCache {
@@ -301,6 +292,7 @@ class ThreadContext {
   [[nodiscard]] NativeCallPath& native_path() noexcept;
   void publish(ContextNodes nodes) noexcept;
   [[nodiscard]] bool push_in_time(const Event& event) noexcept;  // false: the ring stays full
+  [[nodiscard]] bool wait_and_push(const Event& event) noexcept;
   void make_room() noexcept;
 
   // initial-exec: one load instead of a call to __tls_get_addr; 8 bytes of the static TLS reserve.

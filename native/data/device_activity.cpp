@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kSettleEvery = 1u << 16;
 constexpr size_t kMaxWaiting = 1u << 20;        // 16 MB a device
+constexpr int64_t kShortGapNs = 2'000;          // between kernels that wait for each other there is about 1 us (H200)
 constexpr int64_t kLatenessNs = 2'000'000'000;  // four device flushes
 
 }  // namespace
@@ -23,6 +24,7 @@ void DeviceActivity::Device::settle(int64_t before_ns) {
     const Interval& interval = waiting[settled];
     const int64_t from_ns = std::max(interval.start_ns, until_ns);
     if (interval.end_ns <= from_ns) continue;
+    if (until_ns != 0 && from_ns - until_ns <= kShortGapNs) short_gaps_ns += static_cast<uint64_t>(from_ns - until_ns);
     busy_ns += static_cast<uint64_t>(interval.end_ns - from_ns);
     until_ns = interval.end_ns;
   }
@@ -38,14 +40,16 @@ void DeviceActivity::add(const DeviceEvent& event) {
     device.settle(device.waiting.size() < kMaxWaiting ? last_ns_ - kLatenessNs : last_ns_);
 }
 
-std::string DeviceActivity::busy_json() const {
+ActivityTotals DeviceActivity::totals() const {
   JsonObject json;
+  uint64_t fed_ns = 0;
   for (const auto& [id, device] : devices_) {
     Device all = device;
     all.settle(std::numeric_limits<int64_t>::max());
     json.put(std::to_string(id), all.busy_ns);
+    fed_ns = std::max(fed_ns, all.busy_ns + all.short_gaps_ns);
   }
-  return json.text();
+  return {json.text(), fed_ns};
 }
 
 }  // namespace bragg

@@ -10,13 +10,18 @@
 
 namespace bragg {
 
+struct ActivityTotals {
+  std::string busy_json;  // device -> ns
+  uint64_t fed_ns;        // of the device with most of it: while it worked, or a kernel that waited there was to begin
+};
+
 // The union of the intervals, so what runs side by side on several streams counts once.
 // Records come in buffers of one thread each, seconds out of order, so intervals wait until all that began before them
 // has come.
 class DeviceActivity {
  public:
   void add(const DeviceEvent& event);
-  [[nodiscard]] std::string busy_json() const;                  // device -> ns
+  [[nodiscard]] ActivityTotals totals() const;
   [[nodiscard]] int64_t first_ns() const { return first_ns_; }  // 0: nothing ran
   [[nodiscard]] int64_t last_ns() const { return last_ns_; }
 
@@ -29,6 +34,7 @@ class DeviceActivity {
     std::vector<Interval> waiting;
     int64_t until_ns = 0;
     uint64_t busy_ns = 0;
+    uint64_t short_gaps_ns = 0;
     void settle(int64_t before_ns);  // takes the waiting intervals that started before
   };
   std::map<uint32_t, Device> devices_;

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <utility>
+
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/samples/pc_sampling.h"
 #include "backends/cuda/values/device_values.h"
@@ -11,6 +13,7 @@
 #include "context/loaded_code.h"
 #include "context/thread_registry.h"
 #include "data/json.h"
+#include "data/overhead.h"
 
 namespace bragg {
 namespace {
@@ -46,6 +49,7 @@ Session* Recorder::newest_on(uint32_t line) {
 
 void Recorder::consumer_loop() {
   pthread_setname_np(pthread_self(), "bragg");
+  const CountedThread counted;
   const OwnCalls own;
   while (!stopping_.load()) {
     consumer_signal.wait_ms(kPollMs);
@@ -114,11 +118,16 @@ void Recorder::end_drained_phases() {
 }
 
 void Recorder::drain_rings() {
-  ThreadRegistry::instance().for_each([this](ThreadContext& thread) {
+  looked_before_ns_ = std::exchange(looks_at_ns_, now_ns());
+  uint32_t n_events = 0;
+  ThreadRegistry::instance().for_each([&, this](ThreadContext& thread) {
     const bool exited = thread.exited.load(std::memory_order_acquire);
-    thread.ring.drain([&](const Event& event) { take_event(thread, event); });
+    n_events += thread.ring.drain([&](const Event& event) { take_event(thread, event); });
     if (exited) ThreadRegistry::instance().release(&thread);
   });
+  if (n_events == 0) return;
+  cpu_ = cpu_times();
+  cpu_at_ns_ = looks_at_ns_;
 }
 
 void Recorder::flush_due_sessions() {
@@ -134,8 +143,10 @@ void Recorder::flush_due_sessions() {
 
 ThreadTotals Recorder::thread_totals() {
   ThreadTotals totals;
+  totals.cpu = cpu_;
+  totals.cpu_at_ns = cpu_at_ns_;
   ThreadRegistry::instance().for_each([&](const ThreadContext& thread) {
-    totals.own_ns += thread.own_ns.load(std::memory_order_relaxed);
+    thread.cost.add_to(totals.cost);
     totals.dropped_events += thread.dropped.load(std::memory_order_relaxed);
     totals.interleaved_scopes += thread.interleaved_scopes.load(std::memory_order_relaxed);
     totals.cut_paths += thread.cut_paths.load(std::memory_order_relaxed);
@@ -178,10 +189,12 @@ JsonObject Recorder::facts_of(const Session& session) {
       .put("refused_inputs", session.refused_inputs())
       .put("refused_samples", session.refused_samples())
       .put("interleaved_scopes", totals.interleaved_scopes - session.before.interleaved_scopes)
-      .put("cut_native_paths", totals.cut_paths - session.before.cut_paths)
-      .put("own_ns", totals.own_ns - session.before.own_ns);
+      .put("cut_native_paths", totals.cut_paths - session.before.cut_paths);
+  const ActivityTotals activity = session.activity.totals();
   JsonObject meta;
-  meta.raw("statistics", statistics.text()).raw("gpu_busy_ns", session.activity.busy_json());
+  meta.raw("statistics", statistics.text())
+      .raw("gpu_busy_ns", activity.busy_json)
+      .raw("overhead", overhead_json(session, totals, activity.fed_ns));
   if (session.options().backend != BackendChoice::Cpu) meta.raw("cuda", cuda_backend::description_json());
   if (session.options().native_context) meta.raw("native_files", native_files_json());
   if (const std::string steps = clock_steps_.json(session.started_ns()); !steps.empty()) meta.raw("clock_steps", steps);

@@ -150,6 +150,10 @@ class Recorder {
   std::unordered_map<const char*, std::pair<std::string, std::map<DeviceAndName, FrameId>>> kernel_frames_;
   std::array<int64_t, kMaxSessions> next_flush_ns_{};
   int64_t device_flushed_ns_ = 0;
+  int64_t looks_at_ns_ = 0;  // the rings
+  int64_t looked_before_ns_ = 0;
+  int64_t cpu_at_ns_ = 0;
+  CpuTimes cpu_;  // when events last came, so that what a capture says stays the same while nothing happens
 };
 
 template <class Visit>

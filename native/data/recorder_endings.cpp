@@ -131,6 +131,7 @@ void Recorder::after_fork_in_child() {
   retired_.store(0);
   slot_of_line_.fill(kNone);
   (void)consumer_.release();  // that thread does not exist here
+  forget_counted_threads();
   consumer_signal.reset();
   ending_signal_.store(0);
   cuda_backend::after_fork_in_child();

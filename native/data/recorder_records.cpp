@@ -76,6 +76,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       Launch launch{event.shadow, event.python, event.work.kernel, 0, event.has_more_records};
       for_sessions(event.mask, [&](Session& session) {
         session.counters.launches += event.kind == EventKind::Launch;
+        session.work.cover(std::max(looked_before_ns_, session.started_ns()), looks_at_ns_);
         session.note_launch(event.correlation, launch.keeps);
         launch.mask |= session.mask();
       });
@@ -109,6 +110,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         ++session.counters.scopes;
         const NodeId node = session.node_of(event);
         const Span span = within(session, event);
+        session.work.cover(span.start_ns, event.interval.end_ns);
         session.count(node, MetricGroup::Host, span.duration_ns);
         if (session.options().trace) session.keep({span.start_ns, span.duration_ns, node, host_track(thread), 0});
       });
@@ -154,6 +156,7 @@ void Recorder::take_api_call(ThreadContext& thread, const Event& event) {
     ++session.counters.api_calls;
     const NodeId node = session.node_of(event);
     const Span span = within(session, event);
+    session.work.cover(span.start_ns, event.interval.end_ns);
     session.count(node, MetricGroup::Host, span.duration_ns);
     if (session.options().trace)
       session.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
@@ -269,6 +272,7 @@ void Recorder::take_record(Session& session, const Launch& launch, const DeviceE
   const NodeId node = captured != nullptr ? captured_paths_.node_of(*captured, launch, session.options().python_context)
                                           : CallingContextTree::instance().child(session.node_of(launch), frame);
   session.activity.add(event);
+  session.work.cover(event.start_ns, event.end_ns);
   session.count(node, MetricGroup::Device, duration_ns, event.bytes);
   if (session.options().trace)
     session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});

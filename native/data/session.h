@@ -14,6 +14,7 @@
 #include "backends/device_event.h"
 #include "backends/instruction_samples.h"
 #include "context/clock.h"
+#include "context/own_cost.h"
 #include "context/recording_state.h"
 #include "data/capture_writer.h"
 #include "data/changing_meta.h"
@@ -23,9 +24,11 @@
 #include "data/durations.h"
 #include "data/input_table.h"
 #include "data/metric_table.h"
+#include "data/recorder_cpu.h"
 #include "data/sample_table.h"
 #include "data/value_table.h"
 #include "data/vocabulary.h"
+#include "data/work_time.h"
 
 namespace bragg {
 
@@ -94,7 +97,9 @@ struct Origin {
 
 // What recording has cost the process so far, and lost.
 struct ThreadTotals {
-  uint64_t own_ns = 0;
+  CostTotals cost;
+  CpuTimes cpu;
+  int64_t cpu_at_ns = 0;
   uint64_t dropped_events = 0;
   uint64_t interleaved_scopes = 0;
   uint64_t cut_paths = 0;
@@ -173,6 +178,7 @@ class Session {
 
   SessionCounters counters;
   DeviceActivity activity;
+  WorkTime work;
   ThreadTotals before;                // when it started
   std::optional<ThreadTotals> after;  // when it was retired
 

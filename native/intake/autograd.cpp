@@ -138,24 +138,27 @@ TaskKind kind_of(std::string_view name) noexcept {
   return has_forward ? TaskKind::Node : TaskKind::NodeWithoutForward;
 }
 
-void begin(Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept {
-  ThreadContext& thread = ThreadContext::current();
-  thread.measured([&] {
-    if (kind == TaskKind::Other) return thread.push(source, frame);
-    const Engine* from = followed.engine.load(std::memory_order_acquire);
-    if (from != nullptr) place_new_nodes(thread, *from);
-    if (from != nullptr && kind == TaskKind::Node) return push_node(thread, *from, source, owner);
-    thread.push_operator(source, frame, owner);
-  });
+void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept {
+  if (kind == TaskKind::Other) return thread.push(source, frame);
+  const Engine* from = followed.engine.load(std::memory_order_acquire);
+  if (from != nullptr) place_new_nodes(thread, *from);
+  if (from != nullptr && kind == TaskKind::Node) return push_node(thread, *from, source, owner);
+  thread.push_operator(source, frame, owner);
 }
 
-void end(Source source, EntryOwner owner) noexcept {
+void end(ThreadContext& thread, Source source, EntryOwner owner) noexcept {
+  if (const Engine* from = followed.engine.load(std::memory_order_acquire)) place_new_nodes(thread, *from);
+  thread.pop(source, owner);
+}
+
+void begin_range(Source source, FrameId frame, TaskKind kind) noexcept {
+  ThreadContext& thread = ThreadContext::current();
+  thread.cost.measure(CostPart::Operators, [&] { begin(thread, source, frame, kind, nullptr); });
+}
+
+void end_range(Source source) noexcept {
   ThreadContext* thread = ThreadContext::current_if_any();
-  if (thread == nullptr) return;
-  thread->measured([&] {
-    if (const Engine* from = followed.engine.load(std::memory_order_acquire)) place_new_nodes(*thread, *from);
-    thread->pop(source, owner);
-  });
+  if (thread != nullptr) thread->cost.measure(CostPart::Operators, [&] { end(*thread, source, nullptr); });
 }
 
 void follow(const Engine& what) noexcept {

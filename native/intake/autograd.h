@@ -13,6 +13,7 @@
 
 namespace bragg {
 
+class ThreadContext;
 enum class Source : uint32_t;
 using EntryOwner = const void*;
 
@@ -29,8 +30,11 @@ enum class TaskKind : uint8_t {
 [[nodiscard]] std::string_view evaluated_by(std::string_view operator_name) noexcept;
 
 // Threads: the program's, each for itself.
-void begin(Source source, FrameId frame, TaskKind kind, EntryOwner owner = nullptr) noexcept;
-void end(Source source, EntryOwner owner = nullptr) noexcept;
+void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept;
+void end(ThreadContext& thread, Source source, EntryOwner owner) noexcept;
+// Likewise, of ranges that nest, whose cost counts as that of operators.
+void begin_range(Source source, FrameId frame, TaskKind kind) noexcept;
+void end_range(Source source) noexcept;
 
 // What is asked of PyTorch, and where its nodes (2.13 and later count references to them themselves) keep what.
 struct Engine {

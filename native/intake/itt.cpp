@@ -66,13 +66,13 @@ void task_begin(const Domain* domain, Id, Id, StringHandle* name) noexcept {
   const TaskFrame* task = records ? &frame_of(*domain, *name) : nullptr;
   const bool pushes = records && !record_function::is_told(task->frame, task->kind);
   was_pushed = was_pushed << 1 | (pushes ? 1 : 0);
-  if (pushes) autograd::begin(Source::Itt, task->frame, task->kind);
+  if (pushes) autograd::begin_range(Source::Itt, task->frame, task->kind);
 }
 
 void task_end(const Domain*) noexcept {
   const bool pops = (was_pushed & 1) != 0;
   was_pushed = was_pushed >> 1 | kDeepest;
-  if (pops) autograd::end(Source::Itt);
+  if (pops) autograd::end_range(Source::Itt);
 }
 
 struct Implementation {

@@ -76,7 +76,7 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
   nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
   if (pushes) {
     if (pushed.above.empty()) {
-      autograd::begin(source_of(domain), pushed.frame, pushed.task);
+      autograd::begin_range(source_of(domain), pushed.frame, pushed.task);
     } else {
       ThreadContext::current().push_path(source_of(domain), pushed.above, pushed.frame);
     }
@@ -91,7 +91,7 @@ int pop(const Domain& domain) noexcept {
   if (nesting.depth == 0) return kError;
   const bool pops = (nesting.was_pushed & 1) != 0;
   nesting.was_pushed = nesting.was_pushed >> 1 | kDeepest;
-  if (pops) autograd::end(source_of(domain));
+  if (pops) autograd::end_range(source_of(domain));
   return --nesting.depth;
 }
 

@@ -200,8 +200,8 @@ FrameId frame_of(const MetOperator& known, const RecordFunction* running) noexce
   return name == found.name ? found.frame : plain;
 }
 
-void close(const RecordFunction* running, uint32_t entries) noexcept {
-  for (uint32_t entry = 0; entry < entries; ++entry) autograd::end(Source::RecordFunction, running);
+void close(ThreadContext& thread, const RecordFunction* running, uint32_t entries) noexcept {
+  for (uint32_t entry = 0; entry < entries; ++entry) autograd::end(thread, Source::RecordFunction, running);
 }
 
 // Operators that ended on another thread than they began on, as a range does whose Python object dies late: their own
@@ -219,13 +219,13 @@ void add(EndedElsewhere* ended) noexcept {
   }
 }
 
-void close_those_of(const ThreadContext* thread) noexcept {
+void close_those_of(ThreadContext& thread) noexcept {
   if (wanted.ended_elsewhere.load(std::memory_order_relaxed) == nullptr) return;
   EndedElsewhere* ended = wanted.ended_elsewhere.exchange(nullptr, std::memory_order_acquire);
   while (ended != nullptr) {
     EndedElsewhere* const next = ended->next;
-    if (ended->thread == thread) {
-      close(ended->running, ended->entries);
+    if (ended->thread == &thread) {
+      close(thread, ended->running, ended->entries);
       delete ended;
     } else {
       add(ended);
@@ -242,30 +242,39 @@ void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept
     tensor_origins::note_outputs(running, *producer);
 }
 
-// Asynchronous ones, such as collectives, end when they like and on any thread: they are no part of a thread's path.
-OwnedContext start(const RecordFunction* running) {
-  if (recording_state.existing.load(std::memory_order_relaxed) == 0 || torch.is_async(running)) return {nullptr};
-  ThreadContext& thread = ThreadContext::current();
-  close_those_of(&thread);
+// What it opened.
+Context* open(ThreadContext& thread, const RecordFunction* running) noexcept {
+  close_those_of(thread);
   Observed& observed = Observed::of(thread);
   const MetOperator& known = observed.operator_called(torch.name(running));
   const autograd::TaskKind kind = known.kind;
   const FrameId evaluated = known.evaluated;
-  autograd::begin(Source::RecordFunction, frame_of(known, running), kind, running);
+  autograd::begin(thread, Source::RecordFunction, frame_of(known, running), kind, running);
   if (wanted.origins.load(std::memory_order_relaxed))
     tensor_origins::note_inputs(thread, running, thread.innermost_entry());
-  if (evaluated == kNone) return {&observed.context_of_entries[0]};
+  if (evaluated == kNone) return &observed.context_of_entries[0];
   thread.push_operator(Source::RecordFunction, evaluated, running);
-  return {&observed.context_of_entries[1]};
+  return &observed.context_of_entries[1];
+}
+
+// Asynchronous ones, such as collectives, end when they like and on any thread: they are no part of a thread's path.
+OwnedContext start(const RecordFunction* running) {
+  if (recording_state.existing.load(std::memory_order_relaxed) == 0 || torch.is_async(running)) return {nullptr};
+  ThreadContext& thread = ThreadContext::current();
+  Context* context = nullptr;
+  thread.cost.measure(CostPart::Operators, [&] { context = open(thread, running); });
+  return {context};
 }
 
 void end(const RecordFunction* running, const Context* context) {
   if (context == nullptr) return;
   ThreadContext* thread = ThreadContext::current_if_any();
   if (context->thread() != thread) return add(new EndedElsewhere{context->thread(), running, context->entries()});
-  close_those_of(thread);
-  if (wanted.origins.load(std::memory_order_relaxed)) note_outputs(*thread, running);
-  close(running, context->entries());
+  thread->cost.measure(CostPart::Operators, [&] {
+    close_those_of(*thread);
+    if (wanted.origins.load(std::memory_order_relaxed)) note_outputs(*thread, running);
+    close(*thread, running, context->entries());
+  });
 }
 
 // What a trial has seen: one operator begins, others perhaps within it, and it ends.

@@ -247,9 +247,9 @@ TEST(busy_time_is_the_union_of_intervals_in_whatever_order_they_come) {
   constexpr int64_t kKernels = 200'000;  // of 600 ns every 1000 ns: those of one thread after those of the other
   for (int64_t i = 0; i < kKernels; i += 2) add(1000 * i + 1, 1000 * i + 601);
   for (int64_t i = 1; i < kKernels; i += 2) add(1000 * i + 1, 1000 * i + 601);
-  CHECK_EQ(activity.busy_json(), "{\"0\":" + std::to_string(600 * kKernels) + "}");
+  CHECK_EQ(activity.totals().busy_json, "{\"0\":" + std::to_string(600 * kKernels) + "}");
   add(1, 1000 * kKernels);  // another stream was busy all the time
-  CHECK_EQ(activity.busy_json(), "{\"0\":" + std::to_string(1000 * kKernels - 1) + "}");
+  CHECK_EQ(activity.totals().busy_json, "{\"0\":" + std::to_string(1000 * kKernels - 1) + "}");
   CHECK_EQ(activity.first_ns(), 1);
   CHECK_EQ(activity.last_ns(), 1000 * kKernels);
 }

@@ -218,6 +218,9 @@ def end_input_trial(output: tuple[int, int, int]) -> bool:
     See `bragg.model.InputTable`.
     """
 
+def set_operator_cost(ns: int) -> None:
+    """What PyTorch pays for one operator because it is observed, outside the core, in ns."""
+
 def observe_operators(shapes: bool) -> bool:
     """Record operators of all threads through observers from now on, after a trial that went well.
 

@@ -82,7 +82,7 @@ def test_nan_and_infinite_values_count_as_none(pages: Any) -> None:
     profile = profile_from_text("root\n  a 1us\n  b 3us")
     odd = Metric("odd", "1", MetricKind.INCLUSIVE, np.array([0, np.nan, np.inf]))
     least = Metric("least", "ns", MetricKind.PROPERTY, np.full(3, np.nan), Combine.MIN)
-    meta = {"nan": float("nan"), "statistics": {"own_ns": float("inf")}}
+    meta = {"nan": float("nan"), "overhead": {"work_ns": float("inf")}}
     page = pages.open(
         replace(profile, metrics={**profile.metrics, "odd": odd, "least": least}, meta=meta), "view=flame"
     )

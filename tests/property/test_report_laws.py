@@ -18,7 +18,7 @@ SAID_OF_RUNS = (
     *("attributes", "kernel_code", "interpreted_launches", "sampling"),
 )
 scalars = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats() | st.text(max_size=4)
-keys = st.sampled_from(["0", "name", "arch", "num_sms", "own_ns", "state", "dropped_events", "bytes_lost", "x"])
+keys = st.sampled_from(["0", "name", "arch", "num_sms", "work_ns", "state", "dropped_events", "bytes_lost", "x"])
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=3), max_leaves=6
 )

@@ -166,6 +166,6 @@ def _profile_json(path: Path, profile: Profile) -> dict[str, Any]:
         "pid": profile.meta.get("pid"),
         "backend": facts.backend,
         "completeness": facts.completeness.word,
-        "overhead": facts.overhead,
+        "overhead": facts.overhead.to_json() if facts.overhead else None,
         "warnings": list(facts.warnings()),
     }

@@ -17,7 +17,7 @@ from bragg.record.output import claim
 
 __all__ = ["Phases", "phase_path", "unite"]
 
-_SUMS = ("statistics", "gpu_busy_ns")  # Tables of numbers in `meta` that add up over phases.
+_SUMS = ("statistics", "gpu_busy_ns", "overhead")  # Tables of numbers in `meta` that add up over phases.
 
 
 def phase_path(profile: Path, phase: int) -> Path:

@@ -159,7 +159,7 @@ def _reasons(idle: Idle) -> Iterator[str]:
 
 def _cost_text(facts: RunFacts) -> str:
     what = printable(f"The recording is {facts.completeness.word}")
-    return what if facts.overhead is None else f"{what}; it cost {share_text(facts.overhead)}"
+    return f"{what}, {facts.overhead_text}" if facts.overhead_text else what
 
 
 def _name(profile: Profile, spot: HotSpot) -> str:

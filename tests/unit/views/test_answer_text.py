@@ -13,7 +13,8 @@ from tests.support.traces import trace_from_text
 META: dict[str, Any] = {
     "started_ns": 0,
     "stopped_ns": 10_000_000,
-    "statistics": {"own_ns": 200_000, "dropped_events": 0},
+    "statistics": {"dropped_events": 0},
+    "overhead": {"work_ns": 10_200_000, "operators_ns": 200_000},
 }
 
 
@@ -49,9 +50,9 @@ def test_samples_answer_where_there_are_no_times() -> None:
 
 def test_recording_says_what_it_cost() -> None:
     profile = replace(profile_from_text("root\n  a 1us"), meta=META)
-    assert said(profile)[-1] == "The recording is complete; it cost 2.0 %."
+    assert said(profile)[-1] == "The recording is complete, estimated overhead 2.0 %."
     lossy = {**META, "statistics": {**META["statistics"], "dropped_events": 7}}
-    incomplete = "The recording is incomplete: 7 records dropped, sums are too low; it cost 2.0 %."
+    incomplete = "The recording is incomplete: 7 records dropped, sums are too low, estimated overhead 2.0 %."
     assert said(replace(profile, meta=lossy))[-1] == incomplete
     assert "7 records dropped, so sums are too low" in lacking(replace(profile, meta=lossy))
 

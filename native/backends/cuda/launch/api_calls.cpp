@@ -107,7 +107,7 @@ void enter(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data)
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   ThreadContext& thread = ThreadContext::current();
   if (mask == 0 || thread.makes_own_calls || thread.api_call.is_open()) return;
-  thread.measured([&] {
+  thread.cost.measure(CostPart::ApiCalls, [&] {
     thread.begin_api_call({static_cast<uint32_t>(domain), cbid, data.correlation}, frame_of(call), mask, epoch);
   });
 }
@@ -116,7 +116,7 @@ void leave(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data)
   ThreadContext* thread = ThreadContext::current_if_any();
   if (thread == nullptr || !thread->api_call.is_open()) return;
   if (thread->api_call.id != ApiCallId{static_cast<uint32_t>(domain), cbid, data.correlation}) return;
-  thread->measured([&] { thread->end_api_call(calls().of(domain)[cbid].waiting); });
+  thread->cost.measure(CostPart::ApiCalls, [&] { thread->end_api_call(calls().of(domain)[cbid].waiting); });
 }
 
 }  // namespace bragg::api_calls

@@ -192,13 +192,13 @@ void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   gate(thread, data.site);
   if (!is_entered) {
     pc_sampling::after_launch(thread);
-    return end_launch(thread, data);
+    return thread.cost.measure(CostPart::Launches, [&] { end_launch(thread, data); });
   }
   keep_cupti_from_crashing(data, cbid);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   if (mask == 0) return note_unrecorded_launch(thread, data, cbid);
   if (thread.launches_own_kernel) return note_own_launch(thread, data, mask);
-  thread.measured([&] { note_launch(thread, data, cbid, mask); });
+  thread.cost.measure(CostPart::Launches, [&] { note_launch(thread, data, cbid, mask); });
 }
 
 }  // namespace bragg::cuda_backend

@@ -180,7 +180,7 @@ std::string add(MetricId metric, const Array& array, cuda::Stream stream) noexce
   ThreadContext& thread = ThreadContext::current();
   const OwnCalls own;
   std::string reason;
-  thread.measured([&] { reason = add_here(thread, metric, array, stream); });
+  thread.cost.measure(CostPart::Values, [&] { reason = add_here(thread, metric, array, stream); });
   return reason;
 }
 

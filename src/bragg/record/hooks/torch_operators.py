@@ -8,6 +8,7 @@ import os
 
 from bragg.core import core
 from bragg.record import metadata, variables
+from bragg.record.hooks.operator_cost import tell_cost_of_observers
 from bragg.record.hooks.torch import emit_operators
 from bragg.record.notes import note
 
@@ -45,6 +46,8 @@ def _record(torch: ModuleType, *, shapes: bool) -> Callable[[], None] | None:
     refusal = "" if _OBSERVERS.are_on else _refusal(torch)
     if not refusal:
         metadata.tell(TOLD, "observers")
+        if not _OBSERVERS.are_on:
+            tell_cost_of_observers(torch, library_of(torch))
         return _OBSERVERS.begin(torch, shapes)
     if shapes:
         note("shapes of tensors are not recorded: ITT does not tell them")

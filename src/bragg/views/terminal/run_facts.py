@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from bragg.model.completeness import Completeness, completeness_of
+from bragg.model.overhead import Overhead, overhead_of
 from bragg.views.terminal.sampling_facts import sampling_warnings
 from bragg.views.terminal.style import printable
 from bragg.views.terminal.units import count_text, share_text, time_text
@@ -47,11 +48,18 @@ class RunFacts:
         start, end = self.meta.get("started_ns"), self.meta.get("stopped_ns") or self.meta.get("end_ns")
         return max(end - start, 0) if isinstance(start, int) and isinstance(end, int) else None
 
+    @cached_property
+    def overhead(self) -> Overhead | None:
+        """How much longer the program took because it was recorded."""
+        return overhead_of(self.meta)
+
     @property
-    def overhead(self) -> float | None:
-        """Time spent in the recorder on the program's threads, as a share of the duration."""
-        own_ns = self._table("statistics").get("own_ns")
-        return own_ns / self.duration_ns if isinstance(own_ns, int) and self.duration_ns else None
+    def overhead_text(self) -> str:
+        """The same in words: `estimated overhead 1.8 %`, `overhead at least 1.8 %`; empty when not known."""
+        if self.overhead is None:
+            return ""
+        share = share_text(self.overhead.slowdown)
+        return f"overhead at least {share}" if self.overhead.unknown else f"estimated overhead {share}"
 
     @property
     def recorder(self) -> str:
@@ -65,10 +73,9 @@ class RunFacts:
 
     @property
     def cost(self) -> str:
-        """Completeness and overhead of the recording: `complete, 1.8 % overhead`; empty when neither is known."""
+        """Completeness and overhead: `complete, estimated overhead 1.8 %`; empty when neither is known."""
         word = printable(self.completeness.word) if self.completeness.is_known else ""
-        overhead = "" if self.overhead is None else f"{share_text(self.overhead)} overhead"
-        return ", ".join(filter(None, [word, overhead]))
+        return ", ".join(filter(None, [word, self.overhead_text]))
 
     @property
     def gpu_failure(self) -> str:

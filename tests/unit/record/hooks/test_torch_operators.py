@@ -60,6 +60,7 @@ def tensor(address: int) -> Any:
 def emitted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was done with ITT; nothing is told of earlier recordings."""
     log: list[str] = []
+    monkeypatch.setattr(hooks, "tell_cost_of_observers", lambda *_: None)
     monkeypatch.setattr(hooks, "emit_operators", lambda torch: log.append(torch.__version__))
     monkeypatch.setattr(metadata, "_told", {})
     monkeypatch.setattr(hooks, "_OBSERVERS", hooks._Observers())

@@ -1,0 +1,123 @@
+"""How much longer a program took because it was recorded: the one place that decides.
+
+The recorder counts its calls, times some of them at random while the program runs, and knows the rest from a
+calibration or from measurements of CUPTI. What runs on the host makes the program wait only as far as the GPU waits for
+the host: a host that is ahead of the GPU hides it. What records cost on the GPU counts where the host is ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Overhead", "OverheadPart", "overhead_of"]
+
+# Names in META, and what readers call them. `records` are CUPTI's kernel records, seen from the launch.
+_HOST_PARTS = {
+    "records": "kernel records",
+    "launches": "launches and their call paths",
+    "operators": "operators",
+    "scopes": "scopes",
+    "values": "metrics",
+    "api_calls": "GPU API calls",
+    "samples": "host samples",
+    "waits": "waits for the recorder",
+    "recorder": "recorder's own threads",
+}
+_GPU_PART = "gpu_records"
+
+
+@dataclass(frozen=True)
+class OverheadPart:
+    """One cause.
+
+    Attributes:
+        name: What it is.
+        cost_ns: Of the program's threads, or the GPU.
+        calls: How many there were; None where they have no number.
+    """
+
+    name: str
+    cost_ns: int
+    calls: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values, with the cost of one call."""
+        per_call = {} if not self.calls else {"calls": self.calls, "ns_per_call": round(self.cost_ns / self.calls, 1)}
+        return {"cost_ns": self.cost_ns, **per_call}
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """What recording cost.
+
+    Attributes:
+        slowdown: Time that it added by the time that the program would have taken, while it was at work: from the first
+            to the last event, without pauses of more than 10 s.
+        work_ns: That time as recorded.
+        parts: Causes, the largest first. Together they may exceed what was added: the GPU's work hides some.
+        unknown: Causes whose cost is not known: the slowdown is at least so much.
+    """
+
+    slowdown: float
+    work_ns: int
+    parts: tuple[OverheadPart, ...]
+    unknown: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "slowdown": round(self.slowdown, 5),
+            "is_at_least": bool(self.unknown),
+            "unknown": list(self.unknown),
+            "work_ns": self.work_ns,
+            "parts": {part.name: part.to_json() for part in self.parts},
+        }
+
+
+def overhead_of(meta: Mapping[str, Any]) -> Overhead | None:
+    """What META tells; None where it does not: other recorders, earlier versions, and nothing at work."""
+    table = meta.get("overhead")
+    if not isinstance(table, Mapping):
+        return None
+    work_ns = _number(table, "work_ns") or _duration_ns(meta)
+    if not work_ns:
+        return None
+    host = [part for name, text in _HOST_PARTS.items() if (part := _part(table, name, text)) is not None]
+    gpu = _part(table, _GPU_PART, "kernel records on the GPU")
+    host_ns = sum(part.cost_ns for part in host)
+    added_ns = float(host_ns)
+    if gpu is not None and host_ns:
+        waits_for_host_ns = max(work_ns - _number(table, "gpu_fed_ns"), 0)
+        exposed = min(waits_for_host_ns / host_ns, 1.0)
+        added_ns = exposed * host_ns + (1 - exposed) * gpu.cost_ns
+    parts = sorted((*host, *([gpu] if gpu else ())), key=lambda part: -part.cost_ns)
+    # Never all of the time: threads whose costs add up may have paid them side by side.
+    added_ns = min(added_ns, 0.95 * work_ns)
+    return Overhead(added_ns / (work_ns - added_ns), work_ns, tuple(parts), _unknown(meta, table))
+
+
+def _part(table: Mapping[str, Any], name: str, text: str) -> OverheadPart | None:
+    cost_ns = _number(table, f"{name}_ns")
+    return OverheadPart(text, cost_ns, _number(table, f"{name}_calls") or None) if cost_ns else None
+
+
+def _unknown(meta: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[str, ...]:
+    found = {
+        "PyTorch's part of operators": _number(table, "uncalibrated_operators") > 0,
+        "instruction samples": isinstance(meta.get("sampling"), Mapping),
+    }
+    return tuple(name for name, is_there in found.items() if is_there)
+
+
+def _duration_ns(meta: Mapping[str, Any]) -> int:
+    start = meta.get("started_ns")
+    end = meta.get("stopped_ns") or meta.get("end_ns")
+    return max(end - start, 0) if isinstance(start, int) and isinstance(end, int) else 0
+
+
+def _number(table: Mapping[str, Any], name: str) -> int:
+    """Of a file that anybody may have written."""
+    value = table.get(name)
+    return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0

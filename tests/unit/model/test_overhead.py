@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bragg.model.overhead import overhead_of
+
+MS = 1_000_000
+
+
+def meta(**table: int) -> dict[str, Any]:
+    return {"overhead": {"work_ns": 1_000 * MS, **table}}
+
+
+def slowdown(found: dict[str, Any]) -> float:
+    overhead = overhead_of(found)
+    assert overhead is not None
+    return overhead.slowdown
+
+
+def test_time_that_was_added_is_compared_with_the_time_without() -> None:
+    assert slowdown(meta(scopes_ns=200 * MS)) == pytest.approx(0.25)
+
+
+def test_a_busy_gpu_hides_what_the_host_did() -> None:
+    host_bound = meta(launches_ns=100 * MS, gpu_fed_ns=400 * MS, gpu_records_ns=50 * MS)
+    gpu_bound = meta(launches_ns=100 * MS, gpu_fed_ns=1_000 * MS, gpu_records_ns=50 * MS)
+    between = meta(launches_ns=100 * MS, gpu_fed_ns=980 * MS, gpu_records_ns=50 * MS)
+    assert slowdown(host_bound) == pytest.approx(100 / 900)
+    assert slowdown(gpu_bound) == pytest.approx(50 / 950)
+    assert slowdown(between) == pytest.approx(60 / 940)  # a fifth of the host's, four fifths of the GPU's
+
+
+def test_parts_are_named_with_their_cost_a_call() -> None:
+    found = overhead_of(meta(scopes_ns=2_000, scopes_calls=20, operators_ns=9_000, operators_calls=100, recorder_ns=5))
+    assert found is not None
+    assert found.to_json()["parts"] == {
+        "operators": {"cost_ns": 9_000, "calls": 100, "ns_per_call": 90.0},
+        "scopes": {"cost_ns": 2_000, "calls": 20, "ns_per_call": 100.0},
+        "recorder's own threads": {"cost_ns": 5},
+    }
+
+
+def test_what_has_an_unknown_cost_makes_it_at_least_so_much() -> None:
+    plain = overhead_of(meta(operators_ns=MS))
+    itt = overhead_of(meta(operators_ns=MS, uncalibrated_operators=100))
+    sampled = overhead_of({**meta(operators_ns=MS), "sampling": {"mode": "windows"}})
+    assert plain is not None
+    assert itt is not None
+    assert sampled is not None
+    assert (plain.unknown, itt.unknown) == ((), ("PyTorch's part of operators",))
+    assert sampled.unknown == ("instruction samples",)
+    assert itt.to_json()["is_at_least"]
+
+
+def test_it_never_takes_all_of_the_time() -> None:
+    assert slowdown(meta(scopes_ns=5_000 * MS)) == pytest.approx(19)
+
+
+def test_a_program_without_events_was_at_work_while_it_was_recorded() -> None:
+    found = {"overhead": {"work_ns": 0, "samples_ns": MS}, "started_ns": 1, "stopped_ns": 1 + 11 * MS}
+    assert slowdown(found) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "found", [{}, {"overhead": 3}, {"overhead": {}}, {"overhead": {"work_ns": -1}}, {"overhead": {"work_ns": True}}]
+)
+def test_nothing_is_said_of_what_is_not_told(found: dict[str, Any]) -> None:
+    assert overhead_of(found) is None
+
+
+@pytest.mark.parametrize("value", [-5, float("inf"), "x", None, [1]])
+def test_numbers_that_are_none_count_as_nothing(value: object) -> None:
+    assert slowdown({"overhead": {"work_ns": 100, "scopes_ns": value}}) == 0
