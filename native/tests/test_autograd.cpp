@@ -63,7 +63,8 @@ class ExistingSession {
 class Operator {
  public:
   explicit Operator(const std::string& name) {
-    bragg::autograd::begin_range(Source::Itt, bragg::intern_frame(FrameKind::Operator, name), bragg::autograd::kind_of(name));
+    bragg::autograd::begin_range(Source::Itt, bragg::intern_frame(FrameKind::Operator, name),
+                                 bragg::autograd::kind_of(name));
   }
   ~Operator() { bragg::autograd::end_range(Source::Itt); }
   Operator(const Operator&) = delete;
