@@ -1,6 +1,7 @@
 // Buffers as an H200 delivered them (tests/gpu/record_buffers.py), and damaged ones.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,9 +17,10 @@ using bragg::DeviceEventKind;
 
 bragg::DumpedBuffer recorded() { return bragg::read_dumped_buffer(BRAGG_GOLDEN_DIR "/buffers/h200-cupti-13.0.buffer"); }
 
-std::vector<DeviceEvent> events_of(std::vector<uint8_t>& bytes, uint32_t version, bragg::WalkResult* result = nullptr) {
+std::vector<DeviceEvent> events_of(std::vector<uint8_t>& bytes, uint32_t version, bragg::WalkResult* result = nullptr,
+                                   const bragg::NextRecord& next_record = {}) {
   std::vector<DeviceEvent> events;
-  const bragg::WalkResult walked = bragg::walk_activity(bytes.data(), bytes.size(), version, nullptr,
+  const bragg::WalkResult walked = bragg::walk_activity(bytes.data(), bytes.size(), version, next_record,
                                                         [&](const DeviceEvent& event) { events.push_back(event); });
   if (result != nullptr) *result = walked;
   return events;
@@ -76,11 +78,65 @@ TEST(a_buffer_that_is_cut_anywhere_is_read_up_to_there) {
   }
 }
 
-TEST(a_record_of_an_unknown_kind_ends_the_walk_and_is_told) {
+// cuptiActivityGetNextRecord of a CUPTI that also has records of `kForeign`.
+constexpr auto kForeign = static_cast<bragg::cupti::Kind>(60);
+constexpr size_t kForeignBytes = 40;
+
+bragg::cupti::Result next_with_foreign(uint8_t* buffer, size_t valid_bytes, void** record) {
+  bragg::cupti::Kind kind;
+  std::memcpy(&kind, *record, sizeof kind);
+  const size_t size = kind == kForeign ? kForeignBytes : bragg::cupti::record_size(kind, 130001);
+  if (size == 0) return bragg::cupti::Result::InvalidKind;
+  uint8_t* next = static_cast<uint8_t*>(*record) + size;
+  if (next + sizeof kind > buffer + valid_bytes) return bragg::cupti::Result::MaxLimitReached;
+  *record = next;
+  return bragg::cupti::Result::Success;
+}
+
+TEST(records_that_another_asked_for_are_walked_over_and_counted) {
+  bragg::DumpedBuffer dumped = recorded();
+  const size_t all = events_of(dumped.bytes, dumped.cupti_version).size();
+  std::vector<uint8_t> mixed;
+  for (size_t at = 0; at < dumped.bytes.size();) {
+    std::vector<uint8_t> foreign(kForeignBytes, 0xAB);
+    std::memcpy(foreign.data(), &kForeign, sizeof kForeign);
+    mixed.insert(mixed.end(), foreign.begin(), foreign.end());
+    bragg::cupti::Kind kind;
+    std::memcpy(&kind, &dumped.bytes[at], sizeof kind);
+    const auto from = dumped.bytes.begin() + static_cast<ptrdiff_t>(at);
+    const size_t size = bragg::cupti::record_size(kind, dumped.cupti_version);
+    mixed.insert(mixed.end(), from, from + static_cast<ptrdiff_t>(size));
+    at += size;
+  }
+  bragg::WalkResult result;
+  CHECK_EQ(events_of(mixed, dumped.cupti_version, &result, next_with_foreign).size(), all);
+  CHECK_EQ(result.foreign_records, all);
+  CHECK_EQ(result.unread_bytes, 0);
+  mixed.resize(kForeignBytes);  // the last record of a buffer
+  CHECK_EQ(events_of(mixed, dumped.cupti_version, &result, next_with_foreign).size(), 0);
+  CHECK_EQ(result.foreign_records, 1);
+  CHECK_EQ(result.unread_bytes, 0);
+}
+
+TEST(sizes_of_a_newer_version_come_from_cupti) {
+  bragg::DumpedBuffer dumped = recorded();
+  const size_t all = events_of(dumped.bytes, dumped.cupti_version).size();
+  bragg::WalkResult result;
+  CHECK_EQ(events_of(dumped.bytes, 140000, &result, next_with_foreign).size(), all);
+  CHECK_EQ(result.foreign_records, 0);
+  CHECK_EQ(events_of(dumped.bytes, 140000, &result).size(), 0);
+  CHECK_EQ(result.unread_bytes, dumped.bytes.size());
+  dumped.bytes.resize(100);  // less than a kernel's record
+  CHECK_EQ(events_of(dumped.bytes, 140000, &result, next_with_foreign).size(), 0);
+}
+
+TEST(a_record_that_cupti_does_not_know_either_ends_the_walk_and_is_told) {
   bragg::DumpedBuffer dumped = recorded();
   dumped.bytes[0] = 0xEE;
   bragg::WalkResult result;
   CHECK_EQ(events_of(dumped.bytes, dumped.cupti_version, &result).size(), 0);
+  CHECK_EQ(result.unread_bytes, dumped.bytes.size());
+  CHECK_EQ(events_of(dumped.bytes, dumped.cupti_version, &result, next_with_foreign).size(), 0);
   CHECK_EQ(result.unread_bytes, dumped.bytes.size());
 }
 

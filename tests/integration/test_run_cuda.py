@@ -238,6 +238,13 @@ def test_dropped_records_are_counted_and_told(record: Record) -> None:
     assert run.main.meta["cuda"]["dropped_records"] == 300
 
 
+def test_records_that_another_tool_asked_for_hide_none(record: Record) -> None:
+    run = record(LAUNCHES, FOREIGN_EVERY=10)
+    assert kernels(run.main)["k"] == 3000
+    assert run.main.meta["cuda"]["foreign_records"] == 300
+    assert run.main.meta["cuda"]["unread_bytes"] == 0
+
+
 @pytest.mark.parametrize("fault", ["ZERO_TIMESTAMPS_EVERY", "UNKNOWN_END_EVERY", "END_BEFORE_START_EVERY"])
 def test_records_without_an_interval_are_counted_and_not_timed(record: Record, fault: str) -> None:
     run = record(LAUNCHES, **{fault: 10})

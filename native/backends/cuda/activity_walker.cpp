@@ -88,24 +88,31 @@ void take_record(const uint8_t* at, cupti::Kind kind, const std::function<void(c
   }
 }
 
+// Bytes of the record at `at` by CUPTI's own account; 0: it does not know the kind either.
+size_t size_by_cupti(uint8_t* buffer, size_t valid_bytes, size_t at, const NextRecord& next_record) {
+  if (!next_record) return 0;
+  void* record = buffer + at;
+  const cupti::Result result = next_record(buffer, valid_bytes, &record);
+  if (result == cupti::Result::MaxLimitReached) return valid_bytes - at;  // it is the last one
+  const auto* next = static_cast<const uint8_t*>(record);
+  return result == cupti::Result::Success && next > buffer + at ? static_cast<size_t>(next - buffer) - at : 0;
+}
+
 }  // namespace
 
 WalkResult walk_activity(uint8_t* buffer, size_t valid_bytes, uint32_t cupti_version,
-                         cupti::CuptiActivityGetNextRecord* next_record,
+                         const NextRecord& next_record,
                          const std::function<void(const DeviceEvent&)>& take) {
   WalkResult result;
   size_t at = 0;
   while (at + sizeof(cupti::Kind) <= valid_bytes) {
     cupti::Kind kind;
     std::memcpy(&kind, buffer + at, sizeof kind);
-    const size_t size = cupti::record_size(kind, cupti_version);
-    if (size == 0 && next_record != nullptr && result.records == 0) {  // unknown strides: CUPTI walks the whole buffer
-      void* record = nullptr;
-      for (; next_record(buffer, valid_bytes, &record) == cupti::Result::Success; ++result.records) {
-        std::memcpy(&kind, record, sizeof kind);
-        take_record(static_cast<const uint8_t*>(record), kind, take);
-      }
-      return result;
+    size_t size = cupti::record_size(kind, cupti_version);
+    if (size == 0) {
+      size = size_by_cupti(buffer, valid_bytes, at, next_record);
+      if (cupti::is_read(kind) && size < cupti::record_size(kind, cupti::kFirstVersion)) size = 0;  // cut off
+      result.foreign_records += size != 0 && !cupti::is_read(kind);
     }
     if (size == 0 || at + size > valid_bytes) break;
     take_record(buffer + at, kind, take);

@@ -93,6 +93,7 @@ void detach() {
   }
   self.state.store(State::Off);
   self.dropped_records.store(0);
+  self.foreign_records.store(0);
   self.unread_bytes.store(0);
 }
 
@@ -119,6 +120,7 @@ void consume(const std::function<void()>& before, const std::function<void(const
       dump_buffer(self.dump_directory, {buffer.data, buffer.valid_bytes}, self.cupti.version);
     const WalkResult walked =
         walk_activity(buffer.data, buffer.valid_bytes, self.cupti.version, self.cupti.next_record, take);
+    self.foreign_records.fetch_add(walked.foreign_records, std::memory_order_relaxed);
     self.unread_bytes.fetch_add(walked.unread_bytes, std::memory_order_relaxed);
     self.buffers.recycle(buffer);
   }

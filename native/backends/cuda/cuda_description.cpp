@@ -63,6 +63,7 @@ std::string description_json() {
       .put("driver_version", CudaDriver::mapped().version())
       .put("dropped_records", self.dropped_records.load(std::memory_order_relaxed))
       .put("unread_bytes", self.unread_bytes.load(std::memory_order_relaxed))
+      .put("foreign_records", self.foreign_records.load(std::memory_order_relaxed))
       .put("foreign_buffers", self.foreign_buffers.load(std::memory_order_relaxed))
       .put("buffers", self.buffers.allocated())
       .put("graphs", self.traces_graphs.load() ? "graph" : "node")

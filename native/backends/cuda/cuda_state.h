@@ -23,6 +23,7 @@ struct Backend {
   bool unusable = false;               // forked from a process that had CUDA up
   BufferPool buffers;
   std::atomic<uint64_t> dropped_records{0};
+  std::atomic<uint64_t> foreign_records{0};  // of kinds that another tool asked for: nothing of ours is missing
   std::atomic<uint64_t> unread_bytes{0};
   std::atomic<bool> wants_whole_graphs{false};
   std::atomic<bool> traces_graphs{false};    // whole graphs are recorded at this moment

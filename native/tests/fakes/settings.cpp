@@ -34,6 +34,7 @@ constexpr KnobRow kKnobs[] = {
     {"zero_timestamps_every", 0},
     {"unknown_end_every", 0},
     {"end_before_start_every", 0},
+    {"foreign_every", 0},
 };
 constexpr size_t kKnobCount = static_cast<size_t>(Knob::kCount);
 constexpr size_t kFirstFault = static_cast<size_t>(Knob::DropEvery);

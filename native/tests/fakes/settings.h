@@ -34,6 +34,7 @@ enum class Knob : uint32_t {
   ZeroTimestampsEvery,
   UnknownEndEvery,  // end 0
   EndBeforeStartEvery,
+  ForeignEvery,  // follows a record of a kind that bragg does not know
   kCount,
 };
 

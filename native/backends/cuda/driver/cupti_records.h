@@ -215,11 +215,31 @@ struct ExternalCorrelationRecord {
 };
 static_assert(sizeof(ExternalCorrelationRecord) == 24 && offsetof(ExternalCorrelationRecord, correlation) == 16);
 
+// Whether records of this kind have a view above.
+[[nodiscard]] constexpr bool is_read(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::Kernel:
+    case Kind::ConcurrentKernel:
+    case Kind::Memcpy:
+    case Kind::PeerMemcpy:
+    case Kind::Memset:
+    case Kind::GraphTrace:
+    case Kind::Driver:
+    case Kind::Runtime:
+    case Kind::ExternalCorrelation:
+      return true;
+    default:
+      return false;
+  }
+}
+
+inline constexpr uint32_t kFirstVersion = 18;  // 12.0
+
 // Stride of one record in bytes. `version` is what cuptiGetVersion gives: 18..28 for 12.x, xxyyzz from 130000 on.
 // 0: kind or version is not known here; ask cuptiActivityGetStructSize (13.2 and later) or cuptiActivityGetNextRecord.
 [[nodiscard]] constexpr size_t record_size(Kind kind, uint32_t version) noexcept {
-  constexpr uint32_t first_known = 18, first_unknown = 130600;
-  if (version < first_known || version >= first_unknown) return 0;
+  constexpr uint32_t first_unknown = 130600;
+  if (version < kFirstVersion || version >= first_unknown) return 0;
   switch (kind) {
     case Kind::Kernel:
     case Kind::ConcurrentKernel:

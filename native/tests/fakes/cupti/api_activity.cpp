@@ -135,13 +135,12 @@ FAKE_CUPTI_IS(cuptiActivityGetAttribute, CuptiActivityGetAttribute);
 FAKE_CUPTI(cuptiActivityGetNextRecord)(uint8_t* buffer, size_t valid_bytes, void** record) {
   return api("cuptiActivityGetNextRecord", Needs::Nothing, [&] {
     if (buffer == nullptr || record == nullptr) return cupti::Result::InvalidParameter;
-    const auto size_of = [](const uint8_t* at) {
-      return cupti::record_size(*reinterpret_cast<const cupti::Kind*>(at), emulated_release().api_version);
-    };
+    const auto size_at = [](const uint8_t* at) { return size_of(*reinterpret_cast<const cupti::Kind*>(at)); };
     auto* at = static_cast<uint8_t*>(*record);
-    uint8_t* next = at == nullptr ? buffer : at + size_of(at);
+    if (at != nullptr && size_at(at) == 0) return cupti::Result::InvalidKind;
+    uint8_t* next = at == nullptr ? buffer : at + size_at(at);
     if (next + sizeof(cupti::Kind) > buffer + valid_bytes) return cupti::Result::MaxLimitReached;
-    const size_t size_bytes = size_of(next);
+    const size_t size_bytes = size_at(next);
     if (size_bytes == 0) return cupti::Result::InvalidKind;
     if (next + size_bytes > buffer + valid_bytes) return cupti::Result::MaxLimitReached;
     *record = next;

@@ -51,6 +51,7 @@ Fate apply_faults(RecordBytes& record) noexcept {
   if (is_turn(Knob::UnknownEndEvery)) *of.end_ns = cupti::kTimestampUnknown;
   if (is_turn(Knob::EndBeforeStartEvery)) std::swap(*of.start_ns, *of.end_ns);
   if (is_turn(Knob::DuplicateEvery)) return Fate::Duplicate;
+  if (is_turn(Knob::ForeignEvery)) return Fate::AfterForeign;
   return is_turn(Knob::ReorderEvery) ? Fate::Hold : Fate::Keep;
 }
 

@@ -117,6 +117,18 @@ RecordBytes api_record(const ApiCall& call, uint64_t end_ns, uint32_t thread) {
   return bytes;
 }
 
+RecordBytes foreign_record() {
+  RecordBytes bytes{};
+  bytes.size_bytes = size_of(kForeignKind);
+  bytes.as<cupti::Kind>() = kForeignKind;
+  return bytes;
+}
+
+size_t size_of(cupti::Kind kind) {
+  constexpr size_t foreign_bytes = 40;
+  return kind == kForeignKind ? foreign_bytes : cupti::record_size(kind, emulated_release().api_version);
+}
+
 void forget_ends_after(uint64_t now_ns, uint8_t* buffer, size_t valid_bytes) {
   const auto forget = [&](uint64_t& end_ns) { end_ns = end_ns > now_ns ? cupti::kTimestampUnknown : end_ns; };
   for (size_t offset = 0; offset < valid_bytes;) {
@@ -128,7 +140,7 @@ void forget_ends_after(uint64_t now_ns, uint8_t* buffer, size_t valid_bytes) {
       forget(reinterpret_cast<cupti::KernelRecord*>(at)->end_ns);
     else if (kind == cupti::Kind::GraphTrace)
       forget(reinterpret_cast<cupti::GraphTraceRecord*>(at)->end_ns);
-    offset += cupti::record_size(kind, emulated_release().api_version);
+    offset += size_of(kind);
   }
 }
 

@@ -35,6 +35,13 @@ struct LatencyTimes {  // 0 unless latency timestamps are on
 [[nodiscard]] RecordBytes graph_trace_record(const GraphRun& run);
 [[nodiscard]] RecordBytes api_record(const ApiCall& call, uint64_t end_ns, uint32_t thread);
 
+// A record of a kind that a tool beside bragg asked for; only cuptiActivityGetNextRecord tells its size.
+inline constexpr auto kForeignKind = static_cast<cupti::Kind>(60);
+[[nodiscard]] RecordBytes foreign_record();
+
+// Bytes of a record of the emulated release; 0: it has no such kind.
+[[nodiscard]] size_t size_of(cupti::Kind kind);
+
 // Gives the end of records of unfinished work, in a buffer that is flushed by force, the value 0.
 void forget_ends_after(uint64_t now_ns, uint8_t* buffer, size_t valid_bytes);
 

@@ -60,6 +60,7 @@ void Sink::put_with_faults(const RecordBytes& record) {
     held_ = std::make_unique<RecordBytes>(changed);
     return;
   }
+  if (fate == Fate::AfterForeign) append(foreign_record());
   append(changed);
   if (fate == Fate::Duplicate) append(changed);
   append_held();
