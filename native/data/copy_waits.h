@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "context/event.h"
 
@@ -15,42 +16,54 @@ class CopyWaits {
  public:
   // The call that waited, once both are known.
   [[nodiscard]] std::optional<Event> note_call(const Event& call) {
-    const auto found = waits_.find(call.correlation);
-    if (found == waits_.end()) {
-      keep(calls_, call.correlation, call);
-      return {};
-    }
-    const bool waits = found->second;
-    waits_.erase(found);
-    return waits ? std::optional(call) : std::nullopt;
+    const std::optional<bool> waits = waits_.take(call.correlation);
+    if (!waits) forgotten_ += calls_.keep(call.correlation, call);
+    return waits.value_or(false) ? std::optional(call) : std::nullopt;
   }
   [[nodiscard]] std::optional<Event> note_record(uint32_t correlation, bool waits) {
-    const auto found = calls_.find(correlation);
-    if (found == calls_.end()) {
-      keep(waits_, correlation, waits);
-      return {};
-    }
-    const Event call = found->second;
-    calls_.erase(found);
-    return waits ? std::optional(call) : std::nullopt;
+    const std::optional<Event> call = calls_.take(correlation);
+    if (!call) (void)waits_.keep(correlation, waits);  // of a call that nobody followed, if it has none
+    return waits ? call : std::nullopt;
   }
+  // Calls of which it is not known whether they waited: their record did not come before 16,384 others were missing.
+  // Of the process.
+  [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
   void clear() {
-    calls_.clear();
-    waits_.clear();
+    calls_ = {};
+    waits_ = {};
   }
 
  private:
-  // Copies that were captured have no record, and those of calls that nobody followed have no call.
-  static constexpr size_t kMaxKept = 1u << 14;
-
+  // Copies that were captured have no record. Two generations bound the memory, as those of CorrelationMap do.
   template <class Value>
-  static void keep(std::unordered_map<uint32_t, Value>& map, uint32_t correlation, const Value& value) {
-    if (map.size() >= kMaxKept) map.clear();
-    map.insert_or_assign(correlation, value);
-  }
+  class Kept {
+   public:
+    // How many were forgotten for it.
+    [[nodiscard]] size_t keep(uint32_t correlation, const Value& value) {
+      size_t forgotten = 0;
+      if (young_.size() >= kGenerationSize) {
+        forgotten = old_.size();
+        old_ = std::exchange(young_, {});
+      }
+      young_.insert_or_assign(correlation, value);
+      return forgotten;
+    }
+    [[nodiscard]] std::optional<Value> take(uint32_t correlation) {
+      for (Generation* generation : {&young_, &old_})
+        if (auto found = generation->extract(correlation)) return found.mapped();
+      return {};
+    }
 
-  std::unordered_map<uint32_t, Event> calls_;
-  std::unordered_map<uint32_t, bool> waits_;
+   private:
+    using Generation = std::unordered_map<uint32_t, Value>;
+    Generation young_;
+    Generation old_;
+  };
+  static constexpr size_t kGenerationSize = 1u << 14;
+
+  Kept<Event> calls_;
+  Kept<bool> waits_;
+  uint64_t forgotten_ = 0;
 };
 
 }  // namespace bragg

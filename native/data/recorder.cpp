@@ -156,6 +156,7 @@ ThreadTotals Recorder::thread_totals() {
   totals.refused_nodes = tree.refused();
   totals.too_deep += tree.too_deep();
   totals.other_names = FrameTable::instance().other_names();
+  totals.forgotten_copies = copy_waits_.forgotten();
   return totals;
 }
 
@@ -185,6 +186,7 @@ JsonObject Recorder::facts_of(const Session& session) {
       .put("refused_nodes", totals.refused_nodes - session.before.refused_nodes)
       .put("too_deep", totals.too_deep - session.before.too_deep)
       .put("other_names", totals.other_names - session.before.other_names)
+      .put("forgotten_copies", totals.forgotten_copies - session.before.forgotten_copies)
       .put("refused_kernel_configs", session.refused_kernel_configs())
       .put("refused_inputs", session.refused_inputs())
       .put("refused_samples", session.refused_samples())

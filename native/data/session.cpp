@@ -15,10 +15,6 @@ constexpr int64_t kQuietNs = 100'000'000;
 // Launches into a stream capture and failed ones never have a record.
 constexpr int64_t kGiveUpNs = 30'000'000'000;
 
-bool is_before(uint32_t correlation, uint32_t other) {  // the ids wrap around
-  return static_cast<int32_t>(correlation - other) < 0;
-}
-
 }  // namespace
 
 Session::Session(SessionOptions options, uint32_t slot, uint32_t line)
@@ -66,8 +62,8 @@ void Session::count_kernel(const KernelConfig& config) {
 void Session::note_launch(uint32_t correlation, bool keeps) {
   ++pending_launches_;
   has_open_ended_ |= keeps;
-  for (uint32_t* first : {&first_correlation_, &origin_->first_correlation})
-    if (*first == 0 || is_before(correlation, *first)) *first = correlation;
+  first_correlation_.note(correlation);
+  origin_->first_correlation.note(correlation);
 }
 
 void Session::note_record(const Launch& launch) {
@@ -77,12 +73,12 @@ void Session::note_record(const Launch& launch) {
 
 bool Session::is_older(const DeviceEvent& event) const {
   if (event.correlation == 0) return false;
-  if (origin_->first_correlation == 0) return event.start_ns < origin_->started_ns;
-  return is_before(event.correlation, origin_->first_correlation);
+  if (!origin_->first_correlation.is_known()) return event.start_ns < origin_->started_ns;
+  return origin_->first_correlation.is_after(event.correlation);
 }
 
 bool Session::starts_after(uint32_t correlation) const {
-  return first_correlation_ == 0 || is_before(correlation, first_correlation_);
+  return !first_correlation_.is_known() || first_correlation_.is_after(correlation);
 }
 
 void Session::follow(const Session& phase_before) {

@@ -22,6 +22,7 @@
 #include "data/correlation_map.h"
 #include "data/device_activity.h"
 #include "data/durations.h"
+#include "data/first_correlation.h"
 #include "data/input_table.h"
 #include "data/metric_table.h"
 #include "data/recorder_cpu.h"
@@ -92,7 +93,7 @@ struct Origin {
   std::string part_path;
   std::string meta_json;
   int64_t started_ns = now_ns();
-  uint32_t first_correlation = 0;  // 0: no launch yet
+  FirstCorrelation first_correlation;
 };
 
 // What recording has cost the process so far, and lost.
@@ -106,6 +107,7 @@ struct ThreadTotals {
   uint64_t refused_nodes = 0;
   uint64_t too_deep = 0;
   uint64_t other_names = 0;
+  uint64_t forgotten_copies = 0;  // that may have waited
 };
 
 // One phase of a recording. Threads: one at a time; the recorder's work lock guards it.
@@ -223,7 +225,7 @@ class Session {
   std::unordered_map<KernelConfig, uint32_t, KernelConfigHash> kernel_rows_;
   std::vector<uint32_t> last_row_of_frame_;  // most launches repeat the configuration of the one before
   int64_t started_ns_ = now_ns();
-  uint32_t first_correlation_ = 0;  // 0: no launch yet
+  FirstCorrelation first_correlation_;
   std::shared_ptr<Origin> origin_;  // all phases have one
   uint32_t phase_ = 0;
   int64_t rotates_at_ns_ = std::numeric_limits<int64_t>::max();

@@ -59,8 +59,21 @@ TEST(copies_without_a_call_take_no_memory_for_ever) {
   bragg::CopyWaits waits;
   for (uint32_t i = 1; i <= 1u << 14; ++i) (void)waits.note_record(i, true);
   CHECK(waits.note_call(call_of_copy(7)).has_value());
-  for (uint32_t i = 1u << 20; i <= (1u << 20) + (1u << 14); ++i) (void)waits.note_record(i, true);
+  for (uint32_t i = 1u << 20; i <= (1u << 20) + (1u << 15); ++i) (void)waits.note_record(i, true);
   CHECK(!waits.note_call(call_of_copy(8)).has_value());
+  CHECK_EQ(waits.forgotten(), 0);  // calls that nobody follows are no loss
+}
+
+TEST(calls_that_wait_long_for_their_record_are_forgotten_one_by_one_and_counted) {
+  bragg::CopyWaits waits;
+  constexpr uint32_t generation = 1u << 14;
+  for (uint32_t i = 1; i <= 2 * generation; ++i) (void)waits.note_call(call_of_copy(i));
+  CHECK_EQ(waits.forgotten(), 0);
+  CHECK_EQ(waits.note_record(1, true).value_or(Event{}).correlation, 1);
+  (void)waits.note_call(call_of_copy(2 * generation + 1));
+  CHECK_EQ(waits.forgotten(), generation - 1);
+  CHECK(!waits.note_record(2, true).has_value());
+  CHECK(waits.note_record(generation + 1, true).has_value());  // recent ones stay
 }
 
 TEST(calls_that_only_ask_are_known_by_their_names) {
