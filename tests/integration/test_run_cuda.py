@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -230,6 +231,41 @@ LAUNCHES = """
 for _ in range(3000): gpu.launch("k")
 gpu.synchronize()
 """
+
+
+LATE = """
+import time
+from pathlib import Path
+import bragg
+from fake_cuda import FakeCuda
+gpu = FakeCuda()
+gpu.launch("before")
+until = time.monotonic() + 20
+while "libcupti" not in Path("/proc/self/maps").read_text() and time.monotonic() < until: time.sleep(0.01)
+time.sleep(0.1)
+for _ in range(30): gpu.launch("after")
+gpu.synchronize()
+"""
+
+
+@pytest.mark.parametrize("owner", ["bragg", "other"])
+def test_what_a_foreign_injection_hides_at_the_start_is_told(
+    record: Record, owner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if owner == "other":
+        source, library = tmp_path / "other.c", tmp_path / "libother.so"
+        source.write_text("void InitializeInjection(void) {}")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+        monkeypatch.setenv("CUDA_INJECTION64_PATH", str(library))
+    run = record("", LATE)
+    assert kernels(run.main)["after"] == 30
+    missed_ns = run.main.meta["cuda"]["missed_start_ns"]
+    if owner == "bragg":
+        assert (kernels(run.main)["before"], missed_ns) == (1, 0)
+    else:
+        assert "before" not in kernels(run.main)
+        assert 0 < missed_ns < 5e9
+        assert "at most is missing (another tool owns CUDA_INJECTION64_PATH), so sums are too low" in run.talk
 
 
 def test_dropped_records_are_counted_and_told(record: Record) -> None:

@@ -100,8 +100,7 @@ size_t size_by_cupti(uint8_t* buffer, size_t valid_bytes, size_t at, const NextR
 
 }  // namespace
 
-WalkResult walk_activity(uint8_t* buffer, size_t valid_bytes, uint32_t cupti_version,
-                         const NextRecord& next_record,
+WalkResult walk_activity(uint8_t* buffer, size_t valid_bytes, uint32_t cupti_version, const NextRecord& next_record,
                          const std::function<void(const DeviceEvent&)>& take) {
   WalkResult result;
   size_t at = 0;

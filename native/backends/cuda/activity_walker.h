@@ -22,8 +22,7 @@ using NextRecord = std::function<cupti::Result(uint8_t* buffer, size_t valid_byt
 // Calls `take` for every kernel, copy and set; skips other kinds. `next_record` tells the sizes that the table does not
 // have: of other kinds and of newer versions. Empty: the walk ends there and says how much was left. Threads: any.
 // Reads only [buffer, buffer + valid_bytes).
-WalkResult walk_activity(uint8_t* buffer, size_t valid_bytes, uint32_t cupti_version,
-                         const NextRecord& next_record,
+WalkResult walk_activity(uint8_t* buffer, size_t valid_bytes, uint32_t cupti_version, const NextRecord& next_record,
                          const std::function<void(const DeviceEvent&)>& take);
 
 }  // namespace bragg

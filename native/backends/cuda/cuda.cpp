@@ -26,6 +26,7 @@ void start(const std::string& candidates) {
   self.candidates = candidates;
   if (attach_if_up(self) || self.state.load() == State::Failed) return;
   self.state.store(State::Waiting);
+  self.seen_down = std::chrono::steady_clock::now();
   setenv("CUDA_INJECTION64_PATH", own_library_path().c_str(), 0);  // 0: another tool's value stays
 }
 
@@ -39,7 +40,16 @@ void poll() {
   Backend& self = backend();
   if (self.state.load() != State::Waiting) return;
   const std::lock_guard lock(self.mutex);
-  if (self.state.load() == State::Waiting && attach_if_up(self)) apply_collecting(self, recording());
+  if (self.state.load() != State::Waiting) return;
+  const auto now = std::chrono::steady_clock::now();
+  const bool has_worked = CudaDriver::mapped().has_primary_context();
+  if (!attach_if_up(self)) {
+    self.seen_down = now;
+    return;
+  }
+  if (has_worked)
+    self.missed_start_ns.store(static_cast<uint64_t>(std::chrono::nanoseconds(now - self.seen_down).count()));
+  apply_collecting(self, recording());
 }
 
 void set_collecting(bool on, ApiLevel api_level) {
@@ -92,6 +102,7 @@ void detach() {
     self.ended_contexts.fetch_add(1, std::memory_order_relaxed);
   }
   self.state.store(State::Off);
+  self.missed_start_ns.store(0);
   self.dropped_records.store(0);
   self.foreign_records.store(0);
   self.unread_bytes.store(0);

@@ -61,6 +61,7 @@ std::string description_json() {
   return json.put("cupti_path", self.cupti.library.path())
       .put("cupti_version", self.cupti.version)
       .put("driver_version", CudaDriver::mapped().version())
+      .put("missed_start_ns", self.missed_start_ns.load(std::memory_order_relaxed))
       .put("dropped_records", self.dropped_records.load(std::memory_order_relaxed))
       .put("unread_bytes", self.unread_bytes.load(std::memory_order_relaxed))
       .put("foreign_records", self.foreign_records.load(std::memory_order_relaxed))

@@ -34,6 +34,7 @@ _COARSE = (
     _Counter((("statistics", "refused_nodes"),), "call path", "beyond the limit of the tree"),
     _Counter((("statistics", "too_deep"),), "call path", "cut for its depth"),
     _Counter((("statistics", "other_names"),), "call", "of a name beyond the quota, under <other names>"),
+    _Counter((("statistics", "forgotten_copies"),), "copy call", "that may have waited, which sync_time leaves out"),
     _Counter((("statistics", "refused_kernel_configs"),), "launch configuration", "beyond the limit"),
 )
 
@@ -103,6 +104,9 @@ def _unfinished(meta: Mapping[str, Any]) -> Iterator[Loss]:
     cuda, capture = _table(meta, "cuda"), _table(meta, "capture")
     if cuda.get("state") == "failed":
         yield Loss("GPU work was not recorded", str(cuda.get("reason", "unknown reason")))
+    if missed_ns := _count(meta, "cuda", "missed_start_ns"):
+        why = "another tool owns CUDA_INJECTION64_PATH"
+        yield Loss(f"GPU work of the first {missed_ns / 1e6:,.0f} ms at most is missing", why)
     if error := capture.get("write_error"):
         yield Loss("the capture could not be written to its end", str(error))
     elif capture.get("complete") is False:

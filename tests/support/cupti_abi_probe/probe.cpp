@@ -78,6 +78,7 @@ void print_cuda() {
   CUDA_SIGNATURE(CuCtxPopCurrent, cuCtxPopCurrent);
   CUDA_SIGNATURE(CuCtxSynchronize, cuCtxSynchronize);
   CUDA_SIGNATURE(CuCtxGetId, cuCtxGetId);
+  CUDA_SIGNATURE(CuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState);
   CUDA_SIGNATURE(CuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain);
   CUDA_SIGNATURE(CuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease);
   CUDA_SIGNATURE(CuModuleLoadData, cuModuleLoadData);

@@ -39,6 +39,11 @@ def test_what_stands_at_a_coarser_place_is_complete_and_told() -> None:
     assert list(found.warnings()) == ["9 call paths beyond the limit of the tree"]
 
 
+def test_what_ran_before_recording_began_is_missing() -> None:
+    (loss,) = completeness_of({"statistics": {}, "cuda": {"state": "attached", "missed_start_ns": 19_600_000}}).missing
+    assert str(loss) == "GPU work of the first 20 ms at most is missing (another tool owns CUDA_INJECTION64_PATH)"
+
+
 def test_merged_recordings_are_complete_together() -> None:
     killed = {**WHOLE, "capture": {"complete": False}}
     lossy = {"statistics": {"dropped_events": 2}}

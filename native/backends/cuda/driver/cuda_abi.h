@@ -110,6 +110,7 @@ using CuCtxPushCurrent = Result(Context context);  // cuCtxPushCurrent_v2
 using CuCtxPopCurrent = Result(Context* context);  // cuCtxPopCurrent_v2
 using CuCtxSynchronize = Result();
 using CuCtxGetId = Result(Context context, uint64_t* id);  // from 12.0; never given twice
+using CuDevicePrimaryCtxGetState = Result(Device device, uint32_t* flags, int32_t* active);
 using CuDevicePrimaryCtxRetain = Result(Context* context, Device device);
 using CuDevicePrimaryCtxRelease = Result(Device device);  // cuDevicePrimaryCtxRelease_v2
 using CuModuleLoadData = Result(Module* module, const void* image);

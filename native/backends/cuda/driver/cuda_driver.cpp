@@ -22,6 +22,20 @@ int32_t CudaDriver::version() const {
   return version;
 }
 
+bool CudaDriver::has_primary_context() const {
+  if (!library_) return false;
+  auto* get_count = library_.function<cuda::CuDeviceGetCount>("cuDeviceGetCount");
+  auto* get_state = library_.function<cuda::CuDevicePrimaryCtxGetState>("cuDevicePrimaryCtxGetState");
+  int32_t count = 0;
+  if (get_count == nullptr || get_state == nullptr || get_count(&count) != cuda::Result::Success) return false;
+  for (cuda::Device device = 0; device < count; ++device) {
+    uint32_t flags = 0;
+    int32_t active = 0;
+    if (get_state(device, &flags, &active) == cuda::Result::Success && active != 0) return true;
+  }
+  return false;
+}
+
 std::vector<CudaDevice> CudaDriver::devices() const {
   auto* get_count = library_.function<cuda::CuDeviceGetCount>("cuDeviceGetCount");
   auto* get = library_.function<cuda::CuDeviceGet>("cuDeviceGet");

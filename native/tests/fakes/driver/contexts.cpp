@@ -160,6 +160,17 @@ FAKE_CUDA(cuDevicePrimaryCtxRetain)(cuda::Context* context, cuda::Device device)
 
 FAKE_CUDA_IS(cuDevicePrimaryCtxRetain, CuDevicePrimaryCtxRetain);
 
+FAKE_CUDA(cuDevicePrimaryCtxGetState)(cuda::Device device, uint32_t* flags, int32_t* active) {
+  return driver_call(call_site("cuDevicePrimaryCtxGetState"), [&](ApiCall&) {
+    if (!is_device(device)) return cuda::Result::InvalidDevice;
+    const std::lock_guard lock(contexts().mutex);
+    *flags = 0;
+    *active = contexts().primary.contains(static_cast<uint32_t>(device)) ? 1 : 0;
+    return cuda::Result::Success;
+  });
+}
+FAKE_CUDA_IS(cuDevicePrimaryCtxGetState, CuDevicePrimaryCtxGetState);
+
 FAKE_CUDA(cuDevicePrimaryCtxRelease_v2)(cuda::Device device) {
   return driver_call(call_site("cuDevicePrimaryCtxRelease_v2"),
                      [&](ApiCall&) { return is_device(device) ? cuda::Result::Success : cuda::Result::InvalidDevice; });
