@@ -359,7 +359,9 @@ TEST(a_day_of_requests_takes_no_more_memory_than_an_hour) {
     hour_nodes = CallingContextTree::instance().size();
   });
   CHECK_EQ(CallingContextTree::instance().size(), hour_nodes);
-  CHECK(resident_bytes() < hour_bytes + (16u << 20));  // what the allocator keeps
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // which keep what was freed
+  CHECK(resident_bytes() < hour_bytes + (16u << 20));                // what the allocator keeps
+#endif
   CHECK(session.size_bytes() < (16u << 20));
 }
 
