@@ -143,6 +143,7 @@ void Session::write_facts(const JsonObject& facts) {
 
 void Session::flush(const std::vector<Track>& tracks, const JsonObject& facts) {
   write_cubins();
+  vocabulary_.add_new_nodes();
   write_rows(std::array{slices_chunk(), metrics_chunk(metrics_.take_changes()), values_chunk(values_.take_changes()),
                         inputs_chunk(inputs_.take_changes()), durations_chunk(durations_.take_changes()), codes_chunk(),
                         samples_chunk(samples_.take_changes()), kernels_chunk(kernels_.take_changes())},

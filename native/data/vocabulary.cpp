@@ -36,6 +36,11 @@ uint32_t Vocabulary::node(NodeId id) {
   return nodes_.find(id);
 }
 
+void Vocabulary::add_new_nodes() {
+  for (const NodeId count = CallingContextTree::instance().size(); nodes_seen_ < count; ++nodes_seen_)
+    (void)node(nodes_seen_);
+}
+
 // What refers first: it makes what it refers to known.
 void Vocabulary::write(CaptureWriter& writer, const std::vector<Track>& tracks) {
   const Chunk nodes = nodes_chunk();

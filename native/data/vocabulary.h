@@ -50,6 +50,9 @@ class Vocabulary {
   [[nodiscard]] uint32_t node(NodeId id);
   [[nodiscard]] uint32_t track(uint32_t id);
 
+  // Nodes that the process has made since this vocabulary began, in that order: one without a value is in the tree too.
+  void add_new_nodes();
+
   // What is new since the last time. `tracks`: of the process.
   void write(CaptureWriter& writer, const std::vector<Track>& tracks);
   void forget_written();  // all is new to another file
@@ -66,6 +69,7 @@ class Vocabulary {
   CaptureIds frames_;
   CaptureIds nodes_;
   CaptureIds tracks_;
+  NodeId nodes_seen_ = CallingContextTree::instance().size();
   uint32_t attributes_seen_ = 0;
   uint32_t metric_names_written_ = 0;  // their ids are the process's
 };

@@ -70,14 +70,14 @@ def test_what_has_the_wrong_type_is_said(here: Path) -> None:
         with pytest.raises(TypeError, match=f"{argument} is a text, not"):
             proton.start(**{"name": "x", "backend": "cpu", argument: b"x"})  # type: ignore[arg-type]
     start()
-    with pytest.raises(TypeError, match="metrics have names: 5 has none"), proton.scope("a", 5):  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="metrics have names: 5 has none"), proton.scope("refused", 5):  # type: ignore[arg-type]
         pass
     with pytest.raises(TypeError, match="a state's name is a string, not 5"):
         proton.enter_state(5)  # type: ignore[arg-type]
     with proton.scope("later"):
         pass
     proton.finalize()
-    assert tree() == ["ROOT", "  a", "  later"]
+    assert tree() == ["ROOT", "  refused", "  later"]
 
 
 def test_scopes_of_coroutines_that_run_by_turns_close_each_other() -> None:
@@ -86,19 +86,19 @@ def test_scopes_of_coroutines_that_run_by_turns_close_each_other() -> None:
             await asyncio.sleep(0)
 
     async def both() -> None:
-        await asyncio.gather(work("a"), work("b"))
+        await asyncio.gather(work("first"), work("second"))
 
     session = start()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         asyncio.run(both())
     assert [str(one.message).partition(",")[0] for one in told] == [
-        "scope 'b' was left open inside 'a'",
-        "scope 'b' was ended before",
+        "scope 'second' was left open inside 'first'",
+        "scope 'second' was ended before",
     ]
     assert proton.context.depth(session) == 0
     proton.finalize()
-    assert tree() == ["ROOT", "  a", "    b"]
+    assert tree() == ["ROOT", "  first", "    second"]
 
 
 def test_exit_without_enter_is_an_error() -> None:

@@ -57,7 +57,7 @@ def test_signal_to_the_parent_is_passed_on(number: signal.Signals, tmp_path: Pat
         import signal, time, pathlib
         signal.signal({int(number)}, lambda *_: exit(33))
         pathlib.Path({str(ready)!r}).touch()
-        time.sleep(60)
+        while True: time.sleep(0.01)  # a signal just before a long sleep would wait for its end
     """
     arguments = [sys.executable, "-c", PARENT, textwrap.dedent(child)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as parent:
