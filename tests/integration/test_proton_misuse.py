@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,25 +81,42 @@ def test_what_has_the_wrong_type_is_said(here: Path) -> None:
     assert tree() == ["ROOT", "  refused", "  later"]
 
 
-def test_scopes_of_coroutines_that_run_by_turns_close_each_other() -> None:
+def test_scopes_of_coroutines_that_run_by_turns_are_beside_each_other(recwarn: pytest.WarningsRecorder) -> None:
     async def work(name: str) -> None:
-        with proton.scope(name):
+        with proton.scope(name), proton.scope("inner"):
             await asyncio.sleep(0)
 
     async def both() -> None:
         await asyncio.gather(work("first"), work("second"))
 
     session = start()
+    asyncio.run(both())
+    assert [str(one.message) for one in recwarn] == []
+    assert proton.context.depth(session) == 0
+    proton.finalize()
+    assert tree() == ["ROOT", "  first", "    inner", "  second", "    inner"]
+
+
+def test_scopes_of_generators_that_run_by_turns_close_each_other() -> None:
+    def work(name: str) -> Iterator[None]:
+        with proton.scope(name):
+            yield
+
+    session = start()
+    first, second = work("outer"), work("left")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        asyncio.run(both())
+        for generator in (first, second):
+            next(generator)
+        for generator in (first, second):
+            assert list(generator) == []
     assert [str(one.message).partition(",")[0] for one in told] == [
-        "scope 'second' was left open inside 'first'",
-        "scope 'second' was ended before",
+        "scope 'left' was left open inside 'outer'",
+        "scope 'left' was ended before",
     ]
     assert proton.context.depth(session) == 0
     proton.finalize()
-    assert tree() == ["ROOT", "  first", "    second"]
+    assert tree() == ["ROOT", "  outer", "    left"]
 
 
 def test_exit_without_enter_is_an_error() -> None:

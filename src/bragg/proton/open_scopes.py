@@ -144,8 +144,12 @@ def was_closed(scope_id: int) -> bool:
 
 
 def leave(scope: OpenScope) -> None:
-    """Close a scope of this thread, and those that were left open inside it."""
+    """Close a scope of this thread, and those that were left open inside it, but for those of other tasks."""
     thread = _current()
+    if thread.scopes[-1] is not scope and _has_tasks(thread):
+        thread.scopes = [other for other in thread.scopes if other is not scope]
+        _exit_one(thread, scope)
+        return
     last = None
     while last is not scope:
         last = thread.scopes.pop()
@@ -190,6 +194,11 @@ def _current() -> _Thread:
     if thread.scopes and thread.scopes[0][0] < _closed_before:
         _drop_closed(thread)
     return thread
+
+
+def _has_tasks(thread: _Thread) -> bool:
+    """Whether tasks that take turns on this thread have scopes: the core counts only those of the one that runs."""
+    return depth() < sum(scope.is_in_path for scope in thread.scopes)
 
 
 def _drop_closed(thread: _Thread) -> None:

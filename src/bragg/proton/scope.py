@@ -53,7 +53,7 @@ class scope:  # noqa: N801 (Proton's name)
             leave(opened)
         elif not was_closed(self.id):
             warnings.warn(
-                f"scope {self.name!r} was ended before, by a scope around it (scopes of coroutines that run by turns "
+                f"scope {self.name!r} was ended before, by a scope around it (scopes of generators that run by turns "
                 "close each other), or was entered on another thread",
                 RuntimeWarning,
                 stacklevel=2,
