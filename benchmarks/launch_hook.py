@@ -58,7 +58,7 @@ def with_bragg(measure: Callable[[], dict[str, float]], directory: str) -> dict[
     """While bragg records; without a GPU nothing asks for its hook, so it is installed by hand."""
     import bragg
     from bragg.record.hooks.imports import when_imported
-    from bragg.record.hooks.launch_metadata import ask_launches
+    from bragg.record.hooks.triton.launch_metadata import ask_launches
 
     session = bragg.start(f"{directory}/hook.bragg", backend="cpu", context="shadow", sample_interval_us=0)
     watch = when_imported("triton", ask_launches)

@@ -14,7 +14,7 @@ import numpy as np
 
 import bragg
 import harness
-from bragg.record.metric_values import record_metrics
+from bragg.record.inside.metric_values import record_metrics
 
 REPEATS = 20_000
 ROUNDS = 7

@@ -99,7 +99,7 @@ def cost(case: Case, backend: Backend, budget_s: float, directory: str) -> dict[
 
     def observed() -> float:
         from bragg.core import core
-        from bragg.record.hooks.torch_operators import library_of
+        from bragg.record.hooks.torch.operators import library_of
 
         core.begin_operator_trial(library_of(torch))
         try:

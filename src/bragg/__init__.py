@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from bragg.bench import do_bench, do_bench_cudagraph
     from bragg.formats import finish, load, read_capture
     from bragg.model import Profile
-    from bragg.record.metric_values import record_metrics
-    from bragg.record.recorder import Recorder
-    from bragg.record.scope import enter_scope, exit_scope, scope
-    from bragg.record.session import Session
+    from bragg.record.inside.metric_values import record_metrics
+    from bragg.record.inside.recorder import Recorder
+    from bragg.record.inside.scope import enter_scope, exit_scope, scope
+    from bragg.record.inside.session import Session
 
 __all__ = [
     "Profile",
@@ -43,16 +43,16 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "Profile": "bragg.model:Profile",
-    "Session": "bragg.record.session:Session",
+    "Session": "bragg.record.inside.session:Session",
     "do_bench": "bragg.bench:do_bench",
     "do_bench_cudagraph": "bragg.bench:do_bench_cudagraph",
-    "enter_scope": "bragg.record.scope:enter_scope",
+    "enter_scope": "bragg.record.inside.scope:enter_scope",
     "errors": "bragg.errors",
-    "exit_scope": "bragg.record.scope:exit_scope",
+    "exit_scope": "bragg.record.inside.scope:exit_scope",
     "load": "bragg.formats:load",
     "load_ipython_extension": "bragg.notebook.magic:load_ipython_extension",
-    "record_metrics": "bragg.record.metric_values:record_metrics",
-    "scope": "bragg.record.scope:scope",
+    "record_metrics": "bragg.record.inside.metric_values:record_metrics",
+    "scope": "bragg.record.inside.scope:scope",
 }
 
 
@@ -63,7 +63,7 @@ def __getattr__(name: str) -> Any:
     elif name == "_recorder":
         readers = _load("bragg.formats:finish"), _load("bragg.formats:read_capture")
         _load("bragg.code.reading")  # They import it, which is too late when the interpreter ends: it may need threads.
-        value = _load("bragg.record.recorder:Recorder")(*readers)
+        value = _load("bragg.record.inside.recorder:Recorder")(*readers)
     elif name in __all__:
         value = getattr(__getattr__("_recorder"), name)
     else:

@@ -9,7 +9,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class Scope:
     """A named region: context manager and decorator. Reusable and re-entrant.
 
-    Each time it is entered, `metrics` are added to it; see `bragg.record.metric_values.record_metrics`.
+    Each time it is entered, `metrics` are added to it; see `bragg.record.inside.metric_values.record_metrics`.
     """
 
     name: str

@@ -25,7 +25,7 @@ from bragg.errors import BackendUnavailable, BraggError, NothingRecorded, Record
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.completeness import completeness_of
 from bragg.model.table import Int64Array
-from bragg.record.session import Session
+from bragg.record.inside.session import Session
 
 __all__ = ["ReturnMode", "do_bench", "do_bench_cudagraph"]
 

@@ -21,12 +21,12 @@ from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirect
 from bragg.record import variables
-from bragg.record.hooks.launch_metadata import answer
-from bragg.record.hooks.specialization import specialized_name
-from bragg.record.hooks.triton import specialization_of
-from bragg.record.metadata import count_interpreted_launch
-from bragg.record.metric_values import record_metrics
-from bragg.record.notes import note
+from bragg.record.hooks.triton.kernel_names import specialization_of
+from bragg.record.hooks.triton.launch_metadata import answer
+from bragg.record.hooks.triton.specialization import specialized_name
+from bragg.record.inside.metadata import count_interpreted_launch
+from bragg.record.inside.metric_values import record_metrics
+from bragg.record.inside.notes import note
 
 __all__ = ["interpret_launches"]
 

@@ -17,7 +17,7 @@ import pytest
 
 if TYPE_CHECKING:
     from bragg.model import Profile
-    from bragg.record.session import Session
+    from bragg.record.inside.session import Session
 
 __all__ = ["pytest_addoption", "pytest_configure"]
 

@@ -234,7 +234,7 @@ gpu.synchronize()
 def test_other_processors_and_interpreters_say_what_they_do_instead(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from bragg.record import recording
+    from bragg.record.inside import recording
 
     monkeypatch.setattr(recording.core, "_can_unwind", lambda: False)
     assert recording._possible_context("native") == "python"

@@ -174,7 +174,7 @@ def test_only_chosen_kernels_are_asked(record: Record) -> None:
     run = record(
         METADATA
         + """
-from bragg.record.hooks.launch_metadata import choose_kernels
+from bragg.record.hooks.triton.launch_metadata import choose_kernels
 choose_kernels(lambda name: name != "described" and name != "copy_16")
 
 @triton.jit(launch_metadata=lambda grid, kernel, arguments: {"name": f"copy_{arguments['n']}", "bytes": 1})

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bragg.record import autostart
+from bragg.record.inside import autostart
 
 _PATIENCE_S = 60.0
 

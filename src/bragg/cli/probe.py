@@ -53,7 +53,7 @@ class ProbeProcess:
 def _main() -> None:
     from bragg.core import core
     from bragg.record.backends import choose_backend
-    from bragg.record.hooks.torch_operators import refusal_of_observers
+    from bragg.record.hooks.torch.operators import refusal_of_observers
 
     print(json.dumps({"core": core.library_path()}), flush=True)
     candidates = choose_backend("cuda", os.environ).library_candidates(os.environ, sys.path)

@@ -22,7 +22,8 @@ def name_compiled_regions(frames: FrameTable, functions: Any) -> FrameTable:
 
     Args:
         frames: PyTorch numbers the regions in theirs.
-        functions: By number, name, file and line of each function that had it, as `record/metadata.py` writes them.
+        functions: By number, name, file and line of each function that had it, as `record/inside/metadata.py`
+            writes them.
     """
     if not isinstance(functions, Mapping):
         return frames

@@ -15,7 +15,7 @@ from bragg.proton import open_scopes, timed_values
 from bragg.proton.errors import InvalidMetric
 from bragg.proton.metric import is_device_tensor, plain_value
 from bragg.proton.upstream import INTEGER_TYPE
-from bragg.record.metric_values import MetricLabel, declare_beside, parse_label, record_metrics
+from bragg.record.inside.metric_values import MetricLabel, declare_beside, parse_label, record_metrics
 
 __all__ = ["TEXT_UNIT", "forget_types", "record", "text_of"]
 

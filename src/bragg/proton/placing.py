@@ -6,7 +6,7 @@ import os
 import warnings
 from pathlib import Path
 
-from bragg.record.rank import find_rank
+from bragg.record.inside.rank import find_rank
 
 __all__ = ["place"]
 

@@ -25,7 +25,7 @@ from bragg.proton.settings import Settings, is_disabled
 from bragg.proton.view import CAPTURED_BEFORE
 from bragg.record import Session
 from bragg.record.environment import claim_doors
-from bragg.record.notes import note
+from bragg.record.inside.notes import note
 
 __all__ = ["ProtonSession", "finalize", "find", "running", "start"]
 

@@ -18,7 +18,7 @@ from bragg.proton.instruction_samples import with_lines_below_kernels, with_prot
 from bragg.proton.metric_values import TEXT_UNIT, text_of
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
 from bragg.proton.upstream import ONE_METADATA_STATE
-from bragg.record.metric_values import plain_name
+from bragg.record.inside.metric_values import plain_name
 
 __all__ = ["CAPTURED_BEFORE", "has_texts", "proton_tree", "proton_view"]
 

@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bragg.record.config import RecordConfig
-    from bragg.record.recorder import Recorder
-    from bragg.record.run import FinishedRun, RunResult, run_target
-    from bragg.record.session import Session
+    from bragg.record.inside.recorder import Recorder
+    from bragg.record.inside.session import Session
+    from bragg.record.launcher.run import FinishedRun, RunResult, run_target
 
 __all__ = ["FinishedRun", "RecordConfig", "Recorder", "RunResult", "Session", "run_target"]
 
 _MODULES = {
-    "FinishedRun": "run",
+    "FinishedRun": "launcher.run",
     "RecordConfig": "config",
-    "Recorder": "recorder",
-    "RunResult": "run",
-    "Session": "session",
-    "run_target": "run",
+    "Recorder": "inside.recorder",
+    "RunResult": "launcher.run",
+    "Session": "inside.session",
+    "run_target": "launcher.run",
 }
 
 

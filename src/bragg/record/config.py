@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bragg.errors import UsageError
-from bragg.record import regions, variables
+from bragg.record import region_names, variables
 from bragg.record.output import check_pattern
 
 __all__ = ["BackendName", "Context", "Data", "Framework", "GpuApi", "Graphs", "Interpret", "RecordConfig"]
@@ -163,8 +163,8 @@ def _check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
 
 def _check_regions(names: str) -> None:
     try:
-        regions.chosen(names)
+        region_names.chosen(names)
     except ValueError as error:
         raise UsageError(
-            f"unknown region {str(error)!r}", hint=f"Choose all, or some of: {', '.join(regions.ALL)}"
+            f"unknown region {str(error)!r}", hint=f"Choose all, or some of: {', '.join(region_names.ALL)}"
         ) from None

@@ -24,6 +24,7 @@ __all__ = [
     "finish_capture",
     "give_free_name",
     "make_capture_directory",
+    "phase_path",
 ]
 
 # Turns a capture into a profile at a path; raises NothingRecorded or BadFile.
@@ -51,6 +52,11 @@ class Producer:
     pid: int
     rank: int | None
     host: str
+
+
+def phase_path(profile: Path, phase: int) -> Path:
+    """The file of one phase, beside the profile of all: `train.bragg` -> `train.part_3.bragg`."""
+    return profile.with_name(f"{profile.stem}.part_{phase}{profile.suffix}")
 
 
 def check_pattern(pattern: str) -> None:

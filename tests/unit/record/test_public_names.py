@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import bragg
-from bragg.record.scope import scope
+from bragg.record.inside.scope import scope
 
 PUBLIC = {
     "Profile",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from bragg.record.hooks.imports import ImportWatch, when_imported
-from bragg.record.notes import note
+from bragg.record.inside.notes import note
 
 __all__ = ["Hook", "HookManager"]
 

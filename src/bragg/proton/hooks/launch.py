@@ -10,8 +10,8 @@ from bragg.proton import open_scopes
 from bragg.proton.hooks.hook import Hook
 from bragg.proton.metric import FLOPS_WIDTHS
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME
-from bragg.record.hooks import launch_metadata
 from bragg.record.hooks.imports import ImportWatch, when_imported
+from bragg.record.hooks.triton import launch_metadata
 
 __all__ = ["COMPUTE_METADATA_SCOPE_NAME", "LaunchHook", "id", "op_name"]
 

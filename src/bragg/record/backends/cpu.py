@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
-from bragg.record.hooks import torch
 from bragg.record.hooks.frameworks import operator_hooks
+from bragg.record.hooks.torch import itt_operators
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,4 +29,4 @@ class Cpu(Backend):
 
     def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
         """Record operators, and inherit the context of `backward` in PyTorch's worker threads."""
-        return [("torch", torch.inherit_context), *operator_hooks(settings)]
+        return [("torch", itt_operators.inherit_context), *operator_hooks(settings)]

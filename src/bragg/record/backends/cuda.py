@@ -9,8 +9,10 @@ import re
 
 from bragg.record import variables
 from bragg.record.backends.backend import Backend
-from bragg.record.hooks import inductor, jax_profiler, launch_metadata, torch, triton
 from bragg.record.hooks.frameworks import operator_hooks
+from bragg.record.hooks.jax import profiler
+from bragg.record.hooks.torch import inductor, itt_operators
+from bragg.record.hooks.triton import kernel_names, launch_metadata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,11 +73,11 @@ class Cuda(Backend):
         """Inherit the context of `backward` in PyTorch's threads, which launch kernels; share CUPTI; name kernels."""
         asks = settings[variables.LAUNCH_METADATA] == "1"
         return [
-            ("torch", torch.inherit_context),
-            ("torch", torch.share_device_records),
-            (jax_profiler.MODULE, jax_profiler.share_device_records),
+            ("torch", itt_operators.inherit_context),
+            ("torch", itt_operators.share_device_records),
+            (profiler.MODULE, profiler.share_device_records),
             *operator_hooks(settings),
-            ("triton", triton.name_kernels),
+            ("triton", kernel_names.name_kernels),
             (inductor.MODULE, inductor.name_kernels),
             *([("triton", launch_metadata.ask_launches)] if asks else []),
         ]

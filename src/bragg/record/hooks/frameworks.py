@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from bragg.record import variables
-from bragg.record.hooks import (
-    autograd,
-    checkpoint,
-    compiler,
-    jax,
-    jax_profiler,
-    modules,
-    regions,
-    torch_operators,
-    updates,
-)
-from bragg.record.hooks.jax_calls import CALL_HOOKS, STEP_HOOK
-from bragg.record.regions import STEP, chosen
+from bragg.record.hooks.jax import profiler, programs
+from bragg.record.hooks.jax.calls import CALL_HOOKS, STEP_HOOK
+from bragg.record.hooks.torch import autograd, checkpoint, compiler, modules, operators, regions, updates
+from bragg.record.region_names import STEP, chosen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +31,7 @@ def operator_hooks(settings: Mapping[str, str]) -> list[Hook]:
     if "torch" in wanted or wants_modules or wants_shapes:
         hooks += [
             ("torch", autograd.follow_backward),
-            ("torch", torch_operators.record_shaped_operators if wants_shapes else torch_operators.record_operators),
+            ("torch", operators.record_shaped_operators if wants_shapes else operators.record_operators),
             (checkpoint.MODULE, checkpoint.mark_recomputation),
         ]
     if wants_modules:
@@ -49,10 +40,10 @@ def operator_hooks(settings: Mapping[str, str]) -> list[Hook]:
     hooks += regions.region_hooks(wanted_regions, operators=bool(hooks))
     if "jax" in wanted:
         hooks += [
-            ("jax", jax.read_ranges),
-            (jax_profiler.MODULE, jax_profiler.record_annotations),
+            ("jax", programs.read_ranges),
+            (profiler.MODULE, profiler.record_annotations),
             *CALL_HOOKS,
-            (jax.COMPILER, jax.record_compilations),
+            (programs.COMPILER, programs.record_compilations),
         ]
         hooks += [STEP_HOOK] if STEP in wanted_regions else []
     return [*hooks, (compiler.MODULE, compiler.begin_at_the_program)]

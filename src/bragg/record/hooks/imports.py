@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bragg.record.notes import guarded
+from bragg.record.inside.notes import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

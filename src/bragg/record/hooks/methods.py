@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import wraps
 
-from bragg.record.notes import note
+from bragg.record.inside.notes import note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -41,14 +41,14 @@ def _import_recorder() -> Any:
     own_name = _own_name()
     if own_name.has_own_module():
         own_name.import_privately(_PACKAGE, [_PACKAGE, os.environ["BRAGG_CORE_DIR"]])
-        return import_module(f"{own_name.PRIVATE_NAME}.record.autostart")
+        return import_module(f"{own_name.PRIVATE_NAME}.record.inside.autostart")
     try:
         import bragg  # noqa: F401
     except ModuleNotFoundError:
         path = os.path.join(_PACKAGE, "__init__.py")
         places = [_PACKAGE, os.environ["BRAGG_CORE_DIR"]]
         _execute(spec_from_file_location("bragg", path, submodule_search_locations=places))
-    return import_module("bragg.record.autostart")
+    return import_module("bragg.record.inside.autostart")
 
 
 def _own_name() -> Any:

@@ -17,8 +17,8 @@ from triton.compiler import ASTSource
 from bragg.debug.host.driver import HostDriver
 from bragg.debug.host.launch import prepare
 from bragg.debug.host.specialization import specialize
-from bragg.record.hooks.specialization import specialized_name
-from bragg.record.hooks.triton import specialization_of
+from bragg.record.hooks.triton.kernel_names import specialization_of
+from bragg.record.hooks.triton.specialization import specialized_name
 
 
 @triton.jit

@@ -7,7 +7,7 @@ import pytest
 
 from bragg.formats import capture
 from bragg.model import Profile, TrackKind
-from bragg.record.region_spans import RegionSpans
+from bragg.record.inside.region_spans import RegionSpans
 from tests.support.captures import small_capture
 
 SPANS = {
@@ -54,7 +54,7 @@ def test_what_the_recorder_tells_is_what_is_read(tmp_path: Path) -> None:
 
 
 def test_spans_beyond_the_limit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bragg.record.region_spans._MAX_SPANS", 1)
+    monkeypatch.setattr("bragg.record.inside.region_spans._MAX_SPANS", 1)
     spans = RegionSpans(("step",))
     spans.begin()
     for start_ns in (10, 20, 30):

@@ -18,7 +18,7 @@ from tests.support.random_profiles import profiles
         ("/usr/lib/python3.12/contextlib.py", "stdlib"),
         ("/opt/lib64/python3.10/json/decoder.py", "stdlib"),
         ("<frozen importlib._bootstrap>", "stdlib"),
-        ("/src/bragg/record/hooks/torch.py", "bragg"),
+        ("/src/bragg/record/hooks/torch/itt_operators.py", "bragg"),
         ("/home/me/library/train.py", ""),
         ("<string>", ""),
         ("", ""),

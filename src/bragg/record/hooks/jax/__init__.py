@@ -1,0 +1,1 @@
+"""JAX: calls of compiled functions, what their programs say of their operations, and its profiler."""

@@ -1,0 +1,1 @@
+"""PyTorch: operators, modules, regions and backward passes."""

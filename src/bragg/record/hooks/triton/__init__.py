@@ -1,0 +1,1 @@
+"""Triton: what its kernels are called and what their launches say."""

@@ -1,0 +1,115 @@
+"""Facts about a recorded process: what was run, where, and with which versions."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import bragg
+from bragg.code.kernel_files import KEEPS_CODE
+from bragg.core import core
+from bragg.record import variables
+from bragg.record.inside.notes import guarded
+from bragg.record.inside.rank import find_rank
+from bragg.record.inside.redaction import without_secrets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = ["at_start", "at_stop", "count_interpreted_launch", "tell", "told"]
+
+# What changes the speed of a program from outside. The rest of the environment stays private.
+_ENVIRONMENT = (
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_MODULE_LOADING",
+    "CUDA_VISIBLE_DEVICES",
+    "MKL_NUM_THREADS",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "TRITON_INTERPRET",
+    "XLA_FLAGS",
+)
+_FRAMEWORKS = ("torch", "triton", "jax", "numpy")
+
+
+_interpreted_launches = 0
+_told: dict[str, str] = {}
+
+
+def tell(key: str, value: str) -> None:
+    """Put something that a hook has found into the meta of what stops from now on."""
+    _told[key] = value
+
+
+def told(key: str) -> str:
+    """What a hook has told; empty when none has."""
+    return _told.get(key, "")
+
+
+def count_interpreted_launch() -> int:
+    """A kernel is executed by an interpreter instead of on a GPU; returns how many were, with this one."""
+    global _interpreted_launches
+    _interpreted_launches += 1
+    return _interpreted_launches
+
+
+def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
+    """What is known when a recording starts.
+
+    Args:
+        backend: What measures.
+        settings: Environment variables that say what to record.
+    """
+    rank, ranks = find_rank(os.environ) or (None, None)
+    machine = os.uname()
+    return {
+        "backend": backend,
+        "bragg": bragg.__version__,
+        "command": without_secrets(sys.orig_argv),
+        "context": settings[variables.CONTEXT],
+        "cwd": os.getcwd(),  # noqa: PTH109 (`pathlib` would add 10 ms to the start of every recorded process)
+        "data": settings[variables.DATA],
+        "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        "executable": sys.executable,
+        "host": machine.nodename,
+        KEEPS_CODE: settings.get(variables.KERNEL_CODE, "1") == "1",
+        "pid": os.getpid(),
+        "ppid": os.getppid(),
+        "platform": f"{machine.sysname} {machine.release} {machine.machine}",
+        "python": sys.version.split()[0],
+        "recorder_directory": os.path.dirname(bragg.__file__),  # noqa: PTH120 (as above)
+        "rank": rank,
+        "ranks": ranks,
+        "started_ns": core.now_ns(),
+    }
+
+
+def at_stop() -> dict[str, Any]:
+    """What is known when it stops: versions of frameworks, what they compiled, interpreted kernels, what hooks told."""
+    versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in _FRAMEWORKS}
+    return {
+        "stopped_ns": core.now_ns(),
+        "versions": {name: str(version) for name, version in versions.items() if version is not None},
+        **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
+        **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),
+        **_told,
+    }
+
+
+def _compiled_regions() -> dict[str, list[tuple[str, str, int]]]:
+    """The latest 64 that `torch.compile` compiled: by PyTorch's number, name, file and first line of each function.
+
+    After `torch._dynamo.reset` the numbers begin anew.
+    """
+    latest: Any = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", list)
+    found: dict[str, list[tuple[str, str, int]]] = {}
+    for item in latest():
+        function = (item.co_name, item.co_filename, item.co_firstlineno)
+        if item.compile_id and item.co_name and function not in found.setdefault(item.compile_id, []):
+            found[item.compile_id].append(function)
+    return found

@@ -1,0 +1,157 @@
+"""The phases of a session: the captures that hold them until they are cleared, and several as one profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bragg.errors import UsageError
+from bragg.model import Profile, TrackTable
+from bragg.model.merge import merge
+from bragg.record.captures import has_ended
+from bragg.record.output import claim, phase_path
+
+__all__ = ["Phases", "unite"]
+
+_SUMS = ("statistics", "gpu_busy_ns", "overhead")  # Tables of numbers in `meta` that add up over phases.
+
+
+class Phases:
+    """The captures of the phases of one session.
+
+    Args:
+        capture: That of phase 0.
+        profile: Name of the session's profile.
+
+    Attributes:
+        current: Number of the phase that records.
+    """
+
+    def __init__(self, capture: Path, profile: Path) -> None:
+        self.current = 0
+        self._profile = profile
+        self._captures = {0: capture}
+        self._forgotten: list[Path] = []
+
+    @property
+    def kept(self) -> list[int]:
+        """Numbers of the phases that were not cleared, in order; the current one is the last."""
+        return list(self._captures)
+
+    def claim_capture(self, phase: int) -> Path:
+        """Reserve a file for a phase, beside the profile.
+
+        Raises:
+            OSError: It cannot be created.
+        """
+        path = phase_path(self._profile, phase)
+        return claim(path.with_name(f"{path.name}.part"), set(), force=False)
+
+    def begin(self, phase: int, capture: Path) -> None:
+        """From now on this phase records, into this capture; what it had recorded before is forgotten."""
+        if phase in self._captures:
+            self._forgotten.append(self._captures[phase])
+        self.current = phase
+        self._captures[phase] = capture
+        self.remove_forgotten()
+
+    def capture(self, phase: int) -> Path:
+        """The capture of a phase.
+
+        Raises:
+            UsageError: There is no such phase, or it was cleared.
+        """
+        self.check(phase)
+        if phase not in self._captures:
+            raise UsageError(f"phase {phase} was cleared")
+        return self._captures[phase]
+
+    def is_complete(self, phase: int) -> bool:
+        """Whether a phase is over and everything it measured has come.
+
+        Raises:
+            UsageError: There is no such phase.
+        """
+        self.check(phase)
+        return phase != self.current and (phase not in self._captures or has_ended(self._captures[phase]))
+
+    def check(self, phase: int) -> None:
+        """Refuse the number of a phase that there never was.
+
+        Raises:
+            UsageError: There is no such phase.
+        """
+        if not 0 <= phase <= self.current:
+            raise UsageError(f"there is no phase {phase}: phase {self.current} is the latest")
+
+    def drop(self, phase: int) -> None:
+        """Forget a phase and remove its capture, if that is still there."""
+        self._captures.pop(phase).unlink(missing_ok=True)
+
+    def remove_forgotten(self, *, force: bool = False) -> None:
+        """Remove the captures of what was forgotten, as soon as they are complete or at once with `force`."""
+        for capture in list(self._forgotten):
+            if force or has_ended(capture):
+                capture.unlink(missing_ok=True)
+                self._forgotten.remove(capture)
+
+
+def unite(profiles: Iterable[Profile]) -> Profile | None:
+    """The phases of one session as one recording: sums of their metrics, on the same tracks.
+
+    None if there is no profile.
+    """
+    united: Profile | None = None
+    for profile in profiles:
+        united = profile if united is None else _follow(united, profile)
+    return united
+
+
+def _follow(one: Profile, other: Profile) -> Profile:
+    both = merge([one, other])
+    tracks, row = _distinct(both.tracks)
+    return replace(
+        both,
+        meta=_one_recording(one.meta, other.meta),
+        tracks=tracks,
+        slices=both.slices.replace(track=row[both.slices.track]),
+        counters=both.counters.replace(track=row[both.counters.track]),
+    )
+
+
+def _distinct(tracks: TrackTable) -> tuple[TrackTable, np.ndarray[Any, np.dtype[np.int32]]]:
+    """The tracks without repetition, and the new row of each one."""
+    columns = [getattr(tracks, name) for name in tracks.columns()]
+    first: dict[tuple[Any, ...], int] = {}
+    same = [first.setdefault(key, row) for row, key in enumerate(zip(*columns, strict=True))]
+    rows, new_row = np.unique(np.array(same, np.int32), return_inverse=True)
+    return tracks.take(rows), new_row.astype(np.int32)
+
+
+def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """What is known of two consecutive phases: the beginning of the first, the end of the second, and sums."""
+    sums: dict[str, Any] = {
+        name: _sum(one.get(name, {}), other.get(name, {})) for name in _SUMS if name in one or name in other
+    }
+    begin: dict[str, Any] = {name: one[name] for name in ("started_ns", "gpu_first_ns") if name in one}
+    known = {key: value for key, value in {**one, **other}.items() if key != "phase"}
+    if "capture" in one and "capture" in other:
+        known["capture"] = {**_sum(one["capture"], other["capture"]), "complete": _are_complete(one, other)}
+    return {**known, **begin, **sums, "phases": one.get("phases", 1) + 1}
+
+
+def _are_complete(*phases: dict[str, Any]) -> bool:
+    return all(phase["capture"].get("complete") is not False for phase in phases)
+
+
+def _sum(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Sums of numbers; of anything else, such as the text of an error, the first."""
+    both = {**other, **one}
+    return {
+        key: one[key] + other[key] if isinstance(value, int) and key in one and key in other else value
+        for key, value in both.items()
+    }

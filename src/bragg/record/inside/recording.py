@@ -1,0 +1,166 @@
+"""One native session of this process, from its settings to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from threading import RLock
+
+from bragg.core import core
+from bragg.record import variables
+from bragg.record.backends import choose_backend
+from bragg.record.hooks.imports import when_imported
+from bragg.record.inside import metadata
+from bragg.record.inside.call_steps import CALL_STEPS
+from bragg.record.inside.notes import note
+from bragg.record.inside.regions import REGIONS, since
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bragg.record.hooks.imports import Hook, ImportWatch
+    from bragg.record.inside.regions import Reading
+
+__all__ = ["Recording"]
+
+
+class Recording:
+    """A running native session with the hooks that feed it.
+
+    Args:
+        part_path: The capture.
+        settings: Environment variables that say what to record.
+
+    Attributes:
+        session: The native session.
+        backend: What measures.
+
+    Raises:
+        OSError: The capture cannot be created.
+        RuntimeError: The backend cannot measure here; `auto` falls back to the CPU and says so.
+    """
+
+    def __init__(self, part_path: str, settings: Mapping[str, str]) -> None:
+        self._settings = {**settings, variables.CONTEXT: _possible_context(settings[variables.CONTEXT])}
+        self.backend = choose_backend(settings[variables.BACKEND], os.environ)
+        try:
+            self.session = self._start(part_path)
+        except RuntimeError as error:
+            if settings[variables.BACKEND] != "auto":
+                raise
+            self.backend = choose_backend("cpu", os.environ)
+            self.session = self._start(part_path)
+            note(f"the GPU is not recorded: {error}")
+        self._has_timeline = settings[variables.DATA] == "trace"
+        if self._has_timeline:
+            REGIONS.spans.begin()
+        self._regions, self._n_spans = _reading(), len(REGIONS.spans)
+        self._hooks = self.backend.hooks(settings)
+        _HOOKS.acquire(self._hooks)
+
+    def restart(self, part_path: str) -> None:
+        """In a forked child: record into a capture of its own; the inherited one is the parent's."""
+        self.session = self._start(part_path)
+        self._regions, self._n_spans = _reading(), len(REGIONS.spans)
+
+    def advance(self, part_path: str, phase: int) -> None:
+        """Record the next phase, into a capture of its own; the one before ends when its records have come.
+
+        Raises:
+            OSError: The capture cannot be created.
+            RuntimeError: The core cannot record one more phase.
+        """
+        meta = {**metadata.at_start(self.backend.name, self._settings), "phase": phase}
+        self.session.advance(part_path, meta=json.dumps(meta), end_meta=self._meta_at_stop())
+
+    def stop(self) -> None:
+        """End the session and complete its capture."""
+        try:
+            self.session.stop(self._meta_at_stop())
+        finally:
+            _HOOKS.release(self._hooks)
+            if self._has_timeline:
+                REGIONS.spans.end()
+
+    def _meta_at_stop(self) -> str:
+        before, self._regions = self._regions, _reading()
+        regions = since(before, self._regions)
+        spans = REGIONS.spans.since(self._n_spans) if self._has_timeline else {}
+        self._n_spans = len(REGIONS.spans)
+        found = {"regions": regions, "region_spans": spans}
+        return json.dumps({**metadata.at_stop(), **{key: value for key, value in found.items() if value}})
+
+    def _start(self, part_path: str) -> core.Session:
+        interval_us = self._settings.get(variables.SAMPLE_US)
+        # The core's threads inherit this mask: a signal that they took would not wake the main thread, on which alone
+        # Python runs the program's handlers.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            return core.Session(
+                part_path,
+                backend=self.backend.name,
+                context=self._settings[variables.CONTEXT],
+                data=self._settings[variables.DATA],
+                graphs=self._settings.get(variables.GRAPHS, "node"),
+                gpu_api=self._settings.get(variables.GPU_API, "off"),
+                flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
+                tree_limit_mb=int(self._settings.get(variables.TREE_MB, 0)),
+                rotate_interval_ms=int(self._settings.get(variables.ROTATE_MS, 0)),
+                sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
+                sampling=self._settings.get(variables.SAMPLING, "off"),
+                sample_period=int(self._settings.get(variables.SAMPLE_PERIOD, "0")),
+                sample_budget=float(self._settings.get(variables.SAMPLE_BUDGET, "0.03")),
+                meta=json.dumps(metadata.at_start(self.backend.name, self._settings)),
+                cupti_candidates=self.backend.library_candidates(os.environ, sys.path),
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _reading() -> Reading:
+    """Times of regions and steps until now."""
+    return {**REGIONS.reading(), **CALL_STEPS.reading()}
+
+
+def _possible_context(wished: str) -> str:
+    """The wished context, as far as this interpreter and this processor let frames be read."""
+    if wished != "shadow" and not core._walk_available():
+        note(f"Python call paths cannot be read in this interpreter: recording with --context shadow, not {wished}")
+        return "shadow"
+    if wished == "native" and not core._can_unwind():
+        note("native call paths are read on x86-64 and aarch64 alone: recording with --context python")
+        return "python"
+    return wished
+
+
+class _SharedHooks:
+    """Hooks, installed while any session of any thread needs them."""
+
+    def __init__(self) -> None:
+        self._users: dict[Hook, int] = {}
+        self._watches: dict[Hook, ImportWatch] = {}
+        self._free_lock()
+        os.register_at_fork(after_in_child=self._free_lock)
+
+    def _free_lock(self) -> None:
+        self._lock = RLock()  # not the lock that a thread held which the child does not have
+
+    def acquire(self, hooks: Sequence[Hook]) -> None:
+        with self._lock:
+            for hook in hooks:
+                self._users[hook] = self._users.get(hook, 0) + 1
+                if self._users[hook] == 1:
+                    self._watches[hook] = when_imported(*hook)
+
+    def release(self, hooks: Sequence[Hook]) -> None:
+        with self._lock:
+            for hook in reversed(hooks):
+                self._users[hook] -= 1
+                if self._users[hook] == 0:
+                    self._watches.pop(hook).remove()
+
+
+_HOOKS = _SharedHooks()

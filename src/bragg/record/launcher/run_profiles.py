@@ -1,0 +1,121 @@
+"""The profiles of a run: their names, and those of phases that are over while the program goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import deque
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bragg.errors import BadFile, NothingRecorded
+from bragg.record.captures import has_ended, list_captures, phase_of, pid_of, process_of
+from bragg.record.output import Finisher, Producer, claim, expand, finish_capture, phase_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bragg.model import Profile
+    from bragg.record.config import RecordConfig
+
+__all__ = ["ProfileWriter", "writing_phases"]
+
+_LOOK_EVERY_S = 0.5
+
+
+class ProfileWriter:
+    """Writes the profiles of a run, each under a name of its own.
+
+    Args:
+        config: How they are named, and how many phases of a process are kept.
+        stem: Short name of the program.
+        finisher: Turns a capture into a profile.
+
+    Attributes:
+        latest: Path and content of each process's latest profile, the first process first.
+    """
+
+    def __init__(self, config: RecordConfig, stem: str, finisher: Finisher) -> None:
+        self.latest: dict[str, tuple[Path, Profile]] = {}
+        self._earlier: dict[str, deque[Path]] = {}
+        self._config = config
+        self._stem = stem
+        self._finisher = finisher
+        self._names: dict[str, Path] = {}
+        self._ranks: set[int | None] = set()
+        self._taken: set[Path] = set()
+
+    def write(self, capture: Path) -> None:
+        """Write the profile of a capture and remove the capture.
+
+        Raises:
+            NothingRecorded: The capture is empty.
+            BadFile: The capture is damaged, or the profile cannot be written.
+            OSError: The profile cannot be given its name.
+        """
+        process = process_of(capture)
+        written = finish_capture(capture, self._finisher, partial(self._name, capture))
+        if process in self.latest:
+            self._retire(process)
+        self.latest[process] = written
+
+    @property
+    def earlier(self) -> list[Path]:
+        """The files of phases before the latest."""
+        return [path for paths in self._earlier.values() for path in paths]
+
+    def _retire(self, process: str) -> None:
+        """Put a process's latest profile among the earlier ones, which are kept as far as `config` says."""
+        earlier = self._earlier.setdefault(process, deque())
+        earlier.append(self.latest[process][0])
+        if len(earlier) == self._config.rotate_keep:
+            earlier.popleft().unlink(missing_ok=True)
+
+    def _name(self, capture: Path, profile: Profile) -> Path:
+        process = process_of(capture)
+        if process not in self._names:
+            rank = profile.meta.get("rank")
+            producer = Producer(self._stem, pid_of(capture), rank, profile.meta.get("host", os.uname().nodename))
+            self._names[process] = expand(self._config.output, producer, extra=rank in self._ranks)
+            self._ranks.add(rank)
+        wished = self._names[process]
+        if self._config.rotate_s is not None:
+            wished = phase_path(wished, phase_of(capture))
+        return claim(wished, self._taken, force=self._config.force)
+
+
+@contextmanager
+def writing_phases(directory: Path, writer: ProfileWriter) -> Iterator[None]:
+    """While the body runs, write the phases of a directory's captures that are over, on a thread."""
+    ending = threading.Event()
+
+    def work() -> None:
+        while not ending.wait(_LOOK_EVERY_S):
+            _write_complete(directory, writer)
+
+    thread = threading.Thread(target=work, name="bragg phases")
+    # It inherits the mask: signals are for the main thread, which passes them on.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    thread.start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+
+
+def _write_complete(directory: Path, writer: ProfileWriter) -> None:
+    captures = list_captures(directory)
+    for capture, following in pairwise(captures):
+        try:
+            if process_of(capture) == process_of(following) and has_ended(capture):
+                writer.write(capture)
+        except NothingRecorded:
+            continue
+        except (BadFile, OSError):  # tried again at the end of the run, and told then
+            return

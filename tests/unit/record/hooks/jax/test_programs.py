@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.unit.record.hooks.jax.test_hlo_text import TABLES
+
+from bragg.record.hooks.jax import programs as jax
+from tests.support.fake_core import FakeCore
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
+    fake = FakeCore()
+    monkeypatch.setattr(jax, "core", fake)
+    monkeypatch.setattr(jax, "_programs", set())
+    return fake
+
+
+def compiler(result: Any) -> ModuleType:
+    """A module that compiles, to `result` or with the exception that it is."""
+
+    def compile_or_get_cached(backend: Any, computation: Any, devices: Any, *, option: int = 0) -> Any:
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    module = ModuleType("compiler")
+    module.compile_or_get_cached = compile_or_get_cached  # type: ignore[attr-defined]
+    return module
+
+
+COMPUTATION = SimpleNamespace(
+    operation=SimpleNamespace(attributes={"sym_name": SimpleNamespace(value="jit_loss")}),
+)
+EXECUTABLE = SimpleNamespace(hlo_modules=lambda: [SimpleNamespace(name="jit_loss", to_string=lambda: TABLES)])
+GPU, CPU = SimpleNamespace(platform="gpu"), SimpleNamespace(platform="cpu")
+SCOPE = ["[compile] jit_loss", "enter", ("lend_context",), ("return_context",), "exit"]
+
+
+def test_a_compilation_is_a_scope_and_its_threads_are_in_it(core: FakeCore) -> None:
+    module = compiler(EXECUTABLE)
+    undo = jax.record_compilations(module)
+    assert undo is not None
+    assert module.compile_or_get_cached(CPU, COMPUTATION, [], option=1) is EXECUTABLE
+    assert core.calls == SCOPE
+    undo()
+    module.compile_or_get_cached(CPU, COMPUTATION, [])
+    assert core.calls == SCOPE
+
+
+def test_what_a_program_of_a_gpu_says_is_kept(core: FakeCore) -> None:
+    module = compiler(EXECUTABLE)
+    jax.record_compilations(module)
+    module.compile_or_get_cached(GPU, COMPUTATION, [])
+    function, name, key, text = core.calls[-1]
+    assert (function, name, key.split()[0]) == ("describe_scope", "jit_loss", "hlo_program")
+    assert json.loads(text)["ops"]["fusion"] == ["jit(a)/mul", 0, 7]
+
+
+def test_programs_that_exist_are_told_once(core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = [
+        SimpleNamespace(platform=platform, live_executables=lambda: [EXECUTABLE] * 2) for platform in ("cpu", "gpu")
+    ]
+    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", SimpleNamespace(_backends=dict(enumerate(live))))
+    for _ in range(2):
+        undo = jax.record_compilations(compiler(EXECUTABLE))
+        assert undo is not None
+        undo()
+    assert [call[:2] for call in core.calls] == [("describe_scope", "jit_loss")]
+
+
+def test_an_exception_of_the_compiler_reaches_the_program(core: FakeCore) -> None:
+    module = compiler(MemoryError("too large"))
+    jax.record_compilations(module)
+    with pytest.raises(MemoryError, match="too large"):
+        module.compile_or_get_cached(GPU, COMPUTATION, [])
+    assert core.calls == SCOPE
+
+
+def test_a_program_that_cannot_be_read_costs_a_note(core: FakeCore, capsys: pytest.CaptureFixture[str]) -> None:
+    module = compiler("an executable of another kind")
+    jax.record_compilations(module)
+    assert module.compile_or_get_cached(GPU, SimpleNamespace(), []) == "an executable of another kind"
+    assert core.calls[0] == "[compile] a program"
+    assert "_keep_operations failed" in capsys.readouterr().err
+
+
+def test_a_jax_that_compiles_otherwise_is_said(core: FakeCore, capsys: pytest.CaptureFixture[str]) -> None:
+    assert jax.record_compilations(ModuleType("compiler")) is None
+    assert "hides its compiler" in capsys.readouterr().err
+    assert core.calls == []

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from bragg.record.inside.metadata import at_start, at_stop
+
+SETTINGS = {"BRAGG_CONTEXT": "python", "BRAGG_DATA": "tree"}
+
+
+def test_start_tells_what_runs_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    meta = at_start("cpu", SETTINGS)
+    assert meta["command"] == sys.orig_argv
+    assert (meta["pid"], meta["cwd"], meta["host"]) == (os.getpid(), os.getcwd(), os.uname().nodename)  # noqa: PTH109
+    assert (meta["backend"], meta["context"], meta["data"]) == ("cpu", "python", "tree")
+    assert (meta["rank"], meta["ranks"]) == (1, 2)
+    assert json.loads(json.dumps(meta)) == meta
+
+
+def test_environment_holds_what_changes_speed_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    monkeypatch.setenv("API_TOKEN", "secret")
+    environment = at_start("cpu", SETTINGS)["environment"]
+    assert environment["OMP_NUM_THREADS"] == "4"
+    assert "API_TOKEN" not in environment
+
+
+def test_stop_tells_versions_of_what_was_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="9.9"))
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    versions = at_stop()["versions"]
+    assert versions["torch"] == "9.9"
+    assert "jax" not in versions
+
+
+def test_stop_tells_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss, step = (
+        SimpleNamespace(compile_id="0/0", co_name=name, co_filename="train.py", co_firstlineno=line)
+        for name, line in (("loss", 4), ("step", 9))
+    )
+    compiler = SimpleNamespace(get_compilation_metrics=lambda: [loss, loss, step])
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", compiler)
+    assert at_stop()["compiled_regions"] == {"0/0": [("loss", "train.py", 4), ("step", "train.py", 9)]}
+    compiler.get_compilation_metrics = lambda: 1 / 0
+    assert "compiled_regions" not in at_stop()
