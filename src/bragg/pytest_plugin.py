@@ -1,6 +1,6 @@
-"""A plugin of pytest: with `--bragg` each test is recorded into a profile of its own.
+"""A plugin of pytest: `--bragg` records each test into a profile of its own, `--bragg-check` checks its Triton kernels.
 
-Every run of pytest imports this module, so it loads nothing else of bragg until a test is recorded.
+Every run of pytest imports this module, so it loads nothing else of bragg until a test is recorded or checked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNSAFE = re.compile(r"[^\w.,=+@\[\]-]+")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
-    group = parser.getgroup("bragg", "profiles of tests")
+    group = parser.getgroup("bragg", "profiles of tests, checks of their Triton kernels")
     group.addoption("--bragg", action="store_true", help="Record each test into a profile of its own.")
     group.addoption(
         "--bragg-dir", default="bragg-results", metavar="DIR", help="Directory of the profiles.  [bragg-results]"
@@ -35,12 +35,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--bragg-lines", type=int, default=10, metavar="N", help="Slowest tests in the summary; 0: all.  [10]"
     )
+    group.addoption(
+        "--bragg-check", action="store_true", help="Execute Triton kernels without a GPU; what is wrong fails the test."
+    )
+    group.addoption("--bragg-add", action="append", default=[], metavar="CHECKER", help="Use this checker too.")
+    group.addoption("--bragg-without", action="append", default=[], metavar="CHECKER", help="Leave this checker out.")
+    group.addoption("--bragg-target", default="sm_90", metavar="GPU", help="Kernels are for: sm_90, gfx942, any …")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record only when asked to."""
+    """Record or check only when asked to."""
+    if config.getoption("--bragg") and config.getoption("--bragg-check"):
+        raise pytest.UsageError("--bragg records kernels, and --bragg-check executes them otherwise: choose one")
     if config.getoption("--bragg"):
         config.pluginmanager.register(_TestRecorder(config), "bragg-recorder")
+    if config.getoption("--bragg-check"):
+        config.pluginmanager.register(_checker(config), "bragg-checker")
+
+
+def _checker(config: pytest.Config) -> object:
+    from bragg.errors import BraggError
+    from bragg.pytest_checks import TestChecker
+
+    try:
+        return TestChecker(*map(config.getoption, ("--bragg-add", "--bragg-without", "--bragg-target")))
+    except BraggError as error:
+        raise pytest.UsageError(f"{error}: {error.hint}" if error.hint else str(error)) from None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.errors import UsageError
 
-__all__ = ["BACKENDS", "CHECKERS", "DATA_FRAMES", "FORMATS", "REPRESENTATIONS", "Registry"]
+__all__ = ["ANNOTATIONS", "BACKENDS", "CHECKERS", "DATA_FRAMES", "FORMATS", "REPRESENTATIONS", "Registry"]
 
 
 class Registry(Mapping[str, Any]):
@@ -84,6 +84,16 @@ CHECKERS = Registry(
         "atomic-order": "bragg.debug.checkers.atomic_order:ATOMIC_ORDER",
         "bank-conflict": "bragg.debug.checkers.bank_conflicts:BANK_CONFLICTS",
         "leak": "bragg.debug.checkers.leaks:LEAKS",
+    },
+)
+
+# Each object makes lines of a `bragg.cli.annotations.outcome.Outcome`: the findings of `bragg check` for another tool.
+ANNOTATIONS = Registry(
+    "format",
+    {
+        "sarif": "bragg.cli.annotations.sarif:lines",
+        "junit": "bragg.cli.annotations.junit:lines",
+        "github": "bragg.cli.annotations.github:lines",
     },
 )
 

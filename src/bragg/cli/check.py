@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from bragg.cli.checked_run import parse_program, run_checked
 from bragg.cli.console import say, write_lines
+from bragg.cli.findings_output import chosen_output
 
 __all__ = ["check"]
 
@@ -13,6 +16,7 @@ _EPILOG = """\b
 Examples:
   bragg check train.py --steps 1
   bragg check --without data-race pytest tests/test_kernels.py
+  bragg check -f sarif -o findings.sarif pytest tests
 """
 
 
@@ -43,6 +47,9 @@ class _Check(click.Command):
 @click.option("--list", "is_list", is_flag=True, help="List the checkers.")
 @click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
 @click.option("--json", "as_json", is_flag=True, help="The findings as one JSON object, the last line of stdout.")
+@click.option("-f", "--format", "format_name", metavar="FORMAT", help="The findings for others: sarif, junit, github.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Write FORMAT to a new file.")
+@click.option("--force", is_flag=True, help="Overwrite OUT.")
 @click.argument("target", nargs=-1, type=click.UNPROCESSED)
 def check(
     target: tuple[str, ...],
@@ -56,6 +63,9 @@ def check(
     is_list: bool,
     module: bool,
     as_json: bool,
+    format_name: str | None,
+    output: Path | None,
+    force: bool,
 ) -> int:
     """Run a program, execute its Triton kernels without a GPU, and find what is wrong with them.
 
@@ -72,4 +82,4 @@ def check(
     add = tuple(CHECKERS) if is_all else add
     patience = Patience(limit, lambda text: say([text]))
     session = CheckedSession(chosen_checkers(only, add, without), program, patience=patience, target=gpu)
-    return run_checked(session, target, module=module, as_json=as_json)
+    return run_checked(session, target, chosen_output(format_name, output, force, as_json=as_json), module=module)

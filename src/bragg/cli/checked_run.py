@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bragg.cli.console import say, write_json, write_lines
+from bragg.cli.annotations.outcome import Outcome
+from bragg.cli.console import say
+from bragg.cli.findings_output import FindingsOutput
 from bragg.errors import BraggError
 
 if TYPE_CHECKING:
@@ -31,8 +34,16 @@ def parse_program(_context: click.Context, _parameter: click.Parameter, value: s
     return tuple((*ids, 0, 0)[:3])
 
 
-def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: bool, as_json: bool = False) -> int:
+def run_checked(
+    session: CheckedSession, target: tuple[str, ...], output: FindingsOutput | None = None, *, module: bool
+) -> int:
     """Run a program and write what was found, in it and in the processes that it starts.
+
+    Args:
+        session: Executes its launches.
+        target: The program.
+        output: Where findings go; None: as text to stdout.
+        module: The program is a module.
 
     Returns:
         3 when there are findings, else the program's own exit code, which is 130 after Ctrl-C; 7 when that is 0 and no
@@ -47,7 +58,7 @@ def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: boo
     from bragg.debug.session import checking
     from bragg.debug.unreached import unreached
 
-    code, error, is_stopped = 0, None, False
+    code, error, is_stopped, root = 0, None, False, Path.cwd()
     with with_children(session), host_without_gpu(session.target), checking(session):
         try:
             code = run_program(target, is_module=module)
@@ -57,16 +68,15 @@ def run_checked(session: CheckedSession, target: tuple[str, ...], *, module: boo
             error = raised
         except KeyboardInterrupt:
             code, is_stopped = _STOPPED, True
-    if as_json:
-        write_json("check", session.report.to_json())
-    elif error is None or len(session.report):
-        write_lines(session.report.lines())
+    report, said = session.report, ""
+    if is_stopped:
+        said = "stopped by Ctrl-C: what was not executed was not checked"
+    elif error is None and not report.launches and not len(report):
+        said, code = unreached(), code or _NOTHING_CHECKED
+    problem = str(error or said) or (f"the program ended with exit code {code}" if code not in (0, _FINDINGS) else "")
+    (output or FindingsOutput()).write(Outcome(report, root, problem), has_text=error is None or len(report) > 0)
     if error is not None:
         raise error
-    if is_stopped:
-        say(["stopped by Ctrl-C: what was not executed was not checked"])
-        return _FINDINGS if len(session.report) else code
-    if not session.report.launches and not len(session.report):
-        say(unreached())
-        return code or _NOTHING_CHECKED
-    return _FINDINGS if len(session.report) else code
+    if said:
+        say([said])
+    return _FINDINGS if len(report) else code

@@ -12,8 +12,8 @@ __all__ = ["unreached"]
 _SHOWN = 5
 
 
-def unreached() -> list[str]:
-    """Sentences for a program whose kernels were not executed: nothing was checked, and which kernels there are."""
+def unreached() -> str:
+    """A sentence for a program whose kernels were not executed: nothing was checked, and which kernels there are."""
     functions = {python_function(one) for one in gc.get_objects() if is_jitted(one)}
     own = sorted(
         f"{one.__name__} ({one.__code__.co_filename}:{one.__code__.co_firstlineno})"
@@ -21,6 +21,6 @@ def unreached() -> list[str]:
         if not one.__module__.startswith(("triton.", "torch."))
     )
     if not own:
-        return ["nothing was checked: the program has no Triton kernels, or runs them where bragg cannot see them"]
+        return "nothing was checked: the program has no Triton kernels, or runs them where bragg cannot see them"
     more = f" and {len(own) - _SHOWN} more" if len(own) > _SHOWN else ""
-    return [f"nothing was checked: the program launched none of its Triton functions: {', '.join(own[:_SHOWN])}{more}"]
+    return f"nothing was checked: the program launched none of its Triton functions: {', '.join(own[:_SHOWN])}{more}"

@@ -70,6 +70,10 @@ class Verdicts:
     def __init__(self) -> None:
         self.counts: Counter[Verdict] = Counter()
 
+    def kernels(self) -> list[str]:
+        """Those that were launched."""
+        return list(dict.fromkeys(one.kernel for one in self.counts))
+
     def lines(self) -> list[str]:
         """How many launches are proven, and what others lack."""
         of = {name: sum(n for one, n in self.counts.items() if one.verdict == name) for name in ("proven", "clean")}

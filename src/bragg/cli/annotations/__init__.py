@@ -1,0 +1,1 @@
+"""Findings of `bragg check` for other tools, one file each; `bragg.registry.ANNOTATIONS` lists them."""

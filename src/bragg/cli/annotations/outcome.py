@@ -1,0 +1,46 @@
+"""What a check has come to, and where its files are for other tools."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from bragg.views.terminal.style import printable
+
+if TYPE_CHECKING:
+    from bragg.debug.findings import KernelFinding, Report
+
+__all__ = ["Outcome", "message_of", "text_of"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one check.
+
+    Attributes:
+        report: What was found.
+        root: Where the check was started: files below it are named from there.
+        problem: Why not everything was checked; empty: everything was.
+    """
+
+    report: Report
+    root: Path
+    problem: str = ""
+
+    def relative(self, file: str) -> PurePath:
+        """The name of a file from the root; as it is where it lies elsewhere."""
+        whole = Path(os.path.normpath(self.root / file))
+        return whole.relative_to(self.root) if whole.is_relative_to(self.root) else PurePath(file)
+
+
+def message_of(finding: KernelFinding) -> str:
+    """What is wrong and what to do about it, one line."""
+    fix = f"; fix: {finding.hint}" if finding.hint else ""
+    return printable(f"{finding.kernel}: {finding.message}{fix}")
+
+
+def text_of(finding: KernelFinding) -> str:
+    """All that is said of a finding, in lines."""
+    return "\n".join(map(printable, finding.lines()))

@@ -1,0 +1,69 @@
+"""Where the findings of a check go, and in which form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bragg.cli.console import say, write_json, write_lines
+from bragg.cli.output_file import refuse_existing, write_text
+from bragg.errors import UsageError
+from bragg.registry import ANNOTATIONS
+
+if TYPE_CHECKING:
+    from bragg.cli.annotations.outcome import Outcome
+
+__all__ = ["FindingsOutput", "chosen_output"]
+
+
+@dataclass(frozen=True)
+class FindingsOutput:
+    """How findings are written.
+
+    Attributes:
+        format_name: A row of `ANNOTATIONS`; None: as text, or JSON.
+        file: Where that goes, beside text on stdout; None: to stdout, with a summary on stderr.
+        as_json: As one JSON object on stdout.
+    """
+
+    format_name: str | None = None
+    file: Path | None = None
+    as_json: bool = False
+
+    def write(self, outcome: Outcome, *, has_text: bool) -> None:
+        """Write the findings of a check that is over.
+
+        Args:
+            outcome: What it has come to.
+            has_text: There is something to say in text.
+        """
+        report = outcome.report
+        if self.format_name is not None:
+            lines = ANNOTATIONS[self.format_name](outcome)
+            if self.file is None:
+                write_lines(lines)
+                say([report.summary()])
+                return
+            write_text(self.file, "".join(f"{line}\n" for line in lines))
+        if self.as_json:
+            write_json("check", report.to_json())
+        elif has_text:
+            write_lines(report.lines())
+
+
+def chosen_output(format_name: str | None, file: Path | None, force: bool, *, as_json: bool) -> FindingsOutput:
+    """What options of a command ask for, before the program runs.
+
+    Raises:
+        UsageError: They contradict each other, or the file exists.
+    """
+    if format_name is not None:
+        ANNOTATIONS[format_name]
+    if file is not None:
+        if format_name is None:
+            raise UsageError("--output needs a format", hint=f"Choose one with -f: {', '.join(ANNOTATIONS)}")
+        refuse_existing(file, force)
+    if as_json and format_name is not None and file is None:
+        raise UsageError(f"--json and {format_name} cannot both be on stdout", hint="Name a file with -o")
+    return FindingsOutput(format_name, file.absolute() if file else None, as_json)

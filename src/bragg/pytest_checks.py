@@ -1,0 +1,113 @@
+"""`pytest --bragg-check`: Triton kernels of tests are executed without a GPU, and a wrong one fails its test."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+
+import pytest
+
+from bragg.debug.findings import KernelFinding, Report
+from bragg.debug.host.target import host_without_gpu
+from bragg.debug.session import CheckedSession, checking, chosen_checkers
+from bragg.debug.targets import target_named
+from bragg.views.terminal.style import printable
+from bragg.views.terminal.units import count_text
+
+__all__ = ["TestChecker"]
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What the launches of one test came to; it travels with the test's report from workers of pytest-xdist."""
+
+    launches: int
+    programs: int
+    findings: int
+
+
+class TestChecker:
+    """Checks each test by itself.
+
+    Args:
+        add: Checkers to use beside those that are on by default.
+        without: Checkers to leave out.
+        target: The GPU that kernels are for.
+
+    Raises:
+        UsageError: A name is not that of a checker, or of a target; or Triton is not installed.
+    """
+
+    __test__ = False  # No test, whatever its name begins with.
+
+    def __init__(self, add: Sequence[str], without: Sequence[str], target: str) -> None:
+        self._checkers = chosen_checkers(add=add, without=without)
+        self._target = target
+        self._report = Report()
+        self._checked: list[_Checked] = []
+        self._host = ExitStack()
+        self._host.enter_context(host_without_gpu(target_named(target)))
+
+    def pytest_unconfigure(self) -> None:
+        """PyTorch's tensors are where they were again."""
+        self._host.close()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """The launches of a test and of what is made for it are executed and checked."""
+        session = CheckedSession(self._checkers, target=self._target)
+        self._report = session.report
+        with checking(session):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """A test that passes fails by what was found until its end."""
+        try:
+            result = yield
+        except BaseException:
+            item.add_report_section("call", "bragg check", _text(self._report.findings))
+            raise
+        # What ends a kernel was raised: a test that goes on has expected it.
+        wrong = [finding for finding in self._report if finding.rule != "kernel-fault"]
+        if wrong:
+            pytest.fail(_text(wrong), pytrace=False)
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """The report of a test knows what was checked."""
+        report = yield
+        if call.when == "call":
+            seen = self._report
+            report.bragg_check = asdict(_Checked(seen.launches, seen.programs, len(seen)))  # type: ignore[attr-defined]
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect what was checked."""
+        checked = getattr(report, "bragg_check", None)
+        if checked is not None:
+            self._checked.append(_Checked(**checked))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what was checked, and when nothing was."""
+        terminalreporter.section("bragg check")
+        terminalreporter.write_line(_summary(self._checked))
+
+
+def _text(findings: Sequence[KernelFinding]) -> str:
+    return "\n".join(printable(line) for finding in findings for line in finding.lines())
+
+
+def _summary(checked: Sequence[_Checked]) -> str:
+    launches = sum(one.launches for one in checked)
+    if not launches:
+        return "nothing was checked: no test launched a Triton kernel"
+    programs = count_text(sum(one.programs for one in checked), "program")
+    found = sum(one.findings for one in checked)
+    counted = count_text(found, "finding") if found else "no findings"
+    tests = count_text(sum(one.launches > 0 for one in checked), "test")
+    return f"{counted} in {launches:,} launch{'es' if launches > 1 else ''} of {programs}, by {tests}"

@@ -1,0 +1,159 @@
+"""What continuous integration gets of a check: files for other tools, a pre-commit hook, failing tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("triton")
+
+KERNELS = """
+import numpy as np
+import pytest
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale(x, out, n, B: tl.constexpr):
+    place = tl.program_id(0) * B + tl.arange(0, B)
+    values = tl.load(x + place, mask=place <= n, other=0.0)
+    tl.store(out + place, values, mask=place < n)
+
+@triton.jit
+def fine(x, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), 1.0)
+
+@triton.jit
+def adds(total):
+    tl.atomic_add(total, 0.1)
+
+@triton.jit
+def waits(lock):
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+"""
+SCRIPT = "scale[(4,)](np.ones(30, 'f4'), np.zeros(30, 'f4'), 30, B=8)\nfine[(1,)](np.ones(30, 'f4'), B=16)\n"
+TESTS = """
+@pytest.fixture
+def filled():
+    x = np.ones(30, "f4")
+    fine[(1,)](x, B=16)
+    return x
+
+def test_reads_too_far():
+    scale[(4,)](np.ones(30, "f4"), np.zeros(30, "f4"), 30, B=8)
+
+def test_reads_too_far_and_fails_itself():
+    test_reads_too_far()
+    assert False, "its own failure"
+
+def test_fine(filled):
+    assert filled.sum() == 30
+
+def test_expects_a_deadlock():
+    with pytest.raises(Exception, match="deadlock"):
+        waits[(2,)](np.zeros(1, "i4"))
+
+def test_adds_in_any_order():
+    adds[(4,)](np.ones(1, "f4"))
+
+def test_has_no_kernel():
+    pass
+"""
+
+
+def bragg(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bragg", *arguments]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+
+
+def pytest_run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (directory / "test_it.py").write_text(KERNELS + TESTS)
+    command = [sys.executable, "-m", "pytest", "-p", "bragg.pytest_plugin", "--rootdir", ".", "-q", *arguments]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return subprocess.run(command, env=environment, cwd=directory, capture_output=True, text=True, check=False)
+
+
+def test_a_file_for_others_stands_beside_the_text(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(KERNELS + SCRIPT)
+    done = bragg(tmp_path, "check", "-f", "sarif", "-o", "found.sarif", "script.py")
+    assert done.returncode == 3
+    assert "error: out-of-bounds in scale" in done.stdout
+    (result,) = json.loads((tmp_path / "found.sarif").read_text())["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "script.py"
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 10
+    again = bragg(tmp_path, "check", "-f", "sarif", "-o", "found.sarif", "script.py")
+    assert (again.returncode, "--force" in again.stderr) == (2, True)
+    assert bragg(tmp_path, "check", "-f", "junit", "-o", "found.sarif", "--force", "script.py").returncode == 3
+    assert ElementTree.parse(tmp_path / "found.sarif").getroot().get("failures") == "1"
+
+
+def test_workflow_commands_are_on_stdout_and_the_summary_is_not(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(KERNELS + SCRIPT)
+    done = bragg(tmp_path, "check", "--format", "github", "script.py")
+    (command,) = done.stdout.splitlines()
+    assert command.startswith("::error file=script.py,line=10,title=out-of-bounds::scale: load outside of x")
+    assert done.stderr.splitlines()[-1] == "1 error in 2 launches of 5 programs"
+
+
+def test_a_program_without_launches_is_no_clean_document(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(KERNELS)
+    done = bragg(tmp_path, "check", "-f", "junit", "script.py")
+    assert done.returncode == 7
+    assert ElementTree.fromstring(done.stdout).get("errors") == "1"
+
+
+@pytest.mark.parametrize(
+    "options", [["-f", "pdf"], ["-o", "out.sarif"], ["--json", "-f", "sarif"]], ids=["unknown", "no format", "both"]
+)
+def test_options_that_make_no_sense_are_refused_before_the_program_runs(tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "script.py").write_text("print('was run')")
+    done = bragg(tmp_path, "check", *options, "script.py")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_the_hook_of_pre_commit_checks_a_projects_tests(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    (hook,) = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
+    assert {"id", "name", "entry", "language"} <= set(hook)
+    assert hook["pass_filenames"] is False
+    (tmp_path / "test_it.py").write_text(KERNELS + TESTS.replace("def test_reads_too_far_and", "def no_test_and"))
+    command, *arguments = shlex.split(hook["entry"])
+    assert command == "bragg"
+    done = bragg(tmp_path, *arguments, *hook["args"], "-q", "-p", "no:cacheprovider")
+    assert done.returncode == 3, done.stderr
+    assert "error: out-of-bounds in scale" in done.stdout
+
+
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "2"]], ids=["one process", "xdist"])
+def test_a_wrong_kernel_fails_its_test_with_the_finding(tmp_path: Path, workers: list[str]) -> None:
+    done = pytest_run(tmp_path, "--bragg-check", *workers)
+    assert "2 failed, 4 passed" in done.stdout, done.stdout + done.stderr
+    failed = done.stdout.partition("_ test_reads_too_far _")[2]
+    assert f"error: out-of-bounds in scale ({tmp_path}/test_it.py:10)" in failed
+    assert "fix: The mask place <= n lets these lanes through" in failed
+    own = done.stdout.partition("_ test_reads_too_far_and_fails_itself _")[2]
+    assert "its own failure" in own
+    assert "Captured bragg check call" in own
+    assert "3 findings in 5 launches of 15 programs, by 5 tests" in done.stdout
+
+
+def test_a_checker_may_be_left_out_or_added(tmp_path: Path) -> None:
+    options = ["--bragg-check", "-k", "any_order", "--bragg-add", "atomic-order"]
+    assert "1 failed" in pytest_run(tmp_path, *options).stdout
+    assert "1 passed" in pytest_run(tmp_path, *options, "--bragg-without", "atomic-order").stdout
+    unknown = pytest_run(tmp_path, "--bragg-check", "--bragg-add", "bounds")
+    assert (unknown.returncode, "unknown checker 'bounds'" in unknown.stderr) == (4, True)
+
+
+def test_tests_without_kernels_are_not_called_clean(tmp_path: Path) -> None:
+    done = pytest_run(tmp_path, "--bragg-check", "-k", "no_kernel")
+    assert "nothing was checked: no test launched a Triton kernel" in done.stdout
+    assert pytest_run(tmp_path, "--bragg-check", "--bragg").returncode == 4
