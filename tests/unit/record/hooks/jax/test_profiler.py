@@ -5,9 +5,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.unit.record.hooks.jax.test_programs import FakeCore
 
 from bragg.record.hooks.jax import profiler as jax_profiler
+from tests.unit.record.hooks.jax.test_programs import FakeCore
 
 
 @pytest.fixture

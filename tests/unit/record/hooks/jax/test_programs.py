@@ -6,10 +6,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.unit.record.hooks.jax.test_hlo_text import TABLES
 
 from bragg.record.hooks.jax import programs as jax
 from tests.support.fake_core import FakeCore
+from tests.unit.record.hooks.jax.test_hlo_text import TABLES
 
 
 @pytest.fixture
