@@ -76,7 +76,7 @@ def said_by(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     import bragg
-    from bragg.views.terminal.run_facts import RunFacts
+    from bragg.views.text.run_facts import RunFacts
 
     meta = bragg.load(path).meta
     statistics_of_run = meta.get("statistics", {})

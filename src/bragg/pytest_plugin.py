@@ -174,7 +174,7 @@ def profile_name(nodeid: str) -> Path:
 
 def _summary_lines(measured: list[_Measured], n_lines: int, here: Path) -> list[str]:
     """The tests that took the GPU longest, or the host where there is no GPU; then what is not there and why."""
-    from bragg.views.terminal.units import count_text
+    from bragg.views.text.units import count_text
 
     if not measured:
         return []
@@ -191,7 +191,7 @@ def _summary_lines(measured: list[_Measured], n_lines: int, here: Path) -> list[
 
 
 def _cost_text(test: _Measured) -> str:
-    from bragg.views.terminal.units import count_text, time_text
+    from bragg.views.text.units import count_text, time_text
 
     if test.gpu_ns:
         return f"{time_text(test.gpu_ns):>9} GPU  {count_text(test.kernels, 'kernel'):>12}"

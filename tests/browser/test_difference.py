@@ -8,7 +8,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from bragg import formats
-from bragg.cli.diff import diff
+from bragg.cli.verbs.diff import diff
 from bragg.model import Profile
 from tests.support.profiles import profile_from_text
 from tests.support.waiting import beginning, expect, expect_address, expect_value

@@ -184,7 +184,7 @@ def events(done: ProtonRun, **wanted: object) -> list[dict[str, Any]]:
 
 
 TRACE = """
-from bragg.proton import trace_file
+from bragg.proton.output import trace_file
 trace_file.TRACE_OF_KERNELS_ALONE = {only_kernels}
 proton.start("x", data="trace")
 gpu.set_kernel_ns("k", 5000)
@@ -211,7 +211,8 @@ def test_trace_has_scopes_kernels_lanes_and_arrows(run: Run) -> None:
 
 
 VALUES = """
-from bragg.proton import timed_values, trace_file
+from bragg.proton.recording import timed_values
+from bragg.proton.output import trace_file
 trace_file.TRACE_OF_KERNELS_ALONE = False
 session = proton.start("x", data="trace"{mode})
 with proton.scope("a", {{"m": 1.0, "v": [1, 2]}}):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import bragg.proton as proton
-from bragg.formats import msgpack
+from bragg.formats.encodings import msgpack
 from tests.support.proton_runs import outline, start, tree
 
 pytestmark = pytest.mark.usefixtures("finalized")

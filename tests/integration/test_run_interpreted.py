@@ -11,7 +11,7 @@ import pytest
 
 from bragg.debug.host.driver import has_gpu
 from bragg.model import FrameKind, Profile
-from bragg.views.terminal.run_facts import RunFacts
+from bragg.views.text.run_facts import RunFacts
 from tests.support.runs import Recorder, Run
 
 pytest.importorskip("triton")

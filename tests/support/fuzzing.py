@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from bragg import formats
-from bragg.cli.view import profile_lines
+from bragg.cli.verbs.view import profile_lines
 from bragg.errors import BadFile, NothingRecorded, UsageError
-from bragg.formats import msgpack, protobuf
-from bragg.views.terminal.style import PLAIN, without_control
+from bragg.formats.encodings import msgpack, protobuf
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.style import PLAIN, without_control
 from bragg.views.web.report_payload import report_payload
 from tests.support.captures import small_capture
 from tests.support.mutations import (

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from bragg.errors import BadFile
-from bragg.views.terminal.style import Style, without_control
+from bragg.views.text.style import Style, without_control
 
 __all__ = ["JSON_SCHEMA", "error_lines", "say", "stream_style", "write_bytes", "write_json", "write_lines"]
 

@@ -12,12 +12,12 @@ from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.formats import finish
 from bragg.model import Profile
 from bragg.views.terminal.flat_view import flat_view
-from bragg.views.terminal.run_facts import RunFacts
-from bragg.views.terminal.sampling_facts import sampling_line
-from bragg.views.terminal.style import Style
 from bragg.views.terminal.summary import summary_lines, warning_lines
-from bragg.views.terminal.units import bytes_text, count_text
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.run_facts import RunFacts
+from bragg.views.text.sampling_facts import sampling_line
+from bragg.views.text.style import Style
+from bragg.views.text.units import bytes_text, count_text
 
 if TYPE_CHECKING:
     from bragg.record import RunResult

@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bragg.errors import BadFile
-from bragg.formats.deep_json import memory_bytes
+from bragg.formats.encodings.deep_json import memory_bytes
+from bragg.formats.encodings.npy import decode, encode
 from bragg.formats.files import new_file, open_file
 from bragg.formats.format import Format
 from bragg.formats.limits import Limits, check_depth
-from bragg.formats.npy import decode, encode
 from bragg.formats.slice_columns import pack, unpack
 from bragg.model import (
     CallTree,

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from bragg.formats import msgpack
+from bragg.formats.encodings import msgpack
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
-from bragg.formats.proton import DEVICE_FACTS, is_json_tree, is_msgpack_tree, read_json, read_msgpack
+from bragg.formats.proton.trees import DEVICE_FACTS, is_json_tree, is_msgpack_tree, read_json, read_msgpack
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.table import BoolArray, Int64Array
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bragg.formats.encodings.protobuf import Messages, message, number, text
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
-from bragg.formats.protobuf import Messages, message, number, text
 from bragg.formats.timeline import Lane, lanes, require_slices
 from bragg.model import FlowTable, Profile, TrackKind
 from bragg.model.table import BoolArray, Int64Array

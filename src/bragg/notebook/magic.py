@@ -9,7 +9,7 @@ import click
 
 import bragg
 from bragg.cli.console import error_lines, say
-from bragg.cli.run import run
+from bragg.cli.verbs.run import run
 from bragg.errors import BraggError, UsageError
 from bragg.record.inside.recorder import Options
 

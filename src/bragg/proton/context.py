@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bragg.proton import open_scopes, sessions
 from bragg.proton.flags import flags
+from bragg.proton.recording import open_scopes, sessions
 
 __all__ = ["depth"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bragg.formats import msgpack
-from bragg.proton import sessions
+from bragg.formats.encodings import msgpack
 from bragg.proton.flags import flags
-from bragg.proton.view import proton_tree
+from bragg.proton.output.view import proton_tree
+from bragg.proton.recording import sessions
 
 __all__ = ["advance_phase", "clear", "get", "get_msgpack", "is_phase_complete"]
 

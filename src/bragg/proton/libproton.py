@@ -7,8 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bragg.formats import msgpack
-from bragg.proton import metric_values, open_scopes, sessions
+from bragg.formats.encodings import msgpack
 from bragg.proton.errors import InvalidArgument
 from bragg.proton.metric import (
     DOUBLE_INDEX,
@@ -17,14 +16,15 @@ from bragg.proton.metric import (
     INT64_VECTOR_INDEX,
     TensorMetric,
 )
-from bragg.proton.settings import PROFILERS, Settings
+from bragg.proton.output.view import proton_tree
+from bragg.proton.recording import metric_values, open_scopes, sessions
+from bragg.proton.recording.settings import PROFILERS, Settings
 from bragg.proton.state import (
     COMPUTE_METADATA_SCOPE_NAME,
     COMPUTE_METADATA_SCOPE_PREFIX,
     enter_state,
     exit_state,
 )
-from bragg.proton.view import proton_tree
 
 __all__ = [
     "TensorMetric",

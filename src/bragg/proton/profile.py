@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, TypeVar, overload
 
-from bragg.proton import sessions
 from bragg.proton.errors import InvalidArgument
 from bragg.proton.flags import flags
 from bragg.proton.hooks.hook import Hook, HookManager
 from bragg.proton.hooks.launch import LaunchHook
 from bragg.proton.mode import BaseMode
-from bragg.proton.settings import Settings, default_profiler, is_disabled
+from bragg.proton.recording import sessions
+from bragg.proton.recording.settings import Settings, default_profiler, is_disabled
 
 __all__ = ["DEFAULT_PROFILE_NAME", "activate", "deactivate", "finalize", "profile", "start"]
 

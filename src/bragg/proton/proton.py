@@ -14,7 +14,7 @@ from typing import NoReturn
 from bragg.errors import BraggError
 from bragg.proton.flags import flags
 from bragg.proton.profile import finalize, start
-from bragg.proton.settings import PROFILERS, SAMPLING_PROFILER, default_profiler
+from bragg.proton.recording.settings import PROFILERS, SAMPLING_PROFILER, default_profiler
 from bragg.record.hooks.alias import PROTON, alias_modules
 
 __all__ = ["main"]

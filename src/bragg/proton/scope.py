@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
-from bragg.proton.metric_values import record
-from bragg.proton.open_scopes import OpenScope, enter, is_on, last_entered, leave, opened_by, was_closed
+from bragg.proton.recording.metric_values import record
+from bragg.proton.recording.open_scopes import OpenScope, enter, is_on, last_entered, leave, opened_by, was_closed
 
 __all__ = ["cpu_timed_scope", "enter_scope", "exit_scope", "scope"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from bragg.proton import open_scopes
+from bragg.proton.recording import open_scopes
 
 __all__ = [
     "COMPUTE_METADATA_SCOPE_NAME",

@@ -18,7 +18,7 @@ from bragg.analyze.specs import UnknownDevice
 from bragg.proton import specs
 from bragg.proton.metric import FLOPS_WIDTHS
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME, COMPUTE_METADATA_SCOPE_PREFIX
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 
 __all__ = [
     "apply_diff_profile",
@@ -269,7 +269,7 @@ def _load(path: str | Path) -> Any:
     content = Path(path).read_bytes()
     if content.lstrip()[:1] == b"[":
         return json.loads(content)
-    from bragg.formats import msgpack
+    from bragg.formats.encodings import msgpack
 
     return msgpack.decode(content)
 

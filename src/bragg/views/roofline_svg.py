@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from html import escape
 
 from bragg.model.roofline import Roof, Roofline, RooflinePoint
-from bragg.views.roofline_text import short_name, si_text, summary_text
 from bragg.views.svg import document, element, text
-from bragg.views.terminal.style import PLAIN, printable
-from bragg.views.terminal.units import share_text
+from bragg.views.text.roofline_text import short_name, si_text, summary_text
+from bragg.views.text.style import PLAIN, printable
+from bragg.views.text.units import share_text
 
 __all__ = ["roofline_svg"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 
 __all__ = ["document", "element", "text"]
 

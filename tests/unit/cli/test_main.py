@@ -48,7 +48,7 @@ def test_help_lists_the_verbs_without_importing_them(bragg: Bragg) -> None:
     program = "import sys; from bragg.cli.main import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert all(f"  {name}" in done.stdout for name in VERBS)
-    assert {"numpy", "rich", "bragg.model", "bragg.formats", "bragg.record", "bragg.cli.run"} & set(
+    assert {"numpy", "rich", "bragg.model", "bragg.formats", "bragg.record", "bragg.cli.verbs.run"} & set(
         done.stderr.split()
     ) == set()
 

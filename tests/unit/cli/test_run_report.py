@@ -9,7 +9,7 @@ import pytest
 from bragg.cli.run_report import RunReport
 from bragg.errors import BackendUnavailable
 from bragg.model import Profile
-from bragg.views.terminal.style import PLAIN
+from bragg.views.text.style import PLAIN
 from tests.support.profiles import profile_from_text
 
 FAILED = {"cuda": {"state": "failed", "reason": "the slot is taken"}}

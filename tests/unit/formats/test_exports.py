@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bragg import formats
-from bragg.formats import msgpack
+from bragg.formats.encodings import msgpack
 from bragg.model import Combine, CounterTable, Metric, MetricKind, Profile, TrackKind, TrackTable
 from tests.support.profiles import profile_from_text, tree_to_text
 from tests.support.traces import trace_from_text

@@ -7,7 +7,7 @@ import pytest
 
 from bragg import formats
 from bragg.errors import BadFile
-from bragg.formats.protobuf import message, number, text
+from bragg.formats.encodings.protobuf import message, number, text
 from bragg.model import Profile
 from tests.support.profiles import tree_to_text
 

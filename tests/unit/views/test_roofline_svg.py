@@ -9,8 +9,8 @@ import pytest
 
 from bragg.model.roofline import Roof, Roofline, RooflinePoint
 from bragg.views.roofline_svg import roofline_svg
-from bragg.views.roofline_text import roofline_lines, si_text
-from bragg.views.terminal.style import PLAIN
+from bragg.views.text.roofline_text import roofline_lines, si_text
+from bragg.views.text.style import PLAIN
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "roofline" / "two_kernels.svg"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from bragg.proton import open_scopes
 from bragg.proton.hooks.hook import Hook
 from bragg.proton.metric import FLOPS_WIDTHS
+from bragg.proton.recording import open_scopes
 from bragg.proton.state import COMPUTE_METADATA_SCOPE_NAME
 from bragg.record.hooks.imports import ImportWatch, when_imported
 from bragg.record.hooks.triton import launch_metadata

@@ -14,7 +14,7 @@ from bragg.grouping.regions import REGIONS
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.table import FloatArray
 from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
-from bragg.views.terminal.units import Scale, scale_for
+from bragg.views.text.units import Scale, scale_for
 
 __all__ = ["Column", "ColumnChoice", "choose_names", "columns_of", "short_names"]
 

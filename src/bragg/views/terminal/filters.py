@@ -13,8 +13,8 @@ from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_ancestors, with_descendants
 from bragg.views.terminal.columns import choose_names
-from bragg.views.terminal.labels import Labels
-from bragg.views.terminal.units import share_text, value_text
+from bragg.views.text.labels import Labels
+from bragg.views.text.units import share_text, value_text
 
 __all__ = ["Filtered", "filter_paths"]
 

@@ -17,14 +17,14 @@ from bragg.model.table import Int64Array
 from bragg.views.terminal.columns import Column, ColumnChoice, columns_of
 from bragg.views.terminal.filters import filter_paths
 from bragg.views.terminal.json_values import json_columns, json_frame, json_values
-from bragg.views.terminal.labels import Labels
 from bragg.views.terminal.launch_times import LaunchTimes, with_launch_times
 from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
-from bragg.views.terminal.style import Style, printable
-from bragg.views.terminal.units import count_text, share_text, time_text
 from bragg.views.terminal.variants import first_variants
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.labels import Labels
+from bragg.views.text.style import Style, printable
+from bragg.views.text.units import count_text, share_text, time_text
 
 __all__ = ["NARROW_METRICS", "FlatView", "flat_lines", "flat_view", "table_lines"]
 

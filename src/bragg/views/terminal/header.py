@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bragg.views.terminal.run_facts import RunFacts
-from bragg.views.terminal.style import Style
+from bragg.views.text.run_facts import RunFacts
+from bragg.views.text.style import Style
 
 __all__ = ["header_lines"]
 

@@ -53,7 +53,7 @@ def idle_lines(profile: Profile) -> list[str]:
     if "gpu_idle_time" not in profile.metrics:
         return []
     from bragg.analyze.idle import idle_times
-    from bragg.views.answer_text import idle_sentences
+    from bragg.views.text.answer_text import idle_sentences
 
     return idle_sentences(profile, idle_times(profile))
 

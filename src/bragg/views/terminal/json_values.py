@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.model import FrameKind
 from bragg.views.terminal.columns import Column
-from bragg.views.terminal.labels import Labels
+from bragg.views.text.labels import Labels
 
 __all__ = ["json_columns", "json_frame", "json_values"]
 

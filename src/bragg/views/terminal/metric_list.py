@@ -9,7 +9,7 @@ from typing import Any
 from bragg.model import Profile
 from bragg.views.terminal.columns import short_names
 from bragg.views.terminal.formulas import Formulas
-from bragg.views.terminal.style import Style, printable
+from bragg.views.text.style import Style, printable
 
 __all__ = ["metric_list_json", "metric_list_lines"]
 

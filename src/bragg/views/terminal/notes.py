@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bragg.views.terminal.columns import Column
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 
 __all__ = ["absence_notes", "guess_notes"]
 

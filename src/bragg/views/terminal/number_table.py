@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from bragg.views.terminal.columns import Column
-from bragg.views.terminal.style import Style, printable
-from bragg.views.terminal.units import share_text
+from bragg.views.text.style import Style, printable
+from bragg.views.text.units import share_text
 
 __all__ = ["NumberTable"]
 

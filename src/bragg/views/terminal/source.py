@@ -10,8 +10,8 @@ from bragg.analyze.annotated_code import AnnotatedCode, Samples, SourceLine
 from bragg.code.source_map import Stage
 from bragg.code.source_place import CallChain, user_place
 from bragg.code.stall_reasons import StallReason
-from bragg.views.terminal.style import Style, beginning, printable
-from bragg.views.terminal.units import count_text, share_text
+from bragg.views.text.style import Style, beginning, printable
+from bragg.views.text.units import count_text, share_text
 
 __all__ = ["source_json", "source_lines"]
 

@@ -9,14 +9,14 @@ import numpy as np
 from bragg.model import Profile
 from bragg.model.host_time import own_work
 from bragg.views.terminal.flat_view import flat_view, table_lines
-from bragg.views.terminal.folding import FoldedProfile, fold_libraries
-from bragg.views.terminal.labels import Labels
-from bragg.views.terminal.run_facts import RunFacts
-from bragg.views.terminal.style import Style
-from bragg.views.terminal.training_steps import steps_line
-from bragg.views.terminal.units import count_text, share_text, time_text
 from bragg.views.terminal.view_options import ViewOptions
-from bragg.views.terminal.waiting import waiting_lines
+from bragg.views.text.folding import FoldedProfile, fold_libraries
+from bragg.views.text.labels import Labels
+from bragg.views.text.run_facts import RunFacts
+from bragg.views.text.style import Style
+from bragg.views.text.training_steps import steps_line
+from bragg.views.text.units import count_text, share_text, time_text
+from bragg.views.text.waiting import waiting_lines
 
 __all__ = ["summary_lines", "warning_lines"]
 

@@ -8,9 +8,9 @@ from bragg.model import MetricKind
 from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.outline import OutlineRow
-from bragg.views.terminal.style import Style, printable
 from bragg.views.terminal.tree_view import TreeView
-from bragg.views.terminal.units import count_text, share_text
+from bragg.views.text.style import Style, printable
+from bragg.views.text.units import count_text, share_text
 
 __all__ = ["tree_lines"]
 

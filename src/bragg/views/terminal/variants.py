@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.model import CallTree, FrameTable, Profile
 from bragg.model.table import Int32Array
-from bragg.views.terminal.labels import SYMBOL_KINDS, Labels
+from bragg.views.text.labels import SYMBOL_KINDS, Labels
 
 __all__ = ["first_variants", "with_one_variant"]
 

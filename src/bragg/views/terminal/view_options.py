@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
-from bragg.views.terminal.labels import CodeFormat
+from bragg.views.text.labels import CodeFormat
 
 __all__ = ["ViewOptions"]
 

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Input, Static, Tree
 from textual.widgets.tree import TreeNode
 
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 from bragg.views.tui.rows import TreeRows
 
 __all__ = ["ProfileApp"]

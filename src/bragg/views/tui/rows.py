@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from bragg.views.terminal.style import PLAIN, Style
 from bragg.views.terminal.tree_view import TreeView
-from bragg.views.terminal.units import share_text
+from bragg.views.text.style import PLAIN, Style
+from bragg.views.text.units import share_text
 
 __all__ = ["TreeRows"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from bragg.analyze.comparison import Comparison
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.table import FloatArray
-from bragg.views.terminal.diff_text import change_text
-from bragg.views.terminal.labels import Labels
+from bragg.views.text.diff_text import change_text
+from bragg.views.text.labels import Labels
 from bragg.views.web.payload import Extras, Summary, pack
 
 __all__ = ["pack_difference"]

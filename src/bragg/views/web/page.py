@@ -7,7 +7,7 @@ import html
 from collections.abc import Sequence
 from importlib import resources
 
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 
 __all__ = ["asset", "page"]
 

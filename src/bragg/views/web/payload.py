@@ -21,9 +21,9 @@ from bragg.errors import UsageError
 from bragg.model import FrameTable, Profile
 from bragg.model.kernel_facts import KernelFacts
 from bragg.model.table import Int64Array
-from bragg.views.terminal.folding import library_of
-from bragg.views.terminal.labels import Labels
-from bragg.views.terminal.style import printable
+from bragg.views.text.folding import library_of
+from bragg.views.text.labels import Labels
+from bragg.views.text.style import printable
 from bragg.views.web.column_codes import ColumnWriter
 
 __all__ = ["NO_EXTRAS", "Extras", "Summary", "pack"]

@@ -13,7 +13,7 @@ from bragg.analyze.roofline import roofline
 from bragg.analyze.source_lines import annotate_stages
 from bragg.errors import UsageError
 from bragg.model import Profile
-from bragg.views.answer_text import fact_rows, lack_lines, sentences
+from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
 from bragg.views.web.code import code_of
 from bragg.views.web.payload import Extras, Summary, pack
 from bragg.views.web.points import roofline_of

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 from bragg.errors import BraggError
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 from bragg.views.web.connections import Connections
 from bragg.views.web.page import asset
 from bragg.views.web.shelf import Shelf

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 
 __all__ = ["Entry", "Shelf"]
 

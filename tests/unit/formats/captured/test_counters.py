@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bragg.formats import bragg, capture, chrome, perfetto
+from bragg.formats import bragg, capture, perfetto
 from bragg.formats.captured.chunks import ChunkType
 from bragg.formats.captured.counters import Clock
+from bragg.formats.chrome import trace as chrome
 from bragg.model import FrameKind, Profile, TrackKind
 from tests.support.captures import NONE, CaptureBuilder, small_capture
 

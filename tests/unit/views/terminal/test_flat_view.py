@@ -10,8 +10,8 @@ from bragg.model import Combine, DurationTable, Metric, MetricKind, Profile
 from bragg.model.durations import bucket_of
 from bragg.views.terminal.derived_metrics import DERIVED
 from bragg.views.terminal.flat_view import flat_lines, flat_view
-from bragg.views.terminal.style import PLAIN
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.style import PLAIN
 from tests.support.profiles import profile_from_text
 from tests.support.sampled_kernels import sampled_profile
 

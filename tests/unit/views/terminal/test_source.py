@@ -9,7 +9,7 @@ from bragg.analyze.source_lines import annotate
 from bragg.code.source_map import Stage, source_name
 from bragg.model import Profile
 from bragg.views.terminal.source import source_json, source_lines
-from bragg.views.terminal.style import PLAIN, Style
+from bragg.views.text.style import PLAIN, Style
 from tests.support.sampled_kernels import FILE, KEY, sampled_profile
 
 

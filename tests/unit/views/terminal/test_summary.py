@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bragg.views.terminal.style import PLAIN, Style
 from bragg.views.terminal.summary import summary_lines
+from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text
 
 META = {

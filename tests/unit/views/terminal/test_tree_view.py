@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from bragg.errors import NothingRecorded, UsageError
 from bragg.model import Combine, Metric, MetricKind, Profile
-from bragg.views.terminal.style import PLAIN, Style
 from bragg.views.terminal.tree_text import tree_lines
 from bragg.views.terminal.tree_view import tree_view
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text
 from tests.support.random_profiles import profiles
 from tests.support.sampled_kernels import sampled_profile

@@ -1,0 +1,80 @@
+"""The verbs of the command line, loaded when they are used."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass
+
+import click
+
+from bragg.errors import UsageError
+
+__all__ = ["VERBS", "VerbGroup"]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A row of the table of verbs.
+
+    Attributes:
+        place: `module:object` of the click command.
+        summary: One line for the list of commands.
+    """
+
+    place: str
+    summary: str
+
+
+VERBS = {
+    "run": Verb("bragg.cli.verbs.run:run", "record a program"),
+    "view": Verb("bragg.cli.verbs.view:view", "show where the time went, as a tree or a table"),
+    "web": Verb("bragg.cli.verbs.web:web", "show profiles in a browser, live while they change"),
+    "diff": Verb("bragg.cli.verbs.diff:diff", "show what changed between two recordings, with limits for CI"),
+    "source": Verb("bragg.cli.verbs.source:source", "show the code of a kernel, and where its warps waited"),
+    "plot": Verb("bragg.cli.verbs.plot:plot", "draw what kernels reach of what their GPU can do"),
+    "report": Verb("bragg.cli.verbs.report:report", "write a profile as one HTML page that opens anywhere"),
+    "export": Verb("bragg.cli.verbs.export:export", "write a profile for another tool"),
+    "info": Verb("bragg.cli.verbs.info:info", "show what a profile holds and how it was recorded"),
+    "recover": Verb("bragg.cli.verbs.recover:recover", "make profiles of what a killed run left behind"),
+    "check": Verb("bragg.cli.verbs.check:check", "find what is wrong with Triton kernels, without a GPU"),
+    "debug": Verb("bragg.cli.verbs.debug:debug", "step through Triton kernels, without a GPU"),
+    "doctor": Verb("bragg.cli.verbs.doctor:doctor", "check what can be recorded on this machine, and why not more"),
+    "demo": Verb("bragg.cli.verbs.demo:demo", "record and show a small program"),
+}
+
+
+class VerbGroup(click.Group):
+    """A click group that imports a verb's module only when the verb is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a verb; None for an unknown name."""
+        verb = VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        module, _, attribute = verb.place.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb of a command line.
+
+        Raises:
+            UsageError: There is no such verb; the hint names the nearest.
+        """
+        if args[0] not in VERBS and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(args[0], VERBS, n=1)
+            hint = f"Did you mean: bragg {near[0]}" if near else f"Commands: {', '.join(VERBS)}"
+            raise UsageError(f"there is no command {args[0]!r}", hint=hint)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])

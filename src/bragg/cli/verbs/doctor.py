@@ -1,0 +1,66 @@
+"""`bragg doctor`: what can be recorded here, and why not more."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+
+from bragg.cli.checks import gpu, software, system
+from bragg.cli.checks.check import Check, State, Surroundings
+from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.cli.probe import ProbeProcess
+from bragg.cli.welcome import MEASURED_ON_HOST
+from bragg.errors import BackendUnavailable
+from bragg.views.text.style import Style
+
+__all__ = ["doctor"]
+
+_CHECKS = (*software.CHECKS, *gpu.CHECKS, *system.CHECKS)
+_EPILOG = """\b
+Examples:
+  bragg doctor
+  bragg doctor --json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def doctor(as_json: bool) -> int:
+    """Check what can be recorded on this machine.
+
+    Each check says what it found, what that blocks, and what to do about it. The GPU is tried in a process of its own.
+    Exit code 4 if nothing can be recorded.
+    """
+    surroundings = Surroundings(environ=os.environ, probe=ProbeProcess().result())
+    checks = [check(surroundings) for check in _CHECKS]
+    if as_json:
+        write_json("doctor", {"checks": [{**asdict(check), "state": check.state.value} for check in checks]})
+    else:
+        write_lines(_lines(checks, stream_style(sys.stdout)))
+    blocked = any(check.state is State.BLOCKED for check in checks)
+    return BackendUnavailable.exit_code if blocked else 0
+
+
+def _lines(checks: Sequence[Check], style: Style) -> list[str]:
+    paint = {State.OK: style.good, State.NOTE: style.dim, State.LIMITED: style.warning, State.BLOCKED: style.bad}
+    name_width = max(len(check.name) for check in checks)
+    state_width = max(len(state.value) for state in State)
+    lines = []
+    for check in checks:
+        state = paint[check.state](check.state.value.ljust(state_width))
+        lines.append(f"{state}  {check.name:<{name_width}}  {check.found}")
+        indent = " " * (state_width + name_width + 4)
+        lines += [f"{indent}{label}: {text}" for label, text in (("blocks", check.blocks), ("fix", check.fix)) if text]
+    return [*lines, "", _conclusion(checks)]
+
+
+def _conclusion(checks: Sequence[Check]) -> str:
+    if any(check.state is State.BLOCKED for check in checks):
+        return "Nothing can be recorded here. Profiles can be viewed: bragg view FILE"
+    blocked = {check.blocks for check in checks if check.blocks}
+    gpu_times, but_not = ("", "; GPU times cannot") if gpu.GPU_TIMES in blocked else ("GPU times, ", "")
+    return f"Can be recorded here: {gpu_times}{MEASURED_ON_HOST}{but_not}. Next: bragg demo"

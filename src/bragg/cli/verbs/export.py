@@ -1,0 +1,98 @@
+"""`bragg export`: a profile for another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from bragg.cli.console import say, write_bytes, write_json
+from bragg.cli.output_file import refuse_existing
+from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.errors import UsageError
+from bragg.registry import FORMATS
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
+
+__all__ = ["export"]
+
+_STDOUT = Path("-")
+_EPILOG = """\b
+Examples:
+  bragg export run.bragg -f perfetto   timelines: bragg run --data trace
+  bragg export train.bragg -o train.speedscope.json
+  bragg export train.bragg -f collapsed -o - | flamegraph.pl > flame.svg
+"""
+
+
+@click.command(epilog=_EPILOG)
+@file_argument
+@click.option(
+    "-f",
+    "--format",
+    "format_name",
+    metavar="FORMAT",
+    help="hatchet, hatchet_msgpack, chrome, perfetto, speedscope, collapsed.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name of the new file; -: stdout.")
+@click.option("--force", is_flag=True, help="Overwrite OUT.")
+@click.option("--json", "as_json", is_flag=True, help="What was written, as one JSON object on stdout.")
+def export(file: Path | None, format_name: str | None, output: Path | None, force: bool, as_json: bool) -> None:
+    """Write FILE in the format of another tool.
+
+    Without FORMAT, the suffix of OUT decides; without OUT, it is FILE with the suffix of FORMAT.
+    """
+    from bragg import formats
+    from bragg.views.text.units import bytes_text
+
+    path = newest_profile(file)
+    if format_name is not None and format_name not in list(FORMATS):
+        raise UsageError(f"unknown format {format_name!r}", hint=_known())
+    name = format_name or _format_of(output)
+    if output == _STDOUT:
+        if as_json:
+            raise UsageError("--json and the export cannot both be on stdout", hint="Name a file with -o")
+        _write_to_stdout(formats.load(path), name)
+        return
+    target = output or path.with_suffix(FORMATS[name].suffix)
+    refuse_existing(target, force)
+    formats.export(formats.load(path), name, target)
+    size_bytes = target.stat().st_size
+    if as_json:
+        write_json("export", {"file": str(target), "format": name, "size_bytes": size_bytes})
+    else:
+        next_step = FORMATS[name].next_step.format(file=quote(str(target)))
+        say([f"Wrote {target} ({bytes_text(size_bytes)}): {FORMATS[name].description}. Next: {next_step}"])
+
+
+def _write_to_stdout(profile: Profile, format_name: str) -> None:
+    """Write a profile to stdout, when all of it is there: formats write files."""
+    from bragg import formats
+
+    with TemporaryDirectory(prefix="bragg-") as folder:
+        file = Path(folder) / "export"
+        formats.export(profile, format_name, file)
+        write_bytes(file.read_bytes())
+
+
+def _format_of(output: Path | None) -> str:
+    """The format whose suffix a file name has, the longest one.
+
+    Raises:
+        UsageError: There is no name, or no format with its suffix.
+    """
+    if output is None:
+        raise UsageError("neither format nor output is given", hint=_known())
+    fitting = [name for name, format_ in FORMATS.items() if format_.write and output.name.endswith(format_.suffix)]
+    if not fitting:
+        raise UsageError(f"no format has the suffix of {output.name}", hint=_known())
+    return max(fitting, key=lambda name: len(FORMATS[name].suffix))
+
+
+def _known() -> str:
+    """The formats to choose from: those that can be written."""
+    return "Choose one with -f: " + ", ".join(name for name, format_ in FORMATS.items() if format_.write)

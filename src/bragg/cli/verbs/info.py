@@ -1,0 +1,122 @@
+"""`bragg info`: what a profile holds."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.cli.profile_file import file_argument, newest_profile
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
+
+__all__ = ["info"]
+
+# Longer tables, such as those of modules and of the durations of regions, are for programs.
+_MAX_FACT = 400
+_N_NAMES = 5
+# What the file format calls a plain number.
+_UNITS = {"1": "count"}
+_EPILOG = """\b
+Examples:
+  bragg info train.bragg
+  bragg info train.bragg --json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@file_argument
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def info(file: Path | None, as_json: bool) -> None:
+    """Show how FILE was recorded, what it holds, and what takes its space."""
+    from bragg import formats
+    from bragg.views.text.run_facts import RunFacts
+
+    path = newest_profile(file)
+    profile = formats.load(path)
+    run = RunFacts(profile.meta)
+    facts = {
+        "file": str(path),
+        "size_bytes": path.stat().st_size,
+        "part_bytes": _part_bytes(path),
+        "rows": _rows(profile),
+        "metrics": {name: {"unit": metric.unit, "kind": metric.kind.value} for name, metric in profile.metrics.items()},
+        "meta": profile.meta,
+        "completeness": run.completeness.word,
+        "warnings": list(run.warnings()),
+    }
+    if as_json:
+        write_json("info", facts)
+    else:
+        write_lines(_lines(facts))
+
+
+def _part_bytes(path: Path) -> dict[str, int]:
+    """Compressed bytes of each part of an archive, largest first; empty for a capture."""
+    if not zipfile.is_zipfile(path):
+        return {}
+    sizes: Counter[str] = Counter()
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            sizes[member.filename.partition("/")[0]] += member.compress_size
+    return dict(sizes.most_common())
+
+
+def _rows(profile: Profile) -> dict[str, int]:
+    return {
+        "call paths": len(profile.tree),
+        "frames": len(profile.tree.frames),
+        "tracks": len(profile.tracks),
+        "slices": len(profile.slices),
+        "kernel configurations": len(profile.kernels),
+        "counter values": len(profile.counters),
+        "findings": len(profile.findings),
+        "source files": len(profile.sources),
+    }
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    from bragg.views.terminal.header import header_lines
+    from bragg.views.text.units import bytes_text
+
+    sections = {
+        "holds": {name: f"{count:,}" for name, count in facts["rows"].items()},
+        "metrics": {
+            name: ", ".join(filter(None, (_UNITS.get(metric["unit"], metric["unit"]), metric["kind"])))
+            for name, metric in facts["metrics"].items()
+        },
+        "size": {
+            "file": bytes_text(facts["size_bytes"]),
+            **{part: bytes_text(size) for part, size in facts["part_bytes"].items()},
+        },
+        "recorded": {name: _text(value) for name, value in facts["meta"].items()},
+    }
+    lines = header_lines(facts["meta"], facts["file"], stream_style(sys.stdout))
+    for title, rows in sections.items():
+        width = max(map(len, rows), default=0)
+        lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
+    return lines
+
+
+def _text(value: Any) -> str:
+    """A fact on one line; of counts those that are not 0, of a long table its first names: --json has all of it."""
+    if isinstance(value, dict) and value and all(name.isidentifier() and type(value[name]) is int for name in value):
+        counts = ", ".join(f"{name} {count:,}" for name, count in value.items() if count)
+        return "; ".join(filter(None, [counts, "" if all(value.values()) else "others: 0"]))
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if (
+        len(text) <= _MAX_FACT
+        or not isinstance(value, dict)
+        or not all(isinstance(row, dict) for row in value.values())
+    ):
+        return text
+    names = list(value)
+    rest = f" and {len(names) - _N_NAMES} more" if len(names) > _N_NAMES else ""
+    return f"{', '.join(names[:_N_NAMES])}{rest}; --json shows what is known of them"

@@ -1,0 +1,73 @@
+"""`bragg plot`: a picture of a profile."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bragg.cli.console import say, stream_style, write_json, write_lines
+from bragg.cli.output_file import refuse_existing, write_text
+from bragg.cli.profile_file import file_argument, newest_profile
+
+if TYPE_CHECKING:
+    from bragg.model.roofline import Roofline
+
+__all__ = ["plot"]
+
+_EPILOG = """\b
+Examples:
+  bragg plot roofline train.bragg
+  bragg plot roofline train.bragg -o roofline.svg --include forward
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("kind", type=click.Choice(["roofline"]))
+@file_argument
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="SVG", help="Name of the picture.")
+@click.option("-i", "--include", metavar="REGEX", help="Only call paths through names that match.")
+@click.option("-e", "--exclude", metavar="REGEX", help="No call paths through names that match.")
+@click.option("--force", is_flag=True, help="Overwrite SVG.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the table.")
+def plot(
+    kind: str,
+    file: Path | None,
+    output: Path | None,
+    include: str | None,
+    exclude: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Draw what the kernels of FILE reach of what their GPU can do.
+
+    Kernels need flops and bytes: from launch_metadata of triton.jit, or from bragg.scope. The picture is named after
+    FILE unless it is given a name; its numbers are a table on stdout.
+    """
+    from bragg import formats
+    from bragg.analyze.roofline import roofline
+    from bragg.views.roofline_svg import roofline_svg
+    from bragg.views.terminal.filters import filter_paths
+    from bragg.views.text.roofline_text import roofline_lines
+
+    path = newest_profile(file)
+    target = output or path.with_suffix(f".{kind}.svg")
+    refuse_existing(target, force)
+    chart = roofline(filter_paths(formats.load(path, trace=False), include, exclude).profile)
+    write_text(target, roofline_svg(chart, f"Roofline of {path.name}"))
+    if as_json:
+        write_json(kind, {"file": str(path), "picture": str(target), **_json(chart)})
+    else:
+        write_lines(roofline_lines(chart, stream_style(sys.stdout)))
+    say([f"Wrote {target}. Next: open it in any browser"])
+
+
+def _json(chart: Roofline) -> dict[str, Any]:
+    return {
+        "roofs": [dataclasses.asdict(roof) for roof in chart.roofs],
+        "points": [point.to_json() for point in chart.points],
+        "time_ns": chart.time_ns,
+    }

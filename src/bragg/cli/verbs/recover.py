@@ -1,0 +1,112 @@
+"""`bragg recover`: profiles of what a killed run left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from bragg.cli.console import error_lines, say, write_json
+from bragg.errors import BadFile, BraggError, UsageError
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
+
+__all__ = ["recover"]
+
+_EPILOG = """\b
+Examples:
+  bragg recover .bragg-x1y2z3
+  bragg recover .bragg-x1y2z3/4711.part -o train.bragg
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name of the profile, or a directory."
+)
+@click.option("--json", "as_json", is_flag=True, help="What was written, as one JSON object on stdout.")
+def recover(source: Path, output: Path | None, as_json: bool) -> None:
+    """Turn SOURCE, a capture (.part) or a directory of captures, into profiles.
+
+    The captures stay where they are. Existing profiles are not overwritten: the new ones are numbered.
+    """
+    captures = _captures(source)
+    written: list[tuple[Path, Profile]] = []
+    failures: list[BraggError] = []
+    for capture in captures:
+        try:
+            written.append(_finish(capture, _wished_name(capture, output, len(captures))))
+        except BraggError as error:
+            failures.append(error)
+    if not written:
+        raise failures[0]
+    for failure in failures:
+        say(error_lines(failure.message, failure.hint))
+    _report(written, as_json)
+
+
+def _captures(source: Path) -> list[Path]:
+    """The captures at a path, at least one.
+
+    Raises:
+        BadFile: There is none.
+    """
+    if not source.is_dir():
+        return [source]
+    captures = sorted(source.glob("*.part"))
+    if not captures:
+        raise BadFile(
+            f"there is no .part file in {source}", hint="Captures are in the .bragg-* directory beside a profile"
+        )
+    return captures
+
+
+def _wished_name(capture: Path, output: Path | None, n_captures: int) -> Path:
+    if output is None or output.is_dir():
+        return (output or Path()) / f"recovered-{capture.stem}.bragg"
+    if n_captures > 1:
+        raise UsageError(f"there are {n_captures} captures but one output", hint="Give a directory with -o")
+    return output
+
+
+def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
+    """Write the profile of a capture beside its place, and give it a name that is free when it is complete.
+
+    Raises:
+        BadFile: The capture cannot be used, or the profile cannot be written.
+        NothingRecorded: The capture holds no measurement.
+    """
+    from bragg.formats import finish
+    from bragg.record.output import give_free_name
+
+    try:
+        wished.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".recover-", dir=wished.parent) as beside:
+            unnamed = Path(beside, wished.name)
+            profile = finish(capture, unnamed)
+            return give_free_name(unnamed, wished), profile
+    except OSError as error:
+        raise BadFile(f"cannot write {wished}: {error.strerror}", hint="Choose another place with -o") from error
+
+
+def _report(written: list[tuple[Path, Profile]], as_json: bool) -> None:
+    from bragg.views.text.run_facts import RunFacts
+    from bragg.views.text.units import bytes_text
+
+    runs = {path: RunFacts(profile.meta) for path, profile in written}
+    if as_json:
+        profiles = [
+            {"file": str(path), "completeness": run.completeness.word, "warnings": list(run.warnings())}
+            for path, run in runs.items()
+        ]
+        write_json("recover", {"profiles": profiles})
+        return
+    for path, run in runs.items():
+        lines = [f"{path}: {warning}" for warning in run.warnings()]
+        what = ", ".join(filter(None, [bytes_text(path.stat().st_size), run.cost]))
+        say([*lines, f"Wrote {path} ({what}). Next: bragg view {quote(str(path))}"])

@@ -1,0 +1,50 @@
+"""`bragg report`: a profile as one page that opens anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+
+import click
+
+from bragg.cli.console import say, write_json
+from bragg.cli.output_file import refuse_existing, write_text
+from bragg.cli.profile_file import file_argument, newest_profile
+
+__all__ = ["report"]
+
+_EPILOG = """\b
+Examples:
+  bragg report train.bragg
+  bragg report train.bragg -o train.html --force
+"""
+
+
+@click.command(epilog=_EPILOG)
+@file_argument
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="HTML", help="Name of the page.")
+@click.option("--title", metavar="TEXT", help="What stands above it.  [name of FILE]")
+@click.option("--force", is_flag=True, help="Overwrite HTML.")
+@click.option("--json", "as_json", is_flag=True, help="What was written, as one JSON object on stdout.")
+def report(file: Path | None, output: Path | None, title: str | None, force: bool, as_json: bool) -> None:
+    """Write FILE as one HTML page: summary, flame graph, kernels, timeline, source, roofline.
+
+    The page holds everything and asks nothing of the network: open it from disk, mail it, attach it to a job. It is
+    named after FILE unless it is given a name. It holds the call paths, names, files and command line of the run.
+    """
+    from bragg import formats
+    from bragg.views.text.units import bytes_text
+    from bragg.views.web.page import page
+    from bragg.views.web.report_payload import report_payload
+
+    path = newest_profile(file)
+    target = output or path.with_suffix(".html")
+    refuse_existing(target, force)
+    name = title or path.name
+    write_text(target, page([report_payload(formats.load(path), name)], name))
+    size_bytes = target.stat().st_size
+    if as_json:
+        write_json("report", {"file": str(path), "page": str(target), "size_bytes": size_bytes})
+    else:
+        view = f"bragg view {quote(str(path))}"
+        say([f"Wrote {target} ({bytes_text(size_bytes)}). Next: open it in any browser, or: {view}"])

@@ -1,0 +1,56 @@
+"""`bragg source`: the code of a kernel, with the samples of its instructions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from bragg.cli.console import say, stream_style, write_json, write_lines
+
+__all__ = ["source"]
+
+_SOURCE = "python"
+_MAX_NAMES = 5
+_EPILOG = """\b
+Examples:
+  bragg source train.bragg matmul
+  bragg source train.bragg matmul --ir sass
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("kernel", required=False)
+@click.option(
+    "--ir",
+    type=click.Choice([_SOURCE, "ttir", "ttgir", "ptx", "sass"]),
+    default=_SOURCE,
+    help="Which text of the kernel: its source, or what the compiler made of it.  [python]",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
+    """Show the code of KERNEL in FILE, and where its warps waited.
+
+    KERNEL is a name with or without its specialization, or an expression; without it, the hottest kernel.
+    """
+    from bragg import formats
+    from bragg.analyze.kernel_choice import choose_kernel
+    from bragg.analyze.source_lines import annotate
+    from bragg.code.source_map import Stage
+    from bragg.views.terminal.source import source_json, source_lines
+    from bragg.views.text.units import count_text
+
+    profile = formats.load(file, trace=False)
+    stage = None if ir == _SOURCE else Stage(ir)
+    chosen = choose_kernel(profile, kernel)
+    code = annotate(profile, chosen, stage)
+    if as_json:
+        write_json("source", {"file": str(file), **source_json(code, stage)})
+    else:
+        write_lines(source_lines(code, stage, stream_style(sys.stdout)))
+    if chosen.others:
+        verb = "is" if len(chosen.others) == 1 else "are"
+        names = ", ".join(chosen.others[:_MAX_NAMES])
+        say([f"{count_text(len(chosen.others), 'more kernel')} {verb} called so: {names}"])

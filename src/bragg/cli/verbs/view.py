@@ -1,0 +1,248 @@
+"""`bragg view`: where the time went."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.errors import UsageError
+from bragg.views.terminal.derived_metrics import DERIVED, prepared
+from bragg.views.terminal.grouping import WHOLE, grouped
+from bragg.views.terminal.idle_view import idle_json, idle_lines, idle_options, with_idle_time
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
+    from bragg.views.terminal.view_options import ViewOptions
+    from bragg.views.text.style import Style
+
+__all__ = ["profile_lines", "view"]
+
+_DEFAULT_LINES = 60
+_CODE_FORMATS = ("full", "file_function_line", "function_line", "file_function")
+_EPILOG = """\b
+Examples:
+  bragg view train.bragg --include forward
+  bragg view train.bragg --flat --metric gpu_time,gpu_count,avg
+  bragg view trace.bragg --idle
+"""
+
+
+@click.command(epilog=_EPILOG)
+@file_argument
+@click.option("--flat", is_flag=True, help="A table by kernel or function instead of a tree.")
+@click.option("-l", "--list", "list_only", is_flag=True, help="The metrics that FILE has and that can be computed.")
+@click.option(
+    "-m",
+    "--metric",
+    "--metrics",
+    default="",
+    metavar="NAME[,NAME]",
+    help="What to show; the first decides what is hot.",
+)
+@click.option("-i", "--include", metavar="REGEX", help="Only call paths through names that match.")
+@click.option(
+    "-e", "--exclude", metavar="REGEX", help="No call paths through names that match; totals shrink with them."
+)
+@click.option(
+    "-t",
+    "--threshold",
+    type=click.FloatRange(0, 100),
+    default=0.0,
+    metavar="PERCENT",
+    help="No rows below this share of the total.",
+)
+@click.option("--least", default=0.0, metavar="VALUE", help="No rows below this value of the first metric.")
+@click.option("-d", "--depth", type=click.IntRange(min=0), metavar="N", help="Levels of the tree below the first row.")
+@click.option(
+    "-n", "--lines", type=click.IntRange(min=0), metavar="N", help=f"The N hottest rows; 0: all.  [{_DEFAULT_LINES}]"
+)
+@click.option("-s", "--sort", metavar="NAME", help="What decides instead of the first metric; or `name`.")
+@click.option(
+    "--group-by",
+    type=click.Choice(["kernel", "specialization", *WHOLE]),
+    default="specialization",
+    help="Specializations of kernels and shapes of operators as one, or each; modules; regions.  [specialization]",
+)
+@click.option("--idle", is_flag=True, help="What the host did while GPUs had nothing to do; needs a timeline.")
+@click.option(
+    "--least-pause",
+    "least_pause_us",
+    type=click.FloatRange(min=0),
+    metavar="US",
+    help="With --idle: shorter pauses are one row.  [3]",
+)
+@click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="How code is written, place first.")
+@click.option("--print-sorted", is_flag=True, help="Behind the tree the table of --flat.")
+@click.option(
+    "-diff",
+    "--diff-profile",
+    "before",
+    type=click.Path(path_type=Path),
+    metavar="FILE0",
+    help="Subtract the numbers of FILE0; see also bragg diff.",
+)
+@click.option("--full-names", is_flag=True, help="Whole kernel names and paths.")
+@click.option("--no-fold", is_flag=True, help="Every library frame and every caller on a line of its own.")
+@click.option("--tui", is_flag=True, help="Walk about in the tree: sort, search, see the source; needs the extra tui.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, all rows unless --lines is given.")
+def view(
+    file: Path | None,
+    flat: bool,
+    list_only: bool,
+    print_sorted: bool,
+    before: Path | None,
+    tui: bool,
+    as_json: bool,
+    **choices: Any,
+) -> None:
+    """Show where the time of FILE went, hottest first.
+
+    FILE is a profile (.bragg), the capture of a run (.part) or a file of another profiler; without it, the newest
+    profile here.
+    """
+    if as_json and (tui or print_sorted):
+        raise UsageError("--json is one view", hint="For the table of --print-sorted: bragg view --flat --json")
+    path = newest_profile(file)
+    options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
+    if choices["idle"]:
+        options = idle_options(options, choices["group_by"])
+    recorded = profile = _load(path, choices, options)
+    if choices["group_by"] in WHOLE and not list_only:
+        is_narrow = not as_json and stream_style(sys.stdout).is_narrow
+        profile, options, hints = grouped(profile, options, choices["group_by"], is_narrow=is_narrow)
+    else:
+        hints = _compile_hints(profile, options)
+    if tui:
+        from bragg.cli.tui import run_tui
+
+        run_tui(profile, str(path), options)
+    elif list_only:
+        _write_list(profile, path, as_json)
+    elif before is not None:
+        if choices["group_by"] in WHOLE:
+            raise UsageError(f"{choices['group_by']}s of one profile are shown at a time")
+        if flat or print_sorted:
+            raise UsageError("a difference is shown as a tree", hint="For a table try: bragg diff --by kernel")
+        _write_difference(_load(before, choices, options), profile, path, options, as_json)
+    elif as_json:
+        _write_json(profile, path, options, flat, hints)
+    else:
+        style = stream_style(sys.stdout)
+        lines = profile_lines(profile, str(path), options, style, flat=flat, recorded=recorded)
+        write_lines([*lines, *map(style.dim, hints)])
+        if print_sorted and not flat:
+            write_lines(["", *_flat_lines(profile, options, style)])
+
+
+def profile_lines(
+    profile: Profile,
+    source: str,
+    options: ViewOptions,
+    style: Style,
+    *,
+    flat: bool = False,
+    recorded: Profile | None = None,
+) -> list[str]:
+    """Header, tree or table, and notes of a profile.
+
+    Args:
+        profile: What to show.
+        source: What it is called.
+        options: What is wanted of it.
+        style: How to decorate.
+        flat: A table instead of a tree.
+        recorded: The profile before it was grouped, which sentences are of; None: `profile`.
+    """
+    from bragg.views.terminal.header import header_lines
+    from bragg.views.terminal.tree_text import tree_lines
+    from bragg.views.terminal.tree_view import tree_view
+    from bragg.views.text.waiting import waiting_lines
+
+    body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
+    said = [*idle_lines(profile), *waiting_lines(recorded or profile)]
+    return [*header_lines(profile.meta, source, style), *said, "", *body]
+
+
+def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:
+    from bragg.views.terminal.flat_view import NARROW_METRICS, flat_lines, flat_view
+
+    shown = flat_view(profile, options, NARROW_METRICS) if style.is_narrow else flat_view(profile, options)
+    return flat_lines(shown, style)
+
+
+def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profile:
+    """A profile with what the chosen metrics need; its timeline is read for idle time alone."""
+    from bragg import formats
+    from bragg.model.regroup import fold_specializations
+
+    profile = with_idle_time(formats.load(path, trace=choices["idle"]), choices)
+    profile = prepared(profile, [*options.metrics, options.sort or ""])
+    return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
+
+
+def _compile_hints(profile: Profile, options: ViewOptions) -> list[str]:
+    from bragg.analyze.compile_hints import compile_hints
+
+    return [] if options.include or options.exclude else compile_hints(profile)
+
+
+def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool, hints: list[str]) -> None:
+    from bragg.model.completeness import completeness_of
+    from bragg.views.terminal.flat_view import flat_view
+    from bragg.views.terminal.tree_view import tree_view
+
+    shown = flat_view(profile, options) if flat else tree_view(profile, options)
+    completeness = completeness_of(profile.meta).word
+    facts = {"file": str(path), "meta": profile.meta, "completeness": completeness, **idle_json(profile)}
+    write_json("flat" if flat else "tree", {**facts, **shown.to_json(), "hints": hints})
+
+
+def _write_list(profile: Profile, path: Path, as_json: bool) -> None:
+    from bragg.views.terminal.metric_list import metric_list_json, metric_list_lines
+
+    if as_json:
+        write_json("metrics", {"file": str(path), **metric_list_json(profile, DERIVED)})
+    else:
+        write_lines(metric_list_lines(profile, DERIVED, stream_style(sys.stdout)))
+
+
+def _write_difference(before: Profile, after: Profile, path: Path, options: ViewOptions, as_json: bool) -> None:
+    from bragg.model.difference import aligned
+    from bragg.views.terminal.header import header_lines
+    from bragg.views.terminal.tree_text import tree_lines
+    from bragg.views.terminal.tree_view import tree_view
+
+    one, other = aligned(before, after)
+    shown = tree_view(other, options, before=one)
+    if as_json:
+        write_json("difference", {"file": str(path), "meta": after.meta, **shown.to_json()})
+    else:
+        style = stream_style(sys.stdout)
+        write_lines([*header_lines(after.meta, str(path), style), "", *tree_lines(shown, style)])
+
+
+def _view_options(choices: Mapping[str, Any], default_lines: int) -> ViewOptions:
+    from bragg.views.terminal.view_options import ViewOptions
+    from bragg.views.text.labels import CodeFormat
+
+    lines = default_lines if choices["lines"] is None else choices["lines"]
+    return ViewOptions(
+        metrics=tuple(name.strip() for name in choices["metric"].split(",") if name.strip()),
+        sort=choices["sort"],
+        include=choices["include"],
+        exclude=choices["exclude"],
+        threshold=choices["threshold"] / 100,
+        least=choices["least"],
+        max_depth=choices["depth"],
+        max_lines=lines or None,
+        full_names=choices["full_names"],
+        fold=not choices["no_fold"],
+        code=CodeFormat(choices["code"]) if choices["code"] else None,
+        formulas=DERIVED,
+    )

@@ -1,0 +1,1 @@
+"""Chrome trace: JSON events of many tools, and written for them."""

@@ -1,0 +1,1 @@
+"""Trees and timelines that Proton wrote."""

@@ -1,0 +1,1 @@
+"""speedscope JSON, read and written."""

@@ -1,0 +1,1 @@
+"""What Proton would have written: its view of a profile, its files."""

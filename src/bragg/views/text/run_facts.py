@@ -1,0 +1,157 @@
+"""What a profile's meta data says about its run, in words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+from bragg.model.completeness import Completeness, completeness_of
+from bragg.model.overhead import Overhead, overhead_of
+from bragg.views.text.sampling_facts import sampling_warnings
+from bragg.views.text.style import printable
+from bragg.views.text.units import count_text, share_text, time_text
+
+__all__ = ["RunFacts"]
+
+_MAX_NAMES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class RunFacts:
+    """Facts about a run; each is empty or None where the meta data does not tell, and each text is printable.
+
+    Attributes:
+        meta: `Profile.meta`.
+    """
+
+    meta: Mapping[str, Any]
+
+    @property
+    def command(self) -> str:
+        """The command line, with the program's name instead of its path."""
+        words = [str(word) for word in self._list("command")]
+        return printable(shlex.join([PurePath(words[0]).name, *words[1:]])) if words else ""
+
+    @property
+    def backend(self) -> str:
+        """What measured."""
+        attached = self._table("cuda").get("state") == "attached"
+        return printable(str(self.meta.get("backend") or self.recorder or ("cuda" if attached else "cpu")))
+
+    @cached_property
+    def duration_ns(self) -> int | None:
+        """From the start of the recording to its end."""
+        start, end = self.meta.get("started_ns"), self.meta.get("stopped_ns") or self.meta.get("end_ns")
+        return max(end - start, 0) if isinstance(start, int) and isinstance(end, int) else None
+
+    @cached_property
+    def overhead(self) -> Overhead | None:
+        """How much longer the program took because it was recorded."""
+        return overhead_of(self.meta)
+
+    @property
+    def overhead_text(self) -> str:
+        """The same in words: `estimated overhead 1.8 %`, `overhead at least 1.8 %`; empty when not known."""
+        if self.overhead is None:
+            return ""
+        share = share_text(self.overhead.slowdown)
+        return f"overhead at least {share}" if self.overhead.unknown else f"estimated overhead {share}"
+
+    @property
+    def recorder(self) -> str:
+        """The other program that recorded the run; empty when bragg did."""
+        return printable(str(self.meta.get("recorder", "")))
+
+    @cached_property
+    def completeness(self) -> Completeness:
+        """What the sums lack, in texts of the file."""
+        return completeness_of(self.meta)
+
+    @property
+    def cost(self) -> str:
+        """Completeness and overhead: `complete, estimated overhead 1.8 %`; empty when neither is known."""
+        word = printable(self.completeness.word) if self.completeness.is_known else ""
+        return ", ".join(filter(None, [word, self.overhead_text]))
+
+    @property
+    def gpu_failure(self) -> str:
+        """Why the GPU could not be measured; empty when it was, or was not tried."""
+        cuda = self._table("cuda")
+        return printable(str(cuda.get("reason", "unknown reason"))) if cuda.get("state") == "failed" else ""
+
+    @property
+    def devices(self) -> list[str]:
+        """Names of the GPUs, or their architecture."""
+        devices = [device for device in self._list("devices") if isinstance(device, Mapping)]
+        return [_device_name(device) for device in devices if {"name", "arch"} & device.keys()]
+
+    @property
+    def machine(self) -> str:
+        """Host and GPUs: `gpubox, 2 x NVIDIA H200`."""
+        names = dict.fromkeys(self.devices)
+        gpus = [name if self.devices.count(name) == 1 else f"{self.devices.count(name)} x {name}" for name in names]
+        return ", ".join(filter(None, [printable(str(self.meta.get("host", ""))), *gpus]))
+
+    @property
+    def versions(self) -> str:
+        """Python, frameworks, CUDA and CUPTI."""
+        found = {"python": self.meta.get("python"), **self._table("versions")}
+        cuda = self._table("cuda")
+        if isinstance(driver := cuda.get("driver_version"), int):
+            found["CUDA driver"] = f"{driver // 1000}.{driver % 1000 // 10}"
+        if isinstance(cupti := cuda.get("cupti_version"), int):
+            # Before 13.0 the version was a plain count.
+            found["CUPTI"] = f"{cupti // 10_000}.{cupti // 100 % 100}" if cupti >= 100_000 else f"API {cupti}"
+        return ", ".join(printable(f"{name} {version}") for name, version in found.items() if version)
+
+    @property
+    def gpu_span_ns(self) -> int:
+        """From the first to the last work of any GPU; 0 when there was none."""
+        first, last = self.meta.get("gpu_first_ns"), self.meta.get("gpu_last_ns")
+        return max(last - first, 0) if isinstance(first, int) and isinstance(last, int) else 0
+
+    @property
+    def gpu_busy(self) -> dict[str, float]:
+        """By device, the share of `gpu_span_ns` in which it worked."""
+        if not self.gpu_span_ns:
+            return {}
+        return {str(device): busy_ns / self.gpu_span_ns for device, busy_ns in self._table("gpu_busy_ns").items()}
+
+    def warnings(self) -> Iterator[str]:
+        """What the reader must know before trusting the numbers; one line each."""
+        return map(printable, self._warnings())
+
+    def _warnings(self) -> Iterator[str]:
+        yield from self.completeness.warnings()
+        launches = self.meta.get("interpreted_launches")
+        if launches and isinstance(launches, int):
+            yield f"Triton kernels ran in bragg's interpreter on the CPU ({launches:,} launches): not times of a GPU"
+        left_out = self.meta.get("region_spans_left_out")
+        if left_out and isinstance(left_out, int):
+            yield f"{left_out:,} more steps and regions are not in the timeline"
+        yield from sampling_warnings(self.meta)
+        if missing := self._table("kernel_code"):
+            names = ", ".join([*list(missing)[:_MAX_NAMES], *["…"] * (len(missing) > _MAX_NAMES)])
+            why = next(iter(missing.values()))
+            yield f"code of {count_text(len(missing), 'kernel')} is not complete ({names}): {why}"
+
+    def duration_text(self) -> str:
+        """The duration with its unit; empty when unknown."""
+        return "" if self.duration_ns is None else time_text(self.duration_ns)
+
+    def _table(self, name: str) -> Mapping[str, Any]:
+        value = self.meta.get(name)
+        return value if isinstance(value, Mapping) else {}
+
+    def _list(self, name: str) -> list[Any]:
+        value = self.meta.get(name)
+        return value if isinstance(value, list) else []
+
+
+def _device_name(device: Mapping[str, Any]) -> str:
+    arch = str(device.get("arch"))
+    return printable(str(device.get("name") or (f"sm_{arch}" if arch.isdecimal() else arch)))

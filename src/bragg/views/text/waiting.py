@@ -1,0 +1,52 @@
+"""Whether the host waits, for the GPU or for anything else, in sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bragg.model import FrameKind, Profile
+from bragg.model.host_time import WAIT_TIME
+from bragg.views.text.folding import library_of
+from bragg.views.text.labels import Labels
+from bragg.views.text.units import share_text, time_text
+
+__all__ = ["waiting_lines"]
+
+# Less is no reason to look at it.
+_LITTLE = 0.05
+
+
+def waiting_lines(profile: Profile) -> list[str]:
+    """How long the host waited for the GPU, and for anything else, and where most; nothing where it hardly did."""
+    found = [_line(profile, metric, whom) for metric, whom in (("sync_time", " for the GPU"), (WAIT_TIME, ""))]
+    return [line for line in found if line]
+
+
+def _line(profile: Profile, metric: str, whom: str) -> str:
+    if metric not in profile.metrics or profile.total("host_time") <= 0:
+        return ""
+    waited_ns = profile.total(metric)
+    share = waited_ns / profile.total("host_time")
+    if share < _LITTLE:
+        return ""
+    where, most_ns = _hottest_place(profile, metric)
+    most = f", {share_text(most_ns / waited_ns)} of that in {where}"
+    who = "host" if metric == "sync_time" else "main thread"
+    return f"the {who} waited {time_text(waited_ns)}{whom}, {share_text(share)} of its time{most}"
+
+
+def _hottest_place(profile: Profile, metric: str) -> tuple[str, float]:
+    """The code of the program that waits longest, whatever it calls to do so, and how long."""
+    tree, own = profile.tree, profile.own(metric)
+    is_own_code = np.array(
+        [
+            kind in (FrameKind.SCOPE, FrameKind.OPERATOR) or (kind == FrameKind.PYTHON and not library_of(file))
+            for kind, file in zip(tree.frames.kind.tolist(), tree.frames.file, strict=True)
+        ]
+    )[tree.frame]
+    place = np.full(len(tree), tree.frame[0])  # the frame of the innermost own code at or above each node
+    for level in tree.levels[1:]:
+        place[level] = np.where(is_own_code[level], tree.frame[level], place[tree.parent[level]])
+    by_place = np.bincount(place, weights=own, minlength=len(tree.frames))
+    hottest = int(by_place.argmax())
+    return Labels(tree.frames).in_sentence(hottest), float(by_place[hottest])

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.cli.main import main
+from bragg.cli.verbs.web import tunnel_command
+from bragg.views.web.server import ProfileServer
+from tests.support.profiles import profile_from_text
+
+
+def test_tunnel_goes_to_the_address_that_the_client_connected_to() -> None:
+    user = getpass.getuser()
+    assert tunnel_command({}, 8123) is None
+    environment = {"SSH_CONNECTION": "10.0.0.7 50000 10.0.0.9 22"}
+    assert tunnel_command(environment, 8123) == f"ssh -N -L 8123:127.0.0.1:8123 {user}@10.0.0.9"
+    environment = {"SSH_CONNECTION": "10.0.0.7 50000 10.0.0.9 2222"}
+    assert tunnel_command(environment, 8123) == f"ssh -N -L 8123:127.0.0.1:8123 -p 2222 {user}@10.0.0.9"
+
+
+def test_missing_file_is_told_before_anything_is_served(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["web", "gone.bragg"]) == 6
+    assert "cannot read gone.bragg" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "n_opened"),
+    [
+        ({"DISPLAY": ":0"}, [], 1),
+        ({"DISPLAY": ":0"}, ["--no-open"], 0),
+        ({"DISPLAY": ":0", "SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}, [], 0),
+        ({}, [], 0),
+    ],
+)
+def test_browser_is_opened_where_the_reader_sits(
+    environment: dict[str, str], options: list[str], n_opened: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_server: ProfileServer) -> None:
+        raise KeyboardInterrupt
+
+    opened: list[str] = []
+    monkeypatch.setattr(ProfileServer, "serve_forever", interrupted)
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert main(["web", str(tmp_path), *options]) == 0
+    assert len(opened) == n_opened
+
+
+def test_taken_port_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["web", str(tmp_path), "--port", str(port)]) == 4
+    assert f"port {port} cannot be used" in capsys.readouterr().err
+
+
+def test_address_is_printed_works_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    formats.export(profile_from_text("root\n  matmul 12us"), "bragg", tmp_path / "run.bragg")
+    # Shells start background jobs with Ctrl-C ignored, and the tests may run in one.
+    interrupt = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    start = f"{interrupt}; import sys; from bragg.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "web", "run.bragg", "--json"]
+    environment = {**os.environ, "SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", told["address"])
+        assert told["tunnel"].startswith(f"ssh -N -L {told['port']}:127.0.0.1:{told['port']} ")
+        with urllib.request.urlopen(f"{told['address']}profile/0") as answer:
+            assert answer.read().startswith(b"\x1f\x8b")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
