@@ -12,8 +12,8 @@ from bragg.debug.findings import KernelFinding, Report
 from bragg.debug.host.target import host_without_gpu
 from bragg.debug.session import CheckedSession, checking, chosen_checkers
 from bragg.debug.targets import target_named
-from bragg.views.terminal.style import printable
-from bragg.views.terminal.units import count_text
+from bragg.views.text.style import printable
+from bragg.views.text.units import count_text
 
 __all__ = ["TestChecker"]
 

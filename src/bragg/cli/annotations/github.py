@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bragg.cli.annotations.outcome import Outcome, message_of
 from bragg.model import Severity
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 
 __all__ = ["lines"]
 

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from bragg.cli.annotations.outcome import Outcome, message_of, text_of
 from bragg.debug.findings import KernelFinding
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 
 __all__ = ["lines"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 
 if TYPE_CHECKING:
     from bragg.debug.findings import KernelFinding, Report

@@ -17,7 +17,7 @@ from bragg.cli.annotations.outcome import Outcome, message_of, text_of
 from bragg.debug.findings import KernelFinding
 from bragg.model import Severity
 from bragg.registry import CHECKERS
-from bragg.views.terminal.style import printable
+from bragg.views.text.style import printable
 
 __all__ = ["lines"]
 
