@@ -3,17 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.analyze.idle import idle_times
+from bragg.analyze.idle import Idle, idle_times
+from bragg.analyze.kernel_facts import KernelFacts
 from bragg.errors import UsageError
 from bragg.model import Profile
-from bragg.model.answer import Answer, HotSpot, RoofShares
 from bragg.model.host_time import own_work
-from bragg.model.kernel_facts import KernelFacts
 
-__all__ = ["answer"]
+__all__ = ["Answer", "HotSpot", "RoofShares", "answer"]
+
+
+@dataclass(frozen=True)
+class HotSpot:
+    """Something that took time, wherever it was called from.
+
+    Attributes:
+        frame: A row of the frame table that it is named after.
+        value: Of the answer's metric.
+        share: Of the whole, 0 to 1.
+    """
+
+    frame: int
+    value: float
+    share: float
+
+
+@dataclass(frozen=True)
+class RoofShares:
+    """What kernels are bound by, as shares of all GPU time, 0 to 1; the rest is not known.
+
+    Attributes:
+        compute: In kernels below the roof of arithmetic.
+        memory: In kernels below the roof of memory.
+        util: Share of their roofs that both reach together.
+    """
+
+    compute: float
+    memory: float
+    util: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer in numbers.
+
+    Attributes:
+        metric: What `hottest` are shares of; None: no time was recorded.
+        total: Of that metric.
+        hottest: The largest first.
+        n_others: More of them, that are not listed.
+        roofs: None: no kernel has both flops or bytes and a known roof.
+        idle: One for each device of each process with GPU work.
+    """
+
+    metric: str | None
+    total: float
+    hottest: tuple[HotSpot, ...]
+    n_others: int
+    roofs: RoofShares | None
+    idle: tuple[Idle, ...]
+
 
 _N_HOTTEST = 3
 

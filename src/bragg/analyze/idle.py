@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bragg.analyze.pauses import Pauses, pauses_of_devices
 from bragg.model import Profile
-from bragg.model.answer import Idle
 
-__all__ = ["idle_times"]
+__all__ = ["Idle", "idle_times"]
+
+
+@dataclass(frozen=True)
+class Idle:
+    """When a device did nothing between its first and its last work.
+
+    Attributes:
+        device: Its ordinal.
+        span_ns: From the first to the last work.
+        idle_ns: Part of the span in which nothing ran.
+        n_gaps: Pauses; None: only a timeline tells.
+        late_launch_ns: Part of `idle_ns` that ended because the host launched too late; None likewise.
+        queued_ns: Part in which work had been launched and did not run yet; None likewise. The rest is not known.
+        process: Id of the process whose work it was; None: of all, or only one was recorded.
+    """
+
+    device: int
+    span_ns: float
+    idle_ns: float
+    n_gaps: int | None = None
+    late_launch_ns: float | None = None
+    queued_ns: float | None = None
+    process: int | None = None
+
+    @property
+    def share(self) -> float:
+        """Of the span, 0 to 1."""
+        return self.idle_ns / self.span_ns if self.span_ns else 0.0
 
 
 def idle_times(profile: Profile) -> tuple[Idle, ...]:

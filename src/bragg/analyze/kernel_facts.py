@@ -3,17 +3,75 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 
 from bragg.analyze.occupancy import occupancy
 from bragg.analyze.work import device_records, devices_of, own_work, roof_parts_s
 from bragg.model import FrameKind, Profile
-from bragg.model.kernel_facts import Configuration, KernelFacts
 from bragg.model.kernel_name import base_name
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["kernel_facts"]
+__all__ = ["Configuration", "KernelFacts", "kernel_facts"]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How a kernel was launched.
+
+    Attributes:
+        count: Launches.
+        grid: Blocks in x, y and z.
+        block: Threads of a block.
+        cluster: Blocks of a cluster; None where there are no clusters.
+        registers: Of one thread.
+        shared_bytes: Shared memory of one block, static and dynamic.
+        local_bytes_per_thread: Spills and stack.
+        occupancy: Share of a multiprocessor's warps that can be resident at once, 0 to 1; None: the device is unknown.
+        occupancy_limit: What keeps it from being more: `registers`, `shared memory`, `threads` or `blocks`; empty:
+            nothing, or unknown.
+    """
+
+    count: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int] | None
+    registers: int
+    shared_bytes: int
+    local_bytes_per_thread: int
+    occupancy: float | None = None
+    occupancy_limit: str = ""
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """A kernel over all call paths; None: not known.
+
+    Attributes:
+        frame: Row of the frame table.
+        base: Its name without the specialization.
+        time_ns: GPU time.
+        count: Launches.
+        max_ns: The longest launch.
+        flops: Of all widths.
+        bytes: To and from memory.
+        roof_ns: Time that its flops and bytes take at least; None: it has none, or its device has no known peaks.
+        bound: The roof above it: `compute` or `memory`.
+        configurations: How it was launched, the most frequent first.
+    """
+
+    frame: int
+    base: str
+    time_ns: float
+    count: int
+    max_ns: float | None = None
+    flops: float | None = None
+    bytes: float | None = None
+    roof_ns: float | None = None
+    bound: str | None = None
+    configurations: tuple[Configuration, ...] = ()
+
 
 _KINDS = (FrameKind.KERNEL, FrameKind.MEMORY)
 

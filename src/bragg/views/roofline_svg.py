@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from bragg.model.roofline import Roof, Roofline, RooflinePoint
+from bragg.analyze.roofline import Roof, Roofline, RooflinePoint
 from bragg.views.svg import document, element, text
 from bragg.views.text.roofline_text import short_name, si_text, summary_text
 from bragg.views.text.style import PLAIN, printable

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bragg.analyze.idle import idle_times
-from bragg.model.answer import Idle
+from bragg.analyze.idle import Idle, idle_times
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
 

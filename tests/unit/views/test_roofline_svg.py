@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bragg.model.roofline import Roof, Roofline, RooflinePoint
+from bragg.analyze.roofline import Roof, Roofline, RooflinePoint
 from bragg.views.roofline_svg import roofline_svg
 from bragg.views.text.roofline_text import roofline_lines, si_text
 from bragg.views.text.style import PLAIN

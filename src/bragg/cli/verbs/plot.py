@@ -14,7 +14,7 @@ from bragg.cli.output_file import refuse_existing, write_text
 from bragg.cli.profile_file import file_argument, newest_profile
 
 if TYPE_CHECKING:
-    from bragg.model.roofline import Roofline
+    from bragg.analyze.roofline import Roofline
 
 __all__ = ["plot"]
 

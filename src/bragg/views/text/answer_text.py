@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from bragg.analyze.answer import Answer, HotSpot
+from bragg.analyze.idle import Idle
 from bragg.model import FrameKind, Profile
-from bragg.model.answer import Answer, HotSpot, Idle
 from bragg.model.host_time import own_work
 from bragg.views.text.folding import fold_libraries
 from bragg.views.text.labels import Labels

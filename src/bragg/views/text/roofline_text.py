@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bragg.model.roofline import Roof, Roofline, RooflinePoint
+from bragg.analyze.roofline import Roof, Roofline, RooflinePoint
 from bragg.views.text.names import short_symbol
 from bragg.views.text.style import Style
 from bragg.views.text.units import share_text, time_text

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from bragg.analyze.kernel_facts import KernelFacts
 from bragg.code.source_map import code_of_kernels, source_name
 from bragg.errors import UsageError
 from bragg.model import FrameTable, Profile
-from bragg.model.kernel_facts import KernelFacts
 from bragg.model.table import Int64Array
 from bragg.views.text.folding import library_of
 from bragg.views.text.labels import Labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from bragg.model.roofline import Roofline
+from bragg.analyze.roofline import Roofline
 
 __all__ = ["roofline_of"]
 

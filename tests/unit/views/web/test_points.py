@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from bragg.model.roofline import Roof, Roofline, RooflinePoint
+from bragg.analyze.roofline import Roof, Roofline, RooflinePoint
 from bragg.views.web.points import roofline_of
 
 H200 = Roof("NVIDIA H200", 4.8e12, {16: 988e12, 8: 1976e12}, "data sheet", "")
