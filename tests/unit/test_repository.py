@@ -12,6 +12,8 @@ import bragg
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "bragg"
+SOURCE_SUFFIXES = {".c", ".cpp", ".css", ".h", ".py", ".ts"}
+MOST_FILES = 20
 FRAMEWORKS_AND_TABLES = {"click", "jax", "numpy", "rich", "torch", "triton"}
 
 
@@ -79,6 +81,29 @@ def test_core_needs_neither_python_nor_cuda() -> None:
         "libpthread",
         "libstdc++",
     }
+
+
+def test_folders_are_small_or_say_why_not() -> None:
+    """Files of one name are one thing: a source with its header, a module with its test beside it."""
+    trees = ("benchmarks", "native", "src", "tests", "tools", "web/src")
+    folders = [path for tree in trees for path in (ROOT / tree).rglob("*") if path.is_dir()]
+    large = [path for path in folders if len(_names_in(path)) > MOST_FILES and not _has_reason(path)]
+    assert [str(path.relative_to(ROOT)) for path in large] == []
+
+
+def _names_in(folder: Path) -> set[str]:
+    sources = {path.name.partition(".")[0] for path in folder.iterdir() if path.suffix in SOURCE_SUFFIXES}
+    return sources - {"__init__"}
+
+
+def _has_reason(folder: Path) -> bool:
+    readme = folder / "README.md"
+    return readme.is_file() and len(readme.read_text().split("\n\n")[1]) > 0
+
+
+def test_unit_tests_have_the_folders_of_the_package() -> None:
+    folders = [path.parent.relative_to(ROOT / "tests/unit") for path in (ROOT / "tests/unit").rglob("test_*.py")]
+    assert [str(folder) for folder in folders if not (SOURCE / folder).is_dir()] == []
 
 
 # Below `debug` 44 files still import each other in circles.
