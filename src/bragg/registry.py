@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.errors import UsageError
 
-__all__ = ["ANNOTATIONS", "BACKENDS", "CHECKERS", "DATA_FRAMES", "FORMATS", "REPRESENTATIONS", "Registry"]
+__all__ = ["ANNOTATIONS", "BACKENDS", "CHECKERS", "DATA_FRAMES", "FORMATS", "REPRESENTATIONS", "RULES", "Registry"]
 
 
 class Registry(Mapping[str, Any]):
@@ -94,6 +94,17 @@ ANNOTATIONS = Registry(
         "sarif": "bragg.cli.annotations.sarif:lines",
         "junit": "bragg.cli.annotations.junit:lines",
         "github": "bragg.cli.annotations.github:lines",
+    },
+)
+
+# Each object is a `bragg.analyze.engine.Rule`; its name is the `rule` of what it finds.
+RULES = Registry(
+    "rule",
+    {
+        "recompilation": "bragg.analyze.rules.recompilation:RULE",
+        "autotuning": "bragg.analyze.rules.autotuning:RULE",
+        "step-waits": "bragg.analyze.rules.step_waits:RULE",
+        "step-rest": "bragg.analyze.rules.step_rest:RULE",
     },
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from bragg.analyze.compile_hints import compile_hints
+from bragg.analyze.engine import Evidence, findings
 from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.formats import finish
 from bragg.model import Profile
@@ -93,7 +93,7 @@ class RunReport:
 
     def _summary_lines(self, style: Style) -> list[str]:
         profile = self.main[1]
-        return [*summary_lines(profile, style), *map(style.dim, compile_hints(profile))]
+        return [*summary_lines(profile, style), *(style.dim(found.text) for found in findings(Evidence(profile)))]
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; the hottest kernels or functions are those of the profile that says most."""

@@ -98,7 +98,9 @@ class KernelFinding:
 
     def to_finding(self) -> Finding:
         """The finding as profiles hold it."""
-        return Finding(self.rule, self.severity, f"{self.kernel} ({self.file}:{self.line}): {self.message}", self.hint)
+        return Finding(
+            self.rule, self.severity, self.message, self.hint, kernel=self.kernel, file=self.file, line=self.line
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The finding as JSON values."""

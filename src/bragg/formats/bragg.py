@@ -16,7 +16,6 @@ import json
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -129,7 +128,7 @@ def _header(profile: Profile, block_rows: list[int]) -> dict[str, Any]:
             }
             for item in profile.metrics.values()
         ],
-        "findings": [asdict(item) for item in profile.findings],
+        "findings": [item.to_json() for item in profile.findings],
         "sources": list(profile.sources),
         "slice_blocks": block_rows,
     }

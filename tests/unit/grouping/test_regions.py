@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bragg.analyze.region_hints import region_hints
 from bragg.errors import UsageError
 from bragg.grouping.regions import group_by_region, step_function
 from bragg.model import Metric, MetricKind, Profile
+from bragg.views.text.region_notes import region_notes
 from tests.support.profiles import profile_from_text
 
 MS = 1_000_000
@@ -95,14 +95,14 @@ def test_without_steps_times_are_those_of_the_run() -> None:
     profile = replace(profile, meta={"regions": {"forward": profile.meta["regions"]["forward"]}})
     grouped = group_by_region(profile)
     assert grouped.total("region_time") == 1_200_000
-    assert region_hints(profile, grouped) == ["no optimizer made a step: times are those of the whole run"]
+    assert region_notes(profile, grouped) == ["no optimizer made a step: times are those of the whole run"]
 
 
 def test_a_gpu_that_waits_for_data_is_told_from_one_that_waits_for_the_host() -> None:
     slow, fast = recorded(data_ns=900_000), recorded(data_ns=1000)
-    assert "waits for data, 45 % of it" in region_hints(slow, group_by_region(slow))[1]
-    assert "waits for the CPU" in region_hints(fast, group_by_region(fast))[1]
-    assert "other holds 70 % of a step" in region_hints(fast, group_by_region(fast))[2]
+    assert "waits for data, 45 % of it" in region_notes(slow, group_by_region(slow))[1]
+    assert "waits for the CPU" in region_notes(fast, group_by_region(fast))[1]
+    assert "other holds 70 % of a step" in region_notes(fast, group_by_region(fast))[2]
 
 
 def test_modules_are_forward_unless_they_are_computed_again() -> None:
@@ -149,7 +149,7 @@ def test_the_steps_of_jax_are_its_jitted_functions() -> None:
     profile = replace(profile, metrics={**profile.metrics, "host_count": count, "host_time": time})
     grouped = group_by_region(profile)
     assert rows(grouped, "gpu_time") == {"data": 0, "forward": 1000, "backward": 2000, "optimizer": 0, "other": 0}
-    assert region_hints(profile, grouped) == ["jit(step): 4 calls, 5.00 ms of the host each, without compiling"]
+    assert region_notes(profile, grouped) == ["jit(step): 4 calls, 5.00 ms of the host each, without compiling"]
 
 
 def test_the_calls_that_take_most_time_besides_compiling_are_the_steps_of_jax() -> None:
@@ -161,7 +161,7 @@ def test_the_calls_that_take_most_time_besides_compiling_are_the_steps_of_jax() 
     grouped = group_by_region(profile)
     assert step_function(profile.meta) == "jit(step)"
     assert (grouped.own("region_calls")[0], grouped.total("region_time")) == (4, 20 * MS)
-    assert region_hints(profile, grouped) == [
+    assert region_notes(profile, grouped) == [
         "4 steps, calls of jit(step), each from the end of the one before",
         "jit(rare): 2 calls, 4.50 ms of the host each, without compiling",
         "jit(step): 4 calls, 2.00 ms of the host each, without compiling",
@@ -182,14 +182,14 @@ root
 """)
     grouped = group_by_region(profile)
     assert rows(grouped, "gpu_time") == {"data": 0, "forward": MS, "backward": 0, "optimizer": 0, "other": 5 * MS}
-    assert region_hints(profile, grouped) == ["jit(step): 2 calls, 1.50 ms of the host each, without compiling"]
+    assert region_notes(profile, grouped) == ["jit(step): 2 calls, 1.50 ms of the host each, without compiling"]
 
 
 def test_operators_alone_tell_regions_of_the_gpu() -> None:
     grouped = group_by_region(replace(recorded(), meta={}))
     assert "region_time" not in grouped.metrics
     assert grouped.total("gpu_time") == 65_000
-    assert region_hints(recorded(), grouped) == [
+    assert region_notes(recorded(), grouped) == [
         "times of regions n/a: the program was killed, or recorded without --regions"
     ]
 

@@ -117,7 +117,7 @@ def view(
         is_narrow = not as_json and stream_style(sys.stdout).is_narrow
         profile, options, hints = grouped(profile, options, choices["group_by"], is_narrow=is_narrow)
     else:
-        hints = _compile_hints(profile, options)
+        hints = _hints(profile, options)
     if tui:
         from bragg.cli.tui import run_tui
 
@@ -186,10 +186,10 @@ def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profi
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 
 
-def _compile_hints(profile: Profile, options: ViewOptions) -> list[str]:
-    from bragg.analyze.compile_hints import compile_hints
+def _hints(profile: Profile, options: ViewOptions) -> list[str]:
+    from bragg.analyze.engine import Evidence, findings
 
-    return [] if options.include or options.exclude else compile_hints(profile)
+    return [] if options.include or options.exclude else [found.text for found in findings(Evidence(profile))]
 
 
 def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool, hints: list[str]) -> None:

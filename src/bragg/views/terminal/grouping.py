@@ -22,12 +22,12 @@ def grouped(
 ) -> tuple[Profile, ViewOptions, list[str]]:
     """A profile by its modules or regions, with the metrics to show of them, and what they say."""
     if group_by == "region":
-        from bragg.analyze.region_hints import region_hints
         from bragg.grouping.regions import group_by_region
+        from bragg.views.text.region_notes import region_notes
 
         regions = group_by_region(profile)
         metrics = tuple(name for name in regions.metrics if not (is_narrow and name in _WIDE_METRICS))
-        return regions, replace(options, metrics=options.metrics or metrics), region_hints(profile, regions)
+        return regions, replace(options, metrics=options.metrics or metrics), region_notes(profile, regions)
     from bragg.grouping.modules import PHASES, group_by_module
     from bragg.views.terminal.columns import choose_names
 

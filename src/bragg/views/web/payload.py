@@ -102,7 +102,7 @@ def pack(profile: Profile, *, extras: Extras = NO_EXTRAS) -> bytes:
             "count": columns.integers(profile.durations.count),
         },
         **_trace(profile, columns),
-        "findings": [{**asdict(finding), "severity": finding.severity.name.lower()} for finding in profile.findings],
+        "findings": [{**finding.to_json(), "severity": finding.severity.name.lower()} for finding in profile.findings],
         "sources": _source_files(profile),
         "code": list(extras.code),
         "roofline": extras.roofline,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bragg.analyze.answer import answer
-from bragg.analyze.compile_hints import compile_hints
+from bragg.analyze.engine import Evidence, findings
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.roofline import roofline
@@ -34,7 +34,7 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
     extras = Extras(
         title=title,
         summary=Summary(
-            [*sentences(profile, found), *(f"{hint}." for hint in compile_hints(profile))],
+            [*sentences(profile, found), *(f"{finding.text}." for finding in findings(Evidence(profile)))],
             fact_rows(profile),
             lack_lines(profile, found),
         ),

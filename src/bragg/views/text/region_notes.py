@@ -1,4 +1,4 @@
-"""What the regions of a training program say of who waits for whom."""
+"""What stands below a table of regions: of which steps its times are, and what rules find in them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ from collections import defaultdict
 
 import numpy as np
 
+from bragg.analyze.engine import Evidence, Subject, findings
 from bragg.grouping.hlo_names import CALLS
-from bragg.grouping.regions import REGIONS, of_compilations, step_function
+from bragg.grouping.regions import of_compilations, step_function
 from bragg.model import FrameKind, Profile
 
-__all__ = ["region_hints"]
+__all__ = ["region_notes"]
 
-# A GPU that is this busy is not helped by a faster host.
-_BUSY = 0.8
-_MUCH = 0.2
-_LARGE_REST = 0.5
 _N_FUNCTIONS = 3
-_MORE_WORKERS = "try more num_workers, or larger batches of cheaper items"
 
 
-def region_hints(profile: Profile, regions: Profile) -> list[str]:
+def region_notes(profile: Profile, regions: Profile) -> list[str]:
     """Sentences for below the table of regions.
 
     Args:
@@ -36,17 +32,8 @@ def region_hints(profile: Profile, regions: Profile) -> list[str]:
     count = regions.own("region_calls")[0]
     if function:
         return [f"{count} steps, calls of {function}, each from the end of the one before", *_jitted_calls(profile)]
-    steps = [f"{count} steps; what stands at the total is of a whole step"]
-    return steps + _waits(regions) + _rest(regions)
-
-
-def _rest(regions: Profile) -> list[str]:
-    """What a large rest may be."""
-    share = float(regions.own("region_time")[-1]) / regions.total("region_time")
-    if share <= _LARGE_REST:
-        return []
-    held = f"other holds {_percent(share)} of a step"
-    return [f"{held}, such as copies to the GPU and waiting for it: bragg view -m host_time"]
+    steps = f"{count} steps; what stands at the total is of a whole step"
+    return [steps, *(finding.text for finding in findings(Evidence(profile, regions), Subject.STEPS))]
 
 
 def _jitted_calls(profile: Profile) -> list[str]:
@@ -69,22 +56,3 @@ def _jitted_calls(profile: Profile) -> list[str]:
 def _calls_text(name: str, n_calls: int, mean_ns: float) -> str:
     calls = "1 call" if n_calls == 1 else f"{n_calls} calls"
     return f"{name}: {calls}, {mean_ns / 1e6:.2f} ms of the host each, without compiling"
-
-
-def _waits(regions: Profile) -> list[str]:
-    """Whether the GPU waits, and for what."""
-    total_ns = regions.total("region_time")
-    data = float(regions.own("region_time")[1 + REGIONS.index("data")]) / total_ns
-    if "gpu_time" not in regions.metrics or not regions.total("gpu_time"):
-        return [f"data takes {_percent(data)} of a step: {_MORE_WORKERS}"] if data > _MUCH else []
-    busy = min(float(regions.own("gpu_time")[1:-1].sum()) / total_ns, 1.0)
-    is_busy = f"the GPU is busy {_percent(busy)} of a step"
-    if busy >= _BUSY:
-        return [is_busy]
-    if data > _MUCH:
-        return [f"{is_busy} and waits for data, {_percent(data)} of it: {_MORE_WORKERS}"]
-    return [f"{is_busy} and waits for the CPU; where: bragg view -m gpu_wait,host_time"]
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %"

@@ -1,0 +1,37 @@
+"""GPU time that XLA spends on trying kernels, not on the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.engine import Evidence, Rule
+from bragg.grouping.hlo_names import AUTOTUNE
+from bragg.model import Finding, FrameKind, Severity
+from bragg.model.transform import with_descendants
+
+__all__ = ["RULE"]
+
+_MUCH = 0.2
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    if "gpu_time" not in profile.metrics:
+        return
+    tree = profile.tree
+    is_autotune = np.array([name == AUTOTUNE for name in tree.frames.name], np.bool_)[tree.frame]
+    below = with_descendants(tree, is_autotune & (tree.kind == FrameKind.SCOPE))
+    tuned_ns = int(profile.own("gpu_time")[below].sum())
+    share = tuned_ns / max(profile.total("gpu_time"), 1)
+    if share >= _MUCH:
+        yield Finding(
+            "autotuning",
+            Severity.NOTE,
+            f"{share * 100:.0f} % of the GPU time is XLA's autotuning",
+            hint=f"without it: bragg view --exclude '^{AUTOTUNE}$'",
+        )
+
+
+RULE = Rule(_find)

@@ -1,0 +1,44 @@
+"""Whether the GPU waits in training steps, and for what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.engine import Evidence, Rule, Subject
+from bragg.grouping.regions import REGIONS
+from bragg.model import Finding, Severity
+
+__all__ = ["RULE"]
+
+# A GPU that is this busy is not helped by a faster host.
+_BUSY = 0.8
+_MUCH = 0.2
+_MORE_WORKERS = "try more num_workers, or larger batches of cheaper items"
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    regions = evidence.regions
+    if regions is None or "region_time" not in regions.metrics or not regions.total("region_time"):
+        return
+    total_ns = regions.total("region_time")
+    data = float(regions.own("region_time")[1 + REGIONS.index("data")]) / total_ns
+    if "gpu_time" not in regions.metrics or not regions.total("gpu_time"):
+        if data > _MUCH:
+            yield _finding(Severity.WARNING, f"data takes {data * 100:.0f} % of a step", _MORE_WORKERS)
+        return
+    busy = min(float(regions.own("gpu_time")[1:-1].sum()) / total_ns, 1.0)
+    is_busy = f"the GPU is busy {busy * 100:.0f} % of a step"
+    if busy >= _BUSY:
+        yield _finding(Severity.NOTE, is_busy)
+    elif data > _MUCH:
+        yield _finding(Severity.WARNING, f"{is_busy} and waits for data, {data * 100:.0f} % of it", _MORE_WORKERS)
+    else:
+        where = "where: bragg view -m gpu_wait,host_time"
+        yield _finding(Severity.WARNING, f"{is_busy} and waits for the CPU", where)
+
+
+def _finding(severity: Severity, message: str, hint: str = "") -> Finding:
+    return Finding("step-waits", severity, message, hint)
+
+
+RULE = Rule(_find, Subject.STEPS)

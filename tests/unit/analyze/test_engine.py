@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from bragg.analyze.engine import Evidence, Rule, findings
+from bragg.model import Profile, Severity
+from bragg.registry import RULES
+from tests.support.profiles import profile_from_text
+
+
+def texts(profile: Profile) -> list[str]:
+    return [finding.text for finding in findings(Evidence(profile))]
+
+
+def test_every_rule_can_be_loaded() -> None:
+    assert all(isinstance(rule, Rule) for rule in RULES.values())
+
+
+def test_a_function_that_is_compiled_again_and_again_is_named() -> None:
+    profile = profile_from_text("""
+root
+  f.py:3@main
+    jit(f) host=1s hostx40
+      [compile] jit_f host=2s hostx9
+    [compile] jit_f host=200ms hostx3
+    [compile] jit_g host=9s hostx2
+""")
+    assert texts(profile) == [
+        "jit_f was compiled 12 times, 2.2 s: shapes, types or static arguments of its calls differ, "
+        "or it is made anew each time; which: JAX_EXPLAIN_CACHE_MISSES=1"
+    ]
+
+
+def test_gpu_time_of_autotuning_is_told_apart() -> None:
+    profile = profile_from_text("""
+root
+  [compile] jit_f
+    autotune
+      gemm.1
+        candidate 750us
+  jit_f
+    gemm_1 250us
+""")
+    assert texts(profile) == ["75 % of the GPU time is XLA's autotuning; without it: bragg view --exclude '^autotune$'"]
+
+
+def test_programs_that_compile_little_get_no_hint() -> None:
+    assert texts(profile_from_text("root\n  jit_f\n    autotuned 1ms\n  [compile] jit_f host=1s hostx2")) == []
+    assert texts(profile_from_text("root\n  main host=3ms")) == []
+
+
+def test_a_finding_names_its_row_and_how_much_it_matters() -> None:
+    profile = profile_from_text("root\n  [compile] jit_f host=2s hostx9")
+    (finding,) = findings(Evidence(profile))
+    assert (finding.rule in RULES, finding.severity) == (True, Severity.WARNING)
+    assert finding.hint == "which: JAX_EXPLAIN_CACHE_MISSES=1"
