@@ -23,10 +23,12 @@ void DeviceActivity::Device::settle(int64_t before_ns) {
   for (; settled < waiting.size() && waiting[settled].start_ns < before_ns; ++settled) {
     const Interval& interval = waiting[settled];
     const int64_t from_ns = std::max(interval.start_ns, until_ns);
+    curve.began(interval.start_ns);
     if (interval.end_ns <= from_ns) continue;
     if (until_ns != 0 && from_ns - until_ns <= kShortGapNs) short_gaps_ns += static_cast<uint64_t>(from_ns - until_ns);
     busy_ns += static_cast<uint64_t>(interval.end_ns - from_ns);
     until_ns = interval.end_ns;
+    curve.worked(from_ns, until_ns);
   }
   waiting.erase(waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(settled));
 }
@@ -50,6 +52,17 @@ ActivityTotals DeviceActivity::totals() const {
     fed_ns = std::max(fed_ns, all.busy_ns + all.short_gaps_ns);
   }
   return {json.text(), fed_ns};
+}
+
+std::string DeviceActivity::curves_json() const {
+  if (devices_.empty()) return "";
+  JsonObject json;
+  for (const auto& [id, device] : devices_) {
+    Device all = device;
+    all.settle(std::numeric_limits<int64_t>::max());
+    json.raw(std::to_string(id), all.curve.json());
+  }
+  return json.text();
 }
 
 }  // namespace bragg

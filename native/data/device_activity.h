@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/device_event.h"
+#include "data/activity_curve.h"
 
 namespace bragg {
 
@@ -22,6 +23,7 @@ class DeviceActivity {
  public:
   void add(const DeviceEvent& event);
   [[nodiscard]] ActivityTotals totals() const;
+  [[nodiscard]] std::string curves_json() const;                // device -> its curve; empty: nothing ran
   [[nodiscard]] int64_t first_ns() const { return first_ns_; }  // 0: nothing ran
   [[nodiscard]] int64_t last_ns() const { return last_ns_; }
 
@@ -35,6 +37,7 @@ class DeviceActivity {
     int64_t until_ns = 0;
     uint64_t busy_ns = 0;
     uint64_t short_gaps_ns = 0;
+    ActivityCurve curve;
     void settle(int64_t before_ns);  // takes the waiting intervals that started before
   };
   std::map<uint32_t, Device> devices_;

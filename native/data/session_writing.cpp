@@ -171,7 +171,11 @@ void Session::compact(const std::vector<Track>& tracks, const JsonObject& facts)
 
 void Session::finish(const std::vector<Track>& tracks, const JsonObject& facts, const std::string& meta_json) {
   flush(tracks, facts);
-  write_json(JsonObject().put("end_ns", ended_ns()).text());
+  JsonObject last;
+  last.put("end_ns", ended_ns());
+  // Once, at the end: 10 to 40 kB.
+  if (const std::string curves = activity.curves_json(); !curves.empty()) last.raw("gpu_activity", curves);
+  write_json(last.text());
   write_json(meta_json);
   writer_.write(Chunk(ChunkType::End, 0));
   writer_.close();

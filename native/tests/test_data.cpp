@@ -254,6 +254,30 @@ TEST(busy_time_is_the_union_of_intervals_in_whatever_order_they_come) {
   CHECK_EQ(activity.last_ns(), 1000 * kKernels);
 }
 
+TEST(the_curve_of_a_device_has_its_busy_time_and_its_launches_however_long_it_runs) {
+  bragg::ActivityCurve curve;
+  constexpr int64_t kStart = 1'795'404'889'000'000'000;
+  curve.began(kStart);
+  curve.worked(kStart, kStart + 300'000);  // bins of 131072 ns: two full ones and 37856 ns
+  CHECK_EQ(curve.json(),
+           "{\"start_ns\":1795404889000000000,\"bin_ns\":131072,\"busy_ns\":[131072,131072,37856],"
+           "\"launches\":[1,0,0]}");
+  curve.began(kStart + 4096 * 131'072);  // the first time that does not fit
+  CHECK(curve.json().starts_with("{\"start_ns\":1795404889000000000,\"bin_ns\":262144,\"busy_ns\":[262144,37856,0,"));
+  CHECK(curve.json().ends_with(",0,1]}"));
+  curve.began(kStart - 5);
+  CHECK(curve.json().find("\"launches\":[2,0,") != std::string::npos);
+}
+
+TEST(an_hour_of_a_device_is_a_curve_of_some_kilobytes) {
+  bragg::ActivityCurve curve;
+  for (int64_t second = 1; second <= 3600; ++second) {
+    curve.began(1'000'000'000 * second);
+    curve.worked(1'000'000'000 * second, 1'000'000'000 * second + 500'000'000);
+  }
+  CHECK(curve.json().size() < 64u << 10);
+}
+
 TEST(json_text_is_escaped) {
   CHECK_EQ(bragg::JsonObject().put("a\"b", "line\nend").put("n", 3).text(), "{\"a\\\"b\":\"line\\u000aend\",\"n\":3}");
   CHECK_EQ(bragg::json_string("gr\xC3\xBC\xC3\x9F\xF0\x9F\x94\x8D\t"), "\"grüß🔍\\u0009\"");

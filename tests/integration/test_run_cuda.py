@@ -47,6 +47,9 @@ def test_times_are_those_of_the_device(record: Record) -> None:
     assert run.main.own("gpu_time")[node] == 15_000_000
     assert run.main.own("gpu_time_min")[node] == run.main.own("gpu_time_max")[node] == 5_000_000
     assert run.main.meta["gpu_busy_ns"] == {"0": 15_000_000}
+    curve = run.main.meta["gpu_activity"]["0"]
+    assert (sum(curve["busy_ns"]), sum(curve["launches"])) == (15_000_000, 3)
+    assert curve["start_ns"] == run.main.meta["gpu_first_ns"]
 
 
 @pytest.mark.parametrize("version", ["12.4", "12.6", "12.8", "12.9", "13.0", "13.1", "13.3", "13.5"])

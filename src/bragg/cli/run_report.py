@@ -8,6 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from bragg.analyze.engine import Evidence, findings
+from bragg.analyze.wall.parts import wall_parts
 from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.formats import finish
 from bragg.model import Profile
@@ -18,6 +19,7 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
 from bragg.views.text.style import Style
 from bragg.views.text.units import bytes_text, count_text
+from bragg.views.text.wall_line import wall_json
 
 if TYPE_CHECKING:
     from bragg.record import RunResult
@@ -104,6 +106,7 @@ class RunReport:
             "profiles": [_profile_json(path, profile) for path, profile in self.profiles],
             "empty_processes": self.n_empty,
             "notes": self.notes,
+            "wall": wall_json(wall_parts(profile)),
             "hottest": {"file": str(path), **flat_view(profile, ViewOptions(max_lines=_N_HOT_ROWS)).to_json()},
         }
 

@@ -47,6 +47,7 @@ _OF_OPERATORS = {
     "backward": (BACKWARD, ACCUMULATION),
     "optimizer": OPTIMIZER,
 }
+_N_REPEATED = 5
 _QUANTILES = {"region_time_p50": 0.5, "region_time_p95": 0.95}
 
 
@@ -117,7 +118,10 @@ def group_by_region(profile: Profile) -> Profile:
 
 
 def step_function(meta: Mapping[str, Any]) -> str:
-    """The function whose calls are the steps: the one that took most time besides its longest call, which compiled.
+    """The function whose calls are the steps: of those that are called again and again the one that took most time.
+
+    The time of the longest call, which compiled, is left out. Functions that were called a few times, as those that
+    make parameters of several shapes, may have compiled each time: no call counts for longer than the median step.
 
     Args:
         meta: Of a profile.
@@ -129,11 +133,19 @@ def step_function(meta: Mapping[str, Any]) -> str:
     if not isinstance(recorded, Mapping) or _STEP in recorded:
         return ""
     called = [
-        (value["called_ns"], name.removeprefix(_STEP_OF))
+        (*_called(value), name.removeprefix(_STEP_OF))
         for name, value in recorded.items()
         if name.startswith(_STEP_OF) and isinstance(value, Mapping) and _is_amount(value.get("called_ns"))
     ]
-    return max(called, default=(0, ""))[1]
+    return max(called, default=(False, 0.0, ""))[2]
+
+
+def _called(value: Mapping[str, Any]) -> tuple[bool, float]:
+    """Whether a function was called again and again, and the time in its calls."""
+    times = _Times.read(value)
+    if times is None or not len(times.durations):
+        return False, float(value["called_ns"])
+    return times.count >= _N_REPEATED, min(float(value["called_ns"]), times.count * times.quantile(0.5))
 
 
 def _times_of(meta: Mapping[str, Any]) -> dict[str, _Times]:

@@ -37,7 +37,9 @@ Examples:
 def info(file: Path | None, as_json: bool) -> None:
     """Show how FILE was recorded, what it holds, and what takes its space."""
     from bragg import formats
+    from bragg.analyze.wall.parts import wall_parts
     from bragg.views.text.run_facts import RunFacts
+    from bragg.views.text.wall_line import wall_json, wall_line
 
     path = newest_profile(file)
     profile = formats.load(path)
@@ -49,13 +51,14 @@ def info(file: Path | None, as_json: bool) -> None:
         "rows": _rows(profile),
         "metrics": {name: {"unit": metric.unit, "kind": metric.kind.value} for name, metric in profile.metrics.items()},
         "meta": profile.meta,
+        "wall": wall_json(parts := wall_parts(profile)),
         "completeness": run.completeness.word,
         "warnings": list(run.warnings()),
     }
     if as_json:
         write_json("info", facts)
     else:
-        write_lines(_lines(facts))
+        write_lines(_lines(facts, wall_line(parts)))
 
 
 def _part_bytes(path: Path) -> dict[str, int]:
@@ -82,7 +85,7 @@ def _rows(profile: Profile) -> dict[str, int]:
     }
 
 
-def _lines(facts: dict[str, Any]) -> list[str]:
+def _lines(facts: dict[str, Any], wall: str) -> list[str]:
     from bragg.views.terminal.header import header_lines
     from bragg.views.text.units import bytes_text
 
@@ -98,7 +101,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         },
         "recorded": {name: _text(value) for name, value in facts["meta"].items()},
     }
-    lines = header_lines(facts["meta"], facts["file"], stream_style(sys.stdout))
+    lines = header_lines(facts["meta"], facts["file"], stream_style(sys.stdout), wall)
     for title, rows in sections.items():
         width = max(map(len, rows), default=0)
         lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["profile_lines", "view"]
 
 _DEFAULT_LINES = 60
+_SMALL_BYTES = 8_000_000  # a timeline of 2 million slices: 0.5 s
 _CODE_FORMATS = ("full", "file_function_line", "function_line", "file_function")
 _EPILOG = """\b
 Examples:
@@ -131,7 +132,7 @@ def view(
             raise UsageError("a difference is shown as a tree", hint="For a table try: bragg diff --by kernel")
         _write_difference(_load(before, choices, options), profile, path, options, as_json)
     elif as_json:
-        _write_json(profile, path, options, flat, hints)
+        _write_json(profile, recorded, path, options, flat, hints)
     else:
         style = stream_style(sys.stdout)
         lines = profile_lines(profile, str(path), options, style, flat=flat, recorded=recorded)
@@ -159,14 +160,17 @@ def profile_lines(
         flat: A table instead of a tree.
         recorded: The profile before it was grouped, which sentences are of; None: `profile`.
     """
+    from bragg.analyze.wall.parts import wall_parts
     from bragg.views.terminal.header import header_lines
     from bragg.views.terminal.tree_text import tree_lines
     from bragg.views.terminal.tree_view import tree_view
     from bragg.views.text.waiting import waiting_lines
+    from bragg.views.text.wall_line import wall_line
 
     body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
     said = [*idle_lines(profile), *waiting_lines(recorded or profile)]
-    return [*header_lines(profile.meta, source, style), *said, "", *body]
+    wall = wall_line(wall_parts(recorded or profile))
+    return [*header_lines(profile.meta, source, style, wall), *said, "", *body]
 
 
 def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:
@@ -177,11 +181,12 @@ def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[st
 
 
 def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profile:
-    """A profile with what the chosen metrics need; its timeline is read for idle time alone."""
+    """A profile with what the chosen metrics need, and with its timeline unless that takes long to read."""
     from bragg import formats
     from bragg.model.regroup import fold_specializations
 
-    profile = with_idle_time(formats.load(path, trace=choices["idle"]), choices)
+    is_small = path.is_file() and path.stat().st_size < _SMALL_BYTES
+    profile = with_idle_time(formats.load(path, trace=choices["idle"] or is_small), choices)
     profile = prepared(profile, [*options.metrics, options.sort or ""])
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 
@@ -192,14 +197,23 @@ def _hints(profile: Profile, options: ViewOptions) -> list[str]:
     return [] if options.include or options.exclude else [found.text for found in findings(Evidence(profile))]
 
 
-def _write_json(profile: Profile, path: Path, options: ViewOptions, flat: bool, hints: list[str]) -> None:
+def _write_json(
+    profile: Profile, recorded: Profile, path: Path, options: ViewOptions, flat: bool, hints: list[str]
+) -> None:
+    from bragg.analyze.wall.parts import wall_parts
     from bragg.model.completeness import completeness_of
     from bragg.views.terminal.flat_view import flat_view
     from bragg.views.terminal.tree_view import tree_view
+    from bragg.views.text.wall_line import wall_json
 
     shown = flat_view(profile, options) if flat else tree_view(profile, options)
-    completeness = completeness_of(profile.meta).word
-    facts = {"file": str(path), "meta": profile.meta, "completeness": completeness, **idle_json(profile)}
+    facts = {
+        "file": str(path),
+        "meta": profile.meta,
+        "completeness": completeness_of(profile.meta).word,
+        "wall": wall_json(wall_parts(recorded)),
+        **idle_json(profile),
+    }
     write_json("flat" if flat else "tree", {**facts, **shown.to_json(), "hints": hints})
 
 

@@ -6,7 +6,9 @@ Which function is the one that trains is not known here; times of each are kept.
 from __future__ import annotations
 
 import threading
+from time import perf_counter_ns
 
+from bragg.core import core
 from bragg.record.inside.regions import Times
 
 TYPE_CHECKING = False
@@ -37,6 +39,8 @@ class _Function:
         self.called_ns += ended_ns - began_ns
         self.longest_ns = max(self.longest_ns, ended_ns - began_ns)
         self.steps.add(ended_ns - (began_ns if self.ended_ns is None else self.ended_ns), counts=True)
+        to_realtime_ns = core.now_ns() - perf_counter_ns()
+        self.steps.first_calls.add(began_ns + to_realtime_ns, ended_ns + to_realtime_ns)
         self.ended_ns = ended_ns
 
     def to_json(self) -> dict[str, Any]:

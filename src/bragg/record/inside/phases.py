@@ -138,7 +138,7 @@ def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]
         name: _sum(one.get(name, {}), other.get(name, {})) for name in _SUMS if name in one or name in other
     }
     begin: dict[str, Any] = {name: one[name] for name in ("started_ns", "gpu_first_ns") if name in one}
-    known = {key: value for key, value in {**one, **other}.items() if key != "phase"}
+    known = {key: value for key, value in {**one, **other}.items() if key not in ("phase", "gpu_activity")}
     if "capture" in one and "capture" in other:
         known["capture"] = {**_sum(one["capture"], other["capture"]), "complete": _are_complete(one, other)}
     return {**known, **begin, **sums, "phases": one.get("phases", 1) + 1}

@@ -11,6 +11,7 @@ import weakref
 from time import perf_counter_ns
 
 from bragg.core import core
+from bragg.record.inside.first_calls import FirstCalls
 from bragg.record.inside.region_spans import RegionSpans
 from bragg.record.region_names import ALL, STEP
 
@@ -42,11 +43,13 @@ class Times:
         total_ns: Of all calls, without regions inside them.
         in_steps_ns: What of it lies in steps that are complete.
         buckets: How many of the counted calls took how long.
+        first_calls: When the first of them ended.
     """
 
     def __init__(self) -> None:
         self.count = self.total_ns = self.in_steps_ns = 0
         self.buckets: dict[int, int] = {}
+        self.first_calls = FirstCalls()
 
     def add(self, duration_ns: int, *, counts: bool) -> None:
         """Add a call, or with `counts` unset time alone."""
@@ -58,7 +61,9 @@ class Times:
 
     def to_json(self) -> dict[str, Any]:
         """What the file says of it."""
-        return {**vars(self), "buckets": {str(bucket): count for bucket, count in self.buckets.items()}}
+        numbers = {"count": self.count, "total_ns": self.total_ns, "in_steps_ns": self.in_steps_ns}
+        buckets = {str(bucket): count for bucket, count in self.buckets.items()}
+        return {**numbers, "buckets": buckets, **self.first_calls.to_json()}
 
 
 class _Open:
@@ -172,6 +177,7 @@ class Regions:
         with self._lock:
             if self._step_began_ns is not None:
                 self._times[STEP].add(now_ns - self._step_began_ns, counts=True)
+                self._times[STEP].first_calls.add(self._step_began_at_ns, at_ns)
                 self.spans.add(STEP, self._step_began_at_ns, at_ns)
             self._step_began_ns, self._step_began_at_ns = now_ns, at_ns
             for times in self._times.values():
@@ -183,12 +189,14 @@ class Regions:
             return {name: times.to_json() for name, times in self._times.items() if times.total_ns}
 
     def _leave(self, entry: _Open, *, counts: bool) -> None:
-        elapsed_ns = perf_counter_ns() - entry.started_ns
+        elapsed_ns, ended_at_ns = perf_counter_ns() - entry.started_ns, core.now_ns()
         if self.thread.open:
             self.thread.open[-1].inside_ns += elapsed_ns
         with self._lock:
             self._times[entry.name].add(elapsed_ns - entry.inside_ns, counts=counts)
-            self.spans.add(entry.name, entry.began_at_ns, core.now_ns())
+            if counts:
+                self._times[entry.name].first_calls.add(entry.began_at_ns, ended_at_ns)
+            self.spans.add(entry.name, entry.began_at_ns, ended_at_ns)
 
 
 def since(before: Reading, after: Reading) -> Reading:
@@ -200,8 +208,10 @@ def since(before: Reading, after: Reading) -> Reading:
 def _minus(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     earlier = before.get("buckets", {})
     counts = {bucket: count - earlier.get(bucket, 0) for bucket, count in after["buckets"].items()}
-    numbers = {key: value - before.get(key, 0) for key, value in after.items() if key != "buckets"}
-    return {**numbers, "buckets": {bucket: count for bucket, count in counts.items() if count}}
+    numbers = {key: value - before.get(key, 0) for key, value in after.items() if isinstance(value, int)}
+    # The first calls are those of the process: where some came before, they tell nothing of what came later.
+    first = {} if "first_calls" in before else {key: after[key] for key in ("first_calls",) if key in after}
+    return {**numbers, "buckets": {bucket: count for bucket, count in counts.items() if count}, **first}
 
 
 REGIONS = Regions()

@@ -11,13 +11,14 @@ from bragg.views.text.style import Style
 __all__ = ["header_lines"]
 
 
-def header_lines(meta: Mapping[str, Any], source: str, style: Style) -> list[str]:
-    """At most three lines, and one for each warning.
+def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: str = "") -> list[str]:
+    """At most four lines, and one for each warning.
 
     Args:
         meta: `Profile.meta`.
         source: Name of the file.
         style: How to decorate.
+        wall: The parts of its wall time; empty: they are not known.
     """
     facts = RunFacts(meta)
     separator = " · " if style.unicode else "; "
@@ -25,6 +26,7 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style) -> list[str
     run = [facts.duration_text(), facts.machine, f"backend {facts.backend}", facts.cost]
     return [
         style.cut(f"{source}: {facts.command or recorder or 'unknown command'}", style.width),
+        *([style.bold(style.cut(wall, style.width))] if wall else []),
         style.dim(style.cut(separator.join(filter(None, run)), style.width)),
         *([style.dim(style.cut(facts.versions, style.width))] if facts.versions else []),
         *(style.warning(f"warning: {text}") for text in facts.warnings()),

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bragg.analyze.wall.parts import wall_parts
 from bragg.model import Profile
 from bragg.model.host_time import own_work
+from bragg.model.wall import WallParts
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.folding import FoldedProfile, fold_libraries
@@ -17,6 +19,7 @@ from bragg.views.text.style import Style
 from bragg.views.text.training_steps import steps_line
 from bragg.views.text.units import count_text, share_text, time_text
 from bragg.views.text.waiting import waiting_lines
+from bragg.views.text.wall_line import wall_line
 
 __all__ = ["summary_lines", "warning_lines"]
 
@@ -38,12 +41,12 @@ def summary_lines(profile: Profile, style: Style) -> list[str]:
         profile: A whole run.
         style: How to decorate, and the width to keep.
     """
-    facts = RunFacts(profile.meta)
+    facts, parts = RunFacts(profile.meta), wall_parts(profile)
     title = f"{facts.command or 'the program'} ran {facts.duration_text()}".rstrip()
     return [
         style.bold(style.cut(title, style.width)),
-        *filter(None, [steps_line(profile)]),
-        *_hot_spots(profile, facts, style),
+        *(style.cut(line, style.width) for line in (wall_line(parts), steps_line(profile)) if line),
+        *_hot_spots(profile, facts, style, parts),
         *warning_lines(profile, style),
     ]
 
@@ -57,11 +60,12 @@ def warning_lines(profile: Profile, style: Style) -> list[str]:
     return [style.warning(f"warning: {text}") for text in warnings]
 
 
-def _hot_spots(profile: Profile, facts: RunFacts, style: Style) -> Iterator[str]:
+def _hot_spots(profile: Profile, facts: RunFacts, style: Style, parts: WallParts | None) -> Iterator[str]:
     has_host_time = _has_time(profile, "host_time")
     if _has_time(profile, "gpu_time"):
-        busy = facts.gpu_busy
-        if busy:
+        steady = parts.steady if parts else None
+        busy = {str(device): share for device, share in steady.busy.items()} if steady else facts.gpu_busy
+        if busy and not steady:
             shares = ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
             yield f"{shares} of the {time_text(facts.gpu_span_ns)} from first to last GPU work"
         yield from table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)

@@ -1,0 +1,128 @@
+"""When the GPUs worked, and how much was launched: from the timeline, else from the curve that the recorder keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.model import Profile, TrackKind
+from bragg.model.table import FloatArray
+
+__all__ = ["Activity", "activity_of"]
+
+_CURVE = "gpu_activity"
+# What the recorder writes at most; more in a file is no curve of it.
+_MAX_BINS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Activity:
+    """Work of all devices up to a time, linear between the times that are known.
+
+    Attributes:
+        time_ns: float64 [n_times], ascending, CLOCK_REALTIME.
+        launches: float64 [n_times], work that had begun, ascending.
+        busy: By device: times, ascending, and how long it had worked until then, ns.
+        first_ns: The first work.
+        last_ns: The end of the last.
+    """
+
+    time_ns: FloatArray
+    launches: FloatArray
+    busy: Mapping[int, tuple[FloatArray, FloatArray]]
+    first_ns: int
+    last_ns: int
+
+    def n_launches(self, start_ns: float, end_ns: float) -> float:
+        """Work that began in between."""
+        before, after = np.interp([start_ns, end_ns], self.time_ns, self.launches, left=0.0)
+        return float(after - before)
+
+    def busy_ns(self, start_ns: float, end_ns: float) -> dict[int, float]:
+        """How long each device worked in between."""
+        return {
+            device: float(np.diff(np.interp([start_ns, end_ns], time_ns, busy_ns, left=0.0))[0])
+            for device, (time_ns, busy_ns) in self.busy.items()
+        }
+
+
+def activity_of(profile: Profile) -> Activity | None:
+    """What is known; None: nothing ran on a GPU, or only the sums were kept."""
+    return _of_timeline(profile) or _of_curve(profile.meta.get(_CURVE))
+
+
+def _of_timeline(profile: Profile) -> Activity | None:
+    tracks, slices = profile.tracks, profile.slices
+    work = slices.take((tracks.kind == TrackKind.GPU_STREAM)[slices.track]) if len(slices) else slices
+    if not len(work):
+        return None
+    work = work.take(np.argsort(work.start_ns, kind="stable"))
+    device = tracks.device[work.track]
+    busy = {
+        int(number): _busy(work.start_ns[device == number], work.duration_ns[device == number])
+        for number in np.unique(device)
+    }
+    return Activity(
+        time_ns=work.start_ns.astype(np.float64),
+        launches=np.arange(1, len(work) + 1, dtype=np.float64),
+        busy=busy,
+        first_ns=int(work.start_ns[0]),
+        last_ns=int((work.start_ns + work.duration_ns).max()),
+    )
+
+
+def _busy(start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """Beginnings and ends of the intervals in which anything ran, and the time that it had run until each."""
+    until_ns = np.maximum.accumulate(start_ns + duration_ns)
+    resumes = np.flatnonzero(np.append(True, start_ns[1:] > until_ns[:-1]))
+    begins_ns, ends_ns = start_ns[resumes], until_ns[np.append(resumes[1:] - 1, len(until_ns) - 1)]
+    worked_ns = np.cumsum(ends_ns - begins_ns)
+    times = np.stack([begins_ns, ends_ns], axis=1).reshape(-1)
+    return times.astype(np.float64), np.stack([np.append(0, worked_ns[:-1]), worked_ns], axis=1).reshape(-1) * 1.0
+
+
+def _of_curve(told: Any) -> Activity | None:
+    """Of the curve in the facts of a file: by device, what was counted in bins of equal width."""
+    if not isinstance(told, Mapping):
+        return None
+    curves = {int(name): _bins(value) for name, value in told.items() if str(name).isdecimal() and len(str(name)) < 9}
+    known = {device: curve for device, curve in curves.items() if curve is not None}
+    if not known:
+        return None
+    edges = np.unique(np.concatenate([time_ns for time_ns, _, _ in known.values()]))
+    launches = sum(
+        (np.interp(edges, time_ns, count, left=0.0) for time_ns, _, count in known.values()), np.zeros(len(edges))
+    )
+    return Activity(
+        time_ns=edges,
+        launches=launches,
+        busy={device: (time_ns, busy_ns) for device, (time_ns, busy_ns, _) in known.items()},
+        first_ns=int(edges[0]),
+        last_ns=int(edges[-1]),
+    )
+
+
+def _bins(told: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Edges of the bins, and busy time and launches up to each; None when they are none."""
+    if not isinstance(told, Mapping):
+        return None
+    start_ns, bin_ns = told.get("start_ns"), told.get("bin_ns")
+    columns = [told.get("busy_ns"), told.get("launches")]
+    if not (_is_amount(start_ns) and _is_amount(bin_ns) and bin_ns):
+        return None
+    if not all(
+        isinstance(column, list) and 0 < len(column) <= _MAX_BINS and all(map(_is_amount, column)) for column in columns
+    ):
+        return None
+    busy_ns, launches = (np.append(0.0, np.cumsum(np.array(column, np.float64))) for column in columns)
+    if len(busy_ns) != len(launches):
+        return None
+    return start_ns + bin_ns * np.arange(len(busy_ns), dtype=np.float64), busy_ns, launches
+
+
+def _is_amount(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63

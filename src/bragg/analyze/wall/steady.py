@@ -1,0 +1,84 @@
+"""A profile of the steady state alone: what its timeline says of that part of the run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bragg.model import FrameKind, Metric, MetricKind, Profile, TrackKind
+from bragg.model.table import BoolArray, Int32Array, Int64Array
+from bragg.model.trace import SliceTable
+from bragg.model.wall import Steady
+
+__all__ = ["during", "steady_profile"]
+
+
+def during(slices: SliceTable, start_ns: int, end_ns: int) -> SliceTable:
+    """What of the slices lies between two times: cut at both."""
+    begins = np.maximum(slices.start_ns, start_ns)
+    lasts = np.minimum(slices.start_ns + slices.duration_ns, end_ns) - begins
+    inside = (lasts > 0) | ((lasts == 0) & (slices.duration_ns == 0))
+    return slices.replace(start_ns=begins, duration_ns=np.maximum(lasts, 0)).take(inside)
+
+
+def steady_profile(profile: Profile, steady: Steady) -> Profile | None:
+    """The GPU time of the steady state, and the host time of what was measured: scopes, operators and launches.
+
+    Returns:
+        The same tree with `gpu_time`, `gpu_count` and `host_time`; None: there is no timeline.
+    """
+    if not len(profile.slices):
+        return None
+    slices = during(profile.slices, steady.begins_ns, steady.ends_ns)
+    kind = profile.tracks.kind[slices.track]
+    on_gpu, on_host = slices.take(kind == TrackKind.GPU_STREAM), slices.take(kind == TrackKind.HOST_THREAD)
+    n_nodes = len(profile.tree)
+    began = on_gpu.start_ns > steady.begins_ns
+    metrics = [
+        Metric("gpu_time", "ns", MetricKind.INCLUSIVE, _by_node(on_gpu.node, on_gpu.duration_ns, n_nodes)),
+        Metric("gpu_count", "1", MetricKind.INCLUSIVE, np.bincount(on_gpu.node[began], minlength=n_nodes)),
+    ]
+    if len(on_host):
+        caller = np.where(_is_launched(profile), profile.tree.parent, np.arange(n_nodes))
+        own_ns = _by_node(caller[on_host.node], _own_times(on_host), n_nodes)
+        metrics.append(Metric("host_time", "ns", MetricKind.INCLUSIVE, own_ns))
+    return replace(profile, metrics={metric.name: metric for metric in metrics})
+
+
+def _is_launched(profile: Profile) -> BoolArray:
+    """Nodes of what runs on the GPU: the time of a launch is its caller's: [n_nodes]."""
+    return np.isin(profile.tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
+
+
+def _by_node(node: Int32Array, values: Int64Array, n_nodes: int) -> Int64Array:
+    total = np.zeros(n_nodes, np.int64)
+    np.add.at(total, node, values)
+    return total
+
+
+def _own_times(slices: SliceTable) -> Int64Array:
+    """Duration of each slice without those inside it: ns [n_slices], ordered as `SliceTable` is."""
+    own_ns: Int64Array = slices.duration_ns.copy()
+    for track in np.unique(slices.track).tolist():
+        rows = np.flatnonzero(slices.track == track)
+        rows = rows[np.lexsort((-slices.duration_ns[rows], slices.start_ns[rows]))]
+        parent = _parents(slices.start_ns[rows], slices.duration_ns[rows])
+        inside = parent >= 0
+        np.subtract.at(own_ns, rows[parent[inside]], slices.duration_ns[rows[inside]])
+    own_ns[own_ns < 0] = 0
+    return own_ns
+
+
+def _parents(start_ns: Int64Array, duration_ns: Int64Array) -> Int64Array:
+    """The innermost slice around each one of a track, whose slices are ordered, outer ones first: -1: none."""
+    end_ns = start_ns + duration_ns
+    # How many have ended when each begins: those before it that have not are around it.
+    depth = np.arange(len(start_ns)) - np.searchsorted(np.sort(end_ns), start_ns, side="right")
+    parent = np.full(len(start_ns), -1, np.int64)
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        above, rows = np.flatnonzero(depth == level - 1), np.flatnonzero(depth == level)
+        if len(above):
+            found = above[np.maximum(np.searchsorted(above, rows) - 1, 0)]
+            parent[rows] = np.where(found < rows, found, -1)
+    return parent

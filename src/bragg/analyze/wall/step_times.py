@@ -1,0 +1,136 @@
+"""When the steps of a program ended: from its timeline, else from what the recorder kept of the first ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.grouping.regions import OPTIMIZER, step_function
+from bragg.model import FrameKind, Profile, TrackKind
+from bragg.model.table import BoolArray, Int64Array
+
+__all__ = ["StepTimes", "step_times"]
+
+_STEP, _FORWARD = "step", "forward"
+_OF_FUNCTION = "step of "
+# A step that takes more than this many times the median is no step of a steady state ...
+_SLOW = 2.0
+# ... which begins with so many steps in a row that are not slow.
+_N_STEADY = 3
+_MAX_KEPT = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class StepTimes:
+    """Steps, each from the end of the one before.
+
+    Attributes:
+        name: `step`, or the function or region whose calls they are.
+        began_ns: When the first step began, CLOCK_REALTIME; None: not known.
+        ends_ns: int64 [n_known], ascending: ends of the first steps.
+        count: All of them.
+        last_ns: End of the last one.
+    """
+
+    name: str
+    began_ns: int | None
+    ends_ns: Int64Array
+    count: int
+    last_ns: int
+
+    def n_slow(self) -> int | None:
+        """How many steps came before the steady state; None: none is seen."""
+        first_ns = np.inf if self.began_ns is None else float(self.ends_ns[0] - self.began_ns)
+        duration_ns = np.append(first_ns, np.diff(self.ends_ns))
+        is_slow = duration_ns > _SLOW * np.median(duration_ns)
+        for step in range(len(is_slow) - _N_STEADY + 1):
+            if not is_slow[step : step + _N_STEADY].any():
+                return step
+        return None
+
+
+def step_times(profile: Profile) -> StepTimes | None:
+    """The steps of a program; None: it made fewer than two, or they are not known."""
+    found = (_of_timeline(profile) if len(profile.slices) else None) or _of_meta(profile.meta)
+    return found if found is not None and found.count > 1 else None
+
+
+def _of_timeline(profile: Profile) -> StepTimes | None:
+    function = step_function(profile.meta)
+    for name, is_wanted in _candidates(profile, function):
+        start_ns, end_ns = _calls(profile, is_wanted)
+        if len(end_ns) > 1:
+            began_ns = int(start_ns[0]) if name != OPTIMIZER[0] else _began(profile.meta, int(end_ns[-1]))
+            shown = _STEP if name == OPTIMIZER[0] else name
+            return StepTimes(shown, began_ns, end_ns, len(end_ns), int(end_ns[-1]))
+    return None
+
+
+def _candidates(profile: Profile, function: str) -> Iterator[tuple[str, BoolArray]]:
+    """Names of what ends steps, best first, with the slices that do: [n_slices]."""
+    names = profile.tree.frames.name
+    is_marker = profile.tree.frames.kind == FrameKind.MARKER
+    frame = profile.tree.frame[profile.slices.node]
+    of_ranges = (profile.tracks.kind == TrackKind.RANGES)[profile.slices.track]
+
+    def named(wanted: str) -> BoolArray:
+        return np.array([name == wanted for name in names], np.bool_)
+
+    yield _STEP, (named(_STEP) & is_marker)[frame] & of_ranges
+    first = next((name for name in names if name.startswith(OPTIMIZER[0])), "")
+    if first:
+        yield OPTIMIZER[0], named(first)[frame] & ~of_ranges
+    if function:
+        yield function, named(function)[frame] & ~of_ranges
+    yield _FORWARD, (named(_FORWARD) & is_marker)[frame] & of_ranges
+
+
+def _calls(profile: Profile, is_wanted: BoolArray) -> tuple[Int64Array, Int64Array]:
+    """Starts and ends of calls, without those inside of others."""
+    slices = profile.slices.take(is_wanted)
+    slices = slices.take(np.lexsort((-slices.duration_ns, slices.start_ns)))
+    end_ns: NDArray[np.int64] = slices.start_ns + slices.duration_ns
+    until_ns = np.maximum.accumulate(end_ns)
+    is_outer = np.append(True, slices.start_ns[1:] >= until_ns[:-1])[: len(slices)]
+    return slices.start_ns[is_outer], end_ns[is_outer]
+
+
+def _began(meta: Mapping[str, Any], last_ns: int) -> int | None:
+    """When the first step began, where its optimizer alone is in the timeline: steps follow each other."""
+    step = meta.get("regions", {}).get(_STEP) if isinstance(meta.get("regions"), Mapping) else None
+    total_ns = step.get("total_ns") if isinstance(step, Mapping) else None
+    return last_ns - total_ns if _is_time(total_ns) and total_ns else None
+
+
+def _of_meta(meta: Mapping[str, Any]) -> StepTimes | None:
+    recorded = meta.get("regions")
+    if not isinstance(recorded, Mapping):
+        return None
+    function = step_function(meta)
+    names = {_STEP: _STEP, **({function: _OF_FUNCTION + function} if function else {}), _FORWARD: _FORWARD}
+    found = (_kept(name, recorded.get(key)) for name, key in names.items())
+    return next((times for times in found if times is not None), None)
+
+
+def _kept(name: str, told: Any) -> StepTimes | None:
+    """What the recorder kept of the first steps, as `bragg.record.inside.first_calls` writes it; None: nothing."""
+    if not isinstance(told, Mapping) or not isinstance(kept := told.get("first_calls"), Mapping):
+        return None
+    numbers: list[Any] = [kept.get("began_ns"), kept.get("last_ns"), told.get("count")]
+    after_ns = kept.get("ends_after_ns")
+    if not all(map(_is_time, numbers)) or not isinstance(after_ns, list) or not after_ns:
+        return None
+    began_ns, last_ns, count = numbers
+    if len(after_ns) > min(count, _MAX_KEPT) or not all(map(_is_time, after_ns)) or after_ns != sorted(after_ns):
+        return None
+    if began_ns + after_ns[-1] > last_ns:
+        return None
+    return StepTimes(name, began_ns, began_ns + np.array(after_ns, np.int64), count, last_ns)
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 62

@@ -1,0 +1,65 @@
+"""The parts of a run's wall time in one line: `start 11.9 s | warm-up 1.1 s | steady 2.8 s (60 steps of 43 ms)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bragg.model.wall import Steady, WallParts
+from bragg.views.text.style import printable
+from bragg.views.text.units import count_text, share_text, time_text
+
+__all__ = ["busy_text", "wall_json", "wall_line"]
+
+_N_NAMED = 2
+_STEP = "step"
+
+
+def wall_line(parts: WallParts | None) -> str:
+    """The parts, which add up; empty where they are not known."""
+    if parts is None:
+        return ""
+    about = "" if parts.steady is None else f" ({_about(parts.steady)})"
+    texts = [f"{name} {time_text(lasts_ns)}{about * (name == 'steady')}" for name, lasts_ns in parts.durations()]
+    return " | ".join(texts)
+
+
+def busy_text(busy: Mapping[int, float]) -> str:
+    """How busy the devices were: `GPU busy 47 %`, of many the range."""
+    if len(busy) == 1:
+        return f"GPU busy {share_text(*busy.values())}"
+    if len(busy) <= _N_NAMED:
+        return ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
+    return f"{len(busy)} GPUs busy {share_text(min(busy.values()))} to {share_text(max(busy.values()))}"
+
+
+def wall_json(parts: WallParts | None) -> dict[str, Any] | None:
+    """The same as JSON values; None where they are not known."""
+    if parts is None:
+        return None
+    steady = parts.steady
+    return {
+        "wall_ns": parts.wall_ns,
+        "parts": [{"name": name, "duration_ns": lasts_ns} for name, lasts_ns in parts.durations()],
+        "steady": steady
+        and {
+            "begins_ns": steady.begins_ns,
+            "ends_ns": steady.ends_ns,
+            "steps": steady.n_steps,
+            "step_of": steady.step_of,
+            "step_ns": steady.step_ns,
+            "launches": steady.n_launches,
+            "gpu_busy": {str(device): share for device, share in steady.busy.items()},
+        },
+    }
+
+
+def _about(steady: Steady) -> str:
+    if not steady.n_steps:
+        steps = f"{steady.n_launches:,} launches"
+    elif steady.step_of == _STEP:
+        steps = f"{count_text(steady.n_steps, 'step')} of {time_text(steady.step_ns)}"
+    else:
+        calls = count_text(steady.n_steps, "call")
+        steps = f"{calls} of {printable(steady.step_of)}, {time_text(steady.step_ns)} each"
+    return ", ".join(filter(None, [steps, busy_text(steady.busy) if steady.busy else ""]))

@@ -1,0 +1,54 @@
+"""Recordings of real programs on an H100, and what their timelines say, computed the slow and plain way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.model import Profile, TrackKind
+
+__all__ = ["RECORDINGS", "SAMPLE", "busy_ns", "curve", "gpu_work"]
+
+_ROOT = Path(__file__).parents[2]
+RECORDINGS = sorted((_ROOT / "tests/golden/recordings").glob("*.bragg"))
+SAMPLE = _ROOT / "src/bragg/data/sample-h200.bragg"
+
+
+def gpu_work(profile: Profile) -> list[tuple[int, int]]:
+    """Start and end of all that ran on the GPU, ordered."""
+    slices = profile.slices.take((profile.tracks.kind == TrackKind.GPU_STREAM)[profile.slices.track])
+    return sorted(zip(slices.start_ns.tolist(), (slices.start_ns + slices.duration_ns).tolist(), strict=True))
+
+
+def busy_ns(profile: Profile, start_ns: int, end_ns: int) -> int:
+    """How long anything ran between two times."""
+    total, until = 0, start_ns
+    for begins, ends in gpu_work(profile):
+        total += max(min(ends, end_ns) - max(begins, until), 0)
+        until = max(until, min(ends, end_ns))
+    return total
+
+
+def curve(profile: Profile, max_bins: int = 4096) -> dict[str, Any]:
+    """What the recorder keeps of the work of one GPU where it keeps no timeline."""
+    work = np.array(gpu_work(profile))
+    start, last = int(work[0, 0]), int(work[:, 1].max())
+    bin_ns = 1 << 17
+    while (last - start) // bin_ns >= max_bins:
+        bin_ns *= 2
+    edges: NDArray[np.int64] = np.arange(start, last + bin_ns, bin_ns)
+    begun = np.histogram(work[:, 0], edges)[0]
+    busy = np.zeros(len(edges) - 1, np.int64)
+    until = start
+    for begins, ends in work.tolist():
+        begins = max(begins, until)
+        while begins < ends:
+            at = (begins - start) // bin_ns
+            stops = min(ends, start + (at + 1) * bin_ns)
+            busy[at] += stops - begins
+            begins = stops
+        until = max(until, ends)
+    return {"0": {"start_ns": start, "bin_ns": bin_ns, "busy_ns": busy.tolist(), "launches": begun.tolist()}}
