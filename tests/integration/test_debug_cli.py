@@ -206,3 +206,12 @@ def test_tensor_beyond_the_memory_is_one_line(tmp_path: Path) -> None:
         "checked: check with smaller sizes"
     )
     assert "Traceback" not in result.stderr
+
+
+def test_launches_are_varied_on_request(tmp_path: Path) -> None:
+    pushed = "out[0] = 0; scale[lambda meta: (30 // meta['BLOCK'],)](np.ones(30, 'f4'), out, 30, BLOCK=16)"
+    script = write(tmp_path, end=pushed)
+    assert bragg("check", script).returncode == 0
+    result = bragg("check", "--vary", script)
+    assert result.returncode == 3, result.stderr
+    assert "elements of out change with BLOCK, which should not matter" in result.stdout

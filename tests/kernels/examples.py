@@ -28,9 +28,13 @@ EXAMPLES = {
     "integer-overflow": "square_of_a_row_number_in_32_bits",
     "division-by-zero": "mean_of_an_empty_group",
     "portability": "and_between_blocks",
+    "tuned-twice": "adds_while_it_is_tuned",
     "nan-origin": "logarithm_of_zero",
     "uncoalesced": "reads_down_a_column",
     "atomic-order": "gradient_by_float_atomics",
+    "order-dependence": "compacts_by_a_counter",
+    "launch-dependence": "leaves_out_a_tail",
+    "precision": "variance_by_squares",
     "bank-conflict": "product_of_rows_of_bytes",
     "leak": "results_kept_forever",
     "kernel-fault": "lock_that_nobody_releases",
@@ -47,7 +51,7 @@ def _example(rule: str) -> str:
     name = EXAMPLES[rule]
     case = PLANTED[name]
     function = getattr(getattr(planted, Path(case.file).stem), name)
-    lines, first = inspect.getsourcelines(getattr(function, "fn", function))
+    lines, first = inspect.getsourcelines(getattr(function, "base_fn", getattr(function, "fn", function)))
     source = [line for line in lines if not line.startswith("@bug")]
     # The name of the checker is the first line.
     shift = first + len(lines) - len(source) - 2

@@ -74,6 +74,7 @@ class KernelFinding:
         lanes: How many lanes show it, over all of them.
         positions: Where in the block these lanes are.
         other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is used.
+        example: What one element shows; empty: nothing to tell.
         is_in_other_grids: Launches with other grids show it too; their programs and lanes are not counted.
     """
 
@@ -95,6 +96,7 @@ class KernelFinding:
     positions: set[int] = field(default_factory=set)
     other: dict[str, Any] | None = None
     is_in_other_grids: bool = False
+    example: str = ""
 
     def to_finding(self) -> Finding:
         """The finding as profiles hold it."""
@@ -122,6 +124,8 @@ class KernelFinding:
             lines.append(f"  tensor: {self.tensor}")
         if self.address:
             lines.append(f"  address: {self.address}; mask: {self.mask or 'none'}")
+        if self.example:
+            lines.append(f"  example: {self.example}")
         if self.other:
             lines.append(_other(self.other))
         if self.hint:

@@ -25,7 +25,7 @@ from bragg.debug.numbers.promotion import extremes_are_wide, is_number
 from bragg.debug.numbers.scaled import dot_scaled
 from bragg.debug.numbers.shapes import broadcast_pair, broadcast_to, flat_shape
 from bragg.debug.ptx.assembly import inline_asm_elementwise
-from bragg.debug.state import machine
+from bragg.debug.state import is_wide, machine
 from bragg.debug.values import METHODS, MISLED, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
 
 __all__ = ["FUNCTIONS", "asserted"]
@@ -81,6 +81,8 @@ def full(shape: Any, value: Any, dtype: DType) -> Tensor:
     one = cast(as_tensor(value), dtype) if not is_number(value) else scalar(value, dtype)
     if dtype.is_narrow and is_number(value):
         one = cast(scalar(float(value), DTYPES["fp32"]), dtype)
+    elif dtype.is_floating() and is_wide():
+        one = cast(one, DTYPES["fp64"])
     filled: Tensor = broadcast_to(one, _checked(flat_shape((shape,))))
     return filled
 

@@ -43,7 +43,7 @@ def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: 
     return [checker for checker in chosen if checker.name not in without]
 
 
-_LISTS = tuple(field.name for field in fields(Listeners) if field.name != "target")
+_LISTS = tuple(field.name for field in fields(Listeners) if field.name not in ("target", "is_wide"))
 
 
 class CheckedSession:
@@ -81,6 +81,7 @@ class CheckedSession:
         self.target = target_named(target)
         self._checkers = checkers
         self._watched: Watched | None = None
+        self._listeners = Listeners()
 
     @property
     def checker_names(self) -> list[str]:
@@ -92,6 +93,8 @@ class CheckedSession:
         additions = self.report.additions
         try:
             launch = execute(kernel, grid, arguments, named, self._observe, self.only)
+            for listener in self._listeners.end:
+                listener()
             has_findings = self.report.additions > additions
             names = [checker.name for checker in self._checkers]
             self.report.verdicts.counts[judged(launch, has_findings=has_findings, checkers=names)] += 1
@@ -113,7 +116,7 @@ class CheckedSession:
     def _observe(self, launch: Launch) -> Listeners:
         self.report.launches += 1
         self.report.programs += 1 if launch.only else launch.programs
-        together = Listeners(target=self.target)
+        together = self._listeners = Listeners(target=self.target)
         if self.patience is not None:
             self._watched = Watched(launch, self.patience)
             together.step.append(self._watched.step)

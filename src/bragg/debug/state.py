@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bragg.debug.numbers.dtypes import DType
     from bragg.debug.targets import Target
 
-__all__ = ["Listeners", "Machine", "machine", "use"]
+__all__ = ["Listeners", "Machine", "is_wide", "machine", "tell_result", "use"]
 
 Array = npt.NDArray[Any]
 
@@ -30,6 +30,7 @@ class Listeners:
         access: Of every load, store and atomic, before it happens.
         out_of_bounds: Of lanes outside their tensor; (access, lanes outside).
         tainted: Of a use of elements that must not be used; (use, taint, bit, the tensor or None).
+        overflow: Of signed integers that do not fit; (their type, the first number that does not).
         division: Of integer divisions, with the divisor; may give bool [programs or 1, *block]: lanes without a result.
         shift: Of integers shifted by amounts that may be too large; (amount, bits of the integer); gives such lanes.
         result: Of every floating result of an operation; (inputs, result).
@@ -37,12 +38,15 @@ class Listeners:
         differs: Of code that a GPU treats differently; (message, hint).
         decision: Of programs that decide by what atomics have returned; (their linear numbers).
         step: After every trip of a loop and every batch; (programs that have ended).
+        end: After the launch, when its results are in the tensors.
         target: The GPU that the kernel is for; None: any.
+        is_wide: Conversions to floats give float64, whatever the kernel asks for.
     """
 
     access: list[Callable[[Access], None]] = field(default_factory=list)
     out_of_bounds: list[Callable[[Access, Array], None]] = field(default_factory=list)
     tainted: list[Callable[[str, Array, int, Buffer | None], None]] = field(default_factory=list)
+    overflow: list[Callable[[DType, int], None]] = field(default_factory=list)
     division: list[Callable[[Any], Array | None]] = field(default_factory=list)
     shift: list[Callable[[Any, int], Array | None]] = field(default_factory=list)
     result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
@@ -50,7 +54,9 @@ class Listeners:
     differs: list[Callable[[str, str], None]] = field(default_factory=list)
     decision: list[Callable[[Array], None]] = field(default_factory=list)
     step: list[Callable[[int], None]] = field(default_factory=list)
+    end: list[Callable[[], None]] = field(default_factory=list)
     target: Target | None = None
+    is_wide: bool = False
 
     def tell_step(self, n_ended: int = 0) -> None:
         """Tell that something goes on, and how many programs have ended."""
@@ -162,6 +168,18 @@ def machine() -> Machine:
     if _machine is None:
         raise KernelFault("a function of triton.language was called outside of a kernel")
     return _machine
+
+
+def tell_result(operands: tuple[Any, ...], result: Any) -> None:
+    """Tell of a floating result, where a kernel is executed."""
+    if _machine is not None:
+        for listener in _machine.listeners.result:
+            listener(operands, result)
+
+
+def is_wide() -> bool:
+    """Floats are to be float64 now: a kernel is executed to see what its own types lose."""
+    return _machine is not None and _machine.listeners.is_wide
 
 
 def use(new: Machine | None) -> Machine | None:

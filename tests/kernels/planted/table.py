@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PLANTED", "Planted", "bug", "bug_of_the_host", "empty", "floats", "integers"]
+__all__ = ["PLANTED", "Planted", "bug", "bug_of_the_host", "bug_of_the_kernel", "empty", "floats", "integers"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,31 @@ def bug_of_the_host(rule: str, kernel: str, *, tensor: str) -> Callable[[Callabl
             rule, kernel, launch, inspect.getsourcefile(launch), _marked(launch), tensor, None
         )
         return launch
+
+    return enter
+
+
+def bug_of_the_kernel(rule: str, run: Callable[[Any], Any], *, tensor: str) -> Callable[[Any], Any]:
+    """Enter a kernel with something around it, such as autotune, into the table.
+
+    Args:
+        rule: Name of the checker that must find the bug.
+        run: Launches the kernel.
+        tensor: Name of the tensor.
+    """
+
+    def enter(kernel: Any) -> Any:
+        function = kernel.base_fn
+        PLANTED[function.__name__] = Planted(
+            rule,
+            function.__name__,
+            lambda: run(kernel),
+            inspect.getsourcefile(function),
+            _marked(function),
+            tensor,
+            None,
+        )
+        return kernel
 
     return enter
 

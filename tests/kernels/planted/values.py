@@ -99,23 +99,23 @@ def reads_what_was_written_in_part(x, out):
 @bug("integer-overflow", floats(64), 1 << 30, tensor="x", programs={2, 3})
 @triton.jit
 def row_times_stride_in_32_bits(x, stride):
-    offset = tl.program_id(0) * stride
-    tl.load(x + offset, mask=offset == 0, other=0.0)  # bug
+    offset = tl.program_id(0) * stride  # bug
+    tl.load(x + offset, mask=offset == 0, other=0.0)
 
 
 @bug("integer-overflow", floats(64), 2_000_000_000, tensor="x", programs={2, 3})
 @triton.jit
 def sum_of_offsets_in_32_bits(x, base):
-    offsets = base + tl.program_id(0) * 100_000_000 + tl.arange(0, 16)
-    tl.load(x + offsets, mask=offsets < 64, other=0.0)  # bug
+    offsets = base + tl.program_id(0) * 100_000_000 + tl.arange(0, 16)  # bug
+    tl.load(x + offsets, mask=offsets < 64, other=0.0)
 
 
 @bug("integer-overflow", floats(64), 70_000, tensor="x", programs={1, 2, 3})
 @triton.jit
 def square_of_a_row_number_in_32_bits(x, n):
     rows = tl.program_id(0) * n
-    place = rows * n + tl.arange(0, 16)
-    tl.load(x + place, mask=(place >= 0) & (place < 64), other=0.0)  # bug
+    place = rows * n + tl.arange(0, 16)  # bug
+    tl.load(x + place, mask=(place >= 0) & (place < 64), other=0.0)
 
 
 @bug("division-by-zero", integers(4), integers(4), programs=range(4))

@@ -20,6 +20,10 @@ Examples:
 """
 
 
+# What executes launches again in other ways.
+_VARYING = ("order-dependence", "launch-dependence")
+
+
 class _Check(click.Command):
     """Its help names the checkers."""
 
@@ -38,6 +42,7 @@ class _Check(click.Command):
 @click.option("--only", multiple=True, metavar="CHECKER", help="Use this checker alone; may be given again.")
 @click.option("--add", multiple=True, metavar="CHECKER", help="Use this checker too.")
 @click.option("--all", "is_all", is_flag=True, help="Use all checkers, those that are off by default too.")
+@click.option("--vary", "is_varied", is_flag=True, help="Also in another order, with other blocks and program counts.")
 @click.option("--without", multiple=True, metavar="CHECKER", help="Leave this checker out.")
 @click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute this program of each grid alone.")
 @click.option(
@@ -56,6 +61,7 @@ def check(
     only: tuple[str, ...],
     add: tuple[str, ...],
     is_all: bool,
+    is_varied: bool,
     without: tuple[str, ...],
     program: tuple[int, int, int] | None,
     limit: float | None,
@@ -79,7 +85,7 @@ def check(
     if is_list:
         write_lines(f"{c.name:20} {'on ' if c.is_default else 'off'}  {c.summary}" for c in CHECKERS.values())
         return 0
-    add = tuple(CHECKERS) if is_all else add
+    add = tuple(CHECKERS) if is_all else (*add, *_VARYING) if is_varied else add
     patience = Patience(limit, lambda text: say([text]))
     session = CheckedSession(chosen_checkers(only, add, without), program, patience=patience, target=gpu)
     return run_checked(session, target, chosen_output(format_name, output, force, as_json=as_json), module=module)

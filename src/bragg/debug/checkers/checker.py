@@ -122,13 +122,21 @@ class Recorder:
             finding.witness = Witness(program_ids(int(programs[0]), self.launch.grid), first)
         finding.tensor, finding.address, finding.mask = source.tensor, source.text.address, source.text.mask
         if (source.file, source.line) != here:
-            finding.other = {"file": here[0], "line": here[1], "code": linecache.getline(*here).strip()}
+            finding.other = _line(*here)
         name = finding.tensor.name if finding.tensor else ""
         key = (self.rule, self.launch.kernel, source.file, source.line, name, message)
         self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
 
     def at_source(
-        self, file: str, line: int, message: str, hint: str, severity: Severity, buffer: Buffer | None = None
+        self,
+        file: str,
+        line: int,
+        message: str,
+        hint: str,
+        severity: Severity,
+        buffer: Buffer | None = None,
+        example: str = "",
+        used_at: tuple[str, int] | None = None,
     ) -> None:
         """A line shows something that no single program does.
 
@@ -139,13 +147,22 @@ class Recorder:
             hint: What to do about it.
             severity: How much it matters.
             buffer: The tensor it is about, if one is.
+            example: What one element shows.
+            used_at: Where what the line makes does harm; None: there.
         """
         finding = self._finding(file, line, message, hint, severity)
         finding.tensor = TensorFacts.of(buffer) if buffer else None
+        finding.example = example
+        if used_at is not None and used_at != (file, line):
+            finding.other = _line(*used_at)
         self.report.add(finding, (self.rule, self.launch.kernel, file, line, message), (), 0)
 
     def _finding(self, file: str, line: int, message: str, hint: str, severity: Severity) -> KernelFinding:
         return KernelFinding(self.rule, severity, self.launch.kernel, file, line, message, hint, grid=self.launch.grid)
+
+
+def _line(file: str, line: int) -> dict[str, Any]:
+    return {"file": file, "line": line, "code": linecache.getline(file, line).strip()}
 
 
 def _index(buffer: Buffer, offset: int) -> tuple[int, ...] | None:

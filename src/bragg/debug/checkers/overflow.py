@@ -1,4 +1,4 @@
-"""Offsets that were computed in 32 bits and did not fit."""
+"""Offsets that were computed in 32 bits and did not fit: the operation that overflows, and the address it ends in."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, Recorder, Source
-from bragg.debug.expressions import AccessText, access_text
+from bragg.debug.expressions import AccessText, access_text, feeding
 from bragg.debug.findings import TensorFacts
 from bragg.debug.flow.program import kernel_line
 from bragg.debug.memory.storage import Buffer
+from bragg.debug.numbers.dtypes import DType
 from bragg.debug.state import Listeners
 from bragg.debug.values import OVERFLOWN
 from bragg.model import Severity
@@ -21,26 +22,33 @@ Array = npt.NDArray[Any]
 
 
 def _watch(record: Recorder) -> Listeners:
+    numbers: dict[tuple[str, int], tuple[DType, int]] = {}
+
+    def remember(dtype: DType, number: int) -> None:
+        numbers.setdefault(kernel_line(), (dtype, number))
+
     def tell(use: str, taint: Array, bit: int, buffer: Buffer | None) -> None:
-        if use == "offset" and bit == OVERFLOWN:
+        if use != "offset" or bit != OVERFLOWN:
+            return
+        for place in feeding(list(numbers), kernel_line()):
+            dtype, number = numbers[place]
             record.at_line(
-                "an offset was computed in 32 bits and overflowed before it was added to the pointer",
-                "Convert a factor with .to(tl.int64) before the multiplication",
+                f"an offset overflows {dtype.bits} bits: {number} does not fit into {dtype}",
+                "Convert a factor with .to(tl.int64) before the operation",
                 Severity.ERROR,
                 (taint & bit) != 0,
-                _source(buffer),
+                Source(*place, *_use(buffer)),
             )
 
-    return Listeners(tainted=[tell])
+    return Listeners(tainted=[tell], overflow=[remember])
 
 
-def _source(buffer: Buffer | None) -> Source:
-    """The line that is executed, with the address that it computes."""
-    here = kernel_line()
+def _use(buffer: Buffer | None) -> tuple[TensorFacts | None, AccessText]:
+    """The tensor and the address that are computed at the line that is executed."""
     if buffer is None:
-        return Source(*here)
-    texts = [access_text(*here, kind, buffer.name) for kind in ("load", "store", "atomic")]
-    return Source(*here, TensorFacts.of(buffer), next((text for text in texts if text.address), AccessText()))
+        return None, AccessText()
+    texts = [access_text(*kernel_line(), kind, buffer.name) for kind in ("load", "store", "atomic")]
+    return TensorFacts.of(buffer), next((text for text in texts if text.address), AccessText())
 
 
 OVERFLOW = Checker("integer-overflow", "offsets that overflow 32 bits", True, _watch)

@@ -83,6 +83,11 @@ class Arguments:
             raise UsageError(f"the argument {name} is {type(value).__name__}, which a kernel does not take")
         return converted
 
+    @property
+    def has_copies(self) -> bool:
+        """Some tensors are in other memory, and the kernel gets copies."""
+        return bool(self._host_copies) or self._device_arrays.has_copies
+
     def copy_back(self) -> None:
         """Write what the kernel changed to tensors that are not in host memory."""
         for device, host in self._host_copies.values():

@@ -23,6 +23,11 @@ class DeviceArrays:
     def __init__(self) -> None:
         self._copies: dict[tuple[Any, ...], tuple[Any, Array]] = {}
 
+    @property
+    def has_copies(self) -> bool:
+        """There is at least one."""
+        return bool(self._copies)
+
     def on_host(self, name: str, value: Any) -> Array:
         """The copy of an array; that of another one if both are the same memory.
 

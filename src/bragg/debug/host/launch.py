@@ -34,6 +34,25 @@ _MOST_PROGRAMS = 1 << 16
 _NO_RECURSION = "Triton does not compile recursion: write a loop"
 
 
+@dataclass(frozen=True)
+class Call:
+    """A launch as the host writes it: `kernel[grid](*arguments, **named)`.
+
+    Attributes:
+        kernel: The decorated function, with autotune and heuristics around it.
+        grid: As Triton takes it.
+        arguments: By position.
+        named: By name, with options of the compiler.
+        tuner: What `@triton.autotune` has put around the function; None: nothing.
+    """
+
+    kernel: Any
+    grid: Any
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+    tuner: Any = None
+
+
 @dataclass
 class Launch:
     """One launch.
@@ -48,6 +67,7 @@ class Launch:
         types: Types of parameters as Triton writes them, where the function or its compilation fixes them.
         only: The one program to execute; None: all.
         values: What the kernel gets, by parameter.
+        call: What the host has written.
         mixes_atomics: Atomics and other accesses went to one tensor, as a checker has seen.
     """
 
@@ -59,6 +79,7 @@ class Launch:
     constants: frozenset[str]
     types: Mapping[str, str]
     only: tuple[int, int, int] | None
+    call: Call
     values: dict[str, Any] = field(init=False)
     mixes_atomics: bool = field(init=False, default=False)
 
@@ -80,6 +101,11 @@ class Launch:
     def buffers(self) -> list[Buffer]:
         """The tensors among the arguments."""
         return self._converter.buffers
+
+    @property
+    def is_in_host_memory(self) -> bool:
+        """The kernel works on the tensors themselves, and on no copies of them."""
+        return not self._converter.has_copies
 
     @property
     def programs(self) -> int:
@@ -107,6 +133,22 @@ class Launch:
         finally:
             self._converter.copy_back()
 
+    def run_again(
+        self, listeners: Listeners, numbers: Sequence[int] | None = None, values: dict[str, Any] | None = None
+    ) -> None:
+        """Execute it once more on what memory holds now; tensors that are not in host memory keep what they have.
+
+        Args:
+            listeners: Who is told of what the kernel does.
+            numbers: Linear numbers of the programs, in the order in which they run; None: all.
+            values: What the kernel gets, by parameter; None: what it got.
+
+        Raises:
+            KernelFault: The kernel does what a GPU cannot compile or survive.
+        """
+        NestedFunction.now += 1
+        _run(self, self.program.executable(), self.values if values is None else values, listeners, numbers)
+
 
 Observer = Callable[[Launch], Listeners]
 
@@ -130,13 +172,16 @@ def prepare(
     Raises:
         UsageError: The launch does not fit the kernel.
     """
-    jitted, named = _resolved(kernel, arguments, dict(named))
+    given_named = dict(named)
+    jitted, named, tuner = _resolved(kernel, arguments, dict(named))
+    call = Call(kernel, grid, arguments, given_named, tuner)
     fixed = kernel.types if isinstance(kernel, CompiledSource) else _annotated_types(jitted)
     function = python_function(jitted)
     given = bound(_parameters(function), arguments, named, function.__name__)
     options = {name: value for name, value in named.items() if name not in given}
     constants = _constants(function)
-    return Launch(jitted, Program.of(function, jitted), _grid(grid, given), given, options, constants, fixed, only)
+    program = Program.of(function, jitted)
+    return Launch(jitted, program, _grid(grid, given), given, options, constants, fixed, only, call)
 
 
 def execute(
@@ -153,19 +198,21 @@ def execute(
     return launch
 
 
-def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The jitted function inside of autotune and heuristics, and the arguments that they add."""
+def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:
+    """The jitted function inside of autotune and heuristics, the arguments that they add, and the autotuner."""
+    tuner = None
     while not is_jitted(kernel):
         names = {kind.__name__ for kind in type(kernel).__mro__}
         if "Heuristics" in names:
             for parameter, heuristic in kernel.values.items():
                 named[parameter] = heuristic({**dict(zip(kernel.arg_names, arguments, strict=False)), **named})
         elif "Autotuner" in names:
+            tuner = kernel
             named.update(_tuned(kernel, arguments, named))
         elif not isinstance(kernel, CompiledSource):
             raise UsageError(f"{kernel!r} is no Triton kernel", hint="Decorate it with @triton.jit")
         kernel = kernel.fn
-    return kernel, named
+    return kernel, named, tuner
 
 
 def _tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
@@ -224,9 +271,15 @@ def _grid(grid: Any, given: dict[str, Any]) -> tuple[int, int, int]:
     return padded[0], padded[1], padded[2]
 
 
-def _run(launch: Launch, executable: Callable[..., Any], values: dict[str, Any], listeners: Listeners) -> None:
+def _run(
+    launch: Launch,
+    executable: Callable[..., Any],
+    values: dict[str, Any],
+    listeners: Listeners,
+    numbers: Sequence[int] | None = None,
+) -> None:
     if launch.only is None:
-        numbers = range(launch.programs)
+        numbers = range(launch.programs) if numbers is None else numbers
     else:
         first = _linear(launch.only, launch.grid)
         numbers = range(first, first + 1)

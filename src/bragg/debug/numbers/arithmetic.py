@@ -59,6 +59,8 @@ def _integer_result(
         if is_over.any():
             over = is_over.astype(np.uint8) * np.uint8(OVERFLOWN)
             result.taint = over if result.taint is None else result.taint | over
+            for listener in machine().listeners.overflow:
+                listener(dtype, int(wide[is_over].flat[0]))
     return result
 
 
@@ -137,8 +139,8 @@ def truediv(a: Any, b: Any) -> Tensor:
     """`a / b`; integers are divided as float32."""
     x, y, dtype = pair(a, b, division=True)
     if not dtype.is_floating():
-        dtype = DTYPES["fp32"]
-        x, y = cast(x, dtype), cast(y, dtype)
+        x, y = cast(x, DTYPES["fp32"]), cast(y, DTYPES["fp32"])
+        dtype = x.dtype
     return elementwise(np.divide, dtype, x, y)
 
 

@@ -11,7 +11,7 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.memory.provenance import addresses_of, pointer_of_addresses
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.numbers.rounding import decode, encode, round_to, truncate_to
-from bragg.debug.state import machine
+from bragg.debug.state import is_wide, machine, tell_result
 from bragg.debug.values import Pointer, Tensor
 
 __all__ = ["bitcast", "cast"]
@@ -40,6 +40,8 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
         return x
     if isinstance(dtype, PointerType):
         return _pointer_of_integers(x, dtype)
+    if dtype.is_floating() and is_wide():
+        return x if source.name == "fp64" else Tensor(x.data.astype(np.float64), DTYPES["fp64"], taint=x.taint)
     if dtype.minifloat is not None:
         machine().require_type(dtype)
     if "fp8e4b15" in (source.name, dtype.name) and not {source.name, dtype.name} <= _WITH_FP8E4B15:
@@ -52,7 +54,10 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
         )
     if source.is_int() and dtype.is_int() and dtype.bits > 1:
         return _cast_integer(x, dtype)
-    return Tensor(_converted(x.data, source, dtype, rounding), dtype, taint=x.taint)
+    result = Tensor(_converted(x.data, source, dtype, rounding), dtype, taint=x.taint)
+    if dtype.is_floating() and dtype.bits < source.bits:
+        tell_result((x,), result)
+    return result
 
 
 def _cast_pointer(x: Pointer, dtype: Any) -> Any:

@@ -1,0 +1,137 @@
+"""Results that change with what must not matter: configuration, sizes of blocks, number of programs or warps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.replay import Replay
+from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.host.launch import Call, Launch, prepare
+from bragg.debug.state import Listeners
+from bragg.errors import UsageError
+from bragg.model import Severity
+
+__all__ = ["VARIATION"]
+
+_MOST_CONFIGURATIONS = 8
+_FEWEST_LANES = 16
+_WARPS = (1, 2, 8)
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """Another way to launch a kernel.
+
+    Attributes:
+        what: That is changed.
+        change: Its value, and the one instead of it.
+        call: The launch.
+        configuration: The one that its autotuner is to choose; None: its own choice.
+    """
+
+    what: str
+    change: str
+    call: Call
+    configuration: Any = None
+
+    def launch(self) -> Launch:
+        """The launch, ready to be executed; hooks of its configuration have run."""
+        call, tuner = self.call, self.call.tuner
+        if self.configuration is None:
+            return prepare(call.kernel, call.grid, call.arguments, call.named)
+        configurations, tuner.configs = tuner.configs, [self.configuration]
+        try:
+            return prepare(call.kernel, call.grid, call.arguments, call.named)
+        finally:
+            tuner.configs = configurations
+
+
+def _watch(record: Recorder) -> Listeners:
+    launch = record.launch
+    if launch.only is not None or not launch.is_in_host_memory:
+        return Listeners()
+    replay = Replay(launch)
+
+    def compare() -> None:
+        told: set[str] = set()
+        for variant in _variants(launch):
+            if variant.what not in told and _differs(record, replay, variant):
+                told.add(variant.what)
+
+    return Listeners(access=[replay.see], end=[compare])
+
+
+def _differs(record: Recorder, replay: Replay, variant: _Variant) -> bool:
+    """The variant gives other results, which is told; one that the kernel is not made for gives none."""
+    try:
+        differences = replay.differences(lambda listeners: variant.launch().run_again(listeners))
+    except (KernelFault, Unsupported, UsageError):
+        return False
+    for difference in differences:
+        writer = replay.writer(difference)
+        if writer is not None:
+            record.at_source(
+                writer.file,
+                writer.line,
+                f"elements of {difference.buffer.name} change with {variant.what}, which should not matter",
+                "Look for a size that is taken for granted, a tail that is left out, or programs that overlap",
+                Severity.WARNING,
+                difference.buffer,
+                f"{difference.element} is {difference.before}, and {difference.after} with {variant.change}",
+            )
+    return bool(differences)
+
+
+def _variants(launch: Launch) -> Iterator[_Variant]:
+    call, names = launch.call, launch.program.function.__code__.co_names
+    if call.tuner is not None and len(call.tuner.configs) > 1:
+        yield from _configurations(call)
+    elif callable(call.grid):
+        yield from _block_sizes(launch)
+    if "num_programs" in names and launch.grid[1:] == (1, 1):
+        for count in sorted({max(launch.programs // 2, 1), launch.programs * 2 + 1} - {launch.programs}):
+            change = f"{count} programs instead of {launch.programs}"
+            yield _Variant("the number of programs", change, replace(call, grid=(count, 1, 1)))
+    if "num_warps" in names or "num_warps" in launch.arguments:
+        warps = int({**launch.arguments, **launch.options}.get("num_warps", 4))
+        for count in set(_WARPS) - {warps}:
+            named = {**call.named, "num_warps": count}
+            yield _Variant("num_warps", f"num_warps={count} instead of {warps}", replace(call, named=named))
+
+
+def _configurations(call: Call) -> Iterator[_Variant]:
+    chosen = call.tuner.best_config
+    for one in call.tuner.configs[:_MOST_CONFIGURATIONS]:
+        if one is not chosen:
+            yield _Variant("the configuration", f"{one} instead of {chosen}", call, one)
+
+
+def _block_sizes(launch: Launch) -> Iterator[_Variant]:
+    """Constants that decide the size of the grid, at half and twice their size."""
+    asked = _Asked(launch.arguments)
+    launch.call.grid(asked)
+    for name in sorted(asked.names & launch.constants & launch.call.named.keys()):
+        size = launch.arguments[name]
+        if type(size) is not int or size < _FEWEST_LANES or size & (size - 1):
+            continue
+        for other in (size // 2, size * 2):
+            named = {**launch.call.named, name: other}
+            yield _Variant(name, f"{name}={other} instead of {size}", replace(launch.call, named=named))
+
+
+class _Asked(dict[str, Any]):
+    """Arguments that remember which of them were looked at."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        super().__init__(arguments)
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.names.add(name)
+        return super().__getitem__(name)
+
+
+VARIATION = Checker("launch-dependence", "results that change with block sizes or program counts", False, _watch)
