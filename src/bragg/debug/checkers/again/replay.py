@@ -37,6 +37,7 @@ class Difference:
         offset: Of the first of them.
         before: What the launch itself gave there.
         after: What the replay gave.
+        run: The replay.
     """
 
     buffer: Buffer
@@ -44,6 +45,7 @@ class Difference:
     offset: int
     before: Any
     after: Any
+    run: Callable[[Listeners], None]
 
     @property
     def element(self) -> str:
@@ -107,7 +109,7 @@ class Replay:
             with redirect_stdout(StringIO()):  # What the kernel prints was printed.
                 run(Listeners(access=[self.see]))
             pairs = [(buffer, results.get(key, kept)) for key, (buffer, kept) in self._before.items()]
-            found = [_difference(buffer, result) for buffer, result in pairs]
+            found = [_difference(buffer, result, run) for buffer, result in pairs]
         finally:
             self.restore()
             for key, result in results.items():
@@ -127,7 +129,10 @@ class Replay:
             buffer.flat[...] = kept
 
     def writer(self, difference: Difference) -> Writer | None:
-        """Who writes an element last when the launch is executed as it was; None: nobody."""
+        """Who writes an element last when the launch is executed as it was, else in the replay; None: nobody."""
+        return self._writer(difference, self._launch.run_again) or self._writer(difference, difference.run)
+
+    def _writer(self, difference: Difference, run: Callable[[Listeners], None]) -> Writer | None:
         size = difference.buffer.dtype.size_bytes
         address = difference.buffer.address + difference.offset * size
         places: list[tuple[str, int]] = []
@@ -142,14 +147,11 @@ class Replay:
             if ((starts <= address) & (address < starts + access.dtype.size_bytes)).any():
                 places.append(access.place)
 
-        def run(listeners: Listeners) -> None:
-            self._launch.run_again(Listeners(access=[*listeners.access, look]))
-
-        self.differences(run)
+        self.differences(lambda listeners: run(Listeners(access=[*listeners.access, look])))
         return Writer(*places[-1], tuple(atomics)) if places else None
 
 
-def _difference(buffer: Buffer, result: Array) -> Difference | None:
+def _difference(buffer: Buffer, result: Array, run: Callable[[Listeners], None]) -> Difference | None:
     """What memory holds now against what the launch had left there."""
     differs = result != buffer.flat
     if not differs.any():
@@ -162,7 +164,7 @@ def _difference(buffer: Buffer, result: Array) -> Difference | None:
     if not len(places):
         return None
     first = int(places[0]) - buffer.first
-    return Difference(buffer, len(places), first, before[0].item(), after[0].item())
+    return Difference(buffer, len(places), first, before[0].item(), after[0].item(), run)
 
 
 def _as_good_as_equal(a: Array, b: Array, dtype: DType) -> Array:

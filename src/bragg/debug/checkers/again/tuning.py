@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from bragg.debug.checkers.again.replay import Difference, Replay
 from bragg.debug.checkers.checker import Checker, Recorder
-from bragg.debug.checkers.replay import Difference, Replay
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.findings import Report
 from bragg.debug.host.launch import Launch

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, Recorder
-from bragg.debug.checkers.replay import Replay
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.findings import program_ids
 from bragg.debug.flow.program import kernel_line

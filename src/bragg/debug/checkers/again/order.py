@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bragg.debug.checkers.again.replay import Difference, Replay
 from bragg.debug.checkers.checker import Checker, Recorder
-from bragg.debug.checkers.replay import Difference, Replay
 from bragg.debug.expressions import feeding
 from bragg.debug.state import Listeners
 from bragg.model import Severity

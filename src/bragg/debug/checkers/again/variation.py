@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, Recorder
-from bragg.debug.checkers.replay import Replay
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.host.launch import Call, Launch, prepare
 from bragg.debug.state import Listeners
