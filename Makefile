@@ -31,7 +31,7 @@ FORMATTED = $(filter %.cpp %.h %.c,$(NATIVE_SOURCES)) $(wildcard benchmarks/*.cp
 WEB_STATIC := src/bragg/views/web/static
 PYTHON_TREES := src tests benchmarks tools
 
-.PHONY: help build demo test lint format types layers fakes native-test tsan asan python-test python-test-312 bench wheels clean fresh web web-check web-build
+.PHONY: help build demo test lint format types layers fakes native-test tsan asan python-test python-test-312 bench docs wheels clean fresh web web-check web-build
 
 help:  ## list the tasks
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -49,7 +49,7 @@ build: $(VENV)/.installed  ## make the environment in .venv and install bragg th
 demo: build  ## record and show a small program
 	bragg demo
 
-test: lint types layers web native-test tsan asan python-test python-test-312  ## everything that must hold
+test: lint types layers docs web native-test tsan asan python-test python-test-312  ## everything that must hold
 
 lint: build  ## style of Python and C++
 	ruff check $(PYTHON_TREES)
@@ -125,6 +125,9 @@ python-test-312: fakes  ## Python tests on Python 3.12, on the package as users 
 
 bench: build  ## measure what bragg costs, into build/benchmarks (parts that need a GPU are left out where there is none)
 	python benchmarks/run_all.py --out $(OUT)
+
+docs: build  ## the documentation's site, into build/site; a broken link or anchor fails
+	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
 wheels:  ## wheels for each CPython that is here, and one of pure Python, into dist
 	tools/make_wheels.sh dist $(sort $(PYTHONS))

@@ -1,6 +1,6 @@
 """Lists every public name of Triton's language and whether `bragg.debug` executes it, as a table in Markdown.
 
-python tools/debug_language.py > docs/debug-language.md
+python tools/debug_language.py > docs/reference/debug-language.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The examples of docs/checkers.md: one planted bug of each checker, and what is said of it.
+"""The examples of docs/reference/checkers.md: one planted bug of each checker, and what is said of it.
 
 `python -m tests.kernels.examples` writes them anew.
 """
@@ -18,7 +18,7 @@ from tests.kernels.planted import PLANTED
 
 __all__ = ["DOCUMENT", "EXAMPLES", "rewritten"]
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "checkers.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "checkers.md"
 
 EXAMPLES = {
     "out-of-bounds": "mask_one_too_far",

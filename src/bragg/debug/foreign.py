@@ -77,7 +77,7 @@ def language_function(name: str) -> Any:
         return FUNCTIONS[name]
     module = sys.modules.get("triton.language")
     if module is None or not hasattr(module, name):
-        raise Unsupported(f"triton.language.{name} is not supported", hint="See docs/debugging.md for what is")
+        raise Unsupported(f"triton.language.{name} is not supported", hint="See docs/guides/debugging.md for what is")
     return translated(getattr(module, name), f"triton.language.{name}")
 
 
@@ -168,7 +168,7 @@ def _translated_object(value: Any, name: str) -> Any:
         return PointerType(translated(value.element_ty))
     if kind == "ConstexprFunction":
         return lambda *arguments, **named: translated(value.fn(*arguments, **named))
-    raise Unsupported(f"{name or value!r} ({kind}) is not supported in a kernel", hint="See docs/debugging.md")
+    raise Unsupported(f"{name or value!r} ({kind}) is not supported in a kernel", hint="See docs/guides/debugging.md")
 
 
 def _translated_function(value: Any, name: str) -> Any:
@@ -180,7 +180,7 @@ def _translated_function(value: Any, name: str) -> Any:
         return FUNCTIONS[own]
     elif inspect.isfunction(value) and not hasattr(value, "__triton_builtin__"):
         return _compile_time_function(value)
-    raise Unsupported(f"{name or own} is not supported", hint="See docs/debugging.md for what is")
+    raise Unsupported(f"{name or own} is not supported", hint="See docs/guides/debugging.md for what is")
 
 
 def _compile_time_function(function: Callable[..., Any]) -> Callable[..., Any]:

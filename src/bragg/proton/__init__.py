@@ -1,6 +1,6 @@
 """Drop-in for `triton.profiler`: `import bragg.proton as proton`.
 
-The names, arguments, defaults, results and errors are Proton's; docs/from-proton.md lists what differs, and why.
+The names, arguments, defaults, results and errors are Proton's; docs/reference/proton.md lists what differs, and why.
 """
 
 from __future__ import annotations

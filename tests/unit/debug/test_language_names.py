@@ -44,7 +44,7 @@ def test_name_that_does_not_exist_in_the_engine_is_found(tool: ModuleType) -> No
 
 
 def test_document_is_that_of_the_installed_triton(tool: ModuleType) -> None:
-    document = (ROOT / "docs" / "debug-language.md").read_text()
+    document = (ROOT / "docs" / "reference" / "debug-language.md").read_text()
     if f"Triton {triton.__version__};" not in document:
         pytest.skip("the document is of another Triton")
     assert document.rstrip("\n") == tool.table().rstrip("\n"), "run: python tools/debug_language.py"

@@ -266,5 +266,5 @@ def gluon_function(module: str, name: str) -> Any:
     parts = module.split(".")
     own = _BY_MODULE.get(parts[-1], {} if "nvidia" in parts or "amd" in parts else {**language.FUNCTIONS, **_CORE})
     if name not in own or "amd" in parts:
-        raise Unsupported(f"{module}.{name} is not supported", hint="See docs/debugging.md for what is")
+        raise Unsupported(f"{module}.{name} is not supported", hint="See docs/guides/debugging.md for what is")
     return own[name]

@@ -1,7 +1,8 @@
-"""Command lines without what is secret in them: profiles are sent to others.
+"""Command lines without their secrets: profiles are sent to others.
 
-The rule, which docs/recording.md tells: the value of an option or assignment is left out when its name ends in a word
-for a secret; so are the password of an address, what follows `Bearer`, and what looks like a known service's token.
+The rule (docs/guides/recording.md states it for users): the value of an option or assignment is left out when its name
+ends in a word for a secret. So are the password of an address, what follows `Bearer`, and text that looks like a
+token of a known service.
 """
 
 from __future__ import annotations

@@ -1,0 +1,64 @@
+"""What the metrics that bragg records and computes mean: the reference is made of these rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bragg.model.metric import MetricKind
+
+__all__ = ["MEANINGS", "Meaning"]
+
+_INCLUSIVE, _EXCLUSIVE, _PROPERTY = MetricKind.INCLUSIVE, MetricKind.EXCLUSIVE, MetricKind.PROPERTY
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A row of the reference.
+
+    Attributes:
+        unit: As `Metric.unit`; empty where the program chooses it.
+        kind: As `Metric.kind`.
+        text: One sentence of Markdown.
+        shown_by: The option of `bragg view` that the metric needs; empty for metrics that are always there.
+    """
+
+    unit: str
+    kind: MetricKind
+    text: str
+    shown_by: str = ""
+
+
+MEANINGS = {
+    "gpu_time": Meaning("ns", _INCLUSIVE, "Time that kernels, copies and memory sets ran, by the device's timestamps."),
+    "gpu_count": Meaning("1", _INCLUSIVE, "Number of kernels, copies and memory sets."),
+    "gpu_bytes": Meaning("B", _INCLUSIVE, "Bytes that were copied or set."),
+    "gpu_time_min": Meaning("ns", _PROPERTY, "Shortest run of a kernel, copy or set."),
+    "gpu_time_max": Meaning("ns", _PROPERTY, "Longest run of a kernel, copy or set."),
+    "gpu_time_p50": Meaning("ns", _PROPERTY, "Median over the launches of a kernel, within 3.2 %.", "--flat"),
+    "gpu_time_p95": Meaning("ns", _PROPERTY, "95th percentile over the launches, within 3.2 %.", "--flat"),
+    "gpu_time_p99": Meaning("ns", _PROPERTY, "99th percentile over the launches, within 3.2 %.", "--flat"),
+    "gpu_time_first": Meaning("ns", _PROPERTY, "Start of the first launch, since the recording began.", "--flat"),
+    "host_time": Meaning("ns", _INCLUSIVE, "Time that host threads spent there."),
+    "host_count": Meaning("1", _EXCLUSIVE, "Times that a scope or operator was entered, or a GPU API call was made."),
+    "sync_time": Meaning("ns", _INCLUSIVE, "Part of `host_time` in calls that wait for the GPU."),
+    "wait_time": Meaning("ns", _INCLUSIVE, "Part of `host_time` in which the main thread did not run."),
+    "samples": Meaning("1", _INCLUSIVE, "Samples of the host's call path."),
+    "gpu_idle_time": Meaning("ns", _INCLUSIVE, "Time in which a GPU had no work, by what the host did.", "--idle"),
+    "gpu_idle_count": Meaning("1", _INCLUSIVE, "Number of pauses of a GPU.", "--idle"),
+    "gpu_idle_longest": Meaning("ns", _PROPERTY, "Longest part of a pause at this node.", "--idle"),
+    "num_samples": Meaning("1", _INCLUSIVE, "Instruction samples of a kernel (`bragg run --sample`)."),
+    "num_stalled_samples": Meaning("1", _INCLUSIVE, "Instruction samples of warps that could not issue."),
+    "num_samples_apportioned": Meaning(
+        "1", _INCLUSIVE, "Instruction samples that several call paths share by their GPU time."
+    ),
+    "stalled_<reason>": Meaning("1", _INCLUSIVE, "Instruction samples by stall reason, with the vendor's name."),
+    "marker_time": Meaning("ns", _EXCLUSIVE, "Time that NVTX ranges made by start and end were open."),
+    "marker_count": Meaning("1", _EXCLUSIVE, "Number of NVTX ranges made by start and end, and of marks."),
+    "nvtx_payload": Meaning("", _PROPERTY, "Last payload of an NVTX range or mark."),
+    "nvtx_payload_sum": Meaning("", _EXCLUSIVE, "Sum of the payloads of an NVTX range or mark."),
+    "region_time": Meaning("ns", _INCLUSIVE, "Time of a region in complete training steps.", "--group-by region"),
+    "region_calls": Meaning("1", _EXCLUSIVE, "Number of times that a region was entered.", "--group-by region"),
+    "region_time_mean": Meaning("ns", _PROPERTY, "Mean time of one entry of a region.", "--group-by region"),
+    "region_time_p50": Meaning("ns", _PROPERTY, "Median time of a region, within 3.2 %.", "--group-by region"),
+    "region_time_p95": Meaning("ns", _PROPERTY, "95th percentile of a region, within 3.2 %.", "--group-by region"),
+}
