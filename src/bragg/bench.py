@@ -24,6 +24,7 @@ from bragg.core import core
 from bragg.errors import BackendUnavailable, BraggError, NothingRecorded, RecordingFailed, UsageError
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.completeness import completeness_of
+from bragg.model.run import Run
 from bragg.model.table import Int64Array
 from bragg.record.inside.session import Session
 
@@ -267,9 +268,9 @@ def _union_ns(run: Int64Array, start_ns: Int64Array, duration_ns: Int64Array, n_
 
 
 def _require_all_records(meta: Mapping[str, Any]) -> None:
-    cuda = meta.get("cuda", {})
-    if cuda.get("state") == "failed":  # CUDA came up after the recording had started.
-        raise BackendUnavailable(f"the GPU cannot be recorded: {cuda.get('reason')}", hint="Run `bragg doctor`")
+    failure = Run(meta).cuda.failure
+    if failure:  # CUDA came up after the recording had started.
+        raise BackendUnavailable(f"the GPU cannot be recorded: {failure}", hint="Run `bragg doctor`")
     if missing := completeness_of(meta).missing:
         raise RecordingFailed(f"not all was recorded: {missing[0]}", hint="Measure fewer runs: lower rep")
 

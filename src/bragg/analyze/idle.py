@@ -49,16 +49,9 @@ def idle_times(profile: Profile) -> tuple[Idle, ...]:
 
 
 def _recorded(profile: Profile) -> tuple[Idle, ...]:
-    first, last = profile.meta.get("gpu_first_ns"), profile.meta.get("gpu_last_ns")
-    busy_ns = profile.meta.get("gpu_busy_ns")
-    if not isinstance(first, int) or not isinstance(last, int) or not isinstance(busy_ns, dict) or last <= first:
-        return ()
-    span_ns = last - first
-    return tuple(
-        Idle(int(device), span_ns, max(span_ns - busy, 0))
-        for device, busy in busy_ns.items()
-        if device.isdecimal() and isinstance(busy, int)
-    )
+    span_ns = profile.run.gpu_span_ns
+    busy_ns = profile.run.gpu_busy_ns if span_ns else {}
+    return tuple(Idle(device, span_ns, max(span_ns - busy, 0)) for device, busy in busy_ns.items())
 
 
 def _idle(pauses: Pauses) -> Idle:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.occupancy import occupancy
-from bragg.analyze.work import device_records, devices_of, own_work, roof_parts_s
+from bragg.analyze.work import devices_of, own_work, roof_parts_s
 from bragg.model import FrameKind, Profile
 from bragg.model.kernel_name import base_name
 from bragg.model.table import FloatArray, Int64Array
@@ -162,7 +162,7 @@ def _configurations(profile: Profile) -> dict[int, list[Configuration]]:
 
 def _arch(profile: Profile, ordinal: int) -> str:
     """Architecture of a device; empty when it was not recorded, or differs between merged runs."""
-    found = {str(record.get("arch", "")) for record in device_records(profile.meta, ordinal)}
+    found = {str(record.get("arch", "")) for record in profile.run.records_of_device(ordinal)}
     return found.pop() if len(found) == 1 else ""
 
 

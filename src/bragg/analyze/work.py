@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from bragg.analyze.specs import WIDTHS, Peak, find
 from bragg.model import Metric, MetricKind, Profile
+from bragg.model.run import Run
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "ROOF_TIME",
     "Devices",
     "Work",
-    "device_records",
     "devices_of",
     "has_flops",
     "has_work",
@@ -106,7 +105,7 @@ def devices_of(profile: Profile) -> Devices:
     peaks: list[Peak] = []
     own = np.full(len(tree), -1, np.int64)
     for device in np.unique(ordinal[ordinal >= 0]).tolist():
-        peak = _recorded_peak(profile.meta, device)
+        peak = _recorded_peak(profile.run, device)
         row = row_of_key.setdefault(peak.key(), len(peaks))
         peaks += [peak] if row == len(peaks) else []
         own[ordinal == device] = row
@@ -124,24 +123,15 @@ def _common_below(profile: Profile, own: Int64Array) -> Int64Array:
     return np.where(most < 0, -1, np.where(least == most, most, -2))
 
 
-def _recorded_peak(meta: Mapping[str, Any], ordinal: int) -> Peak:
+def _recorded_peak(run: Run, ordinal: int) -> Peak:
     """The peak of a device of the run, or of all merged runs if they agree."""
-    peaks = [find(record) for record in device_records(meta, ordinal)]
+    peaks = [find(record) for record in run.records_of_device(ordinal)]
     label = f"device {ordinal}"
     if not peaks:
         return Peak(label, {}, None, "", f"{label} was not recorded")
     if len({peak.key() for peak in peaks}) > 1:
         return Peak(label, {}, None, "", f"{label} was not the same one in all recordings")
     return peaks[0]
-
-
-def device_records(meta: Mapping[str, Any], ordinal: int) -> list[Mapping[str, Any]]:
-    """What is recorded of a device of the run, or of that device of each of the merged runs."""
-    merged = meta.get("merged")
-    recordings = [meta] if "devices" in meta else merged if isinstance(merged, list) else []
-    lists = [recording.get("devices") for recording in recordings if isinstance(recording, Mapping)]
-    rows = [devices[ordinal] for devices in lists if isinstance(devices, list) and 0 <= ordinal < len(devices)]
-    return [row for row in rows if isinstance(row, Mapping)]
 
 
 def roof_parts_s(work: Work, devices: Devices) -> tuple[FloatArray, FloatArray]:

@@ -123,7 +123,7 @@ class RunReport:
     def _process_line(path: Path, profile: Profile) -> str:
         facts = RunFacts(profile.meta)
         what = f"{_size_and_cost(path, facts)}, backend {facts.backend}"
-        return f"process {profile.meta.get('pid')}: {path} ({what}): {facts.command}"
+        return f"process {profile.run.pid}: {path} ({what}): {facts.command}"
 
 
 def empty_run_json(result: RunResult, reason: str) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _hint_for_empty(result: RunResult) -> str:
 
 
 def _weight(profile: Profile) -> tuple[float, bool, float]:
-    return _total(profile, "gpu_time"), profile.meta.get("rank") is not None, _total(profile, "host_time")
+    return _total(profile, "gpu_time"), profile.run.rank is not None, _total(profile, "host_time")
 
 
 def _total(profile: Profile, metric: str) -> float:
@@ -166,7 +166,7 @@ def _profile_json(path: Path, profile: Profile) -> dict[str, Any]:
     return {
         "file": str(path),
         "size_bytes": path.stat().st_size,
-        "pid": profile.meta.get("pid"),
+        "pid": profile.run.pid,
         "backend": facts.backend,
         "completeness": facts.completeness.word,
         "overhead": facts.overhead.to_json() if facts.overhead else None,

@@ -36,7 +36,7 @@ def with_kernel_code(
 ) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
     """The profile with the texts of its kernels, hottest first where there are too many.
 
-    `meta["kernel_code"]` says of each kernel what is missing, and why.
+    `Run.incomplete_code` says of each kernel what is missing, and why.
 
     Args:
         profile: Its attributes tell where Triton's kernels are.
@@ -47,7 +47,7 @@ def with_kernel_code(
         The profile, and of each sampled function where its instructions come from, by offset in bytes.
     """
     cubins = {function.kernel: function for function in reversed(sampled) if function.cubin}
-    attributes: dict[str, dict[str, str]] = profile.meta.get("attributes", {})
+    attributes = profile.run.attributes
     collector = _Collector()
     with_files = [name for name, noted in attributes.items() if {CODE, FILES} <= noted.keys()]
     for name in _by_gpu_time(profile, {*with_files, *cubins}):

@@ -10,13 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["CODE", "FILES", "KEEPS_CODE", "attributes_of"]
+__all__ = ["CODE", "FILES", "attributes_of"]
 
 # Attributes of a kernel's frame: the name of its texts in the profile, `symbol/hash`, and the file that describes it,
 # beside which the others are.
 CODE, FILES = "code", "code_files"
-# Key of the meta data: whether the texts of kernels go into the profile.
-KEEPS_CODE = "keeps_kernel_code"
 
 
 def attributes_of(kernel: Any) -> list[tuple[str, str]]:

@@ -20,10 +20,10 @@ _FILES = "native_files"
 def with_native_names(profile: Profile) -> Profile:
     """The profile with the names of its native functions and of the libraries that they are in.
 
-    Functions without a symbol keep their offset. `meta["native_files"]` says of each file that could not be read, or
+    Functions without a symbol keep their offset. `Run.native_files` says of each file that could not be read, or
     has changed since, why its functions have no names.
     """
-    files: Mapping[str, Mapping[str, str]] = profile.meta.get(_FILES, {})
+    files = profile.run.native_files
     if not files:
         return profile
     frames = profile.tree.frames

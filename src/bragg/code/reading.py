@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from bragg.code.kernel_code import with_kernel_code
-from bragg.code.kernel_files import KEEPS_CODE
 from bragg.code.native_names import with_native_names
 from bragg.code.sampled_function import SampledFunction
 from bragg.code.sampled_lines import with_lines
@@ -38,5 +37,5 @@ def read_code(
         profile: All else of the capture.
         sampled: The functions; what is not known of one is missing.
     """
-    has_texts = wish is CodeWish.TEXTS and profile.meta.get(KEEPS_CODE, True)
+    has_texts = wish is CodeWish.TEXTS and profile.run.keeps_code
     return (with_kernel_code if has_texts else with_lines)(with_native_names(profile), sampled)

@@ -33,6 +33,7 @@ from bragg.grouping.compiled_regions import name_compiled_regions
 from bragg.grouping.hlo_tree import place_operations
 from bragg.model import CallTree, FrameKind, Profile, SliceTable, TrackKind, TrackTable
 from bragg.model.regroup import regroup
+from bragg.model.run import Run
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import has_data, with_ancestors
 
@@ -127,7 +128,7 @@ def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
         values = values_of(tables, tree, limits)
     except TooLargeError as error:
         raise _too_large(path, error) from error
-    tree = replace(tree, frames=name_compiled_regions(tree.frames, tables.meta.get("compiled_regions")))
+    tree = replace(tree, frames=name_compiled_regions(tree.frames, Run(tables.meta).compiled_regions))
     attributes = attributes_of(tables, tree.frames)
     tracks = tracks_of(tables)
     clocks = clocks_of(tables)
@@ -161,31 +162,30 @@ def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
     profile, target, folded = _with_operations(profile)
     useful = np.isin(np.arange(len(profile.tree)), target[useful])
     grown = profile.tree
-    folded |= _unwanted(grown, tables.meta)
+    folded |= _unwanted(grown, Run(tables.meta))
     pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=folded)
     return Recording(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]], clocks)
 
 
 def _with_operations(profile: Profile) -> tuple[Profile, Int32Array, BoolArray]:
     """The profile with XLA's operations where they belong, where its nodes went, and which nodes say nothing."""
-    placed = place_operations(profile.tree, profile.meta.get("attributes", {}))
+    placed = place_operations(profile.tree, profile.run.attributes)
     if placed is None:
         return profile, np.arange(len(profile.tree), dtype=np.int32), np.zeros(len(profile.tree), np.bool_)
     return placed.apply(profile), placed.target, placed.folded
 
 
-def _unwanted(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
+def _unwanted(tree: CallTree, run: Run) -> BoolArray:
     """Whether a node is the recorder's own, or a native frame that another session of the process asked for."""
-    unwanted: BoolArray = _of_recorder(tree, meta) | (
-        (tree.kind == FrameKind.NATIVE) & (meta.get("context") != "native")
-    )
+    unwanted: BoolArray = _of_recorder(tree, run.recorder_directory)
+    if not run.has_native_frames:
+        unwanted |= tree.kind == FrameKind.NATIVE
     return unwanted
 
 
-def _of_recorder(tree: CallTree, meta: dict[str, Any]) -> BoolArray:
+def _of_recorder(tree: CallTree, directory: str) -> BoolArray:
     """Whether a node is Python code of the recorder, which stands between the program and what it called."""
-    directory = meta.get("recorder_directory")
-    if not isinstance(directory, str):
+    if not directory:
         return np.zeros(len(tree), np.bool_)
     frames = tree.frames
     is_within = np.array([file.startswith(directory + os.sep) for file in frames.file], np.bool_)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -169,10 +169,9 @@ def _device_type(profile: Profile, device: int) -> str:
     return str(facts.get("device_type") or ("HIP" if str(facts.get("arch")).startswith("gfx") else "CUDA"))
 
 
-def _facts(profile: Profile, device: int) -> dict[str, Any]:
-    devices = profile.meta.get("devices", [])
-    known = isinstance(devices, list) and device < len(devices) and isinstance(devices[device], dict)
-    return devices[device] if known else {}
+def _facts(profile: Profile, device: int) -> Mapping[str, Any]:
+    devices = profile.run.devices
+    return devices[device] if device < len(devices) else {}
 
 
 def _json_texts(value: Any) -> Iterator[str]:

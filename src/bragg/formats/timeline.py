@@ -40,7 +40,7 @@ def require_slices(profile: Profile) -> None:
         UsageError: The profile has no slices.
     """
     if not len(profile.slices):
-        recorded = profile.meta.get("data") == "trace"
+        recorded = profile.run.is_trace
         hint = "No scope, operator or GPU work ran" if recorded else "Record it again with: bragg run --data trace"
         raise UsageError("this profile has no timeline", hint=hint)
 

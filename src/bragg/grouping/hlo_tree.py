@@ -60,7 +60,7 @@ class HloTree:
             name: metric.gather(self.entered if name == "host_count" else self.target, len(self.tree))
             for name, metric in profile.metrics.items()
         }
-        meta = {**profile.meta, "attributes": _without_hlo(profile.meta.get("attributes", {}))}
+        meta = {**profile.meta, "attributes": _without_hlo(profile.run.attributes)}
         inputs = profile.inputs.moved(self.target)
         return replace(profile, meta=meta, tree=self.tree, metrics=metrics, inputs=inputs)
 

@@ -62,7 +62,7 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
 
 def _module_classes(profile: Profile) -> list[str]:
     """The class of each frame that is a module; empty of all others: [n_frames]."""
-    described, frames = profile.meta.get("attributes", {}), profile.tree.frames
+    described, frames = profile.run.attributes, profile.tree.frames
     return [
         str(described.get(name, {}).get("module", "")) if kind == FrameKind.SCOPE else ""
         for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)
@@ -71,7 +71,7 @@ def _module_classes(profile: Profile) -> list[str]:
 
 def _phase_begun(profile: Profile, classes: Sequence[str]) -> Int64Array:
     """The phase that each frame begins, as an index of `PHASES`; -1: none: [n_frames]."""
-    described, names = profile.meta.get("attributes", {}), profile.tree.frames.name
+    described, names = profile.run.attributes, profile.tree.frames.name
     begun = np.full(len(names), -1)
     begun[[name.startswith(OPTIMIZER) or "updates" in described.get(name, {}) for name in names]] = _OPTIMIZER
     begun[[name.startswith((BACKWARD, ACCUMULATION, BACKWARD_REGION)) for name in names]] = _BACKWARD

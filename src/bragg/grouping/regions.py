@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from bragg.errors import UsageError
 from bragg.grouping.compiled_regions import COMPILED_REGION
 from bragg.grouping.hlo_names import CALLS, COMPILE
 from bragg.model.durations import MAX_BUCKET, DurationTable
+from bragg.model.facts import Facts
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
+from bragg.model.run import Run
 from bragg.model.table import BoolArray, Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind, FrameTable
@@ -68,31 +70,29 @@ class _Times:
     durations: DurationTable
 
     @classmethod
-    def read(cls, value: Any) -> _Times | None:
+    def read(cls, facts: Facts) -> _Times | None:
         """From the facts of a file; None when they are none."""
-        if not isinstance(value, Mapping):
+        numbers = [facts.integer(key) for key in ("count", "total_ns", "in_steps_ns")]
+        amounts = [number for number in numbers if _is_amount(number)]
+        if len(amounts) < len(numbers) or not facts.is_table("buckets"):
             return None
-        numbers: list[Any] = [value.get(key) for key in ("count", "total_ns", "in_steps_ns")]
-        buckets = value.get("buckets")
-        if not all(map(_is_amount, numbers)) or not isinstance(buckets, Mapping):
-            return None
+        buckets = facts.table("buckets")
         rows = [
             (int(bucket), times)
-            for bucket, times in buckets.items()
-            if _is_amount(times) and bucket.isdecimal() and int(bucket) <= MAX_BUCKET
+            for bucket in buckets
+            if _is_amount(times := buckets.integer(bucket)) and bucket.isdecimal() and int(bucket) <= MAX_BUCKET
         ]
         bucket, counts = np.array(rows, np.int64).reshape(-1, 2).T
         zeros = np.zeros(len(rows), np.int64)
         durations = DurationTable(zeros.astype(np.int32), bucket.astype(np.int32), counts, zeros)
-        count, total_ns, in_steps_ns = numbers
-        return cls(count, total_ns, in_steps_ns, durations)
+        return cls(amounts[0], amounts[1], amounts[2], durations)
 
     def quantile(self, q: float) -> float:
         return self.durations.quantile(np.zeros(1, np.int32), q)
 
 
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, int) and 0 <= value < 1 << 63
+def _is_amount(value: int | None) -> TypeGuard[int]:
+    return value is not None and 0 <= value < 1 << 63
 
 
 def group_by_region(profile: Profile) -> Profile:
@@ -129,33 +129,31 @@ def step_function(meta: Mapping[str, Any]) -> str:
     Returns:
         Its name; empty when optimizers end the steps, or nothing does.
     """
-    recorded = meta.get("regions")
-    if not isinstance(recorded, Mapping) or _STEP in recorded:
+    recorded = Run(meta).regions
+    if _STEP in recorded:
         return ""
     called = [
-        (*_called(value), name.removeprefix(_STEP_OF))
-        for name, value in recorded.items()
-        if name.startswith(_STEP_OF) and isinstance(value, Mapping) and _is_amount(value.get("called_ns"))
+        (*_called(facts, called_ns), name.removeprefix(_STEP_OF))
+        for name, facts in recorded.tables().items()
+        if name.startswith(_STEP_OF) and _is_amount(called_ns := facts.integer("called_ns"))
     ]
     return max(called, default=(False, 0.0, ""))[2]
 
 
-def _called(value: Mapping[str, Any]) -> tuple[bool, float]:
+def _called(facts: Facts, called_ns: int) -> tuple[bool, float]:
     """Whether a function was called again and again, and the time in its calls."""
-    times = _Times.read(value)
+    times = _Times.read(facts)
     if times is None or not len(times.durations):
-        return False, float(value["called_ns"])
-    return times.count >= _N_REPEATED, min(float(value["called_ns"]), times.count * times.quantile(0.5))
+        return False, float(called_ns)
+    return times.count >= _N_REPEATED, min(float(called_ns), times.count * times.quantile(0.5))
 
 
 def _times_of(meta: Mapping[str, Any]) -> dict[str, _Times]:
     """Of regions and steps, as far as they can be read."""
-    recorded = meta.get("regions")
-    if not isinstance(recorded, Mapping):
-        return {}
+    recorded = Run(meta).regions
     function = step_function(meta)
     names = {**{name: name for name in (_STEP, *REGIONS)}, **({_STEP: _STEP_OF + function} if function else {})}
-    found = {name: _Times.read(recorded.get(key)) for name, key in names.items()}
+    found = {name: _Times.read(recorded.table(key)) for name, key in names.items()}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -192,7 +190,7 @@ def _by_region(metric: Metric, region: Int64Array) -> Metric:
 
 def _region_of_nodes(profile: Profile) -> Int64Array:
     """The innermost region that each node is in, as an index of `REGIONS`; -1: none."""
-    tree, described = profile.tree, profile.meta.get("attributes", {})
+    tree, described = profile.tree, profile.run.attributes
     frames = zip(tree.frames.kind.tolist(), tree.frames.name, strict=True)
     begun = np.array([_region_of(kind, name, "module" in described.get(name, {})) for kind, name in frames], np.int64)
     mark = begun[tree.frame]

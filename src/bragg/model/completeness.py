@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bragg.model.run import Run
+
 __all__ = ["Completeness", "Loss", "completeness_of"]
 
 
@@ -90,41 +92,29 @@ def completeness_of(meta: Mapping[str, Any]) -> Completeness:
     Args:
         meta: `Profile.meta`.
     """
-    merged = meta.get("merged")
-    recordings = [each for each in merged if isinstance(each, Mapping)] if isinstance(merged, list) else [meta]
+    recordings = Run(meta).recordings
     unfinished = dict.fromkeys(loss for each in recordings for loss in _unfinished(each))
     return Completeness(
         missing=(*unfinished, *_counted(recordings, _MISSING)),
         coarse=tuple(_counted(recordings, _COARSE)),
-        is_known=all("statistics" in each and "recorder" not in each for each in recordings),
+        is_known=all(each.tells_losses for each in recordings),
     )
 
 
-def _unfinished(meta: Mapping[str, Any]) -> Iterator[Loss]:
-    cuda, capture = _table(meta, "cuda"), _table(meta, "capture")
-    if cuda.get("state") == "failed":
-        yield Loss("GPU work was not recorded", str(cuda.get("reason", "unknown reason")))
-    if missed_ns := _count(meta, "cuda", "missed_start_ns"):
+def _unfinished(run: Run) -> Iterator[Loss]:
+    if run.cuda.failure:
+        yield Loss("GPU work was not recorded", run.cuda.failure)
+    if missed_ns := run.cuda.missed_start_ns:
         why = "another tool owns CUDA_INJECTION64_PATH"
         yield Loss(f"GPU work of the first {missed_ns / 1e6:,.0f} ms at most is missing", why)
-    if error := capture.get("write_error"):
-        yield Loss("the capture could not be written to its end", str(error))
-    elif capture.get("complete") is False:
+    if run.write_error:
+        yield Loss("the capture could not be written to its end", run.write_error)
+    elif run.is_cut_short:
         yield Loss("what came after the last flush is missing", "the program was killed or is still running")
 
 
-def _counted(recordings: Iterable[Mapping[str, Any]], counters: Iterable[_Counter]) -> Iterator[Loss]:
+def _counted(recordings: Iterable[Run], counters: Iterable[_Counter]) -> Iterator[Loss]:
     for counter in counters:
-        count = sum(_count(meta, table, name) for meta in recordings for table, name in counter.facts)
+        count = sum(run.lost(table, name) for run in recordings for table, name in counter.facts)
         if count:
             yield Loss(f"{count:,} {counter.noun}{'' if count == 1 else 's'} {counter.what}")
-
-
-def _table(meta: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = meta.get(name)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _count(meta: Mapping[str, Any], table: str, name: str) -> int:
-    value = _table(meta, table).get(name)
-    return value if isinstance(value, int) and value > 0 else 0

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bragg.model.facts import Facts
+from bragg.model.run import Run
+
 __all__ = ["Overhead", "OverheadPart", "overhead_of"]
 
 # Names in META, and what readers call them. `records` are CUPTI's kernel records, seen from the launch.
@@ -78,10 +81,9 @@ class Overhead:
 
 def overhead_of(meta: Mapping[str, Any]) -> Overhead | None:
     """What META tells; None where it does not: other recorders, earlier versions, and nothing at work."""
-    table = meta.get("overhead")
-    if not isinstance(table, Mapping):
-        return None
-    work_ns = _number(table, "work_ns") or _duration_ns(meta)
+    run = Run(meta)
+    table = run.overhead
+    work_ns = (table.count("work_ns") or run.duration_ns or 0) if table else 0
     if not work_ns:
         return None
     host = [part for name, text in _HOST_PARTS.items() if (part := _part(table, name, text)) is not None]
@@ -89,35 +91,23 @@ def overhead_of(meta: Mapping[str, Any]) -> Overhead | None:
     host_ns = sum(part.cost_ns for part in host)
     added_ns = float(host_ns)
     if gpu is not None and host_ns:
-        waits_for_host_ns = max(work_ns - _number(table, "gpu_fed_ns"), 0)
+        waits_for_host_ns = max(work_ns - table.count("gpu_fed_ns"), 0)
         exposed = min(waits_for_host_ns / host_ns, 1.0)
         added_ns = exposed * host_ns + (1 - exposed) * gpu.cost_ns
     parts = sorted((*host, *([gpu] if gpu else ())), key=lambda part: -part.cost_ns)
     # Never all of the time: threads whose costs add up may have paid them side by side.
     added_ns = min(added_ns, 0.95 * work_ns)
-    return Overhead(added_ns / (work_ns - added_ns), work_ns, tuple(parts), _unknown(meta, table))
+    return Overhead(added_ns / (work_ns - added_ns), work_ns, tuple(parts), _unknown(run))
 
 
-def _part(table: Mapping[str, Any], name: str, text: str) -> OverheadPart | None:
-    cost_ns = _number(table, f"{name}_ns")
-    return OverheadPart(text, cost_ns, _number(table, f"{name}_calls") or None) if cost_ns else None
+def _part(table: Facts, name: str, text: str) -> OverheadPart | None:
+    cost_ns = table.count(f"{name}_ns")
+    return OverheadPart(text, cost_ns, table.count(f"{name}_calls") or None) if cost_ns else None
 
 
-def _unknown(meta: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[str, ...]:
+def _unknown(run: Run) -> tuple[str, ...]:
     found = {
-        "PyTorch's part of operators": _number(table, "uncalibrated_operators") > 0,
-        "instruction samples": isinstance(meta.get("sampling"), Mapping),
+        "PyTorch's part of operators": run.overhead.count("uncalibrated_operators") > 0,
+        "instruction samples": run.was_sampled,
     }
     return tuple(name for name, is_there in found.items() if is_there)
-
-
-def _duration_ns(meta: Mapping[str, Any]) -> int:
-    start = meta.get("started_ns")
-    end = meta.get("stopped_ns") or meta.get("end_ns")
-    return max(end - start, 0) if isinstance(start, int) and isinstance(end, int) else 0
-
-
-def _number(table: Mapping[str, Any], name: str) -> int:
-    """Of a file that anybody may have written."""
-    value = table.get(name)
-    return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0

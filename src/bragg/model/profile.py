@@ -15,6 +15,7 @@ from bragg.model.finding import Finding
 from bragg.model.inputs import InputTable
 from bragg.model.kernels import KernelTable
 from bragg.model.metric import Metric, MetricKind
+from bragg.model.run import Run
 from bragg.model.table import Table
 from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackKind, TrackTable, launch_flows
 from bragg.model.tree import CallTree, FrameKind
@@ -176,6 +177,11 @@ class Profile:
         _require(bool((start_ns <= np.iinfo(np.int64).max - duration_ns).all()), "every slice ends within int64")
         for finding in self.findings:
             _require(finding.node is None or 0 <= finding.node < len(self.tree), "every node of a finding exists")
+
+    @cached_property
+    def run(self) -> Run:
+        """What `meta` says of the run, typed."""
+        return Run(self.meta)
 
     @cached_property
     def _inclusive(self) -> dict[str, NDArray[Any]]:

@@ -27,6 +27,7 @@ from bragg.model import (
     TrackTable,
 )
 from bragg.model.host_time import WAIT_TIME, own_host_time, waiting_nodes
+from bragg.model.run import Run
 from bragg.model.table import Int32Array, Int64Array
 
 __all__ = ["attributes_of", "durations_of", "inputs_of", "kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
@@ -73,8 +74,8 @@ def tracks_of(tables: CaptureTables) -> TrackTable:
         kind, device, context, stream, name = (
             np.append(column, -1) for column in (kind, device, context, stream, name)
         )
-    process = tables.meta.get("pid")
-    has_process = isinstance(process, int) and 0 < process < 2**31
+    process = Run(tables.meta).pid
+    has_process = process is not None and 0 < process < 2**31
     return TrackTable(
         kind=np.where(kind < 0, TrackKind.HOST_THREAD, kind),
         process=np.full(len(kind), process if has_process else 1, np.int32),

@@ -6,7 +6,6 @@ import os
 import sys
 
 import bragg
-from bragg.code.kernel_files import KEEPS_CODE
 from bragg.core import core
 from bragg.record import variables
 from bragg.record.inside.notes import guarded
@@ -77,7 +76,7 @@ def at_start(backend: str, settings: Mapping[str, str]) -> dict[str, Any]:
         "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         "executable": sys.executable,
         "host": machine.nodename,
-        KEEPS_CODE: settings.get(variables.KERNEL_CODE, "1") == "1",
+        "keeps_kernel_code": settings.get(variables.KERNEL_CODE, "1") == "1",
         "pid": os.getpid(),
         "ppid": os.getppid(),
         "platform": f"{machine.sysname} {machine.release} {machine.machine}",

@@ -78,8 +78,8 @@ class ProfileWriter:
     def _name(self, capture: Path, profile: Profile) -> Path:
         process = process_of(capture)
         if process not in self._names:
-            rank = profile.meta.get("rank")
-            producer = Producer(self._stem, pid_of(capture), rank, profile.meta.get("host", os.uname().nodename))
+            rank = profile.run.rank
+            producer = Producer(self._stem, pid_of(capture), rank, profile.run.host or os.uname().nodename)
             self._names[process] = expand(self._config.output, producer, extra=rank in self._ranks)
             self._ranks.add(rank)
         wished = self._names[process]

@@ -54,8 +54,7 @@ class LaunchTimes:
         row_of_frame = np.zeros(len(profile.tree.frames), np.int64)
         row_of_frame[profile.tree.frame] = row_of_node
         durations = profile.durations.replace(frame=row_of_frame[profile.durations.frame]).combined()
-        started_ns = profile.meta.get("started_ns")
-        return cls(durations, n_rows, started_ns if isinstance(started_ns, int) else None)
+        return cls(durations, n_rows, profile.run.started_ns)
 
     def column(self, table: Profile, name: str) -> Computed:
         """A percentile, or the first launch, for each row of a table."""

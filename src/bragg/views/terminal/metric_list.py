@@ -30,7 +30,7 @@ def metric_list_lines(profile: Profile, formulas: Formulas, style: Style) -> lis
         style.bold("Recorded metrics:"),
         *(rows or ["none"]),
         *([style.bold("Computed metrics:"), *computed] if computed else []),
-        *(f"Left out, because its values are text: {printable(name)}" for name in profile.meta.get("text_metrics", [])),
+        *(f"Left out, because its values are text: {printable(name)}" for name in profile.run.text_metrics),
     ]
 
 

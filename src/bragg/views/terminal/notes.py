@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from bragg.model.run import Run
 from bragg.views.terminal.columns import Column
 from bragg.views.text.style import printable
 
@@ -20,10 +20,9 @@ def absence_notes(columns: Sequence[Column], rows: Sequence[int]) -> list[str]:
     return [f"{printable(', '.join(about))} n/a: {reason}" for reason, about in names.items()]
 
 
-def guess_notes(meta: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def guess_notes(run: Run, names: Sequence[str]) -> list[str]:
     """Which of the shown metrics are added up although the file does not say that they may be."""
-    assumed = meta.get("assumed_inclusive", [])
-    shown = [name for name in names if name.partition("[")[0] in assumed]
+    shown = [name for name in names if name.partition("[")[0] in run.assumed_inclusive]
     return (
         [f"the file does not say how {printable(', '.join(shown))} add up: shown with what is below"] if shown else []
     )

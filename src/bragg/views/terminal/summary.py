@@ -67,7 +67,7 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style, parts: WallParts
         busy = {str(device): share for device, share in steady.busy.items()} if steady else facts.gpu_busy
         if busy and not steady:
             shares = ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
-            yield f"{shares} of the {time_text(facts.gpu_span_ns)} from first to last GPU work"
+            yield f"{shares} of the {time_text(facts.run.gpu_span_ns)} from first to last GPU work"
         yield from table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
         yield from _hottest_paths(profile, "gpu_time", 1, style)
         waiting = waiting_lines(profile)

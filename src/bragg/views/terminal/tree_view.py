@@ -123,7 +123,7 @@ def tree_view(profile: Profile, options: ViewOptions, before: Profile | None = N
         max_lines=options.max_lines,
         order=_by_name(tree, labels) if options.sort == "name" else None,
     )
-    return TreeView(folded, columns, rows, labels, [*notes, *guess_notes(profile.meta, choice.names)])
+    return TreeView(folded, columns, rows, labels, [*notes, *guess_notes(profile.run, choice.names)])
 
 
 def _folded(profile: Profile, options: ViewOptions, metric: str) -> tuple[FoldedProfile, list[str]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from bragg.model.completeness import Completeness, completeness_of
 from bragg.model.overhead import Overhead, overhead_of
+from bragg.model.run import Run
 from bragg.views.text.sampling_facts import sampling_warnings
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, share_text, time_text
@@ -30,23 +31,21 @@ class RunFacts:
 
     meta: Mapping[str, Any]
 
+    @cached_property
+    def run(self) -> Run:
+        """The same facts, typed."""
+        return Run(self.meta)
+
     @property
     def command(self) -> str:
         """The command line, with the program's name instead of its path."""
-        words = [str(word) for word in self._list("command")]
+        words = self.run.command
         return printable(shlex.join([PurePath(words[0]).name, *words[1:]])) if words else ""
 
     @property
     def backend(self) -> str:
         """What measured."""
-        attached = self._table("cuda").get("state") == "attached"
-        return printable(str(self.meta.get("backend") or self.recorder or ("cuda" if attached else "cpu")))
-
-    @cached_property
-    def duration_ns(self) -> int | None:
-        """From the start of the recording to its end."""
-        start, end = self.meta.get("started_ns"), self.meta.get("stopped_ns") or self.meta.get("end_ns")
-        return max(end - start, 0) if isinstance(start, int) and isinstance(end, int) else None
+        return printable(self.run.backend)
 
     @cached_property
     def overhead(self) -> Overhead | None:
@@ -64,7 +63,7 @@ class RunFacts:
     @property
     def recorder(self) -> str:
         """The other program that recorded the run; empty when bragg did."""
-        return printable(str(self.meta.get("recorder", "")))
+        return printable(self.run.recorder)
 
     @cached_property
     def completeness(self) -> Completeness:
@@ -80,46 +79,36 @@ class RunFacts:
     @property
     def gpu_failure(self) -> str:
         """Why the GPU could not be measured; empty when it was, or was not tried."""
-        cuda = self._table("cuda")
-        return printable(str(cuda.get("reason", "unknown reason"))) if cuda.get("state") == "failed" else ""
+        return printable(self.run.cuda.failure)
 
     @property
     def devices(self) -> list[str]:
         """Names of the GPUs, or their architecture."""
-        devices = [device for device in self._list("devices") if isinstance(device, Mapping)]
-        return [_device_name(device) for device in devices if {"name", "arch"} & device.keys()]
+        return [_device_name(device) for device in self.run.devices if {"name", "arch"} & device.keys()]
 
     @property
     def machine(self) -> str:
         """Host and GPUs: `gpubox, 2 x NVIDIA H200`."""
         names = dict.fromkeys(self.devices)
         gpus = [name if self.devices.count(name) == 1 else f"{self.devices.count(name)} x {name}" for name in names]
-        return ", ".join(filter(None, [printable(str(self.meta.get("host", ""))), *gpus]))
+        return ", ".join(filter(None, [printable(self.run.host), *gpus]))
 
     @property
     def versions(self) -> str:
         """Python, frameworks, CUDA and CUPTI."""
-        found = {"python": self.meta.get("python"), **self._table("versions")}
-        cuda = self._table("cuda")
-        if isinstance(driver := cuda.get("driver_version"), int):
+        found = dict(self.run.versions)
+        if (driver := self.run.cuda.driver_version) is not None:
             found["CUDA driver"] = f"{driver // 1000}.{driver % 1000 // 10}"
-        if isinstance(cupti := cuda.get("cupti_version"), int):
+        if (cupti := self.run.cuda.cupti_version) is not None:
             # Before 13.0 the version was a plain count.
             found["CUPTI"] = f"{cupti // 10_000}.{cupti // 100 % 100}" if cupti >= 100_000 else f"API {cupti}"
-        return ", ".join(printable(f"{name} {version}") for name, version in found.items() if version)
-
-    @property
-    def gpu_span_ns(self) -> int:
-        """From the first to the last work of any GPU; 0 when there was none."""
-        first, last = self.meta.get("gpu_first_ns"), self.meta.get("gpu_last_ns")
-        return max(last - first, 0) if isinstance(first, int) and isinstance(last, int) else 0
+        return ", ".join(printable(f"{name} {version}") for name, version in found.items())
 
     @property
     def gpu_busy(self) -> dict[str, float]:
-        """By device, the share of `gpu_span_ns` in which it worked."""
-        if not self.gpu_span_ns:
-            return {}
-        return {str(device): busy_ns / self.gpu_span_ns for device, busy_ns in self._table("gpu_busy_ns").items()}
+        """By device, the share of the time from the first to the last GPU work in which it worked."""
+        span_ns = self.run.gpu_span_ns
+        return {str(device): busy_ns / span_ns for device, busy_ns in self.run.gpu_busy_ns.items()} if span_ns else {}
 
     def warnings(self) -> Iterator[str]:
         """What the reader must know before trusting the numbers; one line each."""
@@ -127,29 +116,19 @@ class RunFacts:
 
     def _warnings(self) -> Iterator[str]:
         yield from self.completeness.warnings()
-        launches = self.meta.get("interpreted_launches")
-        if launches and isinstance(launches, int):
+        if launches := self.run.interpreted_launches:
             yield f"Triton kernels ran in bragg's interpreter on the CPU ({launches:,} launches): not times of a GPU"
-        left_out = self.meta.get("region_spans_left_out")
-        if left_out and isinstance(left_out, int):
+        if left_out := self.run.region_spans_left_out:
             yield f"{left_out:,} more steps and regions are not in the timeline"
         yield from sampling_warnings(self.meta)
-        if missing := self._table("kernel_code"):
+        if missing := self.run.incomplete_code:
             names = ", ".join([*list(missing)[:_MAX_NAMES], *["…"] * (len(missing) > _MAX_NAMES)])
             why = next(iter(missing.values()))
             yield f"code of {count_text(len(missing), 'kernel')} is not complete ({names}): {why}"
 
     def duration_text(self) -> str:
         """The duration with its unit; empty when unknown."""
-        return "" if self.duration_ns is None else time_text(self.duration_ns)
-
-    def _table(self, name: str) -> Mapping[str, Any]:
-        value = self.meta.get(name)
-        return value if isinstance(value, Mapping) else {}
-
-    def _list(self, name: str) -> list[Any]:
-        value = self.meta.get(name)
-        return value if isinstance(value, list) else []
+        return "" if self.run.duration_ns is None else time_text(self.run.duration_ns)
 
 
 def _device_name(device: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ __all__ = ["steps_line"]
 
 def steps_line(profile: Profile) -> str:
     """How many steps a program made, how long one took, and the share of each region; empty where none was recorded."""
-    if "regions" not in profile.meta:
+    if not profile.run.has_regions:
         return ""
     try:
         regions = group_by_region(profile)

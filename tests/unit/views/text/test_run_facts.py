@@ -44,7 +44,7 @@ def test_gpu_is_busy_for_a_share_of_the_time_between_its_first_and_last_work() -
 
 def test_nothing_is_known_of_an_empty_meta() -> None:
     facts = RunFacts({})
-    assert (facts.command, facts.duration_ns, facts.overhead, facts.gpu_busy) == ("", None, None, {})
+    assert (facts.command, facts.run.duration_ns, facts.overhead, facts.gpu_busy) == ("", None, None, {})
     assert facts.cost == ""
     assert list(facts.warnings()) == []
 

@@ -1,0 +1,264 @@
+"""Facts of a run, typed: what ran where, when, how it was recorded, and what was lost.
+
+`Profile.meta` is what the file says; nothing else in bragg asks it for a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bragg.model.facts import Facts
+
+__all__ = ["Cuda", "Run"]
+
+
+@dataclass(frozen=True)
+class Cuda:
+    """How recording the GPU went.
+
+    Attributes:
+        is_attached: CUPTI's records came.
+        failure: Why they did not; empty when they did, or were not asked for.
+        driver_version: As CUDA counts: 13000; None: not known.
+        cupti_version: As CUPTI counts; None: not known.
+        missed_start_ns: Time before the first record in which work may have run that is missing.
+    """
+
+    is_attached: bool
+    failure: str
+    driver_version: int | None
+    cupti_version: int | None
+    missed_start_ns: int
+
+
+class Run:
+    """The facts of one recording; each is empty, 0 or None where the file does not tell.
+
+    Args:
+        meta: `Profile.meta`.
+    """
+
+    def __init__(self, meta: Mapping[str, Any]) -> None:
+        self._meta = meta
+        self._facts = Facts(meta)
+
+    @cached_property
+    def recordings(self) -> list[Run]:
+        """The recordings that were merged; of a single one itself."""
+        merged = self._meta.get("merged")
+        return [Run(each) for each in self._facts.rows("merged") if each] if isinstance(merged, list) else [self]
+
+    # What ran, and where.
+
+    @property
+    def command(self) -> list[str]:
+        """The words of the command line."""
+        return self._facts.texts("command")
+
+    @property
+    def pid(self) -> int | None:
+        """Process id."""
+        return self._facts.integer("pid")
+
+    @property
+    def rank(self) -> int | None:
+        """Rank in a distributed job."""
+        return self._facts.integer("rank")
+
+    @property
+    def host(self) -> str:
+        """Name of the machine."""
+        return self._facts.text("host")
+
+    @property
+    def platform(self) -> str:
+        """System and processor."""
+        return self._facts.text("platform")
+
+    @cached_property
+    def versions(self) -> dict[str, str]:
+        """Of Python and of frameworks, by name."""
+        table = self._facts.table("versions")
+        found = {"python": self._facts.text("python"), **{name: table.text(name) for name in table}}
+        return {name: version for name, version in found.items() if version}
+
+    @cached_property
+    def devices(self) -> list[Mapping[str, Any]]:
+        """What is known of each GPU, by ordinal; an empty object where nothing is."""
+        return self._facts.rows("devices")
+
+    def records_of_device(self, ordinal: int) -> list[Mapping[str, Any]]:
+        """What is known of one GPU, in each of the recordings that know it."""
+        runs = [self] if "devices" in self._facts else [run for run in self.recordings if run is not self]
+        found = (run.devices[ordinal] for run in runs if 0 <= ordinal < len(run.devices))
+        return [device for device in found if device]
+
+    # When.
+
+    @property
+    def started_ns(self) -> int | None:
+        """When recording began, on the profile's clock."""
+        return self._facts.integer("started_ns")
+
+    @property
+    def duration_ns(self) -> int | None:
+        """From the start of the recording to its end."""
+        start = self.started_ns
+        end = self._facts.integer("stopped_ns") or self._facts.integer("end_ns")
+        return None if start is None or end is None else max(end - start, 0)
+
+    @property
+    def gpu_span_ns(self) -> int:
+        """From the first to the last work of any GPU."""
+        first, last = self._facts.integer("gpu_first_ns"), self._facts.integer("gpu_last_ns")
+        return 0 if first is None or last is None else max(last - first, 0)
+
+    @cached_property
+    def gpu_busy_ns(self) -> dict[int, int]:
+        """Time in which each GPU worked, by ordinal."""
+        busy = self._facts.table("gpu_busy_ns")
+        return {int(name): busy.count(name) for name in busy if name.isdecimal() and busy.integer(name) is not None}
+
+    # How it was recorded.
+
+    @property
+    def recorder(self) -> str:
+        """The other program that recorded the run; empty when bragg did."""
+        return self._facts.text("recorder")
+
+    @property
+    def bragg(self) -> str:
+        """Version of bragg that recorded the run."""
+        return self._facts.text("bragg")
+
+    @property
+    def backend(self) -> str:
+        """What measured."""
+        return self._facts.text("backend") or self.recorder or ("cuda" if self.cuda.is_attached else "cpu")
+
+    @property
+    def has_native_frames(self) -> bool:
+        """Whether call paths were asked for with C and C++ functions."""
+        return self._facts.text("context") == "native"
+
+    @property
+    def is_trace(self) -> bool:
+        """Whether a timeline was asked for."""
+        return self._facts.text("data") == "trace"
+
+    @property
+    def recorder_directory(self) -> str:
+        """Where the recorder's own Python files are, which call paths leave out."""
+        return self._facts.text("recorder_directory")
+
+    @cached_property
+    def cuda(self) -> Cuda:
+        """How recording the GPU went."""
+        table = self._facts.table("cuda")
+        failed = table.text("state") == "failed"
+        return Cuda(
+            is_attached=table.text("state") == "attached",
+            failure=table.text("reason", "unknown reason") if failed else "",
+            driver_version=table.integer("driver_version"),
+            cupti_version=table.integer("cupti_version"),
+            missed_start_ns=table.count("missed_start_ns"),
+        )
+
+    @property
+    def sampling(self) -> Facts:
+        """What the sampling of instructions found, cost and lost; empty when it was not asked for."""
+        return self._facts.table("sampling")
+
+    @property
+    def was_sampled(self) -> bool:
+        """Whether the sampling of instructions was asked for."""
+        return self._facts.is_table("sampling")
+
+    @property
+    def overhead(self) -> Facts:
+        """What the recorder counted and timed of itself."""
+        return self._facts.table("overhead")
+
+    # What was lost.
+
+    @property
+    def tells_losses(self) -> bool:
+        """Whether the recorder counts what it loses."""
+        return "statistics" in self._facts and "recorder" not in self._facts
+
+    def lost(self, table: str, name: str) -> int:
+        """One of the counts of what was lost, by the table it is in."""
+        return self._facts.table(table).count(name)
+
+    @property
+    def write_error(self) -> str:
+        """What ended the writing of the capture; empty: nothing did."""
+        return self._facts.table("capture").text("write_error")
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the capture has no end: the program was killed, or still runs."""
+        return self._facts.table("capture").is_false("complete")
+
+    @property
+    def interpreted_launches(self) -> int:
+        """Launches of Triton's kernels that bragg's interpreter executed."""
+        return self._facts.count("interpreted_launches")
+
+    @property
+    def region_spans_left_out(self) -> int:
+        """Steps and regions that the timeline leaves out."""
+        return self._facts.count("region_spans_left_out")
+
+    @cached_property
+    def incomplete_code(self) -> dict[str, str]:
+        """Kernels whose code is not complete, and why."""
+        table = self._facts.table("kernel_code")
+        return {name: table.text(name) for name in table}
+
+    @property
+    def keeps_code(self) -> bool:
+        """Whether the code of kernels was asked for; it is unless the file says otherwise."""
+        return not self._facts.is_false("keeps_kernel_code")
+
+    @cached_property
+    def native_files(self) -> Mapping[str, Mapping[str, str]]:
+        """Path and build id of each file with native functions, by the name that frames carry."""
+        value = self._meta.get("native_files")
+        return value if isinstance(value, Mapping) else {}
+
+    @property
+    def text_metrics(self) -> list[str]:
+        """Metrics that were left out because their values are text."""
+        return self._facts.texts("text_metrics")
+
+    @property
+    def assumed_inclusive(self) -> list[str]:
+        """Metrics that are added up although the file does not say that they may be."""
+        return self._facts.texts("assumed_inclusive")
+
+    # What frameworks say of the program.
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Mapping[str, str]]:
+        """What is known of frames, by their names: modules, compilers' files, colours."""
+        value = self._meta.get("attributes")
+        return value if isinstance(value, Mapping) else {}
+
+    @cached_property
+    def regions(self) -> Facts:
+        """Times of steps and of regions of training, as the recorder added them up."""
+        return self._facts.table("regions")
+
+    @property
+    def compiled_regions(self) -> object:
+        """Functions that PyTorch compiled, by their numbers."""
+        return self._meta.get("compiled_regions")
+
+    @property
+    def has_regions(self) -> bool:
+        """Whether regions were asked for."""
+        return "regions" in self._facts
