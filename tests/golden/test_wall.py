@@ -10,8 +10,8 @@ import pytest
 from bragg import formats
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.step_times import step_times
+from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.model import Profile, SliceTable
-from bragg.model.wall import Steady, WallParts
 from bragg.views.text.wall_line import wall_line
 from tests.support.recordings import RECORDINGS, SAMPLE, busy_ns, curve, gpu_work
 

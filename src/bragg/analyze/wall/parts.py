@@ -13,9 +13,9 @@ import numpy as np
 
 from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.step_times import StepTimes, step_times
+from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.model import FrameKind, Profile
 from bragg.model.table import Int64Array
-from bragg.model.wall import Steady, WallParts
 
 __all__ = ["wall_parts"]
 

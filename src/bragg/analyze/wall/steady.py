@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from bragg.analyze.wall.wall_time import Steady
 from bragg.model import FrameKind, Metric, MetricKind, Profile, TrackKind
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.trace import SliceTable
-from bragg.model.wall import Steady
 
 __all__ = ["during", "steady_profile"]
 

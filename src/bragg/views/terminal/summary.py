@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.wall.parts import wall_parts
+from bragg.analyze.wall.wall_time import WallParts
 from bragg.model import Profile
 from bragg.model.host_time import own_work
-from bragg.model.wall import WallParts
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.folding import FoldedProfile, fold_libraries

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bragg.model.wall import Steady, WallParts
+from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, share_text, time_text
 
