@@ -79,6 +79,7 @@ CHECKERS = Registry(
         "integer-overflow": "bragg.debug.checkers.overflow:OVERFLOW",
         "division-by-zero": "bragg.debug.checkers.division:DIVISION",
         "portability": "bragg.debug.checkers.portability:PORTABILITY",
+        "missing-wait": "bragg.debug.checkers.waits:WAITS",
         "tuned-twice": "bragg.debug.checkers.again.tuning:TUNING",
         "nan-origin": "bragg.debug.checkers.nan_origin:NAN_ORIGIN",
         "uncoalesced": "bragg.debug.checkers.coalescing:COALESCING",

@@ -53,10 +53,7 @@ def test_table_has_bugs_for_every_checker() -> None:
 
 def test_document_lists_every_checker_with_its_example() -> None:
     text = DOCUMENT.read_text()
-    rows = re.findall(r"^\| \[`([\w-]+)`\]\(#[\w-]+\) \| (\w+) \| (.+) \|$", text, re.MULTILINE)
-    state = {True: "on", False: "off"}
-    expected = [(checker.name, state[checker.is_default], checker.summary) for checker in CHECKERS.values()]
-    assert rows == [*expected, ("kernel-fault", "always", "what ends a kernel")]
-    assert re.findall(r"^## ([\w-]+)$", text, re.MULTILINE) == [name for name, *_ in rows]
-    assert re.findall(r"^```python\n# ([\w-]+)$", text, re.MULTILINE) == [name for name, *_ in rows]
+    names = [*CHECKERS, "kernel-fault"]
+    assert re.findall(r"^## ([\w-]+)$", text, re.MULTILINE) == names
+    assert re.findall(r"^```python\n# ([\w-]+)$", text, re.MULTILINE) == names
     assert rewritten(text) == text, "Run: python -m tests.kernels.examples"

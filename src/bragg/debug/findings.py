@@ -73,7 +73,8 @@ class KernelFinding:
         programs: Linear numbers of the programs that show it.
         lanes: How many lanes show it, over all of them.
         positions: Where in the block these lanes are.
-        other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is used.
+        other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is used;
+            `role` says what that line is.
         example: What one element shows; empty: nothing to tell.
         is_in_other_grids: Launches with other grids show it too; their programs and lanes are not counted.
     """
@@ -163,7 +164,7 @@ def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
 def _other(other: dict[str, Any]) -> str:
     place = f"{other['file']}:{other['line']}: {other['code']}"
     if "program" not in other:
-        return f"  used at: {place}"
+        return f"  {other.get('role', 'used at')}: {place}"
     why = f"\n  not ordered: {other['why']}" if other.get("why") else ""
     return f"  other side: program {other['program']} at {place}{why}"
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIVIDED",
+    "IN_FLIGHT",
     "MEANINGLESS",
     "MISLED",
     "OVERFLOWN",
@@ -55,8 +56,9 @@ UNWRITTEN = 8  # Of memory that nobody has written.
 DIVIDED = 16  # An integer divided by zero.
 SHIFTED = 32  # By as many bits as the integer has, or more.
 SIGNAL = 64  # What an atomic that acquires has returned: to decide by it is to wait for what it has seen.
+IN_FLIGHT = 128  # Of a product that runs beside the kernel and was not waited for.
 # What must not be used in any way.
-MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED, SHIFTED)
+MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED, SHIFTED, IN_FLIGHT)
 LOADS = tuple(1 << bit for bit in range(8, 32))
 
 # Filled in by `bragg.debug.numbers.arithmetic` and `bragg.debug.language`, which need the classes below.

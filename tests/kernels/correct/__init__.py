@@ -12,6 +12,7 @@ from tests.kernels.correct import (
     rows,
     serving,
     synchronising,
+    waiting,
 )
 from tests.kernels.correct.table import CORRECT
 
@@ -28,4 +29,5 @@ __all__ = [
     "rows",
     "serving",
     "synchronising",
+    "waiting",
 ]

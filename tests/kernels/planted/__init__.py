@@ -1,6 +1,6 @@
 """Kernels with a planted bug each; importing this registers all of them in `PLANTED`."""
 
-from tests.kernels.planted import bounds, compilation, dependence, leaks, performance, races, values
+from tests.kernels.planted import bounds, compilation, dependence, leaks, performance, races, values, waits
 from tests.kernels.planted.table import PLANTED
 
-__all__ = ["PLANTED", "bounds", "compilation", "dependence", "leaks", "performance", "races", "values"]
+__all__ = ["PLANTED", "bounds", "compilation", "dependence", "leaks", "performance", "races", "values", "waits"]

@@ -63,7 +63,7 @@ def _result(finding: KernelFinding, rule: int, outcome: Outcome) -> dict[str, An
         "partialFingerprints": {"finding/v1": _fingerprint(finding, outcome)},
     }
     if finding.other:
-        text = "the other side" if "program" in finding.other else "used here"
+        text = "the other side" if "program" in finding.other else str(finding.other.get("role", "used at"))
         other = _location(finding.other["file"], finding.other["line"], finding.other["code"], outcome)
         result["relatedLocations"] = [{"id": 1, "message": {"text": text}, **other}]
     return result

@@ -100,6 +100,7 @@ class Recorder:
         severity: Severity,
         where: Array | None = None,
         source: Source | None = None,
+        started_at: tuple[str, int] | None = None,
     ) -> None:
         """An operation shows something.
 
@@ -109,6 +110,7 @@ class Recorder:
             severity: How much it matters.
             where: bool, [active programs or 1, *block]: the lanes that show it; None: all programs.
             source: The line to blame; None: the one that is executed.
+            started_at: Where what it meets was started; None: nowhere else.
         """
         here = kernel_line()
         source = source or Source(*here)
@@ -123,6 +125,8 @@ class Recorder:
         finding.tensor, finding.address, finding.mask = source.tensor, source.text.address, source.text.mask
         if (source.file, source.line) != here:
             finding.other = _line(*here)
+        elif started_at is not None:
+            finding.other = {**_line(*started_at), "role": "started at"}
         name = finding.tensor.name if finding.tensor else ""
         key = (self.rule, self.launch.kernel, source.file, source.line, name, message)
         self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())

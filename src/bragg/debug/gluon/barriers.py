@@ -7,13 +7,16 @@ barrier is to count: it completes a phase when all arrivals and all bytes that w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.turns import Turns
+from bragg.debug.gluon.asynchrony import each_tracker
 from bragg.debug.gluon.shared_memory import SharedMemory, chosen_rows
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.state import Machine, machine, use
@@ -39,6 +42,7 @@ def init(barrier: SharedMemory, count: int) -> None:
     """Begin phase 0, which ends after `count` arrivals."""
     rows, offsets = _place(barrier)
     barrier.memory.barriers[rows, offsets] = [count, count, 0, 0]
+    _note(barrier, "initialised", offsets)
 
 
 def expect(barrier: SharedMemory, bytes_per_cta: Any = None, pred: Any = True, **named: Any) -> None:
@@ -70,6 +74,7 @@ def _changed(barrier: SharedMemory, pred: Any, arrivals: int, announced_bytes: i
     state[is_over, _DUE] = state[is_over, _COUNT]
     state[is_over, _PHASE] += 1
     barrier.memory.barriers[rows, offsets] = state
+    _note(barrier, "arrived at last", offsets)
     machine().writes += 1
 
 
@@ -86,14 +91,44 @@ def wait(barrier: SharedMemory, phase: Any, pred: Any = True, deps: Any = ()) ->
     while True:
         rows, offsets = _place(barrier, pred)
         if (barrier.memory.barriers[rows, offsets, _PHASE] % 2 != parity).all():
+            for tracker in each_tracker():
+                tracker.waited(barrier.memory, rows, offsets)
             return
         turn = machine().turn
         if turn is None:
             raise KernelFault(
-                "deadlock: a barrier is waited for that nobody completes",
+                f"deadlock: a barrier is waited for that nobody completes: {_state(barrier, rows, offsets, parity)}",
                 hint="Check its count, the announced bytes, and the parity of the phase",
             )
+        _WAITING[machine()] = _state(barrier, rows, offsets, parity)
         turn()
+
+
+# What each partition waits for, in words.
+_WAITING: WeakKeyDictionary[Machine, str] = WeakKeyDictionary()
+
+
+def _note(barrier: SharedMemory, what: str, offsets: Array) -> None:
+    """Remember where something was done to a barrier."""
+    from bragg.debug.flow.program import kernel_line
+
+    place = kernel_line()
+    for offset in set(offsets.tolist()):
+        barrier.memory.notes[offset, what] = place
+
+
+def _state(barrier: SharedMemory, rows: Array, offsets: Array, parity: Array) -> str:
+    """The first barrier that is waited for: what is asked of it, what it lacks, and who touched it."""
+    states = barrier.memory.barriers[rows, offsets]
+    first = int(np.flatnonzero(states[:, _PHASE] % 2 == parity)[0])
+    _, due, missing, phase = states[first].tolist()
+    told = [f"parity {int(parity[first])} is waited for, and phase {phase} is under way"]
+    if due or missing:
+        told.append(f"it lacks {due} arrival{'' if due == 1 else 's'} and {missing} bytes")
+    for what in ("initialised", "arrived at last"):
+        place = barrier.memory.notes.get((int(offsets[first]), what))
+        told.append(f"{what} {'never' if place is None else f'in line {place[1]} of {PurePath(place[0]).name}'}")
+    return "; ".join(told)
 
 
 def warp_specialize(functions_and_args: Any, *others: Any, **named: Any) -> Any:
@@ -141,8 +176,9 @@ def _run_all(partitions: Sequence[Turns]) -> None:
                 raise one.error
         if not has_changed and waiting:
             file, line = waiting[0].waits_at
+            told = [f"line {one.waits_at[1]}: {_WAITING.get(one.machine, 'a turn')}" for one in waiting]
             fault = KernelFault(
-                f"deadlock: {len(waiting)} partitions wait for barriers that nobody completes",
+                f"deadlock: {len(waiting)} partitions wait for barriers that nobody completes: {' | '.join(told)}",
                 hint="Check counts, announced bytes, and the parity of phases",
             )
             fault.place("", file, line)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from bragg.debug import language
 from bragg.debug.faults import Unsupported
 from bragg.debug.gluon import barriers
-from bragg.debug.gluon.shared_memory import SharedMemory, allocate
+from bragg.debug.gluon.asynchrony import each_tracker
+from bragg.debug.gluon.shared_memory import SharedMemory, allocate, chosen_rows
 from bragg.debug.memory import load_store
 from bragg.debug.numbers import arithmetic
 from bragg.debug.numbers.casts import cast
@@ -18,7 +21,7 @@ from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.reductions import histogram
 from bragg.debug.numbers.scaled import dot_scaled, fp4_to_fp
 from bragg.debug.state import machine
-from bragg.debug.values import Tensor
+from bragg.debug.values import IN_FLIGHT, Tensor
 
 __all__ = ["TYPES", "gluon_function"]
 
@@ -28,7 +31,50 @@ def _nothing(*_arguments: Any, **_named: Any) -> None:
 
 
 def _loaded(value: Any) -> Tensor:
-    return value.load() if isinstance(value, SharedMemory) else as_tensor(value)
+    return value.taken() if isinstance(value, SharedMemory) else as_tensor(value)
+
+
+def _warpgroup_product(
+    a: Any, b: Any, acc: Any, *, use_acc: Any = True, precision: str | None = None, is_async: bool = False, **_: Any
+) -> Tensor:
+    """A product whose accumulator may be used, and its operands overwritten, after a wait alone."""
+    before = acc.untainted(IN_FLIGHT) if isinstance(acc, Tensor) else acc
+    trackers = each_tracker()
+    for tracker in trackers:
+        tracker.started("product", chosen_rows(True), reads=(a, b))
+    result = _product(a, b, before, use_acc=use_acc, precision=precision)
+    if not trackers:
+        return result
+    if not is_async:
+        _wait_for_products(0)
+        return result
+    return result.tainted(np.ones((1,) * result.data.ndim, bool), IN_FLIGHT)
+
+
+def _wait_for_products(num_outstanding: int = 0, deps: Any = None) -> Any:
+    for tracker in each_tracker():
+        tracker.waited_for("products", num_outstanding)
+    if deps is None:
+        return None
+    over = tuple(one.untainted(IN_FLIGHT) if isinstance(one, Tensor) else one for one in deps)
+    return over[0] if len(over) == 1 else over
+
+
+def _wait_for(what: str, left: Any) -> None:
+    for tracker in each_tracker():
+        tracker.waited_for(what, int(left))
+
+
+def _commit_group() -> None:
+    for tracker in each_tracker():
+        tracker.committed()
+
+
+def _commit_products(barrier: SharedMemory, pred: Any = True, descs: Any = ()) -> None:
+    del descs
+    for tracker in each_tracker():
+        tracker.committed_products(barrier)
+    barriers.arrive(barrier, pred=pred)
 
 
 def _product(a: Any, b: Any, acc: Any = None, *, use_acc: Any = True, precision: str | None = None, **_: Any) -> Tensor:
@@ -43,12 +89,14 @@ def _product(a: Any, b: Any, acc: Any = None, *, use_acc: Any = True, precision:
 
 def _arrive_all(mbarriers: Any, preds: Any) -> None:
     for place, barrier in enumerate(mbarriers or ()):
+        for tracker in each_tracker():
+            tracker.committed_products(barrier)
         barriers.arrive(barrier, pred=preds[place] if preds is not None else True)
 
 
 def _accumulated(acc: SharedMemory, use_acc: Any) -> Tensor:
     """What is in an accumulator, which need not be written yet where it is not used."""
-    return acc.load() if cast(as_tensor(use_acc), DTYPES["int1"]).data.all() else acc.held()
+    return acc.taken() if cast(as_tensor(use_acc), DTYPES["int1"]).data.all() else acc.held()
 
 
 def _tensor_core(
@@ -62,7 +110,9 @@ def _tensor_core(
     mbarrier_preds: Any = None,
     **_options: Any,
 ) -> None:
-    acc.store(_product(a, b, _accumulated(acc, use_acc), use_acc=use_acc), pred)
+    for tracker in each_tracker():
+        tracker.started("tensor product", chosen_rows(pred), writes=acc, reads=(a, b))
+    acc.put(_product(a, b, _accumulated(acc, use_acc), use_acc=use_acc), pred)
     _arrive_all(mbarriers, mbarrier_preds)
 
 
@@ -81,27 +131,35 @@ def _scaled_tensor_core(
     mbarrier_preds: Any = None,
     **_options: Any,
 ) -> None:
+    for tracker in each_tracker():
+        tracker.started("tensor product", chosen_rows(pred), writes=acc, reads=(a, b, a_scale, b_scale))
     total = arithmetic.select(use_acc, _accumulated(acc, use_acc), 0.0)
     product = dot_scaled(_loaded(a), _loaded(a_scale), a_type, _loaded(b), _loaded(b_scale), b_type, total)
-    acc.store(product, pred)
+    acc.put(product, pred)
     _arrive_all(mbarriers, mbarrier_preds)
 
 
 def _copied(source: SharedMemory, target: SharedMemory) -> None:
     if source.shape != target.shape:
         raise Unsupported("tcgen05_copy between different shapes is not supported", hint="Store the scales by blocks")
-    target.store(source.load())
+    for tracker in each_tracker():
+        tracker.started("tensor product", chosen_rows(True), writes=target, reads=(source,))
+    target.put(source.taken())
 
 
 def _copy_from_pointers(smem: SharedMemory, pointer: Any, mask: Any = None, **_hints: Any) -> None:
     """Lanes that the mask leaves out are zero."""
-    smem.store(load_store.load(pointer, mask, None if mask is None else 0))
+    for tracker in each_tracker():
+        tracker.started("copy", chosen_rows(True), writes=smem)
+    smem.put(load_store.load(pointer, mask, None if mask is None else 0))
 
 
 def _copy_from_tensor(
     tensor_desc: Any, coord: Any, barrier: SharedMemory, result: SharedMemory, pred: Any = True, **_options: Any
 ) -> None:
-    result.store(language.FUNCTIONS["reshape"](tensor_desc.load(coord), result.shape), pred)
+    for tracker in each_tracker():
+        tracker.started("load", chosen_rows(pred), writes=result, barrier=barrier)
+    result.put(language.FUNCTIONS["reshape"](tensor_desc.load(coord), result.shape), pred)
     barriers.complete_bytes(barrier, result.nbytes_per_cta, pred)
 
 
@@ -114,12 +172,21 @@ def _gather_from_tensor(
     pred: Any = True,
     **_options: Any,
 ) -> None:
-    result.store(tensor_desc.gather(x_offsets, y_offset), pred)
+    for tracker in each_tracker():
+        tracker.started("load", chosen_rows(pred), writes=result, barrier=barrier)
+    result.put(tensor_desc.gather(x_offsets, y_offset), pred)
     barriers.complete_bytes(barrier, result.nbytes_per_cta, pred)
 
 
+def _sent(src: SharedMemory) -> Tensor:
+    """What a store by TMA takes out of shared memory."""
+    for tracker in each_tracker():
+        tracker.started("store", chosen_rows(True), reads=(src,))
+    return src.taken()
+
+
 def _reduce_tensor(operation: str) -> Callable[..., None]:
-    return lambda tensor_desc, coord, src: tensor_desc.reduce(operation, coord, src.load())
+    return lambda tensor_desc, coord, src: tensor_desc.reduce(operation, coord, _sent(src))
 
 
 def _store_and_arrive(dst: SharedMemory, value: Any, mbarrier: SharedMemory) -> None:
@@ -138,7 +205,8 @@ def _arrive_when_copied(mbarrier: SharedMemory, increment_count: bool = True) ->
     Raises:
         Unsupported: Each thread is to arrive.
     """
-    del mbarrier
+    for tracker in each_tracker():
+        tracker.committed(mbarrier)
     if not increment_count:
         raise Unsupported(
             "mbarrier_arrive(increment_count=False) is not supported", hint="Arrive once: mbarrier.arrive"
@@ -161,14 +229,14 @@ def _two(name: str) -> Callable[..., Any]:
 _TMA: dict[str, Any] = {
     "async_load": _copy_from_tensor,
     "async_copy_global_to_shared": _copy_from_tensor,
-    "async_store": lambda tensor_desc, coord, src, **_: tensor_desc.store(coord, src.load()),
-    "async_copy_shared_to_global": lambda tensor_desc, coord, src, **_: tensor_desc.store(coord, src.load()),
+    "async_store": lambda tensor_desc, coord, src, **_: tensor_desc.store(coord, _sent(src)),
+    "async_copy_shared_to_global": lambda tensor_desc, coord, src, **_: tensor_desc.store(coord, _sent(src)),
     "async_gather": _gather_from_tensor,
     "async_scatter": lambda tensor_desc, x_offsets, y_offset, src, **_: tensor_desc.scatter(
-        src.load(), x_offsets, y_offset
+        _sent(src), x_offsets, y_offset
     ),
     **{f"async_atomic_{name}": _reduce_tensor(name) for name in ("add", "min", "max", "and", "or", "xor")},
-    "store_wait": _nothing,
+    "store_wait": lambda pendings: _wait_for("stores", pendings),
     "make_tensor_descriptor": lambda base, shape, strides, block_shape, layout=None, **named: language.FUNCTIONS[
         "make_tensor_descriptor"
     ](base, shape, strides, block_shape, **named),
@@ -188,25 +256,23 @@ _ASYNC_COPY: dict[str, Any] = {
     "async_load": _copy_from_pointers,
     "async_copy_global_to_shared": _copy_from_pointers,
     "mbarrier_arrive": _arrive_when_copied,
-    "commit_group": _nothing,
-    "wait_group": _nothing,
+    "commit_group": _commit_group,
+    "wait_group": lambda num_outstanding=0: _wait_for("groups", num_outstanding),
 }
 
 _MMA: dict[str, Any] = {
     "mma_v2": lambda a, b, acc, input_precision=None: _product(a, b, acc, precision=input_precision),
     "fence_async_shared": _nothing,
     "async_store": _store_and_arrive,
-    "warpgroup_mma": _product,
+    "warpgroup_mma": _warpgroup_product,
     "warpgroup_mma_init": lambda value: value,
-    "warpgroup_mma_wait": lambda num_outstanding=0, deps=None: (
-        None if deps is None else deps[0] if len(deps) == 1 else tuple(deps)
-    ),
+    "warpgroup_mma_wait": _wait_for_products,
     "allocate_tensor_memory": allocate,
     "get_tmem_reg_layout": _nothing,
     "tcgen05_copy": _copied,
     "tcgen05_mma": _tensor_core,
     "tcgen05_mma_scaled": _scaled_tensor_core,
-    "tcgen05_commit": lambda barrier, pred=True, descs=(): barriers.arrive(barrier, pred=pred),
+    "tcgen05_commit": _commit_products,
     "tcgen05_mma_barrier_count": lambda smems, multicast, two_ctas: 1,
     "fma2": _fused,
     **{f"{name}2": _two(name) for name in ("add", "sub", "mul")},

@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.lanes import broadcast_all
+from bragg.debug.gluon.asynchrony import each_tracker
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import decode, encode, round_to
 from bragg.debug.numbers.shapes import flat_shape
 from bragg.debug.state import machine
-from bragg.debug.values import Tensor, TypeOfBlock, lift_array
+from bragg.debug.values import IN_FLIGHT, Tensor, TypeOfBlock, lift_array
 
 __all__ = ["SharedMemory", "allocate"]
 
@@ -44,6 +45,7 @@ class _Allocation:
         data: uint8 [batch, bytes].
         is_written: bool, as `data`.
         barriers: int64 [batch, elements of 8 bytes, 4]: what `bragg.debug.gluon.barriers` keeps.
+        notes: Element of a barrier and what was done to it: file and line that did it last.
     """
 
     def __init__(self, size_bytes: int) -> None:
@@ -51,6 +53,7 @@ class _Allocation:
         self.data = np.zeros((programs, size_bytes), np.uint8)
         self.is_written = np.zeros((programs, size_bytes), bool)
         self.barriers = np.zeros((programs, size_bytes // 8, 4), np.int64)
+        self.notes: dict[tuple[int, str], tuple[str, int]] = {}
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,12 @@ class SharedMemory:
     def load(self, layout: Any = None) -> Tensor:
         """All elements."""
         del layout
+        for tracker in each_tracker():
+            tracker.read(self)
+        return self.taken()
+
+    def taken(self) -> Tensor:
+        """All elements, for what runs beside the kernel."""
         return self._read(self._places(self.offset.data))
 
     def held(self) -> Tensor:
@@ -113,6 +122,13 @@ class SharedMemory:
 
     def store(self, value: Any, pred: Any = True) -> None:
         """Replace all elements, in the programs whose predicate holds."""
+        machine().tell_taint("store", value.taint if isinstance(value, Tensor) else None, IN_FLIGHT)
+        for tracker in each_tracker():
+            tracker.written(self, chosen_rows(pred))
+        self.put(value, pred)
+
+    def put(self, value: Any, pred: Any = True) -> None:
+        """The same by what runs beside the kernel."""
         content = cast(as_tensor(value), self.element)
         if content.shape != self.shape:
             raise KernelFault(f"a block of shape {list(content.shape)} does not fit memory of shape {list(self.shape)}")
@@ -167,10 +183,14 @@ class SharedMemory:
 
     def gather(self, indices: Any, axis: int) -> Tensor:
         """Elements at places along one axis."""
+        for tracker in each_tracker():
+            tracker.read(self)
         return self._read(self._places(self._gathered(as_tensor(indices), axis)))
 
     def scatter(self, values: Any, indices: Any, axis: int) -> None:
         """Replace elements at places along one axis."""
+        for tracker in each_tracker():
+            tracker.written(self, chosen_rows(True))
         content, places = broadcast_all([cast(as_tensor(values), self.element), as_tensor(indices)])
         self._write(self._places(self._gathered(places, axis)), content.data, chosen_rows(True))
 
