@@ -159,8 +159,10 @@ uint32_t bragg_session_statistics(int session, char* json, uint32_t size) {
   return static_cast<uint32_t>(text.size()) + 1;
 }
 
-void bragg_flush_device_records(void) { bragg::cuda_backend::flush(true); }
-void bragg_reclaim_device_records(void) { bragg::cuda_backend::reclaim_records(); }
+void bragg_flush_device_records(void) { Recorder::instance().bring_device_records(); }
+void bragg_reclaim_device_records(void) { Recorder::instance().reclaim_device_records(); }
+void bragg_set_interrupt_look(int (*look)(void)) { Recorder::instance().set_interrupt_look(look); }
+void bragg_hurry(void) { Recorder::instance().hurry(); }
 
 uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
   const std::string text = bragg::cuda_backend::probe_json(cupti_candidates);

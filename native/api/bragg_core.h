@@ -160,7 +160,13 @@ BRAGG_EXPORT int bragg_can_unwind(void);
 BRAGG_EXPORT void bragg_forget_code(const void* code);
 BRAGG_EXPORT const char* bragg_library_path(void);
 
-// Around another user of CUPTI's buffers in this process: bring what is complete, and be the user of the buffers again.
+// Called every 50 ms while a call of this API waits for the GPU, on the caller's thread: not 0, and it waits no longer.
+BRAGG_EXPORT void bragg_set_interrupt_look(int (*look)(void));
+// The process was told to end: from now on nothing waits long for the GPU.
+BRAGG_EXPORT void bragg_hurry(void);
+
+// Around another user of CUPTI's buffers in this process: bring what was launched, and be the user of the buffers
+// again.
 BRAGG_EXPORT void bragg_flush_device_records(void);
 BRAGG_EXPORT void bragg_reclaim_device_records(void);
 

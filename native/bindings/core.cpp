@@ -39,8 +39,15 @@ NB_MODULE(_core, module) {
   pthread_atfork(nullptr, nullptr, forget_host_sampler_after_fork);
 
   module.def("now_ns", &bragg_now_ns);
-  module.def("flush_device_records", &bragg_flush_device_records, nb::call_guard<nb::gil_scoped_release>());
+  module.def("flush_device_records", [] {
+    {
+      const nb::gil_scoped_release no_gil;
+      bragg_flush_device_records();
+    }
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();  // of a signal's handler, meanwhile
+  });
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
+  module.def("hurry", &bragg_hurry);
   module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });

@@ -38,6 +38,17 @@ std::string read_text(Write&& write) {
   return text.c_str();
 }
 
+// While the core waits for the GPU the program's handlers of signals run all the same, and Ctrl-C ends the wait.
+int look_for_interruption() {
+  const nb::gil_scoped_acquire gil;
+  return PyErr_Occurred() != nullptr || PyErr_CheckSignals() != 0 ? 1 : 0;
+}
+
+// What such a handler raised.
+void raise_interruption() {
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+}
+
 class Session {
  public:
   Session(const std::string& part_path, const nb::kwargs& given) {
@@ -62,13 +73,15 @@ class Session {
     active_ = true;
   }
   void deactivate(bool flush) {
-    const nb::gil_scoped_release no_gil;
-    bragg_session_deactivate(open_session(), flush);
-    active_ = false;
+    pause(flush);
+    raise_interruption();
   }
   void flush() {
-    const nb::gil_scoped_release no_gil;
-    bragg_session_flush(open_session());
+    {
+      const nb::gil_scoped_release no_gil;
+      bragg_session_flush(open_session());
+    }
+    raise_interruption();
   }
   void advance(const std::string& part_path, const std::string& meta, const std::string& end_meta) {
     int os_error = 0;
@@ -79,6 +92,7 @@ class Session {
       advanced = bragg_session_advance(open_session(), part_path.c_str(), meta.c_str(), end_meta.c_str(), &os_error,
                                        reason, sizeof reason);
     }
+    raise_interruption();
     if (advanced < 0 && os_error != 0) raise_os_error(os_error, part_path);
     if (advanced < 0) throw std::runtime_error(reason);
   }
@@ -86,11 +100,14 @@ class Session {
     const int session = open_session();
     if (std::exchange(is_stopping_, true)) throw std::runtime_error("another thread stops this session");
     if (samples_) stop_host_sampler();
-    deactivate(true);
+    pause(true);
     last_statistics_ = statistics_json();
     id_ = -1;
-    const nb::gil_scoped_release no_gil;
-    bragg_session_stop(session, meta.c_str());
+    {
+      const nb::gil_scoped_release no_gil;
+      bragg_session_stop(session, meta.c_str());
+    }
+    raise_interruption();
   }
   nb::object statistics() { return parse_json(id_ >= 0 ? statistics_json() : last_statistics_); }
 
@@ -101,6 +118,11 @@ class Session {
   [[nodiscard]] int open_session() const {
     if (id_ < 0) throw std::runtime_error("this session was stopped");
     return id_;
+  }
+  void pause(bool flush) {
+    const nb::gil_scoped_release no_gil;
+    bragg_session_deactivate(open_session(), flush);
+    active_ = false;
   }
   [[nodiscard]] std::string statistics_json() const {
     return read_text([this](char* json, uint32_t size) { return bragg_session_statistics(id_, json, size); });
@@ -116,6 +138,7 @@ class Session {
 }  // namespace
 
 void bind_session(nb::module_& module) {
+  bragg_set_interrupt_look(look_for_interruption);
   nb::class_<Session>(module, "Session")
       .def(nb::init<const std::string&, const nb::kwargs&>(), "part_path"_a, "options"_a)
       .def("activate", &Session::activate)

@@ -1,181 +1,133 @@
 #include "data/capture_writer.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <algorithm>
+#include <ctime>
+#include <new>
 
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <utility>
+#include "context/clock.h"
 
 namespace bragg {
 namespace {
 
-constexpr std::array<std::array<uint32_t, 256>, 8> make_crc_tables() {
-  std::array<std::array<uint32_t, 256>, 8> tables{};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ (value & 1 ? 0xEDB88320u : 0u);
-    tables[0][i] = value;
-  }
-  for (size_t slice = 1; slice < 8; ++slice)
-    for (size_t i = 0; i < 256; ++i) {
-      const uint32_t before = tables[slice - 1][i];
-      tables[slice][i] = (before >> 8) ^ tables[0][before & 0xFF];
-    }
-  return tables;
+constexpr timespec kWriteNap{.tv_sec = 0, .tv_nsec = 200'000};
+constexpr uint64_t kFileHeaderBytes = 16;
+constexpr uint64_t kChunkHeaderBytes = 24;
+
+uint64_t put_bytes(const Outbox::Item& item) {
+  const Chunk* chunk = std::get_if<Chunk>(&item);
+  return chunk != nullptr ? kChunkHeaderBytes + chunk->payload().size() : 0;
 }
-
-constexpr auto kCrcTables = make_crc_tables();
-
-constexpr off_t kErrorAt = 12;  // in the file header
-
-struct ChunkHeader {
-  char magic[4] = {'C', 'H', 'N', 'K'};
-  uint16_t type = 0;
-  uint16_t zero = 0;
-  uint32_t rows = 0;
-  uint32_t payload_bytes = 0;
-  uint32_t payload_crc = 0;
-  uint32_t header_crc = 0;
-};
-static_assert(sizeof(ChunkHeader) == 24);
 
 }  // namespace
 
-// Polynomial of zlib, eight bytes a step: about 1.5 GB/s.
-uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before) noexcept {
-  uint32_t crc = ~before;
-  size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) {
-    uint32_t low;
-    uint32_t high;
-    std::memcpy(&low, &bytes[i], 4);
-    std::memcpy(&high, &bytes[i + 4], 4);
-    low ^= crc;
-    crc = kCrcTables[7][low & 0xFF] ^ kCrcTables[6][(low >> 8) & 0xFF] ^ kCrcTables[5][(low >> 16) & 0xFF] ^
-          kCrcTables[4][low >> 24] ^ kCrcTables[3][high & 0xFF] ^ kCrcTables[2][(high >> 8) & 0xFF] ^
-          kCrcTables[1][(high >> 16) & 0xFF] ^ kCrcTables[0][high >> 24];
+void Outbox::put(Item item) {
+  waiting_bytes_.fetch_add(put_bytes(item), std::memory_order_relaxed);
+  const std::lock_guard lock(items_mutex_);
+  items_.push_back(std::move(item));
+  put_.fetch_add(1, std::memory_order_release);
+}
+
+bool Outbox::write_out() {
+  const std::unique_lock file(file_mutex_, std::try_to_lock);
+  if (!file) return false;
+  std::vector<Item> items;
+  {
+    const std::lock_guard lock(items_mutex_);
+    items.swap(items_);
   }
-  for (; i < bytes.size(); ++i) crc = (crc >> 8) ^ kCrcTables[0][(crc ^ bytes[i]) & 0xFF];
-  return ~crc;
-}
-
-CaptureWriter::File CaptureWriter::create(const std::string& path) {
-  File file{.fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-  struct stat created{};
-  if (file.fd >= 0 && ::fstat(file.fd, &created) == 0) {
-    file.device = created.st_dev;
-    file.inode = created.st_ino;
+  for (const Item& item : items) {
+    write(item);
+    waiting_bytes_.fetch_sub(put_bytes(item), std::memory_order_relaxed);
+    written_.fetch_add(1, std::memory_order_release);
   }
-  return file;
+  return true;
 }
 
-bool CaptureWriter::is_open(const File& file) {
-  struct stat found{};
-  return ::fstat(file.fd, &found) == 0 && found.st_dev == file.device && found.st_ino == file.inode;
+void Outbox::write(const Item& item) {
+  if (const Chunk* chunk = std::get_if<Chunk>(&item)) {
+    if (!skips_rewrite_) file_.write(*chunk);
+  } else if (std::holds_alternative<Rewrite>(item)) {
+    skips_rewrite_ = !file_.begin_rewrite();
+  } else if (std::holds_alternative<Replace>(item)) {
+    if (!std::exchange(skips_rewrite_, false)) file_.commit_rewrite();
+  } else {
+    file_.close();
+    is_closed_.store(true, std::memory_order_release);
+  }
+  error_.store(file_.error(), std::memory_order_relaxed);
 }
 
-void CaptureWriter::close(const File& file) {
-  if (is_open(file)) ::close(file.fd);
+void Outbox::abandon() {
+  new (&items_mutex_) std::mutex;
+  new (&file_mutex_) std::mutex;
+  file_.close();
+  is_closed_.store(true);
 }
 
-void CaptureWriter::reopen() {
-  const int fd = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  file_.fd = fd;
-  if (is_open(file_) && ::lseek(fd, static_cast<off_t>(file_.size_bytes), SEEK_SET) >= 0) return;
-  if (fd >= 0) ::close(fd);
-  error_ = EBADF;
+Outboxes& Outboxes::instance() {
+  static Outboxes& outboxes = *new Outboxes;
+  return outboxes;
+}
+
+void Outboxes::add(std::shared_ptr<Outbox> outbox) {
+  const std::lock_guard lock(mutex_);
+  outboxes_.push_back(std::move(outbox));
+}
+
+std::vector<std::shared_ptr<Outbox>> Outboxes::all() {
+  const std::lock_guard lock(mutex_);
+  return outboxes_;
+}
+
+void Outboxes::write_out() {
+  for (const auto& outbox : all()) (void)outbox->write_out();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(outboxes_, [](const auto& outbox) { return outbox->is_closed(); });
+}
+
+bool Outboxes::wait_until_written(int64_t patience_ns) {
+  for (const auto& outbox : all()) {
+    const uint64_t wanted = outbox->put_count();
+    uint64_t before = outbox->written_count();
+    for (int64_t since_ns = monotonic_ns(); outbox->written_count() < wanted; nanosleep(&kWriteNap, nullptr)) {
+      const uint64_t written = outbox->written_count();
+      const int64_t now = monotonic_ns();
+      if (std::exchange(before, written) != written) since_ns = now;
+      if (now > since_ns + patience_ns) return false;
+    }
+  }
+  return true;
+}
+
+// They are not destroyed: a thread of the parent may have been in the middle of one.
+void Outboxes::forget_all() {
+  new (&mutex_) std::mutex;
+  new (&outboxes_) std::vector<std::shared_ptr<Outbox>>;
 }
 
 int CaptureWriter::open(const std::string& path) {
   path_ = path;
-  file_ = create(path);
-  if (file_.fd < 0) return errno;
-  write_header();
-  return error_;
+  size_bytes_ = kFileHeaderBytes;
+  outbox_ = std::make_shared<Outbox>();
+  if (const int error = outbox_->open(path)) return error;
+  Outboxes::instance().add(outbox_);
+  return 0;
 }
 
-void CaptureWriter::write_header() {
-  struct {
-    char magic[8] = {'B', 'R', 'A', 'G', 'G', 'C', 'A', 'P'};
-    uint32_t version = 1;
-    int32_t error = 0;
-  } const header;
-  write_all(&header, sizeof header);
-  file_.size_bytes = sizeof header;
+void CaptureWriter::write(Chunk chunk) {
+  size_bytes_ += kChunkHeaderBytes + (chunk.payload().size() + 7) / 8 * 8;
+  outbox_->put(std::move(chunk));
 }
 
-void CaptureWriter::write(const Chunk& chunk) {
-  if (file_.fd < 0 || error_ != 0) return;
-  if (!is_open(file_)) reopen();
-  const std::vector<uint8_t>& payload = chunk.payload();
-  ChunkHeader header;
-  header.type = static_cast<uint16_t>(chunk.type());
-  header.rows = chunk.rows();
-  header.payload_bytes = static_cast<uint32_t>(payload.size());
-  header.payload_crc = crc32(payload);
-  header.header_crc = crc32({reinterpret_cast<const uint8_t*>(&header), 20});
-  constexpr uint64_t kZeros = 0;
-  const size_t padding = (8 - payload.size() % 8) % 8;
-  write_all(&header, sizeof header);
-  write_all(payload.data(), payload.size());
-  write_all(&kZeros, padding);
-  if (error_ == 0) {
-    file_.size_bytes += sizeof header + payload.size() + padding;
-  } else {
-    tell_error();
-  }
-}
-
-// In the header, which takes no room that a full disk lacks. A torn chunk that cannot be cut off harms no reader.
-void CaptureWriter::tell_error() {
-  if (!is_open(file_)) return;
-  const int32_t error = error_;
-  (void)!::ftruncate(file_.fd, static_cast<off_t>(file_.size_bytes));
-  (void)!::pwrite(file_.fd, &error, sizeof error, kErrorAt);
-}
-
-void CaptureWriter::write_all(const void* bytes, size_t size) {
-  const auto* next = static_cast<const char*>(bytes);
-  while (size > 0 && error_ == 0) {
-    const ssize_t written = ::write(file_.fd, next, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      error_ = errno;
-      return;
-    }
-    next += written;
-    size -= static_cast<size_t>(written);
-  }
+int CaptureWriter::write_out() {
+  (void)outbox_->write_out();
+  return outbox_->error();
 }
 
 bool CaptureWriter::begin_rewrite() {
-  const File file = create(path_ + ".new");
-  if (file.fd < 0) return false;
-  replaced_ = std::exchange(file_, file);
-  write_header();
+  size_bytes_ = kFileHeaderBytes;
+  outbox_->put(Outbox::Rewrite{});
   return true;
-}
-
-void CaptureWriter::commit_rewrite() {
-  const std::string rewritten = path_ + ".new";
-  if (error_ == 0 && std::rename(rewritten.c_str(), path_.c_str()) == 0) {
-    close(replaced_);
-  } else {  // keep the old file: it is complete up to here
-    close(file_);
-    ::unlink(rewritten.c_str());
-    file_ = replaced_;
-    if (error_ != 0) tell_error();
-  }
-  replaced_ = {};
-}
-
-void CaptureWriter::close() {
-  close(file_);
-  file_ = {};
 }
 
 }  // namespace bragg

@@ -1,123 +1,92 @@
-// Writes the capture format of ARCHITECTURE.md: append-only chunks, each checked on its own.
+// What a session has written, on its way to the file: sessions put chunks here and never wait for a disk.
 #pragma once
 
-#include <sys/types.h>
-
+#include <atomic>
 #include <cstdint>
-#include <cstring>
-#include <span>
+#include <memory>
+#include <mutex>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
+
+#include "data/capture_file.h"
 
 namespace bragg {
 
-enum class ChunkType : uint16_t {
-  Meta = 1,
-  Strings = 2,
-  Frames = 3,
-  Nodes = 4,
-  Metrics = 5,
-  Tracks = 6,
-  Slices = 7,
-  Kernels = 8,
-  End = 9,
-  Attributes = 10,
-  MetricNames = 11,
-  Values = 12,
-  Durations = 13,
-  Code = 14,
-  Samples = 15,
-  Cubin = 16,
-  Inputs = 17,
-};
-
-[[nodiscard]] uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before = 0) noexcept;
-
-// Builds one chunk: columns one after another, each padded to 8 bytes.
-class Chunk {
+// Chunks of one capture that are not in its file yet. Threads: `put` under the recorder's work lock; `write_out` any.
+class Outbox {
  public:
-  Chunk(ChunkType type, uint32_t rows) : type_(type), rows_(rows) {}
+  struct Rewrite {};  // what follows goes to a file that replaces the old one ...
+  struct Replace {};  // ... from here on
+  struct Close {};
+  using Item = std::variant<Chunk, Rewrite, Replace, Close>;
 
-  void number(uint64_t value) { append(&value, sizeof value); }
-  void text(std::string_view value) { append(value.data(), value.size()); }
-  void pad() { payload_.resize((payload_.size() + 7) / 8 * 8); }
+  [[nodiscard]] int open(const std::string& path) { return file_.open(path); }  // 0 or errno
+  void put(Item item);
+  // Writes what is there to the file, one thread at a time. False: another thread is at it.
+  [[nodiscard]] bool write_out();
+  // In a forked child: its writing thread does not exist, and may have been anywhere.
+  void abandon();
 
-  template <class T>
-  void column(std::span<const T> values) {
-    append(values.data(), values.size_bytes());
-    pad();
-  }
-
-  // One column out of a sequence of rows.
-  template <class T, class Rows, class Get>
-  void column_of(const Rows& rows, Get&& get) {
-    const size_t start = payload_.size();
-    payload_.resize(start + rows.size() * sizeof(T));
-    auto* out = reinterpret_cast<T*>(payload_.data() + start);
-    for (const auto& row : rows) *out++ = static_cast<T>(get(row));
-    pad();
-  }
-
-  [[nodiscard]] ChunkType type() const { return type_; }
-  [[nodiscard]] uint32_t rows() const { return rows_; }
-  [[nodiscard]] const std::vector<uint8_t>& payload() const { return payload_; }
+  [[nodiscard]] uint64_t put_count() const { return put_.load(std::memory_order_acquire); }
+  [[nodiscard]] uint64_t written_count() const { return written_.load(std::memory_order_acquire); }
+  [[nodiscard]] uint64_t waiting_bytes() const { return waiting_bytes_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_closed() const { return is_closed_.load(std::memory_order_acquire); }
+  [[nodiscard]] int error() const { return error_.load(std::memory_order_relaxed); }
 
  private:
-  void append(const void* bytes, size_t size) {
-    const size_t start = payload_.size();
-    payload_.resize(start + size);
-    if (size > 0) std::memcpy(payload_.data() + start, bytes, size);
-  }
+  void write(const Item& item);
 
-  ChunkType type_;
-  uint32_t rows_;
-  std::vector<uint8_t> payload_;
+  std::mutex items_mutex_;
+  std::vector<Item> items_;
+  std::atomic<uint64_t> put_{0};
+  std::atomic<uint64_t> written_{0};
+  std::atomic<uint64_t> waiting_bytes_{0};
+  std::atomic<bool> is_closed_{false};
+  std::atomic<int> error_{0};
+  std::mutex file_mutex_;
+  CaptureFile file_;
+  bool skips_rewrite_ = false;  // its file could not be made: the old one goes on
 };
 
-// Threads: one at a time. After a failed write the file is cut back to its last whole chunk and nothing more is
-// written; `error` and the file's header say why, once and for all.
+// All of the process, for the thread that writes. Threads: any.
+class Outboxes {
+ public:
+  static Outboxes& instance();
+  void add(std::shared_ptr<Outbox> outbox);
+  void write_out();  // what is there, as far as no other thread is at it; forgets those that were closed
+  // Until everything that was put so far is in the files; false: nothing has been written for `patience_ns`.
+  [[nodiscard]] bool wait_until_written(int64_t patience_ns);
+  void forget_all();  // in a forked child
+
+ private:
+  [[nodiscard]] std::vector<std::shared_ptr<Outbox>> all();
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Outbox>> outboxes_;
+};
+
+// Threads: one at a time.
 class CaptureWriter {
  public:
-  CaptureWriter() = default;
-  ~CaptureWriter() { close(); }
-  CaptureWriter(const CaptureWriter&) = delete;
-  CaptureWriter& operator=(const CaptureWriter&) = delete;
-
   [[nodiscard]] int open(const std::string& path);  // 0 or errno
-  void write(const Chunk& chunk);
-  void close();
+  void write(Chunk chunk);
+  void close() { outbox_->put(Outbox::Close{}); }
+  void abandon() { outbox_->abandon(); }
+  [[nodiscard]] int write_out();  // at once: 0 or errno
 
   // Starts a new file that replaces the old one at `commit_rewrite`.
   [[nodiscard]] bool begin_rewrite();
-  void commit_rewrite();
+  void commit_rewrite() { outbox_->put(Outbox::Replace{}); }
 
-  [[nodiscard]] uint64_t size_bytes() const { return file_.size_bytes; }
-  [[nodiscard]] int error() const { return error_; }
+  [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }  // with what waits
+  [[nodiscard]] uint64_t waiting_bytes() const { return outbox_->waiting_bytes(); }
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  // What a descriptor must lead to: a program that closes those it does not know, as daemons do, closes ours, and its
-  // next file may get the number.
-  struct File {
-    int fd = -1;
-    dev_t device = 0;
-    ino_t inode = 0;
-    uint64_t size_bytes = 0;  // end of the last whole chunk
-  };
-
-  [[nodiscard]] static File create(const std::string& path);
-  [[nodiscard]] static bool is_open(const File& file);
-  static void close(const File& file);
-  void reopen();
-  void tell_error();
-  void write_all(const void* bytes, size_t size);
-  void write_header();
-
   std::string path_;
-  File file_;
-  File replaced_;
-  int error_ = 0;
+  uint64_t size_bytes_ = 0;
+  std::shared_ptr<Outbox> outbox_;
 };
 
 }  // namespace bragg

@@ -7,21 +7,25 @@
 #include "context/calling_context_tree.h"
 #include "context/hash.h"
 #include "context/recording_state.h"
+#include "data/awaited_launches.h"
 
 namespace bragg {
 
 struct Launch {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
-  StringId name = kNone;  // of the kernel, unless it goes by its symbol
-  SessionMask mask = 0;   // slots, and above them their lines
-  bool keeps = false;     // more records with this id may come: graphs, copies
-  uint8_t records = 0;    // that came; 2: or more
-  uint16_t code = 0;      // CodeNumber of the kernel
-  uint32_t graph = 0;     // GraphVersionId of a graph launch; 0: no graph, or one that is not known
+  StringId name = kNone;    // of the kernel, unless it goes by its symbol
+  SessionMask mask = 0;     // slots, and above them their lines
+  bool keeps : 1 = false;   // more records with this id may come: graphs, copies
+  uint8_t records : 2 = 0;  // that came; 2: or more
+  DrainRound round = 0;     // in which it was made
+  uint16_t code = 0;        // CodeNumber of the kernel
+  uint32_t graph = 0;       // GraphVersionId of a graph launch; 0: no graph, or one that is not known
 
   [[nodiscard]] bool has_all() const { return records > 0 && !keeps; }
-  void note_record() { records += records < 2; }
+  void note_record() {
+    if (records < 2) ++records;
+  }
 };
 
 // Threads: consumer only. Two generations bound the memory: launches that never have a record (stream capture, failed

@@ -1,15 +1,14 @@
-// The consumer thread, and what it says of a session.
+// What the program's threads and the devices tell is taken here, and what is said of a session.
 #include "data/recorder.h"
 
-#include <pthread.h>
+#include <algorithm>
 
 #include <utility>
 
+#include "backends/cuda/buffer_pool.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/samples/pc_sampling.h"
 #include "backends/cuda/values/device_values.h"
-#include "context/clock.h"
-#include "context/consumer_signal.h"
 #include "context/loaded_code.h"
 #include "context/thread_registry.h"
 #include "data/json.h"
@@ -17,10 +16,6 @@
 
 namespace bragg {
 namespace {
-
-constexpr uint32_t kPollMs = 20;                 // idle consumer: 50 wake-ups a second
-constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in CUPTI's buffers no longer than this
-constexpr int64_t kEndingFlushNs = 20'000'000;   // nor than this while a phase waits for its last ones
 
 std::string native_files_json() {
   JsonObject files;
@@ -47,74 +42,31 @@ Session* Recorder::newest_on(uint32_t line) {
   return slot != kNone ? sessions_[slot].get() : nullptr;
 }
 
-void Recorder::consumer_loop() {
-  pthread_setname_np(pthread_self(), "bragg");
-  const CountedThread counted;
-  const OwnCalls own;
-  while (!stopping_.load()) {
-    consumer_signal.wait_ms(kPollMs);
-    tend_clock();
-    if (const int number = ending_signal_.load()) finish_and_end_by(number);
-    {
-      const std::lock_guard work(work_mutex_);
-      step();
-    }
-    const int64_t now = now_ns();
-    const int64_t interval_ns = retired_.load() != 0 ? kEndingFlushNs : kDeviceFlushNs;
-    if (now >= device_flushed_ns_ + interval_ns) {  // without the work lock: CUPTI may wait for one that waits for us
-      cuda_backend::poll();
-      const std::lock_guard flushing(device_flush_mutex_);
-      cuda_backend::flush(false);
-      device_flushed_ns_ = now;
-      samples_are_due_.store(true);
-    }
-    pc_sampling::step(launch_count_.load());
-    rotate_due_sessions();
-    if (recording_state.native.load() != 0) LoadedCode::instance().note_changes();
-    const std::lock_guard work(work_mutex_);
-    end_drained_phases();
-    flush_due_sessions();
-    if (now == device_flushed_ns_) {
-      add_graph_values();
-      captured_paths_.trim(now);
-    }
+void Recorder::step() {
+  for (size_t i = 0; i < BufferPool::kMaxUnread / cuda_backend::kBuffersAtOnce && step_some(); ++i) {
   }
-  if (const int number = ending_signal_.load()) finish_and_end_by(number);
 }
 
-void Recorder::step() {
+bool Recorder::step_some() {
   std::vector<ArrivedValue> arrived;
   const auto before_records = [&] {
     arrived = device_values::take_arrived();  // so that the launches of the graphs that read them are in the rings
     drain_rings();
   };
   clock_steps_.note(clock_steps_ns(), now_ns());
-  cuda_backend::consume(before_records, [this](DeviceEvent event) {
+  const bool has_more = cuda_backend::consume(before_records, [this](DeviceEvent event) {
     clock_steps_.correct(event.start_ns, event.end_ns, clock_steps_.empty() ? 0 : now_ns());
     take_device_event(event);
   });
   for (const ArrivedValue& value : arrived) take_arrived_value(value);
   take_samples();
   for_sessions(recording_state.trace.load(), [this](Session& session) {
-    if (session.wants_flush()) session.flush(tracks_, facts_of(session));
+    if (!session.wants_flush()) return;
+    if (session.is_behind()) return session.drop_slices();
+    session.flush(tracks_, facts_of(session));
+    if (threads_ != nullptr) threads_->writer_signal.wake();
   });
-}
-
-void Recorder::end_drained_phases() {
-  if (retired_.load() == 0) return;
-  step();  // what the flush brought
-  add_graph_values();
-  SessionMask drained = 0;
-  for_sessions(retired_.load(), [&](Session& session) {
-    if (session.is_drained(device_flushed_ns_)) drained |= 1u << session.slot();
-  });
-  if (drained == 0) return;
-  if (!samples_of_line_.empty()) {  // samples come later than the records of their kernels
-    pc_sampling::bring();
-    step();
-    settle_samples();
-  }
-  for_sessions(drained, [this](Session& session) { end(session, session.end_meta_json()); });
+  return has_more;
 }
 
 void Recorder::drain_rings() {
@@ -128,17 +80,6 @@ void Recorder::drain_rings() {
   if (n_events == 0) return;
   cpu_ = cpu_times();
   cpu_at_ns_ = looks_at_ns_;
-}
-
-void Recorder::flush_due_sessions() {
-  const int64_t now = now_ns();
-  for (uint32_t slot = 0; slot < kMaxSessions; ++slot) {
-    if (sessions_[slot] == nullptr || now < next_flush_ns_[slot]) continue;
-    Session& session = *sessions_[slot];
-    add_graph_values();
-    session.flush(tracks_, facts_of(session));
-    next_flush_ns_[slot] = now + int64_t{session.options().flush_interval_ms} * 1'000'000;
-  }
 }
 
 ThreadTotals Recorder::thread_totals() {
@@ -158,6 +99,12 @@ ThreadTotals Recorder::thread_totals() {
   totals.other_names = FrameTable::instance().other_names();
   totals.forgotten_copies = copy_waits_.forgotten();
   return totals;
+}
+
+// Those that did come, without a launch, and those that CUPTI tells that it has dropped are counted as such.
+uint64_t Recorder::missing_records(const Session& session) {
+  const uint64_t missing = session.missing_records();
+  return missing - std::min(missing, session.counters.unattributed + cuda_backend::dropped_records());
 }
 
 JsonObject Recorder::facts_of(const Session& session) {
@@ -181,6 +128,8 @@ JsonObject Recorder::facts_of(const Session& session) {
       .put("unknown_captures", counters.unknown_captures)
       .put("late_records", counters.late)
       .put("duplicate_records", counters.duplicates)
+      .put("missing_records", missing_records(session))
+      .put("dropped_slices", counters.dropped_slices)
       .put("bad_timestamps", counters.bad_timestamps)
       .put("dropped_events", totals.dropped_events - session.before.dropped_events)
       .put("refused_nodes", totals.refused_nodes - session.before.refused_nodes)

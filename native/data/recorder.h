@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +19,8 @@
 #include "data/clock_steps.h"
 #include "data/copy_waits.h"
 #include "data/correlation_map.h"
+#include "data/graph_progress.h"
+#include "data/recorder_threads.h"
 #include "data/sample_attribution.h"
 #include "data/session.h"
 
@@ -31,8 +32,9 @@ struct StartResult {
   std::string reason;  // why not, with what to do
 };
 
-// Threads: the public functions from any thread, one control call at a time (control lock). The consumer thread and
-// control calls share the consumer-side state under the work lock; application threads touch neither.
+// Threads: the public functions from any thread, one control call at a time (control lock), except while it waits for
+// the GPU. The recorder's own threads and control calls share the consumer-side state under the work lock; application
+// threads touch neither. Whoever holds the work lock calls neither CUPTI nor the disk.
 class Recorder {
  public:
   static Recorder& instance();
@@ -53,6 +55,16 @@ class Recorder {
   // Finishes all sessions when the signal would end the process, unless the program handles it; then it ends by it.
   static bool finish_on_signal(int number);
 
+  // Another tool of the process takes the records from now on: what was launched until now is brought. Then it is done.
+  void bring_device_records() { drain(kNone); }
+  void reclaim_device_records();
+
+  // Called every 50 ms while a control call waits, on its thread and without a lock; not 0: it is to wait no longer.
+  using InterruptLook = int (*)();
+  void set_interrupt_look(InterruptLook look) { interrupt_look_.store(look); }
+  // The process was told to end: nothing waits long for the GPU any more.
+  void hurry() { is_leaving_.store(true); }
+
   // The parent's sessions stay the parent's: a forked child starts with none.
   void prepare_fork();
   void after_fork_in_parent();
@@ -60,10 +72,51 @@ class Recorder {
 
  private:
   Recorder() { slot_of_line_.fill(kNone); }
-  void consumer_loop();
+  // Signals whose handlers need what it guards are blocked while it is held, never over a wait.
+  class WorkLock;
+
+  // What a control call waits for.
+  enum class Missing : uint8_t {
+    Nothing,
+    GraphRecords,    // further ones of a graph's launch
+    PerhapsRecords,  // of launches that may have none
+    Records,
+  };
+  struct Drain {
+    uint32_t line = kNone;  // of the session whose launches count; kNone: all
+    DrainRound round = 0;   // the last one that counts
+    std::shared_ptr<RecorderThreads> threads;
+    bool is_confirmed = false;
+    Missing missing = Missing::Nothing;
+    uint64_t records = 0;  // that had come at the last look
+    int64_t progress_ns = 0;
+    int64_t interrupt_looked_ns = 0;
+  };
+  // Waits, without a lock, until the records of what was launched so far have come; gives up those that do not.
+  void drain(uint32_t line);
+  // Before the last session ends: what is complete in buffers of CUPTI's that wait for a kernel that does not end.
+  void bring_by_force(uint32_t line);
+  [[nodiscard]] bool has_arrived(Drain& drain);
+  [[nodiscard]] Missing missing_of(const Drain& drain);
+  [[nodiscard]] bool is_out_of_patience(Drain& drain);
+  [[nodiscard]] bool is_interrupted(Drain& drain);
+  template <class Visit>
+  void for_phases_of(uint32_t line, Visit&& visit);
+  // False: the sources do not answer in time.
+  [[nodiscard]] bool flush_sources(Drain& drain);
+  [[nodiscard]] static bool responds(const RecorderThreads& threads);
+
+  void begin_threads();
+  [[nodiscard]] bool end_threads();  // false: the sources hang, and are left behind
+  void read_loop(RecorderThreads& threads);
+  void source_loop(RecorderThreads& threads);
+  void write_loop(RecorderThreads& threads);
+  void flush_in_background(RecorderThreads& threads);
   static void on_ending_signal(int number);
   [[noreturn]] void finish_and_end_by(int number);
-  void step();  // work lock held
+  // Work lock held. Takes what is there, not what launching threads add meanwhile.
+  void step();
+  bool step_some();  // true: there may be more
   void end_drained_phases();
   void drain_rings();
   void take_event(ThreadContext& thread, const Event& event);
@@ -88,11 +141,10 @@ class Recorder {
   [[nodiscard]] uint32_t range_track();
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
   void flush_due_sessions();
-  void wait_for_devices();
   void update_collecting();
   [[nodiscard]] bool all_want_whole_graphs(const Session& next);
-  void finish_consumer();
-  // nullptr: there is none, as in a forked child. Control lock held.
+  void finish();
+  // nullptr: there is none, as in a forked child. One of the locks held.
   [[nodiscard]] Session* current(int session) { return newest_on(static_cast<uint32_t>(session)); }
   // Calls open(slot) under the control lock, when a slot is free.
   template <class Open>
@@ -103,11 +155,15 @@ class Recorder {
   [[nodiscard]] int begin_phase(uint32_t slot, Session& ended, const std::string& part_path,
                                 const std::string& meta_json, const std::string& end_meta_json);
   void rotate_due_sessions();
+  [[nodiscard]] bool switch_off(int session);
+  void wait_until_written();
   // Makes a session known, not yet active.
   void install(std::unique_ptr<Session> session, uint32_t slot);
-  void bring_all();  // work lock held, after the device's records came: nothing is missing of what has ended
+  // Work lock held, after a drain of that line: nothing is missing of what has ended.
+  void bring_all(uint32_t line);
   void end(Session& session, const std::string& meta_json);
   [[nodiscard]] ThreadTotals thread_totals();
+  [[nodiscard]] static uint64_t missing_records(const Session& session);
   [[nodiscard]] JsonObject facts_of(const Session& session);  // for META
   [[nodiscard]] Session* newest_on(uint32_t line);
   [[nodiscard]] Session* owner(uint32_t slot);
@@ -115,7 +171,6 @@ class Recorder {
   void for_sessions(uint32_t mask, Visit&& visit);
 
   std::mutex control_mutex_;
-  std::mutex device_flush_mutex_;  // the consumer flushes the device
   std::mutex work_mutex_;
   std::array<std::unique_ptr<Session>, kMaxSessions> sessions_;
   uint32_t next_slot_ = 0;  // slots go round, so that a late event of a stopped session meets no new one
@@ -123,11 +178,15 @@ class Recorder {
   std::array<uint32_t, kMaxSessions>
       slot_of_line_;  // of the current phase; kNone: no session. Written under both locks
   std::atomic<SessionMask> retired_{0};
-  std::unique_ptr<std::thread> consumer_;
-  std::atomic<bool> stopping_{false};
+  std::shared_ptr<RecorderThreads> threads_;  // while there is a session. Written under both locks
+  std::atomic<InterruptLook> interrupt_look_{nullptr};
+  std::atomic<bool> is_leaving_{false};
   std::atomic<int> ending_signal_{0};
 
   // Consumer side.
+  DrainRound round_ = 0;
+  uint64_t records_taken_ = 0;
+  GraphProgress graph_progress_;
   CorrelationMap launches_;
   CapturedPaths captured_paths_;
   CopyWaits copy_waits_;
@@ -161,6 +220,12 @@ void Recorder::for_sessions(uint32_t mask, Visit&& visit) {
   for (uint32_t slot = 0; mask != 0; ++slot, mask >>= 1)
     if ((mask & 1) != 0)
       if (Session* session = owner(slot)) visit(*session);
+}
+
+template <class Visit>
+void Recorder::for_phases_of(uint32_t line, Visit&& visit) {
+  for (const auto& session : sessions_)
+    if (session != nullptr && (line == kNone || session->line() == line)) visit(*session);
 }
 
 }  // namespace bragg

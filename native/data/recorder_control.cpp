@@ -1,9 +1,6 @@
 // Sessions and phases: start, advance, activate, stop.
 #include "data/recorder.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -13,10 +10,9 @@
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/samples/pc_sampling.h"
-#include "backends/cuda/values/device_values.h"
 #include "context/clock.h"
-#include "context/consumer_signal.h"
 #include "data/json.h"
+#include "data/work_lock.h"
 
 namespace bragg {
 namespace {
@@ -25,27 +21,7 @@ namespace {
 constexpr timespec kSlotNap{.tv_sec = 0, .tv_nsec = 500'000};
 constexpr int kSlotNaps = 200;
 constexpr uint8_t kNoLine = kMaxSessions;
-
-// A signal that interrupted a control call could not be finished: the consumer would wait for the locks of this thread.
-class ControlLock {
- public:
-  explicit ControlLock(std::mutex& mutex) : mutex_(mutex) {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-    mutex_.lock();
-  }
-  ~ControlLock() {
-    mutex_.unlock();
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  ControlLock(const ControlLock&) = delete;
-  ControlLock& operator=(const ControlLock&) = delete;
-
- private:
-  std::mutex& mutex_;
-  sigset_t before_{};
-};
+constexpr int64_t kDiskPatienceNs = 30'000'000'000;
 
 }  // namespace
 
@@ -53,22 +29,23 @@ template <class Open>
 StartResult Recorder::in_free_slot(Open&& open) {
   for (int nap = 0;; ++nap) {
     {
-      const ControlLock control(control_mutex_);
+      const std::lock_guard control(control_mutex_);
+      const bool may_get_free = retired_.load() != 0;
       if (const uint32_t slot = free_slot(); slot != kNone) return open(slot);
-      if (retired_.load() == 0) return {-1, 0, "16 sessions are already open; stop one first"};
-      if (nap == kSlotNaps) {
-        wait_for_devices();
-        const std::lock_guard work(work_mutex_);
-        bring_all();
-      }
+      if (!may_get_free) return {-1, 0, "16 sessions are already open; stop one first"};
+      threads_->source_signal.wake();
     }
-    consumer_signal.wake();
+    if (nap == kSlotNaps) {
+      drain(kNone);
+      const WorkLock work(work_mutex_);
+      bring_all(kNone);
+    }
     nanosleep(&kSlotNap, nullptr);
   }
 }
 
 uint32_t Recorder::free_slot() {
-  const std::lock_guard work(work_mutex_);
+  const WorkLock work(work_mutex_);
   for (uint32_t i = 0; i < kMaxSessions; ++i) {
     const uint32_t slot = (next_slot_ + i) % kMaxSessions;
     if (sessions_[slot] != nullptr) continue;
@@ -106,7 +83,7 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
 
 // With a session that is about to start.
 bool Recorder::all_want_whole_graphs(const Session& next) {
-  const std::lock_guard work(work_mutex_);
+  const WorkLock work(work_mutex_);
   const bool others_do = std::ranges::all_of(sessions_, [](const auto& each) {
     return each == nullptr || each->options().backend == BackendChoice::Cpu || each->options().graph_level;
   });
@@ -130,16 +107,13 @@ StartResult Recorder::start(SessionOptions options) {
     const SessionMask mask = session->mask();
     const auto line = static_cast<int>(session->line());
     {
-      const std::lock_guard work(work_mutex_);
+      const WorkLock work(work_mutex_);
       step();  // what is left of earlier sessions is not this one's
       install(std::move(session), slot);
     }
     recording_state.active.fetch_or(mask);
     update_collecting();
-    if (consumer_ == nullptr) {
-      stopping_.store(false);
-      consumer_ = std::make_unique<std::thread>([this] { consumer_loop(); });
-    }
+    if (threads_ == nullptr) begin_threads();
     return {line, 0, {}};
   });
 }
@@ -163,7 +137,7 @@ int Recorder::begin_phase(uint32_t slot, Session& ended, const std::string& part
   if (const int error = next->open()) return error;
   const SessionMask old_mask = ended.mask();
   const SessionMask mask = next->mask();
-  const std::lock_guard work(work_mutex_);
+  const WorkLock work(work_mutex_);
   next->follow(ended);
   ended.retire(thread_totals(), end_meta_json);
   retired_.fetch_or(1u << ended.slot());
@@ -195,76 +169,102 @@ void Recorder::rotate_due_sessions() {
 }
 
 void Recorder::activate(int session) {
-  const ControlLock control(control_mutex_);
+  const std::lock_guard control(control_mutex_);
   const Session* phase = current(session);
   if (phase == nullptr) return;
   recording_state.active.fetch_or(phase->mask());
   update_collecting();
 }
 
-void Recorder::deactivate(int session, bool flush) {
-  const ControlLock control(control_mutex_);
+// Nothing of it is recorded any more; false: there is no such session.
+bool Recorder::switch_off(int session) {
+  const std::lock_guard control(control_mutex_);
   const Session* phase = current(session);
-  if (phase == nullptr) return;
-  recording_state.active.fetch_and(~phase->mask());
+  if (phase != nullptr) recording_state.active.fetch_and(~phase->mask());
+  return phase != nullptr;
+}
+
+void Recorder::deactivate(int session, bool flush) {
+  if (!switch_off(session)) return;
   if (flush) {
-    wait_for_devices();
-    const std::lock_guard work(work_mutex_);
-    bring_all();
+    drain(static_cast<uint32_t>(session));
+    {
+      const WorkLock work(work_mutex_);
+      bring_all(static_cast<uint32_t>(session));
+    }
+    wait_until_written();
   }
+  const std::lock_guard control(control_mutex_);
   update_collecting();
 }
 
-void Recorder::wait_for_devices() {
-  cuda_backend::flush(true);
-  device_values::wait();
-  pc_sampling::bring();
-  const std::lock_guard flushed(device_flush_mutex_);  // what a flush of the consumer has taken meanwhile is here, too
-}
-
 void Recorder::update_collecting() {
+  if (threads_ != nullptr && !responds(*threads_)) return;  // CUPTI hangs, and would here too
   cuda_backend::set_collecting(recording(), wanted_api_level());
   pc_sampling::set_active(recording_state.active.load() != 0);
 }
 
 void Recorder::flush(int session) {
-  const ControlLock control(control_mutex_);
-  Session* phase = current(session);
-  if (phase == nullptr) return;
-  wait_for_devices();
-  const std::lock_guard work(work_mutex_);
-  bring_all();
-  phase->flush(tracks_, facts_of(*phase));
+  drain(static_cast<uint32_t>(session));
+  cuda_backend::note_devices();
+  {
+    const WorkLock work(work_mutex_);
+    Session* phase = current(session);
+    if (phase == nullptr) return;
+    bring_all(phase->line());
+    phase->flush(tracks_, facts_of(*phase));
+  }
+  wait_until_written();
 }
 
 void Recorder::stop(int session, const std::string& meta_json) {
-  const ControlLock control(control_mutex_);
-  Session* phase = current(session);
-  if (phase == nullptr) return;
-  recording_state.active.fetch_and(~phase->mask());
-  wait_for_devices();
-  if (is_last_sampled(*phase)) pc_sampling::finish();
-  update_collecting();
+  if (!switch_off(session)) return;
+  drain(static_cast<uint32_t>(session));
+  bring_by_force(static_cast<uint32_t>(session));
   {
-    const std::lock_guard work(work_mutex_);
-    bring_all();
-    const uint32_t line = phase->line();
-    end(*phase, meta_json);
-    slot_of_line_[line] = kNone;
-    for (auto& line_of_slot : recording_state.line_of_slot)  // late events of this session meet no other
-      if (line_of_slot.load() == line) line_of_slot.store(kNoLine);
+    const std::lock_guard control(control_mutex_);
+    Session* phase = current(session);
+    if (phase == nullptr) return;  // another thread was faster
+    if (responds(*threads_)) {
+      if (is_last_sampled(*phase)) pc_sampling::finish();
+      cuda_backend::note_devices();
+    }
+    update_collecting();
+    {
+      const WorkLock work(work_mutex_);
+      const uint32_t line = phase->line();
+      bring_all(line);
+      end(*phase, meta_json);
+      slot_of_line_[line] = kNone;
+      for (auto& line_of_slot : recording_state.line_of_slot)  // late events of this session meet no other
+        if (line_of_slot.load() == line) line_of_slot.store(kNoLine);
+    }
+    if (recording_state.existing.load() == 0) finish();
   }
-  if (recording_state.existing.load() == 0) finish_consumer();
+  wait_until_written();
 }
 
-void Recorder::bring_all() {
+void Recorder::wait_until_written() {
+  {
+    const WorkLock work(work_mutex_);
+    if (threads_ != nullptr) threads_->writer_signal.wake();  // else it has written all before it ended
+  }
+  if (!Outboxes::instance().wait_until_written(kDiskPatienceNs))
+    std::fputs("bragg: the disk takes nothing for 30 s: the capture is not complete yet\n", stderr);
+}
+
+void Recorder::bring_all(uint32_t line) {
   step();
   settle_samples();
   add_graph_values();
-  for_sessions(retired_.load(), [this](Session& session) { end(session, session.end_meta_json()); });
+  for_sessions(retired_.load(), [&](Session& session) {
+    if (line == kNone || session.line() == line) end(session, session.end_meta_json());
+  });
 }
 
 void Recorder::end(Session& session, const std::string& meta_json) {
+  session.awaited().kernels.give_up_all();
+  session.awaited().others.give_up_all();
   end_samples(session);
   session.finish(tracks_, facts_of(session), meta_json);
   const uint32_t slot = session.slot();
@@ -273,21 +273,21 @@ void Recorder::end(Session& session, const std::string& meta_json) {
   retired_.fetch_and(~(1u << slot));
 }
 
-void Recorder::finish_consumer() {
-  pc_sampling::finish();
-  cuda_backend::detach();
-  stopping_.store(true);
-  consumer_signal.wake();
-  consumer_->join();
-  consumer_.reset();
+// The last session has ended.
+void Recorder::finish() {
+  if (end_threads()) {
+    pc_sampling::finish();
+    cuda_backend::detach();
+  }
+  const WorkLock work(work_mutex_);
   launches_.clear();
   captured_paths_.clear();
   copy_waits_.clear();
+  graph_progress_.clear();
 }
 
 std::string Recorder::statistics(int session) {
-  const ControlLock control(control_mutex_);
-  const std::lock_guard work(work_mutex_);
+  const WorkLock work(work_mutex_);
   step();
   const Session* phase = current(session);
   return phase != nullptr ? facts_of(*phase).text() : "{}";

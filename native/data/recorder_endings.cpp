@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <new>
 
 #include "backends/code_images.h"
@@ -31,6 +32,7 @@ namespace {
 
 constexpr long kEndingPollNs = 10'000'000;
 constexpr int kEndingPolls = 300;  // 3 s
+constexpr int64_t kEndingDiskNs = 2'000'000'000;
 
 }  // namespace
 
@@ -59,16 +61,25 @@ void Recorder::on_ending_signal(int number) {
 }
 
 void Recorder::finish_and_end_by(int number) {
-  cuda_backend::flush(false);
-  pc_sampling::bring();
+  is_leaving_.store(true);
+  Drain drain;
+  drain.threads = threads_;  // read by one of them: they are there
+  drain.threads->forces_flush.store(true);
+  drain.interrupt_looked_ns = drain.progress_ns = std::numeric_limits<int64_t>::max() / 2;  // no Python here
+  if (flush_sources(drain)) pc_sampling::bring();
   {
     const std::lock_guard work(work_mutex_);
     step();
     settle_samples();
     add_graph_values();
-    for_sessions(recording_state.existing.load(),
-                 [this](Session& session) { session.finish(tracks_, facts_of(session), session.end_meta_json()); });
+    for_sessions(recording_state.existing.load(), [this](Session& session) {
+      session.awaited().kernels.give_up_all();
+      session.awaited().others.give_up_all();
+      session.finish(tracks_, facts_of(session), session.end_meta_json());
+    });
   }
+  Outboxes::instance().write_out();
+  (void)Outboxes::instance().wait_until_written(kEndingDiskNs);  // where the writing thread was faster
   signal(number, SIG_DFL);
   sigset_t signals;
   sigemptyset(&signals);
@@ -127,10 +138,10 @@ void Recorder::after_fork_in_child() {
     if (session != nullptr) session->abandon();
     session.reset();
   }
-  new (&device_flush_mutex_) std::mutex;
   retired_.store(0);
   slot_of_line_.fill(kNone);
-  (void)consumer_.release();  // that thread does not exist here
+  new (&threads_) std::shared_ptr<RecorderThreads>;  // they do not exist here
+  Outboxes::instance().forget_all();
   forget_counted_threads();
   consumer_signal.reset();
   ending_signal_.store(0);
@@ -141,6 +152,7 @@ void Recorder::after_fork_in_child() {
   launches_.clear();
   captured_paths_.clear();
   copy_waits_.clear();
+  graph_progress_.clear();
   samples_of_line_.clear();
   tracks_.clear();
   range_track_ = kNone;

@@ -73,11 +73,15 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
     case EventKind::Launch:
     case EventKind::OwnLaunch: {
       launch_count_.fetch_add(1, std::memory_order_relaxed);
-      Launch launch{event.shadow, event.python, event.work.kernel, 0, event.has_more_records};
+      Launch launch{.shadow = event.shadow,
+                    .python = event.python,
+                    .name = event.work.kernel,
+                    .keeps = event.has_more_records,
+                    .round = round_};
       for_sessions(event.mask, [&](Session& session) {
         session.counters.launches += event.kind == EventKind::Launch;
         session.work.cover(std::max(looked_before_ns_, session.started_ns()), looks_at_ns_);
-        session.note_launch(event.correlation, launch.keeps);
+        session.note_launch(event.correlation, launch);
         launch.mask |= session.mask();
       });
       launch.code = event.work.code;
@@ -88,13 +92,16 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       return;
     }
     case EventKind::Captured:
-    case EventKind::Failed:
+    case EventKind::Failed: {
+      const Launch* found = launches_.find(event.correlation);
+      const Launch launch = found != nullptr ? *found : Launch{.round = round_};
       for_sessions(event.mask, [&](Session& session) {
         session.counters.launches -= !event.is_own;
         session.counters.failed_launches += !event.is_own && event.kind == EventKind::Failed;
-        session.note_captured();
+        session.note_no_launch(launch);
       });
       return;
+    }
     case EventKind::LaunchEnd: {
       const FrameId api = CallNames::instance().frame(event.call);
       for_sessions(event.mask, [&](Session& session) {
@@ -215,7 +222,9 @@ void Recorder::take_device_event(const DeviceEvent& event) {
   }
   if (event.kind == DeviceEventKind::Copy && event.graph_node == 0 && follows_calls())
     if (const auto call = copy_waits_.note_record(event.correlation, event.holds_host)) take_wait(*call);
+  ++records_taken_;
   if (launch != nullptr) launch->note_record();
+  if (launch != nullptr && event.graph_node != 0) graph_progress_.note_record(*launch, event, monotonic_ns());
   if (launch == nullptr && event.graph_node != 0) {
     if (const Launch* graph = captured_paths_.launch_of(event.graph)) return take_record_of_condition(*graph, event);
   }

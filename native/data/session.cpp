@@ -30,7 +30,7 @@ Session::Session(SessionOptions options, uint32_t slot, uint32_t line)
 int Session::open() {
   if (const int error = writer_.open(options_.part_path)) return error;
   write_json(options_.meta_json);
-  return writer_.error();
+  return writer_.write_out();
 }
 
 size_t Session::KernelConfigHash::operator()(const KernelConfig& config) const noexcept {
@@ -59,15 +59,20 @@ void Session::count_kernel(const KernelConfig& config) {
   ++kernels_.change(last).count;
 }
 
-void Session::note_launch(uint32_t correlation, bool keeps) {
-  ++pending_launches_;
-  has_open_ended_ |= keeps;
+void Session::drop_slices() {
+  counters.dropped_slices += slices_.size();
+  slices_.clear();
+}
+
+void Session::note_launch(uint32_t correlation, const Launch& launch) {
+  awaited_of(launch).add(launch.round);
+  has_open_ended_ |= launch.keeps;
   first_correlation_.note(correlation);
   origin_->first_correlation.note(correlation);
 }
 
 void Session::note_record(const Launch& launch) {
-  if (launch.records == 1) --pending_launches_;
+  if (launch.records == 1) awaited_of(launch).remove(launch.round);
   if (is_retired()) last_record_ns_ = now_ns();
 }
 
@@ -79,6 +84,11 @@ bool Session::is_older(const DeviceEvent& event) const {
 
 bool Session::starts_after(uint32_t correlation) const {
   return !first_correlation_.is_known() || first_correlation_.is_after(correlation);
+}
+
+uint64_t Session::missing_records() const {
+  const uint64_t kernels = awaited_.kernels.given_up();
+  return kernels == 0 ? 0 : kernels + awaited_.others.given_up();
 }
 
 void Session::follow(const Session& phase_before) {
@@ -109,8 +119,8 @@ void Session::retire(const ThreadTotals& totals, std::string end_meta_json) {
 }
 
 bool Session::is_drained(int64_t flushed_ns) const {
-  if (pending_launches_ == 0 && !has_open_ended_) return true;
-  return flushed_ns - last_record_ns_ > (pending_launches_ == 0 ? kQuietNs : kGiveUpNs);
+  if (awaited_count() == 0 && !has_open_ended_) return true;
+  return flushed_ns - last_record_ns_ > (awaited_count() == 0 ? kQuietNs : kGiveUpNs);
 }
 
 }  // namespace bragg

@@ -16,6 +16,7 @@
 #include "context/clock.h"
 #include "context/own_cost.h"
 #include "context/recording_state.h"
+#include "data/awaited_launches.h"
 #include "data/capture_writer.h"
 #include "data/changing_meta.h"
 #include "data/changing_rows.h"
@@ -84,6 +85,7 @@ struct SessionCounters {
   uint64_t unattributed = 0;      // device records without a known launch
   uint64_t unknown_captures = 0;  // device records of graph nodes that are not known where they were captured
   uint64_t late = 0;              // device records of an earlier phase that had ended
+  uint64_t dropped_slices = 0;    // of the timeline: the disk was behind
   uint64_t duplicates = 0;        // device records that came again: not counted again
   uint64_t bad_timestamps = 0;    // device records with no or a reversed interval: counted, not timed
 };
@@ -144,9 +146,12 @@ class Session {
   [[nodiscard]] bool samples_instructions() const { return options_.sampling.mode != SamplingMode::Off; }
   void keep(const Slice& slice) { slices_.push_back(slice); }  // trace only
   [[nodiscard]] bool wants_flush() const { return slices_.size() >= kSlicesPerChunk; }
+  // The disk is behind by so much that what is kept of a timeline would fill the memory.
+  [[nodiscard]] bool is_behind() const { return writer_.waiting_bytes() > kMaxWaitingBytes; }
+  void drop_slices();
   void count_kernel(const KernelConfig& config);
-  void note_launch(uint32_t correlation, bool keeps);
-  void note_captured() { --pending_launches_; }  // instead of being launched
+  void note_launch(uint32_t correlation, const Launch& launch);
+  void note_no_launch(const Launch& launch) { awaited_of(launch).remove(launch.round); }  // it was captured, or failed
   void note_record(const Launch& launch);
   // Whether a device record that no launch is known for was launched before this session's first phase: ids are handed
   // out in order.
@@ -166,14 +171,24 @@ class Session {
   [[nodiscard]] const std::string& end_meta_json() const { return end_meta_json_; }  // of a retired one
   // Whether all of its records have come, given that all that were complete at `flushed_ns` have.
   [[nodiscard]] bool is_drained(int64_t flushed_ns) const;
+  // What records are awaited: kernels have one for certain. A copy of no bytes or a graph without work has none, which
+  // nobody tells.
+  struct Awaited {
+    AwaitedLaunches kernels;
+    AwaitedLaunches others;
+  };
+  [[nodiscard]] Awaited& awaited() { return awaited_; }
+  // Launches whose records nobody waits for any more.
+  [[nodiscard]] uint64_t missing_records() const;
+  [[nodiscard]] bool gave_up() const { return awaited_.kernels.given_up() + awaited_.others.given_up() > 0; }
 
   // Writes what is new. `facts`: of the session now, for the capture's META.
   void flush(const std::vector<Track>& tracks, const JsonObject& facts);
   // The last flush, the caller's last META and END.
   void finish(const std::vector<Track>& tracks, const JsonObject& facts, const std::string& meta_json);
-  void abandon() { writer_.close(); }
+  void abandon() { writer_.abandon(); }
 
-  [[nodiscard]] const CaptureWriter& writer() const { return writer_; }
+  [[nodiscard]] CaptureWriter& writer() { return writer_; }
   [[nodiscard]] uint64_t refused_kernel_configs() const { return refused_configs_; }
   [[nodiscard]] uint64_t refused_inputs() const { return inputs_.refused(); }
   [[nodiscard]] uint64_t refused_samples() const { return samples_.refused(); }
@@ -185,7 +200,8 @@ class Session {
   std::optional<ThreadTotals> after;  // when it was retired
 
  private:
-  static constexpr size_t kSlicesPerChunk = 1u << 16;  // 1.8 MB buffered at most
+  static constexpr size_t kSlicesPerChunk = 1u << 16;      // 1.8 MB buffered at most
+  static constexpr uint64_t kMaxWaitingBytes = 64u << 20;  // 2.3 million slices
 
   struct KernelRow {
     KernelConfig config;
@@ -229,8 +245,12 @@ class Session {
   std::shared_ptr<Origin> origin_;  // all phases have one
   uint32_t phase_ = 0;
   int64_t rotates_at_ns_ = std::numeric_limits<int64_t>::max();
-  uint64_t pending_launches_ = 0;  // that have no record yet
-  bool has_open_ended_ = false;    // launches of which it is not known how many records they have
+  [[nodiscard]] AwaitedLaunches& awaited_of(const Launch& launch) {
+    return launch.keeps ? awaited_.others : awaited_.kernels;
+  }
+  [[nodiscard]] uint64_t awaited_count() const { return awaited_.kernels.count() + awaited_.others.count(); }
+  Awaited awaited_;
+  bool has_open_ended_ = false;  // launches of which it is not known how many records they have
   int64_t last_record_ns_ = 0;
   int64_t retired_ns_ = 0;
   std::string end_meta_json_ = "{}";

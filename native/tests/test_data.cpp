@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "check.h"
-#include "data/capture_writer.h"
+#include "data/capture_file.h"
 #include "data/correlation_map.h"
 #include "data/json.h"
 #include "data/metric_table.h"
@@ -150,7 +150,7 @@ TEST(the_checksum_is_zlibs) {
 TEST(chunks_are_laid_out_as_documented) {
   const bragg::test::ScratchDirectory directory;
   const std::string path = directory.file("layout.part");
-  bragg::CaptureWriter writer;
+  bragg::CaptureFile writer;
   REQUIRE(writer.open(path) == 0);
   Chunk chunk(ChunkType::Nodes, 3);
   chunk.number(9);
@@ -172,7 +172,7 @@ TEST(chunks_are_laid_out_as_documented) {
 }
 
 TEST(a_full_disk_leaves_whole_chunks_and_says_so) {
-  bragg::CaptureWriter writer;
+  bragg::CaptureFile writer;
   if (writer.open("/dev/full") == 0) writer.write(Chunk(ChunkType::End, 0));
   CHECK_EQ(writer.error(), ENOSPC);
 }
@@ -180,7 +180,7 @@ TEST(a_full_disk_leaves_whole_chunks_and_says_so) {
 TEST(a_write_that_fails_is_told_in_the_header) {
   const bragg::test::ScratchDirectory directory;
   const std::string path = directory.file("full.part");
-  bragg::CaptureWriter writer;
+  bragg::CaptureFile writer;
   REQUIRE(writer.open(path) == 0);
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -200,7 +200,7 @@ TEST(a_write_that_fails_is_told_in_the_header) {
 TEST(a_program_that_closes_all_descriptors_gets_nothing_into_its_own_files) {
   const bragg::test::ScratchDirectory directory;
   const std::string path = directory.file("closed.part");
-  bragg::CaptureWriter writer;
+  bragg::CaptureFile writer;
   REQUIRE(writer.open(path) == 0);
   const int theirs = open(directory.file("theirs").c_str(), O_RDWR | O_CREAT, 0644);
   const int ours = theirs - 1;
@@ -232,7 +232,7 @@ TEST(a_tree_capture_is_rewritten_when_snapshots_pile_up) {
   }
   CHECK(session.writer().size_bytes() < (9u << 20));  // 400 x 96 KB were written
   session.finish(no_tracks, {}, "{}");
-  CHECK_EQ(session.writer().error(), 0);
+  CHECK_EQ(session.writer().write_out(), 0);
   CHECK(std::filesystem::file_size(path) < (9u << 20));
 }
 

@@ -97,7 +97,13 @@ TEST(phases_that_follow_by_themselves_have_every_launch_once) {
 TEST(sessions_come_and_go_while_threads_launch) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
-  for (uint32_t i = 0; i < 2; ++i) threads.emplace_back(launch_in_scope, "work", ~0u, std::cref(stop));
+  for (uint32_t i = 0; i < 2; ++i)
+    threads.emplace_back([&stop] {  // no faster than a driver launches: what comes in a second must be read in one
+      while (!stop.load()) {
+        launch_in_scope("work", 100, stop);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
   for (int round = 0; round < 10; ++round) {
     const Recording outer("outer");
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -157,6 +157,9 @@ class LaunchHook:
 
     def __call__(self, metadata: Any, /) -> None: ...
 
+def hurry() -> None:
+    """The process was told to end: from now on nothing waits long for the GPU."""
+
 def finish_on_signal(number: int) -> bool:
     """Finish all sessions when a signal ends the process; False when the program handles or ignores the signal.
 

@@ -3,15 +3,27 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <new>
-#include <utility>
 
 #include "context/consumer_signal.h"
 
 namespace bragg {
+namespace {
+
+constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 500'000};
+constexpr int kMostPauses = 3;
+
+}  // namespace
 
 uint8_t* BufferPool::pop_free() {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  for (int pause = 0; pause < kMostPauses && completed_.size() > kManyUnread; ++pause) {
+    lock.unlock();
+    consumer_signal.wake();
+    nanosleep(&kPause, nullptr);
+    lock.lock();
+  }
   if (free_.empty()) return nullptr;
   uint8_t* data = free_.back();
   free_.pop_back();
@@ -37,9 +49,12 @@ BufferPool::Completion BufferPool::complete(const ActivityBuffer& buffer) {
   return Completion::Queued;
 }
 
-std::vector<ActivityBuffer> BufferPool::take_completed() {
+std::vector<ActivityBuffer> BufferPool::take_completed(size_t at_most) {
   const std::lock_guard lock(mutex_);
-  return std::exchange(completed_, {});
+  const auto end = completed_.begin() + static_cast<std::ptrdiff_t>(std::min(at_most, completed_.size()));
+  std::vector<ActivityBuffer> taken(completed_.begin(), end);
+  completed_.erase(completed_.begin(), end);
+  return taken;
 }
 
 void BufferPool::recycle(const ActivityBuffer& buffer) {

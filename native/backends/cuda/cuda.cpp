@@ -14,10 +14,8 @@
 #include "backends/cuda/samples/pc_sampling.h"
 #include "backends/graph_registry.h"
 #include "context/stream_captures.h"
-#include "context/thread_context.h"
 
 namespace bragg::cuda_backend {
-
 void start(const std::string& candidates) {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
@@ -75,15 +73,20 @@ void reclaim_records() {
   apply_collecting(self, true);
 }
 
-void flush(bool wait) {
+bool may_flush_in_background() {
+  const Backend& self = backend();
+  if (self.state.load() != State::Attached || self.cupti.get_attribute == nullptr) return true;
+  uint8_t is_on = 0;
+  size_t size = sizeof is_on;
+  return self.cupti.get_attribute(cupti::Attribute::HardwareTrace, &size, &is_on) != cupti::Result::Success ||
+         is_on == 0;
+}
+
+void flush(bool is_forced) {
   Backend& self = backend();
   if (self.state.load() != State::Attached) return;
-  if (wait) {
-    const OwnCalls own;
-    const CudaDriver driver = CudaDriver::mapped();
-    for (const KnownContext& context : contexts()) driver.synchronize(context.handle);
-  }
-  (void)self.cupti.flush_all(0);  // nothing to do about a refusal; the records come with the next flush
+  (void)self.cupti.flush_all(is_forced ? cupti::kFlushForced
+                                       : 0);  // nothing to do about a refusal; the records come with the next flush
 }
 
 void detach() {
@@ -122,9 +125,9 @@ void after_fork_in_child() {
   self.state.store(State::Off);
 }
 
-void consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take) {
+bool consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take) {
   Backend& self = backend();
-  const std::vector<ActivityBuffer> completed = self.buffers.take_completed();
+  const std::vector<ActivityBuffer> completed = self.buffers.take_completed(kBuffersAtOnce);
   before();
   for (const ActivityBuffer& buffer : completed) {
     if (!self.dump_directory.empty())
@@ -135,7 +138,10 @@ void consume(const std::function<void()>& before, const std::function<void(const
     self.unread_bytes.fetch_add(walked.unread_bytes, std::memory_order_relaxed);
     self.buffers.recycle(buffer);
   }
+  return completed.size() == kBuffersAtOnce;
 }
+
+uint64_t dropped_records() { return backend().dropped_records.load(std::memory_order_relaxed); }
 
 State state() { return backend().state.load(); }
 

@@ -37,18 +37,23 @@ void set_graph_level(bool wanted);
 // Activity buffers belong to whoever registered last. After another user of them in this process (torch.profiler) is
 // done, this makes records come here again.
 void reclaim_records();
-// Brings completed records here. `wait` first waits for all launched work of the known contexts.
-void flush(bool wait);
+// Brings the buffers whose records are all complete. Never waits for the GPU, but CUPTI may hang in it. Forced, it
+// brings all others, too: what still runs then has no usable end and no further record, so that is for the very end.
+void flush(bool is_forced = false);
+// False while the hardware event system is on, which bragg never switches on: such a flush may damage CUPTI's heap.
+[[nodiscard]] bool may_flush_in_background();
 // Unsubscribes; the library stays loaded. Never cuptiFinalize: it poisons CUPTI for the rest of the process.
 void detach();
 // In a forked child CUDA cannot be used if the parent had it up.
 void after_fork_in_child();
 
 // Walks the buffers that came since the last call. `before` runs first, after the buffers were taken: whatever the
-// launching threads wrote before these records existed is visible then.
-void consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take);
+// launching threads wrote before these records existed is visible then. True: there may be more.
+inline constexpr size_t kBuffersAtOnce = 8;  // 38,000 kernels: some 10 ms under the recorder's lock
+bool consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take);
 
 [[nodiscard]] State state();
+[[nodiscard]] uint64_t dropped_records();  // since attachment
 
 struct KnownContext {
   cuda::Context handle;
@@ -58,7 +63,9 @@ struct KnownContext {
 [[nodiscard]] std::vector<KnownContext> contexts();
 [[nodiscard]] const CuptiLibrary& cupti_library();  // loaded from attachment on
 [[nodiscard]] std::string description_json();       // for META: state, reason, library, versions, dropped records
-[[nodiscard]] std::string devices_json();           // "" before attachment
+[[nodiscard]] std::string devices_json();           // "" before `note_devices`
+// Asks the driver for them, once it is attached. Not while the work lock is held.
+void note_devices();
 // Initialises CUDA, subscribes and unsubscribes: what a session would find. For a process of its own.
 [[nodiscard]] std::string probe_json(const std::string& candidates);
 

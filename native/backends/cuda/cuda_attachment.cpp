@@ -124,10 +124,14 @@ void apply_collecting(Backend& self, bool on) {
   if (self.state.load() != State::Attached) return;
   api_calls::follow(self.cupti, self.subscriber, on ? self.api_level : ApiLevel::Off);
   if (self.collecting == on) return;
-  const bool keeps_gate = !on && pc_sampling::is_wanted();
-  for (size_t i = 0; i < kCalls; ++i)  // an older CUPTI does not know the newest calls: nothing to enable then
-    if (!cupti::is_graph_launch(call_at(i).cbid) && !keeps_gate)
-      (void)self.cupti.enable_callback(on ? 1 : 0, self.subscriber, cupti::Domain::DriverApi, call_at(i).cbid);
+  // No call is followed whose records nobody wants: they would be awaited.
+  const auto follow_calls = [&] {
+    const bool keeps_gate = !on && pc_sampling::is_wanted();
+    for (size_t i = 0; i < kCalls; ++i)  // an older CUPTI does not know the newest calls: nothing to enable then
+      if (!cupti::is_graph_launch(call_at(i).cbid) && !keeps_gate)
+        (void)self.cupti.enable_callback(on ? 1 : 0, self.subscriber, cupti::Domain::DriverApi, call_at(i).cbid);
+  };
+  if (!on) follow_calls();
   for (const cupti::Kind kind : kKinds) {
     const auto result = on ? self.cupti.enable(kind) : self.cupti.disable(kind);
     if (on && result != cupti::Result::Success && kind == cupti::Kind::ConcurrentKernel) {
@@ -137,6 +141,7 @@ void apply_collecting(Backend& self, bool on) {
       return;
     }
   }
+  if (on) follow_calls();
   self.collecting = on;
 }
 

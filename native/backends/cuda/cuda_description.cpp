@@ -71,12 +71,20 @@ std::string description_json() {
       .text();
 }
 
-std::string devices_json() {
+// Inside cuInit, where attachment happens, the driver does not list devices yet.
+void note_devices() {
   Backend& self = backend();
+  if (state() != State::Attached || self.devices.load() != nullptr) return;
   const CudaDriver driver = CudaDriver::mapped();
-  // Inside cuInit, where attachment happens, the driver does not list devices yet.
-  if (state() == State::Attached && self.devices.empty() && driver.is_initialized()) self.devices = devices_of(driver);
-  return self.devices;
+  if (!driver.is_initialized()) return;
+  auto told = std::make_unique<const std::string>(devices_of(driver));
+  const std::string* none = nullptr;
+  if (self.devices.compare_exchange_strong(none, told.get())) (void)told.release();
+}
+
+std::string devices_json() {
+  const std::string* devices = backend().devices.load();
+  return devices != nullptr ? *devices : "";
 }
 
 std::string probe_json(const std::string& candidates) {

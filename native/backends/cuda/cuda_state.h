@@ -29,11 +29,11 @@ struct Backend {
   std::atomic<uint64_t> foreign_records{0};  // of kinds that another tool asked for: nothing of ours is missing
   std::atomic<uint64_t> unread_bytes{0};
   std::atomic<bool> wants_whole_graphs{false};
-  std::atomic<bool> traces_graphs{false};    // whole graphs are recorded at this moment
-  std::atomic<bool> needs_nodes{false};      // they cannot be any more, until detachment
-  std::atomic<uint64_t> foreign_buffers{0};  // another tool's: it lost what was in them, not we
-  std::string devices;                       // consumer side
-  std::string dump_directory;                // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
+  std::atomic<bool> traces_graphs{false};            // whole graphs are recorded at this moment
+  std::atomic<bool> needs_nodes{false};              // they cannot be any more, until detachment
+  std::atomic<uint64_t> foreign_buffers{0};          // another tool's: it lost what was in them, not we
+  std::atomic<const std::string*> devices{nullptr};  // asked for once
+  std::string dump_directory;                        // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
   std::mutex contexts_mutex;
   std::vector<KnownContext> contexts;
   std::atomic<uint32_t> ended_contexts{0};  // the driver gives handles again: what threads know of theirs is old then

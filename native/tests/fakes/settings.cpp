@@ -23,6 +23,8 @@ constexpr KnobRow kKnobs[] = {
     {"completion_order", -1},
     {"flush_on_caller", 0},
     {"flush_delay_ms", 0},
+    {"waiting_flush_ms", 15},
+    {"hardware_trace", 0},
     {"late_ms", 0},
     {"slot_taken", 0},
     {"counters_busy", 0},

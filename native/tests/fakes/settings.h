@@ -22,6 +22,9 @@ enum class Knob : uint32_t {
                     // 0)
   FlushOnCaller,    // 1: cuptiActivityFlushAll delivers on the calling thread instead of the worker
   FlushDelayMs,     // how long cuptiActivityFlushAll takes
+  WaitingFlushMs,   // a flush that comes sooner after the one before shows that the tool waits for the GPU, so virtual
+                    // time jumps to the end of the work; 0: never
+  HardwareTrace,    // 1: another tool has switched the hardware event system on
   LateMs,           // 0: what cuptiUnsubscribe leaves undelivered waits for a flush; else it comes so much later
   SlotTaken,        // 1: another tool, BRAGG_FAKE_SLOT_HOLDER, holds the subscription
   CountersBusy,     // 1: another process uses the counters of all GPUs

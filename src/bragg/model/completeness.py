@@ -22,7 +22,9 @@ class _Counter(NamedTuple):
 # What is in no sum.
 _MISSING = (
     _Counter((("statistics", "dropped_events"), ("cuda", "dropped_records")), "record", "dropped"),
+    _Counter((("statistics", "missing_records"),), "GPU record", "had not come when the recording ended"),
     _Counter((("statistics", "bad_timestamps"),), "record", "without usable timestamps"),
+    _Counter((("statistics", "dropped_slices"),), "slice", "of the timeline dropped, for which the disk was too slow"),
     _Counter((("cuda", "unread_bytes"),), "byte", "of device records of an unknown kind"),
     _Counter((("capture", "damaged_chunks"),), "damaged chunk", "of the capture"),
     _Counter((("capture", "slices_without_clock"),), "slice", "of a device's clock that was never read"),

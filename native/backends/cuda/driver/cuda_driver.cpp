@@ -82,14 +82,4 @@ uint32_t CudaDriver::current_device() const {
   return get != nullptr && get(&device) == cuda::Result::Success ? static_cast<uint32_t>(device) : UINT32_MAX;
 }
 
-void CudaDriver::synchronize(cuda::Context context) const {
-  auto* push = library_.function<cuda::CuCtxPushCurrent>("cuCtxPushCurrent_v2");
-  auto* pop = library_.function<cuda::CuCtxPopCurrent>("cuCtxPopCurrent_v2");
-  auto* wait = library_.function<cuda::CuCtxSynchronize>("cuCtxSynchronize");
-  if (push == nullptr || pop == nullptr || wait == nullptr) return;
-  if (push(context) != cuda::Result::Success) return;  // destroyed meanwhile
-  wait();
-  pop(&context);
-}
-
 }  // namespace bragg

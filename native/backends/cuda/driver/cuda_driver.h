@@ -31,7 +31,6 @@ class CudaDriver {
   [[nodiscard]] std::vector<CudaDevice> devices() const;
   [[nodiscard]] std::string uuid(uint32_t ordinal) const;  // 32 hexadecimal digits; "": not known
   [[nodiscard]] uint32_t current_device() const;           // of this thread's context; 0xFFFFFFFF: it has none
-  void synchronize(cuda::Context context) const;           // waits for all work of one context
 
  private:
   LoadedLibrary library_;

@@ -87,6 +87,7 @@ enum class Attribute : uint32_t {
   ZeroedOutBuffer = 5,   // uint8_t: request callbacks return zeroed buffers, so CUPTI need not clear them
   PerThreadBuffers = 9,  // uint8_t; exists from 12.3, default 1 from 13.0
   MultipleSubscriberState = 12,
+  HardwareTrace = 13,  // uint8_t: the hardware event system writes the records
 };
 
 // Argument of callbacks of Domain::DriverApi and Domain::RuntimeApi.

@@ -24,6 +24,7 @@ struct CuptiLibrary {
   cupti::CuptiActivityGetNumDroppedRecords* dropped_records = nullptr;
   cupti::CuptiActivityGetNextRecord* next_record = nullptr;
   cupti::CuptiActivitySetAttribute* set_attribute = nullptr;
+  cupti::CuptiActivityGetAttribute* get_attribute = nullptr;  // optional
   cupti::CuptiGetGraphId* get_graph_id = nullptr;
   cupti::CuptiGetGraphNodeId* get_graph_node_id = nullptr;
 

@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/driver/cuda_driver.h"
 #include "backends/cuda/values/value_slots.h"
 #include "context/thread_context.h"
 
@@ -165,7 +164,7 @@ std::string add_here(ThreadContext& thread, MetricId metric, const Array& array,
   thread.own_reading = target.capture;
   reason = launch(cuda, *slots, place, array, name.is_float, stream);
   thread.launches_own_kernel = false;
-  if (reason.empty()) slots->note_launch(capture == cuda::CaptureStatus::Active);
+  if (reason.empty() && capture != cuda::CaptureStatus::Active) slots->note_launch(std::max(array.length, 1u));
   return reason;
 }
 
@@ -193,16 +192,11 @@ std::vector<ArrivedValue> take_arrived() {
   return arrived;
 }
 
-void wait() {
-  std::vector<cuda::Context> busy;
-  {
-    const std::lock_guard lock(contexts().mutex);
-    for (const auto& [id, slots] : contexts().slots)
-      if (slots->take_launches()) busy.push_back(slots->context());
-  }
-  const OwnCalls own;
-  const CudaDriver driver = CudaDriver::mapped();
-  for (const cuda::Context context : busy) driver.synchronize(context);
+uint64_t awaited() {
+  uint64_t count = 0;
+  const std::lock_guard lock(contexts().mutex);
+  for (const auto& [id, slots] : contexts().slots) count += slots->awaited();
+  return count;
 }
 
 void lock_for_fork() {

@@ -26,8 +26,8 @@ using Array = DeviceArray;
 
 // The values that have come since the last call, in the order of each stream. Threads: consumer.
 [[nodiscard]] std::vector<ArrivedValue> take_arrived();
-// Waits until all that was launched has come. Threads: any.
-void wait();
+// Values that are on their way. Threads: any.
+[[nodiscard]] uint64_t awaited();
 
 void lock_for_fork();
 void unlock_after_fork();

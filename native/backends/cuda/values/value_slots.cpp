@@ -53,7 +53,6 @@ bool PinnedMemory::allocate(const CudaFunctions& cuda, size_t size_bytes, std::s
 std::unique_ptr<ValueSlots> ValueSlots::create(const CudaFunctions& cuda, std::string& reason) {
   std::unique_ptr<ValueSlots> self(new ValueSlots);
   cuda::Module module = nullptr;
-  (void)cuda.context_current(&self->context_);
   if (const auto result = cuda.context_device(&self->device_); result != cuda::Result::Success) {
     reason = cuda.failure("cuCtxGetDevice", result);
     return nullptr;
@@ -110,8 +109,12 @@ ArrivedValue& ValueSlots::add(std::vector<ArrivedValue>& into, uint32_t slot, ui
 
 void ValueSlots::read(std::vector<ArrivedValue>& into) {
   const std::lock_guard lock(mutex_);
+  const size_t before = into.size();
   read_log(into);
   read_totals(into);
+  uint64_t arrived = 0;
+  for (size_t i = before; i < into.size(); ++i) arrived += into[i].target.capture == 0 ? into[i].count : 0;
+  arrived_.fetch_add(arrived, std::memory_order_relaxed);
 }
 
 void ValueSlots::read_log(std::vector<ArrivedValue>& into) {

@@ -1,6 +1,7 @@
 // Where metric values arrive that a kernel of ours reads on the GPU: one log and many slots for each CUDA context.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -41,7 +42,6 @@ class ValueSlots {
   // nullptr: `reason`. The context is current.
   [[nodiscard]] static std::unique_ptr<ValueSlots> create(const CudaFunctions& cuda, std::string& reason);
 
-  [[nodiscard]] cuda::Context context() const { return context_; }
   [[nodiscard]] cuda::Device device() const { return device_; }
   [[nodiscard]] cuda::Function kernel() const { return kernel_; }
   [[nodiscard]] uint64_t log() const { return log_memory_.device; }
@@ -49,12 +49,12 @@ class ValueSlots {
   // The slots of a target, one an element; a capture's are its own. kNone: `reason`. The context is current.
   [[nodiscard]] SlotPlace place_of(const CudaFunctions& cuda, const ValueTarget& target, std::string& reason);
 
-  void note_launch(bool is_captured) {
-    (is_captured ? has_graphs_ : has_launches_).store(true, std::memory_order_relaxed);
-  }
-  // Whether values may be on their way that were not at the last call.
-  [[nodiscard]] bool take_launches() {
-    return has_launches_.exchange(false, std::memory_order_relaxed) || has_graphs_.load(std::memory_order_relaxed);
+  void note_launch(uint32_t values) { launched_.fetch_add(values, std::memory_order_relaxed); }  // in no graph
+  // Values that are on their way, but for those of graphs.
+  [[nodiscard]] uint64_t awaited() const {
+    const uint64_t arrived = arrived_.load(std::memory_order_relaxed);
+    const uint64_t launched = launched_.load(std::memory_order_relaxed);
+    return launched - std::min(launched, arrived);
   }
 
   void read(std::vector<ArrivedValue>& into);
@@ -80,12 +80,11 @@ class ValueSlots {
   void read_totals(std::vector<ArrivedValue>& into);
   [[nodiscard]] bool read_total(uint32_t slot, std::vector<ArrivedValue>& into);
 
-  cuda::Context context_ = nullptr;
   cuda::Device device_ = 0;
   cuda::Function kernel_ = nullptr;
   PinnedMemory log_memory_;
-  std::atomic<bool> has_launches_{false};
-  std::atomic<bool> has_graphs_{false};
+  std::atomic<uint64_t> launched_{0};
+  std::atomic<uint64_t> arrived_{0};
 
   std::mutex mutex_;  // guards what follows
   std::vector<PinnedMemory> pages_;

@@ -32,6 +32,12 @@ cupti::Result enable(cupti::Kind kind) {
   return cupti::Result::Success;
 }
 
+bool is_waiting_for_gpu() {
+  static std::atomic<int64_t> last_ns{0};
+  const int64_t now_ns = std::chrono::steady_clock::now().time_since_epoch().count();
+  return now_ns - last_ns.exchange(now_ns) < knob(Knob::WaitingFlushMs) * 1'000'000;
+}
+
 cupti::Result flush(bool forced) {
   if (state().sinks.requested.load() == nullptr) return cupti::Result::InvalidOperation;
   if (Delivery::is_worker() || Sinks::is_requesting()) {
@@ -39,6 +45,7 @@ cupti::Result flush(bool forced) {
     std::abort();
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(knob(Knob::FlushDelayMs)));
+  if (is_waiting_for_gpu()) driver()->jump_to_end_of_work();
   state().delivery.flush(state().sinks.collect(forced), forced);
   return cupti::Result::Success;
 }
@@ -122,9 +129,11 @@ FAKE_CUPTI(cuptiActivityGetAttribute)(cupti::Attribute attribute, size_t* value_
   return api("cuptiActivityGetAttribute", Needs::Driver, [&] {
     if (value_size_bytes == nullptr || value == nullptr) return cupti::Result::InvalidParameter;
     const std::atomic<bool>* flag = flag_of(attribute);
-    if (flag == nullptr) return cupti::Result::InvalidParameter;
+    const bool is_hardware_trace = attribute == cupti::Attribute::HardwareTrace;
+    if (flag == nullptr && !is_hardware_trace) return cupti::Result::InvalidParameter;
     if (*value_size_bytes < sizeof(uint8_t)) return cupti::Result::ParameterSizeNotSufficient;
-    *static_cast<uint8_t*>(value) = flag->load() ? 1 : 0;
+    const bool is_on = is_hardware_trace ? knob(Knob::HardwareTrace) != 0 : flag->load();
+    *static_cast<uint8_t*>(value) = is_on ? 1 : 0;
     *value_size_bytes = sizeof(uint8_t);
     return cupti::Result::Success;
   });

@@ -9,6 +9,14 @@ namespace bragg::fake::clock {
 [[nodiscard]] uint64_t now_ns() noexcept;
 // Time passes by one driver call; returns the new time.
 uint64_t pass_call() noexcept;
+// For ever, where this is further away than any work takes.
 void wait_until(uint64_t time_ns) noexcept;
+
+// Work of an hour is meant to stand for a GPU that hangs.
+inline constexpr uint64_t kEndlessNs = 3'600'000'000'000;
+// Some work ends then, which a tool may wait for.
+void note_end_of_work(uint64_t time_ns) noexcept;
+// A tool waits for the GPU without calling the driver: virtual time jumps to the end of all work but the endless one.
+void jump_to_end_of_work() noexcept;
 
 }  // namespace bragg::fake::clock

@@ -58,6 +58,17 @@ cuda::Context add_context(Contexts& self, uint32_t device) {
 
 bool is_device(cuda::Device device) { return device >= 0 && device < knob(Knob::Devices); }
 
+// As an H200 was seen to do, whatever the mode of the capture and whichever thread captures.
+bool invalidate_captures(cuda::ContextHandle& context) {
+  bool any = false;
+  const std::lock_guard lock(context.mutex);
+  for (const auto& stream : context.streams) {
+    const std::lock_guard stream_lock(stream->mutex);
+    if (stream->capture != nullptr) stream->is_capture_invalid = any = true;
+  }
+  return any;
+}
+
 // An H200, as its data sheet and driver describe it.
 int32_t attribute_of_h200(cuda::DeviceAttribute attribute) {
   using enum cuda::DeviceAttribute;
@@ -254,6 +265,7 @@ FAKE_CUDA_IS(cuCtxPopCurrent_v2, CuCtxPopCurrent);
 FAKE_CUDA(cuCtxSynchronize)() {
   return driver_call(call_site("cuCtxSynchronize"), [](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
+    if (invalidate_captures(*call.context)) return cuda::Result::StreamCaptureUnsupported;
     wait_for(*call.context);
     return cuda::Result::Success;
   });

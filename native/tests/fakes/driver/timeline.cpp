@@ -44,6 +44,7 @@ uint64_t duration_ns(const Operation& operation) noexcept {
 Span enqueue(cuda::StreamHandle& stream, uint64_t duration_ns) noexcept {
   const uint64_t start_ns = std::max(clock::now_ns(), stream.tail_ns);
   stream.tail_ns = start_ns + duration_ns;
+  clock::note_end_of_work(stream.tail_ns);
   return {start_ns, stream.tail_ns};
 }
 

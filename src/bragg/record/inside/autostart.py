@@ -91,7 +91,7 @@ class ProcessRecording:
         # Since 3.12 Python warns of forks beside threads; those of the recorder are not the program's.
         warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
         atexit.register(guarded(_stop_handled_timers))  # after the next: the last comes first
-        atexit.register(guarded(self.stop))
+        atexit.register(guarded(self._stop_at_exit))
         os.register_at_fork(after_in_child=guarded(self._start_in_fork))
         self._keep_before("_exit", self.stop)
         self._keep_before("execv", self._flush)
@@ -119,6 +119,11 @@ class ProcessRecording:
         recording, self._recording = self._recording, None
         if recording is not None:
             recording.stop()
+
+    def _stop_at_exit(self) -> None:
+        if getattr(sys, "last_type", None) is KeyboardInterrupt:  # Who presses Ctrl-C waits for no GPU that hangs.
+            core.hurry()
+        self.stop()
 
     def _part_path(self) -> str:
         """`<pid>.part`; `<pid>-2.part` and so on for the programs that the process becomes by exec."""

@@ -169,6 +169,8 @@ class Recorder:
         return run if run is not None and not self._running() else self._youngest()
 
     def _stop_all(self) -> None:
+        if getattr(sys, "last_type", None) is KeyboardInterrupt:
+            core.hurry()
         for session in reversed(self._running()):
             self._stop_quietly(session)
 

@@ -1,0 +1,123 @@
+// Writes the capture format of ARCHITECTURE.md: append-only chunks, each checked on its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bragg {
+
+enum class ChunkType : uint16_t {
+  Meta = 1,
+  Strings = 2,
+  Frames = 3,
+  Nodes = 4,
+  Metrics = 5,
+  Tracks = 6,
+  Slices = 7,
+  Kernels = 8,
+  End = 9,
+  Attributes = 10,
+  MetricNames = 11,
+  Values = 12,
+  Durations = 13,
+  Code = 14,
+  Samples = 15,
+  Cubin = 16,
+  Inputs = 17,
+};
+
+[[nodiscard]] uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before = 0) noexcept;
+
+// Builds one chunk: columns one after another, each padded to 8 bytes.
+class Chunk {
+ public:
+  Chunk(ChunkType type, uint32_t rows) : type_(type), rows_(rows) {}
+
+  void number(uint64_t value) { append(&value, sizeof value); }
+  void text(std::string_view value) { append(value.data(), value.size()); }
+  void pad() { payload_.resize((payload_.size() + 7) / 8 * 8); }
+
+  template <class T>
+  void column(std::span<const T> values) {
+    append(values.data(), values.size_bytes());
+    pad();
+  }
+
+  // One column out of a sequence of rows.
+  template <class T, class Rows, class Get>
+  void column_of(const Rows& rows, Get&& get) {
+    const size_t start = payload_.size();
+    payload_.resize(start + rows.size() * sizeof(T));
+    auto* out = reinterpret_cast<T*>(payload_.data() + start);
+    for (const auto& row : rows) *out++ = static_cast<T>(get(row));
+    pad();
+  }
+
+  [[nodiscard]] ChunkType type() const { return type_; }
+  [[nodiscard]] uint32_t rows() const { return rows_; }
+  [[nodiscard]] const std::vector<uint8_t>& payload() const { return payload_; }
+
+ private:
+  void append(const void* bytes, size_t size) {
+    const size_t start = payload_.size();
+    payload_.resize(start + size);
+    if (size > 0) std::memcpy(payload_.data() + start, bytes, size);
+  }
+
+  ChunkType type_;
+  uint32_t rows_;
+  std::vector<uint8_t> payload_;
+};
+
+// Threads: one at a time. After a failed write the file is cut back to its last whole chunk and nothing more is
+// written; `error` and the file's header say why, once and for all.
+class CaptureFile {
+ public:
+  CaptureFile() = default;
+  ~CaptureFile() { close(); }
+  CaptureFile(const CaptureFile&) = delete;
+  CaptureFile& operator=(const CaptureFile&) = delete;
+
+  [[nodiscard]] int open(const std::string& path);  // 0 or errno
+  void write(const Chunk& chunk);
+  void close();
+
+  // Starts a new file that replaces the old one at `commit_rewrite`.
+  [[nodiscard]] bool begin_rewrite();
+  void commit_rewrite();
+
+  [[nodiscard]] uint64_t size_bytes() const { return file_.size_bytes; }
+  [[nodiscard]] int error() const { return error_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  // What a descriptor must lead to: a program that closes those it does not know, as daemons do, closes ours, and its
+  // next file may get the number.
+  struct File {
+    int fd = -1;
+    dev_t device = 0;
+    ino_t inode = 0;
+    uint64_t size_bytes = 0;  // end of the last whole chunk
+  };
+
+  [[nodiscard]] static File create(const std::string& path);
+  [[nodiscard]] static bool is_open(const File& file);
+  static void close(const File& file);
+  void reopen();
+  void tell_error();
+  void write_all(const void* bytes, size_t size);
+  void write_header();
+
+  std::string path_;
+  File file_;
+  File replaced_;
+  int error_ = 0;
+};
+
+}  // namespace bragg

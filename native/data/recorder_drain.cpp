@@ -1,0 +1,164 @@
+// Waiting for the GPU without touching the program's contexts: a synchronisation would destroy the stream captures of
+// other threads.
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+#include <utility>
+
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "backends/cuda/values/device_values.h"
+#include "context/clock.h"
+#include "data/recorder.h"
+#include "data/work_lock.h"
+
+namespace bragg {
+namespace {
+
+// As long as records come there is patience, however much work is queued. Nothing for so long: the GPU hangs, or a
+// kernel of that length runs. A user whose kernels take longer says so.
+constexpr int64_t kPatienceNs = 5'000'000'000;
+constexpr const char* kPatienceVariable = "BRAGG_DRAIN_S";
+// Copies of no bytes have no record, records that were dropped do not come, and a process that was interrupted leaves.
+constexpr int64_t kShortPatienceNs = 300'000'000;
+constexpr int64_t kFirstNapNs = 100'000;
+constexpr int64_t kLongestNapNs = 8'000'000;
+constexpr int64_t kInterruptLookNs = 50'000'000;
+constexpr int64_t kFlushNapNs = 50'000;
+
+void sleep_ns(int64_t ns) {
+  const timespec time{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  nanosleep(&time, nullptr);
+}
+
+int64_t wished_patience_ns() {
+  const char* text = std::getenv(kPatienceVariable);
+  const double seconds = text != nullptr ? std::strtod(text, nullptr) : 0;
+  return seconds > 0 ? static_cast<int64_t>(std::min(seconds, 1e6) * 1e9) : kPatienceNs;
+}
+
+}  // namespace
+
+void Recorder::drain(uint32_t line) {
+  Drain drain;
+  drain.line = line;
+  {
+    const WorkLock work(work_mutex_);
+    step();
+    drain.threads = threads_;
+    drain.round = round_++;
+    drain.is_confirmed = missing_of(drain) == Missing::Nothing;
+  }
+  if (drain.threads == nullptr) return;  // nothing records
+  drain.progress_ns = drain.interrupt_looked_ns = monotonic_ns();
+  int64_t nap_ns = kFirstNapNs;
+  while (flush_sources(drain) && !has_arrived(drain) && !is_out_of_patience(drain)) {
+    sleep_ns(nap_ns);
+    nap_ns = std::min(2 * nap_ns, kLongestNapNs);
+  }
+  if (responds(*drain.threads)) pc_sampling::bring();
+  const WorkLock work(work_mutex_);
+  step();
+  for_phases_of(line, [&](Session& session) {
+    session.awaited().kernels.give_up(drain.round, round_);
+    session.awaited().others.give_up(drain.round, round_);
+  });
+}
+
+void Recorder::bring_by_force(uint32_t line) {
+  Drain drain;
+  {
+    const WorkLock work(work_mutex_);
+    drain.threads = threads_;
+    bool is_last = threads_ != nullptr, has_missing = false;
+    for_phases_of(kNone, [&](Session& session) {
+      is_last &= session.line() == line;
+      has_missing |= session.gave_up();
+    });
+    if (!is_last || !has_missing) return;
+  }
+  drain.threads->forces_flush.store(true);
+  drain.interrupt_looked_ns = std::numeric_limits<int64_t>::max() - kInterruptLookNs;  // an interrupted wait leads here
+  (void)flush_sources(drain);
+  const WorkLock work(work_mutex_);
+  step();
+}
+
+// A copy may have several records: all have come when the flush after the first one has brought no more.
+bool Recorder::has_arrived(Drain& drain) {
+  const WorkLock work(work_mutex_);
+  (void)step_some();
+  if (std::exchange(drain.records, records_taken_) != records_taken_) drain.progress_ns = monotonic_ns();
+  drain.missing = missing_of(drain);
+  if (drain.missing != Missing::Nothing) return false;
+  return std::exchange(drain.is_confirmed, true);
+}
+
+Recorder::Missing Recorder::missing_of(const Drain& drain) {
+  uint64_t kernels = 0, others = 0, lost = cuda_backend::dropped_records();
+  for_phases_of(drain.line, [&](Session& session) {
+    kernels += session.awaited().kernels.until(drain.round, round_);
+    others += session.awaited().others.until(drain.round, round_);
+    lost += session.counters.unattributed;
+  });
+  if (cuda_backend::state() !=
+      cuda_backend::State::Attached) {  // the values that kernels of ours read come all the same
+    kernels = others = 0;
+    return device_values::awaited() > 0 ? Missing::Records : Missing::Nothing;
+  }
+  if (kernels > lost) return Missing::Records;
+  if (kernels + others > 0) return Missing::PerhapsRecords;
+  return graph_progress_.is_complete(monotonic_ns()) ? Missing::Nothing : Missing::GraphRecords;
+}
+
+bool Recorder::is_out_of_patience(Drain& drain) {
+  if (is_interrupted(drain)) return true;
+  static const int64_t wished_ns = wished_patience_ns();
+  const bool is_leaving = is_leaving_.load();
+  if (drain.missing == Missing::GraphRecords && !is_leaving) return false;  // which are not awaited for ever
+  const bool is_short = drain.missing == Missing::PerhapsRecords || is_leaving;
+  return monotonic_ns() > drain.progress_ns + (is_short ? std::min(kShortPatienceNs, wished_ns) : wished_ns);
+}
+
+bool Recorder::is_interrupted(Drain& drain) {
+  const int64_t now = monotonic_ns();
+  if (now < drain.interrupt_looked_ns + kInterruptLookNs) return false;
+  drain.interrupt_looked_ns = now;
+  const InterruptLook look = interrupt_look_.load();
+  return look != nullptr && look() != 0;
+}
+
+// On the thread that is for it: CUPTI has been seen to hang in a flush. With the hardware event system a flush in the
+// background may damage the heap, so the caller's thread does it.
+bool Recorder::flush_sources(Drain& drain) {
+  RecorderThreads& threads = *drain.threads;
+  if (!cuda_backend::may_flush_in_background()) {
+    cuda_backend::flush(threads.forces_flush.exchange(false));
+    return true;
+  }
+  const uint64_t ticket = threads.flushes_wanted.fetch_add(1) + 1;
+  threads.source_signal.wake();
+  for (const int64_t since_ns = monotonic_ns(); threads.flushes_done.load() < ticket; sleep_ns(kFlushNapNs)) {
+    const int64_t patience_ns = is_leaving_.load() ? kShortPatienceNs : kPatienceNs;
+    if (threads.stopping.load() || monotonic_ns() > since_ns + patience_ns || is_interrupted(drain)) return false;
+  }
+  return true;
+}
+
+bool Recorder::responds(const RecorderThreads& threads) {
+  const int64_t since_ns = threads.source_call_ns.load();
+  return since_ns == 0 || monotonic_ns() < since_ns + kPatienceNs / 5;
+}
+
+void Recorder::reclaim_device_records() {
+  cuda_backend::reclaim_records();
+  const WorkLock work(work_mutex_);
+  step();
+  for_phases_of(kNone, [](Session& session) {  // the other tool has taken them
+    session.awaited().kernels.give_up_all();
+    session.awaited().others.give_up_all();
+  });
+}
+
+}  // namespace bragg

@@ -1,0 +1,174 @@
+// The three threads of the recorder.
+#include "data/recorder_threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/samples/pc_sampling.h"
+#include "context/clock.h"
+#include "context/loaded_code.h"
+#include "data/recorder.h"
+#include "data/recorder_cpu.h"
+#include "data/work_lock.h"
+
+namespace bragg {
+namespace {
+
+constexpr uint32_t kPollMs = 20;                 // idle: 50 wake-ups a second
+constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in CUPTI's buffers no longer than this
+constexpr int64_t kEndingFlushNs = 20'000'000;   // nor than this while a phase waits for its last ones
+constexpr timespec kEndNap{.tv_sec = 0, .tv_nsec = 100'000};
+constexpr int64_t kEndPatienceNs = 1'000'000'000;
+
+// Signals are for the program's threads.
+void begin_thread(const char* name) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  pthread_setname_np(pthread_self(), name);
+}
+
+}  // namespace
+
+void Recorder::begin_threads() {
+  const auto threads = std::make_shared<RecorderThreads>();
+  constexpr std::pair<const char*, void (Recorder::*)(RecorderThreads&)> kLoops[] = {
+      {"bragg", &Recorder::read_loop},
+      {"bragg sources", &Recorder::source_loop},
+      {"bragg writer", &Recorder::write_loop},
+  };
+  for (size_t i = 0; i < threads->members.size(); ++i)
+    threads->members[i].thread = std::thread([this, threads, i, loop = kLoops[i]] {
+      begin_thread(loop.first);
+      (this->*loop.second)(*threads);
+      threads->members[i].has_ended.store(true);
+    });
+  const WorkLock work(work_mutex_);
+  threads_ = threads;
+}
+
+bool Recorder::end_threads() {
+  std::shared_ptr<RecorderThreads> threads;
+  {
+    const WorkLock work(work_mutex_);
+    threads = std::exchange(threads_, nullptr);
+  }
+  threads->stopping.store(true);
+  consumer_signal.wake();
+  threads->source_signal.wake();
+  threads->writer_signal.wake();
+  const int64_t since_ns = monotonic_ns();
+  for (auto& member : threads->members) {
+    while (!member.has_ended.load() && monotonic_ns() < since_ns + kEndPatienceNs) nanosleep(&kEndNap, nullptr);
+    member.has_ended.load() ? member.thread.join() : member.thread.detach();
+  }
+  return threads->members[1].has_ended.load();
+}
+
+void Recorder::read_loop(RecorderThreads& threads) {
+  const CountedThread counted;
+  while (!threads.stopping.load()) {
+    consumer_signal.wait_ms(kPollMs);
+    tend_clock();
+    if (const int number = ending_signal_.load()) finish_and_end_by(number);
+    for (bool has_more = true; has_more; sched_yield()) {  // others may hold the lock in between
+      const std::lock_guard work(work_mutex_);
+      has_more = step_some();
+    }
+  }
+  if (const int number = ending_signal_.load()) finish_and_end_by(number);
+}
+
+void Recorder::source_loop(RecorderThreads& threads) {
+  const CountedThread counted;
+  const OwnCalls own;
+  for (;;) {
+    threads.source_signal.wait_ms(kPollMs);
+    if (threads.stopping.load()) return;
+    threads.source_call_ns.store(monotonic_ns());
+    flush_in_background(threads);
+    if (threads.stopping.load()) return;  // it was left behind
+    pc_sampling::step(launch_count_.load());
+    cuda_backend::note_devices();
+    threads.source_call_ns.store(0);
+    if (threads.stopping.load()) return;
+    rotate_due_sessions();
+    if (recording_state.native.load() != 0) LoadedCode::instance().note_changes();
+    end_drained_phases();
+  }
+}
+
+// When somebody waits for it, or it is time.
+void Recorder::flush_in_background(RecorderThreads& threads) {
+  const uint64_t wanted = threads.flushes_wanted.load();
+  const int64_t now = now_ns();
+  const int64_t interval_ns = retired_.load() != 0 ? kEndingFlushNs : kDeviceFlushNs;
+  const bool is_due = now >= device_flushed_ns_ + interval_ns;
+  if (!is_due && wanted == threads.flushes_done.load()) return;
+  cuda_backend::poll();
+  if (cuda_backend::may_flush_in_background()) cuda_backend::flush(threads.forces_flush.exchange(false));
+  if (threads.stopping.load()) return;
+  device_flushed_ns_ = now;
+  samples_are_due_.store(true);
+  threads.flushes_done.store(wanted);
+  const std::lock_guard work(work_mutex_);
+  add_graph_values();
+  captured_paths_.trim(now);
+  graph_progress_.trim();
+}
+
+void Recorder::end_drained_phases() {
+  const auto drained = [&] {
+    SessionMask found = 0;
+    for_sessions(retired_.load(), [&](Session& session) {
+      if (session.is_retired() && session.is_drained(device_flushed_ns_)) found |= 1u << session.slot();
+    });
+    return found;
+  };
+  if (retired_.load() == 0) return;
+  bool are_sampled = false;
+  {
+    const std::lock_guard work(work_mutex_);
+    step();  // what the flush brought
+    add_graph_values();
+    if (drained() == 0) return;
+    are_sampled = !samples_of_line_.empty();
+  }
+  if (are_sampled) pc_sampling::bring();  // samples come later than the records of their kernels
+  const std::lock_guard work(work_mutex_);
+  step();
+  if (are_sampled) settle_samples();
+  for_sessions(drained(), [this](Session& session) { end(session, session.end_meta_json()); });
+}
+
+void Recorder::write_loop(RecorderThreads& threads) {
+  const CountedThread counted;
+  while (!threads.stopping.load()) {
+    threads.writer_signal.wait_ms(kPollMs);
+    flush_due_sessions();
+    Outboxes::instance().write_out();
+  }
+  Outboxes::instance().write_out();
+}
+
+// What a session has to say is small and cumulative: it waits for a disk that is behind.
+void Recorder::flush_due_sessions() {
+  const std::lock_guard work(work_mutex_);
+  const int64_t now = now_ns();
+  for (uint32_t slot = 0; slot < kMaxSessions; ++slot) {
+    if (sessions_[slot] == nullptr || now < next_flush_ns_[slot] || sessions_[slot]->is_behind()) continue;
+    Session& session = *sessions_[slot];
+    add_graph_values();
+    session.flush(tracks_, facts_of(session));
+    next_flush_ns_[slot] = now + int64_t{session.options().flush_interval_ms} * 1'000'000;
+  }
+}
+
+}  // namespace bragg

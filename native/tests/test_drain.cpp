@@ -1,0 +1,179 @@
+// Ending a recording, a phase or a pause while the program goes on: nothing of it is disturbed, and nothing waits for
+// ever.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "api/bragg_core.h"
+#include "backends/cuda/cuda.h"
+#include "check.h"
+#include "recording.h"
+
+namespace {
+
+using bragg::test::device;
+using bragg::test::Recording;
+namespace cuda = bragg::cuda;
+using Clock = std::chrono::steady_clock;
+
+template <class Function>
+Function* fake(const char* symbol) {
+  return reinterpret_cast<Function*>(dlsym(dlopen(BRAGG_FAKES_DIR "/libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), symbol));
+}
+void set(const char* knob, int64_t value) { CHECK(fake<bool(const char*, int64_t)>("bragg_fake_set")(knob, value)); }
+void set_kernel_ns(const char* name, uint64_t ns) {
+  fake<void(const char*, uint64_t)>("bragg_fake_set_kernel_ns")(name, ns);
+}
+constexpr uint64_t kEndlessNs = 1ull << 60;
+
+struct Program {
+  cuda::Stream stream = (device().use(), device().stream());
+  cuda::Function kernel = device().kernel("k");
+  void launch() const { device().launch(kernel, stream); }
+};
+
+// Whatever is asked of the recorder on another thread meanwhile, and whatever the mode of the capture.
+void capture_while(uint32_t mode, const std::function<void()>& control) {
+  const Program program;
+  program.launch();
+  device().must("cuStreamBeginCapture_v2", program.stream, mode);
+  program.launch();
+  std::thread(control).join();
+  program.launch();
+  cuda::Graph graph = nullptr;
+  const auto result = fake<cuda::Result(cuda::Stream, cuda::Graph*)>("cuStreamEndCapture")(program.stream, &graph);
+  CHECK(result == cuda::Result::Success);
+}
+
+TEST(a_capture_goes_on_while_another_thread_controls_the_recording) {
+  for (uint32_t mode = 0; mode < 3; ++mode) {
+    Recording recording("capture");
+    capture_while(mode, [&] { recording.flush(); });
+    capture_while(mode, [&] { recording.advance(); });
+    capture_while(mode, [&] {
+      recording.deactivate_and_flush();
+      recording.activate();
+    });
+    capture_while(mode, [] { bragg_flush_device_records(); });
+    capture_while(mode, [] { const Recording other("another"); });
+    recording.flush();
+    CHECK_EQ(recording.count("missing_records"), 0);
+  }
+}
+
+TEST(a_recording_ends_with_all_records_of_work_that_is_still_queued) {
+  const Program program;
+  Recording recording("queued");
+  set_kernel_ns("k", 20'000'000);  // 2 s of the GPU
+  for (int i = 0; i < 100; ++i) program.launch();
+  recording.deactivate_and_flush();
+  set_kernel_ns("k", 0);
+  CHECK_EQ(recording.count("kernels"), 100);
+  CHECK_EQ(recording.count("missing_records"), 0);
+}
+
+TEST(a_kernel_that_does_not_end_is_given_up_and_counted_once) {
+  const Program program;
+  set_kernel_ns("endless", kEndlessNs);
+  Recording recording("endless");
+  for (int i = 0; i < 10; ++i) program.launch();
+  std::thread([] { device().launch(device().kernel("endless"), Program().stream); }).join();  // in a buffer of its own
+  bragg_set_interrupt_look([] { return 1; });                                                 // instead of waiting 5 s
+  recording.flush();
+  CHECK_EQ(recording.count("kernels"), 10);
+  CHECK_EQ(recording.count("missing_records"), 1);
+  bragg_set_interrupt_look(nullptr);
+  const auto began = Clock::now();
+  for (int i = 0; i < 10; ++i) program.launch();
+  recording.deactivate_and_flush();  // what was given up is awaited no more
+  CHECK(Clock::now() - began < std::chrono::seconds(4));
+  CHECK_EQ(recording.count("kernels"), 20);
+  CHECK_EQ(recording.count("missing_records"), 1);
+}
+
+TEST(what_is_complete_beside_a_kernel_that_does_not_end_is_in_the_capture) {
+  set_kernel_ns("endless", kEndlessNs);
+  Recording recording("beside endless", false, 100'000);
+  std::thread([] {
+    const Program program;
+    for (int i = 0; i < 10; ++i) program.launch();
+    device().launch(device().kernel("endless"), device().stream());
+  }).join();
+  bragg_set_interrupt_look([] { return 1; });
+  CHECK_EQ(recording.stop_and_count_all("kernels"), 10);
+  bragg_set_interrupt_look(nullptr);
+}
+
+TEST(copies_and_graphs_end_a_recording_without_a_wait_for_what_does_not_come) {
+  const Program program;
+  Recording recording("copies");
+  device().must("cuStreamBeginCapture_v2", program.stream, 0u);
+  for (int i = 0; i < 20; ++i) program.launch();
+  cuda::Graph graph = nullptr;
+  device().must("cuStreamEndCapture", program.stream, &graph);
+  cuda::GraphExec exec = nullptr;
+  device().must("cuGraphInstantiateWithFlags", &exec, graph, uint64_t{0});
+  for (int i = 0; i < 5; ++i) device().must("cuGraphLaunch", exec, program.stream);
+  device().must("cuMemsetD8Async", uint64_t{4096}, static_cast<unsigned char>(0), size_t{64}, program.stream);
+  recording.deactivate_and_flush();
+  CHECK_EQ(recording.count("kernels"), 100);
+  CHECK_EQ(recording.count("sets"), 1);
+  CHECK_EQ(recording.count("missing_records"), 0);
+}
+
+TEST(scopes_and_launches_go_on_while_cupti_flushes_for_long) {
+  const Program program;
+  const Recording recording("slow flush");
+  const uint32_t frame = bragg_scope_frame("s", 1);
+  set("flush_delay_ms", 1500);
+  const auto until = Clock::now() + std::chrono::seconds(2);
+  uint64_t scopes = 0;
+  for (; Clock::now() < until; ++scopes) {
+    bragg_scope_enter(frame);
+    if (scopes % 100 == 0) program.launch();
+    bragg_scope_exit();
+  }
+  set("flush_delay_ms", 0);
+  recording.flush();
+  CHECK_EQ(recording.count("dropped_events"), 0);
+  CHECK_EQ(recording.count("scopes"), scopes);
+}
+
+TEST(nothing_is_flushed_in_the_background_while_the_hardware_event_system_is_on) {
+  const Program program;
+  const Recording recording("hardware trace");
+  set("hardware_trace", 1);
+  CHECK(!bragg::cuda_backend::may_flush_in_background());
+  for (int i = 0; i < 10; ++i) program.launch();
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  CHECK_EQ(recording.count("kernels"), 0);
+  recording.flush();  // on this thread
+  CHECK_EQ(recording.count("kernels"), 10);
+  set("hardware_trace", 0);
+  CHECK(bragg::cuda_backend::may_flush_in_background());
+}
+
+TEST(many_launching_threads_lose_nothing) {
+  constexpr uint32_t kThreads = 96, kLaunches = 200;
+  const Recording recording("96 threads");
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i)
+    threads.emplace_back([] {
+      const Program program;
+      for (uint32_t launch = 0; launch < kLaunches; ++launch) program.launch();
+    });
+  for (auto& thread : threads) thread.join();
+  recording.flush();
+  CHECK_EQ(recording.count("kernels"), kThreads * kLaunches);
+  CHECK_EQ(recording.count("dropped_events"), 0);
+  CHECK_EQ(recording.count("dropped_records"), 0);
+  CHECK_EQ(recording.count("missing_records"), 0);
+}
+
+}  // namespace
