@@ -10,34 +10,16 @@
 #include <string_view>
 #include <vector>
 
-namespace bragg {
+#include "data/chunk_layouts.h"
 
-enum class ChunkType : uint16_t {
-  Meta = 1,
-  Strings = 2,
-  Frames = 3,
-  Nodes = 4,
-  Metrics = 5,
-  Tracks = 6,
-  Slices = 7,
-  Kernels = 8,
-  End = 9,
-  Attributes = 10,
-  MetricNames = 11,
-  Values = 12,
-  Durations = 13,
-  Code = 14,
-  Samples = 15,
-  Cubin = 16,
-  Inputs = 17,
-};
+namespace bragg {
 
 [[nodiscard]] uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before = 0) noexcept;
 
 // Builds one chunk: columns one after another, each padded to 8 bytes.
 class Chunk {
  public:
-  Chunk(ChunkType type, uint32_t rows) : type_(type), rows_(rows) {}
+  Chunk(ChunkType type, uint32_t rows) : type_(type), rows_(rows), columns_(columns_of(type)) {}
 
   void number(uint64_t value) { append(&value, sizeof value); }
   void text(std::string_view value) { append(value.data(), value.size()); }
@@ -49,7 +31,22 @@ class Chunk {
     pad();
   }
 
-  // One column out of a sequence of rows.
+  // The next column of the layout, out of a sequence of rows.
+  template <class Rows, class Get>
+  void column(const Rows& rows, Get&& get) {
+    switch (columns_.types.at(n_columns_++)) {
+      case ColumnType::U32:
+        return column_of<uint32_t>(rows, get);
+      case ColumnType::U64:
+        return column_of<uint64_t>(rows, get);
+      case ColumnType::I64:
+        return column_of<int64_t>(rows, get);
+      case ColumnType::F64:
+        return column_of<double>(rows, get);
+    }
+  }
+
+  // One column of a chunk that has no layout.
   template <class T, class Rows, class Get>
   void column_of(const Rows& rows, Get&& get) {
     const size_t start = payload_.size();
@@ -72,6 +69,8 @@ class Chunk {
 
   ChunkType type_;
   uint32_t rows_;
+  ColumnTypes columns_;
+  size_t n_columns_ = 0;
   std::vector<uint8_t> payload_;
 };
 

@@ -60,8 +60,10 @@ void Session::count_kernel(const KernelConfig& config) {
 }
 
 void Session::drop_slices() {
-  counters.dropped_slices += slices_.size();
+  counters.dropped_slices += slices_.size() + counter_samples_.size();
   slices_.clear();
+  counter_samples_.clear();
+  clock_readings_.clear();
 }
 
 void Session::note_launch(uint32_t correlation, const Launch& launch) {

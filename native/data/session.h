@@ -1,6 +1,7 @@
 // One recording: its metrics, its events and its capture file.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "backends/device_event.h"
+#include "backends/event_sink.h"
 #include "backends/instruction_samples.h"
 #include "context/clock.h"
 #include "context/own_cost.h"
@@ -144,8 +146,12 @@ class Session {
     samples_.add(kernel, code, sample.pc_offset, sample.reason, count, is_exact);
   }
   [[nodiscard]] bool samples_instructions() const { return options_.sampling.mode != SamplingMode::Off; }
-  void keep(const Slice& slice) { slices_.push_back(slice); }  // trace only
-  [[nodiscard]] bool wants_flush() const { return slices_.size() >= kSlicesPerChunk; }
+  void keep(const Slice& slice) { slices_.push_back(slice); }                     // trace only
+  void keep(const CounterSample& sample) { counter_samples_.push_back(sample); }  // likewise
+  void keep(const ClockReading& reading) { clock_readings_.push_back(reading); }  // likewise
+  [[nodiscard]] bool wants_flush() const {
+    return std::max({slices_.size(), counter_samples_.size(), clock_readings_.size()}) >= kSlicesPerChunk;
+  }
   // The disk is behind by so much that what is kept of a timeline would fill the memory.
   [[nodiscard]] bool is_behind() const { return writer_.waiting_bytes() > kMaxWaitingBytes; }
   void drop_slices();
@@ -219,6 +225,8 @@ class Session {
   [[nodiscard]] Chunk codes_chunk();
   [[nodiscard]] Chunk samples_chunk(const std::vector<SampleRow>& rows);
   [[nodiscard]] Chunk slices_chunk();
+  [[nodiscard]] Chunk counters_chunk();
+  [[nodiscard]] Chunk clocks_chunk();
   [[nodiscard]] Chunk kernels_chunk(const std::vector<KernelRow>& rows);
   void write_cubins();
   void write_rows(std::span<const Chunk> chunks, const std::vector<Track>& tracks);
@@ -237,6 +245,8 @@ class Session {
   SampleTable samples_;
   uint32_t codes_written_ = 0;
   std::vector<Slice> slices_;
+  std::vector<CounterSample> counter_samples_;
+  std::vector<ClockReading> clock_readings_;
   ChangingRows<KernelRow> kernels_;
   std::unordered_map<KernelConfig, uint32_t, KernelConfigHash> kernel_rows_;
   std::vector<uint32_t> last_row_of_frame_;  // most launches repeat the configuration of the one before

@@ -24,46 +24,46 @@ void Session::write_json(std::string_view json) {
 Chunk Session::metrics_chunk(const std::vector<MetricRow>& rows) {
   Chunk chunk(ChunkType::Metrics, static_cast<uint32_t>(rows.size()));
   chunk.number(metric_sequence_++);
-  chunk.column_of<uint32_t>(rows, [this](const MetricRow& row) { return vocabulary_.node(row.node); });
-  chunk.column_of<uint32_t>(rows, [](const MetricRow& row) { return static_cast<uint32_t>(row.group); });
-  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.count; });
-  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.total_ns; });
-  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.min_ns; });
-  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.max_ns; });
-  chunk.column_of<uint64_t>(rows, [](const MetricRow& row) { return row.bytes; });
+  chunk.column(rows, [this](const MetricRow& row) { return vocabulary_.node(row.node); });
+  chunk.column(rows, [](const MetricRow& row) { return static_cast<uint32_t>(row.group); });
+  chunk.column(rows, [](const MetricRow& row) { return row.count; });
+  chunk.column(rows, [](const MetricRow& row) { return row.total_ns; });
+  chunk.column(rows, [](const MetricRow& row) { return row.min_ns; });
+  chunk.column(rows, [](const MetricRow& row) { return row.max_ns; });
+  chunk.column(rows, [](const MetricRow& row) { return row.bytes; });
   return chunk;
 }
 
 Chunk Session::values_chunk(const std::vector<ValueRow>& rows) {
   Chunk chunk(ChunkType::Values, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
-  chunk.column_of<uint32_t>(rows, [this](const ValueRow& row) { return vocabulary_.node(row.key.node); });
-  chunk.column_of<uint32_t>(rows, [](const ValueRow& row) { return row.key.metric; });
-  chunk.column_of<uint32_t>(rows, [](const ValueRow& row) { return row.key.index; });
-  chunk.column_of<uint32_t>(rows, [](const ValueRow& row) { return row.key.length; });
-  chunk.column_of<uint64_t>(rows, [](const ValueRow& row) { return row.count; });
-  chunk.column_of<uint64_t>(rows, [](const ValueRow& row) { return row.bits; });
+  chunk.column(rows, [this](const ValueRow& row) { return vocabulary_.node(row.key.node); });
+  chunk.column(rows, [](const ValueRow& row) { return row.key.metric; });
+  chunk.column(rows, [](const ValueRow& row) { return row.key.index; });
+  chunk.column(rows, [](const ValueRow& row) { return row.key.length; });
+  chunk.column(rows, [](const ValueRow& row) { return row.count; });
+  chunk.column(rows, [](const ValueRow& row) { return row.bits; });
   return chunk;
 }
 
 Chunk Session::inputs_chunk(const std::vector<InputRow>& rows) {
   Chunk chunk(ChunkType::Inputs, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
-  chunk.column_of<uint32_t>(rows, [this](const InputRow& row) { return vocabulary_.node(row.key.node); });
-  chunk.column_of<uint32_t>(rows, [](const InputRow& row) { return row.key.input; });
-  chunk.column_of<uint32_t>(rows, [this](const InputRow& row) { return vocabulary_.node(row.key.producer); });
-  chunk.column_of<uint32_t>(rows, [](const InputRow& row) { return row.key.output; });
-  chunk.column_of<uint64_t>(rows, [](const InputRow& row) { return row.count; });
+  chunk.column(rows, [this](const InputRow& row) { return vocabulary_.node(row.key.node); });
+  chunk.column(rows, [](const InputRow& row) { return row.key.input; });
+  chunk.column(rows, [this](const InputRow& row) { return vocabulary_.node(row.key.producer); });
+  chunk.column(rows, [](const InputRow& row) { return row.key.output; });
+  chunk.column(rows, [](const InputRow& row) { return row.count; });
   return chunk;
 }
 
 Chunk Session::durations_chunk(const std::vector<DurationRow>& rows) {
   Chunk chunk(ChunkType::Durations, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
-  chunk.column_of<uint32_t>(rows, [this](const DurationRow& row) { return vocabulary_.frame(row.frame); });
-  chunk.column_of<uint32_t>(rows, [](const DurationRow& row) { return row.bucket; });
-  chunk.column_of<uint64_t>(rows, [](const DurationRow& row) { return row.count; });
-  chunk.column_of<int64_t>(rows, [](const DurationRow& row) { return row.first_ns; });
+  chunk.column(rows, [this](const DurationRow& row) { return vocabulary_.frame(row.frame); });
+  chunk.column(rows, [](const DurationRow& row) { return row.bucket; });
+  chunk.column(rows, [](const DurationRow& row) { return row.count; });
+  chunk.column(rows, [](const DurationRow& row) { return row.first_ns; });
   return chunk;
 }
 
@@ -86,8 +86,8 @@ Chunk Session::codes_chunk() {
   const std::span codes(samples_.codes().begin() + codes_written_, samples_.codes().end());
   Chunk chunk(ChunkType::Code, static_cast<uint32_t>(codes.size()));
   chunk.number(codes_written_);
-  chunk.column_of<uint64_t>(codes, [](const Code& row) { return row.cubin_crc; });
-  chunk.column_of<uint32_t>(codes, [this](const Code& row) { return vocabulary_.string(row.function); });
+  chunk.column(codes, [](const Code& row) { return row.cubin_crc; });
+  chunk.column(codes, [this](const Code& row) { return vocabulary_.string(row.function); });
   codes_written_ += static_cast<uint32_t>(codes.size());
   return chunk;
 }
@@ -95,34 +95,55 @@ Chunk Session::codes_chunk() {
 Chunk Session::samples_chunk(const std::vector<SampleRow>& rows) {
   Chunk chunk(ChunkType::Samples, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
-  chunk.column_of<uint32_t>(rows, [this](const SampleRow& row) { return vocabulary_.node(row.key.node); });
-  chunk.column_of<uint32_t>(rows, [](const SampleRow& row) { return row.key.code; });
-  chunk.column_of<uint32_t>(rows, [](const SampleRow& row) { return row.key.pc_offset; });
-  chunk.column_of<uint32_t>(rows, [this](const SampleRow& row) { return vocabulary_.string(row.key.reason); });
-  chunk.column_of<uint64_t>(rows, [](const SampleRow& row) { return row.count; });
-  chunk.column_of<uint64_t>(rows, [](const SampleRow& row) { return row.exact; });
+  chunk.column(rows, [this](const SampleRow& row) { return vocabulary_.node(row.key.node); });
+  chunk.column(rows, [](const SampleRow& row) { return row.key.code; });
+  chunk.column(rows, [](const SampleRow& row) { return row.key.pc_offset; });
+  chunk.column(rows, [this](const SampleRow& row) { return vocabulary_.string(row.key.reason); });
+  chunk.column(rows, [](const SampleRow& row) { return row.count; });
+  chunk.column(rows, [](const SampleRow& row) { return row.exact; });
   return chunk;
 }
 
 Chunk Session::slices_chunk() {
   Chunk chunk(ChunkType::Slices, static_cast<uint32_t>(slices_.size()));
   chunk.number(0);
-  chunk.column_of<int64_t>(slices_, [](const Slice& slice) { return slice.start_ns; });
-  chunk.column_of<uint64_t>(slices_, [](const Slice& slice) { return slice.duration_ns; });
-  chunk.column_of<uint32_t>(slices_, [this](const Slice& slice) { return vocabulary_.node(slice.node); });
-  chunk.column_of<uint32_t>(slices_, [this](const Slice& slice) { return vocabulary_.track(slice.track); });
-  chunk.column_of<uint32_t>(slices_, [](const Slice& slice) { return slice.correlation; });
+  chunk.column(slices_, [](const Slice& slice) { return slice.start_ns; });
+  chunk.column(slices_, [](const Slice& slice) { return slice.duration_ns; });
+  chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.node(slice.node); });
+  chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.track(slice.track); });
+  chunk.column(slices_, [](const Slice& slice) { return slice.correlation; });
   slices_.clear();
+  return chunk;
+}
+
+Chunk Session::counters_chunk() {
+  Chunk chunk(ChunkType::Counters, static_cast<uint32_t>(counter_samples_.size()));
+  chunk.number(0);
+  chunk.column(counter_samples_, [](const CounterSample& sample) { return sample.time_ns; });
+  chunk.column(counter_samples_, [](const CounterSample& sample) { return sample.value; });
+  chunk.column(counter_samples_,
+               [this](const CounterSample& sample) { return vocabulary_.track(static_cast<uint32_t>(sample.track)); });
+  counter_samples_.clear();
+  return chunk;
+}
+
+Chunk Session::clocks_chunk() {
+  Chunk chunk(ChunkType::Clocks, static_cast<uint32_t>(clock_readings_.size()));
+  chunk.number(0);
+  chunk.column(clock_readings_, [](const ClockReading& reading) { return static_cast<uint32_t>(reading.clock); });
+  chunk.column(clock_readings_, [](const ClockReading& reading) { return reading.ticks; });
+  chunk.column(clock_readings_, [](const ClockReading& reading) { return reading.time_ns; });
+  clock_readings_.clear();
   return chunk;
 }
 
 Chunk Session::kernels_chunk(const std::vector<KernelRow>& rows) {
   Chunk chunk(ChunkType::Kernels, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
-  chunk.column_of<uint32_t>(rows, [this](const KernelRow& row) { return vocabulary_.frame(row.config.fields[0]); });
+  chunk.column(rows, [this](const KernelRow& row) { return vocabulary_.frame(row.config.fields[0]); });
   for (size_t field = 1; field < KernelConfig::kFields; ++field)
-    chunk.column_of<uint32_t>(rows, [field](const KernelRow& row) { return row.config.fields[field]; });
-  chunk.column_of<uint64_t>(rows, [](const KernelRow& row) { return row.count; });
+    chunk.column(rows, [field](const KernelRow& row) { return row.config.fields[field]; });
+  chunk.column(rows, [](const KernelRow& row) { return row.count; });
   return chunk;
 }
 
@@ -144,8 +165,9 @@ void Session::write_facts(const JsonObject& facts) {
 void Session::flush(const std::vector<Track>& tracks, const JsonObject& facts) {
   write_cubins();
   vocabulary_.add_new_nodes();
-  write_rows(std::array{slices_chunk(), metrics_chunk(metrics_.take_changes()), values_chunk(values_.take_changes()),
-                        inputs_chunk(inputs_.take_changes()), durations_chunk(durations_.take_changes()), codes_chunk(),
+  write_rows(std::array{slices_chunk(), counters_chunk(), clocks_chunk(), metrics_chunk(metrics_.take_changes()),
+                        values_chunk(values_.take_changes()), inputs_chunk(inputs_.take_changes()),
+                        durations_chunk(durations_.take_changes()), codes_chunk(),
                         samples_chunk(samples_.take_changes()), kernels_chunk(kernels_.take_changes())},
              tracks);
   write_facts(facts);

@@ -74,11 +74,11 @@ Chunk Vocabulary::frames_chunk() {
   for (const FrameId id : frames_.unwritten()) rows.push_back(FrameTable::instance().frame(id));
   Chunk chunk(ChunkType::Frames, static_cast<uint32_t>(rows.size()));
   chunk.number(frames_.written());
-  chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return static_cast<uint32_t>(frame.kind); });
-  chunk.column_of<uint32_t>(rows, [this](const Frame& frame) { return string(frame.name); });
-  chunk.column_of<uint32_t>(rows, [this](const Frame& frame) { return string(frame.file); });
-  chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return frame.line; });
-  chunk.column_of<uint32_t>(rows, [](const Frame& frame) { return frame.device; });
+  chunk.column(rows, [](const Frame& frame) { return static_cast<uint32_t>(frame.kind); });
+  chunk.column(rows, [this](const Frame& frame) { return string(frame.name); });
+  chunk.column(rows, [this](const Frame& frame) { return string(frame.file); });
+  chunk.column(rows, [](const Frame& frame) { return frame.line; });
+  chunk.column(rows, [](const Frame& frame) { return frame.device; });
   return chunk;
 }
 
@@ -87,8 +87,8 @@ Chunk Vocabulary::nodes_chunk() {
   const std::vector<NodeId> rows = nodes_.unwritten();
   Chunk chunk(ChunkType::Nodes, static_cast<uint32_t>(rows.size()));
   chunk.number(nodes_.written());
-  chunk.column_of<uint32_t>(rows, [&](NodeId id) { return id == kRootNode ? kNone : nodes_.find(tree.parent(id)); });
-  chunk.column_of<uint32_t>(rows, [&](NodeId id) { return frames_.find(tree.frame(id)); });
+  chunk.column(rows, [&](NodeId id) { return id == kRootNode ? kNone : nodes_.find(tree.parent(id)); });
+  chunk.column(rows, [&](NodeId id) { return frames_.find(tree.frame(id)); });
   return chunk;
 }
 
@@ -96,11 +96,13 @@ Chunk Vocabulary::tracks_chunk(const std::vector<Track>& tracks) {
   const std::vector<uint32_t> rows = tracks_.unwritten();
   Chunk chunk(ChunkType::Tracks, static_cast<uint32_t>(rows.size()));
   chunk.number(tracks_.written());
-  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return static_cast<uint32_t>(tracks[id].kind); });
-  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return tracks[id].device; });
-  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return tracks[id].context; });
-  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return tracks[id].stream; });
-  chunk.column_of<uint32_t>(rows, [&](uint32_t id) { return string(tracks[id].name); });
+  chunk.column(rows, [&](uint32_t id) { return static_cast<uint32_t>(tracks[id].kind); });
+  chunk.column(rows, [&](uint32_t id) { return tracks[id].device; });
+  chunk.column(rows, [&](uint32_t id) {
+    return tracks[id].kind == TrackKind::Counter ? string(tracks[id].context) : tracks[id].context;
+  });
+  chunk.column(rows, [&](uint32_t id) { return tracks[id].stream; });
+  chunk.column(rows, [&](uint32_t id) { return string(tracks[id].name); });
   return chunk;
 }
 
@@ -117,9 +119,9 @@ Chunk Vocabulary::attributes_chunk() {
     std::ranges::copy(table.attributes_of(frame), std::back_inserter(rows));
   Chunk chunk(ChunkType::Attributes, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
-  chunk.column_of<uint32_t>(rows, [&](const FrameAttribute& row) { return frames_.find(row.frame); });
-  chunk.column_of<uint32_t>(rows, [&](const FrameAttribute& row) { return string(row.key); });
-  chunk.column_of<uint32_t>(rows, [&](const FrameAttribute& row) { return string(row.value); });
+  chunk.column(rows, [&](const FrameAttribute& row) { return frames_.find(row.frame); });
+  chunk.column(rows, [&](const FrameAttribute& row) { return string(row.key); });
+  chunk.column(rows, [&](const FrameAttribute& row) { return string(row.value); });
   return chunk;
 }
 
@@ -130,10 +132,10 @@ Chunk Vocabulary::metric_names_chunk() {
   for (MetricId id = metric_names_written_; id < count; ++id) rows.push_back(metrics.at(id));
   Chunk chunk(ChunkType::MetricNames, static_cast<uint32_t>(rows.size()));
   chunk.number(metric_names_written_);
-  chunk.column_of<uint32_t>(rows, [this](const MetricName& row) { return string(row.name); });
-  chunk.column_of<uint32_t>(rows, [this](const MetricName& row) { return string(row.unit); });
-  chunk.column_of<uint32_t>(rows, [](const MetricName& row) { return static_cast<uint32_t>(row.kind); });
-  chunk.column_of<uint32_t>(rows, [](const MetricName& row) { return row.is_float ? 1u : 0u; });
+  chunk.column(rows, [this](const MetricName& row) { return string(row.name); });
+  chunk.column(rows, [this](const MetricName& row) { return string(row.unit); });
+  chunk.column(rows, [](const MetricName& row) { return static_cast<uint32_t>(row.kind); });
+  chunk.column(rows, [](const MetricName& row) { return row.is_float ? 1u : 0u; });
   metric_names_written_ = count;
   return chunk;
 }

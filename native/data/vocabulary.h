@@ -9,13 +9,13 @@
 
 namespace bragg {
 
-enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2, Ranges = 4 };  // 3: counters, made by readers
+enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2, Counter = 3, Ranges = 4, DeviceUnit = 5 };
 
 struct Track {
   TrackKind kind;
   uint32_t device;
-  uint32_t context;
-  uint32_t stream;  // system thread id of a host thread
+  uint32_t context;  // of a counter its unit, a string; of a unit of a device its ClockId
+  uint32_t stream;   // system thread id of a host thread; number of a unit
   uint32_t name;
 };
 

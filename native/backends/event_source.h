@@ -1,0 +1,98 @@
+// Something that is recorded: the threads of the host, the GPUs of a vendor. The recorder knows its sources by this
+// alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "backends/device_values.h"
+#include "backends/event_sink.h"
+#include "backends/instruction_samples.h"
+#include "context/recording_state.h"
+#include "data/json.h"
+
+namespace bragg {
+
+// What a session wants.
+struct SourceOptions {
+  std::string library_candidates;  // of a vendor, ':'-separated
+  bool whole_graphs = false;       // and all others do
+  SamplingOptions sampling;
+};
+
+// What the sessions want together that record at this moment.
+struct Collecting {
+  bool is_on = false;
+  ApiLevel api_level = ApiLevel::Off;  // of the calls that become nodes
+};
+
+// A thread of the recorder calls most of these, so a call that hangs takes nobody with it. Sources live as long as the
+// process: those of other threads call back at any time.
+class EventSource {
+ public:
+  // Control calls, one at a time
+  // ---------------------------------------------------------------------------------------
+
+  // A session that wants it begins.
+  virtual void start(const SourceOptions& options) = 0;
+  // Something begins or ends to record. Cheap: the source stays started.
+  virtual void collect(const Collecting& wanted) = 0;
+  // The last session that samples instructions ends: brings the last of them.
+  virtual void end_samples() {}
+  // The last session has ended.
+  virtual void stop() = 0;
+
+  // Thread of the sources, without a lock that a callback may wait for ------------------------------------------------
+
+  // Every 20 ms. `launches`: of the program so far.
+  virtual void poll(uint64_t launches) = 0;
+  // Brings here what is complete, until `deadline_ns` of the monotonic clock. Never waits for a device: what it still
+  // works on is `pending`. `is_last`: brings what can be brought only once, too, since nothing more will be recorded.
+  virtual void drain(int64_t deadline_ns, bool is_last) = 0;
+  // Likewise what comes later than the records that it belongs to.
+  virtual void drain_samples() {}
+  // False: the thread that waits for it must call `drain` itself.
+  [[nodiscard]] virtual bool drains_in_background() { return true; }
+  // Asks for what `describe` will tell.
+  virtual void look() {}
+
+  // Consumer side, work lock held -------------------------------------------------------------------------------------
+
+  // Sets aside what has come by now. The rings of threads are read after this and before `take`, so that whatever a
+  // thread wrote before a record existed is known when it is taken.
+  virtual void gather() {}
+  virtual void take(EventSink& sink) = 0;
+  // For META, under names of its own.
+  virtual void describe(JsonObject& meta, const SourceOptions& options) const = 0;
+
+  // Any thread --------------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] virtual bool is_of_host() const { return false; }
+  // Whether each launch will have records.
+  [[nodiscard]] virtual bool tells_records() const { return false; }
+  [[nodiscard]] virtual uint64_t dropped_records() const { return 0; }
+  // What is on its way beside records of launches.
+  [[nodiscard]] virtual uint64_t pending() const { return 0; }
+  // The library of its vendor is there now, within a call of it.
+  virtual void on_initialized() {}
+  // Records that another tool of the process has taken come here again.
+  virtual void reclaim() {}
+  // Of this thread; kNone: not known.
+  [[nodiscard]] virtual uint32_t current_device() const { return kNone; }
+  // Adds an array to a metric at this thread's context. Why it was not done; "": it was, or nothing records.
+  [[nodiscard]] virtual std::string add_value(MetricId, const DeviceArray&, void* /*stream*/) noexcept {
+    return "the memory is of no device that is recorded";
+  }
+  // What a session would find, JSON. For a process of its own.
+  [[nodiscard]] virtual std::string probe(const std::string& /*library_candidates*/) { return "{}"; }
+
+  // Around a fork, all of its locks held between the first and one of the others; a child has nothing of its parent.
+  virtual void lock_for_fork() {}
+  virtual void unlock_after_fork() {}
+  virtual void after_fork_in_child() {}
+
+ protected:
+  ~EventSource() = default;
+};
+
+}  // namespace bragg

@@ -1,0 +1,44 @@
+// The sources of events of the process: a row of the table in sources.cpp each.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backends/event_source.h"
+
+namespace bragg {
+
+struct SourceRow {
+  std::string_view name;
+  EventSource& (*source)();  // made at its first use, never destroyed
+};
+
+// Threads: any, once the last row was added.
+class EventSources {
+ public:
+  static EventSources& instance();
+
+  [[nodiscard]] std::span<const SourceRow> rows() const { return rows_; }
+  [[nodiscard]] EventSource* find(std::string_view name) const;  // nullptr: there is none
+  // Before anything is recorded.
+  void add(const SourceRow& row) { rows_.push_back(row); }
+
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const SourceRow& row : rows_) visit(row.source());
+  }
+  // Those that a session records: only the host, or all.
+  template <class Visit>
+  void for_each(bool with_devices, Visit&& visit) const {
+    for_each([&](EventSource& source) {
+      if (with_devices || source.is_of_host()) visit(source);
+    });
+  }
+
+ private:
+  EventSources();
+  std::vector<SourceRow> rows_;
+};
+
+}  // namespace bragg
