@@ -15,12 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/driver/loaded_library.h"
-#include "backends/cuda/values/device_values.h"
+#include "backends/sources.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
+#include "context/loaded_library.h"
 #include "context/native_frames.h"
 #include "context/python_frame_ids.h"
 #include "context/thread_context.h"
@@ -121,17 +120,18 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
   const bragg::StartResult result = Recorder::instance().start({
       .part_path = options->part_path,
       .meta_json = options->meta_json,
-      .cupti_candidates = options->cupti_candidates,
-      .backend = static_cast<bragg::BackendChoice>(options->backend),
+      .uses_devices = options->backend != BRAGG_CPU,
+      .of_sources = {options->cupti_candidates,
+                     options->graph_level != 0,
+                     {static_cast<bragg::SamplingMode>(options->sampling), options->sample_period,
+                      options->sample_budget}},
       .python_context = options->python_context != 0,
       .native_context = options->native_context != 0,
       .trace = options->trace != 0,
-      .graph_level = options->graph_level != 0,
       .api_level = static_cast<bragg::ApiLevel>(options->gpu_api),
       .flush_interval_ms = options->flush_interval_ms,
       .tree_limit_bytes = options->tree_limit_mb != 0 ? uint64_t{options->tree_limit_mb} << 20
                                                       : bragg::CallingContextTree::kDefaultLimitBytes,
-      .sampling = {static_cast<bragg::SamplingMode>(options->sampling), options->sample_period, options->sample_budget},
       .rotate_interval_ms = options->rotate_interval_ms,
   });
   *os_error = result.os_error;
@@ -165,7 +165,7 @@ void bragg_set_interrupt_look(int (*look)(void)) { Recorder::instance().set_inte
 void bragg_hurry(void) { Recorder::instance().hurry(); }
 
 uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
-  const std::string text = bragg::cuda_backend::probe_json(cupti_candidates);
+  const std::string text = bragg::EventSources::instance().find("cuda")->probe(cupti_candidates);
   copy_text(text, json, size);
   return static_cast<uint32_t>(text.size()) + 1;
 }
@@ -270,8 +270,8 @@ void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t le
 
 int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride, void* stream,
                            char* reason, uint32_t reason_size) {
-  const bragg::device_values::Array array{address, static_cast<bragg::Dtype>(dtype), length, stride};
-  const std::string refusal = bragg::device_values::add(metric, array, static_cast<bragg::cuda::Stream>(stream));
+  const bragg::DeviceArray array{address, static_cast<bragg::Dtype>(dtype), length, stride};
+  const std::string refusal = bragg::EventSources::instance().add_value(metric, array, stream);
   copy_text(refusal, reason, reason_size);
   return refusal.empty() ? 0 : -1;
 }
@@ -312,7 +312,7 @@ const char* bragg_library_path(void) {
 int InitializeInjection(void) {
   const char* directory = environment("BRAGG_CAPTURE_DIR", nullptr);
   if (bragg_has_session() != 0) {
-    Recorder::instance().on_cuda_initialized();
+    Recorder::instance().on_source_initialized();
   } else if (directory != nullptr && std::strcmp(environment("BRAGG_BACKEND", "auto"), "cpu") != 0) {
     start_injected_session(directory);
   }

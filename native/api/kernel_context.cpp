@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "backends/cuda/driver/cuda_driver.h"
+#include "backends/sources.h"
 #include "context/frame_table.h"
 #include "context/kernel_names.h"
 #include "context/thread_context.h"
@@ -12,5 +12,5 @@ extern "C" void bragg_kernel_enter(const void* function, const char* name, const
   const bragg::StringId known = name == nullptr ? bragg::KernelNames::instance().find(function) : bragg::kNone;
   const std::string text(known != bragg::kNone ? frames.string(known) : name != nullptr ? name : symbol);
   bragg::push_context(bragg::Source::State,
-                      frames.intern(bragg::FrameKind::Kernel, text, bragg::CudaDriver::mapped().current_device()));
+                      frames.intern(bragg::FrameKind::Kernel, text, bragg::EventSources::instance().current_device()));
 }

@@ -24,7 +24,7 @@ struct DeviceEvent {
   uint64_t bytes = 0;
   uint64_t graph_node = 0;     // of the executable graph that it ran for; 0: none, or a whole graph
   uint32_t graph = 0;          // id of that graph
-  const char* name = nullptr;  // kernels: valid while the buffer is being walked
+  const char* name = nullptr;  // of a kernel, valid while the event is taken; of whole graphs the kind
   // Kernels: registers, static_shared, dynamic_shared, local_per_thread, grid xyz, block xyz, cluster xyz.
   uint32_t launch_config[13] = {};
 };

@@ -16,7 +16,7 @@ namespace bragg {
 // What a session wants.
 struct SourceOptions {
   std::string library_candidates;  // of a vendor, ':'-separated
-  bool whole_graphs = false;       // and all others do
+  bool whole_graphs = false;       // one record for each launch of a graph, instead of its nodes'; if all want it
   SamplingOptions sampling;
 };
 
@@ -61,7 +61,10 @@ class EventSource {
   // Sets aside what has come by now. The rings of threads are read after this and before `take`, so that whatever a
   // thread wrote before a record existed is known when it is taken.
   virtual void gather() {}
-  virtual void take(EventSink& sink) = 0;
+  // True: there is more, so that the lock is held no longer than it must be.
+  virtual bool take(EventSink& sink) = 0;
+  // How many samples a kernel gets, compared to others, while it is taken.
+  [[nodiscard]] virtual double sample_weight(const DeviceEvent& /*kernel*/) { return 0; }
   // For META, under names of its own.
   virtual void describe(JsonObject& meta, const SourceOptions& options) const = 0;
 

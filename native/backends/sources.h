@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,13 @@ class EventSources {
       if (with_devices || source.is_of_host()) visit(source);
     });
   }
+
+  [[nodiscard]] bool tells_records() const;  // any of them
+  [[nodiscard]] uint64_t dropped_records() const;
+  [[nodiscard]] uint64_t pending() const;
+  [[nodiscard]] uint32_t current_device() const;  // kNone: no source knows
+  // "": one has done it, or nothing records.
+  [[nodiscard]] std::string add_value(MetricId metric, const DeviceArray& array, void* stream) const noexcept;
 
  private:
   EventSources();

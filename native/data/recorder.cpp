@@ -5,10 +5,6 @@
 
 #include <utility>
 
-#include "backends/cuda/buffer_pool.h"
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/samples/pc_sampling.h"
-#include "backends/cuda/values/device_values.h"
 #include "context/loaded_code.h"
 #include "context/thread_registry.h"
 #include "data/json.h"
@@ -16,6 +12,8 @@
 
 namespace bragg {
 namespace {
+
+constexpr int kMostSteps = 32;  // what sources hold unread at most; more comes while this goes on
 
 std::string native_files_json() {
   JsonObject files;
@@ -43,23 +41,24 @@ Session* Recorder::newest_on(uint32_t line) {
 }
 
 void Recorder::step() {
-  for (size_t i = 0; i < BufferPool::kMaxUnread / cuda_backend::kBuffersAtOnce && step_some(); ++i) {
+  for (int i = 0; i < kMostSteps && step_some(); ++i) {
   }
 }
 
 bool Recorder::step_some() {
-  std::vector<ArrivedValue> arrived;
-  const auto before_records = [&] {
-    arrived = device_values::take_arrived();  // so that the launches of the graphs that read them are in the rings
-    drain_rings();
-  };
   clock_steps_.note(clock_steps_ns(), now_ns());
-  const bool has_more = cuda_backend::consume(before_records, [this](DeviceEvent event) {
-    clock_steps_.correct(event.start_ns, event.end_ns, clock_steps_.empty() ? 0 : now_ns());
-    take_device_event(event);
+  sources_.for_each([](EventSource& source) { source.gather(); });
+  looked_before_ns_ = std::exchange(looks_at_ns_, now_ns());
+  bool has_more = false;
+  sources_.for_each([&](EventSource& source) {
+    taken_ = &source;
+    const uint64_t n_events = events_taken_;
+    has_more |= source.take(*this);
+    if (events_taken_ == n_events) return;
+    cpu_ = cpu_times();
+    cpu_at_ns_ = looks_at_ns_;
   });
-  for (const ArrivedValue& value : arrived) take_arrived_value(value);
-  take_samples();
+  if (!samples_of_line_.empty() && samples_are_due_.exchange(false)) settle_samples();
   for_sessions(recording_state.trace.load(), [this](Session& session) {
     if (!session.wants_flush()) return;
     if (session.is_behind()) return session.drop_slices();
@@ -69,17 +68,10 @@ bool Recorder::step_some() {
   return has_more;
 }
 
-void Recorder::drain_rings() {
-  looked_before_ns_ = std::exchange(looks_at_ns_, now_ns());
-  uint32_t n_events = 0;
-  ThreadRegistry::instance().for_each([&, this](ThreadContext& thread) {
-    const bool exited = thread.exited.load(std::memory_order_acquire);
-    n_events += thread.ring.drain([&](const Event& event) { take_event(thread, event); });
-    if (exited) ThreadRegistry::instance().release(&thread);
-  });
-  if (n_events == 0) return;
-  cpu_ = cpu_times();
-  cpu_at_ns_ = looks_at_ns_;
+void Recorder::take(const DeviceEvent& event) {
+  DeviceEvent corrected = event;
+  clock_steps_.correct(corrected.start_ns, corrected.end_ns, clock_steps_.empty() ? 0 : now_ns());
+  take_device_event(corrected);
 }
 
 ThreadTotals Recorder::thread_totals() {
@@ -101,10 +93,10 @@ ThreadTotals Recorder::thread_totals() {
   return totals;
 }
 
-// Those that did come, without a launch, and those that CUPTI tells that it has dropped are counted as such.
+// Those that did come, without a launch, and those that a source tells that it has dropped are counted as such.
 uint64_t Recorder::missing_records(const Session& session) {
   const uint64_t missing = session.missing_records();
-  return missing - std::min(missing, session.counters.unattributed + cuda_backend::dropped_records());
+  return missing - std::min(missing, session.counters.unattributed + sources_.dropped_records());
 }
 
 JsonObject Recorder::facts_of(const Session& session) {
@@ -146,11 +138,10 @@ JsonObject Recorder::facts_of(const Session& session) {
   meta.raw("statistics", statistics.text())
       .raw("gpu_busy_ns", activity.busy_json)
       .raw("overhead", overhead_json(session, totals, activity.fed_ns));
-  if (session.options().backend != BackendChoice::Cpu) meta.raw("cuda", cuda_backend::description_json());
+  sources_.for_each(session.options().uses_devices,
+                    [&](const EventSource& source) { source.describe(meta, session.options().of_sources); });
   if (session.options().native_context) meta.raw("native_files", native_files_json());
   if (const std::string steps = clock_steps_.json(session.started_ns()); !steps.empty()) meta.raw("clock_steps", steps);
-  if (session.samples_instructions()) meta.raw("sampling", pc_sampling::description_json());
-  if (const std::string devices = cuda_backend::devices_json(); !devices.empty()) meta.raw("devices", devices);
   if (session.activity.first_ns() != 0)
     meta.put("gpu_first_ns", session.activity.first_ns()).put("gpu_last_ns", session.activity.last_ns());
   return meta;

@@ -11,8 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/device_event.h"
-#include "backends/device_values.h"
+#include "backends/sources.h"
 #include "context/event_ring.h"
 #include "context/thread_context.h"
 #include "data/captured_paths.h"
@@ -34,8 +33,8 @@ struct StartResult {
 
 // Threads: the public functions from any thread, one control call at a time (control lock), except while it waits for
 // the GPU. The recorder's own threads and control calls share the consumer-side state under the work lock; application
-// threads touch neither. Whoever holds the work lock calls neither CUPTI nor the disk.
-class Recorder {
+// threads touch neither. Whoever holds the work lock calls neither a vendor's library nor the disk.
+class Recorder final : private EventSink {
  public:
   static Recorder& instance();
 
@@ -50,7 +49,7 @@ class Recorder {
   void stop(int session, const std::string& meta_json);
   [[nodiscard]] std::string statistics(int session);  // JSON object, of the current phase
 
-  void on_cuda_initialized();
+  void on_source_initialized();  // within a call of its vendor's library
 
   // Finishes all sessions when the signal would end the process, unless the program handles it; then it ends by it.
   static bool finish_on_signal(int number);
@@ -94,7 +93,7 @@ class Recorder {
   };
   // Waits, without a lock, until the records of what was launched so far have come; gives up those that do not.
   void drain(uint32_t line);
-  // Before the last session ends: what is complete in buffers of CUPTI's that wait for a kernel that does not end.
+  // Before the last session ends: what is complete in buffers of a source that wait for a kernel that does not end.
   void bring_by_force(uint32_t line);
   [[nodiscard]] bool has_arrived(Drain& drain);
   [[nodiscard]] Missing missing_of(const Drain& drain);
@@ -118,7 +117,22 @@ class Recorder {
   void step();
   bool step_some();  // true: there may be more
   void end_drained_phases();
-  void drain_rings();
+  void take(ThreadContext& thread, const Event& event) override {
+    ++events_taken_;
+    take_event(thread, event);
+  }
+  void take(const DeviceEvent& event) override;
+  void take(const ArrivedValue& value) override { take_arrived_value(value); }
+  void take(const PcSample& sample) override;
+  [[nodiscard]] TrackId add_counter(std::string_view name, std::string_view unit, uint32_t device) override;
+  [[nodiscard]] TrackId add_lane(std::string_view name, uint32_t device) override;
+  [[nodiscard]] TrackId add_unit(std::string_view name, uint32_t device, uint32_t number, ClockId clock) override;
+  void take(const SourceSlice& slice) override;
+  void take(const CounterSample& sample) override;
+  void take(const ClockReading& reading) override;
+  [[nodiscard]] TrackId add_track(const Track& track);
+  template <class Visit>
+  void for_open_phases(Visit&& visit);
   void take_event(ThreadContext& thread, const Event& event);
   void take_api_call(ThreadContext& thread, const Event& event);
   void take_wait(const Event& call);
@@ -131,7 +145,6 @@ class Recorder {
   [[nodiscard]] CapturedPlace* captured_place_of(const Launch& launch, const DeviceEvent& event);
   void add_graph_values();
   void note_sampled_kernel(const Session& session, const DeviceEvent& event, uint64_t cubin_crc, NodeId node);
-  void take_samples();
   void settle_samples();
   [[nodiscard]] bool is_last_sampled(const Session& session);
   void end_samples(Session& session);
@@ -163,13 +176,18 @@ class Recorder {
   void bring_all(uint32_t line);
   void end(Session& session, const std::string& meta_json);
   [[nodiscard]] ThreadTotals thread_totals();
-  [[nodiscard]] static uint64_t missing_records(const Session& session);
+  [[nodiscard]] uint64_t missing_records(const Session& session);
   [[nodiscard]] JsonObject facts_of(const Session& session);  // for META
   [[nodiscard]] Session* newest_on(uint32_t line);
   [[nodiscard]] Session* owner(uint32_t slot);
   template <class Visit>
   void for_sessions(uint32_t mask, Visit&& visit);
 
+  [[nodiscard]] bool all_drain_in_background();
+  void drain_sources(bool is_last);
+
+  EventSources& sources_ = EventSources::instance();
+  EventSource* taken_ = nullptr;  // consumer side: whose events are being taken
   std::mutex control_mutex_;
   std::mutex work_mutex_;
   std::array<std::unique_ptr<Session>, kMaxSessions> sessions_;
@@ -199,7 +217,6 @@ class Recorder {
   };
   RecordId last_record_;
   std::map<uint32_t, SampleAttribution> samples_of_line_;  // of the lines whose sessions sample instructions
-  std::vector<uint64_t> multiprocessors_;                  // by device
   std::atomic<uint64_t> launch_count_{0};
   std::atomic<bool> samples_are_due_{false};
   std::vector<Track> tracks_;
@@ -210,6 +227,7 @@ class Recorder {
   std::array<int64_t, kMaxSessions> next_flush_ns_{};
   int64_t device_flushed_ns_ = 0;
   int64_t looks_at_ns_ = 0;  // the rings
+  uint64_t events_taken_ = 0;
   int64_t looked_before_ns_ = 0;
   int64_t cpu_at_ns_ = 0;
   CpuTimes cpu_;  // when events last came, so that what a capture says stays the same while nothing happens

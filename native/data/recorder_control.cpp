@@ -8,8 +8,6 @@
 #include <ctime>
 #include <utility>
 
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/samples/pc_sampling.h"
 #include "context/clock.h"
 #include "data/json.h"
 #include "data/work_lock.h"
@@ -85,25 +83,21 @@ void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
 bool Recorder::all_want_whole_graphs(const Session& next) {
   const WorkLock work(work_mutex_);
   const bool others_do = std::ranges::all_of(sessions_, [](const auto& each) {
-    return each == nullptr || each->options().backend == BackendChoice::Cpu || each->options().graph_level;
+    return each == nullptr || !each->options().uses_devices || each->options().of_sources.whole_graphs;
   });
-  if (next.options().graph_level && !others_do)
-    std::fputs("bragg: CUDA graphs are recorded by their nodes, not as a whole: another session wants the nodes\n",
-               stderr);
-  return next.options().graph_level && others_do;
+  const bool wants_it = next.options().of_sources.whole_graphs;
+  if (wants_it && !others_do)
+    std::fputs("bragg: graphs are recorded by their nodes, not as a whole: another session wants the nodes\n", stderr);
+  return wants_it && others_do;
 }
 
 StartResult Recorder::start(SessionOptions options) {
   return in_free_slot([&](uint32_t slot) -> StartResult {
-    const bool wants_cuda = options.backend != BackendChoice::Cpu;
-    const std::string candidates = options.cupti_candidates;
     auto session = std::make_unique<Session>(std::move(options), slot, free_line());
     if (const int error = session->open()) return {-1, error, {}};
-    if (wants_cuda) {
-      pc_sampling::want(session->options().sampling);
-      cuda_backend::set_graph_level(all_want_whole_graphs(*session));
-      cuda_backend::start(candidates);
-    }
+    SourceOptions of_sources = session->options().of_sources;
+    of_sources.whole_graphs = session->options().uses_devices && all_want_whole_graphs(*session);
+    sources_.for_each(session->options().uses_devices, [&](EventSource& source) { source.start(of_sources); });
     const SessionMask mask = session->mask();
     const auto line = static_cast<int>(session->line());
     {
@@ -199,14 +193,13 @@ void Recorder::deactivate(int session, bool flush) {
 }
 
 void Recorder::update_collecting() {
-  if (threads_ != nullptr && !responds(*threads_)) return;  // CUPTI hangs, and would here too
-  cuda_backend::set_collecting(recording(), wanted_api_level());
-  pc_sampling::set_active(recording_state.active.load() != 0);
+  if (threads_ != nullptr && !responds(*threads_)) return;  // a source hangs, and would here too
+  sources_.for_each([](EventSource& source) { source.collect({recording(), wanted_api_level()}); });
 }
 
 void Recorder::flush(int session) {
   drain(static_cast<uint32_t>(session));
-  cuda_backend::note_devices();
+  sources_.for_each([](EventSource& source) { source.look(); });
   {
     const WorkLock work(work_mutex_);
     Session* phase = current(session);
@@ -226,8 +219,11 @@ void Recorder::stop(int session, const std::string& meta_json) {
     Session* phase = current(session);
     if (phase == nullptr) return;  // another thread was faster
     if (responds(*threads_)) {
-      if (is_last_sampled(*phase)) pc_sampling::finish();
-      cuda_backend::note_devices();
+      const bool is_last = is_last_sampled(*phase);
+      sources_.for_each([&](EventSource& source) {
+        if (is_last) source.end_samples();
+        source.look();
+      });
     }
     update_collecting();
     {
@@ -275,10 +271,7 @@ void Recorder::end(Session& session, const std::string& meta_json) {
 
 // The last session has ended.
 void Recorder::finish() {
-  if (end_threads()) {
-    pc_sampling::finish();
-    cuda_backend::detach();
-  }
+  if (end_threads()) sources_.for_each([](EventSource& source) { source.stop(); });
   const WorkLock work(work_mutex_);
   launches_.clear();
   captured_paths_.clear();
@@ -295,10 +288,10 @@ std::string Recorder::statistics(int session) {
 
 // The driver holds its own locks here, so this must not wait for a control call that may be waiting for the driver; if
 // one is under way the consumer's poll attaches half a second later.
-void Recorder::on_cuda_initialized() {
+void Recorder::on_source_initialized() {
   const std::unique_lock control(control_mutex_, std::try_to_lock);
   if (!control) return;
-  cuda_backend::on_cuda_initialized();
+  sources_.for_each([](EventSource& source) { source.on_initialized(); });
   update_collecting();
 }
 

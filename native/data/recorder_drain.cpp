@@ -6,9 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/samples/pc_sampling.h"
-#include "backends/cuda/values/device_values.h"
 #include "context/clock.h"
 #include "data/recorder.h"
 #include "data/work_lock.h"
@@ -57,7 +54,7 @@ void Recorder::drain(uint32_t line) {
     sleep_ns(nap_ns);
     nap_ns = std::min(2 * nap_ns, kLongestNapNs);
   }
-  if (responds(*drain.threads)) pc_sampling::bring();
+  if (responds(*drain.threads)) sources_.for_each([](EventSource& source) { source.drain_samples(); });
   const WorkLock work(work_mutex_);
   step();
   for_phases_of(line, [&](Session& session) {
@@ -96,17 +93,14 @@ bool Recorder::has_arrived(Drain& drain) {
 }
 
 Recorder::Missing Recorder::missing_of(const Drain& drain) {
-  uint64_t kernels = 0, others = 0, lost = cuda_backend::dropped_records();
+  uint64_t kernels = 0, others = 0, lost = sources_.dropped_records();
   for_phases_of(drain.line, [&](Session& session) {
     kernels += session.awaited().kernels.until(drain.round, round_);
     others += session.awaited().others.until(drain.round, round_);
     lost += session.counters.unattributed;
   });
-  if (cuda_backend::state() !=
-      cuda_backend::State::Attached) {  // the values that kernels of ours read come all the same
-    kernels = others = 0;
-    return device_values::awaited() > 0 ? Missing::Records : Missing::Nothing;
-  }
+  if (sources_.pending() > 0) return Missing::Records;
+  if (!sources_.tells_records()) return Missing::Nothing;
   if (kernels > lost) return Missing::Records;
   if (kernels + others > 0) return Missing::PerhapsRecords;
   return graph_progress_.is_complete(monotonic_ns()) ? Missing::Nothing : Missing::GraphRecords;
@@ -129,12 +123,20 @@ bool Recorder::is_interrupted(Drain& drain) {
   return look != nullptr && look() != 0;
 }
 
-// On the thread that is for it: CUPTI has been seen to hang in a flush. With the hardware event system a flush in the
-// background may damage the heap, so the caller's thread does it.
+bool Recorder::all_drain_in_background() {
+  return std::ranges::all_of(sources_.rows(), [](const SourceRow& row) { return row.source().drains_in_background(); });
+}
+
+void Recorder::drain_sources(bool is_last) {
+  const int64_t deadline_ns = monotonic_ns() + kPatienceNs;
+  sources_.for_each([&](EventSource& source) { source.drain(deadline_ns, is_last); });
+}
+
+// On the thread that is for it, as a vendor's library has been seen to hang in it, if all sources allow that.
 bool Recorder::flush_sources(Drain& drain) {
   RecorderThreads& threads = *drain.threads;
-  if (!cuda_backend::may_flush_in_background()) {
-    cuda_backend::flush(threads.forces_flush.exchange(false));
+  if (!all_drain_in_background()) {
+    drain_sources(threads.forces_flush.exchange(false));
     return true;
   }
   const uint64_t ticket = threads.flushes_wanted.fetch_add(1) + 1;
@@ -152,7 +154,7 @@ bool Recorder::responds(const RecorderThreads& threads) {
 }
 
 void Recorder::reclaim_device_records() {
-  cuda_backend::reclaim_records();
+  sources_.for_each([](EventSource& source) { source.reclaim(); });
   const WorkLock work(work_mutex_);
   step();
   for_phases_of(kNone, [](Session& session) {  // the other tool has taken them

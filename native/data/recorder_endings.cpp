@@ -12,20 +12,13 @@
 
 #include "backends/code_images.h"
 #include "backends/code_numbers.h"
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/samples/function_cubins.h"
-#include "backends/cuda/samples/launch_gate.h"
-#include "backends/cuda/samples/pc_sampling.h"
-#include "backends/cuda/values/device_values.h"
 #include "context/call_names.h"
 #include "context/consumer_signal.h"
-#include "context/context_lenders.h"
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
 #include "context/metric_names.h"
 #include "context/python_frame_ids.h"
 #include "context/stream_captures.h"
-#include "context/thread_registry.h"
 
 namespace bragg {
 namespace {
@@ -66,7 +59,7 @@ void Recorder::finish_and_end_by(int number) {
   drain.threads = threads_;  // read by one of them: they are there
   drain.threads->forces_flush.store(true);
   drain.interrupt_looked_ns = drain.progress_ns = std::numeric_limits<int64_t>::max() / 2;  // no Python here
-  if (flush_sources(drain)) pc_sampling::bring();
+  if (flush_sources(drain)) sources_.for_each([](EventSource& source) { source.drain_samples(); });
   {
     const std::lock_guard work(work_mutex_);
     step();
@@ -92,13 +85,9 @@ void Recorder::finish_and_end_by(int number) {
 void Recorder::prepare_fork() {
   control_mutex_.lock();
   work_mutex_.lock();
-  ThreadRegistry::instance().lock_for_fork();
-  context_lenders.lock_for_fork();
+  sources_.for_each([](EventSource& source) { source.lock_for_fork(); });
   CallingContextTree::instance().lock_for_fork();
-  device_values::lock_for_fork();
-  pc_sampling::lock_for_fork();
   CodeImages::instance().lock_for_fork();
-  FunctionCubins::instance().lock_for_fork();
   CodeNumbers::instance().lock_for_fork();
   GraphRegistry::instance().lock_for_fork();
   StreamCaptures::instance().lock_for_fork();
@@ -120,13 +109,9 @@ void Recorder::after_fork_in_parent() {
   StreamCaptures::instance().unlock_after_fork();
   GraphRegistry::instance().unlock_after_fork();
   CodeNumbers::instance().unlock_after_fork();
-  FunctionCubins::instance().unlock_after_fork();
   CodeImages::instance().unlock_after_fork();
-  pc_sampling::unlock_after_fork();
-  device_values::unlock_after_fork();
   CallingContextTree::instance().unlock_after_fork();
-  context_lenders.unlock_after_fork();
-  ThreadRegistry::instance().unlock_after_fork();
+  sources_.for_each([](EventSource& source) { source.unlock_after_fork(); });
   work_mutex_.unlock();
   control_mutex_.unlock();
 }
@@ -145,10 +130,7 @@ void Recorder::after_fork_in_child() {
   forget_counted_threads();
   consumer_signal.reset();
   ending_signal_.store(0);
-  cuda_backend::after_fork_in_child();
-  device_values::after_fork_in_child();
-  pc_sampling::after_fork_in_child();
-  LaunchGate::instance().after_fork_in_child();
+  sources_.for_each([](EventSource& source) { source.after_fork_in_child(); });
   launches_.clear();
   captured_paths_.clear();
   copy_waits_.clear();
@@ -157,8 +139,6 @@ void Recorder::after_fork_in_child() {
   tracks_.clear();
   range_track_ = kNone;
   stream_tracks_.clear();
-  ThreadRegistry::instance().keep_only(ThreadContext::current_if_any());
-  context_lenders.keep_only(ThreadContext::current_if_any());
   after_fork_in_parent();
   GraphRegistry::instance().clear();
   StreamCaptures::instance().clear();

@@ -31,7 +31,7 @@ KernelConfig config_of(const DeviceEvent& event, FrameId frame) {
 void tell_of_unknown_captures() {
   static bool told = false;
   if (std::exchange(told, true)) return;
-  std::fputs("bragg: a CUDA graph was captured before recording; its kernels are shown under their launch\n", stderr);
+  std::fputs("bragg: a graph was captured before recording; its kernels are shown under their launch\n", stderr);
 }
 
 uint64_t& counter_of(SessionCounters& counters, DeviceEventKind kind) {
@@ -299,8 +299,9 @@ void Recorder::take_record(Session& session, const Launch& launch, const DeviceE
 
 FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
   if (event.kind == DeviceEventKind::Graph)
-    return FrameTable::instance().intern(FrameKind::Kernel, "<cuda graph " + std::to_string(event.graph) + ">",
-                                         event.device);
+    return FrameTable::instance().intern(
+        FrameKind::Kernel, std::string("<").append(event.name).append(" ") + std::to_string(event.graph) + ">",
+        event.device);
   if (event.kind != DeviceEventKind::Kernel)
     return FrameTable::instance().intern(FrameKind::Memory, operation_name(event), event.device);
   const char* name = event.name != nullptr ? event.name : "(unnamed kernel)";

@@ -3,37 +3,21 @@
 
 #include <algorithm>
 
-#include "backends/cuda/driver/cuda_driver.h"
-#include "backends/cuda/samples/pc_sampling.h"
-#include "backends/cuda/samples/sampled_spans.h"
-
 namespace bragg {
 
-// The hardware samples each multiprocessor once in a period: a kernel gets as many as it has kept busy, for as long as
-// it ran while it was sampled.
 void Recorder::note_sampled_kernel(const Session& session, const DeviceEvent& event, uint64_t cubin_crc, NodeId node) {
-  if (multiprocessors_.empty())
-    for (const CudaDevice& device : CudaDriver::mapped().devices())
-      multiprocessors_.push_back(static_cast<uint64_t>(device.multiprocessors));
-  const uint32_t* grid = &event.launch_config[4];
-  const uint64_t blocks = uint64_t{grid[0]} * grid[1] * grid[2];
-  const uint64_t busy = event.device < multiprocessors_.size() ? std::min(blocks, multiprocessors_[event.device]) : 1;
-  const bool is_serialized = session.options().sampling.mode == SamplingMode::Serialized;
-  const int64_t sampled_ns = SampledSpans::instance().overlap_ns(event.device, event.start_ns, event.end_ns);
+  const bool is_serialized = session.options().of_sources.sampling.mode == SamplingMode::Serialized;
   samples_of_line_[session.line()].add({
       .target = {session.slot(), node},
       .function = FrameTable::instance().intern_string(event.name != nullptr ? event.name : ""),
       .cubin_crc = cubin_crc,
       .correlation = is_serialized ? event.correlation : 0,
-      .weight = static_cast<double>(sampled_ns) * static_cast<double>(busy),
+      .weight = taken_->sample_weight(event),
   });
 }
 
-void Recorder::take_samples() {
-  if (samples_of_line_.empty()) return;
-  for (const PcSample& sample : pc_sampling::take())
-    for (auto& [line, attribution] : samples_of_line_) attribution.add(sample);
-  if (samples_are_due_.exchange(false)) settle_samples();
+void Recorder::take(const PcSample& sample) {
+  for (auto& [line, attribution] : samples_of_line_) attribution.add(sample);
 }
 
 bool Recorder::is_last_sampled(const Session& session) {

@@ -10,8 +10,6 @@
 #include <mutex>
 #include <utility>
 
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/samples/pc_sampling.h"
 #include "context/clock.h"
 #include "context/loaded_code.h"
 #include "data/recorder.h"
@@ -22,7 +20,7 @@ namespace bragg {
 namespace {
 
 constexpr uint32_t kPollMs = 20;                 // idle: 50 wake-ups a second
-constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in CUPTI's buffers no longer than this
+constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in a source no longer than this
 constexpr int64_t kEndingFlushNs = 20'000'000;   // nor than this while a phase waits for its last ones
 constexpr timespec kEndNap{.tv_sec = 0, .tv_nsec = 100'000};
 constexpr int64_t kEndPatienceNs = 1'000'000'000;
@@ -93,10 +91,9 @@ void Recorder::source_loop(RecorderThreads& threads) {
     threads.source_signal.wait_ms(kPollMs);
     if (threads.stopping.load()) return;
     threads.source_call_ns.store(monotonic_ns());
+    sources_.for_each([this](EventSource& source) { source.poll(launch_count_.load()); });
     flush_in_background(threads);
     if (threads.stopping.load()) return;  // it was left behind
-    pc_sampling::step(launch_count_.load());
-    cuda_backend::note_devices();
     threads.source_call_ns.store(0);
     if (threads.stopping.load()) return;
     rotate_due_sessions();
@@ -112,11 +109,10 @@ void Recorder::flush_in_background(RecorderThreads& threads) {
   const int64_t interval_ns = retired_.load() != 0 ? kEndingFlushNs : kDeviceFlushNs;
   const bool is_due = now >= device_flushed_ns_ + interval_ns;
   if (!is_due && wanted == threads.flushes_done.load()) return;
-  cuda_backend::poll();
-  if (cuda_backend::may_flush_in_background()) cuda_backend::flush(threads.forces_flush.exchange(false));
+  if (all_drain_in_background()) drain_sources(threads.forces_flush.exchange(false));
   if (threads.stopping.load()) return;
   device_flushed_ns_ = now;
-  samples_are_due_.store(true);
+  if (is_due) samples_are_due_.store(true);  // not as often as somebody waits: samples come later than records
   threads.flushes_done.store(wanted);
   const std::lock_guard work(work_mutex_);
   add_graph_values();
@@ -141,7 +137,8 @@ void Recorder::end_drained_phases() {
     if (drained() == 0) return;
     are_sampled = !samples_of_line_.empty();
   }
-  if (are_sampled) pc_sampling::bring();  // samples come later than the records of their kernels
+  if (are_sampled)  // samples come later than the records of their kernels
+    sources_.for_each([](EventSource& source) { source.drain_samples(); });
   const std::lock_guard work(work_mutex_);
   step();
   if (are_sampled) settle_samples();

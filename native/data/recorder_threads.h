@@ -23,7 +23,7 @@ struct RecorderThreads {
   std::atomic<uint64_t> flushes_wanted{0};
   std::atomic<uint64_t> flushes_done{0};
   std::atomic<bool> forces_flush{false};   // the next one
-  std::atomic<int64_t> source_call_ns{0};  // since when it is in calls of CUPTI, which may hang; 0: it is not
+  std::atomic<int64_t> source_call_ns{0};  // since when it is in calls of sources, which may hang; 0: it is not
   std::array<Member, 3> members;           // readers of rings, sources, captures
 };
 

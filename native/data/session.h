@@ -12,9 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/device_event.h"
-#include "backends/event_sink.h"
-#include "backends/instruction_samples.h"
+#include "backends/event_source.h"
 #include "context/clock.h"
 #include "context/own_cost.h"
 #include "context/recording_state.h"
@@ -36,21 +34,17 @@
 
 namespace bragg {
 
-enum class BackendChoice : uint8_t { Auto, Cuda, Cpu };
-
 struct SessionOptions {
   std::string part_path;
   std::string meta_json = "{}";
-  std::string cupti_candidates;  // ':'-separated
-  BackendChoice backend = BackendChoice::Auto;
+  bool uses_devices = true;  // else only the host is recorded
+  SourceOptions of_sources;
   bool python_context = false;
   bool native_context = false;  // with C and C++ frames too
   bool trace = false;
-  bool graph_level = false;  // one record for each launch of a CUDA graph, instead of its nodes'
   ApiLevel api_level = ApiLevel::Off;
   uint32_t flush_interval_ms = 1000;
   uint64_t tree_limit_bytes = CallingContextTree::kDefaultLimitBytes;
-  SamplingOptions sampling;
   uint32_t rotate_interval_ms = 0;  // time after which a phase is followed by the next; 0: never by itself
 };
 
@@ -145,7 +139,7 @@ class Session {
   void add_samples(NodeId kernel, const Code& code, const PcSample& sample, uint64_t count, bool is_exact) {
     samples_.add(kernel, code, sample.pc_offset, sample.reason, count, is_exact);
   }
-  [[nodiscard]] bool samples_instructions() const { return options_.sampling.mode != SamplingMode::Off; }
+  [[nodiscard]] bool samples_instructions() const { return options_.of_sources.sampling.mode != SamplingMode::Off; }
   void keep(const Slice& slice) { slices_.push_back(slice); }                     // trace only
   void keep(const CounterSample& sample) { counter_samples_.push_back(sample); }  // likewise
   void keep(const ClockReading& reading) { clock_readings_.push_back(reading); }  // likewise

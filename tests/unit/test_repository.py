@@ -48,6 +48,20 @@ def test_one_file_loads_the_core() -> None:
     assert users == {"core.py"}
 
 
+def test_the_recorder_knows_no_vendor() -> None:
+    """A source of events is a folder below native/backends and a row: nothing else names it."""
+    vendor = re.compile(r"cupti::|cuda::|cuda_backend::|pc_sampling::|device_values::|backends/(cuda|rocm|cpu)")
+    files = [
+        path for part in ("api", "bindings", "context", "data", "intake") for path in (ROOT / "native" / part).iterdir()
+    ]
+    assert len(files) > 100
+    assert [
+        f"{path.name}: {line}" for path in files for line in path.read_text().splitlines() if vendor.search(line)
+    ] == []
+    recorder = [path for path in files if path.name.startswith("recorder")]
+    assert [path.name for path in recorder if re.search("cuda|cupti", path.read_text(), re.IGNORECASE)] == []
+
+
 def test_every_public_name_exists() -> None:
     assert [name for name in bragg.__all__ if getattr(bragg, name) is None] == []
 

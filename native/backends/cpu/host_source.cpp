@@ -17,12 +17,13 @@ class HostSource final : public EventSource {
   void describe(JsonObject&, const SourceOptions&) const override {}
   [[nodiscard]] bool is_of_host() const override { return true; }
 
-  void take(EventSink& sink) override {
+  bool take(EventSink& sink) override {
     ThreadRegistry::instance().for_each([&](ThreadContext& thread) {
       const bool exited = thread.exited.load(std::memory_order_acquire);
       thread.ring.drain([&](const Event& event) { sink.take(thread, event); });
       if (exited) ThreadRegistry::instance().release(&thread);
     });
+    return false;
   }
 
   void lock_for_fork() override {

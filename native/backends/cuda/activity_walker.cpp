@@ -65,6 +65,12 @@ DeviceEvent from_copy(const Record& record) {
   return event;
 }
 
+DeviceEvent from_graph(const cupti::GraphTraceRecord& record) {
+  DeviceEvent event = event_of(record, DeviceEventKind::Graph);
+  event.name = "cuda graph";
+  return event;
+}
+
 template <class Record>
 const Record& as(const uint8_t* at) {
   return *reinterpret_cast<const Record*>(at);
@@ -82,7 +88,7 @@ void take_record(const uint8_t* at, cupti::Kind kind, const std::function<void(c
     case cupti::Kind::Memset:
       return take(from_memory(as<cupti::MemsetRecord>(at), DeviceEventKind::Set));
     case cupti::Kind::GraphTrace:
-      return take(event_of(as<cupti::GraphTraceRecord>(at), DeviceEventKind::Graph));
+      return take(from_graph(as<cupti::GraphTraceRecord>(at)));
     default:
       return;
   }

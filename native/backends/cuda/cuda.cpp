@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "backends/cuda/activity_walker.h"
 #include "backends/cuda/buffer_dump.h"
@@ -125,10 +126,11 @@ void after_fork_in_child() {
   self.state.store(State::Off);
 }
 
-bool consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take) {
+void gather() { backend().gathered = backend().buffers.take_completed(kBuffersAtOnce); }
+
+bool take(const std::function<void(const DeviceEvent&)>& take) {
   Backend& self = backend();
-  const std::vector<ActivityBuffer> completed = self.buffers.take_completed(kBuffersAtOnce);
-  before();
+  const std::vector<ActivityBuffer> completed = std::exchange(self.gathered, {});
   for (const ActivityBuffer& buffer : completed) {
     if (!self.dump_directory.empty())
       dump_buffer(self.dump_directory, {buffer.data, buffer.valid_bytes}, self.cupti.version);

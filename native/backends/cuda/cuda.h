@@ -20,7 +20,7 @@ enum class State : uint8_t {
   Failed,    // `reason` says why; scopes and host times are still recorded
 };
 
-// Threads: control calls under the recorder's control lock; `consume` on the consumer side.
+// Threads: control calls under the recorder's control lock; `gather` and `take` on the consumer side.
 
 // Attaches if CUDA is up, else waits for InitializeInjection. `candidates`: libcupti paths, ':'-separated.
 void start(const std::string& candidates);
@@ -47,10 +47,10 @@ void detach();
 // In a forked child CUDA cannot be used if the parent had it up.
 void after_fork_in_child();
 
-// Walks the buffers that came since the last call. `before` runs first, after the buffers were taken: whatever the
-// launching threads wrote before these records existed is visible then. True: there may be more.
+// Takes the oldest buffers that have come; `take` walks them. True: there may be more.
 inline constexpr size_t kBuffersAtOnce = 8;  // 38,000 kernels: some 10 ms under the recorder's lock
-bool consume(const std::function<void()>& before, const std::function<void(const DeviceEvent&)>& take);
+void gather();
+bool take(const std::function<void(const DeviceEvent&)>& take);
 
 [[nodiscard]] State state();
 [[nodiscard]] uint64_t dropped_records();  // since attachment

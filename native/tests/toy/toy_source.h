@@ -33,7 +33,7 @@ class ToySource final : public EventSource {
   void poll(uint64_t launches) override;
   void drain(int64_t deadline_ns, bool is_last) override;
   void gather() override;
-  void take(EventSink& sink) override;
+  bool take(EventSink& sink) override;
   void describe(JsonObject& meta, const SourceOptions& options) const override;
   [[nodiscard]] uint64_t pending() const override;
   void lock_for_fork() override { mutex_.lock(); }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/cuda/driver/cuda_abi.h"
-#include "backends/cuda/driver/loaded_library.h"
+#include "context/loaded_library.h"
 
 namespace bragg {
 

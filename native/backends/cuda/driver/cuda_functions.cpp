@@ -3,7 +3,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "backends/cuda/driver/loaded_library.h"
+#include "context/loaded_library.h"
 
 namespace bragg {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "backends/cuda/driver/cupti_abi.h"
-#include "backends/cuda/driver/loaded_library.h"
+#include "context/loaded_library.h"
 
 namespace bragg {
 

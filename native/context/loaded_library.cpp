@@ -1,4 +1,4 @@
-#include "backends/cuda/driver/loaded_library.h"
+#include "context/loaded_library.h"
 
 #include <link.h>
 

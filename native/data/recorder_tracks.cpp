@@ -1,0 +1,56 @@
+// What sources have timed and counted themselves, on tracks of their own.
+#include "data/recorder.h"
+
+namespace bragg {
+
+TrackId Recorder::add_track(const Track& track) {
+  tracks_.push_back(track);
+  return static_cast<TrackId>(tracks_.size() - 1);
+}
+
+TrackId Recorder::add_counter(std::string_view name, std::string_view unit, uint32_t device) {
+  auto& frames = FrameTable::instance();
+  return add_track({TrackKind::Counter, device, frames.intern_string(unit), 0, frames.intern_string(name)});
+}
+
+TrackId Recorder::add_lane(std::string_view name, uint32_t device) {
+  return add_track({TrackKind::Ranges, device, kNone, 0, FrameTable::instance().intern_string(name)});
+}
+
+TrackId Recorder::add_unit(std::string_view name, uint32_t device, uint32_t number, ClockId clock) {
+  return add_track({TrackKind::DeviceUnit, device, static_cast<uint32_t>(clock), number,
+                    FrameTable::instance().intern_string(name)});
+}
+
+// Of the phases that go on.
+template <class Visit>
+void Recorder::for_open_phases(Visit&& visit) {
+  for_sessions(recording_state.existing.load() & ~retired_.load(), visit);
+}
+
+// On a lane it is like a range of the process, which overlaps what threads do.
+void Recorder::take(const SourceSlice& slice) {
+  const NodeId node = CallingContextTree::instance().child(kRootNode, slice.frame);
+  const auto track = static_cast<uint32_t>(slice.track);
+  for_open_phases([&](Session& session) {
+    if (tracks_[track].kind == TrackKind::Ranges) {
+      ++session.counters.markers;
+      session.count(node, MetricGroup::Marker, slice.duration);
+    }
+    if (session.options().trace) session.keep({slice.start, slice.duration, node, track, 0});
+  });
+}
+
+void Recorder::take(const CounterSample& sample) {
+  for_open_phases([&](Session& session) {
+    if (session.options().trace) session.keep(sample);
+  });
+}
+
+void Recorder::take(const ClockReading& reading) {
+  for_open_phases([&](Session& session) {
+    if (session.options().trace) session.keep(reading);
+  });
+}
+
+}  // namespace bragg
