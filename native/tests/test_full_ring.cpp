@@ -13,7 +13,7 @@ using bragg::EventKind;
 using bragg::Ring;
 using bragg::ThreadContext;
 
-constexpr Event kEvent = Event::of(EventKind::Scope, 0);
+constexpr Event kEvent = Event::spanning(EventKind::Scope, 0, {}, {0, 0});
 
 TEST(a_thread_waits_once_for_a_consumer_that_does_not_come_and_recovers_when_it_does) {
   std::thread([] {

@@ -25,7 +25,7 @@ struct Backend {
   BufferPool buffers;
   std::chrono::steady_clock::time_point seen_down;  // when CUDA was last seen not to be up; while it is polled
   std::atomic<uint64_t> missed_start_ns{0};         // at most so long the GPU worked before attachment
-  std::vector<ActivityBuffer> gathered;  // consumer side
+  std::vector<ActivityBuffer> gathered;             // consumer side
   std::atomic<uint64_t> dropped_records{0};
   std::atomic<uint64_t> foreign_records{0};  // of kinds that another tool asked for: nothing of ours is missing
   std::atomic<uint64_t> unread_bytes{0};
