@@ -87,7 +87,9 @@ class Recorder final : private EventSink {
     std::shared_ptr<RecorderThreads> threads;
     bool is_confirmed = false;
     Missing missing = Missing::Nothing;
-    uint64_t records = 0;  // that had come at the last look
+    uint64_t awaited = ~uint64_t{0};  // the least that was missing at a look so far
+    uint64_t records = 0;             // that had come at the last look
+    int64_t graphs_ns = 0;            // since when only records of graphs are missing; 0: others are, too
     int64_t progress_ns = 0;
     int64_t interrupt_looked_ns = 0;
   };
@@ -96,7 +98,7 @@ class Recorder final : private EventSink {
   // Before the last session ends: what is complete in buffers of a source that wait for a kernel that does not end.
   void bring_by_force(uint32_t line);
   [[nodiscard]] bool has_arrived(Drain& drain);
-  [[nodiscard]] Missing missing_of(const Drain& drain);
+  [[nodiscard]] Missing missing_of(Drain& drain);
   [[nodiscard]] bool is_out_of_patience(Drain& drain);
   [[nodiscard]] bool is_interrupted(Drain& drain);
   template <class Visit>

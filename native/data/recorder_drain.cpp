@@ -19,6 +19,8 @@ constexpr int64_t kPatienceNs = 5'000'000'000;
 constexpr const char* kPatienceVariable = "BRAGG_DRAIN_S";
 // Copies of no bytes have no record, records that were dropped do not come, and a process that was interrupted leaves.
 constexpr int64_t kShortPatienceNs = 300'000'000;
+// A program that goes on to launch graphs is always in the middle of one.
+constexpr int64_t kGraphPatienceNs = 30'000'000'000;
 constexpr int64_t kFirstNapNs = 100'000;
 constexpr int64_t kLongestNapNs = 8'000'000;
 constexpr int64_t kInterruptLookNs = 50'000'000;
@@ -86,31 +88,39 @@ void Recorder::bring_by_force(uint32_t line) {
 bool Recorder::has_arrived(Drain& drain) {
   const WorkLock work(work_mutex_);
   (void)step_some();
-  if (std::exchange(drain.records, records_taken_) != records_taken_) drain.progress_ns = monotonic_ns();
   drain.missing = missing_of(drain);
   if (drain.missing != Missing::Nothing) return false;
   return std::exchange(drain.is_confirmed, true);
 }
 
-Recorder::Missing Recorder::missing_of(const Drain& drain) {
+// Progress is what is missing less, not any record: a program that goes on to launch always has some.
+Recorder::Missing Recorder::missing_of(Drain& drain) {
   uint64_t kernels = 0, others = 0, lost = sources_.dropped_records();
   for_phases_of(drain.line, [&](Session& session) {
     kernels += session.awaited().kernels.until(drain.round, round_);
     others += session.awaited().others.until(drain.round, round_);
     lost += session.counters.unattributed;
   });
-  if (sources_.pending() > 0) return Missing::Records;
+  const int64_t now = monotonic_ns();
+  const uint64_t pending = sources_.pending();
+  const uint64_t awaited = kernels + others + pending;
+  if (awaited < drain.awaited) drain.progress_ns = now;
+  drain.awaited = std::min(drain.awaited, awaited);
+  drain.graphs_ns = awaited > 0 ? 0 : drain.graphs_ns != 0 ? drain.graphs_ns : now;
+  const bool has_more = std::exchange(drain.records, records_taken_) != records_taken_;
+  if (has_more && drain.graphs_ns != 0) drain.progress_ns = now;
+  if (pending > 0) return Missing::Records;
   if (!sources_.tells_records()) return Missing::Nothing;
   if (kernels > lost) return Missing::Records;
   if (kernels + others > 0) return Missing::PerhapsRecords;
-  return graph_progress_.is_complete(monotonic_ns()) ? Missing::Nothing : Missing::GraphRecords;
+  return graph_progress_.is_complete(now) ? Missing::Nothing : Missing::GraphRecords;
 }
 
 bool Recorder::is_out_of_patience(Drain& drain) {
   if (is_interrupted(drain)) return true;
   static const int64_t wished_ns = wished_patience_ns();
   const bool is_leaving = is_leaving_.load();
-  if (drain.missing == Missing::GraphRecords && !is_leaving) return false;  // which are not awaited for ever
+  if (drain.missing == Missing::GraphRecords && monotonic_ns() > drain.graphs_ns + kGraphPatienceNs) return true;
   const bool is_short = drain.missing == Missing::PerhapsRecords || is_leaving;
   return monotonic_ns() > drain.progress_ns + (is_short ? std::min(kShortPatienceNs, wished_ns) : wished_ns);
 }

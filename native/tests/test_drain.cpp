@@ -110,6 +110,23 @@ TEST(what_is_complete_beside_a_kernel_that_does_not_end_is_in_the_capture) {
   bragg_set_interrupt_look(nullptr);
 }
 
+TEST(a_kernel_that_does_not_end_is_given_up_while_the_program_goes_on) {
+  set_kernel_ns("endless", kEndlessNs);
+  const Recording recording("goes on");
+  std::thread([] { device().launch(device().kernel("endless"), Program().stream); }).join();
+  std::atomic<bool> stop{false};
+  std::thread going_on([&] {
+    for (const Program program; !stop.load(); std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+      program.launch();
+  });
+  const auto began = Clock::now();
+  recording.flush();
+  CHECK(Clock::now() - began < std::chrono::seconds(15));
+  stop.store(true);
+  going_on.join();
+  CHECK_EQ(recording.count("missing_records"), 1);
+}
+
 TEST(copies_and_graphs_end_a_recording_without_a_wait_for_what_does_not_come) {
   const Program program;
   Recording recording("copies");
