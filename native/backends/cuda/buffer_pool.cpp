@@ -3,27 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <new>
 
 #include "context/consumer_signal.h"
 
 namespace bragg {
-namespace {
-
-constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 500'000};
-constexpr int kMostPauses = 3;
-
-}  // namespace
-
 uint8_t* BufferPool::pop_free() {
-  std::unique_lock lock(mutex_);
-  for (int pause = 0; pause < kMostPauses && completed_.size() > kManyUnread; ++pause) {
-    lock.unlock();
-    consumer_signal.wake();
-    nanosleep(&kPause, nullptr);
-    lock.lock();
-  }
+  const std::lock_guard lock(mutex_);
   if (free_.empty()) return nullptr;
   uint8_t* data = free_.back();
   free_.pop_back();

@@ -21,7 +21,6 @@ class BufferPool {
   // Unread buffers: 256 MB, 1.2 million kernels behind. Those that CUPTI holds do not count: one a thread that
   // launches.
   static constexpr size_t kMaxUnread = 256;
-  static constexpr size_t kManyUnread = 16;
   // Kept for the next request. A program with more launching threads pays for one mmap a buffer: 10 us for 4,800
   // kernels.
   static constexpr size_t kMaxFree = 128;
@@ -32,9 +31,8 @@ class BufferPool {
     Refused,  // too many are unread: the caller counts what is in it, then recycles it
   };
 
-  // Never null: CUPTI before 12.9 crashes on a null buffer. It is asked for inside a launch: while more than
-  // kManyUnread are unread, the thread leaves the processor to the consumer for 1.5 ms at most, once in 4,800 kernels.
-  // Zeroed, so that CUPTI need not clear it on the caller's time.
+  // Never null: CUPTI before 12.9 crashes on a null buffer. Never waits, for it is asked for inside a launch. Zeroed,
+  // so that CUPTI need not clear it on the caller's time.
   [[nodiscard]] uint8_t* request();
   [[nodiscard]] Completion complete(const ActivityBuffer& buffer);
   // The oldest ones, at most so many.

@@ -134,6 +134,13 @@ std::string describe(const Sampling& self) {
   return json.text();
 }
 
+// Whoever asks for it holds a lock that must not wait for calls of CUPTI.
+void publish_description(Sampling& self) {
+  std::string description = describe(self);
+  const std::lock_guard lock(self.description_mutex);
+  self.description = std::move(description);
+}
+
 }  // namespace
 
 Sampling& sampling() {
@@ -149,6 +156,7 @@ void want(const SamplingOptions& options) {
   if (options.mode == SamplingMode::Windows) self.cycle.emplace(options.budget);
   self.is_serialized.store(options.mode == SamplingMode::Serialized);
   self.wanted.store(true);
+  publish_description(self);
 }
 
 bool is_wanted() noexcept { return sampling().wanted.load(std::memory_order_relaxed); }
@@ -173,9 +181,11 @@ void step(uint64_t launches) {
     }
     note_begun(self);
   }
-  if (now_ns() < self.next_drain_ns) return;
-  self.next_drain_ns = now_ns() + kDrainNs;
-  drain_all(self);
+  if (now_ns() >= self.next_drain_ns) {
+    self.next_drain_ns = now_ns() + kDrainNs;
+    drain_all(self);
+  }
+  publish_description(self);
 }
 
 void bring() {
@@ -188,6 +198,7 @@ void bring() {
     std::this_thread::sleep_for(kBringNap);
     drain_all(self);
   }
+  publish_description(self);
 }
 
 std::vector<PcSample> take() {
@@ -209,7 +220,7 @@ void finish() {
   const CuptiCalls calls(self);
   drop_dying(self);
   bring_from_all(self, [](SampledDevice& device, auto& samples) { device.end(samples); });
-  self.last_description = describe(self);
+  publish_description(self);
   reset(self);
 }
 
@@ -228,6 +239,7 @@ void after_fork_in_child() {
   new (&self.mutex) std::mutex;
   new (&self.launching_alone) std::mutex;
   new (&self.dying_mutex) std::mutex;
+  new (&self.description_mutex) std::mutex;
   self.arrived.clear();
   self.calls_cupti.store(false);
   reset(self);
@@ -235,8 +247,8 @@ void after_fork_in_child() {
 
 std::string description_json() {
   Sampling& self = sampling();
-  const std::lock_guard lock(self.mutex);
-  return is_wanted() ? describe(self) : self.last_description;
+  const std::lock_guard lock(self.description_mutex);
+  return self.description;
 }
 
 std::string probe(const CuptiLibrary& cupti, cuda::Context context) {

@@ -27,7 +27,6 @@ struct Sampling {
   PcSamplingLibrary library;
   bool is_loaded = false;
   std::string reason;  // why nothing is sampled
-  std::string last_description = "{}";
   std::vector<std::unique_ptr<SampledDevice>> devices;
   uint32_t other_contexts = 0;  // of GPUs that were taken
   std::optional<DutyCycle> cycle;
@@ -40,6 +39,8 @@ struct Sampling {
   std::mutex launching_alone;  // held in a serialized launch
   std::mutex arrived_mutex;
   std::vector<PcSample> arrived;
+  std::mutex description_mutex;  // held for no call
+  std::string description = "{}";
   std::atomic<int64_t> paused_ns{0};  // since when no session records; 0: one does
   [[nodiscard]] bool is_late() const {
     const int64_t since_ns = paused_ns.load();
