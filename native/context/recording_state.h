@@ -15,7 +15,7 @@ enum class ApiLevel : uint8_t { Off, Sync, All };
 
 struct alignas(64) RecordingState {
   std::atomic<SessionMask> existing{0};  // started and not yet stopped
-  // Bits 16 to 31: the lines of the slots. A session takes another slot for each of its phases and keeps its line.
+  // Bits 16 to 31: the sessions of the slots. A session takes another slot for each of its phases.
   std::atomic<SessionMask> active{0};
   std::atomic<SessionMask> python{0};      // existing, with Python call paths
   std::atomic<SessionMask> native{0};      // of these, with the C and C++ functions that launches come from
@@ -23,7 +23,7 @@ struct alignas(64) RecordingState {
   std::atomic<SessionMask> api_calls{0};   // existing, with all calls of the GPU's API
   std::atomic<SessionMask> sync_calls{0};  // existing, with those that wait
   std::atomic<uint32_t> api_epoch{1};      // calls that were open when it changed are not followed any more
-  std::array<std::atomic<uint8_t>, kMaxSessions> line_of_slot{};
+  std::array<std::atomic<uint8_t>, kMaxSessions> session_of_slot{};
   std::atomic<bool> follows_tasks{false};  // a scope was entered in a task: threads look which one they run
 
   [[nodiscard]] auto masks_of_existing() noexcept {
@@ -33,18 +33,18 @@ struct alignas(64) RecordingState {
 
 inline RecordingState recording_state;
 
-inline constexpr uint32_t kLineShift = kMaxSessions;
-inline constexpr SessionMask kSlots = (1u << kLineShift) - 1;
+inline constexpr uint32_t kSessionShift = kMaxSessions;
+inline constexpr SessionMask kSlots = (1u << kSessionShift) - 1;
 
 // The slots that record now, of the sessions that also recorded when `active` was `then`.
 [[nodiscard]] inline SessionMask still_active(SessionMask then) noexcept {
-  const SessionMask now = recording_state.active.load(std::memory_order_acquire);  // before the lines of its slots
-  const SessionMask lines = (then & now) >> kLineShift;
-  if (lines == now >> kLineShift) return now & kSlots;
+  const SessionMask now = recording_state.active.load(std::memory_order_acquire);  // before the sessions of its slots
+  const SessionMask sessions = (then & now) >> kSessionShift;
+  if (sessions == now >> kSessionShift) return now & kSlots;
   SessionMask slots = 0;
   for (uint32_t slot = 0; slot < kMaxSessions; ++slot)
     if ((now >> slot & 1) != 0 &&
-        (lines >> recording_state.line_of_slot[slot].load(std::memory_order_relaxed) & 1) != 0)
+        (sessions >> recording_state.session_of_slot[slot].load(std::memory_order_relaxed) & 1) != 0)
       slots |= 1u << slot;
   return slots;
 }

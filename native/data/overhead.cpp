@@ -6,7 +6,7 @@
 
 #include "backends/record_cost.h"
 #include "data/json.h"
-#include "data/session.h"
+#include "data/phase.h"
 
 namespace bragg {
 namespace {
@@ -21,13 +21,13 @@ void set_cost_beside(CostPart part, uint32_t ns_per_call) noexcept {
   beside_ns[static_cast<size_t>(part)].store(ns_per_call, std::memory_order_relaxed);
 }
 
-std::string overhead_json(const Session& session, const ThreadTotals& now, uint64_t gpu_fed_ns) {
-  const ThreadTotals& before = session.before;
-  const SessionCounters& counters = session.counters;
+std::string overhead_json(const Phase& phase, const ThreadTotals& now, uint64_t gpu_fed_ns) {
+  const ThreadTotals& before = phase.before;
+  const PhaseCounters& counters = phase.counters;
   const CostTotals cost = now.cost.since(before.cost);
   const uint64_t n_records = counters.kernels + counters.copies + counters.sets;
   JsonObject json;
-  json.put("work_ns", session.work.total_ns()).put("gpu_fed_ns", gpu_fed_ns);
+  json.put("work_ns", phase.work.total_ns()).put("gpu_fed_ns", gpu_fed_ns);
   for (size_t i = 0; i < kCostParts; ++i) {
     const uint64_t calls = cost.parts[i].calls();
     const uint64_t ns = cost.parts[i].ns();
@@ -44,7 +44,7 @@ std::string overhead_json(const Session& session, const ThreadTotals& now, uint6
     json.put("gpu_records_calls", n_records).put("gpu_records_ns", n_records * kGpuRecordNs);
   }
   const CpuTimes spent{now.cpu.recorder_ns - before.cpu.recorder_ns, now.cpu.process_ns - before.cpu.process_ns};
-  const auto elapsed_ns = static_cast<uint64_t>(std::max<int64_t>(now.cpu_at_ns - session.started_ns(), 0));
+  const auto elapsed_ns = static_cast<uint64_t>(std::max<int64_t>(now.cpu_at_ns - phase.started_ns(), 0));
   json.put("recorder_cpu_ns", spent.recorder_ns);
   json.put("recorder_ns", taken_from_program_ns(spent, elapsed_ns, usable_cores()));
   return json.text();

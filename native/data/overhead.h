@@ -8,7 +8,7 @@
 
 namespace bragg {
 
-class Session;
+class Phase;
 struct ThreadTotals;
 
 // What the program pays for a call of one part outside the core: PyTorch for observers being there, say. It was
@@ -16,6 +16,6 @@ struct ThreadTotals;
 void set_cost_beside(CostPart part, uint32_t ns_per_call) noexcept;
 
 // A flat table of numbers, so that phases add up. `gpu_fed_ns`: see ActivityTotals.
-[[nodiscard]] std::string overhead_json(const Session& session, const ThreadTotals& now, uint64_t gpu_fed_ns);
+[[nodiscard]] std::string overhead_json(const Phase& phase, const ThreadTotals& now, uint64_t gpu_fed_ns);
 
 }  // namespace bragg

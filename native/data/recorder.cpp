@@ -30,14 +30,14 @@ Recorder& Recorder::instance() {
 }
 
 // Of an event: a thread may have taken its time to write it, until its phase had ended.
-Session* Recorder::owner(uint32_t slot) {
-  if (sessions_[slot] != nullptr) return sessions_[slot].get();
-  return newest_on(recording_state.line_of_slot[slot].load(std::memory_order_relaxed));
+Phase* Recorder::owner(uint32_t slot) {
+  if (phases_[slot] != nullptr) return phases_[slot].get();
+  return newest_on(recording_state.session_of_slot[slot].load(std::memory_order_relaxed));
 }
 
-Session* Recorder::newest_on(uint32_t line) {
-  const uint32_t slot = line < kMaxSessions ? slot_of_line_[line] : kNone;
-  return slot != kNone ? sessions_[slot].get() : nullptr;
+Phase* Recorder::newest_on(uint32_t session) {
+  const uint32_t slot = session < kMaxSessions ? slot_of_session_[session] : kNone;
+  return slot != kNone ? phases_[slot].get() : nullptr;
 }
 
 void Recorder::step() {
@@ -58,11 +58,11 @@ bool Recorder::step_some() {
     cpu_ = cpu_times();
     cpu_at_ns_ = looks_at_ns_;
   });
-  if (!samples_of_line_.empty() && samples_are_due_.exchange(false)) settle_samples();
-  for_sessions(recording_state.trace.load(), [this](Session& session) {
-    if (!session.wants_flush()) return;
-    if (session.is_behind()) return session.drop_slices();
-    session.flush(tracks_, facts_of(session));
+  if (!samples_of_session_.empty() && samples_are_due_.exchange(false)) settle_samples();
+  for_phases(recording_state.trace.load(), [this](Phase& phase) {
+    if (!phase.wants_flush()) return;
+    if (phase.is_behind()) return phase.drop_slices();
+    phase.flush(tracks_, facts_of(phase));
     if (threads_ != nullptr) threads_->writer_signal.wake();
   });
   return has_more;
@@ -94,14 +94,14 @@ ThreadTotals Recorder::thread_totals() {
 }
 
 // Those that did come, without a launch, and those that a source tells that it has dropped are counted as such.
-uint64_t Recorder::missing_records(const Session& session) {
-  const uint64_t missing = session.missing_records();
-  return missing - std::min(missing, session.counters.unattributed + sources_.dropped_records());
+uint64_t Recorder::missing_records(const Phase& phase) {
+  const uint64_t missing = phase.missing_records();
+  return missing - std::min(missing, phase.counters.unattributed + sources_.dropped_records());
 }
 
-JsonObject Recorder::facts_of(const Session& session) {
-  const ThreadTotals totals = session.after.value_or(thread_totals());
-  const SessionCounters& counters = session.counters;
+JsonObject Recorder::facts_of(const Phase& phase) {
+  const ThreadTotals totals = phase.after.value_or(thread_totals());
+  const PhaseCounters& counters = phase.counters;
   JsonObject statistics;
   statistics.put("launches", counters.launches)
       .put("failed_launches", counters.failed_launches)
@@ -120,30 +120,30 @@ JsonObject Recorder::facts_of(const Session& session) {
       .put("unknown_captures", counters.unknown_captures)
       .put("late_records", counters.late)
       .put("duplicate_records", counters.duplicates)
-      .put("missing_records", missing_records(session))
+      .put("missing_records", missing_records(phase))
       .put("dropped_slices", counters.dropped_slices)
       .put("bad_timestamps", counters.bad_timestamps)
-      .put("dropped_events", totals.dropped_events - session.before.dropped_events)
-      .put("refused_nodes", totals.refused_nodes - session.before.refused_nodes)
-      .put("too_deep", totals.too_deep - session.before.too_deep)
-      .put("other_names", totals.other_names - session.before.other_names)
-      .put("forgotten_copies", totals.forgotten_copies - session.before.forgotten_copies)
-      .put("refused_kernel_configs", session.refused_kernel_configs())
-      .put("refused_inputs", session.refused_inputs())
-      .put("refused_samples", session.refused_samples())
-      .put("interleaved_scopes", totals.interleaved_scopes - session.before.interleaved_scopes)
-      .put("cut_native_paths", totals.cut_paths - session.before.cut_paths);
-  const ActivityTotals activity = session.activity.totals();
+      .put("dropped_events", totals.dropped_events - phase.before.dropped_events)
+      .put("refused_nodes", totals.refused_nodes - phase.before.refused_nodes)
+      .put("too_deep", totals.too_deep - phase.before.too_deep)
+      .put("other_names", totals.other_names - phase.before.other_names)
+      .put("forgotten_copies", totals.forgotten_copies - phase.before.forgotten_copies)
+      .put("refused_kernel_configs", phase.refused_kernel_configs())
+      .put("refused_inputs", phase.refused_inputs())
+      .put("refused_samples", phase.refused_samples())
+      .put("interleaved_scopes", totals.interleaved_scopes - phase.before.interleaved_scopes)
+      .put("cut_native_paths", totals.cut_paths - phase.before.cut_paths);
+  const ActivityTotals activity = phase.activity.totals();
   JsonObject meta;
   meta.raw("statistics", statistics.text())
       .raw("gpu_busy_ns", activity.busy_json)
-      .raw("overhead", overhead_json(session, totals, activity.fed_ns));
-  sources_.for_each(session.options().uses_devices,
-                    [&](const EventSource& source) { source.describe(meta, session.options().of_sources); });
-  if (session.options().native_context) meta.raw("native_files", native_files_json());
-  if (const std::string steps = clock_steps_.json(session.started_ns()); !steps.empty()) meta.raw("clock_steps", steps);
-  if (session.activity.first_ns() != 0)
-    meta.put("gpu_first_ns", session.activity.first_ns()).put("gpu_last_ns", session.activity.last_ns());
+      .raw("overhead", overhead_json(phase, totals, activity.fed_ns));
+  sources_.for_each(phase.options().uses_devices,
+                    [&](const EventSource& source) { source.describe(meta, phase.options().of_sources); });
+  if (phase.options().native_context) meta.raw("native_files", native_files_json());
+  if (const std::string steps = clock_steps_.json(phase.started_ns()); !steps.empty()) meta.raw("clock_steps", steps);
+  if (phase.activity.first_ns() != 0)
+    meta.put("gpu_first_ns", phase.activity.first_ns()).put("gpu_last_ns", phase.activity.last_ns());
   return meta;
 }
 

@@ -19,9 +19,9 @@
 #include "data/copy_waits.h"
 #include "data/correlation_map.h"
 #include "data/graph_progress.h"
+#include "data/phase.h"
 #include "data/recorder_threads.h"
 #include "data/sample_attribution.h"
-#include "data/session.h"
 
 namespace bragg {
 
@@ -70,7 +70,7 @@ class Recorder final : private EventSink {
   void after_fork_in_child();
 
  private:
-  Recorder() { slot_of_line_.fill(kNone); }
+  Recorder() { slot_of_session_.fill(kNone); }
   // Signals whose handlers need what it guards are blocked while it is held, never over a wait.
   class WorkLock;
 
@@ -82,8 +82,8 @@ class Recorder final : private EventSink {
     Records,
   };
   struct Drain {
-    uint32_t line = kNone;  // of the session whose launches count; kNone: all
-    DrainRound round = 0;   // the last one that counts
+    uint32_t session = kNone;  // of the session whose launches count; kNone: all
+    DrainRound round = 0;      // the last one that counts
     std::shared_ptr<RecorderThreads> threads;
     bool is_confirmed = false;
     Missing missing = Missing::Nothing;
@@ -94,15 +94,15 @@ class Recorder final : private EventSink {
     int64_t interrupt_looked_ns = 0;
   };
   // Waits, without a lock, until the records of what was launched so far have come; gives up those that do not.
-  void drain(uint32_t line);
+  void drain(uint32_t session);
   // Before the last session ends: what is complete in buffers of a source that wait for a kernel that does not end.
-  void bring_by_force(uint32_t line);
+  void bring_by_force(uint32_t session);
   [[nodiscard]] bool has_arrived(Drain& drain);
   [[nodiscard]] Missing missing_of(Drain& drain);
   [[nodiscard]] bool is_out_of_patience(Drain& drain);
   [[nodiscard]] bool is_interrupted(Drain& drain);
   template <class Visit>
-  void for_phases_of(uint32_t line, Visit&& visit);
+  void for_phases_of(uint32_t session, Visit&& visit);
   // False: the sources do not answer in time.
   [[nodiscard]] bool flush_sources(Drain& drain);
   [[nodiscard]] static bool responds(const RecorderThreads& threads);
@@ -141,49 +141,49 @@ class Recorder final : private EventSink {
   void take_arrived_value(const ArrivedValue& value);
   void take_device_event(const DeviceEvent& event);
   [[nodiscard]] bool is_duplicate(const DeviceEvent& event, const Launch* launch);
-  void take_record(Session& session, const Launch& launch, const DeviceEvent& event);
+  void take_record(Phase& phase, const Launch& launch, const DeviceEvent& event);
   [[nodiscard]] FrameId device_frame(const DeviceEvent& event, StringId wanted);
   void take_record_of_condition(const Launch& graph_launch, const DeviceEvent& event);
   [[nodiscard]] CapturedPlace* captured_place_of(const Launch& launch, const DeviceEvent& event);
   void add_graph_values();
-  void note_sampled_kernel(const Session& session, const DeviceEvent& event, uint64_t cubin_crc, NodeId node);
+  void note_sampled_kernel(const Phase& phase, const DeviceEvent& event, uint64_t cubin_crc, NodeId node);
   void settle_samples();
-  [[nodiscard]] bool is_last_sampled(const Session& session);
-  void end_samples(Session& session);
-  void give_samples(uint32_t line, const SampleTarget* target, const Code& code, const PcSample& sample, uint64_t count,
-                    bool is_exact);
+  [[nodiscard]] bool is_last_sampled(const Phase& phase);
+  void end_samples(Phase& phase);
+  void give_samples(uint32_t session, const SampleTarget* target, const Code& code, const PcSample& sample,
+                    uint64_t count, bool is_exact);
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);
   [[nodiscard]] uint32_t range_track();
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
   void flush_due_sessions();
   void update_collecting();
-  [[nodiscard]] bool all_want_whole_graphs(const Session& next);
+  [[nodiscard]] bool all_want_whole_graphs(const Phase& next);
   void finish();
   // nullptr: there is none, as in a forked child. One of the locks held.
-  [[nodiscard]] Session* current(int session) { return newest_on(static_cast<uint32_t>(session)); }
+  [[nodiscard]] Phase* current(int session) { return newest_on(static_cast<uint32_t>(session)); }
   // Calls open(slot) under the control lock, when a slot is free.
   template <class Open>
   [[nodiscard]] StartResult in_free_slot(Open&& open);
   [[nodiscard]] uint32_t free_slot();
-  [[nodiscard]] uint32_t free_line();
+  [[nodiscard]] uint32_t free_session();
   // 0 or errno. Control lock held.
-  [[nodiscard]] int begin_phase(uint32_t slot, Session& ended, const std::string& part_path,
-                                const std::string& meta_json, const std::string& end_meta_json);
+  [[nodiscard]] int begin_phase(uint32_t slot, Phase& ended, const std::string& part_path, const std::string& meta_json,
+                                const std::string& end_meta_json);
   void rotate_due_sessions();
   [[nodiscard]] bool switch_off(int session);
   void wait_until_written();
   // Makes a session known, not yet active.
-  void install(std::unique_ptr<Session> session, uint32_t slot);
+  void install(std::unique_ptr<Phase> phase, uint32_t slot);
   // Work lock held, after a drain of that line: nothing is missing of what has ended.
-  void bring_all(uint32_t line);
-  void end(Session& session, const std::string& meta_json);
+  void bring_all(uint32_t session);
+  void end(Phase& phase, const std::string& meta_json);
   [[nodiscard]] ThreadTotals thread_totals();
-  [[nodiscard]] uint64_t missing_records(const Session& session);
-  [[nodiscard]] JsonObject facts_of(const Session& session);  // for META
-  [[nodiscard]] Session* newest_on(uint32_t line);
-  [[nodiscard]] Session* owner(uint32_t slot);
+  [[nodiscard]] uint64_t missing_records(const Phase& phase);
+  [[nodiscard]] JsonObject facts_of(const Phase& phase);  // for META
+  [[nodiscard]] Phase* newest_on(uint32_t session);
+  [[nodiscard]] Phase* owner(uint32_t slot);
   template <class Visit>
-  void for_sessions(uint32_t mask, Visit&& visit);
+  void for_phases(uint32_t mask, Visit&& visit);
 
   [[nodiscard]] bool all_drain_in_background();
   void drain_sources(bool is_last);
@@ -192,11 +192,11 @@ class Recorder final : private EventSink {
   EventSource* taken_ = nullptr;  // consumer side: whose events are being taken
   std::mutex control_mutex_;
   std::mutex work_mutex_;
-  std::array<std::unique_ptr<Session>, kMaxSessions> sessions_;
-  uint32_t next_slot_ = 0;  // slots go round, so that a late event of a stopped session meets no new one
-  uint32_t next_line_ = 0;  // likewise
+  std::array<std::unique_ptr<Phase>, kMaxSessions> phases_;
+  uint32_t next_slot_ = 0;     // slots go round, so that a late event of a stopped session meets no new one
+  uint32_t next_session_ = 0;  // likewise
   std::array<uint32_t, kMaxSessions>
-      slot_of_line_;  // of the current phase; kNone: no session. Written under both locks
+      slot_of_session_;  // of the current phase; kNone: no session. Written under both locks
   std::atomic<SessionMask> retired_{0};
   std::shared_ptr<RecorderThreads> threads_;  // while there is a session. Written under both locks
   std::atomic<InterruptLook> interrupt_look_{nullptr};
@@ -218,7 +218,7 @@ class Recorder final : private EventSink {
     friend bool operator==(const RecordId&, const RecordId&) = default;
   };
   RecordId last_record_;
-  std::map<uint32_t, SampleAttribution> samples_of_line_;  // of the lines whose sessions sample instructions
+  std::map<uint32_t, SampleAttribution> samples_of_session_;  // of the lines whose sessions sample instructions
   std::atomic<uint64_t> launch_count_{0};
   std::atomic<bool> samples_are_due_{false};
   std::vector<Track> tracks_;
@@ -236,16 +236,16 @@ class Recorder final : private EventSink {
 };
 
 template <class Visit>
-void Recorder::for_sessions(uint32_t mask, Visit&& visit) {
+void Recorder::for_phases(uint32_t mask, Visit&& visit) {
   for (uint32_t slot = 0; mask != 0; ++slot, mask >>= 1)
     if ((mask & 1) != 0)
-      if (Session* session = owner(slot)) visit(*session);
+      if (Phase* phase = owner(slot)) visit(*phase);
 }
 
 template <class Visit>
-void Recorder::for_phases_of(uint32_t line, Visit&& visit) {
-  for (const auto& session : sessions_)
-    if (session != nullptr && (line == kNone || session->line() == line)) visit(*session);
+void Recorder::for_phases_of(uint32_t session, Visit&& visit) {
+  for (const auto& phase : phases_)
+    if (phase != nullptr && (session == kNone || phase->session() == session)) visit(*phase);
 }
 
 }  // namespace bragg

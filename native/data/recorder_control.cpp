@@ -18,7 +18,7 @@ namespace {
 // A phase that ends by itself does within some device flushes.
 constexpr timespec kSlotNap{.tv_sec = 0, .tv_nsec = 500'000};
 constexpr int kSlotNaps = 200;
-constexpr uint8_t kNoLine = kMaxSessions;
+constexpr uint8_t kNoSession = kMaxSessions;
 constexpr int64_t kDiskPatienceNs = 30'000'000'000;
 
 }  // namespace
@@ -46,43 +46,43 @@ uint32_t Recorder::free_slot() {
   const WorkLock work(work_mutex_);
   for (uint32_t i = 0; i < kMaxSessions; ++i) {
     const uint32_t slot = (next_slot_ + i) % kMaxSessions;
-    if (sessions_[slot] != nullptr) continue;
+    if (phases_[slot] != nullptr) continue;
     next_slot_ = (slot + 1) % kMaxSessions;
     return slot;
   }
   return kNone;
 }
 
-uint32_t Recorder::free_line() {
-  while (slot_of_line_[next_line_] != kNone) next_line_ = (next_line_ + 1) % kMaxSessions;
-  return std::exchange(next_line_, (next_line_ + 1) % kMaxSessions);
+uint32_t Recorder::free_session() {
+  while (slot_of_session_[next_session_] != kNone) next_session_ = (next_session_ + 1) % kMaxSessions;
+  return std::exchange(next_session_, (next_session_ + 1) % kMaxSessions);
 }
 
-void Recorder::install(std::unique_ptr<Session> session, uint32_t slot) {
+void Recorder::install(std::unique_ptr<Phase> phase, uint32_t slot) {
   const SessionMask bit = 1u << slot;
-  const SessionOptions& options = session->options();
-  recording_state.line_of_slot[slot].store(static_cast<uint8_t>(session->line()));
-  slot_of_line_[session->line()] = slot;
+  const SessionOptions& options = phase->options();
+  recording_state.session_of_slot[slot].store(static_cast<uint8_t>(phase->session()));
+  slot_of_session_[phase->session()] = slot;
   if (options.python_context) recording_state.python.fetch_or(bit);
   if (options.native_context) recording_state.native.fetch_or(bit);
   if (options.trace) recording_state.trace.fetch_or(bit);
   if (options.api_level == ApiLevel::All) recording_state.api_calls.fetch_or(bit);
   if (options.api_level == ApiLevel::Sync) recording_state.sync_calls.fetch_or(bit);
-  if (session->samples_instructions()) samples_of_line_.try_emplace(session->line());
-  session->before = thread_totals();
+  if (phase->samples_instructions()) samples_of_session_.try_emplace(phase->session());
+  phase->before = thread_totals();
   next_flush_ns_[slot] = now_ns();
-  sessions_[slot] = std::move(session);
+  phases_[slot] = std::move(phase);
   recording_state.existing.fetch_or(bit);
   uint64_t tree_limit_bytes = 0;  // all share the tree
-  for (const auto& each : sessions_)
+  for (const auto& each : phases_)
     if (each != nullptr) tree_limit_bytes = std::max(tree_limit_bytes, each->options().tree_limit_bytes);
   CallingContextTree::instance().set_limit(tree_limit_bytes);
 }
 
 // With a session that is about to start.
-bool Recorder::all_want_whole_graphs(const Session& next) {
+bool Recorder::all_want_whole_graphs(const Phase& next) {
   const WorkLock work(work_mutex_);
-  const bool others_do = std::ranges::all_of(sessions_, [](const auto& each) {
+  const bool others_do = std::ranges::all_of(phases_, [](const auto& each) {
     return each == nullptr || !each->options().uses_devices || each->options().of_sources.whole_graphs;
   });
   const bool wants_it = next.options().of_sources.whole_graphs;
@@ -93,41 +93,41 @@ bool Recorder::all_want_whole_graphs(const Session& next) {
 
 StartResult Recorder::start(SessionOptions options) {
   return in_free_slot([&](uint32_t slot) -> StartResult {
-    auto session = std::make_unique<Session>(std::move(options), slot, free_line());
-    if (const int error = session->open()) return {-1, error, {}};
-    SourceOptions of_sources = session->options().of_sources;
-    of_sources.whole_graphs = session->options().uses_devices && all_want_whole_graphs(*session);
-    sources_.for_each(session->options().uses_devices, [&](EventSource& source) { source.start(of_sources); });
-    const SessionMask mask = session->mask();
-    const auto line = static_cast<int>(session->line());
+    auto phase = std::make_unique<Phase>(std::move(options), slot, free_session());
+    if (const int error = phase->open()) return {-1, error, {}};
+    SourceOptions of_sources = phase->options().of_sources;
+    of_sources.whole_graphs = phase->options().uses_devices && all_want_whole_graphs(*phase);
+    sources_.for_each(phase->options().uses_devices, [&](EventSource& source) { source.start(of_sources); });
+    const SessionMask mask = phase->mask();
+    const auto session = static_cast<int>(phase->session());
     {
       const WorkLock work(work_mutex_);
       step();  // what is left of earlier sessions is not this one's
-      install(std::move(session), slot);
+      install(std::move(phase), slot);
     }
     recording_state.active.fetch_or(mask);
     update_collecting();
     if (threads_ == nullptr) begin_threads();
-    return {line, 0, {}};
+    return {session, 0, {}};
   });
 }
 
 StartResult Recorder::advance(int session, const std::string& part_path, const std::string& meta_json,
                               const std::string& end_meta_json) {
   return in_free_slot([&](uint32_t slot) -> StartResult {
-    Session* phase = current(session);
+    Phase* phase = current(session);
     if (phase == nullptr) return {-1, 0, "this session was stopped"};
     const int error = begin_phase(slot, *phase, part_path, meta_json, end_meta_json);
     return {error == 0 ? session : -1, error, {}};
   });
 }
 
-int Recorder::begin_phase(uint32_t slot, Session& ended, const std::string& part_path, const std::string& meta_json,
+int Recorder::begin_phase(uint32_t slot, Phase& ended, const std::string& part_path, const std::string& meta_json,
                           const std::string& end_meta_json) {
   SessionOptions options = ended.options();
   options.part_path = part_path;
   options.meta_json = meta_json;
-  auto next = std::make_unique<Session>(std::move(options), slot, ended.line());
+  auto next = std::make_unique<Phase>(std::move(options), slot, ended.session());
   if (const int error = next->open()) return error;
   const SessionMask old_mask = ended.mask();
   const SessionMask mask = next->mask();
@@ -148,11 +148,11 @@ void Recorder::rotate_due_sessions() {
   const std::unique_lock control(control_mutex_, std::try_to_lock);
   if (!control) return;
   const int64_t now = now_ns();
-  for (const uint32_t slot : slot_of_line_) {
-    if (slot == kNone || now < sessions_[slot]->rotates_at_ns()) continue;
+  for (const uint32_t slot : slot_of_session_) {
+    if (slot == kNone || now < phases_[slot]->rotates_at_ns()) continue;
     const uint32_t next_slot = free_slot();
     if (next_slot == kNone) return;
-    Session& ended = *sessions_[slot];
+    Phase& ended = *phases_[slot];
     const std::string path = ended.next_part_path();
     const std::string end_meta = JsonObject().put("stopped_ns", now).text();
     if (const int error = begin_phase(next_slot, ended, path, ended.next_meta_json(), end_meta)) {
@@ -164,7 +164,7 @@ void Recorder::rotate_due_sessions() {
 
 void Recorder::activate(int session) {
   const std::lock_guard control(control_mutex_);
-  const Session* phase = current(session);
+  const Phase* phase = current(session);
   if (phase == nullptr) return;
   recording_state.active.fetch_or(phase->mask());
   update_collecting();
@@ -173,7 +173,7 @@ void Recorder::activate(int session) {
 // Nothing of it is recorded any more; false: there is no such session.
 bool Recorder::switch_off(int session) {
   const std::lock_guard control(control_mutex_);
-  const Session* phase = current(session);
+  const Phase* phase = current(session);
   if (phase != nullptr) recording_state.active.fetch_and(~phase->mask());
   return phase != nullptr;
 }
@@ -202,9 +202,9 @@ void Recorder::flush(int session) {
   sources_.for_each([](EventSource& source) { source.look(); });
   {
     const WorkLock work(work_mutex_);
-    Session* phase = current(session);
+    Phase* phase = current(session);
     if (phase == nullptr) return;
-    bring_all(phase->line());
+    bring_all(phase->session());
     phase->flush(tracks_, facts_of(*phase));
   }
   wait_until_written();
@@ -216,7 +216,7 @@ void Recorder::stop(int session, const std::string& meta_json) {
   bring_by_force(static_cast<uint32_t>(session));
   {
     const std::lock_guard control(control_mutex_);
-    Session* phase = current(session);
+    Phase* phase = current(session);
     if (phase == nullptr) return;  // another thread was faster
     if (responds(*threads_)) {
       const bool is_last = is_last_sampled(*phase);
@@ -228,12 +228,12 @@ void Recorder::stop(int session, const std::string& meta_json) {
     update_collecting();
     {
       const WorkLock work(work_mutex_);
-      const uint32_t line = phase->line();
-      bring_all(line);
+      const uint32_t stopped = phase->session();
+      bring_all(stopped);
       end(*phase, meta_json);
-      slot_of_line_[line] = kNone;
-      for (auto& line_of_slot : recording_state.line_of_slot)  // late events of this session meet no other
-        if (line_of_slot.load() == line) line_of_slot.store(kNoLine);
+      slot_of_session_[stopped] = kNone;
+      for (auto& session_of_slot : recording_state.session_of_slot)  // late events of this session meet no other
+        if (session_of_slot.load() == stopped) session_of_slot.store(kNoSession);
     }
     if (recording_state.existing.load() == 0) finish();
   }
@@ -249,22 +249,22 @@ void Recorder::wait_until_written() {
     std::fputs("bragg: the disk takes nothing for 30 s: the capture is not complete yet\n", stderr);
 }
 
-void Recorder::bring_all(uint32_t line) {
+void Recorder::bring_all(uint32_t session) {
   step();
   settle_samples();
   add_graph_values();
-  for_sessions(retired_.load(), [&](Session& session) {
-    if (line == kNone || session.line() == line) end(session, session.end_meta_json());
+  for_phases(retired_.load(), [&](Phase& phase) {
+    if (session == kNone || phase.session() == session) end(phase, phase.end_meta_json());
   });
 }
 
-void Recorder::end(Session& session, const std::string& meta_json) {
-  session.awaited().kernels.give_up_all();
-  session.awaited().others.give_up_all();
-  end_samples(session);
-  session.finish(tracks_, facts_of(session), meta_json);
-  const uint32_t slot = session.slot();
-  sessions_[slot].reset();
+void Recorder::end(Phase& phase, const std::string& meta_json) {
+  phase.awaited().kernels.give_up_all();
+  phase.awaited().others.give_up_all();
+  end_samples(phase);
+  phase.finish(tracks_, facts_of(phase), meta_json);
+  const uint32_t slot = phase.slot();
+  phases_[slot].reset();
   for (auto* mask : recording_state.masks_of_existing()) mask->fetch_and(~(1u << slot));
   retired_.fetch_and(~(1u << slot));
 }
@@ -282,7 +282,7 @@ void Recorder::finish() {
 std::string Recorder::statistics(int session) {
   const WorkLock work(work_mutex_);
   step();
-  const Session* phase = current(session);
+  const Phase* phase = current(session);
   return phase != nullptr ? facts_of(*phase).text() : "{}";
 }
 

@@ -39,9 +39,9 @@ int64_t wished_patience_ns() {
 
 }  // namespace
 
-void Recorder::drain(uint32_t line) {
+void Recorder::drain(uint32_t session) {
   Drain drain;
-  drain.line = line;
+  drain.session = session;
   {
     const WorkLock work(work_mutex_);
     step();
@@ -59,21 +59,21 @@ void Recorder::drain(uint32_t line) {
   if (responds(*drain.threads)) sources_.for_each([](EventSource& source) { source.drain_samples(); });
   const WorkLock work(work_mutex_);
   step();
-  for_phases_of(line, [&](Session& session) {
-    session.awaited().kernels.give_up(drain.round, round_);
-    session.awaited().others.give_up(drain.round, round_);
+  for_phases_of(session, [&](Phase& phase) {
+    phase.awaited().kernels.give_up(drain.round, round_);
+    phase.awaited().others.give_up(drain.round, round_);
   });
 }
 
-void Recorder::bring_by_force(uint32_t line) {
+void Recorder::bring_by_force(uint32_t session) {
   Drain drain;
   {
     const WorkLock work(work_mutex_);
     drain.threads = threads_;
     bool is_last = threads_ != nullptr, has_missing = false;
-    for_phases_of(kNone, [&](Session& session) {
-      is_last &= session.line() == line;
-      has_missing |= session.gave_up();
+    for_phases_of(kNone, [&](Phase& phase) {
+      is_last &= phase.session() == session;
+      has_missing |= phase.gave_up();
     });
     if (!is_last || !has_missing) return;
   }
@@ -96,10 +96,10 @@ bool Recorder::has_arrived(Drain& drain) {
 // Progress is what is missing less, not any record: a program that goes on to launch always has some.
 Recorder::Missing Recorder::missing_of(Drain& drain) {
   uint64_t kernels = 0, others = 0, lost = sources_.dropped_records();
-  for_phases_of(drain.line, [&](Session& session) {
-    kernels += session.awaited().kernels.until(drain.round, round_);
-    others += session.awaited().others.until(drain.round, round_);
-    lost += session.counters.unattributed;
+  for_phases_of(drain.session, [&](Phase& phase) {
+    kernels += phase.awaited().kernels.until(drain.round, round_);
+    others += phase.awaited().others.until(drain.round, round_);
+    lost += phase.counters.unattributed;
   });
   const int64_t now = monotonic_ns();
   const uint64_t pending = sources_.pending();
@@ -167,9 +167,9 @@ void Recorder::reclaim_device_records() {
   sources_.for_each([](EventSource& source) { source.reclaim(); });
   const WorkLock work(work_mutex_);
   step();
-  for_phases_of(kNone, [](Session& session) {  // the other tool has taken them
-    session.awaited().kernels.give_up_all();
-    session.awaited().others.give_up_all();
+  for_phases_of(kNone, [](Phase& phase) {  // the other tool has taken them
+    phase.awaited().kernels.give_up_all();
+    phase.awaited().others.give_up_all();
   });
 }
 

@@ -65,10 +65,10 @@ void Recorder::finish_and_end_by(int number) {
     step();
     settle_samples();
     add_graph_values();
-    for_sessions(recording_state.existing.load(), [this](Session& session) {
-      session.awaited().kernels.give_up_all();
-      session.awaited().others.give_up_all();
-      session.finish(tracks_, facts_of(session), session.end_meta_json());
+    for_phases(recording_state.existing.load(), [this](Phase& phase) {
+      phase.awaited().kernels.give_up_all();
+      phase.awaited().others.give_up_all();
+      phase.finish(tracks_, facts_of(phase), phase.end_meta_json());
     });
   }
   Outboxes::instance().write_out();
@@ -119,12 +119,12 @@ void Recorder::after_fork_in_parent() {
 void Recorder::after_fork_in_child() {
   recording_state.active.store(0);
   for (auto* mask : recording_state.masks_of_existing()) mask->store(0);
-  for (auto& session : sessions_) {
-    if (session != nullptr) session->abandon();
-    session.reset();
+  for (auto& phase : phases_) {
+    if (phase != nullptr) phase->abandon();
+    phase.reset();
   }
   retired_.store(0);
-  slot_of_line_.fill(kNone);
+  slot_of_session_.fill(kNone);
   new (&threads_) std::shared_ptr<RecorderThreads>;  // they do not exist here
   Outboxes::instance().forget_all();
   forget_counted_threads();
@@ -135,7 +135,7 @@ void Recorder::after_fork_in_child() {
   captured_paths_.clear();
   copy_waits_.clear();
   graph_progress_.clear();
-  samples_of_line_.clear();
+  samples_of_session_.clear();
   tracks_.clear();
   range_track_ = kNone;
   stream_tracks_.clear();

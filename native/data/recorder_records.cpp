@@ -34,7 +34,7 @@ void tell_of_unknown_captures() {
   std::fputs("bragg: a graph was captured before recording; its kernels are shown under their launch\n", stderr);
 }
 
-uint64_t& counter_of(SessionCounters& counters, DeviceEventKind kind) {
+uint64_t& counter_of(PhaseCounters& counters, DeviceEventKind kind) {
   switch (kind) {
     case DeviceEventKind::Kernel:
       return counters.kernels;
@@ -52,8 +52,8 @@ struct Span {
   int64_t start_ns;
   uint64_t duration_ns;
 };
-Span within(const Session& session, const Event& event) {
-  const int64_t start_ns = std::max(event.interval.start_ns, session.started_ns());
+Span within(const Phase& phase, const Event& event) {
+  const int64_t start_ns = std::max(event.interval.start_ns, phase.started_ns());
   return {start_ns, static_cast<uint64_t>(std::max<int64_t>(event.interval.end_ns - start_ns, 0))};
 }
 
@@ -78,11 +78,11 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
                     .name = event.work.kernel,
                     .keeps = event.has_more_records,
                     .round = round_};
-      for_sessions(event.mask, [&](Session& session) {
-        session.counters.launches += event.kind == EventKind::Launch;
-        session.work.cover(std::max(looked_before_ns_, session.started_ns()), looks_at_ns_);
-        session.note_launch(event.correlation, launch);
-        launch.mask |= session.mask();
+      for_phases(event.mask, [&](Phase& phase) {
+        phase.counters.launches += event.kind == EventKind::Launch;
+        phase.work.cover(std::max(looked_before_ns_, phase.started_ns()), looks_at_ns_);
+        phase.note_launch(event.correlation, launch);
+        launch.mask |= phase.mask();
       });
       launch.code = event.work.code;
       launch.graph = event.work.graph;
@@ -95,78 +95,77 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
     case EventKind::Failed: {
       const Launch* found = launches_.find(event.correlation);
       const Launch launch = found != nullptr ? *found : Launch{.round = round_};
-      for_sessions(event.mask, [&](Session& session) {
-        session.counters.launches -= !event.is_own;
-        session.counters.failed_launches += !event.is_own && event.kind == EventKind::Failed;
-        session.note_no_launch(launch);
+      for_phases(event.mask, [&](Phase& phase) {
+        phase.counters.launches -= !event.is_own;
+        phase.counters.failed_launches += !event.is_own && event.kind == EventKind::Failed;
+        phase.note_no_launch(launch);
       });
       return;
     }
     case EventKind::LaunchEnd: {
       const FrameId api = CallNames::instance().frame(event.call);
-      for_sessions(event.mask, [&](Session& session) {
-        if (session.options().trace)
-          session.keep({event.interval.start_ns, duration_of(event.interval),
-                        CallingContextTree::instance().child(session.node_of(event), api), host_track(thread),
-                        event.correlation});
+      for_phases(event.mask, [&](Phase& phase) {
+        if (phase.options().trace)
+          phase.keep({event.interval.start_ns, duration_of(event.interval),
+                      CallingContextTree::instance().child(phase.node_of(event), api), host_track(thread),
+                      event.correlation});
       });
       return;
     }
     case EventKind::Scope:
-      for_sessions(event.mask, [&](Session& session) {
-        ++session.counters.scopes;
-        const NodeId node = session.node_of(event);
-        const Span span = within(session, event);
-        session.work.cover(span.start_ns, event.interval.end_ns);
-        session.count(node, MetricGroup::Host, span.duration_ns);
-        if (session.options().trace) session.keep({span.start_ns, span.duration_ns, node, host_track(thread), 0});
+      for_phases(event.mask, [&](Phase& phase) {
+        ++phase.counters.scopes;
+        const NodeId node = phase.node_of(event);
+        const Span span = within(phase, event);
+        phase.work.cover(span.start_ns, event.interval.end_ns);
+        phase.count(node, MetricGroup::Host, span.duration_ns);
+        if (phase.options().trace) phase.keep({span.start_ns, span.duration_ns, node, host_track(thread), 0});
       });
       return;
     case EventKind::ApiCall:
       return take_api_call(thread, event);
     case EventKind::Sample:
-      for_sessions(event.mask, [&](Session& session) {
-        if (!session.options().python_context) return;
-        session.counters.samples += !event.is_smaller_part;
-        session.count(event.python, MetricGroup::Sample, static_cast<uint64_t>(event.weight_ns), 0,
-                      event.is_smaller_part ? 0 : 1);
+      for_phases(event.mask, [&](Phase& phase) {
+        if (!phase.options().python_context) return;
+        phase.counters.samples += !event.is_smaller_part;
+        phase.count(event.python, MetricGroup::Sample, static_cast<uint64_t>(event.weight_ns), 0,
+                    event.is_smaller_part ? 0 : 1);
       });
       return;
     case EventKind::Value:
-      for_sessions(event.mask, [&](Session& session) {
-        session.add_value({session.node_of(event), event.metric, event.value.index, event.value.length},
-                          event.value.bits);
+      for_phases(event.mask, [&](Phase& phase) {
+        phase.add_value({phase.node_of(event), event.metric, event.value.index, event.value.length}, event.value.bits);
       });
       return;
     case EventKind::Input:
-      for_sessions(event.mask, [&](Session& session) {
-        session.add_input({session.node_of(event), event.input, session.node_of(event.origin), event.origin.output});
+      for_phases(event.mask, [&](Phase& phase) {
+        phase.add_input({phase.node_of(event), event.input, phase.node_of(event.origin), event.origin.output});
       });
       return;
     case EventKind::Mark:
     case EventKind::Range:
-      for_sessions(event.mask, [&](Session& session) {
-        ++session.counters.markers;
-        const NodeId node = session.node_of(event);
-        const Span span = within(session, event);
-        session.count(node, MetricGroup::Marker, span.duration_ns);
-        if (!session.options().trace) return;
+      for_phases(event.mask, [&](Phase& phase) {
+        ++phase.counters.markers;
+        const NodeId node = phase.node_of(event);
+        const Span span = within(phase, event);
+        phase.count(node, MetricGroup::Marker, span.duration_ns);
+        if (!phase.options().trace) return;
         const uint32_t track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
-        session.keep({span.start_ns, span.duration_ns, node, track, 0});
+        phase.keep({span.start_ns, span.duration_ns, node, track, 0});
       });
       return;
   }
 }
 
 void Recorder::take_api_call(ThreadContext& thread, const Event& event) {
-  for_sessions(event.mask, [&](Session& session) {
-    ++session.counters.api_calls;
-    const NodeId node = session.node_of(event);
-    const Span span = within(session, event);
-    session.work.cover(span.start_ns, event.interval.end_ns);
-    session.count(node, MetricGroup::Host, span.duration_ns);
-    if (session.options().trace)
-      session.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
+  for_phases(event.mask, [&](Phase& phase) {
+    ++phase.counters.api_calls;
+    const NodeId node = phase.node_of(event);
+    const Span span = within(phase, event);
+    phase.work.cover(span.start_ns, event.interval.end_ns);
+    phase.count(node, MetricGroup::Host, span.duration_ns);
+    if (phase.options().trace)
+      phase.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
   });
   if (event.waiting == Waiting::Yes) return take_wait(event);
   if (event.waiting == Waiting::No || event.correlation == 0) return;
@@ -174,23 +173,22 @@ void Recorder::take_api_call(ThreadContext& thread, const Event& event) {
 }
 
 void Recorder::take_wait(const Event& call) {
-  for_sessions(call.mask, [&](Session& session) {
-    session.count(session.node_of(call), MetricGroup::Wait, within(session, call).duration_ns);
+  for_phases(call.mask, [&](Phase& phase) {
+    phase.count(phase.node_of(call), MetricGroup::Wait, within(phase, call).duration_ns);
   });
 }
 
 void Recorder::take_arrived_value(const ArrivedValue& value) {
   const ValueTarget& target = value.target;
-  const auto add = [&](Session& session, NodeId node, uint64_t bits, uint64_t count) {
-    session.counters.unordered_values += value.is_unordered ? count : 0;
-    session.add_value({node, target.metric, value.index, target.length}, bits, count);
+  const auto add = [&](Phase& phase, NodeId node, uint64_t bits, uint64_t count) {
+    phase.counters.unordered_values += value.is_unordered ? count : 0;
+    phase.add_value({node, target.metric, value.index, target.length}, bits, count);
   };
   if (target.capture == 0)
-    return for_sessions(target.mask,
-                        [&](Session& session) { add(session, session.node_of(target), value.bits, value.count); });
+    return for_phases(target.mask, [&](Phase& phase) { add(phase, phase.node_of(target), value.bits, value.count); });
   captured_paths_.take_reading(value, [&](const Launch& launch, uint64_t bits, uint64_t count) {
-    for_sessions(launch.mask & kSlots, [&](Session& session) {
-      add(session, captured_below(session.node_of(launch), session.node_of(target)), bits, count);
+    for_phases(launch.mask & kSlots, [&](Phase& phase) {
+      add(phase, captured_below(phase.node_of(launch), phase.node_of(target)), bits, count);
     });
   });
 }
@@ -198,10 +196,10 @@ void Recorder::take_arrived_value(const ArrivedValue& value) {
 // What graphs recorded each time they were launched. Before sessions are written.
 void Recorder::add_graph_values() {
   for (const ReplayedValues& replayed : captured_paths_.take_values())
-    for_sessions(replayed.launch.mask & kSlots, [&](Session& session) {
+    for_phases(replayed.launch.mask & kSlots, [&](Phase& phase) {
       for (const CapturedValue& value : replayed.graph->values) {
-        const NodeId node = captured_below(session.node_of(replayed.launch), session.node_of(value.nodes));
-        session.repeat_value({node, value.metric, value.index, value.length}, value.bits, replayed.count);
+        const NodeId node = captured_below(phase.node_of(replayed.launch), phase.node_of(value.nodes));
+        phase.repeat_value({node, value.metric, value.index, value.length}, value.bits, replayed.count);
       }
     });
 }
@@ -217,8 +215,8 @@ void Recorder::take_device_event(const DeviceEvent& event) {
   Launch* launch = launches_.find(event.correlation);
   if (is_duplicate(event, launch)) {
     const SessionMask mask = launch != nullptr ? launch->mask : recording_state.active.load();
-    return for_sessions(mask & recording_state.existing.load() & kSlots,
-                        [](Session& session) { ++session.counters.duplicates; });
+    return for_phases(mask & recording_state.existing.load() & kSlots,
+                      [](Phase& phase) { ++phase.counters.duplicates; });
   }
   if (event.kind == DeviceEventKind::Copy && event.graph_node == 0 && follows_calls())
     if (const auto call = copy_waits_.note_record(event.correlation, event.holds_host)) take_wait(*call);
@@ -230,32 +228,32 @@ void Recorder::take_device_event(const DeviceEvent& event) {
   }
   if (launch == nullptr && event.kind == DeviceEventKind::Graph) return;  // launched while nothing recorded
   if (launch == nullptr) {
-    for_sessions(recording_state.existing.load() & ~retired_.load(), [&](Session& session) {
-      if (session.is_older(event)) return;
-      ++session.counters.unattributed;
-      take_record(session, {}, event);
+    for_phases(recording_state.existing.load() & ~retired_.load(), [&](Phase& phase) {
+      if (phase.is_older(event)) return;
+      ++phase.counters.unattributed;
+      take_record(phase, {}, event);
     });
     return;
   }
-  SessionMask late_lines = launch->mask >> kLineShift;  // whose phase has ended: the records are the newest one's
-  for_sessions(launch->mask & recording_state.existing.load() & kSlots, [&](Session& session) {
-    if (session.starts_after(event.correlation)) return;  // another phase is in the slot by now
-    late_lines &= ~(session.mask() >> kLineShift);
-    session.note_record(*launch);
-    take_record(session, *launch, event);
+  SessionMask late_sessions = launch->mask >> kSessionShift;  // whose phase has ended: the records are the newest one's
+  for_phases(launch->mask & recording_state.existing.load() & kSlots, [&](Phase& phase) {
+    if (phase.starts_after(event.correlation)) return;  // another phase is in the slot by now
+    late_sessions &= ~(phase.mask() >> kSessionShift);
+    phase.note_record(*launch);
+    take_record(phase, *launch, event);
   });
-  for (uint32_t line = 0; late_lines != 0; ++line, late_lines >>= 1) {
-    Session* session = (late_lines & 1) != 0 ? newest_on(line) : nullptr;
-    if (session == nullptr || session->is_older(event)) continue;
-    ++session->counters.late;
-    take_record(*session, *launch, event);
+  for (uint32_t session = 0; late_sessions != 0; ++session, late_sessions >>= 1) {
+    Phase* phase = (late_sessions & 1) != 0 ? newest_on(session) : nullptr;
+    if (phase == nullptr || phase->is_older(event)) continue;
+    ++phase->counters.late;
+    take_record(*phase, *launch, event);
   }
 }
 
 // Work that a condition of a graph has let run: it has no correlation id.
 void Recorder::take_record_of_condition(const Launch& graph_launch, const DeviceEvent& event) {
-  for_sessions(graph_launch.mask & recording_state.existing.load() & kSlots,
-               [&](Session& session) { take_record(session, graph_launch, event); });
+  for_phases(graph_launch.mask & recording_state.existing.load() & kSlots,
+             [&](Phase& phase) { take_record(phase, graph_launch, event); });
 }
 
 // nullptr: it ran for no graph, or it is a whole graph.
@@ -264,8 +262,8 @@ CapturedPlace* Recorder::captured_place_of(const Launch& launch, const DeviceEve
   return &captured_paths_.place_of(launch, event, [&](StringId name) { return device_frame(event, name); });
 }
 
-void Recorder::take_record(Session& session, const Launch& launch, const DeviceEvent& event) {
-  SessionCounters& counters = session.counters;
+void Recorder::take_record(Phase& phase, const Launch& launch, const DeviceEvent& event) {
+  PhaseCounters& counters = phase.counters;
   if (!has_interval(event)) {
     ++counters.bad_timestamps;
     return;
@@ -278,18 +276,16 @@ void Recorder::take_record(Session& session, const Launch& launch, const DeviceE
   }
   CapturedPlace* const captured = captured_place_of(launch, event);
   const FrameId frame = captured != nullptr ? captured->frame : device_frame(event, launch.name);
-  const NodeId node = captured != nullptr ? captured_paths_.node_of(*captured, launch, session.options().python_context)
-                                          : CallingContextTree::instance().child(session.node_of(launch), frame);
-  session.activity.add(event);
-  session.work.cover(event.start_ns, event.end_ns);
-  session.count(node, MetricGroup::Device, duration_ns, event.bytes);
-  if (session.options().trace)
-    session.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
-  if (event.kind == DeviceEventKind::Kernel) session.count_kernel(config_of(event, frame));
-  if (event.kind == DeviceEventKind::Kernel || event.kind == DeviceEventKind::Graph)
-    session.count_duration(frame, event);
-  if (event.kind == DeviceEventKind::Kernel && session.samples_instructions())
-    note_sampled_kernel(session, event, CodeNumbers::instance().crc(launch.code), node);
+  const NodeId node = captured != nullptr ? captured_paths_.node_of(*captured, launch, phase.options().python_context)
+                                          : CallingContextTree::instance().child(phase.node_of(launch), frame);
+  phase.activity.add(event);
+  phase.work.cover(event.start_ns, event.end_ns);
+  phase.count(node, MetricGroup::Device, duration_ns, event.bytes);
+  if (phase.options().trace) phase.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
+  if (event.kind == DeviceEventKind::Kernel) phase.count_kernel(config_of(event, frame));
+  if (event.kind == DeviceEventKind::Kernel || event.kind == DeviceEventKind::Graph) phase.count_duration(frame, event);
+  if (event.kind == DeviceEventKind::Kernel && phase.samples_instructions())
+    note_sampled_kernel(phase, event, CodeNumbers::instance().crc(launch.code), node);
   if (captured != nullptr && captured->captured == nullptr) {
     ++counters.unknown_captures;
     tell_of_unknown_captures();

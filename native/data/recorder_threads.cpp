@@ -123,8 +123,8 @@ void Recorder::flush_in_background(RecorderThreads& threads) {
 void Recorder::end_drained_phases() {
   const auto drained = [&] {
     SessionMask found = 0;
-    for_sessions(retired_.load(), [&](Session& session) {
-      if (session.is_retired() && session.is_drained(device_flushed_ns_)) found |= 1u << session.slot();
+    for_phases(retired_.load(), [&](Phase& phase) {
+      if (phase.is_retired() && phase.is_drained(device_flushed_ns_)) found |= 1u << phase.slot();
     });
     return found;
   };
@@ -135,14 +135,14 @@ void Recorder::end_drained_phases() {
     step();  // what the flush brought
     add_graph_values();
     if (drained() == 0) return;
-    are_sampled = !samples_of_line_.empty();
+    are_sampled = !samples_of_session_.empty();
   }
   if (are_sampled)  // samples come later than the records of their kernels
     sources_.for_each([](EventSource& source) { source.drain_samples(); });
   const std::lock_guard work(work_mutex_);
   step();
   if (are_sampled) settle_samples();
-  for_sessions(drained(), [this](Session& session) { end(session, session.end_meta_json()); });
+  for_phases(drained(), [this](Phase& phase) { end(phase, phase.end_meta_json()); });
 }
 
 void Recorder::write_loop(RecorderThreads& threads) {
@@ -160,11 +160,11 @@ void Recorder::flush_due_sessions() {
   const std::lock_guard work(work_mutex_);
   const int64_t now = now_ns();
   for (uint32_t slot = 0; slot < kMaxSessions; ++slot) {
-    if (sessions_[slot] == nullptr || now < next_flush_ns_[slot] || sessions_[slot]->is_behind()) continue;
-    Session& session = *sessions_[slot];
+    if (phases_[slot] == nullptr || now < next_flush_ns_[slot] || phases_[slot]->is_behind()) continue;
+    Phase& phase = *phases_[slot];
     add_graph_values();
-    session.flush(tracks_, facts_of(session));
-    next_flush_ns_[slot] = now + int64_t{session.options().flush_interval_ms} * 1'000'000;
+    phase.flush(tracks_, facts_of(phase));
+    next_flush_ns_[slot] = now + int64_t{phase.options().flush_interval_ms} * 1'000'000;
   }
 }
 

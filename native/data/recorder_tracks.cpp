@@ -25,31 +25,31 @@ TrackId Recorder::add_unit(std::string_view name, uint32_t device, uint32_t numb
 // Of the phases that go on.
 template <class Visit>
 void Recorder::for_open_phases(Visit&& visit) {
-  for_sessions(recording_state.existing.load() & ~retired_.load(), visit);
+  for_phases(recording_state.existing.load() & ~retired_.load(), visit);
 }
 
 // On a lane it is like a range of the process, which overlaps what threads do.
 void Recorder::take(const SourceSlice& slice) {
   const NodeId node = CallingContextTree::instance().child(kRootNode, slice.frame);
   const auto track = static_cast<uint32_t>(slice.track);
-  for_open_phases([&](Session& session) {
+  for_open_phases([&](Phase& phase) {
     if (tracks_[track].kind == TrackKind::Ranges) {
-      ++session.counters.markers;
-      session.count(node, MetricGroup::Marker, slice.duration);
+      ++phase.counters.markers;
+      phase.count(node, MetricGroup::Marker, slice.duration);
     }
-    if (session.options().trace) session.keep({slice.start, slice.duration, node, track, 0});
+    if (phase.options().trace) phase.keep({slice.start, slice.duration, node, track, 0});
   });
 }
 
 void Recorder::take(const CounterSample& sample) {
-  for_open_phases([&](Session& session) {
-    if (session.options().trace) session.keep(sample);
+  for_open_phases([&](Phase& phase) {
+    if (phase.options().trace) phase.keep(sample);
   });
 }
 
 void Recorder::take(const ClockReading& reading) {
-  for_open_phases([&](Session& session) {
-    if (session.options().trace) session.keep(reading);
+  for_open_phases([&](Phase& phase) {
+    if (phase.options().trace) phase.keep(reading);
   });
 }
 

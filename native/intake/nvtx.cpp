@@ -161,7 +161,7 @@ constinit OpenRanges open_ranges;
 uint64_t start(const Domain& domain, const EventAttributes& attributes) noexcept {
   const SessionMask mask = recording_sessions();
   if (mask == 0) return 0;
-  const SessionMask lines = mask >> kLineShift;  // its slots are those of the phase it ends in
+  const SessionMask lines = mask >> kSessionShift;  // its slots are those of the phase it ends in
   const Event event = marker_here(EventKind::Range, lines, marker_frame(domain, attributes));
   record_payload(event.nodes(), attributes);
   const uint64_t id = open_ranges.add(event);
@@ -172,7 +172,7 @@ uint64_t start(const Domain& domain, const EventAttributes& attributes) noexcept
 void end(uint64_t id) noexcept {
   Event event{};
   if (!open_ranges.take(id, event)) return;
-  event.mask = static_cast<uint16_t>(still_active(SessionMask{event.mask} << kLineShift));
+  event.mask = static_cast<uint16_t>(still_active(SessionMask{event.mask} << kSessionShift));
   event.interval.end_ns = now_ns();
   if (event.mask != 0) ThreadContext::current().record(event);
 }

@@ -18,7 +18,7 @@
 #include "data/correlation_map.h"
 #include "data/json.h"
 #include "data/metric_table.h"
-#include "data/session.h"
+#include "data/phase.h"
 #include "scratch.h"
 
 namespace {
@@ -219,7 +219,7 @@ TEST(a_tree_capture_is_rewritten_when_snapshots_pile_up) {
   const std::string path = directory.file("compact.part");
   bragg::SessionOptions options;
   options.part_path = path;
-  bragg::Session session(options, 0);
+  bragg::Phase session(options, 0);
   REQUIRE(session.open() == 0);
   const std::vector<bragg::Track> no_tracks;
   std::vector<bragg::NodeId> nodes;

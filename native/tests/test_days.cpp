@@ -130,7 +130,7 @@ TEST(an_idle_session_writes_nothing) {
   for (const bool trace : {false, true}) {
     const Session session(trace);
     run_scope("before");
-    session.flush();
+    for (int i = 0; i < 10; ++i) session.flush();  // what another test has left behind comes, too
     const uint64_t size_bytes = session.size_bytes();
     for (int i = 0; i < 1000; ++i) session.flush();
     CHECK_EQ(session.size_bytes(), size_bytes);

@@ -1,4 +1,4 @@
-#include "data/session.h"
+#include "data/phase.h"
 
 #include <algorithm>
 
@@ -17,29 +17,29 @@ constexpr int64_t kGiveUpNs = 30'000'000'000;
 
 }  // namespace
 
-Session::Session(SessionOptions options, uint32_t slot, uint32_t line)
+Phase::Phase(SessionOptions options, uint32_t slot, uint32_t session)
     : options_(std::move(options)),
       slot_(slot),
-      line_(line),
+      session_(session),
       origin_(std::make_shared<Origin>(Origin{options_.part_path, options_.meta_json})) {
   if (options_.rotate_interval_ms == 0) return;
   rotates_at_ns_ = started_ns_;
   postpone_rotation();
 }
 
-int Session::open() {
+int Phase::open() {
   if (const int error = writer_.open(options_.part_path)) return error;
   write_json(options_.meta_json);
   return writer_.write_out();
 }
 
-size_t Session::KernelConfigHash::operator()(const KernelConfig& config) const noexcept {
+size_t Phase::KernelConfigHash::operator()(const KernelConfig& config) const noexcept {
   uint64_t hash = 1;
   for (const uint32_t field : config.fields) hash = mix(hash, field);
   return hash;
 }
 
-void Session::count_kernel(const KernelConfig& config) {
+void Phase::count_kernel(const KernelConfig& config) {
   const uint32_t frame = config.fields[0];
   if (frame >= last_row_of_frame_.size()) last_row_of_frame_.resize(std::max<size_t>(frame + 1, 256), kNone);
   uint32_t& last = last_row_of_frame_[frame];
@@ -59,68 +59,68 @@ void Session::count_kernel(const KernelConfig& config) {
   ++kernels_.change(last).count;
 }
 
-void Session::drop_slices() {
+void Phase::drop_slices() {
   counters.dropped_slices += slices_.size() + counter_samples_.size();
   slices_.clear();
   counter_samples_.clear();
   clock_readings_.clear();
 }
 
-void Session::note_launch(uint32_t correlation, const Launch& launch) {
+void Phase::note_launch(uint32_t correlation, const Launch& launch) {
   awaited_of(launch).add(launch.round);
   has_open_ended_ |= launch.keeps;
   first_correlation_.note(correlation);
   origin_->first_correlation.note(correlation);
 }
 
-void Session::note_record(const Launch& launch) {
+void Phase::note_record(const Launch& launch) {
   if (launch.records == 1) awaited_of(launch).remove(launch.round);
   if (is_retired()) last_record_ns_ = now_ns();
 }
 
-bool Session::is_older(const DeviceEvent& event) const {
+bool Phase::is_older(const DeviceEvent& event) const {
   if (event.correlation == 0) return false;
   if (!origin_->first_correlation.is_known()) return event.start_ns < origin_->started_ns;
   return origin_->first_correlation.is_after(event.correlation);
 }
 
-bool Session::starts_after(uint32_t correlation) const {
+bool Phase::starts_after(uint32_t correlation) const {
   return !first_correlation_.is_known() || first_correlation_.is_after(correlation);
 }
 
-uint64_t Session::missing_records() const {
+uint64_t Phase::missing_records() const {
   const uint64_t kernels = awaited_.kernels.given_up();
   return kernels == 0 ? 0 : kernels + awaited_.others.given_up();
 }
 
-void Session::follow(const Session& phase_before) {
+void Phase::follow(const Phase& phase_before) {
   origin_ = phase_before.origin_;
   phase_ = phase_before.phase_ + 1;
 }
 
-void Session::postpone_rotation() { rotates_at_ns_ += int64_t{options_.rotate_interval_ms} * 1'000'000; }
+void Phase::postpone_rotation() { rotates_at_ns_ += int64_t{options_.rotate_interval_ms} * 1'000'000; }
 
 // 4711.part -> 4711.part_1.part
-std::string Session::next_part_path() const {
+std::string Phase::next_part_path() const {
   constexpr std::string_view kSuffix = ".part";
   const std::string_view path = origin_->part_path;
   const size_t stem = path.ends_with(kSuffix) ? path.size() - kSuffix.size() : path.size();
   return std::string(path.substr(0, stem)) + ".part_" + std::to_string(phase_ + 1) + std::string(kSuffix);
 }
 
-std::string Session::next_meta_json() const {
+std::string Phase::next_meta_json() const {
   const std::string& first = origin_->meta_json;
   const std::string own = JsonObject().put("phase", phase_ + 1).put("started_ns", now_ns()).text();
   return first == "{}" ? own : first.substr(0, first.size() - 1) + "," + own.substr(1);  // the later key counts
 }
 
-void Session::retire(const ThreadTotals& totals, std::string end_meta_json) {
+void Phase::retire(const ThreadTotals& totals, std::string end_meta_json) {
   retired_ns_ = last_record_ns_ = now_ns();
   after = totals;
   end_meta_json_ = std::move(end_meta_json);
 }
 
-bool Session::is_drained(int64_t flushed_ns) const {
+bool Phase::is_drained(int64_t flushed_ns) const {
   if (awaited_count() == 0 && !has_open_ended_) return true;
   return flushed_ns - last_record_ns_ > (awaited_count() == 0 ? kQuietNs : kGiveUpNs);
 }

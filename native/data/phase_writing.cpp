@@ -5,7 +5,7 @@
 
 #include "backends/code_images.h"
 #include "context/calling_context_tree.h"
-#include "data/session.h"
+#include "data/phase.h"
 
 namespace bragg {
 namespace {
@@ -15,13 +15,13 @@ constexpr int64_t kTellEndNs = 60'000'000'000;  // 80 bytes a minute: 0.1 MB a d
 
 }  // namespace
 
-void Session::write_json(std::string_view json) {
+void Phase::write_json(std::string_view json) {
   Chunk chunk(ChunkType::Meta, 1);
   chunk.text(json);
   writer_.write(chunk);
 }
 
-Chunk Session::metrics_chunk(const std::vector<MetricRow>& rows) {
+Chunk Phase::metrics_chunk(const std::vector<MetricRow>& rows) {
   Chunk chunk(ChunkType::Metrics, static_cast<uint32_t>(rows.size()));
   chunk.number(metric_sequence_++);
   chunk.column(rows, [this](const MetricRow& row) { return vocabulary_.node(row.node); });
@@ -34,7 +34,7 @@ Chunk Session::metrics_chunk(const std::vector<MetricRow>& rows) {
   return chunk;
 }
 
-Chunk Session::values_chunk(const std::vector<ValueRow>& rows) {
+Chunk Phase::values_chunk(const std::vector<ValueRow>& rows) {
   Chunk chunk(ChunkType::Values, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
   chunk.column(rows, [this](const ValueRow& row) { return vocabulary_.node(row.key.node); });
@@ -46,7 +46,7 @@ Chunk Session::values_chunk(const std::vector<ValueRow>& rows) {
   return chunk;
 }
 
-Chunk Session::inputs_chunk(const std::vector<InputRow>& rows) {
+Chunk Phase::inputs_chunk(const std::vector<InputRow>& rows) {
   Chunk chunk(ChunkType::Inputs, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
   chunk.column(rows, [this](const InputRow& row) { return vocabulary_.node(row.key.node); });
@@ -57,7 +57,7 @@ Chunk Session::inputs_chunk(const std::vector<InputRow>& rows) {
   return chunk;
 }
 
-Chunk Session::durations_chunk(const std::vector<DurationRow>& rows) {
+Chunk Phase::durations_chunk(const std::vector<DurationRow>& rows) {
   Chunk chunk(ChunkType::Durations, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
   chunk.column(rows, [this](const DurationRow& row) { return vocabulary_.frame(row.frame); });
@@ -68,7 +68,7 @@ Chunk Session::durations_chunk(const std::vector<DurationRow>& rows) {
 }
 
 // The cubins of new functions come first, then the functions.
-void Session::write_cubins() {
+void Phase::write_cubins() {
   const std::span codes(samples_.codes().begin() + codes_written_, samples_.codes().end());
   for (const Code& code : codes) {
     const bool is_written = std::any_of(samples_.codes().data(), &code,
@@ -82,7 +82,7 @@ void Session::write_cubins() {
   }
 }
 
-Chunk Session::codes_chunk() {
+Chunk Phase::codes_chunk() {
   const std::span codes(samples_.codes().begin() + codes_written_, samples_.codes().end());
   Chunk chunk(ChunkType::Code, static_cast<uint32_t>(codes.size()));
   chunk.number(codes_written_);
@@ -92,7 +92,7 @@ Chunk Session::codes_chunk() {
   return chunk;
 }
 
-Chunk Session::samples_chunk(const std::vector<SampleRow>& rows) {
+Chunk Phase::samples_chunk(const std::vector<SampleRow>& rows) {
   Chunk chunk(ChunkType::Samples, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
   chunk.column(rows, [this](const SampleRow& row) { return vocabulary_.node(row.key.node); });
@@ -104,7 +104,7 @@ Chunk Session::samples_chunk(const std::vector<SampleRow>& rows) {
   return chunk;
 }
 
-Chunk Session::slices_chunk() {
+Chunk Phase::slices_chunk() {
   Chunk chunk(ChunkType::Slices, static_cast<uint32_t>(slices_.size()));
   chunk.number(0);
   chunk.column(slices_, [](const Slice& slice) { return slice.start_ns; });
@@ -116,7 +116,7 @@ Chunk Session::slices_chunk() {
   return chunk;
 }
 
-Chunk Session::counters_chunk() {
+Chunk Phase::counters_chunk() {
   Chunk chunk(ChunkType::Counters, static_cast<uint32_t>(counter_samples_.size()));
   chunk.number(0);
   chunk.column(counter_samples_, [](const CounterSample& sample) { return sample.time_ns; });
@@ -127,7 +127,7 @@ Chunk Session::counters_chunk() {
   return chunk;
 }
 
-Chunk Session::clocks_chunk() {
+Chunk Phase::clocks_chunk() {
   Chunk chunk(ChunkType::Clocks, static_cast<uint32_t>(clock_readings_.size()));
   chunk.number(0);
   chunk.column(clock_readings_, [](const ClockReading& reading) { return static_cast<uint32_t>(reading.clock); });
@@ -137,7 +137,7 @@ Chunk Session::clocks_chunk() {
   return chunk;
 }
 
-Chunk Session::kernels_chunk(const std::vector<KernelRow>& rows) {
+Chunk Phase::kernels_chunk(const std::vector<KernelRow>& rows) {
   Chunk chunk(ChunkType::Kernels, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
   chunk.column(rows, [this](const KernelRow& row) { return vocabulary_.frame(row.config.fields[0]); });
@@ -147,14 +147,14 @@ Chunk Session::kernels_chunk(const std::vector<KernelRow>& rows) {
   return chunk;
 }
 
-void Session::write_rows(std::span<const Chunk> chunks, const std::vector<Track>& tracks) {
+void Phase::write_rows(std::span<const Chunk> chunks, const std::vector<Track>& tracks) {
   vocabulary_.write(writer_, tracks);
   for (const Chunk& chunk : chunks)
     if (chunk.rows() > 0) writer_.write(chunk);
 }
 
 // An idle program adds nothing but, now and then, how long it has run.
-void Session::write_facts(const JsonObject& facts) {
+void Phase::write_facts(const JsonObject& facts) {
   const int64_t now = now_ns();
   JsonObject changes = meta_.take_changes(facts);
   if (changes.members().empty() && now - end_told_ns_ < kTellEndNs) return;
@@ -162,7 +162,7 @@ void Session::write_facts(const JsonObject& facts) {
   end_told_ns_ = now;
 }
 
-void Session::flush(const std::vector<Track>& tracks, const JsonObject& facts) {
+void Phase::flush(const std::vector<Track>& tracks, const JsonObject& facts) {
   write_cubins();
   vocabulary_.add_new_nodes();
   write_rows(std::array{slices_chunk(), counters_chunk(), clocks_chunk(), metrics_chunk(metrics_.take_changes()),
@@ -175,7 +175,7 @@ void Session::flush(const std::vector<Track>& tracks, const JsonObject& facts) {
 }
 
 // METRICS snapshots pile up; the live content is small. Trace captures are all live and never rewritten.
-void Session::compact(const std::vector<Track>& tracks, const JsonObject& facts) {
+void Phase::compact(const std::vector<Track>& tracks, const JsonObject& facts) {
   if (!writer_.begin_rewrite()) return;
   vocabulary_.forget_written();
   meta_.forget_written();
@@ -191,7 +191,7 @@ void Session::compact(const std::vector<Track>& tracks, const JsonObject& facts)
   compact_at_bytes_ = std::max(kMinCompactBytes, writer_.size_bytes() * 4);
 }
 
-void Session::finish(const std::vector<Track>& tracks, const JsonObject& facts, const std::string& meta_json) {
+void Phase::finish(const std::vector<Track>& tracks, const JsonObject& facts, const std::string& meta_json) {
   flush(tracks, facts);
   JsonObject last;
   last.put("end_ns", ended_ns());

@@ -64,7 +64,7 @@ struct KernelConfig {
   friend bool operator==(const KernelConfig&, const KernelConfig&) = default;
 };
 
-struct SessionCounters {
+struct PhaseCounters {
   uint64_t launches = 0;
   uint64_t failed_launches = 0;  // no part of these
   uint64_t kernels = 0;
@@ -109,15 +109,15 @@ struct ThreadTotals {
 };
 
 // One phase of a recording. Threads: one at a time; the recorder's work lock guards it.
-class Session {
+class Phase {
  public:
-  Session(SessionOptions options, uint32_t slot, uint32_t line = 0);
+  Phase(SessionOptions options, uint32_t slot, uint32_t session = 0);
   [[nodiscard]] int open();  // 0 or errno
 
   [[nodiscard]] const SessionOptions& options() const { return options_; }
-  [[nodiscard]] SessionMask mask() const { return 1u << slot_ | 1u << (kLineShift + line_); }  // slot and line
+  [[nodiscard]] SessionMask mask() const { return 1u << slot_ | 1u << (kSessionShift + session_); }  // slot and line
   [[nodiscard]] uint32_t slot() const { return slot_; }
-  [[nodiscard]] uint32_t line() const { return line_; }
+  [[nodiscard]] uint32_t session() const { return session_; }
   [[nodiscard]] int64_t started_ns() const { return started_ns_; }
   [[nodiscard]] int64_t ended_ns() const { return retired_ns_ != 0 ? retired_ns_ : now_ns(); }
 
@@ -159,7 +159,7 @@ class Session {
   // Whether a known launch belongs to an earlier user of this slot.
   [[nodiscard]] bool starts_after(uint32_t correlation) const;
 
-  void follow(const Session& phase_before);
+  void follow(const Phase& phase_before);
   // When and how the next phase begins by itself.
   [[nodiscard]] int64_t rotates_at_ns() const { return rotates_at_ns_; }
   void postpone_rotation();
@@ -193,7 +193,7 @@ class Session {
   [[nodiscard]] uint64_t refused_inputs() const { return inputs_.refused(); }
   [[nodiscard]] uint64_t refused_samples() const { return samples_.refused(); }
 
-  SessionCounters counters;
+  PhaseCounters counters;
   DeviceActivity activity;
   WorkTime work;
   ThreadTotals before;                // when it started
@@ -230,7 +230,7 @@ class Session {
 
   SessionOptions options_;
   uint32_t slot_;
-  uint32_t line_;
+  uint32_t session_;
   CaptureWriter writer_;
   MetricTable metrics_;
   ValueTable values_;
