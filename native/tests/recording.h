@@ -175,7 +175,8 @@ class Recording {
     for (const std::string& path : paths) {
       std::ifstream file(path, std::ios::binary);
       const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-      const size_t at = bytes.rfind("\"" + statistic + "\":");
+      const size_t last = bytes.rfind("\"statistics\":");
+      const size_t at = last == std::string::npos ? last : bytes.find("\"" + statistic + "\":", last);
       if (at != std::string::npos) sum += std::strtoull(bytes.c_str() + bytes.find(':', at) + 1, nullptr, 10);
     }
     return sum;
