@@ -42,8 +42,9 @@ class Idle:
 
 def idle_times(profile: Profile) -> tuple[Idle, ...]:
     """The pauses of each device: from the timeline, else what the recorder added up."""
-    found = tuple(_idle(pauses) for pauses in pauses_of_devices(profile))
-    if len({idle.process for idle in found}) == 1:
+    pauses = list(pauses_of_devices(profile))
+    found = tuple(map(_idle, pauses))
+    if len({each.owner for each in pauses}) == 1:
         found = tuple(replace(idle, process=None) for idle in found)
     return found or _recorded(profile)
 

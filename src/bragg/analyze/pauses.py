@@ -19,6 +19,7 @@ class Pauses:
 
     Attributes:
         process: Id of the process whose work it was; each may call another device its first.
+        owner: Its number in the track table, which no other process has.
         device: Its ordinal.
         span_ns: From the first to the last work.
         start_ns: int64 [n_pauses], ascending.
@@ -28,6 +29,7 @@ class Pauses:
     """
 
     process: int
+    owner: int
     device: int
     span_ns: int
     start_ns: Int64Array
@@ -45,24 +47,25 @@ def pauses_of_devices(profile: Profile) -> Iterator[Pauses]:
     """The pauses of each device that has slices, by process and device."""
     tracks = profile.tracks
     streams = tracks.take(tracks.kind == TrackKind.GPU_STREAM)
-    for process, device in sorted(set(zip(streams.process.tolist(), streams.device.tolist(), strict=True))):
-        if (found := _pauses_of(profile, process, device)) is not None:
+    for owner, device in sorted(set(zip(streams.unique_process.tolist(), streams.device.tolist(), strict=True))):
+        if (found := _pauses_of(profile, owner, device)) is not None:
             yield found
 
 
-def _pauses_of(profile: Profile, process: int, device: int) -> Pauses | None:
+def _pauses_of(profile: Profile, owner: int, device: int) -> Pauses | None:
     tracks, slices = profile.tracks, profile.slices
-    is_on_device = (tracks.kind == TrackKind.GPU_STREAM) & (tracks.device == device) & (tracks.process == process)
+    is_on_device = (tracks.kind == TrackKind.GPU_STREAM) & (tracks.device == device) & (tracks.unique_process == owner)
     work = slices.take(is_on_device[slices.track])
     if not len(work):
         return None
     work = work.take(np.argsort(work.start_ns, kind="stable"))
     end = np.maximum.accumulate(work.start_ns + work.duration_ns)
     resumed = np.flatnonzero(work.start_ns[1:] > end[:-1]) + 1
-    launch = _launches(profile, process, work.correlation[resumed])
+    launch = _launches(profile, owner, work.correlation[resumed])
     made = (slices.start_ns + slices.duration_ns)[launch] if len(slices) else launch
     return Pauses(
-        process=process,
+        process=int(tracks.process[work.track[0]]),
+        owner=owner,
         device=device,
         span_ns=int(end[-1] - work.start_ns[0]),
         start_ns=end[resumed - 1],
@@ -72,15 +75,15 @@ def _pauses_of(profile: Profile, process: int, device: int) -> Pauses | None:
     )
 
 
-def _launches(profile: Profile, process: int, correlation: Int64Array) -> Int64Array:
+def _launches(profile: Profile, owner: int, correlation: Int64Array) -> Int64Array:
     """The slice of each launch; -1 where the timeline does not have it. Ids are those of one process.
 
     PyTorch's traces show each GPU as a process of its own, which has no threads.
     """
     tracks, slices = profile.tracks, profile.slices
     is_thread = ~np.isin(tracks.kind, (TrackKind.GPU_STREAM, TrackKind.DEVICE_UNIT))
-    have_both = np.isin(tracks.process[~is_thread], tracks.process[is_thread]).any()
-    is_host = is_thread & ((tracks.process == process) | ~have_both)
+    have_both = np.isin(tracks.unique_process[~is_thread], tracks.unique_process[is_thread]).any()
+    is_host = is_thread & ((tracks.unique_process == owner) | ~have_both)
     launches = np.flatnonzero(is_host[slices.track] & (slices.correlation != 0))
     if not len(launches):
         return np.full(len(correlation), -1, np.int64)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -52,7 +52,7 @@ from bragg.model.table import Table
 __all__ = ["FORMAT", "read", "write"]
 
 MAJOR_VERSION = 1
-MINOR_VERSION = 2
+MINOR_VERSION = 3
 # 510,000 kernels of a replayed graph: 0.18 s and 1.95 bytes each; level 6 takes 0.38 s for 1.75 bytes.
 _LEVEL = 1
 _BLOCK_ROWS = 1 << 18
@@ -218,7 +218,7 @@ class _Reader:
             meta=meta,
             tree=tree,
             metrics=self._metrics(header["metrics"]),
-            tracks=self.table("tracks", TrackTable),
+            tracks=self.table("tracks", TrackTable, () if self.version >= (1, 3) else ("rank", "host")),
             slices=self._slices(meta) if trace else SliceTable.empty(),
             counters=self.table("counters", CounterTable),
             kernels=self.table("kernels", KernelTable),
@@ -303,10 +303,12 @@ class _Reader:
         """A column of one of these types."""
         return decode(self.member(f"{name}.npy"), dtypes)
 
-    def table(self, name: str, table: type[_TableT]) -> _TableT:
+    def table(self, name: str, table: type[_TableT], missing: Collection[str] = ()) -> _TableT:
+        """A table; columns that older files lack have their defaults."""
         columns: dict[str, Any] = {
             column: self._texts(f"{name}/{column}") if dtype is None else self.array(f"{name}/{column}", dtype)
             for column, dtype in table.columns().items()
+            if column not in missing
         }
         return table(**columns)
 

@@ -124,7 +124,7 @@ class _Trace:
         tracks = self._profile.tracks
         label = lane.label(tracks)
         if tracks.kind[lane.track] == TrackKind.HOST_THREAD and not lane.overflow:
-            process, thread = int(tracks.process[lane.track]), int(tracks.stream[lane.track])
+            process, thread = int(tracks.unique_process[lane.track]), int(tracks.stream[lane.track])
             content = message(_THREAD, number(1, process), number(2, thread), text(5, label))
         else:
             content = text(_TRACK_NAME, label)
@@ -132,11 +132,12 @@ class _Trace:
 
     def _describe(self, uuid: int, track: int, content: bytes) -> Iterator[bytes]:
         """A track descriptor, after those of the process and the device that it stands under."""
-        process, device = int(self._profile.tracks.process[track]), int(self._profile.tracks.device[track])
+        tracks = self._profile.tracks
+        process, device = int(tracks.unique_process[track]), int(tracks.device[track])
         if (process, -1) not in self._groups:
             self._groups[process, -1] = next(self._uuids)
             yield _descriptor(
-                self._groups[process, -1], message(_PROCESS, number(1, process), text(6, f"process {process}"))
+                self._groups[process, -1], message(_PROCESS, number(1, process), text(6, tracks.process_label(track)))
             )
         if (process, device) not in self._groups:
             self._groups[process, device] = next(self._uuids)

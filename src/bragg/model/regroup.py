@@ -31,6 +31,7 @@ class Regrouping:
         """The profile over the new tree, with the frames that are still used."""
         kept = [item for item in profile.findings if item.node is None or self.target[item.node] >= 0]
         node = self.target[profile.slices.node]
+        slices = profile.slices.replace(node=node)
         used = np.unique(np.concatenate([self.tree.frame, profile.kernels.frame, profile.durations.frame]))
         frame = np.searchsorted(used, self.tree.frame).astype(np.int32)
         return replace(
@@ -40,7 +41,7 @@ class Regrouping:
             durations=profile.durations.replace(frame=np.searchsorted(used, profile.durations.frame)),
             metrics={name: metric.gather(self.target, len(self.tree)) for name, metric in profile.metrics.items()},
             inputs=profile.inputs.moved(self._operators(profile)),
-            slices=profile.slices.replace(node=node).take(node >= 0),
+            slices=slices if (node >= 0).all() else slices.take(node >= 0),
             findings=[replace(f, node=None if f.node is None else int(self.target[f.node])) for f in kept],
         )
 

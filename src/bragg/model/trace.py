@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -28,11 +29,13 @@ class TrackTable(Table):
 
     Attributes:
         kind: A `TrackKind`.
-        process: Id of the process that was recorded.
+        process: Id of the process that was recorded; two hosts may have one of the same id.
         device: Device ordinal; -1 for host threads.
         context: Device context id; 0 for host threads; of a unit of a device (an SM, a CTA, a warp) its clock.
         stream: Stream id; the system's thread id for host threads; 0 for ranges of the process; of a unit its number.
         name: Name that the program gave; for a counter its name and unit. May be empty.
+        rank: Rank of the process in a distributed job; -1: it is alone, or not known.
+        host: Machine of the process; empty: not known.
     """
 
     kind: UInt8Array
@@ -41,6 +44,38 @@ class TrackTable(Table):
     context: Int64Array
     stream: Int64Array
     name: list[str]
+    rank: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+    host: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        n_tracks = len(self.kind)
+        if not len(self.rank):
+            object.__setattr__(self, "rank", np.full(n_tracks, -1, np.int32))
+        if not self.host:
+            object.__setattr__(self, "host", [""] * n_tracks)
+        super().__post_init__()
+
+    @cached_property
+    def unique_process(self) -> Int32Array:
+        """A number of its own for the process of each track: int32 [n_tracks].
+
+        That is its id; of processes on several hosts that share an id, the first one's is.
+        """
+        number_of: dict[tuple[int, int, str], int] = {}
+        unused = int(self.process.max(initial=0))
+        for owner in zip(self.process.tolist(), self.rank.tolist(), self.host, strict=True):
+            if owner not in number_of:
+                is_taken = owner[0] in number_of.values()
+                unused += is_taken
+                number_of[owner] = unused if is_taken else owner[0]
+        owners = zip(self.process.tolist(), self.rank.tolist(), self.host, strict=True)
+        return np.array([number_of[owner] for owner in owners], np.int32)
+
+    def process_label(self, track: int) -> str:
+        """What the process of a track is called; with its host where the id alone does not tell."""
+        process, host = int(self.process[track]), self.host[track]
+        is_shared = len({*self.unique_process[self.process == process].tolist()}) > 1
+        return f"process {process} on {host or 'an unknown host'}" if is_shared else f"process {process}"
 
     def label(self, track: int) -> str:
         """How a track is shown."""

@@ -69,7 +69,7 @@ def test_anyone_can_open_it_with_numpy(profile: Profile, tmp_path: Path) -> None
     with np.load(path) as archive:
         assert archive["metrics/gpu_time"].tolist() == [0, 0, 0, 300]
         assert archive["nodes/parent"].tolist() == [-1, 0, 1, 2]
-    assert header_of(path)["version"] == [1, 2]
+    assert header_of(path)["version"] == [1, 3]
 
 
 def test_equal_profiles_give_equal_bytes(profile: Profile, tmp_path: Path) -> None:
@@ -90,6 +90,15 @@ def test_slices_are_ordered_also_over_the_ends_of_blocks(profile: Profile, tmp_p
     blocks = [profile.slices.take(np.array(rows)) for rows in ([3, 1], [4, 0, 2])]
     bragg.write(profile, tmp_path / "run.bragg", slices=blocks)
     assert bragg.read(tmp_path / "run.bragg").slices.start_ns.tolist() == [1000, 1100, 1200, 1300, 1600]
+
+
+def test_tracks_of_older_files_are_of_no_rank_and_host(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "run.bragg"
+    bragg.write(profile, path)
+    rewrite(path, "meta.json", json.dumps({**header_of(path), "version": [1, 2]}).encode())
+    rewrite(path, "tracks/rank.npy", b"no array")
+    found = bragg.read(path).tracks
+    assert (found.rank.tolist(), found.host) == ([-1] * len(profile.tracks), [""] * len(profile.tracks))
 
 
 def test_the_trace_can_be_left_out(profile: Profile, tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ def tracks_of(tables: CaptureTables) -> TrackTable:
         kind, device, context, stream, name = (
             np.append(column, -1) for column in (kind, device, context, stream, name)
         )
-    process = Run(tables.meta).pid
+    run = Run(tables.meta)
+    process, rank = run.pid, -1 if run.rank is None else run.rank
     has_process = process is not None and 0 < process < 2**31
     return TrackTable(
         kind=np.where(kind < 0, TrackKind.HOST_THREAD, kind),
@@ -83,6 +84,8 @@ def tracks_of(tables: CaptureTables) -> TrackTable:
         context=np.where(kind == TrackKind.COUNTER, 0, np.maximum(context, 0)),
         stream=np.maximum(stream, 0),
         name=[_track_name(tables, *row) for row in zip(kind.tolist(), context.tolist(), name.tolist(), strict=True)],
+        rank=np.full(len(kind), rank if -1 <= rank < 2**31 else -1, np.int32),
+        host=[run.host] * len(kind),
     )
 
 

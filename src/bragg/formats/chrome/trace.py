@@ -50,8 +50,11 @@ class _Document:
         self._profile = profile
         self.origin_ns = int(profile.slices.start_ns.min())
         tracks = profile.tracks
-        processes = dict.fromkeys(zip(tracks.process.tolist(), tracks.device.tolist(), strict=True))
-        self._pid_of = {process: pid for pid, process in enumerate(processes, start=1)}
+        groups: dict[tuple[int, int], int] = {}  # the first track of each
+        for track, group in enumerate(zip(tracks.unique_process.tolist(), tracks.device.tolist(), strict=True)):
+            groups.setdefault(group, track)
+        self._pid_of = {group: pid for pid, group in enumerate(groups, start=1)}
+        self._groups = groups
         self._lanes = list(lanes(profile))
         # Where the events of each lane stand.
         self._places = [f'"pid":{self._pid(lane.track)},"tid":{tid}' for tid, lane in enumerate(self._lanes, start=1)]
@@ -64,7 +67,8 @@ class _Document:
 
     def metadata(self) -> Iterator[str]:
         for (process, device), pid in self._pid_of.items():
-            name = f"process {process}" + (f": GPU {device}" if device >= 0 else "")
+            label = self._profile.tracks.process_label(self._groups[process, device])
+            name = label + (f": GPU {device}" if device >= 0 else "")
             yield _metadata("process_name", f'"pid":{pid}', {"name": name})
             yield _metadata("process_sort_index", f'"pid":{pid}', {"sort_index": pid})
         for number, (place, lane) in enumerate(zip(self._places, self._lanes, strict=True)):
@@ -95,7 +99,7 @@ class _Document:
 
     def _pid(self, track: int) -> int:
         tracks = self._profile.tracks
-        return self._pid_of[int(tracks.process[track]), int(tracks.device[track])]
+        return self._pid_of[int(tracks.unique_process[track]), int(tracks.device[track])]
 
     def _what(self, node: int) -> str:
         """Name, category and call path of a slice."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -105,21 +106,17 @@ def unite(profiles: Iterable[Profile]) -> Profile | None:
 
     None if there is no profile.
     """
-    united: Profile | None = None
-    for profile in profiles:
-        united = profile if united is None else _follow(united, profile)
-    return united
-
-
-def _follow(one: Profile, other: Profile) -> Profile:
-    both = merge([one, other])
-    tracks, row = _distinct(both.tracks)
+    phases = list(profiles)
+    if len(phases) < 2:
+        return phases[0] if phases else None
+    together = merge(phases)
+    tracks, row = _distinct(together.tracks)
     return replace(
-        both,
-        meta=_one_recording(one.meta, other.meta),
+        together,
+        meta=reduce(_one_recording, (phase.meta for phase in phases)),
         tracks=tracks,
-        slices=both.slices.replace(track=row[both.slices.track]),
-        counters=both.counters.replace(track=row[both.counters.track]),
+        slices=together.slices.replace(track=row[together.slices.track]),
+        counters=together.counters.replace(track=row[together.counters.track]),
     )
 
 

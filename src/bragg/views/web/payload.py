@@ -148,7 +148,7 @@ def _trace(profile: Profile, columns: ColumnWriter) -> dict[str, Any]:
         "tracks": {
             "kind": columns.raw(tracks.kind, "u8"),
             "label": [tracks.label(row) for row in range(len(tracks))],
-            "process": columns.integers(tracks.process),
+            "process": columns.integers(tracks.unique_process),
             "device": columns.integers(tracks.device),
         },
         "slices": {
