@@ -19,10 +19,16 @@ from bragg.debug.memory.storage import LIVE, Buffer
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.state import machine
 
-__all__ = ["NOWHERE", "buffers_at"]
+__all__ = ["NOWHERE", "buffers_at", "nowhere_at"]
 
-# What an address points into that is in no tensor: every access there is out of bounds.
-NOWHERE = Buffer("memory of no tensor", DTYPES["uint8"], np.zeros(0, np.uint8), (0,), (1,), 0)
+
+def nowhere_at(address: int) -> Buffer:
+    """What an address points into that is in no tensor: every access there is out of bounds."""
+    return Buffer("memory of no tensor", DTYPES["uint8"], np.zeros(0, np.uint8), (0,), (1,), address)
+
+
+# All such addresses that are multiples of the element's size and no larger than those of programs are in this one.
+NOWHERE = nowhere_at(0)
 
 
 def buffers_at(addresses: Sequence[int]) -> list[Buffer]:

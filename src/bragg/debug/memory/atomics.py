@@ -16,7 +16,7 @@ from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DType
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import round_to
-from bragg.debug.numbers.shapes import broadcast_to
+from bragg.debug.numbers.shapes import broadcast_to, common_shape
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, SIGNAL, Pointer, Tensor, lift_array, scalar
 
@@ -122,7 +122,7 @@ def _target(pointer: Any, mask: Any, sem: str | None, orders: tuple[str, ...] = 
         raise KernelFault(f"{pointer.buffer.name} is read-only", hint="Pass an array that may be written")
     machine().largest_block = max(machine().largest_block, pointer.numel)
     test = None if mask is None else as_tensor(mask)
-    shape = pointer.shape if test is None else np.broadcast_shapes(pointer.shape, test.shape)
+    shape = pointer.shape if test is None else common_shape(pointer.shape, test.shape)
     report_taint("atomic", pointer, test)
     whole: Pointer = broadcast_to(pointer, shape)
     return whole

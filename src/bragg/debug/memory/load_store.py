@@ -15,7 +15,7 @@ from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import affine_of, as_tensor
-from bragg.debug.numbers.shapes import broadcast_to
+from bragg.debug.numbers.shapes import broadcast_to, common_shape
 from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNDEFINED, UNWRITTEN, Pointer, Tensor, lift_array
 
@@ -48,7 +48,7 @@ def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
     machine().largest_block = max(machine().largest_block, where.numel)
     test = _mask(mask, where)
     if test is not None and test.shape != shape:
-        shape = np.broadcast_shapes(shape, test.shape)
+        shape = common_shape(shape, test.shape)
         where = broadcast_to(where, shape)
     report_taint("load", where, test)
     if isinstance(where.buffer, JointBuffer):
@@ -124,7 +124,7 @@ def store(pointer: Any, value: Any, mask: Any = None) -> None:
     content = cast(as_tensor(value), where.element)
     if content.shape and not where.shape:
         raise KernelFault("a single pointer was given a block to store", hint="Use a block of pointers")
-    shape = np.broadcast_shapes(where.shape, content.shape, () if test is None else test.shape)
+    shape = common_shape(where.shape, content.shape, where.shape if test is None else test.shape)
     where, content = broadcast_to(where, shape), broadcast_to(content, shape)
     test = None if test is None else broadcast_to(test, shape)
     report_taint("store", where, test)

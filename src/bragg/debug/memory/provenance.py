@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.faults import KernelFault
-from bragg.debug.memory.addresses import NOWHERE, buffers_at
+from bragg.debug.faults import KernelFault, RuntimeFault, Unsupported
+from bragg.debug.memory.addresses import NOWHERE, buffers_at, nowhere_at
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.values import OPERATORS, Pointer, Tensor, scalar
@@ -27,6 +27,7 @@ __all__ = ["JointBuffer", "addresses_of", "joined", "parts", "pointer_of_address
 Array = npt.NDArray[Any]
 _SHIFT = 50  # Addresses of programs have 47 bits, so even those of no tensor fit below; 8192 tensors fit above.
 _HALF = 1 << (_SHIFT - 1)
+_MOST_MEMBERS = 1 << (63 - _SHIFT)
 
 
 class JointBuffer(Buffer):
@@ -38,7 +39,8 @@ class JointBuffer(Buffer):
 
     def __init__(self, members: tuple[Buffer, ...]) -> None:
         first = members[0]
-        super().__init__(" or ".join(one.name for one in members), first.dtype, first.flat[:0], (0,), (1,), 0)
+        names = dict.fromkeys(one.name for one in members)
+        super().__init__(" or ".join(names), first.dtype, first.flat[:0], (0,), (1,), 0)
         self.members = members
 
 
@@ -110,22 +112,33 @@ def addresses_of(pointer: Pointer) -> Tensor:
 def pointer_of_addresses(addresses: Tensor, element: DType) -> Pointer:
     """Pointers to the places of some addresses; each belongs to the tensor that it lies in.
 
+    An address of no tensor is an integer like any other until something is read or written there.
+
     Raises:
-        KernelFault: An address is no multiple of the element's size away from its tensor's start.
+        RuntimeFault: An address in a tensor is no multiple of the element's size away from its start.
+        Unsupported: There are more of them than a pointer can hold.
     """
     data = addresses.data.astype(np.int64)
     distinct, inverse = np.unique(data, return_inverse=True)
-    buffers: list[Buffer] = []
+    numbers: dict[Buffer, int] = {}
     offsets = np.empty(len(distinct), np.int64)
     found = buffers_at(distinct.tolist())
     for place, (address, buffer) in enumerate(zip(distinct.tolist(), found, strict=True)):
-        seen = buffer if buffer is NOWHERE else buffer.seen_as(element)
-        if seen not in buffers:
-            buffers.append(seen)
-        distance = address - seen.address
-        if distance % element.size_bytes:
-            raise KernelFault(f"the address {address:#x} is not aligned to {element}", hint="Check the offset in bytes")
-        offsets[place] = (buffers.index(seen) << _SHIFT) + distance // element.size_bytes
-    pointed = buffers[0] if len(buffers) == 1 else JointBuffer(tuple(buffers))
+        seen, offset = _seen_as(element, address, buffer)
+        offsets[place] = (numbers.setdefault(seen, len(numbers)) << _SHIFT) + offset
+    if len(numbers) > _MOST_MEMBERS:
+        raise Unsupported(f"a block of {len(numbers)} pointers to places in no tensor")
+    pointed = next(iter(numbers)) if len(numbers) == 1 else JointBuffer(tuple(numbers))
     offset = Tensor(offsets[inverse].reshape(data.shape), DTYPES["int64"], taint=addresses.taint)
     return Pointer(pointed, offset, element)
+
+
+def _seen_as(element: DType, address: int, buffer: Buffer) -> tuple[Buffer, int]:
+    """The buffer of an address as one of some elements, and the offset of the address in elements."""
+    seen = buffer if buffer is NOWHERE else buffer.seen_as(element)
+    offset, rest = divmod(address - seen.address, element.size_bytes)
+    if seen is NOWHERE and (rest or abs(offset) >= _HALF):
+        return nowhere_at(address), 0
+    if rest:
+        raise RuntimeFault(f"the address {address:#x} is not aligned to {element}", hint="Check the offset in bytes")
+    return seen, offset

@@ -17,7 +17,7 @@ from bragg.debug.numbers.directed import operate
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import affine_of, as_tensor, elementwise, in_common_type, pair
 from bragg.debug.numbers.promotion import extremes_are_wide, is_number
-from bragg.debug.numbers.shapes import broadcast_pair
+from bragg.debug.numbers.shapes import broadcast_pair, common_shape
 from bragg.debug.state import machine
 from bragg.debug.values import (
     DIVIDED,
@@ -294,10 +294,10 @@ def select(condition: Any, a: Any, b: Any) -> Any:
         a, b = joined([a, b])
         return a.moved(select(test, a.offset, b.offset))
     x, y, dtype = in_common_type(a, b)
+    shape = common_shape(test.shape, x.shape, y.shape)
     rank = max(test.data.ndim, x.data.ndim, y.data.ndim)
     if test.bounds is not None and test.bounds[0] == test.bounds[1] and test.taint is None:
         chosen = x if test.bounds[0] else y
-        shape = np.broadcast_shapes(test.shape, x.shape, y.shape)
         return chosen if chosen.shape == shape else broadcast_pair(chosen, constant_mask(shape, True))[0]
     mask = lift_array(test.data, rank)
     data = np.where(mask, lift_array(x.data, rank), lift_array(y.data, rank))

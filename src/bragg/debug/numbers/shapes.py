@@ -16,6 +16,7 @@ from bragg.debug.versions import is_before
 __all__ = [
     "broadcast_pair",
     "broadcast_to",
+    "common_shape",
     "expand_dims",
     "flat_shape",
     "join",
@@ -72,11 +73,23 @@ def _spread(taint: Array | None, shape: tuple[int, ...]) -> Array | None:
 
 def broadcast_pair(a: Any, b: Any) -> tuple[Any, Any]:
     """Two blocks in their common shape."""
-    try:
-        shape = np.broadcast_shapes(a.shape, b.shape)
-    except ValueError:
-        raise KernelFault(f"blocks of shapes {list(a.shape)} and {list(b.shape)} do not fit together") from None
+    shape = common_shape(a.shape, b.shape)
     return broadcast_to(a, shape), broadcast_to(b, shape)
+
+
+def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that blocks get which are used together.
+
+    Raises:
+        KernelFault: The shapes do not fit.
+    """
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " and ".join(str(list(shape)) for shape in dict.fromkeys(shapes))
+        raise KernelFault(f"blocks of shapes {listed} do not fit together") from None
 
 
 def expand_dims(x: Any, axis: int) -> Any:

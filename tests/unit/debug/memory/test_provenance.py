@@ -189,3 +189,33 @@ def test_address_in_no_tensor_beside_others_counts_only_where_it_is_used() -> No
     table[1] = 0x7FFF_0000_0000
     with pytest.raises(KernelFault, match="out-of-bounds load of memory of no tensor"):
         run(partly_nowhere, 1, table, out)
+
+
+@triton.jit
+def there_and_back(addresses, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    pointers = tl.load(addresses + i).to(tl.pointer_type(tl.int32))
+    tl.store(out + i, tl.where(i % 2 == 0, pointers, pointers + 1).to(tl.int64))
+
+
+def test_integers_that_are_no_addresses_survive_as_pointers() -> None:
+    numbers, out = np.array([-1, 3, (1 << 62) + 1, 64], np.int64), np.zeros(4, np.int64)
+    run(there_and_back, 1, numbers, out, 4)
+    assert out.tolist() == [-1, 7, (1 << 62) + 1, 68]
+
+
+@triton.jit
+def stored_in_another_shape(x):
+    rows = tl.arange(0, 4)[:, None]
+    tl.store(x + rows * 4 + tl.arange(0, 4)[None, :], tl.zeros([2, 4], tl.float32))
+
+
+@triton.jit
+def masked_in_another_shape(x):
+    tl.load(x + tl.arange(0, 4), tl.arange(0, 2) < 1)
+
+
+@pytest.mark.parametrize("kernel", [stored_in_another_shape, masked_in_another_shape])
+def test_blocks_that_do_not_fit_their_pointers_are_not_compiled(kernel: Any) -> None:
+    with pytest.raises(triton.CompilationError, match="do not fit together"), bragg.debug.interpret():
+        kernel[(1,)](np.zeros(16, np.float32))
