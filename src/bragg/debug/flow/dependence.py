@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
-from bragg.debug.flow.program import Program, closed_over, python_function
+from bragg.debug.flow.program import Program, python_function
 from bragg.debug.foreign import is_jitted
 
 __all__ = ["Dependence", "dependence_of"]
@@ -61,10 +61,25 @@ def dependence_of(program: Program) -> Dependence | None:
     if not program.is_rewritten:
         return Dependence("the function has no source", program.function.__code__.co_filename, 0)
     if program.dependence is None:
-        found = _Function(program, frozenset(), {}).places()
-        program.dependence = (min(found, key=lambda place: place.line) if found else None,)
+        known, key = program.text.found, (dependence_of, _meanings(program))
+        if key[1] is None or key not in known:
+            found = _Function(program, frozenset(), {}).places()
+            known[key] = min(found, key=lambda place: place.line) if found else None
+        program.dependence = (known[key],)
     first: Dependence | None = program.dependence[0]
     return first
+
+
+def _meanings(program: Program) -> tuple[tuple[str, str], ...] | None:
+    """What a text's free names are, which decides what its calls are; None: some may be the author's functions."""
+    names, found = program.names(), []
+    for node in program.text.free_names:
+        value = names.get(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(node, ast.Name) and isinstance(value, ModuleType) and value.__name__.startswith("triton."):
+            found.append((node.id, value.__name__))
+        elif not (value is None or isinstance(value, int | float | str) or (is_jitted(value) and _is_tritons(value))):
+            return None
+    return tuple(found)
 
 
 Known = dict[tuple[Any, frozenset[str]], tuple[bool, list[Dependence]]]
@@ -81,9 +96,9 @@ class _Function:
 
     def __init__(self, program: Program, tainted: frozenset[str], known: Known) -> None:
         self._program, self._known = program, known
-        self._tree = program.parsed()
+        self._tree = program.text.tree
         self._tainted = set(tainted)
-        self._names = {**program.function.__globals__, **closed_over(program.function)}
+        self._names = program.names()
         stored = (node for node in ast.walk(self._tree) if isinstance(node, ast.Name))
         self._local = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
         self._local |= {one.arg for one in ast.walk(self._tree) if isinstance(one, ast.arg)}

@@ -10,7 +10,10 @@ from typing import Any
 
 from bragg.debug.foreign import is_jitted
 
-__all__ = ["mark_refused"]
+__all__ = ["Reasons", "free_names", "mark_refused", "reasons_to_refuse"]
+
+# For each of a function's free names, the message and the hint of why Triton refuses it; None: it does not.
+Reasons = tuple[tuple[str, str] | None, ...]
 
 # Python's functions that Triton knows: `builtin_namespace` of its code generator, the same from 3.4 to 3.9.
 _KNOWN = {"float", "getattr", "hasattr", "int", "isinstance", "len", "list", "max", "min", "print", "range"}
@@ -32,6 +35,37 @@ def mark_refused(function: ast.FunctionDef, names: Mapping[str, Any], local: Col
     function.body = [marker.visit(statement) for statement in function.body]
 
 
+def free_names(function: ast.FunctionDef) -> list[ast.expr]:
+    """One node for each name, and each dotted name, that a function uses and does not assign."""
+    nodes = list(ast.walk(function))
+    local = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    local |= {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    found = {}
+    for node in nodes:
+        dotted = _dotted(node)
+        if dotted and dotted[0] not in local and isinstance(node, ast.expr):
+            found[dotted] = node
+    return list(found.values())
+
+
+def _dotted(node: ast.AST) -> tuple[str, ...]:
+    """The parts of a dotted name; empty for any other node."""
+    if isinstance(node, ast.Attribute):
+        owner = _dotted(node.value)
+        return (*owner, node.attr) if owner else ()
+    return (node.id,) if isinstance(node, ast.Name) else ()
+
+
+def reasons_to_refuse(nodes: list[ast.expr], names: Mapping[str, Any]) -> Reasons:
+    """Why Triton refuses each of a function's free names: on this alone depends what `mark_refused` makes of it."""
+    marker = _Marker(names, ())
+    return tuple(
+        marker.reason_of_attribute(node)[1] if isinstance(node, ast.Attribute) else marker.reason_of_name(node.id)
+        for node in nodes
+        if isinstance(node, ast.Attribute | ast.Name)
+    )
+
+
 class _Marker(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, Any], local: Collection[str]) -> None:
         self._names, self._local = names, local
@@ -43,22 +77,32 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if not isinstance(node.ctx, ast.Load) or node.id in self._local or node.id in _KNOWN | _STOPS:
-            return node
-        if node.id in self._names:
-            return _marked(node, _variable(node.id, self._names[node.id]))
-        return _marked(node, _of_python(node.id) if hasattr(builtins, node.id) else None)
+        is_other = not isinstance(node.ctx, ast.Load) or node.id in self._local
+        return node if is_other else _marked(node, self.reason_of_name(node.id))
+
+    def reason_of_name(self, name: str) -> tuple[str, str] | None:
+        if name in _KNOWN | _STOPS:
+            return None
+        if name in self._names:
+            return _variable(name, self._names[name])
+        return _of_python(name) if hasattr(builtins, name) else None
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        is_in_module, reason = self.reason_of_attribute(node)
+        if not is_in_module:
+            node.value = self.visit(node.value)
+        return _marked(node, reason)
+
+    def reason_of_attribute(self, node: ast.Attribute) -> tuple[bool, tuple[str, str] | None]:
+        """Whether it is a module's, and why it is refused as such."""
         module = self._module(node.value)
         if module is None:
-            node.value = self.visit(node.value)
-            return node
+            return False, None
         value = getattr(module, node.attr, None)
         is_function = callable(value) and not isinstance(value, type) and not _is_tritons(value)
         if not is_function or module.__name__.split(".")[0] in (*_CALLED, *_STOPS):
-            return node
-        return _marked(node, _function(ast.unparse(node)))
+            return True, None
+        return True, _function(ast.unparse(node))
 
     def _module(self, node: ast.expr) -> ModuleType | None:
         """The module that an expression names."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import linecache
 import sys
 import textwrap
 import weakref
-from collections.abc import Callable, Iterator
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow import divergence
-from bragg.debug.flow.transform import rewrite
+from bragg.debug.flow.text import Text
 from bragg.debug.foreign import BUILTINS, translated
 from bragg.debug.numbers.reductions import sort
 from bragg.debug.values import Tensor
@@ -72,8 +72,8 @@ class Program:
             return self
         if text in self._others:
             return self._others[text]
-        lines = getattr(jitted, "raw_src", None)  # From Triton 3.5 on.
-        if self.source is None and lines:
+        lines = getattr(jitted, "raw_src", None)  # From Triton 3.5 on: read already, and there is one after `exec`.
+        if "source" not in vars(self) and lines:
             self.source = textwrap.dedent("".join(lines)), int(jitted.starting_line_number)
         if self.source is not None and self.source[0].endswith(text):
             self._usual = text
@@ -111,36 +111,32 @@ class Program:
         """Programs may part ways in it. Else its code is as Python made it, and each is executed alone."""
         return self.source is not None
 
-    def parsed(self) -> ast.FunctionDef:
-        """A new tree, with the line numbers of its file.
+    @cached_property
+    def text(self) -> Text:
+        """Its text, which other functions may share.
 
         Raises:
-            Unsupported: There is no text.
+            Unsupported: There is none.
         """
         if self.source is None:
             raise Unsupported(f"the source of {self.function.__name__} cannot be found")
         text, first = self.source
-        tree = ast.parse(text)
-        ast.increment_lineno(tree, first - 1)
-        definition = tree.body[0]
-        assert isinstance(definition, ast.FunctionDef)
-        return definition
+        return Text.of(self.function.__code__.co_filename, first, text)
 
     @cached_property
     def _code(self) -> CodeType:
-        if not self.is_rewritten:
-            return self.function.__code__
-        filename = self.function.__code__.co_filename
-        module = ast.Module([rewrite(self.parsed(), filename, self._refusable_names())], [])
-        compiled = compile(module, filename, "exec", dont_inherit=True)
-        return next(const for const in compiled.co_consts if isinstance(const, CodeType))
+        return self.text.code(self._refusable_names()) if self.is_rewritten else self.function.__code__
 
-    def _refusable_names(self) -> dict[str, Any] | None:
+    def _refusable_names(self) -> Mapping[str, Any] | None:
         """What names mean outside of the function; None where Triton is told to take all, and for its own functions."""
         is_own = self.function.__module__.startswith("triton.")
         if is_own or sys.modules["triton"].knobs.compilation.allow_non_constexpr_globals:
             return None
-        return {**self.function.__globals__, **closed_over(self.function)}
+        return self.names()
+
+    def names(self) -> Mapping[str, Any]:
+        """What names mean outside of the function."""
+        return ChainMap(closed_over(self.function), self.function.__globals__)
 
     @cached_property
     def _names(self) -> tuple[str, ...]:

@@ -9,16 +9,15 @@ lock, they must respect it.
 from __future__ import annotations
 
 import ast
-import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from bragg.debug.faults import KernelFault, RuntimeFault
 from bragg.debug.flow.program import Program, python_function
+from bragg.debug.flow.text import Text
 from bragg.debug.flow.turns import Turns
 from bragg.debug.foreign import is_jitted
 from bragg.debug.state import Listeners, Machine, use
@@ -37,72 +36,50 @@ _MOST_RESIDENT = 2048
 
 def waits(program: Program) -> bool:
     """A function, or one that it calls, has a `while` that watches memory."""
-    shapes = [_shape_of_text(program)] if program.replaced is not None else []
-    return any(one.has_waiting_loop for one in [*shapes, *_shapes(program.function, set())])
+    return _waits(program, set())
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """What matters of a function's text: whether it waits, and what it calls."""
-
-    has_waiting_loop: bool
-    called: tuple[ast.expr, ...]
-
-
-_SHAPES: weakref.WeakKeyDictionary[FunctionType, tuple[CodeType, _Shape]] = weakref.WeakKeyDictionary()
-
-
-def _shape_of(function: FunctionType) -> _Shape:
-    known = _SHAPES.get(function)
-    if known is None or known[0] is not function.__code__:
-        known = _SHAPES[function] = function.__code__, _shape_of_text(Program.of(function))
-    return known[1]
-
-
-def _shape_of_text(program: Program) -> _Shape:
-    if not program.is_rewritten:
-        return _Shape(False, ())
-    tree = program.parsed()
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
-    is_waiting = any(_watches(call, call in list(ast.walk(loop.test))) for loop in loops for call in _calls(loop))
-    is_waiting |= any(_name_of(call) == "atomic_poll" for call in _calls(tree))
-    called = (call.func for call in _calls(tree))
-    return _Shape(is_waiting, tuple(one for one in called if not _is_tritons(one, program.function)))
-
-
-def _is_tritons(expression: ast.expr, function: FunctionType) -> bool:
-    """`tl.load` and the like, which do not wait by themselves."""
-    if not (isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name)):
+def _waits(program: Program, seen: set[int]) -> bool:
+    """Triton's own functions never do."""
+    if id(program) in seen or not program.is_rewritten:
         return False
-    module = function.__globals__.get(expression.value.id)
-    return isinstance(module, ModuleType) and module.__name__.startswith("triton.language")
+    seen.add(id(program))
+    has_waiting_loop, called = _shape_of(program.text)
+    targets = (_called(expression, program.function) for expression in called)
+    return has_waiting_loop or any(
+        _waits(Program.of(python_function(target), target), seen)
+        for target in targets
+        if is_jitted(target) and not python_function(target).__module__.startswith("triton.")
+    )
 
 
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (child for child in ast.walk(node) if isinstance(child, ast.Call))
+def _shape_of(text: Text) -> tuple[bool, list[ast.expr]]:
+    """Whether a function's text waits, and what it calls: names outside of it."""
+    if waits not in text.found:
+        nodes = list(ast.walk(text.tree))
+        is_waiting = any(_watches(node) for node in nodes if isinstance(node, ast.While))
+        is_waiting |= any(_name_of(node) == "atomic_poll" for node in nodes if isinstance(node, ast.Call))
+        text.found[waits] = is_waiting, text.free_names
+    shape: tuple[bool, list[ast.expr]] = text.found[waits]
+    return shape
+
+
+def _watches(loop: ast.While) -> bool:
+    in_test = {id(node) for node in ast.walk(loop.test)}
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return any(
+        _name_of(call).startswith("atomic_")
+        or (_name_of(call) == "load" and (id(call) in in_test or _is_volatile(call)))
+        for call in calls
+    )
 
 
 def _name_of(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
 
 
-def _watches(call: ast.Call, is_in_test: bool) -> bool:
-    name = _name_of(call)
-    is_volatile = any(keyword.arg == "volatile" for keyword in call.keywords)
-    return name.startswith("atomic_") or (name == "load" and (is_in_test or is_volatile))
-
-
-def _shapes(function: FunctionType, seen: set[int]) -> Iterator[_Shape]:
-    """Of the function and of the @triton.jit functions it calls; Triton's own never wait."""
-    if id(function) in seen or function.__module__.startswith("triton."):
-        return
-    seen.add(id(function))
-    shape = _shape_of(function)
-    yield shape
-    for expression in shape.called:
-        target = _called(expression, function)
-        if is_jitted(target):
-            yield from _shapes(python_function(target), seen)
+def _is_volatile(call: ast.Call) -> bool:
+    return any(keyword.arg == "volatile" for keyword in call.keywords)
 
 
 def _called(expression: ast.expr, function: FunctionType) -> Any:
@@ -110,7 +87,8 @@ def _called(expression: ast.expr, function: FunctionType) -> Any:
         return function.__globals__.get(expression.id)
     if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name):
         module = function.__globals__.get(expression.value.id)
-        return getattr(module, expression.attr, None) if isinstance(module, ModuleType) else None
+        is_own = isinstance(module, ModuleType) and not module.__name__.startswith("triton.")
+        return getattr(module, expression.attr, None) if is_own else None
     return None
 
 

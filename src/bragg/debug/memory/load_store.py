@@ -121,7 +121,7 @@ def store(pointer: Any, value: Any, mask: Any = None) -> None:
     machine().largest_block = max(machine().largest_block, where.numel)
     machine().writes += 1
     test = _mask(mask, where)
-    content = cast(as_tensor(value), where.element)
+    content = cast(value if isinstance(value, Pointer) else as_tensor(value), where.element)
     if content.shape and not where.shape:
         raise KernelFault("a single pointer was given a block to store", hint="Use a block of pointers")
     shape = common_shape(where.shape, content.shape, where.shape if test is None else test.shape)

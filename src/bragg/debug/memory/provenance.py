@@ -124,8 +124,8 @@ def pointer_of_addresses(addresses: Tensor, element: DType) -> Pointer:
     offsets = np.empty(len(distinct), np.int64)
     found = buffers_at(distinct.tolist())
     for place, (address, buffer) in enumerate(zip(distinct.tolist(), found, strict=True)):
-        seen, offset = _seen_as(element, address, buffer)
-        offsets[place] = (numbers.setdefault(seen, len(numbers)) << _SHIFT) + offset
+        seen, distance = _seen_as(element, address, buffer)
+        offsets[place] = (numbers.setdefault(seen, len(numbers)) << _SHIFT) + distance
     if len(numbers) > _MOST_MEMBERS:
         raise Unsupported(f"a block of {len(numbers)} pointers to places in no tensor")
     pointed = next(iter(numbers)) if len(numbers) == 1 else JointBuffer(tuple(numbers))

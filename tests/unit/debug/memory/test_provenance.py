@@ -195,7 +195,7 @@ def test_address_in_no_tensor_beside_others_counts_only_where_it_is_used() -> No
 def there_and_back(addresses, out, N: tl.constexpr):
     i = tl.arange(0, N)
     pointers = tl.load(addresses + i).to(tl.pointer_type(tl.int32))
-    tl.store(out + i, tl.where(i % 2 == 0, pointers, pointers + 1).to(tl.int64))
+    tl.store(out + i, tl.where(i % 2 == 0, pointers, pointers + 1))
 
 
 def test_integers_that_are_no_addresses_survive_as_pointers() -> None:

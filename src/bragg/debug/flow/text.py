@@ -1,0 +1,76 @@
+"""The text of a function, and what is made of it: once for all functions that have the same text at the same place.
+
+A test that defines its kernel anew for each of its parameters makes many functions of one text, as a factory of kernels
+does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from types import CodeType
+from typing import Any
+
+from bragg.debug.flow.global_names import Reasons, free_names, reasons_to_refuse
+from bragg.debug.flow.transform import rewrite
+
+__all__ = ["Text"]
+
+# Texts of a test module or a library of kernels; a tree of 100 lines takes about 1 MB.
+_MOST_TEXTS = 256
+
+
+class Text:
+    """A function as it is written.
+
+    Args:
+        filename: Where it is.
+        first_line: The line of its first decorator.
+        text: The function without the indentation around it.
+    """
+
+    def __init__(self, filename: str, first_line: int, text: str) -> None:
+        self._filename, self._first_line, self._text = filename, first_line, text
+        self._codes: dict[Reasons | None, CodeType] = {}
+        # What others find out about it: by what they look for, and by what they know of its names.
+        self.found: dict[Any, Any] = {}
+
+    @staticmethod
+    @lru_cache(_MOST_TEXTS)
+    def of(filename: str, first_line: int, text: str) -> Text:
+        """The one text of a place."""
+        return Text(filename, first_line, text)
+
+    @cached_property
+    def tree(self) -> ast.FunctionDef:
+        """Parsed, with the line numbers of its file; not to be changed."""
+        return self._parsed()
+
+    @cached_property
+    def free_names(self) -> list[ast.expr]:
+        """Names, and dotted names, that it uses and does not assign."""
+        return free_names(self.tree)
+
+    def code(self, names: Mapping[str, Any] | None) -> CodeType:
+        """The rewritten function.
+
+        Args:
+            names: What names mean outside of it, to tell of those that Triton refuses; None: tell of none.
+
+        Raises:
+            Unsupported: A construct that Triton kernels do not have, or the engine does not know.
+        """
+        reasons = None if names is None else reasons_to_refuse(self.free_names, names)
+        if reasons not in self._codes:
+            module = ast.Module([rewrite(self._parsed(), self._filename, names)], [])
+            compiled = compile(module, self._filename, "exec", dont_inherit=True)
+            self._codes[reasons] = next(const for const in compiled.co_consts if isinstance(const, CodeType))
+        return self._codes[reasons]
+
+    def _parsed(self) -> ast.FunctionDef:
+        tree = ast.parse(self._text)
+        ast.increment_lineno(tree, self._first_line - 1)
+        definition = tree.body[0]
+        assert isinstance(definition, ast.FunctionDef)
+        return definition
