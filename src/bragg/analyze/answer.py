@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bragg.analyze.idle import Idle, idle_times
 from bragg.analyze.kernel_facts import KernelFacts
+from bragg.analyze.wall.parts import wall_parts
+from bragg.analyze.wall.steady import steady_profile
+from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
 from bragg.model import Profile
 from bragg.model.host_time import own_work
@@ -56,7 +59,10 @@ class Answer:
         hottest: The largest first.
         n_others: More of them, that are not listed.
         roofs: None: no kernel has both flops or bytes and a known roof.
-        idle: One for each device of each process with GPU work.
+        idle: One for each device of each process with GPU work; of the steady state where it is known.
+        wall: The parts of the wall time; None: they are not known.
+        host: Where the host was in the steady state, as shares of it, the largest first; empty without a timeline.
+        is_steady: Whether `hottest` and `total` are of the steady state alone.
     """
 
     metric: str | None
@@ -65,6 +71,9 @@ class Answer:
     n_others: int
     roofs: RoofShares | None
     idle: tuple[Idle, ...]
+    wall: WallParts | None = None
+    host: tuple[HotSpot, ...] = ()
+    is_steady: bool = False
 
 
 _N_HOTTEST = 3
@@ -81,15 +90,29 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts]) -> Answer:
         metric = profile.main_metric
     except UsageError:
         return Answer(None, 0.0, (), 0, None, ())
-    hottest = _hottest(profile, metric)
+    parts = wall_parts(profile)
+    steady = parts.steady if parts else None
+    part = steady_profile(profile, steady) if steady and metric == "gpu_time" else None
+    shown = part if part is not None and part.total(metric) > 0 else profile
+    hottest = _hottest(shown, metric)
     return Answer(
         metric=metric,
-        total=float(profile.total(metric)),
+        total=float(shown.total(metric)),
         hottest=tuple(hottest[:_N_HOTTEST]),
         n_others=max(len(hottest) - _N_HOTTEST, 0),
         roofs=_roofs(kernels),
-        idle=idle_times(profile) if metric == "gpu_time" else (),
+        idle=idle_times(profile, steady) if metric == "gpu_time" else (),
+        wall=parts,
+        host=_on_host(part, steady) if part is not None and steady else (),
+        is_steady=shown is not profile,
     )
+
+
+def _on_host(part: Profile, steady: Steady) -> tuple[HotSpot, ...]:
+    if "host_time" not in part.metrics or not part.total("host_time"):
+        return ()
+    spots = _hottest(part, "host_time")[:_N_HOTTEST]
+    return tuple(replace(spot, share=spot.value / steady.duration_ns) for spot in spots)
 
 
 def _hottest(profile: Profile, metric: str) -> list[HotSpot]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bragg.analyze.pauses import Pauses, pauses_of_devices
+from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
 
 __all__ = ["Idle", "idle_times"]
@@ -14,16 +16,17 @@ __all__ = ["Idle", "idle_times"]
 
 @dataclass(frozen=True)
 class Idle:
-    """When a device did nothing between its first and its last work.
+    """When a device did nothing between its first and its last work, or in the steady state.
 
     Attributes:
         device: Its ordinal.
-        span_ns: From the first to the last work.
+        span_ns: From the first to the last work, or of the steady state.
         idle_ns: Part of the span in which nothing ran.
         n_gaps: Pauses; None: only a timeline tells.
         late_launch_ns: Part of `idle_ns` that ended because the host launched too late; None likewise.
         queued_ns: Part in which work had been launched and did not run yet; None likewise. The rest is not known.
         process: Id of the process whose work it was; None: of all, or only one was recorded.
+        is_steady: Whether it is of the steady state alone.
     """
 
     device: int
@@ -33,6 +36,7 @@ class Idle:
     late_launch_ns: float | None = None
     queued_ns: float | None = None
     process: int | None = None
+    is_steady: bool = False
 
     @property
     def share(self) -> float:
@@ -40,13 +44,31 @@ class Idle:
         return self.idle_ns / self.span_ns if self.span_ns else 0.0
 
 
-def idle_times(profile: Profile) -> tuple[Idle, ...]:
-    """The pauses of each device: from the timeline, else what the recorder added up."""
-    pauses = list(pauses_of_devices(profile))
+def idle_times(profile: Profile, steady: Steady | None = None) -> tuple[Idle, ...]:
+    """The pauses of each device: from the timeline, else what the recorder added up.
+
+    Args:
+        profile: A whole run.
+        steady: The part of it to look at; None: all of it.
+    """
+    pauses = list(_pauses(profile, steady))
     found = tuple(map(_idle, pauses))
+    if steady is not None:
+        found = tuple(replace(idle, is_steady=True) for idle in found) or _of_curve(steady)
     if len({each.owner for each in pauses}) == 1:
         found = tuple(replace(idle, process=None) for idle in found)
     return found or _recorded(profile)
+
+
+def _pauses(profile: Profile, steady: Steady | None) -> Iterator[Pauses]:
+    for pauses in pauses_of_devices(profile):
+        yield pauses if steady is None else pauses.during(steady.begins_ns, steady.ends_ns)
+
+
+def _of_curve(steady: Steady) -> tuple[Idle, ...]:
+    """How long, but not why."""
+    span_ns = float(steady.duration_ns)
+    return tuple(Idle(device, span_ns, (1 - busy) * span_ns, is_steady=True) for device, busy in steady.busy.items())
 
 
 def _recorded(profile: Profile) -> tuple[Idle, ...]:

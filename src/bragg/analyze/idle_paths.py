@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bragg.analyze.pauses import Pauses, pauses_of_devices
+from bragg.analyze.wall.wall_time import Steady
 from bragg.errors import UsageError
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
 from bragg.model.table import Int64Array
@@ -46,7 +47,7 @@ class _Parts:
         return node
 
 
-def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS) -> Profile:
+def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: Steady | None = None) -> Profile:
     """The profile with its GPUs' idle time at the paths that ran meanwhile on the thread that launched what came next.
 
     A pause is divided over time among the innermost slices of that thread, up to the end of the launch; where it has
@@ -60,6 +61,7 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS) -> Profile
     Args:
         profile: With a timeline.
         least_ns: Shorter pauses are added up as short ones.
+        steady: The part of the run whose pauses are meant; None: all of it.
 
     Raises:
         UsageError: The profile has no timeline of a GPU.
@@ -72,20 +74,21 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS) -> Profile
     devices = list(pauses_of_devices(profile))
     if not devices:
         raise UsageError("this profile has no timeline of a GPU", hint="Record one: bragg run --data trace")
-    for pauses in devices:
+    for found in devices:
+        pauses = found if steady is None else found.during(steady.begins_ns, steady.ends_ns)
         parts = _parts_of(profile, pauses, first_other, least_ns).added_up(n_nodes)
         np.add.at(idle_ns, parts.node, parts.idle_ns)
         np.add.at(count, parts.largest(), 1)
         np.fmax.at(longest, parts.node, parts.idle_ns)
     time_name, count_name, longest_name = IDLE_METRICS
-    found = (
+    idle = (
         Metric(time_name, "ns", MetricKind.INCLUSIVE, idle_ns),
         Metric(count_name, "1", MetricKind.INCLUSIVE, count),
         Metric(longest_name, "ns", MetricKind.PROPERTY, longest, Combine.MAX),
     )
     same = np.arange(first_other)
     metrics = {name: metric.gather(same, n_nodes) for name, metric in profile.metrics.items()}
-    return replace(profile, tree=tree, metrics={**metrics, **{metric.name: metric for metric in found}})
+    return replace(profile, tree=tree, metrics={**metrics, **{metric.name: metric for metric in idle}})
 
 
 def _with_others(tree: CallTree) -> CallTree:

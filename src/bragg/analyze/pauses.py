@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,18 @@ class Pauses:
     def late_until_ns(self) -> Int64Array:
         """Until when the host had not launched what ended a pause: int64 [n_pauses], the start where it had before."""
         return np.clip(self.launched_ns, self.start_ns, self.end_ns)
+
+    def during(self, start_ns: int, end_ns: int) -> Pauses:
+        """What of them lies between two times, which are the span then."""
+        inside = (self.end_ns > start_ns) & (self.start_ns < end_ns)
+        return replace(
+            self,
+            span_ns=end_ns - start_ns,
+            start_ns=np.maximum(self.start_ns[inside], start_ns),
+            end_ns=np.minimum(self.end_ns[inside], end_ns),
+            launch=self.launch[inside],
+            launched_ns=self.launched_ns[inside],
+        )
 
 
 def pauses_of_devices(profile: Profile) -> Iterator[Pauses]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bragg.analyze.engine import Evidence, findings
 from bragg.analyze.wall.parts import wall_parts
+from bragg.analyze.wall.steady import steady_part
 from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.formats import finish
 from bragg.model import Profile
@@ -100,6 +101,7 @@ class RunReport:
     def to_json(self) -> dict[str, Any]:
         """JSON values; the hottest kernels or functions are those of the profile that says most."""
         path, profile = self.main
+        hottest = flat_view(steady_part(profile), ViewOptions(max_lines=_N_HOT_ROWS))
         return {
             "exit_code": self.exit_code,
             "duration_s": round(self.duration_s, 6),
@@ -107,7 +109,7 @@ class RunReport:
             "empty_processes": self.n_empty,
             "notes": self.notes,
             "wall": wall_json(wall_parts(profile)),
-            "hottest": {"file": str(path), **flat_view(profile, ViewOptions(max_lines=_N_HOT_ROWS)).to_json()},
+            "hottest": {"file": str(path), **hottest.to_json()},
         }
 
     def _wrote_line(self) -> str:

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
-from bragg.model import FrameKind, Metric, MetricKind, Profile, TrackKind
+from bragg.model import Combine, FrameKind, Metric, MetricKind, Profile, TrackKind
+from bragg.model.durations import DurationTable, bucket_of
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.trace import SliceTable
 
-__all__ = ["during", "steady_profile"]
+__all__ = ["during", "own_times", "steady_part", "steady_profile"]
 
 
 def during(slices: SliceTable, start_ns: int, end_ns: int) -> SliceTable:
@@ -23,10 +25,12 @@ def during(slices: SliceTable, start_ns: int, end_ns: int) -> SliceTable:
 
 
 def steady_profile(profile: Profile, steady: Steady) -> Profile | None:
-    """The GPU time of the steady state, and the host time of what was measured: scopes, operators and launches.
+    """The GPU time of the steady state, and the host time of what was measured: scopes, operators, API calls.
+
+    The time in which no thread was in anything that was measured, but in Python between, is the root's.
 
     Returns:
-        The same tree with `gpu_time`, `gpu_count` and `host_time`; None: there is no timeline.
+        The same tree with `gpu_time`, `gpu_count`, their extremes and `host_time`; None: there is no timeline.
     """
     if not len(profile.slices):
         return None
@@ -38,17 +42,42 @@ def steady_profile(profile: Profile, steady: Steady) -> Profile | None:
     metrics = [
         Metric("gpu_time", "ns", MetricKind.INCLUSIVE, _by_node(on_gpu.node, on_gpu.duration_ns, n_nodes)),
         Metric("gpu_count", "1", MetricKind.INCLUSIVE, np.bincount(on_gpu.node[began], minlength=n_nodes)),
+        _extreme("gpu_time_min", on_gpu.take(began), n_nodes, Combine.MIN),
+        _extreme("gpu_time_max", on_gpu.take(began), n_nodes, Combine.MAX),
     ]
     if len(on_host):
         caller = np.where(_is_launched(profile), profile.tree.parent, np.arange(n_nodes))
-        own_ns = _by_node(caller[on_host.node], _own_times(on_host), n_nodes)
+        own_ns = _by_node(caller[on_host.node], own_times(on_host), n_nodes)
+        own_ns[0] += max(steady.duration_ns - _covered_ns(on_host), 0)
         metrics.append(Metric("host_time", "ns", MetricKind.INCLUSIVE, own_ns))
-    return replace(profile, metrics={metric.name: metric for metric in metrics})
+    durations = _durations(profile, on_gpu.take(began))
+    return replace(profile, metrics={metric.name: metric for metric in metrics}, slices=slices, durations=durations)
+
+
+def _covered_ns(slices: SliceTable) -> int:
+    """How long any thread was in something that was measured: else they ran, or waited in, other code."""
+    ordered = slices.take(np.argsort(slices.start_ns, kind="stable"))
+    until_ns = np.maximum.accumulate(ordered.start_ns + ordered.duration_ns)
+    before_ns = np.append(ordered.start_ns[:1], until_ns[:-1])
+    return int(np.maximum(until_ns - np.maximum(before_ns, ordered.start_ns), 0).sum())
 
 
 def _is_launched(profile: Profile) -> BoolArray:
     """Nodes of what runs on the GPU: the time of a launch is its caller's: [n_nodes]."""
     return np.isin(profile.tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
+
+
+def _durations(profile: Profile, slices: SliceTable) -> DurationTable:
+    kernels = slices.take((profile.tree.kind == FrameKind.KERNEL)[slices.node])
+    one = np.ones(len(kernels), np.int64)
+    frame = profile.tree.frame[kernels.node]
+    return DurationTable(frame, bucket_of(kernels.duration_ns), one, kernels.start_ns).combined()
+
+
+def _extreme(name: str, slices: SliceTable, n_nodes: int, combine: Combine) -> Metric:
+    metric = Metric(name, "ns", MetricKind.PROPERTY, np.full(n_nodes, np.nan), combine)
+    combine.ufunc.at(metric.own, slices.node, slices.duration_ns)
+    return metric
 
 
 def _by_node(node: Int32Array, values: Int64Array, n_nodes: int) -> Int64Array:
@@ -57,7 +86,7 @@ def _by_node(node: Int32Array, values: Int64Array, n_nodes: int) -> Int64Array:
     return total
 
 
-def _own_times(slices: SliceTable) -> Int64Array:
+def own_times(slices: SliceTable) -> Int64Array:
     """Duration of each slice without those inside it: ns [n_slices], ordered as `SliceTable` is."""
     own_ns: Int64Array = slices.duration_ns.copy()
     for track in np.unique(slices.track).tolist():
@@ -82,3 +111,10 @@ def _parents(start_ns: Int64Array, duration_ns: Int64Array) -> Int64Array:
             found = above[np.maximum(np.searchsorted(above, rows) - 1, 0)]
             parent[rows] = np.where(found < rows, found, -1)
     return parent
+
+
+def steady_part(profile: Profile) -> Profile:
+    """The steady state of a run whose GPU time it tells, else the whole run."""
+    parts = wall_parts(profile)
+    part = steady_profile(profile, parts.steady) if parts and parts.steady else None
+    return part if part is not None and part.total("gpu_time") > 0 else profile

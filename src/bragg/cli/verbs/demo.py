@@ -87,4 +87,4 @@ def _show_sample() -> None:
     from bragg import formats
     from bragg.views.terminal.summary import summary_lines
 
-    write_lines(summary_lines(formats.load(_SAMPLE, trace=False), stream_style(sys.stdout)))
+    write_lines(summary_lines(formats.load(_SAMPLE), stream_style(sys.stdout)))

@@ -11,6 +11,7 @@ import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.cli.shown_part import PARTS, shown_part
 from bragg.errors import UsageError
 from bragg.views.terminal.derived_metrics import DERIVED, prepared
 from bragg.views.terminal.grouping import WHOLE, grouped
@@ -70,6 +71,7 @@ Examples:
     default="specialization",
     help="Specializations of kernels and shapes of operators as one, or each; modules; regions.  [specialization]",
 )
+@click.option("--part", type=click.Choice(PARTS), help="The steady state alone, or the whole run.")
 @click.option("--idle", is_flag=True, help="What the host did while GPUs had nothing to do; needs a timeline.")
 @click.option(
     "--least-pause",
@@ -109,16 +111,22 @@ def view(
     """
     if as_json and (tui or print_sorted):
         raise UsageError("--json is one view", hint="For the table of --print-sorted: bragg view --flat --json")
+    from bragg.analyze.wall.parts import wall_parts
+
     path = newest_profile(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
     if choices["idle"]:
         options = idle_options(options, choices["group_by"])
     recorded = profile = _load(path, choices, options)
+    notes: tuple[str, ...] = ()
     if choices["group_by"] in WHOLE and not list_only:
         is_narrow = not as_json and stream_style(sys.stdout).is_narrow
         profile, options, hints = grouped(profile, options, choices["group_by"], is_narrow=is_narrow)
     else:
         hints = _hints(profile, options)
+        if not (choices["idle"] or list_only or before is not None):
+            part = shown_part(profile, options, wall_parts(profile), choices["part"])
+            profile, options, notes = part.profile, part.options, part.notes
     if tui:
         from bragg.cli.tui import run_tui
 
@@ -132,10 +140,10 @@ def view(
             raise UsageError("a difference is shown as a tree", hint="For a table try: bragg diff --by kernel")
         _write_difference(_load(before, choices, options), profile, path, options, as_json)
     elif as_json:
-        _write_json(profile, recorded, path, options, flat, hints)
+        _write_json(profile, recorded, path, options, flat, [*notes, *hints])
     else:
         style = stream_style(sys.stdout)
-        lines = profile_lines(profile, str(path), options, style, flat=flat, recorded=recorded)
+        lines = profile_lines(profile, str(path), options, style, flat=flat, recorded=recorded, notes=notes)
         write_lines([*lines, *map(style.dim, hints)])
         if print_sorted and not flat:
             write_lines(["", *_flat_lines(profile, options, style)])
@@ -149,6 +157,7 @@ def profile_lines(
     *,
     flat: bool = False,
     recorded: Profile | None = None,
+    notes: tuple[str, ...] = (),
 ) -> list[str]:
     """Header, tree or table, and notes of a profile.
 
@@ -159,6 +168,7 @@ def profile_lines(
         style: How to decorate.
         flat: A table instead of a tree.
         recorded: The profile before it was grouped, which sentences are of; None: `profile`.
+        notes: What the reader must know of what is shown.
     """
     from bragg.analyze.wall.parts import wall_parts
     from bragg.views.terminal.header import header_lines
@@ -170,7 +180,7 @@ def profile_lines(
     body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
     said = [*idle_lines(profile), *waiting_lines(recorded or profile)]
     wall = wall_line(wall_parts(recorded or profile))
-    return [*header_lines(profile.meta, source, style, wall), *said, "", *body]
+    return [*header_lines(profile.meta, source, style, wall), *said, *map(style.dim, notes), "", *body]
 
 
 def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:

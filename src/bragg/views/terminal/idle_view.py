@@ -10,6 +10,7 @@ from bragg.errors import NothingRecorded, UsageError
 from bragg.views.terminal.grouping import WHOLE
 
 if TYPE_CHECKING:
+    from bragg.analyze.wall.wall_time import Steady
     from bragg.model import Profile
     from bragg.views.terminal.view_options import ViewOptions
 
@@ -37,10 +38,11 @@ def with_idle_time(profile: Profile, choices: Mapping[str, Any]) -> Profile:
     """
     if not choices["idle"]:
         return profile
-    from bragg.analyze.idle_paths import with_idle_paths
+    from bragg.analyze.idle_paths import LEAST_PAUSE_NS, with_idle_paths
 
     least_us = choices["least_pause_us"]
-    found = with_idle_paths(profile) if least_us is None else with_idle_paths(profile, round(1000 * least_us))
+    least_ns = LEAST_PAUSE_NS if least_us is None else round(1000 * least_us)
+    found = with_idle_paths(profile, least_ns, None if choices["part"] == "all" else _steady(profile))
     if not found.total("gpu_idle_time"):
         raise NothingRecorded(
             "no GPU paused between its first and its last work", hint="What it did: bragg view --flat"
@@ -55,7 +57,7 @@ def idle_lines(profile: Profile) -> list[str]:
     from bragg.analyze.idle import idle_times
     from bragg.views.text.answer_text import idle_sentences
 
-    return idle_sentences(profile, idle_times(profile))
+    return idle_sentences(profile, idle_times(profile, _steady(profile)))
 
 
 def idle_json(profile: Profile) -> dict[str, Any]:
@@ -64,4 +66,11 @@ def idle_json(profile: Profile) -> dict[str, Any]:
         return {}
     from bragg.analyze.idle import idle_times
 
-    return {"idle": [asdict(idle) for idle in idle_times(profile)]}
+    return {"idle": [asdict(idle) for idle in idle_times(profile, _steady(profile))]}
+
+
+def _steady(profile: Profile) -> Steady | None:
+    from bragg.analyze.wall.parts import wall_parts
+
+    parts = wall_parts(profile)
+    return parts.steady if parts else None

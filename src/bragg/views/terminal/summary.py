@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.wall.parts import wall_parts
-from bragg.analyze.wall.wall_time import WallParts
+from bragg.analyze.wall.steady import steady_profile
+from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
 from bragg.model.host_time import own_work
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.answer_text import MOSTLY_IDLE
 from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.labels import Labels
 from bragg.views.text.run_facts import RunFacts
@@ -42,11 +44,12 @@ def summary_lines(profile: Profile, style: Style) -> list[str]:
         style: How to decorate, and the width to keep.
     """
     facts, parts = RunFacts(profile.meta), wall_parts(profile)
+    steady = parts.steady if parts else None
     title = f"{facts.command or 'the program'} ran {facts.duration_text()}".rstrip()
     return [
         style.bold(style.cut(title, style.width)),
-        *(style.cut(line, style.width) for line in (wall_line(parts), steps_line(profile)) if line),
-        *_hot_spots(profile, facts, style, parts),
+        *(style.cut(line, style.width) for line in (wall_line(parts), steps_line(profile, steady)) if line),
+        *(_in_steady_state(profile, steady, style) or _hot_spots(profile, facts, style, steady)),
         *warning_lines(profile, style),
     ]
 
@@ -60,10 +63,25 @@ def warning_lines(profile: Profile, style: Style) -> list[str]:
     return [style.warning(f"warning: {text}") for text in warnings]
 
 
-def _hot_spots(profile: Profile, facts: RunFacts, style: Style, parts: WallParts | None) -> Iterator[str]:
+def _in_steady_state(profile: Profile, steady: Steady | None, style: Style) -> list[str]:
+    """The same of the steady state alone; empty where there is none, or no timeline of it."""
+    part = steady_profile(profile, steady) if steady else None
+    if steady is None or part is None or not _has_time(part, "gpu_time"):
+        return []
+    busy = max(steady.busy.values())
+    title = "in the steady state the GPU waited for the host:" if busy < MOSTLY_IDLE else "in the steady state:"
+    whole_ns = float(steady.duration_ns)
+    host = _hottest_paths(part, "host_time", _N_HOST_PATHS_OF_IDLE_GPU + 1, style, whole_ns)
+    kernels = table_lines(flat_view(part, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
+    waiting = (style.cut(line, style.width) for line in waiting_lines(profile))
+    if busy < MOSTLY_IDLE:
+        return [title, *host, *kernels, *waiting]
+    return [title, *kernels, *_hottest_paths(part, "gpu_time", 1, style), *waiting]
+
+
+def _hot_spots(profile: Profile, facts: RunFacts, style: Style, steady: Steady | None) -> Iterator[str]:
     has_host_time = _has_time(profile, "host_time")
     if _has_time(profile, "gpu_time"):
-        steady = parts.steady if parts else None
         busy = {str(device): share for device, share in steady.busy.items()} if steady else facts.gpu_busy
         if busy and not steady:
             shares = ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
@@ -85,14 +103,19 @@ def _has_time(profile: Profile, metric: str) -> bool:
     return metric in profile.metrics and profile.total(metric) > 0
 
 
-def _hottest_paths(profile: Profile, metric: str, n_paths: int, style: Style) -> Iterator[str]:
-    """The call paths with the largest own values."""
+def _hottest_paths(
+    profile: Profile, metric: str, n_paths: int, style: Style, whole: float | None = None
+) -> Iterator[str]:
+    """The call paths with the largest own values, as shares of a whole; None: of all."""
+    if metric not in profile.metrics:
+        return
     folded = fold_libraries(profile)
-    own, total = own_work(folded.profile, metric), folded.profile.total(metric)
+    own, total = own_work(folded.profile, metric), whole or folded.profile.total(metric)
     hottest = np.argsort(-own, kind="stable")[: max(n_paths, 0)]
     for node in hottest[own[hottest] > 0].tolist():
         share = float(own[node]) / total
-        numbers = f"{time_text(float(own[node])):>9}  {share_text(share):>7} of {metric}  "
+        of_what = "of it" if whole else f"of {metric}"
+        numbers = f"{time_text(float(own[node])):>9}  {share_text(share):>7} {of_what}  "
         room = max((style.width or _WIDTH) - len(numbers), _LEAST_PATH_WIDTH)
         yield style.heat(numbers, share) + _path_text(folded, node, style, room)
 

@@ -17,27 +17,46 @@ from bragg.views.text.style import printable
 from bragg.views.text.training_steps import steps_line
 from bragg.views.text.units import count_text, share_text, time_text, value_text
 from bragg.views.text.waiting import waiting_lines
+from bragg.views.text.wall_line import wall_line
 
-__all__ = ["fact_rows", "idle_sentences", "lack_lines", "sentences"]
+__all__ = ["MOSTLY_IDLE", "fact_rows", "host_sentences", "idle_sentences", "lack_lines", "sentences"]
 
 _METRIC_NAMES = {"gpu_time": "of GPU time", "host_time": "of host time", "samples": "samples"}
 _MAX_NAME = 60
 # A device that idles less than this is busy: there is nothing to explain.
 _LITTLE = 0.05
+MOSTLY_IDLE = 0.5
+"""Of a device that is busy for a smaller share of the steady state, the host's time is what matters."""
 
 
 def sentences(profile: Profile, answer: Answer) -> list[str]:
     """What took the time and what bounds it, what a step consists of, who waited for whom, what recording cost."""
     if answer.metric is None:
         return ["No time was recorded."]
-    facts, steps = RunFacts(profile.meta), steps_line(profile)
+    facts, parts = RunFacts(profile.meta), answer.wall
+    steps = steps_line(profile, parts.steady if parts else None)
+    hottest = f"{_hottest_text(profile, answer)}{_bound_text(answer)}."
+    idle = [*idle_sentences(profile, answer.idle), *host_sentences(profile, answer)]
+    is_idle = parts is not None and parts.steady is not None and max(parts.steady.busy.values()) < MOSTLY_IDLE
     return [
-        f"{_hottest_text(profile, answer)}{_bound_text(answer)}.",
-        *([f"{steps}."] if steps else []),
-        *idle_sentences(profile, answer.idle),
+        *([f"Of the wall time: {wall_line(parts)}."] if parts else []),
+        *([*idle, hottest] if is_idle else [hottest]),
+        *([f"{steps[0].upper()}{steps[1:]}."] if steps else []),
+        *([] if is_idle else idle),
         *(f"{line[0].upper()}{line[1:]}." for line in waiting_lines(profile)),
         *([f"{_cost_text(facts)}."] if facts.completeness.is_known else []),
     ]
+
+
+def host_sentences(profile: Profile, answer: Answer) -> list[str]:
+    """Where the host was in the steady state of a GPU that waited for it."""
+    if not answer.host or not answer.idle or max(idle.share for idle in answer.idle) < _LITTLE:
+        return []
+    first, *others = (f"{share_text(spot.share)} of the steady state in {_name(profile, spot)}" for spot in answer.host)
+    others = [text.replace(" of the steady state", "") for text in others]
+    texts = [first, *others]
+    text = texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+    return [f"The host was {text}."]
 
 
 def fact_rows(profile: Profile) -> list[tuple[str, str]]:
@@ -82,7 +101,8 @@ def _hottest_text(profile: Profile, answer: Answer) -> str:
     if not answer.hottest:
         return f"{time_text(answer.total)} {_METRIC_NAMES[answer.metric or '']}, all of it waiting"
     first, *others = answer.hottest
-    whole = f"{value_text(answer.total, _unit(profile, answer))} {_METRIC_NAMES[answer.metric or '']}"
+    part = " in the steady state" * answer.is_steady
+    whole = f"{value_text(answer.total, _unit(profile, answer))} {_METRIC_NAMES[answer.metric or '']}{part}"
     parts = [f"{_name(profile, first)} took {share_text(first.share)} of {whole}"]
     parts += [f"{_name(profile, spot)} {share_text(spot.share)}" for spot in others]
     text = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
@@ -117,16 +137,14 @@ def idle_sentences(profile: Profile, found: Sequence[Idle]) -> list[str]:
 def _idle_text(idle: Idle, profile: Profile) -> str:
     share = idle.share
     owner = "" if idle.process is None else f" of process {idle.process}"
-    text = (
-        f"GPU {idle.device}{owner} idled {time_text(idle.idle_ns)}, {share_text(share)} of the "
-        f"{time_text(idle.span_ns)} from its first to its last work"
-    )
+    span = "steady state" if idle.is_steady else f"{time_text(idle.span_ns)} from its first to its last work"
+    text = f"GPU {idle.device}{owner} idled {time_text(idle.idle_ns)}, {share_text(share)} of the {span}"
     if share < _LITTLE:
         return text
     reasons = ", ".join(_reasons(idle))
     if reasons:
         return f"{text}, in {count_text(idle.n_gaps or 0, 'pause')}: {reasons}"
-    busiest = _busiest_on_host(profile)
+    busiest = "" if idle.is_steady else _busiest_on_host(profile)
     return f"{text}; {busiest}" if busiest else text
 
 

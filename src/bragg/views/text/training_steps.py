@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from bragg.analyze.wall.region_shares import median_shares, region_shares
+from bragg.analyze.wall.wall_time import Steady
 from bragg.errors import UsageError
 from bragg.grouping.regions import group_by_region, step_function
 from bragg.model import Profile
@@ -11,11 +15,21 @@ from bragg.views.text.units import count_text, share_text, time_text
 
 __all__ = ["steps_line"]
 
+# Steps of which some took so much longer than the median that their average says nothing of any of them.
+_SKEWED = 1.5
 
-def steps_line(profile: Profile) -> str:
-    """How many steps a program made, how long one took, and the share of each region; empty where none was recorded."""
+
+def steps_line(profile: Profile, steady: Steady | None = None) -> str:
+    """How many steps a program made, how long one took, and the share of each region; empty where none was recorded.
+
+    Args:
+        profile: A whole run.
+        steady: Its steady state, which has told of its steps before; None: it is not known.
+    """
     if not profile.run.has_regions:
         return ""
+    if steady is not None and steady.n_steps:
+        return _of_steady(profile, steady)
     try:
         regions = group_by_region(profile)
     except UsageError:  # What the file says of them are no times.
@@ -24,9 +38,24 @@ def steps_line(profile: Profile) -> str:
     if not count:
         return ""
     own, total_ns = regions.own("region_time"), regions.total("region_time")
+    shares = {regions.tree.label(node): float(own[node] / total_ns) for node in np.flatnonzero(own).tolist()}
     steps = f"{count_text(count, 'step')} of {time_text(total_ns / count)}"
+    median = median_shares(profile)
+    if median is not None and total_ns > _SKEWED * median[0] * count:
+        steps, shares = f"{count_text(count, 'step')}, the median {time_text(median[0])}", median[1]
     function = step_function(profile.meta)
-    if function:
-        return f"{steps}, calls of {function}"
-    shares = [f"{regions.tree.label(node)} {share_text(own[node] / total_ns)}" for node in np.flatnonzero(own).tolist()]
-    return f"{steps}: {', '.join(shares)}"
+    return f"{steps}, calls of {function}" if function else _with_shares(steps, shares)
+
+
+def _of_steady(profile: Profile, steady: Steady) -> str:
+    shares = region_shares(profile, steady)
+    if shares and len(shares.keys() - {"forward", "other"}):
+        return _with_shares("a steady step", shares)
+    median = median_shares(profile)
+    if median is None or step_function(profile.meta):
+        return ""
+    return _with_shares(f"a step takes the host {time_text(median[0])}", median[1])
+
+
+def _with_shares(steps: str, shares: Mapping[str, float]) -> str:
+    return f"{steps}: {', '.join(f'{name} {share_text(share)}' for name, share in shares.items())}"

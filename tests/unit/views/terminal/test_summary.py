@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bragg.record.inside.regions import bucket_of
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text
@@ -74,3 +75,17 @@ def test_summary_tells_of_training_steps() -> None:
     )
     damaged = replace(profile, meta={**META, "regions": {"step": 5}})
     assert summary_lines(damaged, PLAIN)[1:] == summary_lines(replace(profile, meta=META), PLAIN)[1:]
+
+
+def test_one_slow_step_makes_no_average() -> None:
+    fast, slow = str(bucket_of(10_000_000)), str(bucket_of(900_000_000))
+    step = {"count": 10, "total_ns": 990_000_000, "in_steps_ns": 990_000_000, "buckets": {fast: 9, slow: 1}}
+    data = {
+        "count": 10,
+        "total_ns": 950_000_000,
+        "in_steps_ns": 950_000_000,
+        "buckets": {str(bucket_of(5_000_000)): 10},
+    }
+    meta = {**META, "regions": {"step": step, "data": data}}
+    line = summary_lines(replace(profile_from_text("root\n  k 1us"), meta=meta), PLAIN)[1]
+    assert line == "10 steps, the median 10.2 ms: data 50.0 %, other 50.0 %"

@@ -1,0 +1,72 @@
+"""Which part of a run is shown: all of it, or the steady state alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bragg.errors import UsageError
+
+if TYPE_CHECKING:
+    from bragg.analyze.wall.wall_time import Steady, WallParts
+    from bragg.model import Profile
+    from bragg.views.terminal.view_options import ViewOptions
+
+__all__ = ["PARTS", "ShownPart", "shown_part"]
+
+PARTS = ("all", "steady")
+_OF_HOST = ("host_time", "gpu_time", "gpu_count")
+
+
+@dataclass(frozen=True, eq=False)
+class ShownPart:
+    """A part of a run, and how it is shown.
+
+    Attributes:
+        profile: What to show.
+        options: How.
+        notes: What the reader must know of the choice.
+    """
+
+    profile: Profile
+    options: ViewOptions
+    notes: tuple[str, ...] = ()
+
+
+def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, wanted: str | None) -> ShownPart:
+    """The steady state if it is wanted; unless told otherwise, the host's time in it where the GPU waited for the host.
+
+    Args:
+        profile: A whole run.
+        options: What is wanted of it.
+        parts: Of its wall time; None: not known.
+        wanted: One of `PARTS`; None: as is best.
+
+    Raises:
+        UsageError: The steady state is wanted, and not known.
+    """
+    from bragg.analyze.wall.steady import steady_profile
+
+    steady = parts.steady if parts else None
+    if wanted == "all" or (wanted is None and not _is_better(profile, options, steady)):
+        return ShownPart(profile, options)
+    part = steady_profile(profile, steady) if steady else None
+    if part is None and wanted is not None:
+        raise UsageError("this profile has no steady state", hint="Record its timeline: bragg run --data trace")
+    if part is None:
+        note = "the GPU waited for the host: host_time is of the whole run; of the steady state: bragg run --data trace"
+        return ShownPart(profile, replace(options, metrics=_OF_HOST), (note,))
+    if wanted is not None:
+        return ShownPart(part, options, ("the steady state alone; the whole run: --part all",))
+    note = "the GPU waited for the host: this is the steady state, by host time; the whole run: --part all"
+    return ShownPart(part, replace(options, metrics=_OF_HOST), (note,))
+
+
+def _is_better(profile: Profile, options: ViewOptions, steady: Steady | None) -> bool:
+    """Whether the GPU was mostly idle in a steady state, and the reader has asked for no metric."""
+    from bragg.views.text.answer_text import MOSTLY_IDLE
+
+    if options.metrics or options.sort or steady is None or not steady.busy:
+        return False
+    has_both = all(name in profile.metrics and profile.total(name) > 0 for name in _OF_HOST)
+    return has_both and max(steady.busy.values()) < MOSTLY_IDLE

@@ -1,0 +1,136 @@
+"""Every number that the first sentences say of real programs, against what their timelines say."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.analyze.answer import answer
+from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.wall.parts import wall_parts
+from bragg.analyze.wall.wall_time import Steady
+from bragg.model import FrameKind, Profile, TrackKind
+from bragg.views.terminal.summary import summary_lines
+from bragg.views.text.answer_text import sentences
+from bragg.views.text.style import PLAIN
+from tests.support.recordings import RECORDINGS, SAMPLE, busy_ns, gpu_work
+
+INSIGHTS = {
+    "h100-compiled_encoder": "Torch-Compiled Region: inner external_utils.py:67 (0/0)",
+    "h100-flax_nnx": "code outside of any scope",
+    "h100-llama_generate": "aten::_cudnn_attention_forward",
+    "h100-timm_resnet50": "aten::normal_",
+    "h100-trainer_gpt2": "code outside of any scope",
+}
+
+
+class Recording:
+    def __init__(self, path: Path) -> None:
+        self.name = path.stem
+        self.profile = formats.load(path)
+        parts = wall_parts(self.profile)
+        assert parts is not None
+        assert parts.steady is not None
+        self.steady: Steady = parts.steady
+        self.sentences = sentences(self.profile, answer(self.profile, kernel_facts(self.profile)))
+        self.summary = summary_lines(self.profile, PLAIN)
+
+
+@pytest.fixture(scope="module", params=[*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return Recording(request.param)
+
+
+def percent(text: str) -> float:
+    return float(text) / 100
+
+
+def on_host(profile: Profile, steady: Steady) -> Counter[str]:
+    """How long threads were in each thing of one name and in nothing inside it, the plain way."""
+    time_ns: Counter[str] = Counter()
+    tree = profile.tree
+    for track in (profile.tracks.kind == TrackKind.HOST_THREAD).nonzero()[0].tolist():
+        open_until: list[tuple[int, str]] = []
+        slices = profile.slices.take(profile.slices.track == track)
+        for start, lasts, node in zip(
+            *(getattr(slices, name).tolist() for name in ("start_ns", "duration_ns", "node")), strict=True
+        ):
+            begins, ends = max(start, steady.begins_ns), min(start + lasts, steady.ends_ns)
+            while open_until and open_until[-1][0] <= start:
+                open_until.pop()
+            launched = tree.kind[node] in (FrameKind.KERNEL, FrameKind.MEMORY)
+            name = tree.frames.name[tree.frame[tree.parent[node] if launched else node]]
+            if begins < ends:
+                time_ns[name] += ends - begins
+                if open_until:
+                    time_ns[open_until[-1][1]] -= ends - begins
+            open_until.append((start + lasts, name))
+    return time_ns
+
+
+def test_idle_time_is_that_of_the_timeline(recording: Recording) -> None:
+    steady = recording.steady
+    said = [re.search(r"idled .*?, ([\d.]+) % of the steady state", text) for text in recording.sentences]
+    (share,) = [percent(match[1]) for match in said if match]
+    idle_ns = steady.duration_ns - busy_ns(recording.profile, steady.begins_ns, steady.ends_ns)
+    assert share == pytest.approx(idle_ns / steady.duration_ns, abs=0.0006)
+
+
+def test_what_the_host_did_is_what_the_timeline_shows(recording: Recording) -> None:
+    (said,) = [text for text in recording.sentences if text.startswith("The host was")] or [""]
+    truth = on_host(recording.profile, recording.steady)
+    for share, name in re.findall(r"([\d.]+) % (?:of the steady state )?in (\S+?)(?:,| and|\.$)", said):
+        if name in truth:
+            assert percent(share) == pytest.approx(truth[name] / recording.steady.duration_ns, abs=0.0006)
+    assert bool(said) == (recording.name in INSIGHTS)
+
+
+def test_what_the_host_did_most_stands_in_the_first_five_lines(recording: Recording) -> None:
+    if recording.name not in INSIGHTS:
+        return
+    assert f"% of the steady state in {INSIGHTS[recording.name]}" in recording.sentences[2]
+    assert recording.summary[:5][-1].endswith(INSIGHTS[recording.name]) or recording.summary[3].endswith(
+        INSIGHTS[recording.name]
+    )
+
+
+def test_kernels_are_those_of_the_steady_state(recording: Recording) -> None:
+    profile, steady = recording.profile, recording.steady
+    (said,) = [text for text in recording.sentences if "of GPU time in the steady state" in text]
+    whole = re.search(r"took ([\d.]+) % of ([\d.]+ \w+) of GPU time", said)
+    assert whole is not None
+    value, unit = whole[2].split()
+    total_ns = sum(
+        max(min(ends, steady.ends_ns) - max(begins, steady.begins_ns), 0) for begins, ends in gpu_work(profile)
+    )
+    assert float(value) * {"ms": 1e6, "s": 1e9, "us": 1e3}[unit] == pytest.approx(total_ns, rel=0.01)
+
+
+def test_regions_are_those_of_the_steady_state(recording: Recording) -> None:
+    said = [text for text in recording.sentences if text.startswith("A steady step: ")]
+    for text in said:
+        shares = {name: percent(share) for name, share in re.findall(r"(\w+) ([\d.]+) %", text)}
+        assert sum(shares.values()) == pytest.approx(1, abs=0.003)
+        frames = recording.profile.tree.frames.name
+        slices = recording.profile.slices
+        names = [frames[frame] for frame in recording.profile.tree.frame[slices.node]]
+        on_ranges = recording.profile.tracks.kind[slices.track] == TrackKind.RANGES
+        backward_ns = sum(
+            max(min(start + lasts, recording.steady.ends_ns) - max(start, recording.steady.begins_ns), 0)
+            for start, lasts, name, is_range in zip(
+                slices.start_ns.tolist(), slices.duration_ns.tolist(), names, on_ranges.tolist(), strict=True
+            )
+            if is_range and name == "backward"
+        )
+        assert shares["backward"] == pytest.approx(backward_ns / recording.steady.duration_ns, abs=0.001)
+    assert len(said) == (recording.name in ("h100-timm_resnet50", "h100-trainer_gpt2"))
+
+
+def test_nothing_is_said_of_the_time_from_first_to_last_work(recording: Recording) -> None:
+    text = "\n".join([*recording.sentences, *recording.summary])
+    assert "first to" not in text
+    assert "meanwhile" not in text

@@ -1,0 +1,70 @@
+"""Which part of a run `bragg view` opens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.recordings import RECORDINGS, SAMPLE
+from tests.unit.cli.conftest import Bragg
+
+IDLE = next(path for path in RECORDINGS if "timm" in path.stem)
+View = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def view(bragg: Bragg) -> View:
+    def view(*arguments: object) -> dict[str, Any]:
+        outcome = bragg("view", *arguments, "--json")
+        assert outcome.exit_code == 0, outcome.stderr
+        told: dict[str, Any] = json.loads(outcome.stdout)
+        return told
+
+    return view
+
+
+def total(told: dict[str, Any], metric: str) -> float:
+    return float(told["rows"][0]["values"][metric])
+
+
+def test_where_the_gpu_waited_for_the_host_its_time_in_the_steady_state_is_shown(view: View) -> None:
+    told = view(IDLE)
+    assert [metric["name"] for metric in told["metrics"]] == ["host_time", "gpu_time", "gpu_count"]
+    assert total(told, "gpu_time") == pytest.approx(told["wall"]["steady"]["gpu_busy"]["0"] * 1829e6, rel=0.01)
+    assert told["hints"][0].startswith("the GPU waited for the host: this is the steady state, by host time")
+
+
+def test_a_busy_gpu_is_shown_by_its_own_time(view: View) -> None:
+    told = view(SAMPLE)
+    assert told["metrics"][0]["name"] == "gpu_time"
+    assert not any("steady state" in hint for hint in told["hints"])
+
+
+@pytest.mark.parametrize("arguments", [["--part", "all"], ["-m", "gpu_time"]])
+def test_the_whole_run_is_shown_if_it_is_asked_for(view: View, arguments: list[str]) -> None:
+    told = view(IDLE, *arguments)
+    assert told["metrics"][0]["name"] == "gpu_time"
+    assert total(told, "gpu_time") == pytest.approx(385.72e6, rel=1e-4)
+
+
+def test_any_metric_of_the_steady_state_can_be_asked_for(view: View) -> None:
+    part, whole = (view(IDLE, "--part", name, "-m", "gpu_time", "--flat") for name in ("steady", "all"))
+    assert sum(row["values"]["gpu_time"] for row in part["rows"]) == pytest.approx(355.51e6, rel=1e-4)
+    assert sum(row["values"]["gpu_time"] for row in whole["rows"]) == pytest.approx(385.72e6, rel=1e-4)
+
+
+def test_a_profile_without_a_steady_state_says_so(bragg: Bragg) -> None:
+    file = Path(__file__).parents[2] / "golden/imports/kineto.json.gz"
+    outcome = bragg("view", file, "--part", "steady")
+    assert outcome.exit_code == 2
+    assert "this profile has no steady state" in outcome.stderr
+
+
+def test_the_text_says_which_part_it_shows(bragg: Bragg) -> None:
+    lines = bragg("view", IDLE).stdout.splitlines()
+    assert lines[1].startswith("start 12.6 s | warm-up 1.23 s | steady 1.83 s (19 steps of 96.3 ms, GPU busy 19.4 %)")
+    assert lines[4].startswith("the GPU waited for the host: this is the steady state")
