@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: pages that are made from the code, and links to files of the repository that are no pages."""
+"""Hooks of mkdocs: pages that are made from the code, and links to files of the repository that are not pages."""
 
 from __future__ import annotations
 

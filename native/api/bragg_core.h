@@ -151,7 +151,7 @@ BRAGG_EXPORT int64_t bragg_now_ns(void);
 BRAGG_EXPORT int bragg_has_session(void);
 BRAGG_EXPORT int bragg_is_recording(void);
 
-// The library with this function is the interpreter: its own functions are no part of call paths.
+// The library with this function is the interpreter: its own functions are not part of call paths.
 BRAGG_EXPORT void bragg_set_interpreter(const void* function);
 // Not zero: call paths of native code can be read on this machine.
 BRAGG_EXPORT int bragg_can_unwind(void);

@@ -108,7 +108,7 @@ PyObject* ask(PyObject* metadata, PyObject* kernel) {
 struct Values {
   std::vector<uint32_t> metrics;
   std::vector<uint64_t> bits;
-  PyObject* others = nullptr;  // what is no number: tensors
+  PyObject* others = nullptr;  // what is not a number: tensors
 
   Values() = default;
   Values(const Values&) = delete;

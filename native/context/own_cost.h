@@ -47,7 +47,7 @@ class OwnCost {
     note(part, now_ns() - start_ns, waits_before);
   }
 
-  // A wait is told exactly, and is no part of what is timed and multiplied.
+  // A wait is told exactly, and is not part of what is timed and multiplied.
   void add_wait(int64_t ns) noexcept { add(waits_ns_, static_cast<uint64_t>(ns)); }
   // What one call cost, where it is known.
   void add_exactly(CostPart part, int64_t ns) noexcept { add(of(part).rest_ns, static_cast<uint64_t>(ns)); }

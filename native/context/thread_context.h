@@ -147,7 +147,7 @@ class ThreadContext {
   void push_owned(Source source, FrameId frame, EntryOwner owner) noexcept {
     push(source, frame, EntryKind::Range, owner);
   }
-  // Below the frames `above`, which are no entries of their own.
+  // Below the frames `above`, which are not entries of their own.
   void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
   // Below `outer`, wherever the thread is.
   void push_elsewhere(ContextNodes outer, Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {

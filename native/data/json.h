@@ -9,7 +9,7 @@
 
 namespace bragg {
 
-// A text in quotes. Bytes that are no UTF-8, as paths may have, become U+FFFD.
+// A text in quotes. Bytes that are not UTF-8, as paths may have, become U+FFFD.
 [[nodiscard]] std::string json_string(std::string_view text);
 
 class JsonObject {

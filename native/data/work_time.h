@@ -1,5 +1,5 @@
 // How long the program was at work, as far as was recorded: from the first to the last event, without pauses of more
-// than 10 s. Imports before the first launch, scope or operator are no work, nor is what follows the last one.
+// than 10 s. Imports before the first launch, scope or operator are not work, nor is what follows the last one.
 #pragma once
 
 #include <algorithm>

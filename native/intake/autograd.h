@@ -26,7 +26,7 @@ enum class TaskKind : uint8_t {
   NodeWithoutForward,  // likewise, one that no operator creates: the root of the graph, the gradient of a parameter
 };
 [[nodiscard]] TaskKind kind_of(std::string_view operator_name) noexcept;
-// What the engine evaluates: the name of a node. Empty: the operator is no range of the engine.
+// What the engine evaluates: the name of a node. Empty: the operator is not a range of the engine.
 [[nodiscard]] std::string_view evaluated_by(std::string_view operator_name) noexcept;
 
 // Threads: the program's, each for itself.

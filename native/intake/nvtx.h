@@ -15,7 +15,7 @@ struct Domain;   // of our making; NVTX hands the pointer back
 struct Message;  // likewise: a registered string
 
 enum class ColorType : int32_t { Unknown = 0, Argb = 1 };
-enum class PayloadType : int32_t {  // any other: `payload` is no number
+enum class PayloadType : int32_t {  // any other: `payload` is not a number
   None = 0,
   UnsignedInt64 = 1,
   Int64 = 2,

@@ -29,7 +29,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kShortTy
                                                                                      {"unsigned char", "u8"},
                                                                                      {"bool", "bool"}}};
 
-// Types of what is no tensor are names like Int and Device, or nothing for lists.
+// Types of what is not a tensor are names like Int and Device, or nothing for lists.
 bool is_of_tensor(std::string_view type) { return !type.empty() && (type.front() < 'A' || type.front() > 'Z'); }
 
 std::string_view short_type(std::string_view type) {
@@ -50,7 +50,7 @@ std::string shape_of(const std::vector<int64_t>& sizes) {
   return sizes.size() > kMaxDimensions ? text.append("x").append(kMore) : text;
 }
 
-// What is written of one input; nothing of what is no tensor.
+// What is written of one input; nothing of what is not a tensor.
 std::string text_of(const std::vector<int64_t>& sizes, const std::string* type) {
   if (sizes.empty() && (type == nullptr || !is_of_tensor(*type))) return {};
   if (type == nullptr || type->empty()) return shape_of(sizes);

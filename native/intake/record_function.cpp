@@ -257,7 +257,7 @@ Context* open(ThreadContext& thread, const RecordFunction* running) noexcept {
   return &observed.context_of_entries[1];
 }
 
-// Asynchronous ones, such as collectives, end when they like and on any thread: they are no part of a thread's path.
+// Asynchronous ones, such as collectives, end when they like and on any thread: they are not part of a thread's path.
 OwnedContext start(const RecordFunction* running) {
   if (recording_state.existing.load(std::memory_order_relaxed) == 0 || torch.is_async(running)) return {nullptr};
   ThreadContext& thread = ThreadContext::current();

@@ -18,8 +18,8 @@ struct KnownTensor {
   uint64_t data = 0;
 };
 
-// The operator from which all is learned has one input, a list of both tensors, beside one that is no tensor, and one
-// output. `running` is an at::RecordFunction at the begin and the end of it. Threads: one at a time.
+// The operator from which all is learned has one input, a list of both tensors, beside one that is not a tensor, and
+// one output. `running` is an at::RecordFunction at the begin and the end of it. Threads: one at a time.
 void begin_learning(const KnownTensor& first, const KnownTensor& second) noexcept;
 void learn_inputs(const void* running) noexcept;
 void learn_outputs(const void* running) noexcept;

@@ -57,8 +57,9 @@ void ElfImage::read_sections(Bytes file) {
                   "\x7F"
                   "ELF",
                   4) != 0)
-    throw BadBytes("it is no ELF file");
-  if (header.width != 2 || header.byte_order != 1 || header.machine != kCudaMachine) throw BadBytes("it is no cubin");
+    throw BadBytes("it is not an ELF file");
+  if (header.width != 2 || header.byte_order != 1 || header.machine != kCudaMachine)
+    throw BadBytes("it is not a cubin");
   if (header.section_header_size != sizeof(SectionHeader)) throw BadBytes("its section headers have an unknown size");
   std::vector<SectionHeader> headers;
   ByteCursor cursor(file, header.section_headers);

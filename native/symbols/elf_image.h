@@ -33,7 +33,7 @@ struct ElfTarget {
   uint64_t offset = 0;
 };
 
-// Points into the bytes that it was made of. Throws BadBytes when they are no cubin.
+// Points into the bytes that it was made of. Throws BadBytes when they are not a cubin.
 class ElfImage {
  public:
   explicit ElfImage(Bytes file);

@@ -61,7 +61,7 @@ TEST(copies_without_a_call_take_no_memory_for_ever) {
   CHECK(waits.note_call(call_of_copy(7)).has_value());
   for (uint32_t i = 1u << 20; i <= (1u << 20) + (1u << 15); ++i) (void)waits.note_record(i, true);
   CHECK(!waits.note_call(call_of_copy(8)).has_value());
-  CHECK_EQ(waits.forgotten(), 0);  // calls that nobody follows are no loss
+  CHECK_EQ(waits.forgotten(), 0);  // calls that nobody follows are not loss
 }
 
 TEST(calls_that_wait_long_for_their_record_are_forgotten_one_by_one_and_counted) {

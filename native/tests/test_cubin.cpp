@@ -184,9 +184,9 @@ std::string error_of(const std::vector<uint8_t>& file) {
 
 TEST(what_is_no_cubin_is_told) {
   CHECK_EQ(error_of({}), "it ends too early");
-  CHECK_EQ(error_of(std::vector<uint8_t>(64)), "it is no ELF file");
+  CHECK_EQ(error_of(std::vector<uint8_t>(64)), "it is not an ELF file");
   std::vector<uint8_t> program = bytes_of("/proc/self/exe");
-  CHECK_EQ(error_of(program), "it is no cubin");
+  CHECK_EQ(error_of(program), "it is not a cubin");
 }
 
 TEST(a_cubin_that_is_cut_anywhere_is_told) {

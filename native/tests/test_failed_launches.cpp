@@ -1,4 +1,4 @@
-// Launches that the driver refuses are no work of the GPU.
+// Launches that the driver refuses are not work of the GPU.
 #include <dlfcn.h>
 
 #include <cstdint>

@@ -222,7 +222,7 @@ bragg::cuda::Function long_kernel(const char* name) {
   return device().kernel(name);
 }
 
-// As long as nothing is sampled yet, the statistic is missing, which is no number of samples.
+// As long as nothing is sampled yet, the statistic is missing, which is not a number of samples.
 bool has_reached(const Recording& recording, const char* statistic, uint64_t least) {
   const uint64_t count = recording.count(statistic);
   return count >= least && count != ~uint64_t{0};

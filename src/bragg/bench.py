@@ -190,10 +190,9 @@ def _flush_buffer(flush_l2: bool | None) -> Any:
     if torch is not None:
         return torch.empty(_FLUSHED_BYTES, dtype=torch.uint8, device="cuda")
     if flush_l2:
-        raise UsageError("the L2 cache is flushed by PyTorch, which is not loaded", hint="Import torch first")
+        raise UsageError("flushing the L2 cache needs PyTorch, which is not loaded", hint="Import torch first")
     warnings.warn(
-        "PyTorch is not loaded: each run finds in the L2 cache what the one before left there. "
-        "flush_l2=False says that this is wanted",
+        "PyTorch is not loaded, so the L2 cache is not flushed between runs. Pass flush_l2=False if you want that",
         RuntimeWarning,
         stacklevel=4,
     )
@@ -272,7 +271,7 @@ def _require_all_records(meta: Mapping[str, Any]) -> None:
     if failure:  # CUDA came up after the recording had started.
         raise BackendUnavailable(f"the GPU cannot be recorded: {failure}", hint="Run `bragg doctor`")
     if missing := completeness_of(meta).missing:
-        raise RecordingFailed(f"not all was recorded: {missing[0]}", hint="Measure fewer runs: lower rep")
+        raise RecordingFailed(f"records are missing: {missing[0]}", hint="Measure fewer runs: lower rep")
 
 
 def _summary(quantiles: Sequence[float] | None, return_mode: str) -> Callable[[list[float]], float | list[float]]:

@@ -24,7 +24,7 @@ if not _is_main_interpreter():
     from bragg.errors import BackendUnavailable
 
     raise BackendUnavailable(
-        "only the main interpreter of a process is recorded", hint="Do what is to be recorded there"
+        "only the main interpreter of a process is recorded", hint="Run the code to record in the main interpreter"
     )
 
 try:

@@ -36,11 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bragg-lines", type=int, default=10, metavar="N", help="Slowest tests in the summary; 0: all.  [10]"
     )
     group.addoption(
-        "--bragg-check", action="store_true", help="Execute Triton kernels without a GPU; what is wrong fails the test."
+        "--bragg-check", action="store_true", help="Check the Triton kernels of each test; a bug fails the test."
     )
     group.addoption("--bragg-add", action="append", default=[], metavar="CHECKER", help="Use this checker too.")
     group.addoption("--bragg-without", action="append", default=[], metavar="CHECKER", help="Leave this checker out.")
-    group.addoption("--bragg-target", default="sm_90", metavar="GPU", help="Kernels are for: sm_90, gfx942, any …")
+    group.addoption("--bragg-target", default="sm_90", metavar="GPU", help="Check for this GPU: sm_90, gfx942, any.")
 
 
 def pytest_configure(config: pytest.Config) -> None:

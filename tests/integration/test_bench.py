@@ -210,7 +210,7 @@ def test_without_pytorch_the_cache_stays_warm_and_this_is_said_once(run: Run) ->
     )
     assert len(messages) == 1
     assert messages[0].startswith("PyTorch is not loaded")
-    assert refused == "the L2 cache is flushed by PyTorch, which is not loaded"
+    assert refused == "flushing the L2 cache needs PyTorch, which is not loaded"
 
 
 def test_graphs_need_pytorch(run: Run) -> None:

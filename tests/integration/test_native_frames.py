@@ -14,7 +14,7 @@ from tests.support.fake_gpu_runs import Record, statistics
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no compiler")
 
-# Through ctypes and libffi, which are no part of what is tested.
+# Through ctypes and libffi, which are not part of what is tested.
 FOREIGN = ("_ctypes", "libffi")
 PROBE = """
 namespace probe {

@@ -28,7 +28,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def recorder(tmp_path: Path) -> Recorder:
-    """In a folder with a package `bragg` that is no profiler."""
+    """In a folder with a package `bragg` that is not a profiler."""
     package = tmp_path / "program" / "bragg"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("def helper(): return 5\n")

@@ -77,7 +77,7 @@ assert (out == (x + 1) * 2).all()
     assert launches(profile) == {"forward/add<BLOCK=256 w4 s3 f32 !16:n>": 3, "forward/scale_1000": 1}
     kernels = np.flatnonzero(profile.tree.kind == FrameKind.KERNEL)
     assert (profile.inclusive("host_time")[kernels] > 0).all()
-    assert not np.isin(profile.tree.parent, kernels).any(), "what the interpreter does is no part of the call path"
+    assert not np.isin(profile.tree.parent, kernels).any(), "what the interpreter does is not part of the call path"
     assert "gpu_time" not in profile.metrics
     assert (profile.total("flops32"), profile.total("bytes")) == (1000.0, 8000)
     assert profile.meta["interpreted_launches"] == 4

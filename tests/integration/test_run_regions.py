@@ -170,5 +170,5 @@ def test_a_recording_leaves_pytorch_as_it_was_and_compiles_the_same_graphs(tmp_p
     command = [sys.executable, "-c", dedent(program), str(tmp_path / "run.bragg")]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
-    # What the compiler differentiates to make its graph is no backward pass.
+    # What the compiler differentiates to make its graph is not a backward pass.
     assert formats.load(tmp_path / "run.bragg").meta["regions"]["backward"]["count"] == 3

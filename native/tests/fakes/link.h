@@ -47,7 +47,7 @@ struct Operation {
   cuda::GraphNodeType type = cuda::GraphNodeType::Empty;
   cuda::Function function = nullptr;   // kernels
   const char* name = nullptr;          // kernels
-  uint64_t cubin_crc = 0;              // kernels: 0: their module is no cubin
+  uint64_t cubin_crc = 0;              // kernels: 0: their module is not a cubin
   KernelShape shape{};                 // kernels
   cupti::CopyKind copy_kind{};         // copies
   cupti::MemoryKind source_kind{};     // copies

@@ -111,7 +111,7 @@ def _util(profile: Profile, name: str) -> Derived:
     _require(profile, name, "gpu_time")
     if ROOF_TIME not in profile.metrics and not has_work(profile):
         raise UsageError(
-            "util needs flops or bytes, which this profile has not",
+            "util needs flops or bytes, and this profile has none",
             hint="Give them to kernels by launch_metadata of triton.jit, or to scopes by bragg.scope(name, metrics)",
         )
     profile = with_roof_time(profile)
@@ -152,7 +152,7 @@ def _time(profile: Profile, name: str, average: str | None, cpu: str | None, uni
         return _ratio(name, unit, metric.kind, time, np.ones(len(time)), [(time == 0, f"no {side} time here or below")])
     count_name = _count_of(profile, f"{cpu or ''}time")
     if not count_name:
-        raise UsageError(f"{name} needs a count, which this profile has not", hint=_hint(profile))
+        raise UsageError(f"{name} needs a count, and this profile has none", hint=_hint(profile))
     count = profile.inclusive(count_name)
     return _ratio(name, unit, MetricKind.PROPERTY, time, count, [(count == 0, "nothing was counted here")])
 
@@ -162,7 +162,7 @@ def _stalls(profile: Profile, name: str) -> Derived:
     group = _STALL_GROUPS[name]
     reasons = stall_metrics(profile.metrics)
     if not reasons:
-        raise UsageError(f"{name} needs samples of instructions, which this profile has not", hint="bragg run --sample")
+        raise UsageError(f"{name} needs samples of instructions, and this profile has none", hint="bragg run --sample")
     values = np.zeros(len(profile.tree))
     for metric, reason in reasons.items():
         values += profile.inclusive(metric) * (reason.group is group)
@@ -223,7 +223,7 @@ def _ratio(
 def _required_metric(profile: Profile, name: str, part: str) -> Metric:
     found = _name_of(profile, part)
     if not found:
-        raise UsageError(f"{name} needs {part}, which this profile has not", hint=_hint(profile))
+        raise UsageError(f"{name} needs {part}, and this profile has none", hint=_hint(profile))
     return profile.metrics[found]
 
 

@@ -28,7 +28,7 @@ class By(Enum):
     KERNEL = "kernel"
     """Kernels, or functions of the host, wherever they were called from; specializations together."""
     SPECIALIZATION = "specialization"
-    """Likewise, each specialization on its own."""
+    """Kernels, each specialization by itself."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def _meant(names: Sequence[str], wanted: str) -> list[str]:
     try:
         expression = re.compile(wanted)
     except re.error as error:
-        raise UsageError(f"{wanted!r} is no regular expression: {error}") from error
+        raise UsageError(f"{wanted!r} is not a regular expression: {error}") from error
     candidates = (
         [name for name in names if name == wanted],
         [name for name in names if base_name(name) == wanted],

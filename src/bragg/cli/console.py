@@ -23,14 +23,14 @@ def write_lines(lines: Iterable[str]) -> None:
     """Write lines of data to stdout; what no view painted cannot act on a terminal.
 
     Raises:
-        BadFile: They cannot be written; that nobody reads on, as behind `| head`, is no error.
+        BadFile: They cannot be written; that nobody reads on, as behind `| head`, is not an error.
     """
     with _stdout():
         print(_joined(lines, sys.stdout), flush=True)
 
 
 def write_bytes(content: bytes) -> None:
-    """Likewise data that is no text."""
+    """Likewise data that is not text."""
     with _stdout():
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

@@ -145,7 +145,7 @@ def _size_and_cost(path: Path, facts: RunFacts) -> str:
 
 def _why_empty(n_processes: int) -> str:
     if n_processes:
-        return "nothing was recorded: the program ended before it launched, entered or was seen doing anything"
+        return "nothing was recorded: the program ended before it launched a kernel, entered a scope or was sampled"
     return "nothing was recorded: no process of the program was Python or used a GPU"
 
 

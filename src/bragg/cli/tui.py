@@ -24,7 +24,7 @@ def run_tui(profile: Profile, title: str, options: ViewOptions) -> None:
     """Show a profile until the user leaves.
 
     Raises:
-        UsageError: textual is not installed, or this is no terminal.
+        UsageError: textual is not installed, or this is not a terminal.
         NothingRecorded: There is nothing to show.
     """
     try:

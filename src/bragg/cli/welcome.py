@@ -31,10 +31,10 @@ def welcome_lines() -> list[str]:
         "  bragg view, diff       where the time went; what changed between two runs",
         "  bragg report, web      the same in a browser, as one HTML page or live",
         "  bragg source, plot     the code of a kernel line by line; the roofline of all",
-        "  bragg check, debug     find mistakes in Triton kernels; step through them",
+        "  bragg check, debug     find bugs in Triton kernels; step through them",
         "  bragg export, info     write a profile for another tool; what it holds",
-        "  bragg recover          make profiles of what a killed run left",
-        "  bragg doctor           what can be recorded here, and why not more",
+        "  bragg recover          make profiles of what a killed run left behind",
+        "  bragg doctor           what can be recorded here",
         "",
         "All options: bragg COMMAND --help. Viewing needs no GPU.",
     ]

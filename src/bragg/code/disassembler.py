@@ -48,7 +48,7 @@ def disassemble_all(tool: str, cubins: Sequence[bytes], limit_s: float) -> list[
     def one(cubin: bytes) -> Listing | str:
         left_s = until_s - time.monotonic()
         if left_s <= 0:
-            return "those of hotter kernels took too long"
+            return "disassembling hotter kernels took too long"
         try:
             return disassemble(tool, cubin, left_s + 1)
         except (OSError, subprocess.SubprocessError) as error:

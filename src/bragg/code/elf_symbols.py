@@ -60,7 +60,7 @@ class ElfSymbols:
 
         Raises:
             OSError: The file cannot be read.
-            ValueError: It is no ELF file of 64 bits, or damaged.
+            ValueError: It is not an ELF file of 64 bits, or damaged.
         """
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
             sections = _sections(image)
@@ -92,10 +92,10 @@ def _rows(image: mmap.mmap, dtype: np.dtype[np.void], offset: int, size_bytes: i
 
 def _sections(image: mmap.mmap) -> NDArray[np.void]:
     if len(image) < _HEADER.size:
-        raise ValueError("it is no ELF file")
+        raise ValueError("it is not an ELF file")
     magic, *_, offset, _flags, _size, _, _, entry_size, count, _ = _HEADER.unpack_from(image)
     if magic[:6] != b"\x7fELF\x02\x01" or (count and entry_size != _SECTION.itemsize):
-        raise ValueError("it is no ELF file of 64 bits, little-endian")
+        raise ValueError("it is not an ELF file of 64 bits, little-endian")
     return _rows(image, _SECTION, offset, count * _SECTION.itemsize)
 
 

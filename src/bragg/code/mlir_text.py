@@ -80,7 +80,7 @@ class _Locations:
 
 
 class _Reader:
-    """One location; what it does not know is no place."""
+    """One location; what it does not know is not a place."""
 
     def __init__(self, text: str, locations: _Locations) -> None:
         self._tokens: list[str] = _TOKEN.findall(text)[::-1]

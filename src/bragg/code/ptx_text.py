@@ -20,7 +20,7 @@ _Key = tuple[str, str, str]
 
 
 def places_of_ptx(text: str) -> list[CallChain]:
-    """Where each line comes from, one chain a line; lines that are no instructions have none."""
+    """Where each line comes from, one chain a line; lines that are not instructions have none."""
     lines = text.splitlines()
     files = _files_of(lines)
     reader = _Reader(files)

@@ -113,7 +113,7 @@ def parse_vendor_name(name: str) -> tuple[StallReason, bool]:
         ValueError: The name is not that of a stall reason.
     """
     if not name.startswith(VENDOR_PREFIX):
-        raise ValueError(f"{name} is no stall reason")
+        raise ValueError(f"{name} is not a stall reason")
     short = name.removeprefix(VENDOR_PREFIX)
     return _reason(short.removesuffix(_NOT_ISSUED)), short.endswith(_NOT_ISSUED)
 

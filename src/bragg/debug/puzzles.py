@@ -52,7 +52,7 @@ def self_check(
 
     Raises:
         KernelFault: The kernel cannot go on.
-        UsageError: The launch does not fit the kernel, or a parameter that is expected is no tensor of it.
+        UsageError: The launch does not fit the kernel, or a parameter that is expected is not a tensor of it.
     """
     before = copy.deepcopy((arguments, named))
     session = CheckedSession(chosen_checkers())

@@ -296,7 +296,7 @@ class _Reader:
     def _texts(self, name: str) -> list[str]:
         texts = self.json(name, b'","')
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"{name} is no list of strings")
+            raise ValueError(f"{name} is not a list of strings")
         return texts
 
     def array(self, name: str, *dtypes: DTypeLike) -> NDArray[Any]:

@@ -103,7 +103,7 @@ def read(path: Path, *, trace: bool = True, code: CodeWish | None = None) -> Pro
         code: How much of the code of kernels it gets; None: instructions are directly below their kernels.
 
     Raises:
-        BadFile: The file cannot be read, is no capture, or is of a later version.
+        BadFile: The file cannot be read, is not a capture, or is of a later version.
         NothingRecorded: The capture holds no measurement.
     """
     recording = open_capture(path, code)
@@ -116,7 +116,7 @@ def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
     """Everything of a capture but its slices, which are handed out block by block; arguments as of `read`.
 
     Raises:
-        BadFile: The file cannot be read, is no capture, or is of a later version.
+        BadFile: The file cannot be read, is not a capture, or is of a later version.
         NothingRecorded: The capture holds no measurement.
     """
     scanned = scan(path)

@@ -57,7 +57,7 @@ def open_file(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-            raise BadFile(f"cannot read {path}: it is no regular file", hint="Write it to a file first")
+            raise BadFile(f"cannot read {path}: it is not a regular file", hint="Write it to a file first")
         with path.open("rb") as file:
             yield file
     except OSError as error:

@@ -48,7 +48,7 @@ class Format:
 def unknown_format(path: Path) -> BadFile:
     """The error for a file that no format can read."""
     return BadFile(
-        f"{path} is no profile: unknown format",
+        f"{path} is not a profile: unknown format",
         hint="Give a .bragg file, the .part file of a run, or a file of Proton, PyTorch, JAX, Nsight Systems (SQLite), "
         "speedscope or pprof",
     )

@@ -144,7 +144,7 @@ def _name(name: str, unit: str) -> str:
 
 
 def _plain(metric: Metric, nodes: Int64Array) -> list[float | int | None]:
-    """Values as JSON has them: what is no finite number is null; properties, which are kept as floats, may be whole."""
+    """Values as JSON has them: null for what is not finite. Properties, which are kept as floats, may be whole."""
     own = metric.own[nodes]
     values = [value if known else None for value, known in zip(own.tolist(), np.isfinite(own).tolist(), strict=True)]
     if metric.kind is not MetricKind.PROPERTY:

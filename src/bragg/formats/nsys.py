@@ -280,7 +280,7 @@ def _int(value: Any) -> int:
     if value is None:
         return 0
     if not isinstance(value, int):
-        raise ValueError(f"{value!r} is no integer")  # noqa: TRY004
+        raise ValueError(f"{value!r} is not an integer")  # noqa: TRY004
     return value
 
 

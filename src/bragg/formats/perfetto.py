@@ -179,7 +179,7 @@ def _outgoing(flows: FlowTable, n_slices: int) -> list[Int64Array]:
     """Ids of the arrows that leave each slice.
 
     Returns:
-        As many arrays as the most arrows that leave one slice, each [n_slices]; 0 is no arrow.
+        As many arrays as the most arrows that leave one slice, each [n_slices]; 0 is not an arrow.
     """
     found: list[Int64Array] = []
     ids = np.arange(1, len(flows) + 1)

@@ -53,5 +53,5 @@ def _planes(values: NDArray[np.uint64]) -> UInt8Array:
 
 def _values(planes: NDArray[Any]) -> Any:
     if planes.dtype != np.uint8 or planes.ndim != 2 or len(planes) not in (1, 2, 4, 8):
-        raise ValueError("a column of slices is no array of byte planes")
+        raise ValueError("a column of slices is not an array of byte planes")
     return np.ascontiguousarray(planes.T).view(f"<u{len(planes)}").reshape(-1).astype(np.uint64)

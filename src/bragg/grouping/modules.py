@@ -45,7 +45,7 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
     split = profile.metrics.get(metric)
     if split is None or split.kind is not MetricKind.INCLUSIVE:
         hint = f"Name one first that does, such as {profile.main_metric}"
-        raise UsageError(f"{metric!r} is no metric of this profile that adds up", hint=hint)
+        raise UsageError(f"{metric!r} is not a metric of this profile that adds up", hint=hint)
     begun = _phase_begun(profile, classes)[tree.frame]
     # Modules that are computed again in a backward pass are part of it.
     in_backward = with_descendants(tree, begun == _BACKWARD)

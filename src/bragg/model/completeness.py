@@ -33,12 +33,14 @@ _MISSING = (
 # What is in the sums, but not where it belongs.
 _COARSE = (
     _Counter((("statistics", "unattributed_records"),), "record", "without a call path"),
-    _Counter((("statistics", "interleaved_scopes"),), "scope", "left before one inside: coroutines of one context?"),
+    _Counter(
+        (("statistics", "interleaved_scopes"),), "scope", "left before a scope inside: do coroutines share a context?"
+    ),
     _Counter((("statistics", "cut_native_paths"),), "launch path", "without some of the native functions"),
     _Counter((("statistics", "refused_nodes"),), "call path", "beyond the limit of the tree"),
     _Counter((("statistics", "too_deep"),), "call path", "cut for its depth"),
-    _Counter((("statistics", "other_names"),), "call", "of a name beyond the quota, under <other names>"),
-    _Counter((("statistics", "forgotten_copies"),), "copy call", "that may have waited, which sync_time leaves out"),
+    _Counter((("statistics", "other_names"),), "call", "beyond the limit of names, shown as <other names>"),
+    _Counter((("statistics", "forgotten_copies"),), "copy call", "that may have waited and are not in sync_time"),
     _Counter((("statistics", "refused_kernel_configs"),), "launch configuration", "beyond the limit"),
 )
 
@@ -108,7 +110,7 @@ def _unfinished(run: Run) -> Iterator[Loss]:
         yield Loss("GPU work was not recorded", run.cuda.failure)
     if missed_ns := run.cuda.missed_start_ns:
         why = "another tool owns CUDA_INJECTION64_PATH"
-        yield Loss(f"GPU work of the first {missed_ns / 1e6:,.0f} ms at most is missing", why)
+        yield Loss(f"GPU work of up to the first {missed_ns / 1e6:,.0f} ms is missing", why)
     if run.write_error:
         yield Loss("the capture could not be written to its end", run.write_error)
     elif run.is_cut_short:

@@ -69,6 +69,6 @@ class Facts:
         return [str(item) for item in value] if isinstance(value, list) else []
 
     def rows(self, name: str) -> list[Mapping[str, Any]]:
-        """The items of a list; those that are no objects are empty ones, so that positions mean what they meant."""
+        """The items of a list; those that are not objects are empty ones, so that positions mean what they meant."""
         value = self._values.get(name)
         return [item if isinstance(item, Mapping) else {} for item in value] if isinstance(value, list) else []

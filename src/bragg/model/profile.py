@@ -90,7 +90,7 @@ class Profile:
     def inclusive(self, name: str) -> NDArray[Any]:
         """Value to show at each node, [n_nodes]: with its descendants, or its own where the metric does not add up.
 
-        What is no finite number is left out of a sum.
+        What is not a finite number is left out of a sum.
 
         Raises:
             UsageError: The profile has no such metric.

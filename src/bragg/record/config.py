@@ -123,7 +123,7 @@ class RecordConfig:
         if self.rotate_s is not None and not self.rotate_s > 0:
             raise UsageError(f"the time of a phase must be positive, not {self.rotate_s} s")
         if self.rotate_keep is not None and (self.rotate_keep < 1 or self.rotate_s is None):
-            raise UsageError("how many profiles to keep is at least 1, of those that rotate", hint=_ROTATE)
+            raise UsageError("the number of profiles to keep must be at least 1, and needs a rotation", hint=_ROTATE)
         check_pattern(self.output)
 
     def variables(self) -> dict[str, str]:

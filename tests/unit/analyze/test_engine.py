@@ -24,8 +24,8 @@ root
     [compile] jit_g host=9s hostx2
 """)
     assert texts(profile) == [
-        "jit_f was compiled 12 times, 2.2 s: shapes, types or static arguments of its calls differ, "
-        "or it is made anew each time; which: JAX_EXPLAIN_CACHE_MISSES=1"
+        "jit_f was compiled 12 times, 2.2 s: its calls differ in shapes, types or static arguments, "
+        "or the program makes a new function each time; which: JAX_EXPLAIN_CACHE_MISSES=1"
     ]
 
 

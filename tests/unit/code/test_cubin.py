@@ -47,7 +47,7 @@ def test_ptx_is_kept_by_the_cubin() -> None:
 
 
 def test_what_is_no_cubin_and_a_kernel_that_is_not_in_it_are_told() -> None:
-    with pytest.raises(ValueError, match="no ELF file"):
+    with pytest.raises(ValueError, match="not an ELF file"):
         Cubin.of(b"\0" * 64)
     with pytest.raises(ValueError, match="no kernel matmul"):
         cubin("triton-3.9-softmax-sm90").code("matmul", {}, "")

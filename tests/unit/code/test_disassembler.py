@@ -59,6 +59,6 @@ def test_all_cubins_are_disassembled_in_order_until_the_time_is_up(tmp_path: Pat
         {"first": {0: "NOP ;"}},
         {"second": {0: "NOP ;"}},
     ]
-    assert disassemble_all(tool, [b"first"], limit_s=0) == ["those of hotter kernels took too long"]
+    assert disassemble_all(tool, [b"first"], limit_s=0) == ["disassembling hotter kernels took too long"]
     (reason,) = disassemble_all(str(tmp_path / "missing"), [b"first"], limit_s=60)
     assert "No such file" in str(reason)

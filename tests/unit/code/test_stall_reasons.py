@@ -37,7 +37,7 @@ def test_an_unknown_reason_is_kept_by_name() -> None:
 
 
 def test_what_is_no_stall_reason_is_refused() -> None:
-    with pytest.raises(ValueError, match="no stall reason"):
+    with pytest.raises(ValueError, match="not a stall reason"):
         parse_vendor_name("smsp__inst_executed")
     with pytest.raises(ValueError, match="gpu_time"):
         reason_of_metric("gpu_time")

@@ -321,5 +321,5 @@ def test_a_capture_of_a_later_version_is_refused(tmp_path: Path) -> None:
 def test_a_file_without_the_header_of_a_capture_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "run.part"
     path.write_bytes(content)
-    with pytest.raises(BadFile, match="is no capture"):
+    with pytest.raises(BadFile, match="is not a capture"):
         capture.read(path)

@@ -175,7 +175,7 @@ def test_values_beside_the_events_are_bounded(tmp_path: Path) -> None:
 def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(BadFile, match="it is no regular file"):
+        with pytest.raises(BadFile, match="it is not a regular file"):
             formats.load(path)
 
 

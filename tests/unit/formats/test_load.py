@@ -35,7 +35,7 @@ def test_a_folder_is_no_profile(tmp_path: Path) -> None:
 def test_an_unknown_file_is_refused_with_what_to_give_instead(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
-    with pytest.raises(BadFile, match="is no profile: unknown format") as error:
+    with pytest.raises(BadFile, match="is not a profile: unknown format") as error:
         formats.load(path)
     assert "Give a .bragg file" in error.value.hint
 

@@ -74,7 +74,7 @@ def test_gpu_work_that_does_not_say_its_process_belongs_to_the_only_one(tmp_path
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 'soon'", "'soon' is no integer"),
+        ("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 'soon'", "'soon' is not an integer"),
         ("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = 3", "an event ends before it starts"),
         ("DROP TABLE StringIds", "unknown format"),
     ],

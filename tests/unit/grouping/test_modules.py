@@ -129,6 +129,6 @@ def test_a_profile_without_modules_says_how_to_record_them() -> None:
 
 
 def test_a_metric_that_does_not_add_up_is_refused() -> None:
-    with pytest.raises(UsageError, match="no metric of this profile that adds up") as raised:
+    with pytest.raises(UsageError, match="not a metric of this profile that adds up") as raised:
         group_by_module(recorded(), "gpu_time_min")
     assert raised.value.hint == "Name one first that does, such as gpu_time"

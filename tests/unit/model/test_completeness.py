@@ -41,7 +41,7 @@ def test_what_stands_at_a_coarser_place_is_complete_and_told() -> None:
 
 def test_what_ran_before_recording_began_is_missing() -> None:
     (loss,) = completeness_of({"statistics": {}, "cuda": {"state": "attached", "missed_start_ns": 19_600_000}}).missing
-    assert str(loss) == "GPU work of the first 20 ms at most is missing (another tool owns CUDA_INJECTION64_PATH)"
+    assert str(loss) == "GPU work of up to the first 20 ms is missing (another tool owns CUDA_INJECTION64_PATH)"
 
 
 def test_merged_recordings_are_complete_together() -> None:

@@ -65,7 +65,7 @@ def test_nvtx_is_left_to_the_environment_unless_chosen() -> None:
         ({"output": ""}, "empty"),
         ({"rotate_s": 0}, "must be positive"),
         ({"rotate_s": 60, "rotate_keep": 0}, "at least 1"),
-        ({"rotate_keep": 3}, "of those that rotate"),
+        ({"rotate_keep": 3}, "needs a rotation"),
         ({"output": "%x.bragg"}, "unknown token '%x'"),
         ({"output": "100%"}, "unknown token '%'"),
     ],

@@ -84,7 +84,7 @@ enum class CaptureMode : uint32_t {
   Relaxed = 2,
 };
 
-// The streams that are no handles: what they mean depends on the current context.
+// The streams that are not handles: what they mean depends on the current context.
 inline constexpr uintptr_t kLegacyDefaultStream = 1;
 inline constexpr uintptr_t kPerThreadDefaultStream = 2;
 

@@ -29,7 +29,7 @@ void DutyCycle::leave(Rate& rate, int64_t now_ns, int64_t call_ns, uint64_t laun
 
 void DutyCycle::opened(int64_t now_ns, int64_t call_ns, uint64_t launches) {
   leave(in_gaps_, now_ns, call_ns, launches);
-  // The first call also prepares the device, once: that is no part of the cycle.
+  // The first call also prepares the device, once: that is not part of the cycle.
   if (first_ns_ == 0) {
     first_ns_ = now_ns;
     call_ns = 0;

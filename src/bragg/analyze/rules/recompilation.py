@@ -34,8 +34,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "recompilation",
             Severity.WARNING,
-            f"{each.module} was compiled {each.count} times, {each.time_ns / 1e9:.2g} s: shapes, types or static "
-            "arguments of its calls differ, or it is made anew each time",
+            f"{each.module} was compiled {each.count} times, {each.time_ns / 1e9:.2g} s: its calls differ in "
+            "shapes, types or static arguments, or the program makes a new function each time",
             hint="which: JAX_EXPLAIN_CACHE_MISSES=1",
         )
 

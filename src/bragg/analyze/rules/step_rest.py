@@ -21,7 +21,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "step-rest",
             Severity.NOTE,
-            f"other holds {share * 100:.0f} % of a step, such as copies to the GPU and waiting for it",
+            f"other holds {share * 100:.0f} % of a step, for example copies to the GPU and waiting for it",
             hint="bragg view -m host_time",
         )
 

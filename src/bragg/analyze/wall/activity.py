@@ -15,7 +15,7 @@ from bragg.model.table import FloatArray
 __all__ = ["Activity", "activity_of"]
 
 _CURVE = "gpu_activity"
-# What the recorder writes at most; more in a file is no curve of it.
+# What the recorder writes at most; more in a file is not a curve of it.
 _MAX_BINS = 1 << 16
 
 

@@ -17,7 +17,7 @@ __all__ = ["StepTimes", "step_times"]
 
 _STEP, _FORWARD = "step", "forward"
 _OF_FUNCTION = "step of "
-# A step that takes more than this many times the median is no step of a steady state ...
+# A step that takes more than this many times the median is not a step of a steady state ...
 _SLOW = 2.0
 # ... which begins with so many steps in a row that are not slow.
 _N_STEADY = 3

@@ -49,7 +49,7 @@ class WallParts:
         rested_ns: When the steady state ended; without one the last work of a GPU.
         ended_ns: When the recording ended.
         steady: None: it cannot be told from the warm-up.
-        gpu_after: Whether GPUs worked on after the steady state: it is no mere teardown then.
+        gpu_after: Whether GPUs worked on after the steady state: it is not a mere teardown then.
     """
 
     began_ns: int

@@ -39,21 +39,36 @@ class _Check(click.Command):
 @click.command(
     cls=_Check, epilog=_EPILOG, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]"
 )
-@click.option("--only", multiple=True, metavar="CHECKER", help="Use this checker alone; may be given again.")
-@click.option("--add", multiple=True, metavar="CHECKER", help="Use this checker too.")
-@click.option("--all", "is_all", is_flag=True, help="Use all checkers, those that are off by default too.")
-@click.option("--vary", "is_varied", is_flag=True, help="Also in another order, with other blocks and program counts.")
-@click.option("--without", multiple=True, metavar="CHECKER", help="Leave this checker out.")
-@click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute this program of each grid alone.")
+@click.option("--only", multiple=True, metavar="CHECKER", help="Use only this checker; may be repeated.")
 @click.option(
-    "--limit", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="End a launch after this time."
+    "--add", multiple=True, metavar="CHECKER", help="Also use this checker, which is off by default; may be repeated."
 )
-@click.option("--target", "gpu", default="sm_90", metavar="GPU", help="Kernels are for: sm_90, sm_100, gfx942, any …")
-@click.option("--list", "is_list", is_flag=True, help="List the checkers.")
-@click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
-@click.option("--json", "as_json", is_flag=True, help="The findings as one JSON object, the last line of stdout.")
-@click.option("-f", "--format", "format_name", metavar="FORMAT", help="The findings for others: sarif, junit, github.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Write FORMAT to a new file.")
+@click.option("--all", "is_all", is_flag=True, help="Use all checkers, also those that are off by default.")
+@click.option(
+    "--vary", "is_varied", is_flag=True, help="Also run programs in another order, with other blocks and counts."
+)
+@click.option("--without", multiple=True, metavar="CHECKER", help="Do not use this checker; may be repeated.")
+@click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute only this program of each grid.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Stop if a launch takes longer than this.",
+)
+@click.option(
+    "--target", "gpu", default="sm_90", metavar="GPU", help="Check for this GPU: sm_90, sm_100, gfx942, any.  [sm_90]"
+)
+@click.option("--list", "is_list", is_flag=True, help="List the checkers and exit.")
+@click.option("-m", "module", is_flag=True, help="Run a module: -m package.module.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON object, the last line of stdout.")
+@click.option("-f", "--format", "format_name", metavar="FORMAT", help="Write the findings as sarif, junit or github.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write FORMAT to this file instead of stdout.",
+)
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
 @click.argument("target", nargs=-1, type=click.UNPROCESSED)
 def check(
@@ -73,10 +88,12 @@ def check(
     output: Path | None,
     force: bool,
 ) -> int:
-    """Run a program, execute its Triton kernels without a GPU, and find what is wrong with them.
+    """Find bugs in the Triton kernels of a program, without a GPU.
 
-    TARGET is `script.py args…`, `-m module args…` or `pytest args…`; what follows belongs to it. Exit code 3: there are
-    findings; 5: a launch took longer than --limit.
+    The program runs as usual; its Triton kernels are executed on the CPU and checked. TARGET is `script.py args…`, `-m
+    module args…` or `pytest args…`. Options of bragg stand before it.
+
+    Exit code 3: there are findings. Exit code 5: a launch took longer than --limit.
     """
     from bragg.debug.host.patience import Patience
     from bragg.debug.session import CheckedSession, chosen_checkers

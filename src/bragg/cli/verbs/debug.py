@@ -18,11 +18,15 @@ Examples:
 
 
 @click.command(epilog=_EPILOG, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]")
-@click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute this program of each grid alone.")
-@click.option("--at-program", callback=parse_program, metavar="X,Y,Z", help="Stop only where this program gets to.")
-@click.option("--break-on", multiple=True, metavar="CHECKER", help="Stop where this checker finds something.")
-@click.option("--watch", multiple=True, metavar="NAME[I,J]", help="Say who writes this element of a tensor.")
-@click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
+@click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute only this program of each grid.")
+@click.option("--at-program", callback=parse_program, metavar="X,Y,Z", help="Stop only where this program arrives.")
+@click.option(
+    "--break-on", multiple=True, metavar="CHECKER", help="Stop where this checker finds a bug; may be repeated."
+)
+@click.option(
+    "--watch", multiple=True, metavar="NAME[I,J]", help="Print each write to this element of a tensor; may be repeated."
+)
+@click.option("-m", "module", is_flag=True, help="Run a module: -m package.module.")
 @click.argument("target", nargs=-1, type=click.UNPROCESSED)
 def debug(
     target: tuple[str, ...],

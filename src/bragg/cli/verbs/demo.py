@@ -30,8 +30,8 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.option("-o", "--output", default="demo.bragg", show_default=True, metavar="PATTERN", help="Name of the profile.")
-@click.option("--json", "as_json", is_flag=True, help="What was recorded, as one JSON object on stdout.")
+@click.option("-o", "--output", default="demo.bragg", show_default=True, metavar="PATTERN", help="Name the profile.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was recorded as one JSON object.")
 def demo(output: str, as_json: bool) -> int:
     """Record and show a small program.
 

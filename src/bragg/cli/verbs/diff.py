@@ -33,20 +33,27 @@ Examples:
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
 @click.option(
-    "--by", type=click.Choice(["path", "kernel", "specialization"]), default="path", help="What is compared.  [path]"
+    "--by",
+    type=click.Choice(["path", "kernel", "specialization"]),
+    default="path",
+    help="Compare call paths, kernels or specializations.  [path]",
 )
-@click.option("-m", "--metric", metavar="NAME", help="What is compared, gpu_time or host_time unless named.")
+@click.option("-m", "--metric", metavar="NAME", help="Compare this metric.  [gpu_time, without a GPU host_time]")
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=0), metavar="N", help=f"The N largest changes; 0: all.  [{_DEFAULT_ROWS}]"
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Show the N largest changes; 0: all.  [{_DEFAULT_ROWS}]",
 )
-@click.option("--no-fold", is_flag=True, help="Every library frame on its own.")
-@click.option("--fail-over", metavar="PERCENT", help="Exit code 5 when something grew by more than this share.")
-@click.option("--floor", metavar="TIME", help="Growth up to this never fails: 20us, or a number in the metric's unit.")
+@click.option("--no-fold", is_flag=True, help="Show every frame of libraries.")
+@click.option("--fail-over", metavar="PERCENT", help="Exit with code 5 if something grew by more than this share.")
+@click.option("--floor", metavar="TIME", help="Ignore growth up to this: 20us, or a number in the metric's unit.")
 @click.option(
-    "--html", type=click.Path(path_type=Path), metavar="HTML", help="Write a page too, with both flame graphs."
+    "--html", type=click.Path(path_type=Path), metavar="HTML", help="Also write a page with both flame graphs."
 )
 @click.option("--force", is_flag=True, help="Overwrite HTML.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, all rows unless --lines is given.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all rows, or with --lines.")
 def diff(
     before: Path,
     after: Path,
@@ -60,9 +67,9 @@ def diff(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Show what takes longer or shorter in AFTER than in BEFORE, the largest change first.
+    """Show what became slower or faster from BEFORE to AFTER, the largest change first.
 
-    Both are profiles (.bragg), captures of a run (.part) or files of other profilers.
+    Both are profiles (.bragg), captures (.part) or files of other profilers.
     """
     from bragg import formats
     from bragg.analyze.diff import By, compare
@@ -132,7 +139,7 @@ def _gate(percent: float, floor: float, floor_unit: str, comparison: Comparison)
         return Gate(percent, floor)
     if comparison.unit not in _TIMES_NS:
         raise UsageError(
-            f"{comparison.metric} is no time: --floor has no unit there", hint=f"For example: --floor {floor:g}"
+            f"{comparison.metric} is not a time, so --floor takes no unit", hint=f"For example: --floor {floor:g}"
         )
     return Gate(percent, floor * _TIMES_NS[floor_unit] / _TIMES_NS[comparison.unit])
 
@@ -142,5 +149,5 @@ def _number(option: str, text: str, units: tuple[str, ...]) -> tuple[float, str]
     unit = match["unit"].strip() if match else ""
     if match is None or unit not in ("", *units):
         known = ", ".join(f"5{unit}" for unit in units)
-        raise UsageError(f"{option}: {text!r} is no number with a known unit", hint=f"For example: {known}")
+        raise UsageError(f"{option}: {text!r} is not a number with a known unit", hint=f"For example: {known}")
     return float(match["number"]), unit

@@ -1,4 +1,4 @@
-"""`bragg doctor`: what can be recorded here, and why not more."""
+"""`bragg doctor`: what can be recorded here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(as_json: bool) -> int:
     """Check what can be recorded on this machine.
 

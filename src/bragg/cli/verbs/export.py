@@ -36,15 +36,15 @@ Examples:
     "--format",
     "format_name",
     metavar="FORMAT",
-    help="hatchet, hatchet_msgpack, chrome, perfetto, speedscope, collapsed.",
+    help="Choose hatchet, hatchet_msgpack, chrome, perfetto, speedscope or collapsed.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name of the new file; -: stdout.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name the new file; -: stdout.")
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
-@click.option("--json", "as_json", is_flag=True, help="What was written, as one JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object.")
 def export(file: Path | None, format_name: str | None, output: Path | None, force: bool, as_json: bool) -> None:
     """Write FILE in the format of another tool.
 
-    Without FORMAT, the suffix of OUT decides; without OUT, it is FILE with the suffix of FORMAT.
+    Without --format, the suffix of OUT decides. Without --output, OUT is FILE with the suffix of the format.
     """
     from bragg import formats
     from bragg.views.text.units import bytes_text

@@ -33,9 +33,9 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @file_argument
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path | None, as_json: bool) -> None:
-    """Show how FILE was recorded, what it holds, and what takes its space."""
+    """Show how FILE was recorded, what it holds, and what takes up its space."""
     from bragg import formats
     from bragg.analyze.wall.parts import wall_parts
     from bragg.views.text.run_facts import RunFacts

@@ -28,11 +28,11 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("kind", type=click.Choice(["roofline"]))
 @file_argument
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="SVG", help="Name of the picture.")
-@click.option("-i", "--include", metavar="REGEX", help="Only call paths through names that match.")
-@click.option("-e", "--exclude", metavar="REGEX", help="No call paths through names that match.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="SVG", help="Name the picture.")
+@click.option("-i", "--include", metavar="REGEX", help="Show only call paths through names that match.")
+@click.option("-e", "--exclude", metavar="REGEX", help="Leave out call paths through names that match.")
 @click.option("--force", is_flag=True, help="Overwrite SVG.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the table.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 def plot(
     kind: str,
     file: Path | None,
@@ -42,10 +42,10 @@ def plot(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Draw what the kernels of FILE reach of what their GPU can do.
+    """Draw how near the kernels of FILE come to the peak of their GPU.
 
-    Kernels need flops and bytes: from launch_metadata of triton.jit, or from bragg.scope. The picture is named after
-    FILE unless it is given a name; its numbers are a table on stdout.
+    Kernels need flops and bytes: give them by launch_metadata of triton.jit, or by bragg.scope. The picture is an SVG
+    named after FILE; its numbers are printed as a table.
     """
     from bragg import formats
     from bragg.analyze.roofline import roofline

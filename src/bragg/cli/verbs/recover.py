@@ -27,9 +27,13 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name of the profile, or a directory."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Name the profile, or a directory for several.",
 )
-@click.option("--json", "as_json", is_flag=True, help="What was written, as one JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object.")
 def recover(source: Path, output: Path | None, as_json: bool) -> None:
     """Turn SOURCE, a capture (.part) or a directory of captures, into profiles.
 

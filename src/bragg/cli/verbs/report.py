@@ -22,15 +22,16 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @file_argument
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="HTML", help="Name of the page.")
-@click.option("--title", metavar="TEXT", help="What stands above it.  [name of FILE]")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="HTML", help="Name the page.")
+@click.option("--title", metavar="TEXT", help="Set the title of the page.  [name of FILE]")
 @click.option("--force", is_flag=True, help="Overwrite HTML.")
-@click.option("--json", "as_json", is_flag=True, help="What was written, as one JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object.")
 def report(file: Path | None, output: Path | None, title: str | None, force: bool, as_json: bool) -> None:
     """Write FILE as one HTML page: summary, flame graph, kernels, timeline, source, roofline.
 
-    The page holds everything and asks nothing of the network: open it from disk, mail it, attach it to a job. It is
-    named after FILE unless it is given a name. It holds the call paths, names, files and command line of the run.
+    The page needs no network: open it from disk, mail it, attach it to a job. It is named after FILE.
+
+    Whoever gets the page sees the call paths, names, source files and command line of the run.
     """
     from bragg import formats
     from bragg.views.text.units import bytes_text

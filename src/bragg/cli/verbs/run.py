@@ -62,14 +62,14 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> flo
     try:
         return None if value is None else float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
     except ValueError as error:
-        raise click.BadParameter(f"{value!r} is no share; write 3% or 0.03", ctx, param) from error
+        raise click.BadParameter(f"{value!r} is not a share; write 3% or 0.03", ctx, param) from error
 
 
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
     """A time with its unit, in s."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|min|h)", value or "0s")
     if match is None:
-        raise click.BadParameter(f"{value!r} is no time such as 500ms, 60s, 5min or 1h")
+        raise click.BadParameter(f"{value!r} is not a time; write 500ms, 60s, 5min or 1h")
     return float(match[1]) * _SECONDS[match[2]] if value else None
 
 
@@ -80,95 +80,114 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     options_metavar="[OPTIONS] [--]",
 )
 @click.option(
-    "-o", "--output", metavar="PATTERN", help="Name of the profile: %s script, %p pid, %r rank, %h host.  [%s.bragg]"
+    "-o",
+    "--output",
+    metavar="PATTERN",
+    help="Name the profile: %s is the script, %p the pid, %r the rank, %h the host.  [%s.bragg]",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing profile instead of numbering the new one.")
-@click.option("--backend", type=click.Choice(["auto", "cuda", "cpu"]), help="What measures.  [auto]")
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    help="Choose what measures; auto: the GPU if there is one.  [auto]",
+)
 @click.option(
     "--context",
     type=click.Choice(["python", "native", "shadow"]),
-    help="Call paths with Python frames, with those and C/C++ functions, or with scopes alone.  [python]",
+    help="Record call paths of Python functions, of C/C++ functions too (native), or of scopes alone.  [python]",
 )
-@click.option("--data", type=click.Choice(["tree", "trace"]), help="Sums by call path, or every event.  [tree]")
-@click.option("--graphs", type=click.Choice(["node", "graph"]), help="CUDA graphs by kernel, or as a whole.  [node]")
+@click.option(
+    "--data",
+    type=click.Choice(["tree", "trace"]),
+    help="Keep sums by call path, or every event for a timeline too (trace).  [tree]",
+)
+@click.option(
+    "--graphs",
+    type=click.Choice(["node", "graph"]),
+    help="Record each kernel of a CUDA graph, or the graph as a whole.  [node]",
+)
 @click.option(
     "--gpu-api",
     type=click.Choice(_API_LEVELS),
-    help="Calls of the CUDA runtime and driver as nodes; sync: those that wait.  [off]",
+    help="Record calls of the CUDA runtime and driver; sync: only those that wait for the GPU.  [off]",
 )
 @click.option(
     "--framework",
     type=click.Choice(["auto", "torch", "jax", "off"]),
-    help="Whose operators to record; auto: of all that the program imports.  [auto]",
+    help="Record the operators of this framework; auto: of all that the program imports.  [auto]",
 )
-@click.option("--modules", is_flag=True, help="Calls of PyTorch's modules, for bragg view --group-by module.")
-@click.option("--shapes", is_flag=True, help="PyTorch's operators with shapes and types of their tensors.")
+@click.option("--modules", is_flag=True, help="Record each torch.nn.Module, for bragg view --group-by module.")
+@click.option("--shapes", is_flag=True, help="Add the shapes and types of tensors to PyTorch's operators.")
 @click.option(
     "--regions",
     metavar="NAME[,NAME]",
-    help="Parts of training with PyTorch: all, or some of step, data, forward, backward, optimizer; with JAX steps; "
-    "for bragg view --group-by region.",
+    help="Record parts of training steps: all, or some of step, data, forward, backward, optimizer (JAX: step). "
+    "For bragg view --group-by region.",
 )
 @click.option(
-    "--flush-interval", "flush_interval_ms", type=int, metavar="MS", help="What a killed run loses at most.  [1000]"
+    "--flush-interval",
+    "flush_interval_ms",
+    type=int,
+    metavar="MS",
+    help="Write to disk this often: a killed run loses at most this much.  [1000]",
 )
 @click.option(
     "--tree-limit",
     "tree_limit_mb",
     type=int,
     metavar="MB",
-    help="Memory that call paths may take in a process.  [1024]",
+    help="Limit the memory that call paths take in a process.  [1024]",
 )
 @click.option(
     "--sample-interval",
     "sample_interval_us",
     type=int,
     metavar="US",
-    help="Time between host samples; 0: none.  [1000, with a GPU 10000]",
+    help="Sample the Python call path this often; 0: never.  [1000, with a GPU 10000]",
 )
 @click.option(
     "--sample",
     "sampling",
     type=click.Choice(_SAMPLING_MODES),
-    help="Sample instructions of kernels; without a mode continuous.  [off]",
+    help="Sample the instructions of kernels; continuous if no mode is given.  [off]",
 )
-@click.option("--sample-period", type=int, metavar="N", help="A multiprocessor is sampled every 2^N cycles.  [15]")
+@click.option("--sample-period", type=int, metavar="N", help="Sample each multiprocessor every 2^N cycles.  [15]")
 @click.option(
     "--sample-budget",
     callback=_share,
     metavar="SHARE",
-    help="Share of the time that windows may cost: 3% or 0.03.  [0.03]",
+    help="Limit the cost of --sample windows to this share of the time: 3% or 0.03.  [0.03]",
 )
 @click.option(
     "--rotate",
     "rotate_s",
     callback=_seconds,
     metavar="TIME",
-    help="Begin a new profile after this time, such as 60s, 5min or 1h; each is written when it is complete.",
+    help="Begin a new profile after this time (60s, 5min, 1h) and write the previous one.",
 )
-@click.option("--keep", "rotate_keep", type=int, metavar="N", help="With --rotate: keep only the latest N profiles.")
-@click.option("--nvtx/--no-nvtx", default=None, help="Ranges and marks of NVTX; on unless BRAGG_NVTX=0.")
+@click.option("--keep", "rotate_keep", type=int, metavar="N", help="Keep only the latest N profiles of --rotate.")
+@click.option("--nvtx/--no-nvtx", default=None, help="Record NVTX ranges and marks; on unless BRAGG_NVTX=0.")
 @click.option(
     "--launch-metadata/--no-launch-metadata",
     default=None,
-    help="Names and numbers that Triton kernels give to their launches; on unless switched off.",
+    help="Use the names and numbers of launch_metadata of Triton kernels; on by default.",
 )
 @click.option(
     "--kernel-code/--no-kernel-code",
     default=None,
-    help="Source and compiled code of kernels in the profile; on unless switched off.",
+    help="Keep the source and compiled code of kernels in the profile; on by default.",
 )
 @click.option(
     "--interpret",
     type=click.Choice(["auto", "on", "off"]),
-    help="Execute Triton's kernels on the CPU; auto: where there is no GPU.  [auto]",
+    help="Execute Triton kernels on the CPU; auto: if there is no GPU.  [auto]",
 )
-@click.option("--require-samples", is_flag=True, help="Nothing recorded is a failure: exit code 7.")
-@click.option("--as-proton", is_flag=True, help="Let `import triton.profiler` give bragg's drop-in for it.")
-@click.option("-m", "module", is_flag=True, help="The target is a module: -m package.module.")
-@click.option("-v", "--verbose", is_flag=True, help="Say what each process recorded.")
-@click.option("--no-summary", is_flag=True, help="Do not say where the time went.")
-@click.option("--json", "as_json", is_flag=True, help="The result as one JSON object, the last line of stdout.")
+@click.option("--require-samples", is_flag=True, help="Fail with exit code 7 if nothing was recorded.")
+@click.option("--as-proton", is_flag=True, help="Replace triton.profiler (Proton) by bragg.proton in the program.")
+@click.option("-m", "module", is_flag=True, help="Run a module: -m package.module.")
+@click.option("-v", "--verbose", is_flag=True, help="Print what each process recorded.")
+@click.option("--no-summary", is_flag=True, help="Do not print the hottest call paths.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, the last line of stdout.")
 @click.argument("target", nargs=-1, type=click.UNPROCESSED)
 def run(
     target: tuple[str, ...],
@@ -181,9 +200,11 @@ def run(
 ) -> int:
     """Run a program and record where its time goes.
 
-    TARGET is `script.py args…`, `-m module args…`, `pytest args…`, or `-- command args…`; what follows belongs to it.
-    Its child processes are recorded too, one profile each. The exit code is that of the target, always: what bragg
-    could not record is said, and is no failure of the target unless --require-samples makes it one.
+    TARGET is `script.py args…`, `-m module args…`, `pytest args…` or `-- command args…`. Options of bragg stand before
+    it. Its child processes are recorded too, each into a profile of its own.
+
+    The exit code is that of TARGET. If something could not be recorded, bragg says so; that is not failure unless
+    --require-samples is given.
     """
     from bragg.cli.run_report import RunReport, empty_run_json
     from bragg.formats import finish

@@ -27,13 +27,13 @@ Examples:
     "--ir",
     type=click.Choice([_SOURCE, "ttir", "ttgir", "ptx", "sass"]),
     default=_SOURCE,
-    help="Which text of the kernel: its source, or what the compiler made of it.  [python]",
+    help="Show the source, or a stage of what the compiler made of it.  [python]",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
     """Show the code of KERNEL in FILE, and where its warps waited.
 
-    KERNEL is a name with or without its specialization, or an expression; without it, the hottest kernel.
+    KERNEL is a name, with or without its specialization, or a regular expression. The default is the hottest kernel.
     """
     from bragg import formats
     from bragg.analyze.kernel_choice import choose_kernel
@@ -51,6 +51,6 @@ def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
     else:
         write_lines(source_lines(code, stage, stream_style(sys.stdout)))
     if chosen.others:
-        verb = "is" if len(chosen.others) == 1 else "are"
+        verb = "has" if len(chosen.others) == 1 else "have"
         names = ", ".join(chosen.others[:_MAX_NAMES])
-        say([f"{count_text(len(chosen.others), 'more kernel')} {verb} called so: {names}"])
+        say([f"{count_text(len(chosen.others), 'more kernel')} {verb} this name: {names}"])

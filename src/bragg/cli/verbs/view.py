@@ -37,19 +37,21 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @file_argument
-@click.option("--flat", is_flag=True, help="A table by kernel or function instead of a tree.")
-@click.option("-l", "--list", "list_only", is_flag=True, help="The metrics that FILE has and that can be computed.")
+@click.option("--flat", is_flag=True, help="Show a table by kernel or function instead of a tree.")
+@click.option(
+    "-l", "--list", "list_only", is_flag=True, help="List the metrics of FILE and those that can be computed, and exit."
+)
 @click.option(
     "-m",
     "--metric",
     "--metrics",
     default="",
     metavar="NAME[,NAME]",
-    help="What to show; the first decides what is hot.",
+    help="Show these metrics; the first one decides what is hot.",
 )
-@click.option("-i", "--include", metavar="REGEX", help="Only call paths through names that match.")
+@click.option("-i", "--include", metavar="REGEX", help="Show only call paths through names that match.")
 @click.option(
-    "-e", "--exclude", metavar="REGEX", help="No call paths through names that match; totals shrink with them."
+    "-e", "--exclude", metavar="REGEX", help="Leave out call paths through names that match, also from totals."
 )
 @click.option(
     "-t",
@@ -57,43 +59,47 @@ Examples:
     type=click.FloatRange(0, 100),
     default=0.0,
     metavar="PERCENT",
-    help="No rows below this share of the total.",
+    help="Hide rows below this share of the total.",
 )
-@click.option("--least", default=0.0, metavar="VALUE", help="No rows below this value of the first metric.")
-@click.option("-d", "--depth", type=click.IntRange(min=0), metavar="N", help="Levels of the tree below the first row.")
+@click.option("--least", default=0.0, metavar="VALUE", help="Hide rows below this value of the first metric.")
+@click.option("-d", "--depth", type=click.IntRange(min=0), metavar="N", help="Show at most N levels of the tree.")
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=0), metavar="N", help=f"The N hottest rows; 0: all.  [{_DEFAULT_LINES}]"
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Show the N hottest rows; 0: all.  [{_DEFAULT_LINES}]",
 )
-@click.option("-s", "--sort", metavar="NAME", help="What decides instead of the first metric; or `name`.")
+@click.option("-s", "--sort", metavar="NAME", help="Sort by this metric instead of the first, or by `name`.")
 @click.option(
     "--group-by",
     type=click.Choice(["kernel", "specialization", *WHOLE]),
     default="specialization",
-    help="Specializations of kernels and shapes of operators as one, or each; modules; regions.  [specialization]",
+    help="Add up by kernel (all its specializations), by module of PyTorch or by region of training.  [specialization]",
 )
-@click.option("--part", type=click.Choice(PARTS), help="The steady state alone, or the whole run.")
-@click.option("--idle", is_flag=True, help="What the host did while GPUs had nothing to do; needs a timeline.")
+@click.option("--part", type=click.Choice(PARTS), help="Show only the steady state, or the whole run.")
+@click.option("--idle", is_flag=True, help="Show what the host did while GPUs were idle; needs a timeline.")
 @click.option(
     "--least-pause",
     "least_pause_us",
     type=click.FloatRange(min=0),
     metavar="US",
-    help="With --idle: shorter pauses are one row.  [3]",
+    help="Show pauses shorter than this as one row of --idle.  [3]",
 )
-@click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="How code is written, place first.")
-@click.option("--print-sorted", is_flag=True, help="Behind the tree the table of --flat.")
+@click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="Choose how places in code are written.")
+@click.option("--print-sorted", is_flag=True, help="Print the table of --flat below the tree.")
 @click.option(
     "-diff",
     "--diff-profile",
     "before",
     type=click.Path(path_type=Path),
     metavar="FILE0",
-    help="Subtract the numbers of FILE0; see also bragg diff.",
+    help="Subtract the values of FILE0. See also: bragg diff.",
 )
-@click.option("--full-names", is_flag=True, help="Whole kernel names and paths.")
-@click.option("--no-fold", is_flag=True, help="Every library frame and every caller on a line of its own.")
-@click.option("--tui", is_flag=True, help="Walk about in the tree: sort, search, see the source; needs the extra tui.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, all rows unless --lines is given.")
+@click.option("--full-names", is_flag=True, help="Do not shorten kernel names and paths.")
+@click.option("--no-fold", is_flag=True, help="Show each frame of libraries, and each caller, on its own line.")
+@click.option("--tui", is_flag=True, help="Browse the tree in the terminal; needs bragg[tui].")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all rows, or with --lines.")
 def view(
     file: Path | None,
     flat: bool,
@@ -106,8 +112,8 @@ def view(
 ) -> None:
     """Show where the time of FILE went, hottest first.
 
-    FILE is a profile (.bragg), the capture of a run (.part) or a file of another profiler; without it, the newest
-    profile here.
+    FILE is a profile (.bragg), a capture (.part) or a file of another profiler. The default is the newest profile in
+    this directory.
     """
     if as_json and (tui or print_sorted):
         raise UsageError("--json is one view", hint="For the table of --print-sorted: bragg view --flat --json")
@@ -135,9 +141,9 @@ def view(
         _write_list(profile, path, as_json)
     elif before is not None:
         if choices["group_by"] in WHOLE:
-            raise UsageError(f"{choices['group_by']}s of one profile are shown at a time")
+            raise UsageError(f"--group-by {choices['group_by']} shows one profile at a time")
         if flat or print_sorted:
-            raise UsageError("a difference is shown as a tree", hint="For a table try: bragg diff --by kernel")
+            raise UsageError("-diff shows a tree, not this view", hint="For a table try: bragg diff --by kernel")
         _write_difference(_load(before, choices, options), profile, path, options, as_json)
     elif as_json:
         _write_json(profile, recorded, path, options, flat, [*notes, *hints])

@@ -32,15 +32,16 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on this machine.  [a free one]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Listen on this port.  [a free one]")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
-@click.option("--json", "as_json", is_flag=True, help="The address, as one JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
 def web(files: tuple[Path, ...], port: int, no_open: bool, as_json: bool) -> None:
-    """Show FILES in a browser and follow what changes in them, until Ctrl-C.
+    """Show FILES in a browser and follow their changes, until Ctrl-C.
 
-    A file may be a profile, a capture of a run that still goes on (.part), or of another profiler; of a directory,
-    which is this one unless FILES are given, the newest profiles are shown. Only this machine can connect, and only
-    with the address that is printed.
+    FILES are profiles, captures of runs that still go on (.part), files of other profilers, or directories, whose
+    newest profiles are shown. The default is this directory.
+
+    Only this machine can connect, and only with the address that is printed.
     """
     paths = files or (Path(),)
     for path in paths:

@@ -58,7 +58,7 @@ def _watch(record: Recorder) -> Listeners:
                 access.programs,
                 access.lane_numbers,
                 access.offsets,
-                f"{access.kind} of {access.buffer.name}, whose address is no multiple of its elements' size",
+                f"{access.kind} of {access.buffer.name}, whose address is not a multiple of its elements' size",
                 "Pass a tensor whose memory is aligned",
             )
 

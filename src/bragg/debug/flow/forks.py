@@ -173,7 +173,7 @@ class Branch(Fork):
 
 
 def _type_text(value: Any) -> str:
-    """Type and shape of what a name holds; empty where that is no tensor."""
+    """Type and shape of what a name holds; empty where that is not a tensor."""
     if isinstance(value, Pointer):
         return f"pointer<{value.element}>{list(value.shape)}"
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, Tensor) else ""

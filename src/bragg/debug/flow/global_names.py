@@ -1,4 +1,4 @@
-"""Global names in kernels: Triton refuses variables that are no tl.constexpr, and functions of plain Python."""
+"""Global names in kernels: Triton refuses variables that are not tl.constexpr, and functions of plain Python."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Marker(ast.NodeTransformer):
         self._names, self._local = names, local
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
-        """Annotations are no part of the kernel."""
+        """Annotations are not part of the kernel."""
         if node.value is not None:
             node.value = self.visit(node.value)
         return node
@@ -121,7 +121,7 @@ def _variable(name: str, value: Any) -> tuple[str, str] | None:
     if callable(value) and not isinstance(value, type):
         return _function(name)
     return (
-        f"Triton does not compile the global variable {name}: it is no tl.constexpr",
+        f"Triton does not compile the global variable {name}: it is not a tl.constexpr",
         f"Write {name} = tl.constexpr(…) where it is defined, or make it a parameter",
     )
 

@@ -211,7 +211,7 @@ class While(_Repetition):
         return len(machine().rows) > 0
 
     def _give_turn(self, values: Values) -> None:
-        """Let others run; a loop that changes its own names is no mere wait."""
+        """Let others run; a loop that changes its own names is not a mere wait."""
         now = machine()
         assert now.turn is not None
         pairs = zip(self.values, values, self._written, strict=True)

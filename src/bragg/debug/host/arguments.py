@@ -177,7 +177,7 @@ def _array_buffer(name: str, value: Any, dtype: DType) -> Buffer:
     array: Array = value if isinstance(value, np.ndarray) else np.asarray(value)
     size = array.dtype.itemsize
     if any(stride % size for stride in array.strides):
-        raise UsageError(f"the strides of {name} are no multiples of its elements", hint="Pass a copy of the array")
+        raise UsageError(f"the strides of {name} are not multiples of its elements", hint="Pass a copy of the array")
     strides = tuple(stride // size for stride in array.strides)
     address = int(array.__array_interface__["data"][0])
     buffer = _buffer(name, dtype, address, array.shape, strides, array)

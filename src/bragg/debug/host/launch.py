@@ -210,7 +210,7 @@ def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) ->
             tuner = kernel
             named.update(_tuned(kernel, arguments, named))
         elif not isinstance(kernel, CompiledSource):
-            raise UsageError(f"{kernel!r} is no Triton kernel", hint="Decorate it with @triton.jit")
+            raise UsageError(f"{kernel!r} is not a Triton kernel", hint="Decorate it with @triton.jit")
         kernel = kernel.fn
     return kernel, named, tuner
 

@@ -107,7 +107,7 @@ def poll(
         now = machine()
         if now.turn is None:
             raise RuntimeFault("tl.atomic_poll waits for what no other program can write", hint="Write it before")
-        now.writes += timeout_ns is not None  # A wait that ends by itself is no deadlock.
+        now.writes += timeout_ns is not None  # A wait that ends by itself is not a deadlock.
         now.turn()
         turns += 1
 

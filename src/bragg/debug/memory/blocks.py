@@ -198,7 +198,7 @@ class Descriptor:
             for what, places in (("base", addresses_of(self.base).data), *(("stride", stride) for stride in strides)):
                 if (places % _ALIGNMENT).any():
                     listener(
-                        f"the {what} of a tensor descriptor is no multiple of {_ALIGNMENT} bytes: a GPU faults",
+                        f"the {what} of a tensor descriptor is not a multiple of {_ALIGNMENT} bytes: a GPU faults",
                         "Align the tensor and pad its rows",
                     )
 

@@ -115,7 +115,7 @@ def pointer_of_addresses(addresses: Tensor, element: DType) -> Pointer:
     An address of no tensor is an integer like any other until something is read or written there.
 
     Raises:
-        RuntimeFault: An address in a tensor is no multiple of the element's size away from its start.
+        RuntimeFault: An address in a tensor is not a multiple of the element's size away from its start.
         Unsupported: There are more of them than a pointer can hold.
     """
     data = addresses.data.astype(np.int64)

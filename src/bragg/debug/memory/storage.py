@@ -89,7 +89,7 @@ class Buffer:
             start = self.first * self.flat.itemsize
             if self.gaps is not None or start % size or len(self.flat) * self.flat.itemsize % size:
                 raise Unsupported(
-                    f"a pointer into {self.name} cannot become one to {dtype}: it is no whole number of such elements",
+                    f"a pointer into {self.name} cannot become one to {dtype}: it does not hold whole elements of it",
                     hint="View the tensor with the other type before the launch",
                 )
             flat = self.flat.view(dtype.storage)
@@ -129,7 +129,7 @@ class Buffer:
         return bounds[0] >= self.low and bounds[1] < self.high and self.gaps is None
 
     def outside(self, offsets: Array) -> Array:
-        """bool, as `offsets`: lanes that are no element of the tensor."""
+        """bool, as `offsets`: lanes that are not element of the tensor."""
         outside = (offsets < self.low) | (offsets >= self.high)
         if self.gaps is not None:
             inside = np.where(outside, self.low, offsets)

@@ -60,7 +60,7 @@ class Synchronisation:
         if access.scope == "cta":
             self._narrow_scopes = True
             return
-        # Sums of floats are no signals, and they are many.
+        # Sums of floats are not signals, and they are many.
         if access.dtype.is_int() or len(addresses) <= len(np.unique(access.programs)):
             self._events.append(_Event(step, access.programs, addresses, access.order))
             if access.order in ("acquire", "acq_rel"):

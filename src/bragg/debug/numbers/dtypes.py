@@ -143,7 +143,7 @@ class DType:
         return self.kind is Kind.BOOLEAN
 
     def is_ptr(self) -> bool:
-        """Numbers are no pointers."""
+        """Numbers are not pointers."""
         return False
 
     def is_block(self) -> bool:

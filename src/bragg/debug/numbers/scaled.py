@@ -49,7 +49,7 @@ def dot_scaled(
         rhs_scale: [..., n, k / group].
         rhs_format: As that of lhs.
         acc: fp32 [..., m, n]; None: zeros.
-        fast_math: The scale 255 is no NaN.
+        fast_math: The scale 255 is not a NaN.
         lhs_k_pack: Bytes of e2m1 hold neighbours along k, else along m.
         rhs_k_pack: Bytes of e2m1 hold neighbours along k, else along n.
         out_dtype: fp32.

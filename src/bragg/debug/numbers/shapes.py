@@ -142,7 +142,7 @@ def permute(x: Any, order: tuple[int, ...]) -> Any:
     rank = len(x.shape)
     order = tuple(axis % rank for axis in order)
     if sorted(order) != list(range(rank)):
-        raise KernelFault(f"{list(order)} is no order of the axes of a block of shape {list(x.shape)}")
+        raise KernelFault(f"{list(order)} is not an order of the axes of a block of shape {list(x.shape)}")
     return rearranged(x, lambda data: data.transpose(0, *(axis + 1 for axis in order)))
 
 

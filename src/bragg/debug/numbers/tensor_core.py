@@ -30,7 +30,7 @@ _PLACES = 25
 _DEPTH = {"tf32": 8, "bf16": 16}
 _HALFWAY = np.int64(0x10000000)  # Of the 29 digits of a float64 that a float32 lacks.
 _LACKING = np.int64(0x1FFFFFFF)
-_LEAST_EXPONENT = -900  # Of zero, which is no leading term.
+_LEAST_EXPONENT = -900  # Of zero, which is not a leading term.
 
 
 def cut_to_tf32(values: Array) -> Array:
@@ -90,7 +90,7 @@ def split_product(left: Array, right: Array, precision: str) -> Array:
     total = np.zeros((*shape, left.shape[-2], right.shape[-1]), np.float32)
     for i, j in _ORDER[precision]:
         total = _tensor_core(x[i], y[j], total, _DEPTH[kind])
-    # Infinity less infinity is no small part.
+    # Infinity less infinity is not a small part.
     return _tensor_core(x[0], y[0], np.where(np.isnan(total), np.float32(0), total), _DEPTH[kind])
 
 

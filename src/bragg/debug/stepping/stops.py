@@ -77,7 +77,7 @@ class Watch:
         match = _ELEMENT.fullmatch(self.text.strip())
         if match is None:
             raise UsageError(
-                f"{self.text!r} is no element of a tensor", hint="Give the parameter and an index: 'out[3,5]'"
+                f"{self.text!r} is not an element of a tensor", hint="Give the parameter and an index: 'out[3,5]'"
             )
         self._is_known = False
         self._name, self._index = match[1], tuple(int(part) for part in match[2].split(","))

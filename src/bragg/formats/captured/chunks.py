@@ -126,7 +126,7 @@ def scan(path: Path) -> Scan:
     """Find all undamaged chunks of a capture file.
 
     Raises:
-        BadFile: The file cannot be read, is no capture, or is of a later version.
+        BadFile: The file cannot be read, is not a capture, or is of a later version.
     """
     with open_file(path) as file:
         header = file.read(_FILE_HEADER_BYTES)
@@ -150,7 +150,7 @@ def scan(path: Path) -> Scan:
 
 def _check_file_header(path: Path, header: bytes) -> None:
     if header[:8] != FILE_MAGIC or len(header) < _FILE_HEADER_BYTES:
-        raise BadFile(f"{path} is no capture, or its first bytes are lost", hint="Give the .part file of a run")
+        raise BadFile(f"{path} is not a capture, or its first bytes are lost", hint="Give the .part file of a run")
     version = int.from_bytes(header[8:12], "little")
     if version != VERSION:
         raise BadFile(f"{path} has capture version {version}, this bragg reads {VERSION}", hint="Update bragg")

@@ -70,7 +70,7 @@ class ChromeEvents:
         """
         self._count_row()
         if not isinstance(event, dict):
-            raise ValueError("an event is no object")  # noqa: TRY004
+            raise ValueError("an event is not an object")  # noqa: TRY004
         phase = event.get("ph")
         if not isinstance(phase, str):
             return
@@ -175,7 +175,7 @@ def _ns(event: Mapping[str, Any], name: str) -> int:
     """A time of an event, which is given in microseconds."""
     value = event.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MAX_NS // 1000:
-        raise ValueError(f"{name} of an event is no time: {value!r}")
+        raise ValueError(f"{name} of an event is not a time: {value!r}")
     return round(value * 1000)
 
 

@@ -27,7 +27,7 @@ def loads(content: bytes, limits: Limits | None = None) -> Any:
         limits: What the value may take; None: anything.
 
     Raises:
-        ValueError: The content is no JSON, or would take too much.
+        ValueError: The content is not JSON, or would take too much.
     """
     if limits is not None:
         limits.check_memory(memory_bytes(content))

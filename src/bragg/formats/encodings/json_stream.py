@@ -31,10 +31,10 @@ def read_list(file: BinaryIO, key: str, take: Callable[[Any], None]) -> dict[str
         take: Called with each element.
 
     Returns:
-        The other members of the object; a member of that name that is no list is among them.
+        The other members of the object; a member of that name that is not a list is among them.
 
     Raises:
-        ValueError: The content is no JSON, or neither list nor object; also what `take` raises.
+        ValueError: The content is not JSON, or neither list nor object; also what `take` raises.
     """
     text = _Text(file)
     first = text.next()
@@ -85,7 +85,7 @@ class _Text:
         return self._n_forgotten + self._at
 
     def next(self, *, expected: str = "", keep: bool = False) -> str:
-        """The next character that is no blank; empty at the end.
+        """The next character that is not a blank; empty at the end.
 
         Args:
             expected: What it may be; empty for anything.
@@ -112,7 +112,7 @@ class _Text:
             except JSONDecodeError as error:
                 # Its place in the text is none in the file.
                 if not self._read():
-                    raise ValueError(f"it breaks off, or is no JSON: {error.msg}") from error
+                    raise ValueError(f"it breaks off, or is not JSON: {error.msg}") from error
                 continue
             except RecursionError as error:
                 raise ValueError("values are nested too deeply") from error

@@ -177,5 +177,5 @@ class _Decoder:
 
 def _key(key: Any) -> str:
     if not isinstance(key, str):
-        raise ValueError(f"a key is no text: {key!r}")  # noqa: TRY004
+        raise ValueError(f"a key is not text: {key!r}")  # noqa: TRY004
     return key

@@ -52,7 +52,7 @@ def fields(content: bytes, *, may_break_off: bool = False) -> Iterator[tuple[int
         may_break_off: Whether the last field may be incomplete; it is left out then.
 
     Raises:
-        ValueError: The content is no message.
+        ValueError: The content is not a message.
     """
     at = 0
     while at < len(content):

@@ -93,7 +93,7 @@ class _Timeline:
         base_ns = base_ns if isinstance(base_ns, int) and 0 <= base_ns < _MAX_NS else 0
         for event in document["traceEvents"]:
             if not isinstance(event, dict):
-                raise ValueError("an event is no object")  # noqa: TRY004
+                raise ValueError("an event is not an object")  # noqa: TRY004
             phase, lane = event.get("ph"), (str(event.get("pid", 0)), str(event.get("tid", 0)))
             if phase == "X":
                 self._add_slice(event, lane, base_ns)
@@ -197,7 +197,7 @@ def _ns(event: dict[str, Any], name: str) -> int:
     """A time of an event, which is given in microseconds."""
     value = event.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MAX_NS // 4000:
-        raise ValueError(f"{name} of an event is no time: {value!r}")
+        raise ValueError(f"{name} of an event is not a time: {value!r}")
     return round(value * 1000)
 
 

@@ -127,7 +127,7 @@ def _walk(root: dict[str, Any], nodes: TreeBuilder) -> Iterator[tuple[int, dict[
         yield node, metrics
         children = value.get("children", [])
         if not isinstance(children, list) or not all(isinstance(child, dict) for child in children):
-            raise ValueError("children are no list of nodes")
+            raise ValueError("children are not a list of nodes")
         pending.extend((child, node) for child in reversed(children))
 
 
@@ -167,7 +167,7 @@ def _kinds(columns: MetricColumns, hints: Mapping[str, Any]) -> tuple[dict[str, 
 def _devices(device_info: Any) -> list[dict[str, Any]]:
     """Facts by device number, empty for numbers in between."""
     if not isinstance(device_info, dict):
-        raise ValueError("the devices are no table")  # noqa: TRY004
+        raise ValueError("the devices are not a table")  # noqa: TRY004
     found: list[dict[str, Any]] = []
     for device_type, devices in device_info.items():
         for number, facts in devices.items() if isinstance(devices, dict) else ():

@@ -208,25 +208,25 @@ def _evented(part: Mapping[str, Any]) -> Iterator[_Stretch]:
 
 def _object(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"a {what} is no object")  # noqa: TRY004
+        raise ValueError(f"a {what} is not an object")  # noqa: TRY004
     return value
 
 
 def _list(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{what} are no list")  # noqa: TRY004
+        raise ValueError(f"{what} are not a list")  # noqa: TRY004
     return value
 
 
 def _index(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{value!r} is no number of a frame")  # noqa: TRY004
+        raise ValueError(f"{value!r} is not a number of a frame")  # noqa: TRY004
     return value
 
 
 def _value(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MAX_NS:
-        raise ValueError(f"{value!r} is no weight or time")
+        raise ValueError(f"{value!r} is not a weight or time")
     if not math.isfinite(value):
         raise ValueError(f"{value!r} is not finite")
     return float(value)

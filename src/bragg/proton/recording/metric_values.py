@@ -57,7 +57,7 @@ def record(metrics: Mapping[str, Any]) -> None:
     """Add values to the innermost scope of this thread.
 
     Raises:
-        InvalidMetric: A value has no name, is no number, text, list or tensor, or of another type than those that the
+        InvalidMetric: A value has no name, is not a number, text, list or tensor, or has another type than those the
             scope has of the metric.
     """
     if not core.recording():

@@ -86,7 +86,7 @@ def enter(name: str, owner: object = None, scope_id: int | None = None) -> OpenS
         scope_id: Its id, if it has one already.
 
     Raises:
-        TypeError: The name is no string.
+        TypeError: The name is not a string.
     """
     thread = _threads.current
     scopes = thread.scopes
@@ -162,7 +162,7 @@ def replace_state(name: str | None) -> str | None:
     """Set the state of this thread, or none; the one before is returned.
 
     Raises:
-        TypeError: The name is no string.
+        TypeError: The name is not a string.
     """
     if name is not None and not isinstance(name, str):
         raise TypeError(f"a state's name is a string, not {name!r}")

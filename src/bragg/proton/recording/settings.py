@@ -60,7 +60,7 @@ class Settings:
 
         Raises:
             InvalidArgument: One is unknown.
-            TypeError: One is no text.
+            TypeError: One is not text.
             ProfilerUnavailable: One is known and not there.
         """
         path = os.fspath(name)

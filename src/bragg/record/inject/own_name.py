@@ -46,7 +46,7 @@ def has_own_module() -> bool:
 def _on_path() -> tuple[Any, str] | None:
     for entry in [*_entries_of_program(sys.orig_argv[1:]), *sys.path]:
         spec = PathFinder.find_spec(_NAME, [entry])
-        if spec is not None and spec.loader is not None:  # Without: a directory that is no package.
+        if spec is not None and spec.loader is not None:  # Without: a directory that is not a package.
             return spec, entry
     return None
 

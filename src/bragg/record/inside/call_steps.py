@@ -56,7 +56,7 @@ class CallSteps:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Calls are seen from now on: what lies between them and earlier ones is no step."""
+        """Calls are seen from now on: what lies between them and earlier ones is not a step."""
         with self._lock:
             for function in self._functions.values():
                 function.ended_ns = None

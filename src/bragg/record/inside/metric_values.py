@@ -184,7 +184,7 @@ def _add_number(label: str, value: float) -> None:
 
 
 def _record(label: str, value: Any) -> None:
-    """Add what is no plain float or int."""
+    """Add what is not a plain float or int."""
     if isinstance(value, (list, tuple)):
         _add_vector(label, value)
     elif hasattr(value, "data_ptr"):
@@ -221,7 +221,7 @@ def _number(label: str, value: Any) -> float:
     """An int or a float that says the same.
 
     Raises:
-        UsageError: It is no number.
+        UsageError: It is not a number.
     """
     if isinstance(value, int):
         return int(value)

@@ -1,6 +1,6 @@
 """Regions of training programs: how long each call of them took, and each training step.
 
-The times are those of the thread that trains. They are added up here, since a step is no part of a call path: it lies
+The times are those of the thread that trains. They are added up here, since a step is not part of a call path: it lies
 between two ends of an optimizer's step.
 """
 

@@ -259,7 +259,7 @@ def _resolve(requested: str, available: Sequence[str], formulas: Formulas, profi
             return candidate
     for begin, option in _ELSEWHERE.items():
         if any(name.startswith(begin) for name in (wanted, *_SHORT_NAMES.get(without_unit, ()))):
-            raise UsageError(f"{requested.strip()!r} is no metric of this view", hint=f"Try: bragg view {option}")
+            raise UsageError(f"{requested.strip()!r} is not a metric of this view", hint=f"Try: bragg view {option}")
     computed = formulas.names(profile)
     short = (name for name, meant in _SHORT_NAMES.items() if not {*by_lower_case, *computed}.isdisjoint(meant))
     names = [*by_lower_case, *short, *computed]

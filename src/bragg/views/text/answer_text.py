@@ -87,10 +87,10 @@ def lack_lines(profile: Profile, answer: Answer) -> list[str]:
 
 def _not_recorded(profile: Profile, answer: Answer) -> Iterator[str]:
     if answer.metric != "gpu_time":
-        yield "No GPU time was recorded: bragg doctor says why, where a GPU was expected."
+        yield "No GPU time was recorded. If there is a GPU, bragg doctor says why."
     elif answer.roofs is None:
         yield (
-            "No kernel has flops or bytes, so it is not known how near it is to its roof: give them by launch_metadata "
+            "No kernel has flops or bytes, so their distance from the roof is unknown. Give them by launch_metadata "
             "of triton.jit, or to scopes by bragg.scope(name, metrics)."
         )
     if not len(profile.slices):

@@ -32,7 +32,7 @@ def region_notes(profile: Profile, regions: Profile) -> list[str]:
     count = regions.own("region_calls")[0]
     if function:
         return [f"{count} steps, calls of {function}, each from the end of the one before", *_jitted_calls(profile)]
-    steps = f"{count} steps; what stands at the total is of a whole step"
+    steps = f"{count} steps; the row of the total is a whole step"
     return [steps, *(finding.text for finding in findings(Evidence(profile, regions), Subject.STEPS))]
 
 

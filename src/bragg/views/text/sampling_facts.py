@@ -39,7 +39,7 @@ def sampling_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
         and not sampling.count("samples")
         and not any("reason" in each for each in sampling.table("devices").tables().values())
     ):
-        yield "instructions were not sampled: no kernel ran long enough for it"
+        yield "instructions were not sampled: no kernel ran long enough"
     for ordinal, device in sampling.table("devices").tables().items():
         if reason := device.text("reason"):
             yield f"instructions of GPU {ordinal} were not sampled: {reason}"

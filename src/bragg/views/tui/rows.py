@@ -126,4 +126,4 @@ def _pattern(query: str) -> re.Pattern[str]:
     try:
         return re.compile(query[1:-1] if is_expression else re.escape(query), re.IGNORECASE)
     except re.error as error:
-        raise ValueError(f"{query} is no expression: {error}") from error
+        raise ValueError(f"{query} is not an expression: {error}") from error

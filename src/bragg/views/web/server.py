@@ -120,7 +120,7 @@ class ProfileServer(ThreadingHTTPServer):
         super().shutdown()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle of an answer is no error worth a traceback."""
+        """A browser that goes away in the middle of an answer is not an error worth a traceback."""
 
 
 class _Handler(BaseHTTPRequestHandler):

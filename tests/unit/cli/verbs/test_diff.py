@@ -102,7 +102,7 @@ def test_floor_is_a_time_where_the_metric_is_one(bragg: Bragg, tmp_path: Path) -
     ]
     outcome = bragg("diff", *files, "--metric", "count", *limit[2:], "20us")
     assert (outcome.exit_code, outcome.stderr) == (
-        2, "error: gpu_count is no time: --floor has no unit there\nhint: For example: --floor 20\n"
+        2, "error: gpu_count is not a time, so --floor takes no unit\nhint: For example: --floor 20\n"
     )  # fmt: skip
 
 
@@ -140,9 +140,9 @@ def test_equal_recordings_have_no_difference(bragg: Bragg, sides: tuple[Path, Pa
     ("arguments", "error"),
     [
         (["--floor", "5us"], "error: --floor needs --fail-over"),
-        (["--fail-over", "5x"], "error: --fail-over: '5x' is no number with a known unit"),
-        (["--fail-over", "5%", "--floor", "5MB"], "error: --floor: '5MB' is no number with a known unit"),
-        (["--fail-over", "5%", "--floor", "-5us"], "error: --floor: '-5us' is no number with a known unit"),
+        (["--fail-over", "5x"], "error: --fail-over: '5x' is not a number with a known unit"),
+        (["--fail-over", "5%", "--floor", "5MB"], "error: --floor: '5MB' is not a number with a known unit"),
+        (["--fail-over", "5%", "--floor", "-5us"], "error: --floor: '-5us' is not a number with a known unit"),
         (["--metric", "nope"], "error: this profile has no metric 'nope'"),
         (["--by", "line"], "error: Invalid value for '--by'"),
     ],

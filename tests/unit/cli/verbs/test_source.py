@@ -27,7 +27,7 @@ def test_the_hottest_kernel_is_shown_with_its_samples(file: Path, capsys: pytest
 
 def test_kernels_of_the_same_name_are_named_on_stderr(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["source", str(file), "softmax"]) == 0
-    assert capsys.readouterr().err == "1 more kernel is called so: softmax<BLOCK=64 w4 s3>\n"
+    assert capsys.readouterr().err == "1 more kernel has this name: softmax<BLOCK=64 w4 s3>\n"
 
 
 def test_another_text_is_shown_as_one_json_object(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,7 +125,7 @@ def test_difference_is_no_table(bragg: Bragg, kernels: Path) -> None:
     ("arguments", "exit_code", "error"),
     [
         (["-m", "utl"], 2, "error: this profile has no metric 'utl'\nhint: Nearest: util"),
-        (["-m", "flop16/s"], 2, "error: flop16/s needs flops16, which this profile has not\n"),
+        (["-m", "flop16/s"], 2, "error: flop16/s needs flops16, and this profile has none\n"),
         (["-m", "time/parsec"], 2, "error: this profile has no metric 'time/parsec'\n"),
         (["-i", ".*nowhere.*"], 7, "error: nothing matches --include '.*nowhere.*'\n"),
         (["-i", "matmul", "-e", "nowhere"], 7, "error: nothing matches --exclude 'nowhere'\n"),

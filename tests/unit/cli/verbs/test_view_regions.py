@@ -44,7 +44,7 @@ def test_regions_are_a_table_with_what_they_say_below(bragg: Bragg, trained: Pat
     (data,) = (line for line in lines if line.endswith("─ data"))
     assert data.split()[:4] == ["14.00", "70.0", "%", "█████▋"]
     assert lines[-2:] == [
-        "2 steps; what stands at the total is of a whole step",
+        "2 steps; the row of the total is a whole step",
         "the GPU is busy 45 % of a step and waits for data, 70 % of it: "
         "try more num_workers, or larger batches of cheaper items",
     ]
@@ -82,7 +82,7 @@ def test_modules_have_any_metric_that_adds_up_by_any_of_its_names(bragg: Bragg, 
     assert values == {"total": (6000, 3000), "Net": (6000, 2000)}
     outcome = bragg("view", waited, "--group-by", "module", "-m", "gpu_wait")
     assert outcome.stderr.splitlines() == [
-        "error: 'gpu_wait' is no metric of this profile that adds up",
+        "error: 'gpu_wait' is not a metric of this profile that adds up",
         "hint: Name one first that does, such as gpu_time",
     ]
 
@@ -111,7 +111,7 @@ def test_who_waits_is_told_by_code_and_not_by_module(bragg: Bragg, waited: Path)
 def test_modules_and_regions_of_two_profiles_are_not_compared(bragg: Bragg, trained: Path) -> None:
     outcome = bragg("view", trained, "--group-by", "region", "-diff", trained)
     assert outcome.exit_code == 2
-    assert "regions of one profile are shown at a time" in outcome.stderr
+    assert "--group-by region shows one profile at a time" in outcome.stderr
 
 
 def test_a_profile_without_regions_says_how_to_record_them(bragg: Bragg, profile_file: Path) -> None:

@@ -43,7 +43,7 @@ def messages(kernel: Any, *arguments: Any) -> list[str]:
 
 
 def test_a_variable_is_told_with_the_way_to_define_it() -> None:
-    assert messages(scaled) == ["Triton does not compile the global variable SCALE: it is no tl.constexpr"]
+    assert messages(scaled) == ["Triton does not compile the global variable SCALE: it is not a tl.constexpr"]
 
 
 def test_variables_are_taken_where_triton_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_variables_of_an_enclosing_function_are_refused_too() -> None:
     def closed(x):
         tl.store(x, tl.load(x) * factor)
 
-    assert messages(closed) == ["Triton does not compile the global variable factor: it is no tl.constexpr"]
+    assert messages(closed) == ["Triton does not compile the global variable factor: it is not a tl.constexpr"]
 
 
 def test_local_names_hide_others() -> None:

@@ -168,10 +168,10 @@ def test_memory_does_not_grow_with_the_text_of_the_file(tmp_path: Path) -> None:
     [
         ('{"traceEvents":[{"ph":"X"}', "it breaks off"),
         ('{"traceEvents":[{"ph":"X"} {"ph":"X"}]}', "after an element of a list"),
-        ('{"traceEvents":[5]}', "an event is no object"),
-        ('{"traceEvents":[{"ph":"X","ts":-1}]}', "ts of an event is no time: -1"),
-        ('{"traceEvents":[{"ph":"X","ts":1e300}]}', "ts of an event is no time"),
-        ('{"traceEvents":[{"ph":"X","ts":NaN}]}', "ts of an event is no time"),
+        ('{"traceEvents":[5]}', "an event is not an object"),
+        ('{"traceEvents":[{"ph":"X","ts":-1}]}', "ts of an event is not a time: -1"),
+        ('{"traceEvents":[{"ph":"X","ts":1e300}]}', "ts of an event is not a time"),
+        ('{"traceEvents":[{"ph":"X","ts":NaN}]}', "ts of an event is not a time"),
         ('{"traceEvents":{"ph":1}}', "unknown format"),
     ],
 )

@@ -36,7 +36,7 @@ def test_whatever_the_pieces_the_values_are_those_of_the_document(
     elements: list[Any], others: dict[str, Any], n_bytes: int, indent: int | None, is_ascii: bool
 ) -> None:
     text = json.dumps({**others, "events": elements, "last": 1.5}, indent=indent, ensure_ascii=is_ascii)
-    # Lone surrogates are no UTF-8: they become question marks.
+    # Lone surrogates are not UTF-8: they become question marks.
     content = text.encode(errors="replace")
     whole = json.loads(content)
     assert read(content, n_bytes) == ({name: whole[name] for name in whole if name != "events"}, whole["events"])

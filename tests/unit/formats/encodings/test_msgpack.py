@@ -51,7 +51,7 @@ def test_short_floats_are_read_though_not_written() -> None:
         ("ddffffffff", "4294967295 values do not fit"),
         ("c0c0", "more follows"),
         ("c1", "byte 0xc1 at 0 is not of JSON"),
-        ("8101c0", "a key is no text: 1"),
+        ("8101c0", "a key is not text: 1"),
     ],
 )
 def test_damage_is_said(content: str, error: str) -> None:

@@ -105,8 +105,11 @@ def test_trace_of_an_instrumented_kernel_counts_cycles(tmp_path: Path) -> None:
     ("events", "error"),
     [
         ([{"name": "call_stack", "call_stack": []}], "unknown format"),
-        ([5], "is damaged: an event is no object"),
-        ([{"ph": "X", "cat": "kernel", "ts": -1, "dur": 1, "args": {"call_stack": ["ROOT", "a"]}}], "is no time: -1"),
+        ([5], "is damaged: an event is not an object"),
+        (
+            [{"ph": "X", "cat": "kernel", "ts": -1, "dur": 1, "args": {"call_stack": ["ROOT", "a"]}}],
+            "is not a time: -1",
+        ),
         (
             [{"ph": "X", "cat": "kernel", "ts": 1, "dur": 1e30, "args": {"call_stack": ["ROOT", "a"]}}],
             "dur of an event",

@@ -83,7 +83,7 @@ def test_own_timelines_come_back_and_are_not_counted_twice(tmp_path: Path) -> No
     [
         ({"type": "sampled", "unit": "none", "samples": [[7]], "weights": [1]}, "there is no frame 7"),
         ({"type": "sampled", "unit": "none", "samples": [[0]], "weights": []}, "1 samples have 0 weights"),
-        ({"type": "sampled", "unit": "none", "samples": [[0]], "weights": [-1]}, "-1 is no weight or time"),
+        ({"type": "sampled", "unit": "none", "samples": [[0]], "weights": [-1]}, "-1 is not a weight or time"),
         ({"type": "sampled", "unit": "parsec", "samples": [], "weights": []}, "unit 'parsec' is unknown"),
         ({"type": "evented", "unit": "none", "events": [event("C", 0, 1)]}, "closes and is not the innermost"),
         ({"type": "evented", "unit": "none", "events": [event("O", 0, 1)]}, "1 frames do not close"),

@@ -75,7 +75,7 @@ def test_nothing_is_known_of_an_empty_meta() -> None:
         ),
         (
             {"statistics": {"interleaved_scopes": 3}},
-            "3 scopes left before one inside: coroutines of one context?",
+            "3 scopes left before a scope inside: do coroutines share a context?",
         ),
         ({"region_spans_left_out": 1200}, "1,200 more steps and regions are not in the timeline"),
         ({"lost": {"slices": 5}}, "5 slices of the timeline lost to damage of the file, so sums are too low"),

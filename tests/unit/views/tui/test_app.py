@@ -120,7 +120,7 @@ def test_search_opens_what_is_above_each_match() -> None:
         assert app._rows.name(app.chosen) == "backward"
         await pilot.press("slash", *"/((/", "enter")
         await pilot.pause()
-        assert "is no expression" in str(app.query_one("#note").render())
+        assert "is not an expression" in str(app.query_one("#note").render())
 
     drive(steps)
 

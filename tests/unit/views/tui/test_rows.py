@@ -54,5 +54,5 @@ def test_matches_are_text_or_expressions_in_the_order_of_the_rows() -> None:
     assert [shown.name(node) for node in shown.matches("L")] == ["total", "matmul", "gelu"]
     assert [shown.name(node) for node in shown.matches("/^(gelu|odd)$/")] == ["gelu"]
     assert shown.matches("train.py:3") == [1]
-    with pytest.raises(ValueError, match=r"/\(\(/ is no expression"):
+    with pytest.raises(ValueError, match=r"/\(\(/ is not an expression"):
         shown.matches("/((/")

@@ -10,5 +10,5 @@ export function needs(data: ProfileData): string {
   if (!("gpu_time" in data.metrics)) return "This profile holds no GPU time. Record a program that runs on a GPU.";
   const hasFlops = Object.keys(data.metrics).some((name) => name.startsWith("flops"));
   const lacks = ["flops", "bytes"].filter((name) => (name === "flops" ? !hasFlops : !(name in data.metrics)));
-  return `A roofline needs the ${lacks.join(" and ") || "work"} of kernels, which this profile has not. ${HOW}`;
+  return `A roofline needs the ${lacks.join(" and ") || "work"} of kernels, and this profile has none. ${HOW}`;
 }

@@ -53,7 +53,7 @@ def record_calls(pjit: ModuleType) -> Undo | None:
         What undoes it; None when this JAX makes jitted functions otherwise.
     """
     if not hasattr(pjit, "_cpp_pjit"):
-        return _missing("makes jitted functions otherwise: their calls are not recorded")
+        return _missing("makes jitted functions in an unknown way: their calls are not recorded")
 
     def followed(make_function: Callable[..., Any]) -> Callable[..., Any]:
         def make_followed(*arguments: Any, **options: Any) -> Any:
@@ -80,7 +80,7 @@ def record_transposed_calls(pjit: ModuleType) -> Undo | None:
     """Make operators of what transformations call outside of the function: the backward pass of `grad(jit(f))(x)`."""
     primitive = getattr(pjit, "jit_p", None) or getattr(pjit, "pjit_p", None)
     if not hasattr(primitive, "impl"):
-        return _missing("calls transposed functions otherwise: these calls are not recorded")
+        return _missing("calls transposed functions in an unknown way: these calls are not recorded")
     return wrap(primitive, "impl", lambda call: _called(call, lambda _, options: f"jit({options.get('name', '')})"))
 
 
@@ -99,7 +99,7 @@ def record_compiled_calls(pxla: ModuleType) -> Undo | None:
     """Make an operator of each call of what `jit(f).lower(x).compile()` returned, if it runs no Python."""
     kind: Any = getattr(pxla, "MeshExecutable", None)
     if not hasattr(kind, "create_cpp_call"):
-        return _missing("calls what it compiled ahead of time otherwise: these calls are not recorded")
+        return _missing("calls what it compiled ahead of time in an unknown way: these calls are not recorded")
 
     def followed(make_call: Callable[..., Any]) -> Callable[..., Any]:
         def make_followed(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -120,7 +120,7 @@ def record_slow_compiled_calls(stages: ModuleType) -> Undo | None:
     """Likewise where Python makes the call: of programs that call back, and the first one of each."""
     kind: Any = getattr(stages, "Compiled", None)
     if not hasattr(kind, "call"):
-        return _missing("calls what it compiled ahead of time otherwise: calls of programs that call back are missing")
+        return _missing("runs precompiled programs in an unknown way: calls of those that call back are missing")
     call = kind.call
     kind.call = staticmethod(_called(call, lambda arguments, _: _name_of_executable(arguments[0].executable)))
     return lambda: setattr(kind, "call", staticmethod(call))
@@ -152,7 +152,7 @@ def record_callbacks(callback: ModuleType) -> Undo | None:
     """Make a scope of each function of the program that a compiled one calls back, where calls are operators again."""
     kind: Any = getattr(callback, "_FlatCallback", None)
     if kind is None:
-        return _missing("calls functions of the program back otherwise: what these call is a part of the call")
+        return _missing("calls back into the program in an unknown way: what these functions call counts for the call")
 
     def called(call_back: Callable[..., _Result]) -> Callable[..., _Result]:
         def call(self: Any, *arguments: Any) -> _Result:

@@ -140,7 +140,7 @@ def _text(found: re.Match[str] | None) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """What XLA prints between quotation marks: bytes that are no ASCII are three octal digits."""
+    """What XLA prints between quotation marks: bytes that are not ASCII are three octal digits."""
     if "\\" not in text:
         return text
     plain = _ESCAPED.sub(

@@ -78,7 +78,7 @@ def share_device_records(profiler: ModuleType) -> Callable[[], None]:
         What undoes it.
     """
     start, stop = profiler.start_trace, profiler.stop_trace
-    say = once("JAX's profiler and bragg share one CUPTI: GPU times of what runs now go to one of them")
+    say = once("JAX's profiler and bragg share one CUPTI: only one of them gets the GPU times of what runs now")
 
     @functools.wraps(start)
     def start_trace(*arguments: Any, **options: Any) -> Any:

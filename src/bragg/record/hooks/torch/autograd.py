@@ -49,7 +49,7 @@ def follow_backward(torch: ModuleType) -> None:
     """Let the core know the nodes of autograd; a PyTorch that it cannot know costs a note."""
     layout = _learn_layout(torch)
     if layout is None or not core.follow_autograd(library_of(torch), **vars(layout)):
-        note(f"PyTorch {torch.__version__} keeps its autograd nodes otherwise: backward is not shown below forward")
+        note(f"PyTorch {torch.__version__} has unknown autograd nodes: backward is not shown below forward")
 
 
 def layout_of(nodes: Sequence[tuple[int, Sequence[int], int]]) -> NodeLayout | None:

@@ -28,7 +28,7 @@ def mark_recomputation(checkpoint: ModuleType) -> Callable[[], None] | None:
     function = getattr(checkpoint, "CheckpointFunction", None)
     frame = getattr(checkpoint, "_CheckpointFrame", None)
     if not hasattr(function, "forward") or "recompute_fn" not in getattr(frame, "__init__", note).__code__.co_varnames:
-        note("this PyTorch recomputes otherwise: what checkpoints run again is not marked")
+        note("this PyTorch recomputes in an unknown way: what checkpoints run again is not marked")
         return None
     assert function is not None
     assert frame is not None

@@ -79,7 +79,7 @@ def share_device_records(torch: ModuleType) -> Callable[[], None] | None:
         note(f"PyTorch {torch.__version__} hides its profiler: what it profiles, and all after it, is not recorded")
         return None
     enable, disable = profiler._enable_profiler, profiler._disable_profiler
-    say = once("torch.profiler and bragg share one CUPTI: GPU times of what runs now go to one of them")
+    say = once("torch.profiler and bragg share one CUPTI: only one of them gets the GPU times of what runs now")
 
     def _enable_profiler(*arguments: Any, **options: Any) -> Any:
         if _own_range.is_changing:
@@ -142,7 +142,7 @@ class _Operators(threading.local):
 
     def giving_way(self, enable: Callable[..., Any]) -> Callable[..., Any]:
         """`enable` of a profiler, which takes the thread from ours."""
-        say = once("a profiler of PyTorch has its thread alone: operators that come through ITT are missing meanwhile")
+        say = once("a profiler of PyTorch owns its thread: operators that come through ITT are missing while it runs")
 
         def _enable_profiler(*arguments: Any, **options: Any) -> Any:
             gives_way = self._range is not None

@@ -24,7 +24,7 @@ __all__ = ["LATE", "TOLD", "library_of", "record_operators", "record_shaped_oper
 TOLD = "torch_operators"
 """What the profile's meta calls the way that operators came: `observers`, or `itt` and why."""
 
-LATE = "PyTorch was imported before the recording started, so its operators are missing; use `bragg run`"
+LATE = "PyTorch was imported before the recording started, so its operators are missing. Use `bragg run`"
 """What is true of operators that come as ITT tasks."""
 
 
@@ -96,7 +96,7 @@ class _Observers:
         if not wants:
             return
         if shapes and not _tells_tensors(torch):
-            note(f"PyTorch {torch.__version__} keeps tensors otherwise: who made inputs is not recorded")
+            note(f"PyTorch {torch.__version__} has unknown tensors: the producers of inputs are not recorded")
         if not core.observe_operators(shapes):
             note(f"PyTorch {torch.__version__} does not tell the shapes of tensors: operators are recorded without")
 

@@ -90,7 +90,7 @@ def record_backward(torch: ModuleType) -> Undo | None:
 
         return run_unless_inside
 
-    return wrap_engine(torch, recorded, "backward passes are no regions")
+    return wrap_engine(torch, recorded, "backward passes are not regions")
 
 
 def record_backward_of_operators(torch: ModuleType) -> Undo | None:

@@ -38,7 +38,7 @@ def name_kernels(triton: ModuleType) -> Callable[[], None] | None:
     """
     kernel_class = triton.compiler.CompiledKernel
     if _SET_WHEN_LOADED not in kernel_class._init_handles.__code__.co_names:
-        note(f"Triton {triton.__version__} loads kernels otherwise: they are called what their functions are")
+        note(f"Triton {triton.__version__} loads kernels in an unknown way: their names have no specialization")
         return None
     setattr(kernel_class, _SET_WHEN_LOADED, _Loaded())
     is_new = getattr(triton.__spec__, "_initializing", False)
@@ -148,7 +148,7 @@ def _default_options(target: Any) -> dict[str, Any]:
     from triton.compiler import make_backend
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Triton warns of options that a program has not set: this is no program.
+        warnings.simplefilter("ignore")  # Triton warns of options that a program has not set: this is not a program.
         options: dict[str, Any] = vars(make_backend(target).parse_options({}))
     return options
 

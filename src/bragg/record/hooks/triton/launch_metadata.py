@@ -100,7 +100,7 @@ def _load_before_asking(kernel_class: Any) -> Callable[[], None]:
 
 
 def _metric_value(key: Any, value: Any) -> Any:
-    """Metric and number of an entry of a launch's metadata; None: it is no number; NotImplemented: it is an array.
+    """Metric and number of an entry of a launch's metadata; None: it is not a number; NotImplemented: it is an array.
 
     Numbers of operations are fractional and bytes whole, whatever the function calculates them with.
 

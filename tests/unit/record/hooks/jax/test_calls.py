@@ -190,8 +190,8 @@ def test_a_call_that_another_one_makes_is_a_part_of_it(core: FakeCore) -> None:
         (jax_calls.record_calls, "their calls are not recorded"),
         (jax_calls.record_transposed_calls, "these calls are not recorded"),
         (jax_calls.record_compiled_calls, "these calls are not recorded"),
-        (jax_calls.record_slow_compiled_calls, "calls of programs that call back are missing"),
-        (jax_calls.record_callbacks, "what these call is a part of the call"),
+        (jax_calls.record_slow_compiled_calls, "calls of those that call back are missing"),
+        (jax_calls.record_callbacks, "what these functions call counts for the call"),
     ],
 )
 def test_a_jax_that_calls_otherwise_is_said(

@@ -130,7 +130,7 @@ def test_users_profilers_one_within_the_other_have_the_thread_to_the_end_of_the_
     assert undo is not None
     undo()
     assert profiler.log == ["+itt", *["-itt", "+kineto", "+nested", "-nested", "-None", "+itt"] * 2, "-itt"]
-    assert capsys.readouterr().err.count("operators that come through ITT are missing meanwhile") == 1
+    assert capsys.readouterr().err.count("operators that come through ITT are missing while it runs") == 1
 
 
 def test_users_profiler_that_fails_leaves_ours_running(torch: Any) -> None:

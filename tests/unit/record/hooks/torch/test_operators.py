@@ -138,7 +138,7 @@ def test_shapes_that_cannot_be_told_are_missed_aloud(
     assert core.log[-3:] == [((1, 10, 100), (1, 10, 100)), (2, 20, 200), "shapes: True"]
     said = capsys.readouterr().err
     assert "does not tell the shapes of tensors" in said
-    assert "who made inputs is not recorded" in said
+    assert "the producers of inputs are not recorded" in said
     monkeypatch.setattr(hooks, "core", Core("it lacks a function"))
     monkeypatch.setattr(hooks, "_OBSERVERS", hooks._Observers())
     hooks.record_shaped_operators(torch_that_runs([]))
