@@ -71,6 +71,14 @@ void CapturedPaths::note_launch(const Launch& launch) {
   note_readings(*replay.graph, launch);
 }
 
+void CapturedPaths::take_back(const Launch& launch) {
+  Replay& replay = replay_of(launch);
+  if (replay.graph == nullptr) return;
+  const auto counted = replay.launches.find(launch.mask);
+  if (counted != replay.launches.end() && counted->second > 0) --counted->second;
+  for (const uint32_t reading : replay.graph->readings) readings_.take_back(reading, launch);
+}
+
 void CapturedPaths::note_unrecorded_launch(const Launch& launch) {
   const Replay& replay = replay_of(launch);
   if (replay.graph != nullptr) note_readings(*replay.graph, launch);

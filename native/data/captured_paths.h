@@ -38,6 +38,8 @@ class CapturedPaths {
  public:
   // A launch of a graph that is known: its values count once more.
   void note_launch(const Launch& launch);
+  // It failed.
+  void take_back(const Launch& launch);
   // One of no session: the values that it reads come all the same.
   void note_unrecorded_launch(const Launch& launch);
   // For records of conditional graphs, which have no correlation id: the launch of the executable graph; if there were

@@ -26,6 +26,17 @@ class GraphReadings {
     ++self.runs.back().count;
   }
 
+  // That launch failed: no value will come.
+  void take_back(uint32_t reading, const Launch& launch) {
+    const auto found = readings_.find(reading);
+    if (found == readings_.end()) return;
+    auto& runs = found->second.runs;
+    const auto last = std::find_if(runs.rbegin(), runs.rend(), [&](const Run& run) {
+      return run.count > 0 && is_same_place(run.launch, launch);
+    });
+    if (last != runs.rend()) --last->count;
+  }
+
   // Calls give(launch, bits, count) for each place whose launches read the value; a sum is shared out by their number.
   // More values than launches, as of a loop within a graph, are the last launch's if its sessions still record.
   template <class Give>

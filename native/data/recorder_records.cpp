@@ -95,6 +95,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
     case EventKind::Failed: {
       const Launch* found = launches_.find(event.correlation);
       const Launch launch = found != nullptr ? *found : Launch{.round = round_};
+      if (launch.graph != 0) captured_paths_.take_back(launch);
       for_phases(event.mask, [&](Phase& phase) {
         phase.counters.launches -= !event.is_own;
         phase.counters.failed_launches += !event.is_own && event.kind == EventKind::Failed;

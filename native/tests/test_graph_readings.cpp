@@ -37,6 +37,13 @@ Given take(GraphReadings& readings, const std::vector<ArrivedValue>& values) {
   return given;
 }
 
+TEST(a_launch_that_failed_reads_nothing) {
+  GraphReadings readings;
+  for (const bragg::NodeId place : {1, 2, 1}) readings.note_launch(kReading, launch_from(place));
+  readings.take_back(kReading, launch_from(2));
+  CHECK(take(readings, {integer(10), integer(20)}) == (Given{{1, 30}}));
+}
+
 TEST(each_value_is_the_launchs_that_read_it) {
   GraphReadings readings;
   for (const bragg::NodeId place : {1, 1, 2, 1, 2}) readings.note_launch(kReading, launch_from(place));

@@ -23,6 +23,25 @@ def test_values_recorded_at_capture_count_once_a_replay(record_graphs: Record) -
     assert values(run.main, "batches") == {"model": 1}
 
 
+def test_values_of_a_launch_that_failed_do_not_count(record_graphs: Record) -> None:
+    run = record_graphs(
+        """
+        with gpu.capture(stream) as graph:
+            with bragg.scope("layer", metrics={"flops": 100}): gpu.launch("k", stream)
+        executable = gpu.instantiate(graph)
+        replay(executable, 3)
+        gpu.fail("cuGraphLaunch", 719)
+        try:
+            replay(executable, 1)
+        except Exception:
+            pass
+        gpu.fail("cuGraphLaunch", 0)
+        replay(executable, 1)
+        """
+    )
+    assert values(run.main, "flops") == {"replay/<captured_at>/layer": 400}
+
+
 def test_values_of_a_launch_belong_to_its_kernel(record_graphs: Record) -> None:
     run = record_graphs(
         """
