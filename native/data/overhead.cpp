@@ -40,7 +40,8 @@ std::string overhead_json(const Phase& phase, const ThreadTotals& now, uint64_t 
   }
   if (cost.waits_ns != 0) json.put("waits_ns", cost.waits_ns);
   if (n_records != 0) {
-    json.put("records_calls", counters.launches).put("records_ns", counters.launches * kLaunchRecordNs);
+    const uint64_t each_ns = launch_record_ns(cost.parts[static_cast<size_t>(CostPart::Launches)]);
+    json.put("records_calls", counters.launches).put("records_ns", counters.launches * each_ns);
     json.put("gpu_records_calls", n_records).put("gpu_records_ns", n_records * kGpuRecordNs);
   }
   const CpuTimes spent{now.cpu.recorder_ns - before.cpu.recorder_ns, now.cpu.process_ns - before.cpu.process_ns};

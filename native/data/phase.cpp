@@ -21,7 +21,8 @@ Phase::Phase(SessionOptions options, uint32_t slot, uint32_t session)
     : options_(std::move(options)),
       slot_(slot),
       session_(session),
-      origin_(std::make_shared<Origin>(Origin{options_.part_path, options_.meta_json})) {
+      origin_(std::make_shared<Origin>(
+          Origin{.part_path = options_.part_path, .meta_json = options_.meta_json, .first_correlation = {}})) {
   if (options_.rotate_interval_ms == 0) return;
   rotates_at_ns_ = started_ns_;
   postpone_rotation();

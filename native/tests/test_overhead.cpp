@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "backends/record_cost.h"
 #include "check.h"
 #include "context/clock.h"
 #include "context/own_cost.h"
@@ -47,6 +48,16 @@ TEST(the_cost_of_calls_that_take_turns_is_told) {
   CHECK(scopes.ns > kPairs * kLongNs * 8 / 10);
   CHECK(scopes.ns < kPairs * kLongNs * 2);
   CHECK_EQ(told(*cost, CostPart::Launches).calls, 0);
+}
+
+TEST(records_cost_more_where_caches_are_cold) {
+  const auto part = [](uint64_t own_ns) {
+    return bragg::CostTotals::Part{.timed = 100, .timed_ns = 0, .rest_ns = own_ns * 100 * 64};
+  };
+  CHECK_EQ(bragg::launch_record_ns({}), 450);
+  CHECK_EQ(bragg::launch_record_ns(part(20)), 450);
+  CHECK_EQ(bragg::launch_record_ns(part(100)), 1125);
+  CHECK_EQ(bragg::launch_record_ns(part(1000)), 1800);
 }
 
 TEST(a_wait_counts_once_however_often_calls_are_timed) {

@@ -29,6 +29,7 @@ _HOST_PARTS = {
     "recorder": "recorder's own threads",
 }
 _GPU_PART = "gpu_records"
+_LEAST_WORK_NS = 20_000_000  # Of less no share is told: one late call would decide it.
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,11 @@ class Overhead:
 
 
 def overhead_of(meta: Mapping[str, Any]) -> Overhead | None:
-    """What META tells; None where it does not: other recorders, earlier versions, and nothing at work."""
+    """What META tells; None where it does not: other recorders, earlier versions, and less than 20 ms of work."""
     run = Run(meta)
     table = run.overhead
     work_ns = (table.count("work_ns") or run.duration_ns or 0) if table else 0
-    if not work_ns:
+    if work_ns < _LEAST_WORK_NS:
         return None
     host = [part for name, text in _HOST_PARTS.items() if (part := _part(table, name, text)) is not None]
     gpu = _part(table, _GPU_PART, "kernel records on the GPU")

@@ -59,12 +59,20 @@ def test_it_never_takes_all_of_the_time() -> None:
 
 
 def test_a_program_without_events_was_at_work_while_it_was_recorded() -> None:
-    found = {"overhead": {"work_ns": 0, "samples_ns": MS}, "started_ns": 1, "stopped_ns": 1 + 11 * MS}
+    found = {"overhead": {"work_ns": 0, "samples_ns": 10 * MS}, "started_ns": 1, "stopped_ns": 1 + 110 * MS}
     assert slowdown(found) == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
-    "found", [{}, {"overhead": 3}, {"overhead": {}}, {"overhead": {"work_ns": -1}}, {"overhead": {"work_ns": True}}]
+    "found",
+    [
+        {},
+        {"overhead": 3},
+        {"overhead": {}},
+        {"overhead": {"work_ns": -1}},
+        {"overhead": {"work_ns": True}},
+        {"overhead": {"work_ns": 19 * MS, "scopes_ns": MS}},
+    ],
 )
 def test_nothing_is_said_of_what_is_not_told(found: dict[str, Any]) -> None:
     assert overhead_of(found) is None
@@ -72,4 +80,4 @@ def test_nothing_is_said_of_what_is_not_told(found: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("value", [-5, float("inf"), "x", None, [1]])
 def test_numbers_that_are_none_count_as_nothing(value: object) -> None:
-    assert slowdown({"overhead": {"work_ns": 100, "scopes_ns": value}}) == 0
+    assert slowdown({"overhead": {"work_ns": 100 * MS, "scopes_ns": value}}) == 0

@@ -14,7 +14,7 @@ META: dict[str, Any] = {
     "started_ns": 0,
     "stopped_ns": 10_000_000,
     "statistics": {"dropped_events": 0},
-    "overhead": {"work_ns": 10_200_000, "operators_ns": 200_000},
+    "overhead": {"work_ns": 102_000_000, "operators_ns": 2_000_000},
 }
 
 
