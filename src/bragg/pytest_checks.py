@@ -69,7 +69,7 @@ class TestChecker:
         except BaseException:
             item.add_report_section("call", "bragg check", _text(self._report.findings))
             raise
-        # What ends a kernel was raised: a test that goes on has expected it.
+        # What ends a kernel was raised: a test that continues has expected it.
         wrong = [finding for finding in self._report if finding.rule != "kernel-fault"]
         if wrong:
             pytest.fail(_text(wrong), pytrace=False)

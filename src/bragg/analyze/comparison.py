@@ -20,10 +20,10 @@ class Comparison:
         metric: Its name.
         unit: Its unit.
         tree: Call paths, or what ran as children of the root, of either profile.
-        before: float64 [n_nodes], with what ran below.
-        after: Likewise.
-        count_before: float64 [n_nodes], how often it ran; NaN where that was not counted.
-        count_after: Likewise.
+        before: float64 [n_nodes], inclusive, in `unit`.
+        after: float64 [n_nodes], the same after the change.
+        count_before: float64 [n_nodes], number of runs; NaN where it was not counted.
+        count_after: float64 [n_nodes], the same after the change.
         rows: int64, the nodes that tell something of their own, the largest change first; not the root.
     """
 

@@ -37,7 +37,7 @@ class Gate:
 
     Attributes:
         percent: Of the value before; growth by just that is allowed.
-        floor: In the unit of the metric; likewise.
+        floor: Growth up to this never fails, in the unit of the metric.
     """
 
     percent: float

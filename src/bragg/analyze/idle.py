@@ -23,8 +23,8 @@ class Idle:
         span_ns: From the first to the last work, or of the steady state.
         idle_ns: Part of the span in which nothing ran.
         n_gaps: Pauses; None: only a timeline tells.
-        late_launch_ns: Part of `idle_ns` that ended because the host launched too late; None likewise.
-        queued_ns: Part in which work had been launched and did not run yet; None likewise. The rest is not known.
+        late_launch_ns: Part of `idle_ns` that ended because the host launched too late; None if it is not known.
+        queued_ns: Part in which launched work did not run yet; None: not known. The reason of the rest is unknown.
         process: Id of the process whose work it was; None: of all, or only one was recorded.
         is_steady: Whether it is of the steady state alone.
     """

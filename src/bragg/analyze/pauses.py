@@ -25,7 +25,7 @@ class Pauses:
         start_ns: int64 [n_pauses], ascending.
         end_ns: int64 [n_pauses].
         launch: int64 [n_pauses]: the slice of the launch that ended each pause; -1 where the timeline does not have it.
-        launched_ns: int64 [n_pauses]: when that launch was made; -1 likewise.
+        launched_ns: int64 [n_pauses]: when that launch was made; -1 if it is not known.
     """
 
     process: int

@@ -30,7 +30,7 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def write_bytes(content: bytes) -> None:
-    """Likewise data that is not text."""
+    """Write data that is not text to stdout."""
     with _stdout():
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

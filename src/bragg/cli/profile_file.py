@@ -35,5 +35,5 @@ def newest_profile(file: Path | None, directory: Path | None = None) -> Path:
 def _hint(directory: Path) -> str:
     captures = directory.glob(".bragg-*/*.part")
     if (capture := next(captures, None)) is not None:
-        return f"A run was killed here, or goes on: bragg recover {capture.parent}"
+        return f"A run was killed here, or is still running: bragg recover {capture.parent}"
     return "Record one with: bragg run script.py; or try: bragg demo"

@@ -31,7 +31,7 @@ def interpret(kernel: Any = None) -> Any:
         kernel: The kernel to execute; None: every kernel, in a `with` block.
 
     Returns:
-        The kernel, to be launched as ever; or a context manager.
+        The kernel, to be launched as usual; or a context manager.
     """
     from bragg.debug.switch import InterpretedKernel, redirected, run_plainly
 

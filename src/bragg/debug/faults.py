@@ -1,4 +1,4 @@
-"""What can be wrong with a kernel so that it cannot go on."""
+"""Faults that end a kernel."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _uses_triton(function: FunctionType) -> bool:
 
 
 def _undecorated(function: FunctionType) -> Callable[..., Any]:
-    """The author's function without @triton.jit, with the engine's Triton: it goes on, after a finding says so."""
+    """The author's function without @triton.jit, executed with the engine's Triton after a finding reported it."""
 
     def call(*arguments: Any, **named: Any) -> Any:
         from bragg.debug.flow.program import with_kernel_names

@@ -51,7 +51,7 @@ def self_check(
         named: Arguments by name.
 
     Raises:
-        KernelFault: The kernel cannot go on.
+        KernelFault: The kernel cannot continue.
         UsageError: The launch does not fit the kernel, or a parameter that is expected is not a tensor of it.
     """
     before = copy.deepcopy((arguments, named))
@@ -101,7 +101,7 @@ _session = CheckedSession(chosen_checkers())
 def trace(kernel: Any = None, *_clients: Any, **_options: Any) -> Any:
     """The kernel, checked at each launch; without one, a decorator.
 
-    What triton_viz is told to trace is not needed: all checkers that are on by default watch.
+    The arguments of triton_viz are ignored: all checkers that are on by default watch.
     """
     if kernel is None or not (is_jitted(kernel) or hasattr(kernel, "fn")):
         return trace

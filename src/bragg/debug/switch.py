@@ -93,7 +93,7 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
 
     Args:
         run: Executes a launch. It is called by one thread at a time.
-        is_wanted: Asked at each launch; False: Triton launches as ever.
+        is_wanted: Asked at each launch; False: Triton launches the kernel itself.
 
     Returns:
         What undoes it.

@@ -1,4 +1,4 @@
-"""What to say of a checked program that launched nothing."""
+"""Messages for a checked program that launched no kernel."""
 
 from __future__ import annotations
 

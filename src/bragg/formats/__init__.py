@@ -15,12 +15,12 @@ from bragg.registry import FORMATS
 
 __all__ = ["Format", "export", "finish", "load", "read_capture"]
 
-# What a file is told by.
+# Bytes at the start of a file that identify its format.
 _N_FIRST_BYTES = 1 << 16
 
 
 def load(path: str | Path, *, trace: bool = True) -> Profile:
-    """Read a profile from a file of any readable format, which is told by its first bytes.
+    """Read a profile from a file of any readable format, identified by its first bytes.
 
     Args:
         path: The file.

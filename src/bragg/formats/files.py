@@ -117,7 +117,7 @@ def read_content(path: Path) -> bytes:
     """The whole content of such a file.
 
     Raises:
-        BadFile: Likewise, or the content is longer than 512 MB.
+        BadFile: The file cannot be read, or its content is longer than 512 MB.
     """
     pieces: list[bytes] = []
     n_bytes = 0

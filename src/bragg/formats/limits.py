@@ -73,12 +73,12 @@ class Limits:
             )
 
     def check_rows(self, n_rows: int) -> None:
-        """Likewise the number of rows."""
+        """Check the number of rows against the limit."""
         if n_rows > self.rows:
             raise TooLargeError(f"it has over {self.rows:,} events or fields, too many for a file of its size")
 
     def check_metrics(self, n_metrics: int, n_nodes: int) -> None:
-        """Likewise columns with a value for each node."""
+        """Check the number of columns that have a value for each node."""
         if n_metrics > _MAX_METRICS:
             raise TooLargeError(f"it has over {_MAX_METRICS:,} metrics")
         if n_metrics * n_nodes > _LEAST_VALUES + _VALUES_A_BYTE * self.file_bytes:

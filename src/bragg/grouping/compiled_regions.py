@@ -18,7 +18,7 @@ _RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_\d+")
 def name_compiled_regions(frames: FrameTable, functions: Any) -> FrameTable:
     """Compiled regions with the function in front of the number: `Torch-Compiled Region: loss train.py:4 (0/0)`.
 
-    What goes on after a graph break says so.
+    A function that continues after a graph break says so.
 
     Args:
         frames: PyTorch numbers the regions in theirs.
@@ -42,7 +42,7 @@ def _name(name: str, functions: Mapping[str, Any]) -> str:
 
 
 def _text(function: Any) -> str:
-    """The function, its place, and whether it goes on after a graph break; empty for what is not understood."""
+    """The function, its place, and whether it continues after a graph break; empty for what is not understood."""
     match function:
         case [str(name), str(file), int(line)]:
             resumed = _RESUMED.fullmatch(name)

@@ -68,7 +68,7 @@ class Completeness:
     Attributes:
         missing: What is in no sum.
         coarse: What is in the sums, but not where it belongs.
-        is_known: Whether the recorder tells of its losses.
+        is_known: Whether the recorder reports its losses.
     """
 
     missing: tuple[Loss, ...]

@@ -29,7 +29,7 @@ def pandas_frame(profile: Profile, table: TableName = "nodes") -> Any:
 
 
 def polars_frame(profile: Profile, table: TableName = "nodes") -> Any:
-    """Likewise as a `polars.DataFrame`; values that are not there are null.
+    """The same table as a `polars.DataFrame`; missing values are null.
 
     Raises:
         UsageError: polars is not installed, or there is no such table.

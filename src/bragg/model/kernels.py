@@ -21,9 +21,9 @@ class KernelTable(Table):
         static_shared_bytes: Shared memory of one block, fixed at compile time.
         dynamic_shared_bytes: Shared memory of one block, asked for at launch.
         local_bytes_per_thread: Spills and stack.
-        grid_x: Blocks; likewise `grid_y`, `grid_z`.
-        block_x: Threads of a block; likewise `block_y`, `block_z`.
-        cluster_x: Blocks of a cluster; likewise `cluster_y`, `cluster_z`; 0 where there are no clusters.
+        grid_x: Blocks along x; `grid_y` and `grid_z` along y and z.
+        block_x: Threads of a block along x; `block_y` and `block_z` along y and z.
+        cluster_x: Blocks of a cluster along x, 0 without clusters; `cluster_y` and `cluster_z` along y and z.
         count: Launches.
     """
 

@@ -134,7 +134,7 @@ class Profile:
         return DATA_FRAMES["pandas"](self, table)
 
     def to_polars(self, table: TableName = "nodes") -> Any:
-        """Likewise as a `polars.DataFrame`.
+        """The same table as a `polars.DataFrame`.
 
         Raises:
             UsageError: As for `to_pandas`.

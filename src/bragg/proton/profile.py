@@ -30,7 +30,7 @@ def start(
     mode: str | BaseMode | None = None,
     hook: str | Hook | None = None,
 ) -> int | None:
-    """Start a session, or go on with the running one of the same name.
+    """Start a session, or continue the running one of the same name.
 
     Args:
         name: Path of its files without the suffix; `proton` by default, in the working directory. Empty or `-`: the
@@ -108,7 +108,7 @@ def finalize(session: int | None = None, output_format: str | None = "") -> None
         output_format: `hatchet`, `hatchet_msgpack` or `chrome_trace`; by default what fits the data.
 
     Raises:
-        ValueError: The format is unknown, or does not fit; the session goes on.
+        ValueError: The format is unknown, or does not fit; the session continues.
         IndexError: There never was such a session.
         RecordingFailed: The file cannot be written; what was recorded is kept, and named.
     """

@@ -13,8 +13,8 @@ class Steady:
     """The part of a run that does the same again and again.
 
     Attributes:
-        begins_ns: CLOCK_REALTIME.
-        ends_ns: Likewise.
+        begins_ns: When it begins, CLOCK_REALTIME.
+        ends_ns: When it ends, CLOCK_REALTIME.
         n_steps: Steps in it; 0: none are known.
         step_of: What one step is: `step`, or a call of the function or region that is named; empty without steps.
         n_launches: Work of the GPU that began in it: kernels, copies and sets.

@@ -26,7 +26,7 @@ _SSH_PORT = "22"
 _EPILOG = """\b
 Examples:
   bragg web before.bragg after.bragg --port 8123 --no-open
-  bragg web .        the profiles here, and runs that still go on
+  bragg web .        the profiles here, and runs that are not over
 """
 
 
@@ -38,7 +38,7 @@ Examples:
 def web(files: tuple[Path, ...], port: int, no_open: bool, as_json: bool) -> None:
     """Show FILES in a browser and follow their changes, until Ctrl-C.
 
-    FILES are profiles, captures of runs that still go on (.part), files of other profilers, or directories, whose
+    FILES are profiles, captures of runs that are not over (.part), files of other profilers, or directories, whose
     newest profiles are shown. The default is this directory.
 
     Only this machine can connect, and only with the address that is printed.
@@ -66,7 +66,7 @@ def web(files: tuple[Path, ...], port: int, no_open: bool, as_json: bool) -> Non
 
 
 def tunnel_command(environment: Mapping[str, str], port: int) -> str | None:
-    """What to run on one's own machine to reach a port of this one; None when this is one's own machine."""
+    """The command that reaches a port of this machine from the user's own; None if this is the user's own."""
     connection = environment.get("SSH_CONNECTION", "").split()
     if not connection:
         return None

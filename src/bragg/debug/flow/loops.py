@@ -240,7 +240,7 @@ def _is_same(a: Any, b: Any) -> bool:
 
 def _tell_of_jump(word: str) -> None:
     machine().listeners.tell_difference(
-        f"Triton does not compile `{word}`", "Let a mask or the condition of the loop say who goes on"
+        f"Triton does not compile `{word}`", "Let a mask or the condition of the loop decide who continues"
     )
 
 

@@ -16,7 +16,7 @@ Action = Callable[[ModuleType], None]
 
 
 class _Finder(MetaPathFinder):
-    """Finds one module as ever, and acts after it was executed."""
+    """Finds one module in the usual way, and acts after it was executed."""
 
     def __init__(self, name: str, action: Action) -> None:
         self._name, self._action = name, action

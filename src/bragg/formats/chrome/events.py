@@ -25,7 +25,7 @@ _CORRELATIONS = ("correlation", "correlation_id")
 
 
 class ChromeEvents:
-    """Slices as columns, and what other events tell of them.
+    """Slices as columns, and what other events say about them.
 
     Args:
         limits: Of the file.

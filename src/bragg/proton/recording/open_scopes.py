@@ -144,7 +144,7 @@ def was_closed(scope_id: int) -> bool:
 
 
 def leave(scope: OpenScope) -> None:
-    """Close a scope of this thread, and those that were left open inside it, but for those of other tasks."""
+    """Close a scope of this thread, and those that were left open inside it, except those of other tasks."""
     thread = _current()
     if thread.scopes[-1] is not scope and _has_tasks(thread):
         thread.scopes = [other for other in thread.scopes if other is not scope]

@@ -105,7 +105,7 @@ class ProtonSession:
         return phase < self._session.phase and self._session.is_phase_complete(phase)
 
     def clear(self, phase: int, *, up_to: bool) -> None:
-        """Forget what was recorded in a phase; one that goes on begins anew.
+        """Forget what was recorded in a phase; the current one begins anew.
 
         Args:
             phase: Its number.
@@ -123,8 +123,8 @@ class ProtonSession:
         """End the session and write its files.
 
         Raises:
-            InvalidArgument: The format does not fit; the session goes on.
-            RecordingFailed: A file cannot be written; the session goes on, paused.
+            InvalidArgument: The format does not fit; the session continues.
+            RecordingFailed: A file cannot be written; the session is paused.
         """
         self._format = files.choose_format(self.settings.data, wished_format or self.settings.flushed_format)
         if not self.settings.flushed_format:
@@ -201,7 +201,7 @@ _ended: set[int] = set()
 
 
 def start(settings: Settings) -> int:
-    """Start a session, or go on with the one of the same name.
+    """Start a session, or continue the one of the same name.
 
     Returns:
         Its number.
@@ -250,7 +250,7 @@ def finalize(number: int | None, wished_format: str | None) -> None:
     Raises:
         InvalidArgument: The format is unknown, or does not fit the session; nothing was ended.
         UnknownSession: There never was such a session.
-        RecordingFailed: A file cannot be written; its session goes on, paused.
+        RecordingFailed: A file cannot be written; its session is paused.
     """
     chosen = running() if number is None else [] if number in _ended else [find(number)]
     if not chosen and not is_disabled():

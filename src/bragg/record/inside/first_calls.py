@@ -29,7 +29,7 @@ class FirstCalls:
             self._ends_after_ns.append(self._last_ns - self._began_ns)
 
     def to_json(self) -> dict[str, Any]:
-        """What the file says of them: ends of the first calls since the first began; empty without calls."""
+        """As the profile stores it: when each first call ended, since the first one began; empty without calls."""
         if not self._ends_after_ns:
             return {}
         kept = {

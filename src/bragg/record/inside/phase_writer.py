@@ -34,7 +34,7 @@ class PhaseWriter(threading.Thread):
 
     Args:
         session: The session.
-        take: As in `Session.take_phases`. A failure is told, and the phase is offered again.
+        take: As in `Session.take_phases`. A failure is reported, and the phase is offered again.
         every_s: Time after which the next phase begins, s; None leaves that to the program.
     """
 

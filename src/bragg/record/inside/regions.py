@@ -129,10 +129,10 @@ class Regions:
         """Call a function in a region, unless the thread is in that region already.
 
         Args:
-            name: Of the region.
-            function: What to call.
-            arguments: For it.
-            options: Likewise.
+            name: Name of the region.
+            function: The function to call.
+            arguments: Its positional arguments.
+            options: Its keyword arguments.
             counts: Whether it is a call of the region, or something beside that takes time.
         """
         thread = self.thread

@@ -140,7 +140,7 @@ class Session:
             The number of the new phase.
 
         Raises:
-            RecordingFailed: The phase's capture cannot be written; the phase before goes on.
+            RecordingFailed: The phase's capture cannot be written; the previous phase continues.
             UsageError: The session was stopped.
         """
         with self._lock:
@@ -152,7 +152,7 @@ class Session:
         """Forget what the current phase has recorded, and what is still running of it.
 
         Raises:
-            RecordingFailed: A new capture cannot be written; the phase goes on.
+            RecordingFailed: A new capture cannot be written; the phase continues.
             UsageError: The session was stopped.
         """
         with self._lock:

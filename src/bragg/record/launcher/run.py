@@ -100,7 +100,7 @@ def run_target(config: RecordConfig, argv: Sequence[str], finisher: Finisher | N
     Args:
         config: What to record and where to write it.
         argv: The program and its arguments, as `find_target` takes them.
-        finisher: Turns the captures of phases into profiles while the program goes on; None: they wait for its end.
+        finisher: Turns the captures of phases into profiles while the program runs; None: they wait for its end.
 
     Raises:
         UsageError: There is no such program.

@@ -1,4 +1,4 @@
-"""The profiles of a run: their names, and those of phases that are over while the program goes on."""
+"""The profiles of a run: their names, and those of phases that end while the program runs."""
 
 from __future__ import annotations
 

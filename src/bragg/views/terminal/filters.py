@@ -41,7 +41,7 @@ def filter_paths(profile: Profile, include: str | None, exclude: str | None, sho
     Args:
         profile: What to filter.
         include: Regular expression, searched in raw, demangled and shown names; keeps the paths to matches.
-        exclude: Likewise; leaves out matches and all below them.
+        exclude: A regular expression; leaves out matches and everything below them.
         shown: The metric that tells how much was left out; time, unless it was recorded and adds up.
 
     Raises:

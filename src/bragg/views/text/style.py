@@ -32,7 +32,7 @@ class Style:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether names need the room of what is pleasant."""
+        """Whether the terminal is too narrow for bars and extra columns."""
         return self.width is not None and self.width < _WIDE
 
     def dim(self, text: str) -> str:

@@ -32,7 +32,7 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
         return _of_steady(profile, steady)
     try:
         regions = group_by_region(profile)
-    except UsageError:  # What the file says of them are not times.
+    except UsageError:  # The file counts regions, but has no times of them.
         return ""
     count = int(regions.own("region_calls")[0]) if "region_calls" in regions.metrics else 0
     if not count:

@@ -1,1 +1,1 @@
-"""The call tree in the terminal, to walk about in; needs the extra `tui`."""
+"""The call tree in the terminal, to browse; needs the extra `tui`."""

@@ -58,8 +58,8 @@ class Extras:
         summary: See `Summary`.
         kernels: The table of kernels.
         code: Texts of kernels, as the view of code reads them: JSON values.
-        roofline: Likewise of the roofline; None: there is none.
-        difference: Likewise of a comparison; None: nothing is compared.
+        roofline: The roofline in the same form; None: there is none.
+        difference: A comparison in the same form; None: nothing is compared.
     """
 
     title: str = ""

@@ -190,9 +190,9 @@ CALL_HOOKS: list[Hook] = [
     ("jax._src.api", record_mapped_calls),
     ("jax._src.pmap", record_mapped_calls),
 ]
-"""Modules of JAX, and what is done with them."""
+"""Modules of JAX, and the function that patches each."""
 STEP_HOOK: Hook = ("jax._src.pjit", record_steps)
-"""Likewise, where steps are asked for."""
+"""The same table for recordings with steps."""
 
 
 def _missing(what: str) -> Undo | None:

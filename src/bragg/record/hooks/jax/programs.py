@@ -24,7 +24,7 @@ COMPILER = "jax._src.compiler"
 
 _BACKENDS = "jax._src.xla_bridge"
 
-# Hashes of their texts: each is told once, whatever number of sessions.
+# Hashes of their texts: each is recorded once, for any number of sessions.
 _programs: set[int] = set()
 
 

@@ -128,7 +128,7 @@ def _record(arrays: dict[Any, Any]) -> None:
 
 
 def _report(function: Any, error: BaseException) -> None:
-    """Say once that a function failed; its launches go on."""
+    """Say once that a function failed; its launches are recorded without it."""
     name = getattr(function, "__qualname__", str(function))
     if name not in _failed:
         _failed.add(name)
