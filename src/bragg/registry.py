@@ -79,6 +79,8 @@ CHECKERS = Registry(
         "integer-overflow": "bragg.debug.checkers.overflow:OVERFLOW",
         "division-by-zero": "bragg.debug.checkers.division:DIVISION",
         "portability": "bragg.debug.checkers.portability:PORTABILITY",
+        "stale-memory": "bragg.debug.checkers.stale:STALE",
+        "residency": "bragg.debug.checkers.residency:RESIDENCY",
         "missing-wait": "bragg.debug.checkers.waits:WAITS",
         "tuned-twice": "bragg.debug.checkers.again.tuning:TUNING",
         "nan-origin": "bragg.debug.checkers.nan_origin:NAN_ORIGIN",

@@ -28,6 +28,8 @@ EXAMPLES = {
     "integer-overflow": "square_of_a_row_number_in_32_bits",
     "division-by-zero": "mean_of_an_empty_group",
     "portability": "and_between_blocks",
+    "stale-memory": "writes_a_tensor_without_memory",
+    "residency": "barrier_of_more_programs_than_fit",
     "missing-wait": "reads_a_copy_at_once",
     "tuned-twice": "adds_while_it_is_tuned",
     "nan-origin": "logarithm_of_zero",

@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.errors import BraggError, UsageError
 
-__all__ = ["KernelFault", "RuntimeFault", "StaticAssertion", "Unsupported", "as_tritons"]
+__all__ = ["KernelFault", "RuntimeFault", "StaticAssertion", "TooManyPrograms", "Unsupported", "as_tritons"]
 
 
 class _Placed(BraggError):  # noqa: N818
@@ -38,9 +38,11 @@ class KernelFault(_Placed):
 
     Attributes:
         triton_name: The exception of `triton.compiler` that Triton raises; empty: it compiles the kernel.
+        rule: Name of the checker that finds it.
     """
 
     triton_name = "CompilationError"
+    rule = "kernel-fault"
 
 
 class StaticAssertion(KernelFault):
@@ -74,6 +76,12 @@ def as_tritons(fault: KernelFault) -> KernelFault:
     vars(made).update(vars(fault), src=None, node=None, error_message=fault.reason)
     made.__cause__ = ValueError(fault.reason)
     return made.with_traceback(fault.__traceback__)
+
+
+class TooManyPrograms(RuntimeFault):
+    """Programs wait for others that cannot start before they end."""
+
+    rule = "residency"
 
 
 class Unsupported(_Placed, UsageError):  # noqa: N818

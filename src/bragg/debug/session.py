@@ -14,6 +14,7 @@ from bragg.debug.findings import KernelFinding, Report
 from bragg.debug.host.launch import Launch, execute
 from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.memory.emptiness import marked_allocations
+from bragg.debug.memory.lifetimes import remembered_addresses
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
 from bragg.debug.targets import DEFAULT_TARGET, target_named
@@ -43,7 +44,7 @@ def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: 
     return [checker for checker in chosen if checker.name not in without]
 
 
-_LISTS = tuple(field.name for field in fields(Listeners) if field.name not in ("target", "is_wide"))
+_LISTS = tuple(field.name for field in fields(Listeners) if field.name not in ("target", "is_wide", "is_resident"))
 
 
 class CheckedSession:
@@ -100,7 +101,7 @@ class CheckedSession:
             self.report.verdicts.counts[judged(launch, has_findings=has_findings, checkers=names)] += 1
         except KernelFault as fault:
             finding = KernelFinding(
-                "kernel-fault", Severity.ERROR, fault.kernel, fault.file, fault.line, fault.reason, fault.hint
+                fault.rule, Severity.ERROR, fault.kernel, fault.file, fault.line, fault.reason, fault.hint
             )
             self.report.add(finding, (fault.kernel, fault.file, fault.line, fault.reason), (), 0)
             self.report.verdicts.counts[Verdict(fault.kernel, "finding")] += 1
@@ -120,8 +121,10 @@ class CheckedSession:
         if self.patience is not None:
             self._watched = Watched(launch, self.patience)
             together.step.append(self._watched.step)
+        watching = frozenset(checker.name for checker in self._checkers)
         for checker in self._checkers:
-            listeners = checker.watch(Recorder(checker.name, launch, self.report))
+            listeners = checker.watch(Recorder(checker.name, launch, self.report, watching))
+            together.is_resident |= listeners.is_resident
             for name in _LISTS:
                 if told := getattr(listeners, name):
                     getattr(together, name).extend(told)
@@ -135,5 +138,5 @@ def checking(session: CheckedSession) -> Iterator[Report]:
     Raises:
         UsageError: Triton is not installed.
     """
-    with redirected(session.run), marked_allocations():
+    with redirected(session.run), marked_allocations(), remembered_addresses():
         yield session.report

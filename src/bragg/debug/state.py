@@ -38,9 +38,11 @@ class Listeners:
         differs: Of code that a GPU treats differently; (message, hint).
         decision: Of programs that decide by what atomics have returned; (their linear numbers).
         step: After every trip of a loop and every batch; (programs that have ended).
+        pointed: Of addresses from which pointers are made; int64.
         asynchronous: Of copies and products that run beside a Gluon kernel: `bragg.debug.gluon.asynchrony`.
         end: After the launch, when its results are in the tensors.
         target: The GPU that the kernel is for; None: any.
+        is_resident: No more programs than the target holds at once are under way.
         is_wide: Conversions to floats give float64, whatever the kernel asks for.
     """
 
@@ -55,9 +57,11 @@ class Listeners:
     differs: list[Callable[[str, str], None]] = field(default_factory=list)
     decision: list[Callable[[Array], None]] = field(default_factory=list)
     step: list[Callable[[int], None]] = field(default_factory=list)
+    pointed: list[Callable[[Array], None]] = field(default_factory=list)
     asynchronous: list[Any] = field(default_factory=list)
     end: list[Callable[[], None]] = field(default_factory=list)
     target: Target | None = None
+    is_resident: bool = False
     is_wide: bool = False
 
     def tell_step(self, n_ended: int = 0) -> None:

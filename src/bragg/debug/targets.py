@@ -27,6 +27,9 @@ class Target:
         arch: Triton's word: 90, `gfx942`.
         warp_size: Threads of a warp.
         float8: Names of the floats of 8 bits that it has; None: whatever Triton knows.
+        processors: Multiprocessors of its largest GPU; 0: not known.
+        warps: That one of them holds at once.
+        blocks: Likewise, programs.
     """
 
     name: str
@@ -34,6 +37,28 @@ class Target:
     arch: int | str
     warp_size: int
     float8: frozenset[str] | None
+    processors: int = 0
+    warps: int = 0
+    blocks: int = 0
+
+    def resident(self, num_warps: int) -> int | None:
+        """Programs that the GPU holds at once if they need few registers and little memory; None: not known."""
+        if not self.processors:
+            return None
+        return self.processors * max(min(self.warps // num_warps, self.blocks), 1)
+
+
+# Multiprocessors, warps and blocks of one. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute
+# Capability", and NVIDIA's white papers (A100, GA102, AD102, H100 SXM, B200, GB202); AMD's CDNA 3 white paper.
+_SIZES: dict[int | str, tuple[int, int, int]] = {
+    80: (108, 64, 32),
+    86: (84, 48, 16),
+    89: (142, 48, 24),
+    90: (132, 64, 32),
+    100: (148, 64, 32),
+    120: (188, 48, 24),
+    "gfx942": (304, 32, 32),
+}
 
 
 def target_named(name: str) -> Target:
@@ -46,10 +71,14 @@ def target_named(name: str) -> Target:
         return Target(name, "cuda", 90, 32, None)
     if match := re.fullmatch(r"sm_?(\d{2,3})a?", name):
         arch = int(match[1])
-        return Target(name, "cuda", arch, 32, _NVIDIA if arch < 89 else _NVIDIA_FROM_ADA)
+        return Target(name, "cuda", arch, 32, _NVIDIA if arch < 89 else _NVIDIA_FROM_ADA, *_size(arch))
     if re.fullmatch(r"gfx\w{3,4}", name):
-        return Target(name, "hip", name, 64 if name.startswith("gfx9") else 32, _AMD)
+        return Target(name, "hip", name, 64 if name.startswith("gfx9") else 32, _AMD, *_size(name))
     raise UsageError(f"unknown target {name!r}", hint="Choose sm_90, sm_100, gfx942 or the like, or any")
+
+
+def _size(arch: int | str) -> tuple[int, int, int]:
+    return _SIZES.get(arch, (0, 0, 0))
 
 
 DEFAULT_TARGET = "sm_90"

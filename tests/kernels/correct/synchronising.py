@@ -362,3 +362,33 @@ def semaphore_with_two_permits():
     most, permits = zeros(1), np.full(1, 2, "i4")
     permits_kernel[(8,)](permits, zeros(1), most)
     return [(most <= 2, [1]), (permits, [2])]
+
+
+@triton.jit
+def resident_kernel(counter, out, programs):
+    tl.atomic_add(counter, 1)
+    while tl.atomic_add(counter, 0) < programs:
+        pass
+    tl.store(out + tl.program_id(0), 1)
+
+
+@correct
+def barrier_of_as_many_programs_as_fit():
+    out = np.zeros(264, "i4")
+    resident_kernel[(264,)](np.zeros(1, "i4"), out, 264, num_warps=32)
+    return [(out, [1] * 264)]
+
+
+@correct
+def lock_of_more_programs_than_fit():
+    """Programs that wait for earlier ones alone need not all be there at once."""
+    out = np.zeros(300, "i4")
+    ordered_kernel[(300,)](np.zeros(1, "i4"), out, num_warps=32)
+    return [(out, np.arange(300))]
+
+
+@triton.jit
+def ordered_kernel(turn, out):
+    while tl.atomic_add(turn, 0) < tl.program_id(0):
+        pass
+    tl.store(out + tl.program_id(0), tl.atomic_add(turn, 1))

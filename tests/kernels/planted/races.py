@@ -273,3 +273,12 @@ def first_program_initialises_late(out, x, ticket):
     if tl.atomic_add(ticket, 1) == 0:
         tl.store(out, 0.0)
     tl.atomic_add(out, tl.load(x + program))  # bug
+
+
+@bug("residency", integers(1), integers(300), 300, grid=(300,), num_warps=32)
+@triton.jit
+def barrier_of_more_programs_than_fit(counter, out, programs):
+    tl.atomic_add(counter, 1)
+    while tl.atomic_add(counter, 0) < programs:  # bug
+        pass
+    tl.store(out + tl.program_id(0), 1)

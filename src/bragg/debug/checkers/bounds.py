@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.checkers.rows import spill_of
+from bragg.debug.checkers.stale import is_stale
 from bragg.debug.expressions import access_text
 from bragg.debug.flow.program import kernel_line
 from bragg.debug.memory.access import Access
+from bragg.debug.memory.addresses import is_nowhere
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 
@@ -24,6 +26,8 @@ Array = npt.NDArray[Any]
 
 def _watch(record: Recorder) -> Listeners:
     def tell(access: Access, outside: Array) -> None:
+        if "stale-memory" in record.watching and is_stale(access, _first(access, outside)):
+            return  # It is told as what it is.
         for message, chosen in _kinds(access, outside):
             if chosen.any():
                 record.at_access(access, *_lanes(access, chosen), message, _fix(access))
@@ -39,6 +43,11 @@ def _watch(record: Recorder) -> Listeners:
     return Listeners(out_of_bounds=[tell], access=[look] if has_rows else [])
 
 
+def _first(access: Access, outside: Array) -> int:
+    lane = np.flatnonzero(np.broadcast_to(outside, access.shape))[0]
+    return int(np.broadcast_to(access.offset.data, access.shape).reshape(-1)[lane])
+
+
 def _lanes(access: Access, chosen: Array) -> tuple[Array, Array, Array]:
     """Program, position in the block and offset of each chosen lane; `chosen` broadcasts to the access."""
     lanes_of_block = math.prod(access.shape[1:])
@@ -52,7 +61,12 @@ def _kinds(access: Access, outside: Array) -> Iterator[tuple[str, Array]]:
     buffer, kind, offsets = access.buffer, access.kind, access.offset.data
     before = outside & (offsets < buffer.low)
     beyond = outside & (offsets >= buffer.high)
-    if buffer.low == 0:
+    if not len(buffer.flat):
+        yield (
+            f"{kind} {'outside of all tensors' if is_nowhere(buffer) else f'of {buffer.name}, which is empty'}",
+            outside,
+        )
+    elif buffer.low == 0:
         yield f"{kind} before the first element of {buffer.name}", before
         yield f"{kind} outside of {buffer.name}, which has the offsets 0 to {buffer.high - 1}", beyond
     else:

@@ -15,6 +15,7 @@ from bragg.debug.findings import KernelFinding, Report, TensorFacts, Witness, pr
 from bragg.debug.flow.program import kernel_line
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.access import Access
+from bragg.debug.memory.addresses import is_nowhere
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
@@ -49,11 +50,13 @@ class Recorder:
         rule: Name of the checker.
         launch: The launch.
         report: Where findings go.
+        watching: Names of all checkers that watch the launch.
     """
 
     rule: str
     launch: Launch
     report: Report
+    watching: frozenset[str] = frozenset()
 
     def at_access(
         self,
@@ -85,11 +88,15 @@ class Recorder:
         text = access_text(file, line, access.kind, access.buffer.name)
         offset = int(offsets[0])
         finding = self._finding(file, line, message, hint, severity)
-        finding.tensor = TensorFacts.of(access.buffer)
         finding.address, finding.mask, finding.other = text.address, text.mask, other
-        finding.witness = Witness(
-            program_ids(int(programs[0]), self.launch.grid), int(lanes[0]), offset, _index(access.buffer, offset)
-        )
+        first = program_ids(int(programs[0]), self.launch.grid)
+        if is_nowhere(access.buffer):
+            finding.witness = Witness(first, int(lanes[0]))
+            address = access.buffer.address + offset * access.dtype.size_bytes
+            finding.example = f"program {first}, lane {int(lanes[0])}: address {address:#x}"
+        else:
+            finding.tensor = TensorFacts.of(access.buffer)
+            finding.witness = Witness(first, int(lanes[0]), offset, _index(access.buffer, offset))
         involved = programs if rivals is None else np.concatenate([programs, rivals])
         self.report.add(finding, key, np.unique(involved).tolist(), len(programs), np.unique(lanes).tolist())
 
@@ -101,6 +108,7 @@ class Recorder:
         where: Array | None = None,
         source: Source | None = None,
         started_at: tuple[str, int] | None = None,
+        role: str = "started at",
     ) -> None:
         """An operation shows something.
 
@@ -111,6 +119,7 @@ class Recorder:
             where: bool, [active programs or 1, *block]: the lanes that show it; None: all programs.
             source: The line to blame; None: the one that is executed.
             started_at: Where what it meets was started; None: nowhere else.
+            role: What that line is.
         """
         here = kernel_line()
         source = source or Source(*here)
@@ -126,7 +135,7 @@ class Recorder:
         if (source.file, source.line) != here:
             finding.other = _line(*here)
         elif started_at is not None:
-            finding.other = {**_line(*started_at), "role": "started at"}
+            finding.other = {**_line(*started_at), "role": role}
         name = finding.tensor.name if finding.tensor else ""
         key = (self.rule, self.launch.kernel, source.file, source.line, name, message)
         self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())

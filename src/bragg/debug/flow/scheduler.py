@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.faults import KernelFault, RuntimeFault
+from bragg.debug.faults import KernelFault, RuntimeFault, TooManyPrograms
 from bragg.debug.flow.program import Program, python_function
 from bragg.debug.flow.text import Text
 from bragg.debug.flow.turns import Turns
@@ -30,8 +30,8 @@ _MOST_IDLE_ROUNDS = 10_000
 # Programs that are interrupted together: more than the locks that kernels share rows among in most cases.
 _MOST_INTERRUPTED = 32
 
-# Threads at a time: as many programs as a GPU of 132 processors holds at once with 16 on each, rounded down.
-_MOST_RESIDENT = 2048
+# Threads at a time: as many programs of one warp as a GPU of 132 processors holds at once.
+_MOST_RESIDENT = 4224
 
 
 def waits(program: Program) -> bool:
@@ -115,20 +115,30 @@ def run_in_turns(
     """
     waiting: list[Turns] = []
     to_start = iter(numbers)
+    target = listeners.target
+    resident = target.resident(num_warps) if target and listeners.is_resident else None
     try:
         _take_turns(
             waiting,
             to_start,
             lambda number: Turns(Machine(grid, np.array([number]), listeners, num_warps), run),
-            kernel,
+            min(resident or _MOST_RESIDENT, _MOST_RESIDENT),
         )
+    except _Deadlock:
+        if resident is not None and next(to_start, None) is not None:
+            raise _too_many(waiting, kernel, resident, len(numbers), target.name if target else "") from None
+        raise _deadlock(waiting, kernel) from None
     finally:
         for one in waiting:
             one.cancel()
         use(None)
 
 
-def _take_turns(waiting: list[Turns], to_start: Iterator[int], start: Callable[[int], Turns], kernel: str) -> None:
+class _Deadlock(Exception):  # noqa: N818
+    """All programs wait, and none changes memory any more."""
+
+
+def _take_turns(waiting: list[Turns], to_start: Iterator[int], start: Callable[[int], Turns], most: int) -> None:
     idle_rounds = 0
     while True:
         made_progress = has_moved = False
@@ -140,23 +150,23 @@ def _take_turns(waiting: list[Turns], to_start: Iterator[int], start: Callable[[
         if made_progress:
             idle_rounds = 0
             continue
-        number = next(to_start, None) if len(waiting) < _MOST_RESIDENT else None
+        number = next(to_start, None) if len(waiting) < most else None
         if number is not None:
-            _start_some(number, to_start, start, waiting)
+            _start_some(number, to_start, start, waiting, most)
             idle_rounds = 0
         elif not waiting:
             return
         elif idle_rounds > (_MOST_IDLE_ROUNDS if has_moved else 1):
-            raise _deadlock(waiting, kernel)
+            raise _Deadlock
         else:
             idle_rounds += 1
 
 
 def _start_some(
-    number: int | None, to_start: Iterator[int], start: Callable[[int], Turns], waiting: list[Turns]
+    number: int | None, to_start: Iterator[int], start: Callable[[int], Turns], waiting: list[Turns], resident: int
 ) -> None:
     """Run a new program until it waits or ends, and further ones as long as each was interrupted before that."""
-    most = min(len(waiting) + _MOST_INTERRUPTED, _MOST_RESIDENT)
+    most = min(len(waiting) + _MOST_INTERRUPTED, resident)
     while number is not None:
         one = start(number)
         one.machine.after_atomic = one.interrupt
@@ -173,6 +183,17 @@ def _resume(one: Turns, waiting: list[Turns]) -> None:
         one.machine.listeners.tell_step(1)
     if one.error is not None:
         raise one.error
+
+
+def _too_many(waiting: list[Turns], kernel: str, resident: int, programs: int, target: str) -> KernelFault:
+    fault = TooManyPrograms(
+        f"deadlock: all {len(waiting)} programs that {target} holds at once wait for some of the other"
+        f" {programs - len(waiting)}, which start when one of these ends",
+        hint=f"Launch at most {resident} programs, and fewer where registers or shared memory are short;"
+        " launch_cooperative_grid=True makes a launch that does not fit fail",
+    )
+    fault.place(kernel, *waiting[0].waits_at)
+    return fault
 
 
 def _deadlock(waiting: list[Turns], kernel: str) -> KernelFault:

@@ -135,7 +135,20 @@ class Arguments:
             host = self._host_copies[device.data_ptr()][1]
             address = host.data_ptr() + (address - device.data_ptr())
             return _buffer(name, dtype, address, tuple(value.shape), tuple(value.stride()), host)
-        return _buffer(name, dtype, address, tuple(value.shape), tuple(value.stride()), value)
+        shape, strides = tuple(value.shape), tuple(value.stride())
+        if _is_freed(value, shape, strides):
+            gone = Buffer(name, dtype, np.zeros(0, dtype.storage), shape, strides, address, owner=value)
+            gone.is_freed = True
+            return gone
+        return _buffer(name, dtype, address, shape, strides, value)
+
+
+def _is_freed(value: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """The storage of a tensor of PyTorch was made smaller than the tensor, as sharded parameters are."""
+    if not all(shape):
+        return False
+    last = value.storage_offset() + sum(stride * (extent - 1) for stride, extent in zip(strides, shape, strict=True))
+    return bool((last + 1) * value.element_size() > value.untyped_storage().nbytes())
 
 
 @lru_cache(maxsize=64)

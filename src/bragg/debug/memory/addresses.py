@@ -19,7 +19,7 @@ from bragg.debug.memory.storage import LIVE, Buffer
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.state import machine
 
-__all__ = ["NOWHERE", "buffers_at", "nowhere_at"]
+__all__ = ["NOWHERE", "buffers_at", "is_nowhere", "nowhere_at"]
 
 
 def nowhere_at(address: int) -> Buffer:
@@ -29,6 +29,11 @@ def nowhere_at(address: int) -> Buffer:
 
 # All such addresses that are multiples of the element's size and no larger than those of programs are in this one.
 NOWHERE = nowhere_at(0)
+
+
+def is_nowhere(buffer: Buffer) -> bool:
+    """It is `NOWHERE`, or that seen with another type."""
+    return buffer.name == NOWHERE.name
 
 
 def buffers_at(addresses: Sequence[int]) -> list[Buffer]:

@@ -20,6 +20,7 @@ from bragg.debug.faults import KernelFault, RuntimeFault, Unsupported
 from bragg.debug.memory.addresses import NOWHERE, buffers_at, nowhere_at
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, scalar
 
 __all__ = ["JointBuffer", "addresses_of", "joined", "parts", "pointer_of_addresses"]
@@ -119,6 +120,8 @@ def pointer_of_addresses(addresses: Tensor, element: DType) -> Pointer:
         Unsupported: There are more of them than a pointer can hold.
     """
     data = addresses.data.astype(np.int64)
+    for listener in machine().listeners.pointed:
+        listener(data)
     distinct, inverse = np.unique(data, return_inverse=True)
     numbers: dict[Buffer, int] = {}
     offsets = np.empty(len(distinct), np.int64)

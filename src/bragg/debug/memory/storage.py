@@ -34,6 +34,9 @@ class Buffer:
         address: Of the element with all indices 0, in bytes.
         writable: False for arrays that must not change.
         owner: Keeps the memory alive.
+
+    Attributes:
+        is_freed: The tensor is there, and its memory is not.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Buffer:
         self.strides = strides
         self.address = address
         self.writable = writable
+        self.is_freed = False
         self.owner = owner
         if len(flat):
             LIVE[id(self)] = self
