@@ -28,7 +28,8 @@ class Listeners:
 
     Attributes:
         access: Of every load, store and atomic, before it happens.
-        out_of_bounds: Of lanes outside their tensor; (access, lanes outside).
+        out_of_bounds: Of lanes outside their tensor; (access, lanes outside); says whether somebody is told of them. If
+            nobody is, the kernel ends.
         tainted: Of a use of elements that must not be used; (use, taint, bit, the tensor or None).
         overflow: Of signed integers that do not fit; (their type, the first number that does not).
         division: Of integer divisions, with the divisor; may give bool [programs or 1, *block]: lanes without a result.
@@ -47,7 +48,7 @@ class Listeners:
     """
 
     access: list[Callable[[Access], None]] = field(default_factory=list)
-    out_of_bounds: list[Callable[[Access, Array], None]] = field(default_factory=list)
+    out_of_bounds: list[Callable[[Access, Array], bool]] = field(default_factory=list)
     tainted: list[Callable[[str, Array, int, Buffer | None], None]] = field(default_factory=list)
     overflow: list[Callable[[DType, int], None]] = field(default_factory=list)
     division: list[Callable[[Any], Array | None]] = field(default_factory=list)

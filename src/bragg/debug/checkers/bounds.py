@@ -25,12 +25,13 @@ Array = npt.NDArray[Any]
 
 
 def _watch(record: Recorder) -> Listeners:
-    def tell(access: Access, outside: Array) -> None:
+    def tell(access: Access, outside: Array) -> bool:
         if "stale-memory" in record.watching and is_stale(access, _first(access, outside)):
-            return  # It is told as what it is.
+            return False  # It is told as what it is.
         for message, chosen in _kinds(access, outside):
             if chosen.any():
                 record.at_access(access, *_lanes(access, chosen), message, _fix(access))
+        return True
 
     def look(access: Access) -> None:
         spill = spill_of(access)

@@ -36,10 +36,10 @@ def _watch(record: Recorder) -> Listeners:
     for buffer in record.launch.buffers:
         remember(buffer, record.launch.kernel)
 
-    def look(access: Access, outside: Array) -> None:
+    def look(access: Access, outside: Array) -> bool:
         buffer = access.buffer
         if not (buffer.is_freed or is_nowhere(buffer)):
-            return
+            return False
         lanes = np.flatnonzero(np.broadcast_to(outside, access.shape))
         offsets = np.broadcast_to(access.offset.data, access.shape).reshape(-1)[lanes]
         programs = machine().active_programs[lanes // math.prod(access.shape[1:])]
@@ -49,8 +49,9 @@ def _watch(record: Recorder) -> Listeners:
         elif gone is not None:
             message = f"{access.kind} of memory that was freed: {_told(gone)}"
         else:
-            return
+            return False
         record.at_access(access, programs, lanes % math.prod(access.shape[1:]), offsets, message, _HINT)
+        return True
 
     def point(addresses: Array) -> None:
         for address in np.unique(addresses).tolist():

@@ -236,16 +236,15 @@ def _bounds(offset: Tensor) -> tuple[int, int]:
 
 
 def _tell_outside(access: Access, outside: Array) -> None:
-    listeners = machine().listeners.out_of_bounds
-    if not listeners:
-        lane = np.flatnonzero(outside)[0]
-        offset = int(np.broadcast_to(access.offset.data, outside.shape).reshape(-1)[lane])
-        raise RuntimeFault(
-            f"out-of-bounds {access.kind} of {access.buffer.name}{list(access.buffer.shape)}: element offset {offset}",
-            hint="bragg check tells which programs and lanes",
-        )
-    for listener in listeners:
-        listener(access, outside)
+    told = [listener(access, outside) for listener in machine().listeners.out_of_bounds]
+    if any(told):
+        return
+    lane = np.flatnonzero(outside)[0]
+    offset = int(np.broadcast_to(access.offset.data, outside.shape).reshape(-1)[lane])
+    raise RuntimeFault(
+        f"out-of-bounds {access.kind} of {access.buffer.name}{list(access.buffer.shape)}: element offset {offset}",
+        hint="bragg check tells which programs and lanes",
+    )
 
 
 def _read(where: Pointer, mask: Array | None) -> Array:
