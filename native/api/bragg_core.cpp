@@ -8,13 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "api/session_options.h"
 #include "backends/sources.h"
 #include "context/clock.h"
 #include "context/kernel_names.h"
@@ -60,12 +59,6 @@ const char* environment(const char* name, const char* otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-// The index of a variable's value in `choices`, 0 if it is not there: it was checked by whoever has set it.
-int choice(const char* variable, std::initializer_list<std::string_view> choices) {
-  const auto* found = std::find(choices.begin(), choices.end(), environment(variable, ""));
-  return found != choices.end() ? static_cast<int>(found - choices.begin()) : 0;
-}
-
 int injected_session = -1;
 
 void stop_injected_session() {
@@ -73,7 +66,7 @@ void stop_injected_session() {
 }
 
 // A program without Python under `bragg run`: the driver's injection hook is where its recording starts.
-void start_injected_session(const char* directory) {
+void start_injected_session(const char* directory, bragg_session_options options) {
   const std::string path = std::string(directory) + "/" + std::to_string(getpid()) + ".part";
   char executable[4096] = "";
   if (readlink("/proc/self/exe", executable, sizeof executable - 1) < 0) executable[0] = '\0';
@@ -83,23 +76,14 @@ void start_injected_session(const char* directory) {
                                .put("executable", executable)
                                .put("start_ns", bragg::now_ns())
                                .put("context", "shadow")
-                               .put("data", environment("BRAGG_DATA", "tree"))
+                               .put("data", options.trace != 0 ? "trace" : "tree")
                                .put("backend", "cuda")
                                .text();
-  bragg_session_options options{};
   options.part_path = path.c_str();
   options.meta_json = meta.c_str();
   options.cupti_candidates = environment("BRAGG_CUPTI_PATHS", "");
   options.backend = BRAGG_CUDA;
-  options.trace = std::strcmp(environment("BRAGG_DATA", "tree"), "trace") == 0;
-  options.graph_level = std::strcmp(environment("BRAGG_GRAPHS", "node"), "graph") == 0;
-  options.flush_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_FLUSH_MS", "1000")));
-  options.tree_limit_mb = static_cast<uint32_t>(std::atoi(environment("BRAGG_TREE_MB", "0")));
-  options.sampling = choice("BRAGG_SAMPLING", {"off", "continuous", "windows", "serialized"});
-  options.gpu_api = choice("BRAGG_GPU_API", {"off", "sync", "all"});
-  options.sample_period = static_cast<uint32_t>(std::atoi(environment("BRAGG_SAMPLE_PERIOD", "0")));
-  options.sample_budget = std::atof(environment("BRAGG_SAMPLE_BUDGET", "0.03"));
-  options.rotate_interval_ms = static_cast<uint32_t>(std::atoi(environment("BRAGG_ROTATE_MS", "0")));
+  options.python_context = options.native_context = 0;
   int os_error = 0;
   char reason[512] = "";
   injected_session = bragg_session_start(&options, &os_error, reason, sizeof reason);
@@ -114,6 +98,12 @@ void start_injected_session(const char* directory) {
 }  // namespace
 
 extern "C" {
+
+int bragg_read_options(const char* json, bragg_session_options* options, char* problem, uint32_t problem_size) {
+  const std::string wrong = bragg::read_session_options(json, *options);
+  copy_text(wrong, problem, problem_size);
+  return wrong.empty() ? 0 : -1;
+}
 
 int bragg_session_start(const bragg_session_options* options, int* os_error, char* reason, uint32_t reason_size) {
   handle_forks_once();
@@ -313,8 +303,15 @@ int InitializeInjection(void) {
   const char* directory = environment("BRAGG_CAPTURE_DIR", nullptr);
   if (bragg_has_session() != 0) {
     Recorder::instance().on_source_initialized();
-  } else if (directory != nullptr && std::strcmp(environment("BRAGG_BACKEND", "auto"), "cpu") != 0) {
-    start_injected_session(directory);
+  } else if (directory != nullptr) {
+    bragg_session_options options{};
+    options.flush_interval_ms = 1000;
+    char problem[512] = "";
+    if (bragg_read_options(environment("BRAGG_OPTIONS", "{}"), &options, problem, sizeof problem) != 0) {
+      std::fprintf(stderr, "bragg: process %d is not recorded: %s\n", static_cast<int>(getpid()), problem);
+    } else if (options.backend != BRAGG_CPU) {
+      start_injected_session(directory, options);
+    }
   }
   return 1;
 }

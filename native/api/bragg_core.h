@@ -36,10 +36,15 @@ struct bragg_session_options {
   uint32_t tree_limit_mb;       // memory that call paths may take, 256 bytes each; 0: 1 GB
   int sampling;                 // enum bragg_sampling: of instructions
   uint32_t sample_period;       // 2^n cycles; 0: chosen here
+  uint32_t sample_interval_us;  // of the host, by the Python binding; 0: none
   double sample_budget;         // of BRAGG_SAMPLE_WINDOWS: share of the program's time that sampling may cost
   uint32_t rotate_interval_ms;  // the next phase begins by itself, in <part_path without .part>.part_<n>.part; 0: never
 };
 
+// Options out of a JSON object, as `bragg.record.config` writes it; those that it does not name keep their values. 0,
+// or -1: `problem` (NUL-terminated) says what is wrong.
+BRAGG_EXPORT int bragg_read_options(const char* json, struct bragg_session_options* options, char* problem,
+                                    uint32_t problem_size);
 // A session >= 0, or -1: `os_error` is the errno of the capture file, else `reason` (NUL-terminated) says why.
 BRAGG_EXPORT int bragg_session_start(const struct bragg_session_options* options, int* os_error, char* reason,
                                      uint32_t reason_size);

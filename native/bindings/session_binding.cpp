@@ -11,7 +11,6 @@
 
 #include "api/bragg_core.h"
 #include "bindings/host_sampler.h"
-#include "bindings/session_options.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,6 +22,13 @@ namespace {
   errno = error;
   PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
   throw nb::python_error();
+}
+
+// As the core takes lists of paths.
+std::string join_paths(const std::vector<std::string>& paths) {
+  std::string joined;
+  for (const std::string& path : paths) joined += (joined.empty() ? "" : ":") + path;
+  return joined;
 }
 
 nb::object parse_json(const std::string& json) { return nb::module_::import_("json").attr("loads")(json); }
@@ -51,11 +57,17 @@ void raise_interruption() {
 
 class Session {
  public:
-  Session(const std::string& part_path, const nb::kwargs& given) {
-    const SessionOptions wished = SessionOptions::read(part_path, given);
-    const bragg_session_options options = wished.native();
+  Session(const std::string& part_path, const std::string& options_json, const std::string& meta,
+          const std::vector<std::string>& cupti_candidates) {
+    bragg_session_options options{};
+    options.flush_interval_ms = 1000;
     int os_error = 0;
     char reason[512] = "";
+    if (bragg_read_options(options_json.c_str(), &options, reason, sizeof reason) != 0) throw nb::value_error(reason);
+    const std::string candidates = join_paths(cupti_candidates);
+    options.part_path = part_path.c_str();
+    options.meta_json = meta.c_str();
+    options.cupti_candidates = candidates.c_str();
     {
       const nb::gil_scoped_release no_gil;
       id_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
@@ -63,8 +75,8 @@ class Session {
     if (id_ < 0 && os_error != 0) raise_os_error(os_error, part_path);
     if (id_ < 0) throw std::runtime_error(reason);
     active_ = true;
-    samples_ = wished.sample_interval_us > 0 && options.python_context != 0;
-    if (samples_) start_host_sampler(wished.sample_interval_us);
+    samples_ = options.sample_interval_us > 0 && options.python_context != 0;
+    if (samples_) start_host_sampler(options.sample_interval_us);
   }
 
   void activate() {
@@ -140,7 +152,9 @@ class Session {
 void bind_session(nb::module_& module) {
   bragg_set_interrupt_look(look_for_interruption);
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const std::string&, const nb::kwargs&>(), "part_path"_a, "options"_a)
+      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::vector<std::string>&>(),
+           "part_path"_a, "options"_a, nb::kw_only(), "meta"_a = "{}",
+           "cupti_candidates"_a = std::vector<std::string>{})
       .def("activate", &Session::activate)
       .def("deactivate", &Session::deactivate, "flush"_a = true)
       .def("flush", &Session::flush)

@@ -1,5 +1,6 @@
 #include "data/json.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 
@@ -44,6 +45,63 @@ std::string json_string(std::string_view text) {
     text.remove_prefix(size != 0 ? size : 1);
   }
   return out += '"';
+}
+
+namespace {
+
+// Reads from the front of a text.
+class JsonFront {
+ public:
+  explicit JsonFront(std::string_view text) : left_(text) {}
+
+  bool take(char wanted) {
+    skip_spaces();
+    if (left_.empty() || left_[0] != wanted) return false;
+    left_.remove_prefix(1);
+    return true;
+  }
+  bool text(std::string& out) {
+    if (!take('"')) return false;
+    for (; !left_.empty() && left_[0] != '"'; left_.remove_prefix(1)) {
+      if (left_[0] == '\\') left_.remove_prefix(1);  // of an escape the letter is kept: no choice is spelled with one
+      if (left_.empty()) return false;
+      out += left_[0];
+    }
+    return take('"');
+  }
+  // A number, or a word such as `true`.
+  bool word(std::string& out) {
+    skip_spaces();
+    const size_t size = std::min(left_.find_first_of(",}]{[\" \n\t\r"), left_.size());
+    out = left_.substr(0, size);
+    left_.remove_prefix(size);
+    return size != 0;
+  }
+  [[nodiscard]] bool is_at_end() {
+    skip_spaces();
+    return left_.empty();
+  }
+
+ private:
+  void skip_spaces() { left_.remove_prefix(std::min(left_.find_first_not_of(" \n\t\r"), left_.size())); }
+
+  std::string_view left_;
+};
+
+}  // namespace
+
+std::optional<std::vector<JsonMember>> json_members(std::string_view json) {
+  JsonFront front(json);
+  std::vector<JsonMember> members;
+  if (!front.take('{')) return std::nullopt;
+  if (front.take('}')) return front.is_at_end() ? std::optional(members) : std::nullopt;
+  do {
+    JsonMember& member = members.emplace_back();
+    if (!front.text(member.name) || !front.take(':')) return std::nullopt;
+    member.is_text = front.text(member.value);
+    if (!member.is_text && !front.word(member.value)) return std::nullopt;
+  } while (front.take(','));
+  return front.take('}') && front.is_at_end() ? std::optional(members) : std::nullopt;
 }
 
 }  // namespace bragg

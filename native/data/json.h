@@ -1,7 +1,8 @@
-// Just enough JSON to write a capture's META.
+// Just enough JSON to write a capture's META and to read the options of a session.
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,16 @@ namespace bragg {
 
 // A text in quotes. Bytes that are not UTF-8, as paths may have, become U+FFFD.
 [[nodiscard]] std::string json_string(std::string_view text);
+
+// A member of an object: a text without its quotes, or another value as it is written.
+struct JsonMember {
+  std::string name;
+  std::string value;
+  bool is_text = false;
+};
+
+// The members of an object of plain values, in order; none: it is no such object.
+[[nodiscard]] std::optional<std::vector<JsonMember>> json_members(std::string_view json);
 
 class JsonObject {
  public:

@@ -29,8 +29,7 @@ class Session:
     With a rotation interval the next phase begins by itself, in `<part_path without .part>.part_<number>.part`.
 
     Raises:
-        TypeError: An option is missing, not known, or of another type.
-        ValueError: An option has no such choice.
+        ValueError: `options` is no JSON object of plain values, or an option has no such choice.
         OSError: `part_path` cannot be created (errno set).
         RuntimeError: The backend is not available; the message says why and what to do.
     """
@@ -40,19 +39,8 @@ class Session:
     def __init__(
         self,
         part_path: str,
+        options: str,
         *,
-        backend: str,
-        context: str,
-        data: str,
-        graphs: str = "node",
-        gpu_api: str = "off",
-        flush_interval_ms: int = 1000,
-        tree_limit_mb: int = 0,
-        rotate_interval_ms: int = 0,
-        sample_interval_us: int = 0,
-        sampling: str = "off",
-        sample_period: int = 0,
-        sample_budget: float = 0.03,
         meta: str = "{}",
         cupti_candidates: Sequence[str] = (),
     ) -> None: ...

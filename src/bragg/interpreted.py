@@ -6,6 +6,7 @@ a GPU executes it.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +21,6 @@ from bragg.debug.host.specialization import specialize
 from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirect
-from bragg.record import variables
 from bragg.record.hooks.triton.kernel_names import specialization_of
 from bragg.record.hooks.triton.launch_metadata import answer
 from bragg.record.hooks.triton.specialization import specialized_name
@@ -34,21 +34,21 @@ __all__ = ["interpret_launches"]
 _GPU_BACKENDS = {"nvidia", "amd"}
 
 
-def interpret_launches(triton: ModuleType, settings: Mapping[str, str]) -> None:
+def interpret_launches(triton: ModuleType, options: Mapping[str, Any]) -> None:
     """Execute the launches of this process with the engine, if that is wanted.
 
     Args:
         triton: The package, just imported.
-        settings: Environment variables; `BRAGG_INTERPRET` is `auto` or `on`.
+        options: What to record, as `RecordConfig.options` lists it; `interpret` is `auto` or `on`.
     """
-    is_forced = settings[variables.INTERPRET] == "on"
-    if not is_forced and (has_gpu() or not _needs_gpu(triton, settings)):
+    is_forced = options["interpret"] == "on"
+    if not is_forced and (has_gpu() or not _needs_gpu(triton, os.environ)):
         return
     if not has_gpu():
         use_host_driver()
         if not _is_imported_by_torch():
             when_imported("torch", use_cpu_for_cuda)
-    asks = settings.get(variables.LAUNCH_METADATA) == "1"
+    asks = options["launch_metadata"]
 
     def run(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         _execute(prepare(kernel, grid, arguments, named), asks)
@@ -56,8 +56,8 @@ def interpret_launches(triton: ModuleType, settings: Mapping[str, str]) -> None:
     redirect(run, (lambda: True) if is_forced else has_host_driver)
 
 
-def _needs_gpu(triton: ModuleType, settings: Mapping[str, str]) -> bool:
-    return settings.get("TRITON_INTERPRET") != "1" and set(triton.backends.backends) <= _GPU_BACKENDS
+def _needs_gpu(triton: ModuleType, environ: Mapping[str, str]) -> bool:
+    return environ.get("TRITON_INTERPRET") != "1" and set(triton.backends.backends) <= _GPU_BACKENDS
 
 
 def _execute(launch: Launch, asks: bool) -> None:

@@ -21,7 +21,7 @@ from bragg import _core
 os.environ["INTEL_LIBITTNOTIFY64"] = _core.library_path()  # read when the first library with ITT is loaded
 
 def start(context="shadow"):
-    return _core.Session(sys.argv[1], backend="cpu", context=context, data="tree")
+    return _core.Session(sys.argv[1], f'{{"backend": "cpu", "context": "{context}", "data": "tree"}}')
 """
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
 from bragg.errors import UsageError
-from bragg.record import region_names, variables
+from bragg.record import region_names
 from bragg.record.output import check_pattern
 
 __all__ = ["BackendName", "Context", "Data", "Framework", "GpuApi", "Graphs", "Interpret", "RecordConfig"]
@@ -20,6 +20,8 @@ GpuApi = Literal["off", "sync", "all"]
 Sampling = Literal["off", "continuous", "windows", "serialized"]
 Interpret = Literal["auto", "on", "off"]
 
+# What is done with the profiles; their processes need not know.
+_OF_FILES = ("output", "force", "rotate_s", "rotate_keep")
 _ROTATE = "bragg run --rotate 60s --keep 10"
 # What the hardware can do, in powers of two.
 _MAX_TREE_MB = 1 << 14  # 64 M call paths, as many as have numbers
@@ -28,7 +30,7 @@ _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
 
 @dataclass(frozen=True)
 class RecordConfig:
-    """How a recording is made.
+    """How a recording is made. This is the one list of options: `options` carries them to what takes them by name.
 
     Attributes:
         backend: What measures. `auto` takes the GPU where there is one and the CPU elsewhere.
@@ -126,34 +128,9 @@ class RecordConfig:
             raise UsageError("the number of profiles to keep must be at least 1, and needs a rotation", hint=_ROTATE)
         check_pattern(self.output)
 
-    def variables(self) -> dict[str, str]:
-        """The environment variables that say the same to a process that records itself."""
-        values = {
-            variables.BACKEND: self.backend,
-            variables.CONTEXT: self.context,
-            variables.DATA: self.data,
-            variables.GRAPHS: self.graphs,
-            variables.GPU_API: self.gpu_api,
-            variables.FRAMEWORK: self.framework,
-            variables.MODULES: str(int(self.modules)),
-            variables.REGIONS: self.regions,
-            variables.SHAPES: str(int(self.shapes)),
-            variables.FLUSH_MS: str(self.flush_interval_ms),
-            variables.TREE_MB: str(self.tree_limit_mb),
-            variables.LAUNCH_METADATA: str(int(self.launch_metadata)),
-            variables.KERNEL_CODE: str(int(self.kernel_code)),
-        }
-        if self.sampling != "off":
-            values[variables.SAMPLING] = self.sampling
-            values[variables.SAMPLE_PERIOD] = str(self.sample_period)
-            values[variables.SAMPLE_BUDGET] = str(self.sample_budget)
-        if self.sample_interval_us is not None:
-            values[variables.SAMPLE_US] = str(self.sample_interval_us)
-        if self.nvtx is not None:
-            values[variables.NVTX] = str(int(self.nvtx))
-        if self.as_proton:
-            values[variables.AS_PROTON] = "1"
-        return values
+    def options(self) -> dict[str, Any]:
+        """What a session needs to know, as the JSON object that carries it into every process of a run."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in _OF_FILES}
 
 
 def _check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping, MutableMapping
@@ -38,12 +39,11 @@ def recording_environment(
     Returns:
         The environment, and a note for each thing that cannot be recorded because another tool holds its door.
     """
-    result = {**environ, **config.variables(), variables.CAPTURE_DIR: str(captures)}
+    options = {**config.options(), "rotate_interval_ms": round((config.rotate_s or 0) * 1000)}
+    result = {**environ, variables.CAPTURE_DIR: str(captures), variables.OPTIONS: json.dumps(options)}
     result[variables.CORE_DIR] = str(Path(library).parent)
-    if config.sample_interval_us is None:
-        result.pop(variables.SAMPLE_US, None)
-    result[variables.INTERPRET] = config.interpret
-    result[variables.ROTATE_MS] = str(round((config.rotate_s or 0) * 1000))
+    if config.nvtx is not None:
+        result[variables.NVTX] = str(int(config.nvtx))
     candidates = choose_backend(config.backend, environ).library_candidates(environ, sys.path)
     result[variables.CUPTI_PATHS] = os.pathsep.join(candidates)
     result["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_INJECT_DIRECTORY), environ.get("PYTHONPATH", "")]))

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from bragg.errors import UsageError
 from bragg.record import RecordConfig
+from bragg.record.inside.recorder import Options
 
 
 def test_variables_say_what_the_config_says() -> None:
@@ -23,31 +26,21 @@ def test_variables_say_what_the_config_says() -> None:
         tree_limit_mb=64,
         sample_interval_us=0,
     )
-    assert config.variables() == {
-        "BRAGG_BACKEND": "cpu",
-        "BRAGG_CONTEXT": "shadow",
-        "BRAGG_DATA": "trace",
-        "BRAGG_GRAPHS": "graph",
-        "BRAGG_GPU_API": "sync",
-        "BRAGG_FRAMEWORK": "torch",
-        "BRAGG_MODULES": "1",
-        "BRAGG_REGIONS": "step,data",
-        "BRAGG_SHAPES": "1",
-        "BRAGG_FLUSH_MS": "50",
-        "BRAGG_TREE_MB": "64",
-        "BRAGG_LAUNCH_METADATA": "1",
-        "BRAGG_KERNEL_CODE": "1",
-        "BRAGG_SAMPLE_US": "0",
-    }
+    options = config.options()
+    given = {"backend": "cpu", "context": "shadow", "data": "trace", "graphs": "graph", "gpu_api": "sync"}
+    given |= {"framework": "torch", "modules": True, "regions": "step,data", "shapes": True}
+    given |= {"flush_interval_ms": 50, "tree_limit_mb": 64, "sample_interval_us": 0}
+    assert {name: options[name] for name in given} == given
+    assert json.loads(json.dumps(options)) == options
+    assert not options.keys() & {"output", "force", "rotate_s", "rotate_keep"}
 
 
 def test_sampling_is_left_to_the_backend_unless_chosen() -> None:
-    assert "BRAGG_SAMPLE_US" not in RecordConfig().variables()
+    assert RecordConfig().options()["sample_interval_us"] is None
 
 
-def test_nvtx_is_left_to_the_environment_unless_chosen() -> None:
-    assert "BRAGG_NVTX" not in RecordConfig().variables()
-    assert [RecordConfig(nvtx=choice).variables()["BRAGG_NVTX"] for choice in (False, True)] == ["0", "1"]
+def test_every_option_of_a_program_is_one_of_a_recording() -> None:
+    assert set(Options.__annotations__) <= {item.name for item in fields(RecordConfig)}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,16 +22,23 @@ def test_environment_switches_recording_on_and_keeps_the_rest() -> None:
     assert (environ["CUDA_INJECTION64_PATH"], environ["INTEL_LIBITTNOTIFY64"], notes) == (LIBRARY, LIBRARY, [])
 
 
-def test_outer_recording_does_not_leak_its_sampling() -> None:
-    environ, _ = recording_environment({"BRAGG_SAMPLE_US": "7"}, RecordConfig(), CAPTURES, LIBRARY)
-    assert "BRAGG_SAMPLE_US" not in environ
+def options_in(inherited: dict[str, str], config: RecordConfig) -> dict[str, Any]:
+    environ, _ = recording_environment(inherited, config, CAPTURES, LIBRARY)
+    options: dict[str, Any] = json.loads(environ["BRAGG_OPTIONS"])
+    return options
 
 
-def test_outer_recording_does_not_leak_its_rotation() -> None:
-    inherited = {"BRAGG_ROTATE_MS": "70"}
-    environ, _ = recording_environment(inherited, RecordConfig(), CAPTURES, LIBRARY)
-    rotating, _ = recording_environment(inherited, RecordConfig(rotate_s=1.5), CAPTURES, LIBRARY)
-    assert (environ["BRAGG_ROTATE_MS"], rotating["BRAGG_ROTATE_MS"]) == ("0", "1500")
+def test_outer_recording_does_not_leak_its_options() -> None:
+    outer = {"BRAGG_OPTIONS": '{"sample_interval_us": 7, "rotate_interval_ms": 70, "as_proton": true}'}
+    inner = options_in(outer, RecordConfig())
+    assert (inner["sample_interval_us"], inner["rotate_interval_ms"], inner["as_proton"]) == (None, 0, False)
+    assert options_in(outer, RecordConfig(rotate_s=1.5))["rotate_interval_ms"] == 1500
+
+
+def test_nvtx_is_left_to_the_environment_unless_chosen() -> None:
+    assert "BRAGG_NVTX" not in recording_environment({}, RecordConfig(), CAPTURES, LIBRARY)[0]
+    chosen = [recording_environment({}, RecordConfig(nvtx=choice), CAPTURES, LIBRARY)[0] for choice in (False, True)]
+    assert [environ["BRAGG_NVTX"] for environ in chosen] == ["0", "1"]
 
 
 def test_cpu_backend_leaves_the_gpu_alone() -> None:

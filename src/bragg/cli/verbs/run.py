@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from bragg.cli.console import error_lines, say, stream_style, write_json
 from bragg.cli.process_end import end_like
 from bragg.errors import BraggError, NothingRecorded
+from bragg.record.config import Context, Data, Framework, Graphs, Interpret
+from bragg.registry import BACKENDS
 
 __all__ = ["run"]
 
@@ -88,22 +90,22 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("--force", is_flag=True, help="Overwrite an existing profile instead of numbering the new one.")
 @click.option(
     "--backend",
-    type=click.Choice(["auto", "cuda", "cpu"]),
+    type=click.Choice(["auto", *BACKENDS]),
     help="Choose what measures; auto: the GPU if there is one.  [auto]",
 )
 @click.option(
     "--context",
-    type=click.Choice(["python", "native", "shadow"]),
+    type=click.Choice(get_args(Context)),
     help="Record call paths of Python functions, of C/C++ functions too (native), or of scopes alone.  [python]",
 )
 @click.option(
     "--data",
-    type=click.Choice(["tree", "trace"]),
+    type=click.Choice(get_args(Data)),
     help="Keep sums by call path, or every event for a timeline too (trace).  [tree]",
 )
 @click.option(
     "--graphs",
-    type=click.Choice(["node", "graph"]),
+    type=click.Choice(get_args(Graphs)),
     help="Record each kernel of a CUDA graph, or the graph as a whole.  [node]",
 )
 @click.option(
@@ -113,7 +115,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 )
 @click.option(
     "--framework",
-    type=click.Choice(["auto", "torch", "jax", "off"]),
+    type=click.Choice(get_args(Framework)),
     help="Record the operators of this framework; auto: of all that the program imports.  [auto]",
 )
 @click.option("--modules", is_flag=True, help="Record each torch.nn.Module, for bragg view --group-by module.")
@@ -179,7 +181,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 )
 @click.option(
     "--interpret",
-    type=click.Choice(["auto", "on", "off"]),
+    type=click.Choice(get_args(Interpret)),
     help="Execute Triton kernels on the CPU; auto: if there is no GPU.  [auto]",
 )
 @click.option("--require-samples", is_flag=True, help="Fail with exit code 7 if nothing was recorded.")

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from bragg.record.hooks.imports import Hook
 
@@ -40,9 +41,9 @@ class Backend(ABC):
         return []
 
     @abstractmethod
-    def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
+    def hooks(self, options: Mapping[str, Any]) -> list[Hook]:
         """What makes frameworks report to the native core once they are imported.
 
         Args:
-            settings: Environment variables that say what to record.
+            options: What to record, as `RecordConfig.options` lists it.
         """

@@ -10,6 +10,7 @@ from bragg.record.hooks.torch import itt_operators
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from bragg.record.hooks.imports import Hook
 
@@ -27,6 +28,6 @@ class Cpu(Backend):
         """Nothing ever is."""
         return ""
 
-    def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
+    def hooks(self, options: Mapping[str, Any]) -> list[Hook]:
         """Record operators, and inherit the context of `backward` in PyTorch's worker threads."""
-        return [("torch", itt_operators.inherit_context), *operator_hooks(settings)]
+        return [("torch", itt_operators.inherit_context), *operator_hooks(options)]

@@ -17,6 +17,7 @@ from bragg.record.hooks.triton import kernel_names, launch_metadata
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
     from bragg.record.hooks.imports import Hook
 
@@ -69,14 +70,14 @@ class Cuda(Backend):
         found.sort(key=lambda path: (_major(path) <= newest, _major(path)), reverse=True)
         return list(dict.fromkeys([*chosen, *found, *inherited]))
 
-    def hooks(self, settings: Mapping[str, str]) -> list[Hook]:
+    def hooks(self, options: Mapping[str, Any]) -> list[Hook]:
         """Inherit the context of `backward` in PyTorch's threads, which launch kernels; share CUPTI; name kernels."""
-        asks = settings[variables.LAUNCH_METADATA] == "1"
+        asks = options["launch_metadata"]
         return [
             ("torch", itt_operators.inherit_context),
             ("torch", itt_operators.share_device_records),
             (profiler.MODULE, profiler.share_device_records),
-            *operator_hooks(settings),
+            *operator_hooks(options),
             ("triton", kernel_names.name_kernels),
             (inductor.MODULE, inductor.name_kernels),
             *([("triton", launch_metadata.ask_launches)] if asks else []),

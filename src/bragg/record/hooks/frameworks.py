@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bragg.record import variables
 from bragg.record.hooks.jax import profiler, programs
 from bragg.record.hooks.jax.calls import CALL_HOOKS, STEP_HOOK
 from bragg.record.hooks.torch import autograd, checkpoint, compiler, modules, operators, regions, updates
@@ -11,21 +10,22 @@ from bragg.record.region_names import STEP, chosen
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from bragg.record.hooks.imports import Hook
 
 __all__ = ["operator_hooks"]
 
 
-def operator_hooks(settings: Mapping[str, str]) -> list[Hook]:
+def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
     """What records operators of the frameworks that are wanted.
 
     Args:
-        settings: Environment variables that say what to record.
+        options: What to record, as `RecordConfig.options` lists it.
     """
-    wants_modules = settings[variables.MODULES] == "1"
-    wants_shapes = settings.get(variables.SHAPES) == "1"
-    framework = settings[variables.FRAMEWORK]
+    wants_modules = options["modules"]
+    wants_shapes = options["shapes"]
+    framework = options["framework"]
     wanted = ("torch", "jax") if framework == "auto" else (framework,)
     hooks: list[Hook] = []
     if "torch" in wanted or wants_modules or wants_shapes:
@@ -36,7 +36,7 @@ def operator_hooks(settings: Mapping[str, str]) -> list[Hook]:
         ]
     if wants_modules:
         hooks += [("torch", modules.record_modules), ("torch", updates.record_updates)]
-    wanted_regions = chosen(settings.get(variables.REGIONS, ""))
+    wanted_regions = chosen(options["regions"])
     hooks += regions.region_hooks(wanted_regions, operators=bool(hooks))
     if "jax" in wanted:
         hooks += [

@@ -8,10 +8,12 @@ Every Python process of a run pays for these imports: the small part of the stan
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import signal
 import sys
 import warnings
+from functools import partial
 from importlib import import_module
 from threading import Thread
 
@@ -23,7 +25,7 @@ from bragg.record.inside.recording import Recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import ModuleType
     from typing import Any
 
@@ -58,22 +60,23 @@ def start() -> None:
     directory = os.environ.get(variables.CAPTURE_DIR, "")
     if not directory:
         return
-    if os.environ.get(variables.AS_PROTON):
+    options = json.loads(os.environ[variables.OPTIONS])
+    if options["as_proton"]:
         from bragg.record.hooks.alias import PROTON, alias_modules
 
         alias_modules(PROTON)
     try:
-        _current = ProcessRecording(directory)
+        _current = ProcessRecording(directory, options)
     except FileNotFoundError:  # The directory is gone: this process has outlived its run.
         return
-    wish = os.environ.get(variables.INTERPRET, "off")
+    wish = options["interpret"]
     if wish == "on" or (wish == "auto" and not _current.measures_gpu):
-        when_imported("triton", _interpret_launches)
+        when_imported("triton", partial(_interpret_launches, options))
 
 
-def _interpret_launches(triton: ModuleType) -> None:
+def _interpret_launches(options: Mapping[str, Any], triton: ModuleType) -> None:
     """Execute launches on the CPU; what does knows both the recorder and the debugger, and is above both."""
-    import_module("bragg.interpreted").interpret_launches(triton, os.environ)
+    import_module("bragg.interpreted").interpret_launches(triton, options)
 
 
 class ProcessRecording:
@@ -81,11 +84,12 @@ class ProcessRecording:
 
     Args:
         directory: Where the capture goes, as `<pid>.part`.
+        options: What to record, as `RecordConfig.options` lists it.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, options: Mapping[str, Any]) -> None:
         self._directory = directory
-        self._recording: Recording | None = Recording(self._part_path(), os.environ)
+        self._recording: Recording | None = Recording(self._part_path(), options)
         if any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv):
             self.deactivate()
         # Since 3.12 Python warns of forks beside threads; those of the recorder are not the program's.

@@ -1,4 +1,4 @@
-"""One native session of this process, from its settings to its end."""
+"""One native session of this process, from its options to its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 from threading import RLock
 
 from bragg.core import core
-from bragg.record import variables
 from bragg.record.backends import choose_backend
 from bragg.record.hooks.imports import when_imported
 from bragg.record.inside import metadata
@@ -20,6 +19,7 @@ from bragg.record.inside.regions import REGIONS, since
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from bragg.record.hooks.imports import Hook, ImportWatch
     from bragg.record.inside.regions import Reading
@@ -32,7 +32,7 @@ class Recording:
 
     Args:
         part_path: The capture.
-        settings: Environment variables that say what to record.
+        options: What to record, as `RecordConfig.options` lists it.
 
     Attributes:
         session: The native session.
@@ -43,22 +43,22 @@ class Recording:
         RuntimeError: The backend cannot measure here; `auto` falls back to the CPU and says so.
     """
 
-    def __init__(self, part_path: str, settings: Mapping[str, str]) -> None:
-        self._settings = {**settings, variables.CONTEXT: _possible_context(settings[variables.CONTEXT])}
-        self.backend = choose_backend(settings[variables.BACKEND], os.environ)
+    def __init__(self, part_path: str, options: Mapping[str, Any]) -> None:
+        self._options = {**options, "context": _possible_context(options["context"])}
+        self.backend = choose_backend(options["backend"], os.environ)
         try:
             self.session = self._start(part_path)
         except RuntimeError as error:
-            if settings[variables.BACKEND] != "auto":
+            if options["backend"] != "auto":
                 raise
             self.backend = choose_backend("cpu", os.environ)
             self.session = self._start(part_path)
             note(f"the GPU is not recorded: {error}")
-        self._has_timeline = settings[variables.DATA] == "trace"
+        self._has_timeline = options["data"] == "trace"
         if self._has_timeline:
             REGIONS.spans.begin()
         self._regions, self._n_spans = _reading(), len(REGIONS.spans)
-        self._hooks = self.backend.hooks(settings)
+        self._hooks = self.backend.hooks(options)
         _HOOKS.acquire(self._hooks)
 
     def restart(self, part_path: str) -> None:
@@ -73,7 +73,7 @@ class Recording:
             OSError: The capture cannot be created.
             RuntimeError: The core cannot record one more phase.
         """
-        meta = {**metadata.at_start(self.backend.name, self._settings), "phase": phase}
+        meta = {**metadata.at_start(self.backend.name, self._options), "phase": phase}
         self.session.advance(part_path, meta=json.dumps(meta), end_meta=self._meta_at_stop())
 
     def stop(self) -> None:
@@ -94,26 +94,17 @@ class Recording:
         return json.dumps({**metadata.at_stop(), **{key: value for key, value in found.items() if value}})
 
     def _start(self, part_path: str) -> core.Session:
-        interval_us = self._settings.get(variables.SAMPLE_US)
+        options = {**self._options, "backend": self.backend.name}
+        if options["sample_interval_us"] is None:
+            options["sample_interval_us"] = self.backend.sample_interval_us
         # The core's threads inherit this mask: a signal that they took would not wake the main thread, on which alone
         # Python runs the program's handlers.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             return core.Session(
                 part_path,
-                backend=self.backend.name,
-                context=self._settings[variables.CONTEXT],
-                data=self._settings[variables.DATA],
-                graphs=self._settings.get(variables.GRAPHS, "node"),
-                gpu_api=self._settings.get(variables.GPU_API, "off"),
-                flush_interval_ms=int(self._settings[variables.FLUSH_MS]),
-                tree_limit_mb=int(self._settings.get(variables.TREE_MB, 0)),
-                rotate_interval_ms=int(self._settings.get(variables.ROTATE_MS, 0)),
-                sample_interval_us=self.backend.sample_interval_us if interval_us is None else int(interval_us),
-                sampling=self._settings.get(variables.SAMPLING, "off"),
-                sample_period=int(self._settings.get(variables.SAMPLE_PERIOD, "0")),
-                sample_budget=float(self._settings.get(variables.SAMPLE_BUDGET, "0.03")),
-                meta=json.dumps(metadata.at_start(self.backend.name, self._settings)),
+                json.dumps(options),
+                meta=json.dumps(metadata.at_start(self.backend.name, self._options)),
                 cupti_candidates=self.backend.library_candidates(os.environ, sys.path),
             )
         finally:

@@ -58,7 +58,7 @@ class Session:
         try:
             capture = claim(self._wished.with_name(f"{self._wished.name}.part"), set(), force=False)
             self._phases = Phases(capture, self._wished)
-            self._recording = Recording(str(capture), config.variables())
+            self._recording = Recording(str(capture), config.options())
         except OSError as error:
             raise RecordingFailed(f"cannot write to {self._wished.parent}: {error.strerror}") from error
         except RuntimeError as error:

@@ -7,15 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from bragg.record import RecordConfig
 from bragg.record.inside.metadata import at_start, at_stop
 
-SETTINGS = {"BRAGG_CONTEXT": "python", "BRAGG_DATA": "tree"}
+OPTIONS = RecordConfig().options()
 
 
 def test_start_tells_what_runs_where(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    meta = at_start("cpu", SETTINGS)
+    meta = at_start("cpu", OPTIONS)
     assert meta["command"] == sys.orig_argv
     assert (meta["pid"], meta["cwd"], meta["host"]) == (os.getpid(), os.getcwd(), os.uname().nodename)  # noqa: PTH109
     assert (meta["backend"], meta["context"], meta["data"]) == ("cpu", "python", "tree")
@@ -26,7 +27,7 @@ def test_start_tells_what_runs_where(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_environment_holds_what_changes_speed_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
     monkeypatch.setenv("API_TOKEN", "secret")
-    environment = at_start("cpu", SETTINGS)["environment"]
+    environment = at_start("cpu", OPTIONS)["environment"]
     assert environment["OMP_NUM_THREADS"] == "4"
     assert "API_TOKEN" not in environment
 
