@@ -307,3 +307,68 @@ def test_a_replaced_source_keeps_its_lines() -> None:
     with bragg.debug.check() as report, pytest.raises(KernelFault, match="'missing' is not defined"):
         replaced[(1,)](np.zeros(4, "f4"), N=4)
     assert [finding.line for finding in report] == [line]
+
+
+@triton.jit
+def stored_to_a_constant(x: tl.const):
+    tl.store(x, tl.load(x))
+
+
+@triton.jit
+def added_to_a_constant(x: tl.const):
+    tl.atomic_add(x, 1.0)
+
+
+@triton.jit
+def read_of_a_constant(x: tl.const, out):
+    tl.store(out, tl.load(x))
+
+
+def test_constant_pointers_are_read_only() -> None:
+    x, out = np.ones(1, "f4"), np.zeros(1, "f4")
+    run(read_of_a_constant, x, out)
+    assert out.tolist() == [1]
+    for kernel in (stored_to_a_constant, added_to_a_constant):
+        with pytest.raises(triton.CompilationError, match="Cannot store to a constant pointer"), bragg.debug.check():
+            kernel[(1,)](x)
+
+
+@triton.jit
+def part_assigned(is_reached: tl.constexpr):
+    values = tl.tuple([5, 6])
+    if is_reached:
+        values[0] = 1
+
+
+def test_an_assignment_to_a_part_is_refused_where_it_is_reached() -> None:
+    run(part_assigned, False)
+    with pytest.raises(triton.CompilationError, match=r"does not compile `values\[0\] = 1`"), bragg.debug.check():
+        part_assigned[(1,)](True)
+
+
+@triton.jit
+def nothing(number):
+    pass
+
+
+def test_launches_are_refused_as_triton_refuses_them() -> None:
+    with bragg.debug.check(), pytest.raises(OverflowError, match="no integer type"):
+        nothing[(1,)](1 << 64)
+    with bragg.debug.check(), pytest.raises(AssertionError, match="num_warps must be a power of 2, not 3"):
+        nothing[(1,)](1, num_warps=3)
+
+
+@triton.jit
+def absolute(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.abs(tl.load(x + i)))
+
+
+def test_absolute_values_of_8_bits_are_not_rounded() -> None:
+    torch = pytest.importorskip("torch")
+    codes = torch.arange(256, dtype=torch.int32).to(torch.uint8).view(torch.int8)
+    out = torch.zeros_like(codes)
+    wrapped = [triton.reinterpret(one, tl.float8e4b15) for one in (codes, out)]
+    with bragg.debug.check(target="any"):
+        absolute[(1,)](*wrapped, N=256)
+    assert (out.view(torch.uint8) == (codes.view(torch.uint8) & 0x7F)).all()

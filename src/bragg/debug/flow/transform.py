@@ -71,9 +71,18 @@ class _Minding(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         """Replace one."""
         word = _MINDED.get(type(node))
+        if isinstance(node, ast.Assign | ast.AugAssign) and _has_part(node):
+            word = ast.unparse(node)
         if word is None:
             return self.generic_visit(node)
         return _place(_statement(f"_bragg.minded({word!r})"), node)
+
+
+def _has_part(node: ast.Assign | ast.AugAssign) -> bool:
+    """It assigns to a part of a value."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    stored = (one for target in targets for one in ast.walk(target))
+    return any(isinstance(one, ast.Subscript | ast.Attribute) and isinstance(one.ctx, ast.Store) for one in stored)
 
 
 class _Checker:
@@ -101,8 +110,6 @@ class _Checker:
                 self._refuse(node, "`with … as …` is not supported", "Call the function before the block")
             if isinstance(node, ast.Assign) and len(node.targets) > 1:
                 self._refuse(node, "an assignment to several targets at once is not supported", "Assign one by one")
-            if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-                self._refuse(node, "an assignment to a part of a value is not supported", "Make a new value")
 
     def _check_lambda(self, node: ast.Lambda) -> None:
         """It takes values when it is made, where Python takes them when it is called: they must be the same ones."""

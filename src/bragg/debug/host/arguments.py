@@ -35,6 +35,14 @@ TYPE_NAMES = {
 }
 
 
+# How Triton's types of pointers begin that are annotated `tl.const`.
+CONSTANT = "*k"
+
+
+class NumberTooLarge(UsageError, OverflowError):  # noqa: N818
+    """An argument that no type of Triton holds; Triton raises an OverflowError."""
+
+
 class Arguments:
     """Converts the arguments of one launch.
 
@@ -77,7 +85,9 @@ class Arguments:
         if type(value).__name__ == "TensorWrapper":
             return self._wrapped(name, value)
         if hasattr(value, "dtype") and hasattr(value, "shape"):
-            return self._tensor(name, value)
+            pointer = self._tensor(name, value)
+            pointer.buffer.is_constant = type_name.startswith(CONSTANT)
+            return pointer
         converted = translated(value, name)
         if converted is value:
             raise UsageError(f"the argument {name} is {type(value).__name__}, which a kernel does not take")
@@ -182,7 +192,7 @@ def _integer(value: int, name: str) -> Tensor:
         low, high = DTYPES[type_name].limits
         if low <= value <= high:
             return scalar(value, DTYPES[type_name])
-    raise UsageError(f"the argument {name} is {value}, which no integer type of Triton holds")
+    raise NumberTooLarge(f"the argument {name} is {value}, which no integer type of Triton holds")
 
 
 def _array_buffer(name: str, value: Any, dtype: DType) -> Buffer:

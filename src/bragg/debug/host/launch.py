@@ -19,7 +19,7 @@ from bragg.debug.flow import divergence
 from bragg.debug.flow.program import NestedFunction, Program, python_function
 from bragg.debug.flow.scheduler import run_in_turns, waits
 from bragg.debug.foreign import is_jitted, translated
-from bragg.debug.host.arguments import Arguments, Parameters, bound
+from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, Machine, use
@@ -179,9 +179,19 @@ def prepare(
     function = python_function(jitted)
     given = bound(_parameters(function), arguments, named, function.__name__)
     options = {name: value for name, value in named.items() if name not in given}
+    _check_warps(options.get("num_warps"))
     constants = _constants(function)
     program = Program.of(function, jitted)
     return Launch(jitted, program, _grid(grid, given), given, options, constants, fixed, only, call)
+
+
+class OddWarps(UsageError, AssertionError):  # noqa: N818
+    """A number of warps that Triton refuses by an assertion."""
+
+
+def _check_warps(number: Any) -> None:
+    if isinstance(number, int) and (number < 1 or number & (number - 1)):
+        raise OddWarps(f"num_warps must be a power of 2, not {number}")
 
 
 def execute(
@@ -240,10 +250,11 @@ _TYPES: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]] = weakref.
 
 
 def _annotated_types(jitted: Any) -> dict[str, str]:
-    """Parameters whose annotation says which type Triton converts a number to: `x: tl.float64`."""
+    """Parameters whose annotation says which type Triton converts a number to, or that they are `tl.const`."""
     function = python_function(jitted)
     if function not in _TYPES:
-        found = {one.name: getattr(one, "annotation_type", "") for one in getattr(jitted, "params", ())}
+        parameters = getattr(jitted, "params", ())
+        found = {one.name: CONSTANT if one.is_const else one.annotation_type for one in parameters}
         _TYPES[function] = {name: kind for name, kind in found.items() if kind}
     return _TYPES[function]
 

@@ -118,8 +118,7 @@ def _target(pointer: Any, mask: Any, sem: str | None, orders: tuple[str, ...] = 
         raise KernelFault("an atomic operation needs a pointer", hint="Pass a tensor to the kernel")
     if sem is not None and sem not in orders:
         raise KernelFault(f"unknown memory order {sem!r}", hint=f"Choose one of: {', '.join(orders)}")
-    if not pointer.buffer.writable:
-        raise KernelFault(f"{pointer.buffer.name} is read-only", hint="Pass an array that may be written")
+    pointer.buffer.check_writable()
     machine().largest_block = max(machine().largest_block, pointer.numel)
     test = None if mask is None else as_tensor(mask)
     shape = pointer.shape if test is None else common_shape(pointer.shape, test.shape)

@@ -114,10 +114,7 @@ def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other:
 def store(pointer: Any, value: Any, mask: Any = None) -> None:
     """Write a block; where lanes of one statement write the same element, the last program wins."""
     where = _pointer(pointer)
-    if not where.buffer.writable:
-        raise KernelFault(
-            f"{where.buffer.name} is read-only", hint="Pass an array that may be written, such as NumPy's"
-        )
+    where.buffer.check_writable()
     machine().largest_block = max(machine().largest_block, where.numel)
     machine().writes += 1
     test = _mask(mask, where)

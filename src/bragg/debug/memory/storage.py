@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from bragg.debug.faults import Unsupported
+from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DType
 from bragg.debug.numbers.rounding import decode, encode
@@ -37,6 +37,7 @@ class Buffer:
 
     Attributes:
         is_freed: The tensor is there, and its memory is not.
+        is_constant: The kernel's parameter is annotated `tl.const`.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Buffer:
         self.address = address
         self.writable = writable
         self.is_freed = False
+        self.is_constant = False
         self.owner = owner
         if len(flat):
             LIVE[id(self)] = self
@@ -79,6 +81,19 @@ class Buffer:
         """An address in bytes lies between the lowest and the highest element."""
         start = self.address - self.first * self.flat.itemsize
         return start <= address < start + len(self.flat) * self.flat.itemsize
+
+    def check_writable(self) -> None:
+        """Nothing for a tensor that a kernel may write to.
+
+        Raises:
+            KernelFault: It may not write to this one.
+        """
+        if self.is_constant:
+            raise KernelFault(
+                f"Cannot store to a constant pointer: {self.name} is annotated tl.const", hint="Drop the annotation"
+            )
+        if not self.writable:
+            raise KernelFault(f"{self.name} is read-only", hint="Pass an array that may be written, such as NumPy's")
 
     def seen_as(self, dtype: DType) -> Buffer:
         """The tensor as one of elements of another size; itself when the size is the same.
@@ -101,6 +116,7 @@ class Buffer:
             self._views[size] = Buffer(
                 self.name, dtype, flat, shape, (1,), self.address, first=first, writable=self.writable, owner=self
             )
+            self._views[size].is_constant = self.is_constant
         return self._views[size]
 
     @cached_property

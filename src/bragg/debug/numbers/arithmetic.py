@@ -284,6 +284,8 @@ def abs_(a: Any) -> Any:
     """Absolute value."""
     if is_number(a):
         return abs(a)
+    if a.dtype.minifloat is not None:  # A bit of the sign less: nothing is rounded.
+        return Tensor(np.abs(a.data), a.dtype, taint=a.taint)
     return elementwise(np.abs, a.dtype, a)
 
 
