@@ -97,6 +97,7 @@ Examples:
     help="Subtract the values of FILE0. See also: bragg diff.",
 )
 @click.option("--full-names", is_flag=True, help="Do not shorten kernel names and paths.")
+@click.option("--keep", metavar="REGEX", help="Keep frames of libraries that match, as those of models are.")
 @click.option("--no-fold", is_flag=True, help="Show each frame of libraries, and each caller, on its own line.")
 @click.option("--tui", is_flag=True, help="Browse the tree in the terminal; needs bragg[tui].")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all rows, or with --lines.")
@@ -258,6 +259,7 @@ def _write_difference(before: Profile, after: Profile, path: Path, options: View
 
 
 def _view_options(choices: Mapping[str, Any], default_lines: int) -> ViewOptions:
+    from bragg.views.terminal.filters import compiled
     from bragg.views.terminal.view_options import ViewOptions
     from bragg.views.text.labels import CodeFormat
 
@@ -273,6 +275,7 @@ def _view_options(choices: Mapping[str, Any], default_lines: int) -> ViewOptions
         max_lines=lines or None,
         full_names=choices["full_names"],
         fold=not choices["no_fold"],
+        keep=(compiled("--keep", choices["keep"]),) if choices["keep"] else (),
         code=CodeFormat(choices["code"]) if choices["code"] else None,
         formulas=DERIVED,
     )

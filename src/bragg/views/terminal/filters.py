@@ -16,7 +16,7 @@ from bragg.views.terminal.columns import choose_names
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import share_text, value_text
 
-__all__ = ["Filtered", "filter_paths"]
+__all__ = ["Filtered", "compiled", "filter_paths"]
 
 # The frame that hooks compute launch metadata in; `:kernel` may follow.
 _LAUNCH_METADATA = "__proton_launch_metadata"
@@ -86,12 +86,21 @@ def _without_launch_metadata(profile: Profile, metric: str) -> tuple[Profile, li
     return rest, [f"without the computation of launch metadata: {left_out} left out"]
 
 
-def _matches(profile: Profile, option: str, pattern: str) -> BoolArray:
-    """The nodes, without the root, whose frame matches."""
+def compiled(option: str, pattern: str) -> re.Pattern[str]:
+    """The regular expression of an option.
+
+    Raises:
+        UsageError: It is malformed.
+    """
     try:
-        search = re.compile(pattern).search
+        return re.compile(pattern)
     except re.error as error:
         raise UsageError(f"{option}: bad regular expression {pattern!r}: {error}") from error
+
+
+def _matches(profile: Profile, option: str, pattern: str) -> BoolArray:
+    """The nodes, without the root, whose frame matches."""
+    search = compiled(option, pattern).search
     labels = Labels(profile.tree.frames)
     used = np.unique(profile.tree.frame[1:])
     found = np.zeros(len(profile.tree.frames), np.bool_)

@@ -20,6 +20,7 @@ from bragg.views.terminal.variants import with_one_variant
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.labels import Labels
+from bragg.views.text.repeats import with_repeats_folded
 
 __all__ = ["TreeView", "tree_view"]
 
@@ -130,7 +131,9 @@ def _folded(profile: Profile, options: ViewOptions, metric: str) -> tuple[Folded
     """What is left of a profile, with its libraries folded, and notes of what is not."""
     filtered = filter_paths(profile, options.include, options.exclude, metric)
     named = filtered.profile if options.full_names else with_one_variant(filtered.profile)
-    return fold_libraries(named) if options.fold else FoldedProfile.unfolded(named), filtered.notes
+    if not options.fold:
+        return FoldedProfile.unfolded(named), filtered.notes
+    return with_repeats_folded(fold_libraries(named, options.keep), metric), filtered.notes
 
 
 def _columns(profile: Profile, choice: ColumnChoice) -> list[Column]:

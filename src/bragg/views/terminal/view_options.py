@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
@@ -25,6 +26,7 @@ class ViewOptions:
         max_lines: Lines with numbers; None for all.
         full_names: Whole kernel names and paths.
         fold: Library frames together, chains of callers on one line.
+        keep: Names of library frames that are shown, besides those of models.
         code: How code is written; None for the name before the place.
         formulas: Computes metrics that were not recorded.
     """
@@ -39,5 +41,6 @@ class ViewOptions:
     max_lines: int | None = None
     full_names: bool = False
     fold: bool = True
+    keep: tuple[re.Pattern[str], ...] = ()
     code: CodeFormat | None = None
     formulas: Formulas = NO_FORMULAS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,20 +11,14 @@ import numpy as np
 from bragg.model import CallTree, FrameKind, FrameTable, Profile
 from bragg.model.regroup import Regrouping, regroup
 from bragg.model.table import BoolArray, Int64Array
+from bragg.views.text.folding_rules import STANDARD, is_kept, library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text
 
-__all__ = ["FoldedProfile", "fold_libraries", "library_of", "with_library_names"]
+__all__ = ["FoldedProfile", "fold_libraries", "with_library_names"]
 
-_LIBRARY_FILE = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\](?P<package>[^/\\.]+)"
-    r"|[/\\]lib(?:64)?[/\\]python3\.\d+[/\\](?!(?:site|dist)-packages)"
-    r"|[/\\](?P<recorder>bragg)[/\\]record[/\\]"
-    r"|^<frozen "
-)
-_STANDARD = "stdlib"
 # They are part of excursions into every other library, so they name only those without another.
-_COMMON = (_STANDARD, "bragg")
+_COMMON = (STANDARD, "bragg")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +46,15 @@ class FoldedProfile:
         return cls(merged, np.zeros(len(merged.tree), np.int64))
 
 
-def library_of(file: str) -> str:
-    """Package that a source file belongs to, `stdlib` for Python's own; empty for the user's files."""
-    match = _LIBRARY_FILE.search(file)
-    return (match["package"] or match["recorder"] or _STANDARD) if match else ""
+def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> FoldedProfile:
+    """Put together the Python frames between user code and what a library calls, under the name of that library.
 
-
-def fold_libraries(profile: Profile) -> FoldedProfile:
-    """Put together the Python frames between user code and what a library calls, under the name of that library."""
+    Args:
+        profile: What to fold.
+        keep: Names of frames that stay, besides those of `folding_rules`.
+    """
     tree = profile.tree
-    is_library, regrouping = _excursions(tree, "{}")
+    is_library, regrouping = _excursions(profile, "{}", keep)
     n_paths = np.bincount(regrouping.target[is_library], minlength=len(regrouping.tree))
     single = is_library & (n_paths[regrouping.target] == 1)
     frame = regrouping.tree.frame.copy()
@@ -73,21 +67,51 @@ def fold_libraries(profile: Profile) -> FoldedProfile:
 
 def with_library_names(profile: Profile) -> Profile:
     """Likewise, each under the name `[torch]`, also where only one path leads through it: other runs may have more."""
-    return _excursions(profile.tree, "[{}]")[1].apply(profile)
+    return _excursions(profile, "[{}]")[1].apply(profile)
 
 
-def _excursions(tree: CallTree, pattern: str) -> tuple[BoolArray, Regrouping]:
-    """Which nodes are of a library: [n_nodes], and the tree with one node for each excursion, named by the pattern."""
-    names, library = _libraries(tree.frames)
-    is_library: BoolArray = library[tree.frame] >= 0
+def _excursions(profile: Profile, pattern: str, keep: Sequence[re.Pattern[str]] = ()) -> tuple[BoolArray, Regrouping]:
+    """Which nodes are of a library: [n_nodes], and the tree with one node for each excursion, named by the pattern.
+
+    What a recorded module runs before its own code, and between it and what it calls, is a part of the module.
+    """
+    tree = profile.tree
+    names, of_frame = _libraries(tree.frames)
+    is_module = _modules(profile)
+    library = np.where(_kept(tree, is_module, of_frame >= 0, keep), -1, of_frame[tree.frame])
+    is_library: BoolArray = library >= 0
     entered = is_library & ~is_library[tree.parent]
-    name = _excursion_names(tree, library[tree.frame], entered)
+    of_module = entered & is_module[tree.parent]
+    for level in tree.levels[1:]:
+        of_module[level] |= is_library[level] & ~entered[level] & of_module[tree.parent[level]]
+    name = _excursion_names(tree, library, entered)
     named = CallTree(
         tree.parent,
         np.where(entered, len(tree.frames) + name, tree.frame).astype(np.int32),
         FrameTable.concatenate([tree.frames, _library_frames(list(map(pattern.format, names)))]),
     )
-    return is_library, regroup(named, folded=is_library & ~entered)
+    return is_library & ~of_module, regroup(named, folded=is_library & ~entered | of_module)
+
+
+def _modules(profile: Profile) -> BoolArray:
+    """Scopes of recorded modules: [n_nodes]."""
+    frames, described = profile.tree.frames, profile.run.attributes
+    rows = zip(np.equal(frames.kind, FrameKind.SCOPE).tolist(), frames.name, strict=True)
+    is_module = [is_scope and "module" in described.get(name, {}) for is_scope, name in rows]
+    return np.array(is_module, np.bool_)[profile.tree.frame]
+
+
+def _kept(tree: CallTree, is_module: BoolArray, of_library: BoolArray, keep: Sequence[re.Pattern[str]]) -> BoolArray:
+    """Frames of libraries that stay: [n_nodes]. The one that computes a recorded module says the same as its scope."""
+    rows = zip(of_library.tolist(), tree.frames.name, tree.frames.file, strict=True)
+    stays = np.array([is_library and is_kept(name, file, keep) for is_library, name, file in rows], np.bool_)
+    kept, said = stays[tree.frame], is_module.copy()
+    for level in tree.levels[1:] if kept.any() else []:
+        above = said[tree.parent[level]]
+        # Plumbing hands on that the scope above tells of the module; its `forward` and all else end that.
+        said[level] |= above & of_library[tree.frame[level]] & ~kept[level]
+        kept[level] &= ~above
+    return kept
 
 
 def _lengths(tree: CallTree, is_library: BoolArray) -> Int64Array:

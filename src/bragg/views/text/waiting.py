@@ -6,7 +6,7 @@ import numpy as np
 
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import WAIT_TIME
-from bragg.views.text.folding import library_of
+from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import share_text, time_text
 

@@ -21,7 +21,7 @@ from bragg.code.source_map import code_of_kernels, source_name
 from bragg.errors import UsageError
 from bragg.model import FrameTable, Profile
 from bragg.model.table import Int64Array
-from bragg.views.text.folding import library_of
+from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.style import printable
 from bragg.views.web.column_codes import ColumnWriter

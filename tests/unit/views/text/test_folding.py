@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
 from bragg.model import Profile
-from bragg.views.text.folding import fold_libraries, library_of
+from bragg.views.text.folding import fold_libraries
+from bragg.views.text.folding_rules import library_of
 from tests.support.profiles import profile_from_text
 from tests.support.random_profiles import profiles
 
@@ -52,3 +56,53 @@ def test_profile_without_libraries_is_kept(profile: Profile) -> None:
     assert {name: folded.profile.total(name) for name in ("gpu_time",) if name in profile.metrics} == {
         name: profile.total(name) for name in ("gpu_time",) if name in profile.metrics
     }
+
+
+def labels(profile: Profile, *keep: str) -> list[str]:
+    folded = fold_libraries(profile, [re.compile(pattern) for pattern in keep]).profile
+    return [folded.tree.label(node) for node in range(1, len(folded.tree))]
+
+
+HF = "/l/lib/python3.11/site-packages/transformers"
+TORCH = "/l/lib/python3.11/site-packages/torch"
+MODEL = f"""
+root
+  {TORCH}/nn/modules/module.py:1@Module._wrapped_call_impl
+    {HF}/generic.py:1@wrapper
+      {HF}/modeling_llama.py:5@LlamaDecoderLayer.forward
+        {TORCH}/nn/modules/module.py:1@Module._call_impl
+          {HF}/modeling_llama.py:7@LlamaAttention.forward
+            {HF}/sdpa.py:3@sdpa_attention
+              k 1us
+"""
+
+
+def test_what_models_compute_stays_whatever_package_it_lives_in() -> None:
+    assert labels(profile_from_text(MODEL)) == [
+        "torch",
+        f"{HF}/modeling_llama.py:5@LlamaDecoderLayer.forward",
+        f"{TORCH}/nn/modules/module.py:1@Module._call_impl",
+        f"{HF}/modeling_llama.py:7@LlamaAttention.forward",
+        f"{HF}/sdpa.py:3@sdpa_attention",
+        "k",
+    ]
+
+
+def test_users_say_what_else_stays() -> None:
+    assert f"{HF}/generic.py:1@wrapper" in labels(profile_from_text(MODEL), "wrapper")
+
+
+def test_plumbing_of_recorded_modules_is_theirs() -> None:
+    plumbing = f"  {TORCH}/module.py:1@Module._call_impl\n      {HF}/modeling_llama.py:5@Layer.forward\n        "
+    profile = profile_from_text(f"root\n  model.layer\n  {plumbing}{HF}/a.py:2@inner\n          k 1us")
+    described = replace(profile, meta={"attributes": {"model.layer": {"module": "Layer"}}})
+    assert labels(described) == ["model.layer", "k"]
+
+
+def test_wrappers_of_forward_and_the_compiler_s_are_plumbing() -> None:
+    convert = f"root\n  {HF}/operations.py:1@convert_outputs.<locals>.forward\n    {HF}/b.py:2@inner\n      k 1us"
+    assert labels(profile_from_text(convert)) == ["transformers", "k"]
+    compiler = (
+        f"root\n  {TORCH}/_dynamo/eval_frame.py:1@Optimized.forward\n    /tmp/xy/c{'a2' * 25}b.py:2@call\n      k 1us"
+    )
+    assert labels(profile_from_text(compiler)) == ["torch", "k"]
