@@ -33,7 +33,8 @@ SAMPLE = Path(bragg.__file__).parent / "data" / "sample-h200.bragg"
 IN_OWN_PROCESS = {"run", "check", "debug"}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-FIGURE = re.compile(r"(?<=python)[\d.]*|<?\d[\d,.]*(?: (?:ns|us|ms|s|min|kB|MB|B)\b)?|[█-▏]+")
+FIGURE = re.compile(r"<?\d[\d,.]*(?: (?:ns|us|ms|s|min|kB|MB|B)\b)?|[█-▏]+")
+INTERPRETER = re.compile(r"\bpython[\d.]* ")
 UNIT_OF_COLUMN = re.compile(r"(?<=_time) (?:ns|us|ms|s)\b")
 
 
@@ -71,7 +72,8 @@ def comparable(text: str, is_measured: bool) -> str:
 
 def masked(line: str) -> str:
     """A line whose figures are all 0, without units of columns, bars and widths."""
-    figures = FIGURE.sub(lambda found: "0" if found[0].isascii() else "", UNIT_OF_COLUMN.sub("", line))
+    plain = UNIT_OF_COLUMN.sub("", INTERPRETER.sub("python ", line))
+    figures = FIGURE.sub(lambda found: "0" if found[0].isascii() else "", plain)
     return " ".join(figures.split())
 
 
@@ -124,6 +126,7 @@ def test_figures_of_a_measured_line_are_masked() -> None:
     )
     assert masked("host_time ms    share") == masked("host_time s  share")
     assert masked("1.19   81.5 %  ██████▌   3  ├─ count") == masked("2.5   1.5 %  3  ├─ count")
+    assert masked("python3.11 a.py ran 2 s") == masked("python a.py ran 31 ms")
     assert masked("f plain.py:19") != masked("g plain.py:19")
 
 
