@@ -1,0 +1,73 @@
+"""Programs that profilers have broken: their results, exit codes and endings are those without bragg."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import bragg
+
+pytestmark = pytest.mark.cuda
+PROGRAMS = Path(__file__).parent / "programs" / "untouched"
+RUN = (sys.executable, "-m", "bragg", "run", "--force", "--no-summary", "-o", "run.bragg")
+
+
+def ended(command: list[str], directory: Path) -> tuple[int, list[str]]:
+    """The exit code of a program and the lines that it prints."""
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout.splitlines() or done.stderr.splitlines()[-3:]
+
+
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+def test_captures_are_right_while_another_thread_records(mode: str, tmp_path: Path) -> None:
+    program = [sys.executable, str(PROGRAMS / "captures.py"), mode]
+    assert ended([*program, "nothing"], tmp_path) == (0, ["right 12"])
+    assert ended([*program, "bragg"], tmp_path) == (0, ["right 12"])
+    assert ended([*RUN, *program, "bragg"], tmp_path)[1][0] == "right 12"
+
+
+def test_cudagraph_trees_give_the_same_result(tmp_path: Path) -> None:
+    program = [sys.executable, str(PROGRAMS / "cudagraph_trees.py")]
+    assert ended([*RUN, *program], tmp_path) == ended(program, tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_kernel_that_does_not_end_keeps_no_signal_from_the_program(number: signal.Signals, tmp_path: Path) -> None:
+    command = [*RUN, sys.executable, str(PROGRAMS / "endless_kernel.py")]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "launched\n"
+        time.sleep(1)
+        start = time.monotonic()
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+        for child in map(int, children):
+            os.kill(child, number)
+        parent.wait(30)
+    assert time.monotonic() - start < 5
+    profile = bragg.load(tmp_path / "run.bragg")
+    assert profile.meta["statistics"]["missing_records"] == 1
+
+
+def test_no_launch_of_96_threads_waits_for_the_recorder(tmp_path: Path) -> None:
+    compiler = shutil.which("g++") or pytest.skip("no C++ compiler")
+    subprocess.run(
+        [compiler, "-std=c++20", "-O2", PROGRAMS / "many_threads.cpp", "-o", "threads", "-ldl", "-lpthread"],
+        cwd=tmp_path,
+        check=True,
+    )
+    without = [ended(["./threads"], tmp_path) for _ in range(2)]
+    recorded = ended([*RUN, "--", "./threads"], tmp_path)
+    assert recorded[0] == 0
+    assert recorded[1][0] == without[0][1][0] == "launches 480000"
+    worst_ms = float(recorded[1][1].split()[1])
+    print(recorded[1][1], "without:", [lines[1] for _, lines in without])
+    assert worst_ms < max(2.0, 2 * max(float(lines[1].split()[1]) for _, lines in without))
+    statistics = bragg.load(tmp_path / "run.bragg").meta["statistics"]
+    assert statistics["kernels"] + statistics["missing_records"] + statistics["dropped_records"] >= 480_000
