@@ -20,8 +20,7 @@ void call(const char* name, Arguments... arguments) {
 }
 
 constexpr int kThreads = 96, kLaunches = 5000;
-constexpr const char* kNothing =
-    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+constexpr const char* kNothing = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing() { ret; }\n";
 using Clock = std::chrono::steady_clock;
 
 }  // namespace
@@ -53,6 +52,7 @@ int main() {
     });
   for (auto& thread : threads) thread.join();
   std::sort(worst_ms.begin(), worst_ms.end());
-  std::printf("launches %d\nworst_ms %.3f median %.3f\n", kThreads * kLaunches, worst_ms.back(), worst_ms[kThreads / 2]);
+  std::printf("launches %d\nworst_ms %.3f median %.3f\n", kThreads * kLaunches, worst_ms.back(),
+              worst_ms[kThreads / 2]);
   return 0;
 }
