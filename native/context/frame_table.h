@@ -18,7 +18,7 @@ using FrameId = uint32_t;
 inline constexpr uint32_t kNone = 0xFFFFFFFFu;
 inline constexpr std::string_view kOtherNames = "<other names>";  // what is beyond the quota is called
 
-// The numbers are part of the capture format (ARCHITECTURE.md).
+// The numbers are part of the capture format (native/data/CAPTURE.md).
 enum class FrameKind : uint32_t {
   Root = 0,
   Scope = 1,

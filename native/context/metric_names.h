@@ -12,7 +12,7 @@ namespace bragg {
 
 using MetricId = uint32_t;
 
-// The numbers are part of the capture format (ARCHITECTURE.md).
+// The numbers are part of the capture format (native/data/CAPTURE.md).
 enum class MetricKind : uint32_t { Inclusive = 0, Exclusive = 1, Property = 2 };
 
 struct MetricName {

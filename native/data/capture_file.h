@@ -1,4 +1,4 @@
-// Writes the capture format of ARCHITECTURE.md: append-only chunks, each checked on its own.
+// Writes the capture format of native/data/CAPTURE.md: append-only chunks, each checked on its own.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // The chunks of a capture: the one table of what they hold. The writer's, the reader's
-// (src/bragg/formats/captured/chunks.py) and ARCHITECTURE.md's are compared with it by a test.
+// (src/bragg/formats/captured/chunks.py) and CAPTURE.md's are compared with it by a test.
 #pragma once
 
 #include <array>

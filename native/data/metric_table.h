@@ -12,7 +12,7 @@
 
 namespace bragg {
 
-// The numbers are part of the capture format (ARCHITECTURE.md).
+// The numbers are part of the capture format (native/data/CAPTURE.md).
 enum class MetricGroup : uint32_t { Device = 1, Host = 2, Sample = 3, Marker = 4, Wait = 5 };
 
 struct MetricRow {

@@ -16,7 +16,8 @@ from tools import site_reference
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "benchmarks/README.md")),
-    *sorted(ROOT.glob("docs/**/*.md")),
+    *(path for tree in ("docs", "native", "src") for path in sorted((ROOT / tree).rglob("*.md"))),
+    ROOT / "web/README.md",
 ]
 READ_BY = ["src/bragg/**/*.py", "native/**/*.cpp", "benchmarks/*.py", "CMakeLists.txt", "Makefile"]
 

@@ -8,10 +8,11 @@ from typing import Any, Literal, get_args
 from bragg.errors import UsageError
 from bragg.record import region_names
 from bragg.record.output import check_pattern
+from bragg.registry import BACKENDS
 
 __all__ = ["BackendName", "Context", "Data", "Framework", "GpuApi", "Graphs", "Interpret", "RecordConfig"]
 
-BackendName = Literal["auto", "cuda", "cpu"]
+BackendName = str  # `auto`, or a row of `BACKENDS`
 Context = Literal["python", "native", "shadow"]
 Data = Literal["tree", "trace"]
 Framework = Literal["auto", "torch", "jax", "off"]
@@ -97,7 +98,7 @@ class RecordConfig:
     as_proton: bool = False
 
     def __post_init__(self) -> None:
-        _check_choice("backend", self.backend, get_args(BackendName))
+        _check_choice("backend", self.backend, ("auto", *BACKENDS))
         _check_choice("context", self.context, get_args(Context))
         _check_choice("data", self.data, get_args(Data))
         _check_choice("level of graphs", self.graphs, get_args(Graphs))

@@ -130,7 +130,7 @@ def attributes_of(tables: CaptureTables, frames: FrameTable) -> dict[str, dict[s
 
 
 def metrics_of(tables: CaptureTables, tree: CallTree) -> dict[str, Metric]:
-    """The metrics of the groups that have rows; the table of them stands in ARCHITECTURE.md."""
+    """The metrics of the groups that have rows; README.md beside this file has the table of them."""
     rows = last_rows(tables.metrics, ChunkType.METRICS, ("node", "group"))
     rows["node"] = resolve(rows["node"], len(tree))
     groups = {

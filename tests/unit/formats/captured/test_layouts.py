@@ -1,4 +1,4 @@
-"""The writer, the reader and ARCHITECTURE.md agree on the chunks of a capture."""
+"""The writer, the reader and CAPTURE.md agree on the chunks of a capture."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ def columns(text: str) -> dict[str, np.dtype]:
 
 
 def documented() -> tuple[dict[str, int], Layouts]:
-    """The same in ARCHITECTURE.md, of chunks that consist of columns."""
-    rows = re.findall(r"^\| (\d+) \| ([A-Z_]+) \| (.*) \|$", (_ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    """The same in CAPTURE.md, of chunks that consist of columns."""
+    rows = re.findall(
+        r"^\| (\d+) \| ([A-Z_]+) \| (.*) \|$", (_ROOT / "native/data/CAPTURE.md").read_text(), re.MULTILINE
+    )
     found = {
         name: {
             column: np.dtype(_DTYPES[kind]) for kind, column in re.findall(r"\b([uif]\d\d) (\w+)\[rows\]", description)
