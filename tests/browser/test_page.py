@@ -26,9 +26,10 @@ def test_summary_answers_first(pages: Any, sample: Profile) -> None:
     page = pages.open(sample)
     expect(page.locator(".answer li")).to_have_text(
         [
-            beginning("sm80_xmma_gemm_f32_tn_128x128x8 took 32.5 % of 87.8 ms of GPU time"),
-            beginning("40 steps of 47.9 ms: forward 79.7 %"),
-            beginning("GPU 0 idled 6.03 s, 98.6 % of the 6.11 s"),
+            beginning("Of the wall time: start 9.38 s | warm-up 1.85 s | steady 82.4 ms (39 steps of 2.11 ms"),
+            beginning("sm80_xmma_gemm_f32_tn_128x128x8 took 34.9 % of 79.7 ms of GPU time in the steady state"),
+            beginning("A step takes the host 1.61 ms: forward 15.6 %"),
+            beginning("GPU 0 idled 2.65 ms, 3.2 % of the steady state."),
             "The recording is complete.",
         ]
     )

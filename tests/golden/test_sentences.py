@@ -17,6 +17,7 @@ from bragg.model import FrameKind, Profile, TrackKind
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.text.answer_text import sentences
 from bragg.views.text.style import PLAIN
+from bragg.views.text.variants import rows_of_frames
 from tests.support.recordings import RECORDINGS, SAMPLE, busy_ns, gpu_work
 
 INSIGHTS = {
@@ -36,7 +37,9 @@ class Recording:
         assert parts is not None
         assert parts.steady is not None
         self.steady: Steady = parts.steady
-        self.sentences = sentences(self.profile, answer(self.profile, kernel_facts(self.profile)))
+        self.sentences = sentences(
+            self.profile, answer(self.profile, kernel_facts(self.profile), rows_of_frames(self.profile.tree.frames))
+        )
         self.summary = summary_lines(self.profile, PLAIN)
 
 

@@ -15,6 +15,7 @@ from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
 from bragg.model import Profile
 from bragg.model.host_time import own_work
+from bragg.model.table import Int64Array
 
 __all__ = ["Answer", "HotSpot", "RoofShares", "answer"]
 
@@ -79,12 +80,13 @@ class Answer:
 _N_HOTTEST = 3
 
 
-def answer(profile: Profile, kernels: Sequence[KernelFacts]) -> Answer:
+def answer(profile: Profile, kernels: Sequence[KernelFacts], rows: Int64Array) -> Answer:
     """What took the time of a profile.
 
     Args:
         profile: A whole run.
         kernels: Its table of kernels.
+        rows: [n_frames]: the frame that each one is added up with, as the tables of views do.
     """
     try:
         metric = profile.main_metric
@@ -94,7 +96,7 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts]) -> Answer:
     steady = parts.steady if parts else None
     part = steady_profile(profile, steady) if steady and metric == "gpu_time" else None
     shown = part if part is not None and part.total(metric) > 0 else profile
-    hottest = _hottest(shown, metric)
+    hottest = _hottest(shown, metric, rows)
     return Answer(
         metric=metric,
         total=float(shown.total(metric)),
@@ -103,26 +105,22 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts]) -> Answer:
         roofs=_roofs(kernels),
         idle=idle_times(profile, steady) if metric == "gpu_time" else (),
         wall=parts,
-        host=_on_host(part, steady) if part is not None and steady else (),
+        host=_on_host(part, steady, rows) if part is not None and steady else (),
         is_steady=shown is not profile,
     )
 
 
-def _on_host(part: Profile, steady: Steady) -> tuple[HotSpot, ...]:
+def _on_host(part: Profile, steady: Steady, rows: Int64Array) -> tuple[HotSpot, ...]:
     if "host_time" not in part.metrics or not part.total("host_time"):
         return ()
-    spots = _hottest(part, "host_time")[:_N_HOTTEST]
+    spots = _hottest(part, "host_time", rows)[:_N_HOTTEST]
     return tuple(replace(spot, share=spot.value / steady.duration_ns) for spot in spots)
 
 
-def _hottest(profile: Profile, metric: str) -> list[HotSpot]:
-    """Everything with own values, added up by kind and name; the largest first."""
-    frames, own = profile.tree.frames, own_work(profile, metric)
-    first: dict[tuple[int, str], int] = {}
-    named_after = [
-        first.setdefault(key, row) for row, key in enumerate(zip(frames.kind.tolist(), frames.name, strict=True))
-    ]
-    by_frame = np.bincount(np.array(named_after)[profile.tree.frame], weights=own, minlength=len(frames))
+def _hottest(profile: Profile, metric: str, rows: Int64Array) -> list[HotSpot]:
+    """Everything with own values, added up by row; the largest first."""
+    own = own_work(profile, metric)
+    by_frame = np.bincount(rows[profile.tree.frame], weights=own, minlength=len(rows))
     total = float(profile.total(metric))
     order = np.argsort(-by_frame, kind="stable")
     return [

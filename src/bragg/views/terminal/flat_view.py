@@ -20,11 +20,12 @@ from bragg.views.terminal.json_values import json_columns, json_frame, json_valu
 from bragg.views.terminal.launch_times import LaunchTimes, with_launch_times
 from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
-from bragg.views.terminal.variants import first_variants
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.cutting import cut_apart
 from bragg.views.text.labels import Labels
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text, time_text
+from bragg.views.text.variants import rows_of_frames
 
 __all__ = ["NARROW_METRICS", "FlatView", "flat_lines", "flat_view", "table_lines"]
 
@@ -126,13 +127,9 @@ def table_lines(view: FlatView, style: Style) -> list[str]:
     """Column headers and one line for each row."""
     numbers = NumberTable(view.columns, view.shown.tolist(), style)
     room = None if style.width is None or view.labels.full else max(style.width - numbers.width - 2, _LEAST_NAME_WIDTH)
-    return [
-        style.bold(f"{numbers.header()}  name"),
-        *(
-            f"{numbers.text(row)}  {style.cut(view.labels.own_text(int(view.frames[row])), room)}"
-            for row in view.shown.tolist()
-        ),
-    ]
+    names = cut_apart([view.labels.own_text(int(view.frames[row])) for row in view.shown.tolist()], room, style)
+    rows = zip(view.shown.tolist(), names, strict=True)
+    return [style.bold(f"{numbers.header()}  name"), *(f"{numbers.text(row)}  {name}" for row, name in rows)]
 
 
 def _notes(view: FlatView) -> list[str]:
@@ -174,15 +171,6 @@ def _without_instructions(profile: Profile, sort: str, options: ViewOptions) -> 
 
 def _rows(profile: Profile, full_names: bool) -> tuple[Int64Array, Int64Array]:
     """The frame that names each row, and the row of each node."""
-    frames = profile.tree.frames
-    variant = np.arange(len(frames)) if full_names else first_variants(frames)
-    is_code = np.isin(frames.kind, (FrameKind.PYTHON, FrameKind.NATIVE, FrameKind.LINE)).tolist()
-    first: dict[tuple[int, str, str, int], int] = {}
-    same = []
-    for index, name_of in enumerate(variant.tolist()):
-        kind = int(frames.kind[index])
-        line = int(frames.line[index]) if kind == FrameKind.LINE else 0
-        key = (kind, frames.name[name_of], frames.file[index] if is_code[index] else "", line)
-        same.append(first.setdefault(key, index))
-    rows, row_of_node = np.unique(np.array(same, np.int64)[profile.tree.frame], return_inverse=True)
+    same = rows_of_frames(profile.tree.frames, full_names)
+    rows, row_of_node = np.unique(same[profile.tree.frame], return_inverse=True)
     return rows, row_of_node.reshape(-1)

@@ -16,11 +16,11 @@ from bragg.views.terminal.filters import filter_paths
 from bragg.views.terminal.json_values import json_columns, json_frame, json_values
 from bragg.views.terminal.notes import guess_notes
 from bragg.views.terminal.outline import Outline, OutlineRow, outline
-from bragg.views.terminal.variants import with_one_variant
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.labels import Labels
 from bragg.views.text.repeats import with_repeats_folded
+from bragg.views.text.variants import with_one_variant
 
 __all__ = ["TreeView", "tree_view"]
 

@@ -13,7 +13,7 @@ from bragg.model.host_time import own_work
 from bragg.views.text.folding import fold_libraries
 from bragg.views.text.labels import Labels
 from bragg.views.text.run_facts import RunFacts
-from bragg.views.text.style import printable
+from bragg.views.text.style import PLAIN, printable
 from bragg.views.text.training_steps import steps_line
 from bragg.views.text.units import count_text, share_text, time_text, value_text
 from bragg.views.text.waiting import waiting_lines
@@ -186,7 +186,7 @@ def _name(profile: Profile, spot: HotSpot) -> str:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
+    return PLAIN.cut(name, _MAX_NAME)
 
 
 def _unit(profile: Profile, answer: Answer) -> str:

@@ -14,6 +14,7 @@ from bragg.analyze.source_lines import annotate_stages
 from bragg.errors import UsageError
 from bragg.model import Profile
 from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
+from bragg.views.text.variants import rows_of_frames
 from bragg.views.web.code import code_of
 from bragg.views.web.payload import Extras, Summary, pack
 from bragg.views.web.points import roofline_of
@@ -30,7 +31,7 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
         difference: How it differs from another one, as `views/web/diff.py` writes it; None: nothing is compared.
     """
     kernels = kernel_facts(profile)
-    found = answer(profile, kernels)
+    found = answer(profile, kernels, rows_of_frames(profile.tree.frames))
     extras = Extras(
         title=title,
         summary=Summary(

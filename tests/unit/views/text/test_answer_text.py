@@ -7,6 +7,7 @@ from bragg.analyze.answer import answer
 from bragg.analyze.kernel_facts import kernel_facts
 from bragg.model import Metric, MetricKind, Profile
 from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
+from bragg.views.text.variants import rows_of_frames
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
 
@@ -19,11 +20,11 @@ META: dict[str, Any] = {
 
 
 def said(profile: Profile) -> list[str]:
-    return sentences(profile, answer(profile, kernel_facts(profile)))
+    return sentences(profile, answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames)))
 
 
 def lacking(profile: Profile) -> list[str]:
-    return lack_lines(profile, answer(profile, kernel_facts(profile)))
+    return lack_lines(profile, answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames)))
 
 
 def test_three_kernels_are_named_and_the_others_counted() -> None:

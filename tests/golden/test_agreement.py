@@ -1,0 +1,92 @@
+"""View, table, TUI, sentences and JSON of one profile have the same rows, names, ranks and numbers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.analyze.answer import answer
+from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.wall.steady import steady_part
+from bragg.model import Profile
+from bragg.views.terminal.flat_view import flat_lines, flat_view
+from bragg.views.terminal.summary import summary_lines
+from bragg.views.terminal.tree_text import tree_lines
+from bragg.views.terminal.tree_view import tree_view
+from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.answer_text import sentences
+from bragg.views.text.style import PLAIN
+from bragg.views.text.units import share_text, value_text
+from bragg.views.text.variants import rows_of_frames
+from bragg.views.tui.rows import TreeRows
+from tests.support.recordings import RECORDINGS, SAMPLE
+
+METRICS = ("gpu_time", "host_time")
+
+
+@pytest.fixture(scope="module", params=[*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+def profile(request: pytest.FixtureRequest) -> Profile:
+    return formats.load(Path(request.param))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_table_and_its_json_have_the_same_rows(profile: Profile, metric: str) -> None:
+    view = flat_view(profile, ViewOptions(metrics=(metric,), max_lines=40))
+    rows = view.to_json()["rows"]
+    lines = flat_lines(view, PLAIN)[1 : len(rows) + 1]
+    for row, line in zip(rows, lines, strict=True):
+        assert f" {row['name']}" in line
+        assert share_text(row["share"]) in line
+    values = [row["values"][metric] for row in rows]
+    assert values == sorted(values, reverse=True)
+    assert len({(row["name"], row["kind"], row["file"], row["line"]) for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_tree_its_json_and_the_tui_have_the_same_rows(profile: Profile, metric: str) -> None:
+    view = tree_view(profile, ViewOptions(metrics=(metric,), max_lines=30))
+    rows, lines, browsed = view.to_json()["rows"], tree_lines(view, PLAIN), TreeRows(view)
+    for shown, _ in view.walk():
+        first, last = (next(row for row in rows if row["id"] == shown.nodes[end]) for end in (0, -1))
+        name = f"[{last['name']}: " if last["folded_frames"] else last["name"]
+        assert any(name in line and share_text(first["share"]) in line for line in lines), name
+    for row in rows:
+        below = [child["id"] for child in rows if child["parent"] == row["id"]]
+        order = [child for child in browsed.children(row["id"]) if child in below]
+        values = {child["id"]: child["values"][metric] for child in rows}
+        assert [values[child] for child in order] == sorted((values[child] for child in below), reverse=True)
+    assert rows[0]["values"][metric] == pytest.approx(profile.total(metric))
+
+
+def test_trees_and_tables_have_the_same_totals(profile: Profile) -> None:
+    for metric in METRICS:
+        tree = tree_view(profile, ViewOptions(metrics=(metric,))).to_json()["rows"][0]["values"][metric]
+        table = flat_view(profile, ViewOptions(metrics=(metric,))).to_json()["rows"]
+        waited = profile.total("wait_time") if metric == "host_time" and "wait_time" in profile.metrics else 0
+        outside = profile.own(metric)[0]
+        assert sum(row["values"][metric] for row in table) + waited + outside == pytest.approx(tree, rel=1e-9)
+
+
+def test_sentences_and_the_summary_name_what_the_table_names(profile: Profile) -> None:
+    part = steady_part(profile)
+    rows = flat_view(part, ViewOptions(metrics=("gpu_time",), max_lines=5)).to_json()["rows"]
+    found = answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames))
+    assert [spot.value for spot in found.hottest] == [row["values"]["gpu_time"] for row in rows[:3]]
+    (said,) = [text for text in sentences(profile, found) if "of GPU time" in text]
+    assert value_text(part.total("gpu_time"), "ns") in said
+    for row in rows[:3]:
+        assert PLAIN.cut(row["name"], 60) in said
+        assert share_text(row["share"]) in said
+    summary = [line for line in summary_lines(profile, PLAIN) if re.match(r"\s+[\d.]+ +[\d.]+ %  [█▉▊▋▌▍▎▏ ]+ ", line)]
+    assert [line.split()[-1] for line in summary] == [row["name"].split()[-1] for row in rows]
+
+
+def test_a_specialization_more_makes_no_row_more(profile: Profile) -> None:
+    short = flat_view(profile, ViewOptions(metrics=("gpu_time",))).to_json()["rows"]
+    whole = flat_view(profile, replace(ViewOptions(metrics=("gpu_time",)), full_names=True)).to_json()["rows"]
+    assert len(short) <= len(whole)
+    assert sum(row["values"]["gpu_time"] for row in short) == sum(row["values"]["gpu_time"] for row in whole)
