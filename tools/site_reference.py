@@ -10,6 +10,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -27,6 +28,7 @@ from bragg.model import (
     TrackTable,
 )
 from bragg.model.table import Table
+from bragg.record import RecordConfig
 from bragg.registry import CHECKERS
 from bragg.views.text.metric_meanings import MEANINGS
 
@@ -67,7 +69,8 @@ def python_api() -> str:
     """A section for each public name of the package."""
     names = [name for name in bragg.__all__ if name != "__version__"]
     head = "# Python\n\nAll public names of `bragg`. `import bragg` loads no framework and has no other effect.\n"
-    return "\n".join([head, *(_public(name) for name in names)])
+    options = "## Options of a recording\n\nKeywords of `bragg.start` and `bragg.profile`.\n"
+    return "\n".join([head, *(_public(name) for name in names), options, _options()])
 
 
 def metrics() -> str:
@@ -199,7 +202,14 @@ def _columns(table: type[Table]) -> str:
     return _table(("column", "type", "meaning"), rows)
 
 
-def _attributes(table: type[Table]) -> Iterator[tuple[str, str]]:
+def _options() -> str:
+    """The options of a recording with their defaults."""
+    meanings = dict(_attributes(RecordConfig))
+    rows = ((f"`{item.name}`", f"`{item.default!r}`", meanings.get(item.name, "")) for item in fields(RecordConfig))
+    return _table(("option", "default", "meaning"), rows)
+
+
+def _attributes(table: type) -> Iterator[tuple[str, str]]:
     """Name and meaning of each attribute of a docstring."""
     text = (inspect.getdoc(table) or "").partition("Attributes:\n")[2]
     for item in re.finditer(r"^    (\w+): (.*(?:\n     +.*)*)", text, re.MULTILINE):

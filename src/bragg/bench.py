@@ -54,13 +54,13 @@ def do_bench(
     Arguments are those of `triton.testing.do_bench`. The L2 cache is flushed before each run, which is not counted.
 
     Args:
-        fn: What to measure. It is called several times before, too.
+        fn: The function to measure. It is also called several times for warm-up.
         warmup: How long it runs before it is measured, ms.
         rep: How long it is measured, ms.
         grad_to_none: Tensors whose gradient is dropped before each run.
-        quantiles: Quantiles to return, 0 to 1, instead of `return_mode`; of a single one the value alone.
-        return_mode: What to return of the times of all runs.
-        flush_l2: None flushes where PyTorch is loaded and warns elsewhere, where nothing can be flushed with.
+        quantiles: Return these quantiles (0 to 1) instead of `return_mode`; a single one is returned as a number.
+        return_mode: How the times of all runs are combined.
+        flush_l2: Flush the L2 cache before each run; None: if PyTorch is loaded, else warn.
 
     Raises:
         BackendUnavailable: There is no GPU that can be recorded.
@@ -90,13 +90,13 @@ def do_bench_cudagraph(
     quantiles: Sequence[float] | None = None,
     return_mode: ReturnMode = "mean",
 ) -> float | list[float]:
-    """Like `do_bench`, of a function that is replayed as a CUDA graph, where the host cannot slow it down.
+    """Time of a function that is replayed as a CUDA graph, so that the host cannot slow it down, ms.
 
     The graph holds as many calls as take `rep` ms and is replayed ten times; each replay gives one time, that of its
     kernels divided by its calls. The L2 cache is not flushed, as in `triton.testing.do_bench_cudagraph`.
 
     Args:
-        fn: What to measure; it must be capturable.
+        fn: The function to measure; it must be capturable.
         rep: GPU time of one replay, ms.
         grad_to_none: This and what follows: as for `do_bench`.
         quantiles: Of `do_bench`.

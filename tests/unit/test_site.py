@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import bragg
 from bragg.cli.verbs import VERBS
+from bragg.record import RecordConfig
 from bragg.registry import CHECKERS
 from bragg.views.text.metric_meanings import MEANINGS
 from tools import site_reference
@@ -42,6 +44,8 @@ def test_python_page_describes_every_public_name() -> None:
     page = site_reference.PAGES["reference/python.md"]()
     headings = re.findall(r"^## bragg\.(\w+)$", page, re.MULTILINE)
     assert headings == [name for name in bragg.__all__ if name != "__version__"]
+    options = dict(re.findall(r"^\| `(\w+)` \| `.+?` \| (.+) \|$", page, re.MULTILINE))
+    assert set(options) == {item.name for item in fields(RecordConfig)}
     assert "= <" not in page  # no address of an object, which differs in each build
 
 

@@ -88,7 +88,7 @@ class Profile:
         return self.metric(name).own
 
     def inclusive(self, name: str) -> NDArray[Any]:
-        """Value to show at each node, [n_nodes]: with its descendants, or its own where the metric does not add up.
+        """Value of each node with its descendants, [n_nodes]; its own value if the metric does not add up.
 
         What is not a finite number is left out of a sum.
 

@@ -34,39 +34,39 @@ class RecordConfig:
     """How a recording is made. This is the one list of options: `options` carries them to what takes them by name.
 
     Attributes:
-        backend: What measures. `auto` takes the GPU where there is one and the CPU elsewhere.
-        context: What a call path holds. `python`: the Python frames too; `native`: between them and a launch the C
-            and C++ functions too; `shadow`: scopes and operators alone.
+        backend: What measures: `cuda`, `cpu`, or `auto`: the GPU if there is one.
+        context: What a call path holds. `python`: Python functions, scopes and operators; `native`: also the C and C++
+            functions between Python and a launch; `shadow`: scopes and operators alone.
         data: `tree` sums up by call path, in memory that does not grow; `trace` keeps every event for a timeline.
         graphs: `node`: each kernel of a CUDA graph, where it was captured; `graph`: each launch of a graph, for less.
         gpu_api: Record calls of the CUDA runtime and driver as nodes with their host time: `sync` those that wait for
             the GPU, `all` every one that does something. The sessions of a process see what any of them asks for.
-        framework: Whose operators are recorded: `auto` those of every framework that the program imports.
-        modules: Record the calls of modules of PyTorch as scopes with the path of the module in its model.
-        regions: What of a program that trains with PyTorch is recorded without a word of it: `step`, `data`, `forward`,
-            `backward`, `optimizer`, with commas between, or `all`. With JAX, `step`.
-        shapes: Record operators of PyTorch with the shapes and types of their tensors in their names.
-        flush_interval_ms: What a killed process loses at most.
-        tree_limit_mb: Memory that call paths may take in a process, MB, 256 bytes each; the time of further ones is
-            their caller's, and they are counted. The sessions of a process share one tree and the largest limit.
+        framework: The framework whose operators are recorded; `auto`: every one that the program imports.
+        modules: Record each call of a `torch.nn.Module` as a scope, named by its path in the model.
+        regions: Parts of training steps to record: `all`, or some of `step`, `data`, `forward`, `backward`,
+            `optimizer`, separated by commas. With JAX, `step`.
+        shapes: Add the shapes and types of tensors to the names of PyTorch's operators.
+        flush_interval_ms: Time between two writes to disk: a killed process loses at most this much.
+        tree_limit_mb: Memory that call paths may take in a process, MB, 256 bytes each. The time of further ones counts
+            for their caller, and they are counted. The sessions of a process share one tree and the largest limit.
         sample_interval_us: Time between two samples of the host's call paths; 0: none, None: the backend's default.
         sampling: Sample the instructions of GPU kernels. `continuous`: all the time, while kernels run as they would;
             `windows`: in short windows, which together cost at most `sample_budget`; `serialized`: one kernel at a
             time, so that samples are known to belong to a launch, at many times the program's duration.
         sample_period: A multiprocessor is sampled every 2^n cycles; 2^15 is about 60,000 times a second. Less often
-            where the GPU's buffer cannot hold that.
+            if the GPU's buffer overflows.
         sample_budget: Share of the program's time that windows may cost.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
-        launch_metadata: Ask the functions that Triton kernels have for the names and numbers of their launches.
-        kernel_code: Keep the code of Triton's kernels, and of others that are sampled, in the profile: source, TTIR,
+        launch_metadata: Call the `launch_metadata` functions of Triton kernels.
+        kernel_code: Keep the code of Triton kernels, and of others that are sampled, in the profile: source, TTIR,
             TTGIR, PTX, SASS.
         rotate_s: Time after which a new phase begins, s; each is written to a file of its own, `<name>.part_<number>`,
             as soon as it is complete. None: one profile of all.
         rotate_keep: How many of these files are kept, the latest ones; None: all.
-        output: Name of the profile. `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
-        force: Overwrite existing profiles; else the new one is numbered.
-        interpret: Execute Triton's kernels on the CPU, in the processes of a run. `auto`: where there is no GPU.
-        as_proton: Let `import triton.profiler` give `bragg.proton` in the processes of a run.
+        output: Name of the profile; `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
+        force: Overwrite existing profiles instead of numbering the new one.
+        interpret: Execute Triton kernels on the CPU, under `bragg run`. `auto`: if there is no GPU.
+        as_proton: Let `import triton.profiler` import `bragg.proton`, in the processes of `bragg run`.
 
     Raises:
         UsageError: A value is out of its range.

@@ -73,8 +73,8 @@ class Recorder:
     def start(self, name: str = "%s.bragg", **options: Unpack[Options]) -> Session:
         """Start a recording.
 
-        The doors of CUDA, ITT and NVTX are claimed in `os.environ`, so start before the GPU is first used and before
-        the first NVTX range; `bragg run` takes care of both.
+        Start before the GPU is first used and before the first NVTX range: CUDA, ITT and NVTX find their tool by
+        variables in `os.environ`, which this sets. `bragg run` takes care of both.
 
         Args:
             name: Name of the profile; the default is the program's. Tokens as in `RecordConfig.output`.
@@ -98,7 +98,10 @@ class Recorder:
         return (session or self._youngest()).stop()
 
     def activate(self, session: Session | None = None) -> None:
-        """Record again after `deactivate`: a session, else the youngest one, else what `bragg run` records.
+        """Resume a paused recording.
+
+        Args:
+            session: Which one; None: the session that was started last, or without one the recording of `bragg run`.
 
         Raises:
             UsageError: None is running.
@@ -106,7 +109,10 @@ class Recorder:
         (session or self._youngest_or_run()).activate()
 
     def deactivate(self, session: Session | None = None) -> None:
-        """Pause a recording, chosen as `activate` chooses it.
+        """Pause a recording; it stays attached, so this is cheap.
+
+        Args:
+            session: Which one; None: as for `activate`.
 
         Raises:
             UsageError: None is running.

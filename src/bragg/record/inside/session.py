@@ -106,19 +106,19 @@ class Session:
             self._recording.session.activate()
 
     def deactivate(self, *, flush: bool = True) -> None:
-        """Pause, without giving anything up.
+        """Pause the recording; the session stays attached and keeps what it has.
 
         Args:
-            flush: Wait for the GPU, and bring what it has measured.
+            flush: Wait for the GPU and collect its records. False returns at once.
         """
         with self._lock:
             self._check_running()
             self._recording.session.deactivate(flush)
 
     def profile(self) -> Profile:
-        """Everything that was recorded so far, except phases that were cleared; after `stop`, what that returned.
+        """Everything recorded so far, except cleared phases. After `stop`, what `stop` returned.
 
-        While it runs, this waits for the GPU to do what was launched.
+        While the session records, this waits for the GPU to finish what was launched.
 
         Raises:
             NothingRecorded: Nothing was measured so far.
@@ -149,7 +149,7 @@ class Session:
             return self._phases.current
 
     def restart_phase(self) -> None:
-        """Forget what the current phase has recorded, and what is still running of it.
+        """Forget what the current phase has recorded, and its GPU work that is still running.
 
         Raises:
             RecordingFailed: A new capture cannot be written; the phase continues.
@@ -160,7 +160,7 @@ class Session:
             self._begin(self._phases.current)
 
     def is_phase_complete(self, phase: int) -> bool:
-        """Whether a phase is over and everything it measured has come, so that it will not change any more.
+        """Whether a phase is over and all its records have come. Does not wait.
 
         Raises:
             UsageError: There is no such phase.
@@ -169,7 +169,7 @@ class Session:
             return self._ended or self._phases.is_complete(phase)
 
     def phase_profile(self, phase: int) -> Profile:
-        """What one phase has recorded, so far if it is the current one; unless it is complete this waits for the GPU.
+        """The profile of one phase; of the current one, so far. Waits for the GPU if the phase is not complete.
 
         Raises:
             NothingRecorded: Nothing was measured in it.
@@ -183,11 +183,11 @@ class Session:
             return self._read_all([phase])
 
     def clear(self, phase: int | None = None, *, up_to: bool = False) -> None:
-        """Forget a phase that is over, and free what it holds; if it is not complete this waits for the GPU.
+        """Forget a phase that is over and free its memory. Waits for the GPU if the phase is not complete.
 
         Args:
-            phase: Its number; None: all phases before the current one. One that was cleared before is left at that.
-            up_to: All phases before it, too.
+            phase: Its number; None: all phases before the current one. Clearing a phase again does nothing.
+            up_to: Also clear all phases before it.
 
         Raises:
             UsageError: There is no such phase, it is the current one, or the session was stopped.
@@ -209,11 +209,11 @@ class Session:
     def write_phases(self, write: Callable[[int, Profile], None], *, every_s: float | None = None) -> None:
         """From now on, give each phase to `write` as soon as it is complete, and clear it; the last one at `stop`.
 
-        The phases come in order, on a thread of the session's own, without those in which nothing was measured. The
-        session writes no files then.
+        The phases come in order, on a thread of the session. Phases in which nothing was measured are left out. The
+        session then writes no files.
 
         Args:
-            write: Called with the number and the content of a phase. If it raises, that is told on stderr, and the
+            write: Called with the number and the content of a phase. If it raises, stderr says so, and the
                 phase is offered again.
             every_s: Time after which the next phase begins, s; None: when the program calls `advance_phase`.
 
@@ -233,7 +233,7 @@ class Session:
             self._start_writer(take, every_s)
 
     def take_phases(self, take: Callable[[int, Path], object]) -> None:
-        """Hand over the captures of the phases that are complete, oldest first, and clear them.
+        """Hand over the captures of all complete phases, oldest first, and clear them.
 
         Args:
             take: Called with the number and the capture of a phase; it raises NothingRecorded if that is empty.
@@ -250,7 +250,7 @@ class Session:
                     self._phases.drop(phase)
 
     def stop(self, *, save: bool = True) -> Profile:
-        """End the recording and write what was not written yet.
+        """End the recording and write its profile.
 
         Args:
             save: False writes no files.

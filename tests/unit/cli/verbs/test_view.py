@@ -49,7 +49,8 @@ def test_directory_without_profiles_is_a_usage_error(bragg: Bragg) -> None:
     assert outcome.stderr.startswith("error: there is no .bragg file here\nhint: Record one")
     Path(".bragg-1a2b").mkdir()
     Path(".bragg-1a2b/42.part").touch()
-    assert bragg("view").stderr.endswith("hint: A run was killed here, or is still running: bragg recover .bragg-1a2b\n")
+    hint = "hint: A run was killed here, or is still running: bragg recover .bragg-1a2b\n"
+    assert bragg("view").stderr.endswith(hint)
 
 
 def test_table_has_as_many_metrics_as_a_terminal_has_room_for(
