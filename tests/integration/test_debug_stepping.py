@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import socket
 import subprocess
 import sys
@@ -86,6 +87,17 @@ def test_values_are_those_of_the_programs_that_got_to_the_breakpoint(tmp_path: P
         "pid (3, 0, 0) offsets= [24 25 26 27 28 29 30 31]",
     ]
     assert output[7:9] == ["(8,)", "result 87.0"]
+
+
+def test_values_are_arrays_at_the_prompt_with_a_row_for_each_program(tmp_path: Path) -> None:
+    commands = ["p values.mean()", "p values[1]", "p values[:, 2:4]", "p values[values > 28]", "p np.median(values)"]
+    commands += ["p np.max(values, axis=1)", "p x", "c"]
+    output = at_prompt(write(tmp_path), [*STEP_TO_NEXT, *commands])[3 + 3 * len(STEP_TO_NEXT) :]
+    shown = [line.replace("np.float32(", "").rstrip(")") for line in output]
+    assert shown[0] == "19.6875"
+    assert shown[1:3] == ["array([24., 25., 26., 27., 28., 29.,  0.,  0.], dtype=float32", "array([[18., 19.],"]
+    assert shown[4:7] == ["array([29.], dtype=float32", "21.5", "array([23., 29.], dtype=float32"]
+    assert re.match(r"pointer<fp32> into x \(fp32\[30\], at 0x[0-9a-f]+\), elements int64\[\]: 0", output[7])
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python does not tell what part of a line is executed")

@@ -174,6 +174,14 @@ class Shape(tuple[int, ...]):
 _PROMPTS = ("<stdin>", "<string>", "<ipython-input>")
 
 
+def _is_asked_by_hand() -> bool:
+    """What asks a tensor is typed at a prompt, or one of NumPy's functions: they get a row for each active program."""
+    frame = sys._getframe(2)
+    if frame.f_code.co_filename in _PROMPTS:
+        return frame.f_code.co_name == "<module>"  # Else it is a function that was made by `exec`.
+    return str(frame.f_globals.get("__name__", "")).startswith("numpy.")
+
+
 class Tensor(Operators):
     """Numbers of one type.
 
@@ -268,10 +276,15 @@ class Tensor(Operators):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if sys._getframe(1).f_code.co_filename in _PROMPTS and hasattr(np.ndarray, name):
+        if hasattr(np.ndarray, name) and _is_asked_by_hand():
             return getattr(self.active_data(), name)
         method = METHODS[0](name)
         return lambda *args, **kwargs: method(self, *args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        if _is_asked_by_hand():
+            return self.active_data()[key.active_data() if isinstance(key, Tensor) else key]
+        return OPERATORS["getitem"](self, key)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """For NumPy's functions at a debugger's prompt: a row for each active program."""
@@ -358,7 +371,9 @@ class Pointer(Operators):
         return lambda *args, **kwargs: method(self, *args, **kwargs)
 
     def __repr__(self) -> str:
-        return f"pointer into {self.buffer.name} at {self.offset!r}"
+        buffer = self.buffer
+        tensor = f"{buffer.name} ({buffer.dtype}{list(map(int, buffer.shape))}, at {buffer.address:#x})"
+        return f"{self.dtype} into {tensor}, elements {self.offset!r}"
 
 
 def scalar(value: bool | float, dtype: DType | None = None) -> Tensor:

@@ -16,6 +16,7 @@ from bragg.debug.expressions import access_text
 from bragg.debug.flow.program import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.addresses import is_nowhere
+from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 
@@ -42,6 +43,15 @@ def _watch(record: Recorder) -> Listeners:
 
     has_rows = any(len(buffer.shape) > 1 for buffer in record.launch.buffers)
     return Listeners(out_of_bounds=[tell], access=[look] if has_rows else [])
+
+
+def _wrong_stride(access: Access) -> int | None:
+    """A distance between neighbours of a block that is no multiple of one of the tensor's; None: there is none."""
+    block, own = affine_of(access.offset), {stride for stride in access.buffer.strides if stride > 1}
+    if block is None or len(access.buffer.shape) < 2:
+        return None
+    steps = [abs(stride) for stride, extent in zip(block.strides, block.shape, strict=True) if extent > 1]
+    return next((step for step in steps if step > 1 and own and all(step % stride for stride in own)), None)
 
 
 def _first(access: Access, outside: Array) -> int:
@@ -78,6 +88,10 @@ def _kinds(access: Access, outside: Array) -> Iterator[tuple[str, Array]]:
 
 
 def _fix(access: Access) -> str:
+    stride = _wrong_stride(access)
+    if stride is not None:
+        name, own = access.buffer.name, ", ".join(map(str, access.buffer.strides))
+        return f"The address counts {stride} elements from one row to the next, and {name} has the strides [{own}]"
     mask = access_text(*kernel_line(), access.kind, access.buffer.name).mask
     if mask:
         return f"The mask {mask} lets these lanes through: compare each index with the extent of its axis"

@@ -69,6 +69,7 @@ class Recorder:
         severity: Severity = Severity.ERROR,
         other: dict[str, Any] | None = None,
         rivals: Array | None = None,
+        group: tuple[Any, ...] | None = None,
     ) -> None:
         """Lanes of a memory access show something.
 
@@ -82,9 +83,10 @@ class Recorder:
             severity: How much it matters.
             other: The other side of a conflict.
             rivals: Linear numbers of the programs on that side.
+            group: What makes two findings of the rule and the kernel one; None: line, tensor and message.
         """
         file, line = kernel_line()
-        key = (self.rule, self.launch.kernel, file, line, access.buffer.name, message)
+        key = (self.rule, self.launch.kernel, *(group or (file, line, access.buffer.name, message)))
         text = access_text(file, line, access.kind, access.buffer.name)
         offset = int(offsets[0])
         finding = self._finding(file, line, message, hint, severity)

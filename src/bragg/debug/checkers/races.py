@@ -54,6 +54,7 @@ class _Detector:
         self._reads: dict[int, list[_Read]] = {}
         self._atomic: set[int] = set()
         self._plain: set[int] = set()
+        self._told: set[tuple[tuple[str, int], tuple[str, int]]] = set()
 
     def see(self, access: Access) -> None:
         self._step += 1
@@ -235,6 +236,10 @@ class _Detector:
             return
         place, rival = self._places[int(places[chosen[0]])], int(other[chosen[0]])
         own, mine = lanes[chosen], access.programs[lanes[chosen]]
+        severity = Severity.WARNING if what == _SAME_VALUE else Severity.ERROR
+        # Who comes first is chance: the same two lines are one race, and so is all that one line does to a tensor.
+        blamed = access.place if (place, access.place) not in self._told else place
+        self._told.add((access.place, place))
         verb = {"load": "reads", "store": "writes", "atomic": "atomically changes"}[access.kind]
         self._record.at_access(
             access,
@@ -243,7 +248,7 @@ class _Detector:
             access.offsets[own],
             f"data race on {access.buffer.name}: one program {verb} an element that another one {what}, in no order",
             _HINT,
-            Severity.WARNING if what == _SAME_VALUE else Severity.ERROR,
+            severity,
             other={
                 "program": "several" if rival == SEVERAL else list(program_ids(rival, self._record.launch.grid)),
                 "file": place[0],
@@ -252,6 +257,7 @@ class _Detector:
                 "why": "" if rival == SEVERAL else self._sync.why_not(rival, int(steps[chosen[0]]), int(mine[0])),
             },
             rivals=np.unique(other[chosen][other[chosen] >= 0]),
+            group=(*blamed, access.buffer.name, severity),
         )
 
 

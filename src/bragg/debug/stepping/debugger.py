@@ -11,6 +11,8 @@ from itertools import islice
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from bragg.debug.findings import program_ids
 from bragg.debug.host.launch import is_kernel
 from bragg.debug.state import machine
@@ -30,6 +32,14 @@ class KernelDebugger(pdb.Pdb):
     def stop_here(self, frame: FrameType) -> bool:
         """Stop in the author's frames only."""
         return _is_authors(frame) and bool(super().stop_here(frame))
+
+    def setup(self, f: FrameType | None, tb: Any) -> None:
+        """Kernels know the names alone that they use: NumPy is `np` at the prompt where they have no other."""
+        super().setup(f, tb)
+        frame = self.curframe
+        if frame is not None and is_kernel(frame) and "np" not in frame.f_globals:
+            names: Any = self.curframe_locals
+            names.setdefault("np", np)
 
     def user_line(self, frame: FrameType) -> None:
         """Stop before a line; where programs part and meet again nothing of the author's is executed."""

@@ -1,0 +1,83 @@
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
+"""What findings say: one race once, masks as conditions, strides where they are what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bragg.debug
+
+pytest.importorskip("triton")
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copies_rows(x, out, M, N, stride, B: tl.constexpr):
+    rows, columns = tl.arange(0, B), tl.arange(0, B)
+    of_rows = rows < M
+    mask = of_rows[:, None] & (columns < N)[None, :]
+    value = tl.load(x + rows[:, None] * stride + columns[None, :], mask=mask, other=0.0)
+    tl.store(out + rows[:, None] * N + columns[None, :], value, mask=mask)
+
+
+@triton.jit
+def stores_a_block(out, M, N, stride, B: tl.constexpr):
+    place = tl.make_block_ptr(out, (M, N), (stride, 1), (0, 0), (B, B), (1, 0))
+    tl.store(place, tl.full((B, B), 1.0, tl.float32), boundary_check=(0, 1))
+
+
+@triton.jit
+def adds_in_place(x, B: tl.constexpr):
+    i = tl.arange(0, B)
+    value = tl.load(x + i)
+    tl.store(x + i, value + tl.program_id(0))
+
+
+@triton.jit
+def two_races(x, y):
+    tl.store(x, tl.program_id(0))
+    tl.store(y, tl.program_id(0))
+
+
+def findings_of(kernel: Any, grid: int, *arguments: Any, **constants: Any) -> list[Any]:
+    with bragg.debug.check() as report:
+        kernel[(grid,)](*arguments, **constants)
+    return list(report)
+
+
+def matrix(rows: int = 10, columns: int = 12) -> Any:
+    return np.ones((rows, columns), "f4")
+
+
+def test_masks_are_told_as_the_conditions_that_they_stand_for() -> None:
+    (finding,) = findings_of(copies_rows, 1, matrix(), matrix(), 11, 12, 12, B=16)[:1]
+    assert finding.mask == "(rows < M)[:, None] & (columns < N)[None, :]"
+    assert finding.hint.startswith("The mask (rows < M)[:, None] & (columns < N)[None, :] lets")
+
+
+def test_a_stride_that_the_tensor_does_not_have_is_blamed() -> None:
+    (finding,) = findings_of(copies_rows, 1, matrix(), matrix(), 10, 12, 16, B=16)
+    assert finding.hint == "The address counts 16 elements from one row to the next, and x has the strides [12, 1]"
+    (finding,) = findings_of(stores_a_block, 1, matrix(), 10, 12, 16, B=16)
+    assert finding.hint == "The address counts 16 elements from one row to the next, and out has the strides [12, 1]"
+
+
+def test_every_second_row_is_no_wrong_stride() -> None:
+    (finding,) = findings_of(copies_rows, 1, matrix(), matrix(), 10, 12, 24, B=16)
+    assert "mask" in finding.hint
+
+
+def test_one_race_is_told_once() -> None:
+    (finding,) = findings_of(adds_in_place, 4, np.ones(16, "f4"), B=16)
+    assert finding.programs == {0, 1, 2, 3}
+    assert finding.line == adds_in_place.fn.__code__.co_firstlineno + 4
+
+
+def test_races_at_two_lines_are_two() -> None:
+    found = findings_of(two_races, 4, np.ones(1, "i4"), np.ones(1, "i4"))
+    assert [finding.tensor.name for finding in found] == ["x", "y"]
