@@ -45,7 +45,8 @@ def debug(
     from bragg.debug.stepping.stops import Watch, stop_on
 
     watches = [Watch(text) for text in watch]
-    checkers = [*chosen_checkers(), *(one.checker for one in watches)]
+    # What is executed again would stop again.
+    checkers = [*chosen_checkers(without=["tuned-twice"]), *(one.checker for one in watches)]
     with stepping(at_program):
         code = run_checked(CheckedSession(checkers, program, stop_on(break_on, at_program)), target, module=module)
     if watches:
