@@ -15,6 +15,7 @@ from bragg.debug.host.launch import Launch, execute
 from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.memory.lifetimes import remembered_addresses
+from bragg.debug.pallas.calls import checked_pallas_calls
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
 from bragg.debug.targets import DEFAULT_TARGET, target_named
@@ -138,5 +139,11 @@ def checking(session: CheckedSession) -> Iterator[Report]:
     Raises:
         UsageError: Triton is not installed.
     """
-    with redirected(session.run), marked_allocations(), remembered_addresses():
+    names = frozenset(session.checker_names)
+    with (
+        redirected(session.run),
+        marked_allocations(),
+        remembered_addresses(),
+        checked_pallas_calls(session.report, names),
+    ):
         yield session.report

@@ -1,0 +1,106 @@
+"""What a Pallas kernel's references are: blocks of arrays that remember who wrote and read each element."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.faults import Unsupported
+
+__all__ = ["NOBODY", "Reference", "Whole", "indices_of"]
+
+Array = npt.NDArray[Any]
+
+NOBODY = -1
+
+
+@dataclass
+class Whole:
+    """An array that a call gets or gives.
+
+    Attributes:
+        name: Of the kernel's parameter.
+        data: The elements.
+        is_written: bool, as `data`: elements that have a value.
+        writer: Number of the program that wrote each element last; `NOBODY`: none.
+        write_place: Where, a number among those of the call.
+        reader: Likewise, who read it last.
+        read_place: Likewise, where.
+    """
+
+    name: str
+    data: Array
+    is_written: Array
+    writer: Array = field(init=False)
+    write_place: Array = field(init=False)
+    reader: Array = field(init=False)
+    read_place: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.writer, self.reader = (np.full(self.data.shape, NOBODY, np.int64) for _ in range(2))
+        self.write_place, self.read_place = (np.zeros(self.data.shape, np.int64) for _ in range(2))
+
+
+@dataclass
+class Reference:
+    """The block of an array that one program gets.
+
+    Attributes:
+        whole: The array.
+        start: Of the block, along each axis of the array.
+        shape: Of the block; its axes are the last ones that `kept` names.
+        kept: Axes of the array that the block has; the others have one element.
+    """
+
+    whole: Whole
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    def places(self, block: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
+        """Indices of the array for those of the block, and bool: which of them lie in block and array."""
+        inside = np.ones(np.broadcast_shapes(*(one.shape for one in block)) if block else (), bool)
+        by_axis = dict(zip(self.kept, block, strict=True))
+        for index, extent in zip(block, self.shape, strict=True):
+            inside = inside & (index >= 0) & (index < extent)
+        whole = []
+        for axis, extent in enumerate(self.whole.data.shape):
+            index = by_axis.get(axis, np.zeros((), np.int64)) + self.start[axis]
+            inside = inside & (index >= 0) & (index < extent)
+            whole.append(np.clip(index, 0, max(extent - 1, 0)))
+        shape = inside.shape
+        return tuple(np.broadcast_to(one, shape) for one in whole), inside
+
+
+def indices_of(transforms: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """Indices of a block, which broadcast to the shape of the access.
+
+    Raises:
+        Unsupported: The reference is seen through something else than indices.
+    """
+    if len(transforms) > 1 or any(type(one).__name__ != "NDIndexer" for one in transforms):
+        raise Unsupported("a view of a reference is not supported in Pallas kernels", hint="Index the reference itself")
+    indices = transforms[0].indices if transforms else tuple(slice(0, extent, 1) for extent in shape)
+    arrays = [one for one in indices if not hasattr(one, "size") or not hasattr(one, "stride")]
+    rank = max((np.ndim(one) for one in arrays if not isinstance(one, slice)), default=0)
+    slices = sum(_is_slice(one) for one in indices)
+    if rank and any(np.ndim(one) not in (0, rank) for one in arrays if not isinstance(one, slice)):
+        raise Unsupported("indices of several ranks are not supported in Pallas kernels", hint="Broadcast them")
+    result, axis = [], rank
+    for one, extent in zip(indices, shape, strict=True):
+        if _is_slice(one):
+            start, size, stride = (0, extent, 1) if isinstance(one, slice) else (one.start, one.size, one.stride)
+            line = np.asarray(start, np.int64) + np.arange(size) * stride
+            result.append(line.reshape([-1 if k == axis else 1 for k in range(rank + slices)]))
+            axis += 1
+        else:
+            own = np.asarray(one, np.int64)
+            result.append(own.reshape(own.shape + (1,) * slices) if own.ndim else own)
+    return tuple(result)
+
+
+def _is_slice(one: Any) -> bool:
+    return isinstance(one, slice) or type(one).__name__ == "Slice"
