@@ -178,7 +178,7 @@ class Contenders:
 
 
 def cost(case: Case, backend: str, budget_s: float, directory: Path) -> dict[str, Any]:
-    """All contenders and steps by turns; JAX is imported while a recording has claimed its doors."""
+    """All contenders and steps by turns; JAX is imported while a recording has claimed its injection variables."""
     if not case.nvtx:
         os.environ["BRAGG_NVTX"] = "0"
     if case.xla_flags:

@@ -22,7 +22,7 @@ from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirect
 from bragg.record.hooks.triton.kernel_names import specialization_of
-from bragg.record.hooks.triton.launch_metadata import answer
+from bragg.record.hooks.triton.launch_metadata import told_of_launch
 from bragg.record.hooks.triton.specialization import specialized_name
 from bragg.record.inside.metadata import count_interpreted_launch
 from bragg.record.inside.metric_values import record_metrics
@@ -67,7 +67,7 @@ def _execute(launch: Launch, asks: bool) -> None:
     compiled = specialize(launch, HostDriver().get_current_target())
     function = getattr(launch.jitted, "launch_metadata", None)
     given = (launch.grid, compiled.metadata, launch.arguments)
-    name, values, arrays = answer(function, *given) if asks and function else (None, [], {})
+    name, values, arrays = told_of_launch(function, *given) if asks and function else (None, [], {})
     with _hooks(compiled.name, function, given):
         core.enter_host_kernel(name or _name(compiled))
         try:

@@ -8,7 +8,23 @@ from typing import Any
 
 from bragg.errors import UsageError
 
-__all__ = ["ANNOTATIONS", "BACKENDS", "CHECKERS", "DATA_FRAMES", "FORMATS", "REPRESENTATIONS", "RULES", "Registry"]
+__all__ = [
+    "ANNOTATIONS",
+    "BACKENDS",
+    "CHECKERS",
+    "DATA_FRAMES",
+    "FORMATS",
+    "REPRESENTATIONS",
+    "RULES",
+    "Registry",
+    "load",
+]
+
+
+def load(place: str) -> Any:
+    """The object at `module:attribute`, imported now."""
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 class Registry(Mapping[str, Any]):
@@ -31,8 +47,7 @@ class Registry(Mapping[str, Any]):
         """
         if name not in self._rows:
             raise UsageError(f"unknown {self._kind} {name!r}", hint=f"Choose one of: {', '.join(self._rows)}")
-        module, _, attribute = self._rows[name].partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return load(self._rows[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)

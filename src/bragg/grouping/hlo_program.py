@@ -6,20 +6,20 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["NOWHERE", "PROGRAM_KEY", "HloOperation", "HloPrograms", "Place", "program_text"]
+__all__ = ["NOWHERE", "PROGRAM_KEY", "HloOperation", "HloPlace", "HloPrograms", "program_text"]
 
 PROGRAM_KEY = "hlo_program"
 """Attributes of a module begin like this, one for each program of its name; the values are of `program_text`."""
 
 
-class Place(NamedTuple):
+class HloPlace(NamedTuple):
     """A line of a file, from 1."""
 
     file: str
     line: int
 
 
-NOWHERE = Place("", 0)
+NOWHERE = HloPlace("", 0)
 
 
 class HloOperation(NamedTuple):
@@ -31,7 +31,7 @@ class HloOperation(NamedTuple):
     """
 
     op_name: str
-    place: Place
+    place: HloPlace
 
 
 class HloPrograms:
@@ -83,7 +83,7 @@ def _operations(text: str) -> dict[str, HloOperation]:
     try:
         read = json.loads(text)
         return {
-            name: HloOperation(op_name, Place(read["files"][file], line))
+            name: HloOperation(op_name, HloPlace(read["files"][file], line))
             for name, (op_name, file, line) in read["ops"].items()
         }
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bragg.grouping.hlo_names import AUTOTUNE, CALLBACK, CALLS, COMPILE, CONTROL, path_of_name
-from bragg.grouping.hlo_program import NOWHERE, PROGRAM_KEY, HloPrograms, Place
+from bragg.grouping.hlo_program import NOWHERE, PROGRAM_KEY, HloPlace, HloPrograms
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
 from bragg.model.tree import CallTree, FrameKind, FrameTable
@@ -131,7 +131,7 @@ class _Placing:
         self._names = list(frames.name)
         plain = zip(frames.kind.tolist(), frames.name, frames.file, strict=True)
         self._frame_of = {(kind, name, NOWHERE): row for row, (kind, name, file) in enumerate(plain) if not file}
-        self._added: list[tuple[int, str, Place]] = []
+        self._added: list[tuple[int, str, HloPlace]] = []
         self._ops: dict[tuple[int, str, str], int] = {}
         self._containers: set[int] = set()
 
@@ -222,7 +222,7 @@ class _Placing:
             self._ops[key] = self._child(above, self._frame(FrameKind.OPERATOR, name, place))
         return self._ops[key]
 
-    def _chain(self, node: int, op_name: str, place: Place) -> tuple[int, Place]:
+    def _chain(self, node: int, op_name: str, place: HloPlace) -> tuple[int, HloPlace]:
         """The node of a path of names, and the place unless its primitive has it."""
         path = path_of_name(op_name, is_whole=op_name not in self._scopes)
         for kind, name in path[:-1]:
@@ -241,7 +241,7 @@ class _Placing:
             self._frames.append(frame)
         return node
 
-    def _frame(self, kind: int, name: str, place: Place) -> int:
+    def _frame(self, kind: int, name: str, place: HloPlace) -> int:
         frame = self._frame_of.get((kind, name, place))
         if frame is None:
             frame = self._frame_of[kind, name, place] = len(self._names)

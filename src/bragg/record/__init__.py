@@ -16,20 +16,19 @@ if TYPE_CHECKING:
 
 __all__ = ["FinishedRun", "RecordConfig", "Recorder", "RunResult", "Session", "run_target"]
 
-_MODULES = {
-    "FinishedRun": "launcher.run",
-    "RecordConfig": "config",
-    "Recorder": "inside.recorder",
-    "RunResult": "launcher.run",
-    "Session": "inside.session",
-    "run_target": "launcher.run",
+_PLACES = {
+    "FinishedRun": "bragg.record.launcher.run:FinishedRun",
+    "RecordConfig": "bragg.record.config:RecordConfig",
+    "Recorder": "bragg.record.inside.recorder:Recorder",
+    "RunResult": "bragg.record.launcher.run:RunResult",
+    "Session": "bragg.record.inside.session:Session",
+    "run_target": "bragg.record.launcher.run:run_target",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in _PLACES:
         raise AttributeError(f"module 'bragg.record' has no attribute {name!r}")
-    import importlib
+    from bragg.registry import load
 
-    value = getattr(importlib.import_module(f"bragg.record.{_MODULES[name]}"), name)
-    return globals().setdefault(name, value)
+    return globals().setdefault(name, load(_PLACES[name]))

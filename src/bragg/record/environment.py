@@ -10,10 +10,10 @@ from pathlib import Path
 
 from bragg.errors import UsageError
 from bragg.record import variables
-from bragg.record.backends import choose_backend, doors_of
+from bragg.record.backends import choose_backend, injection_variables_of
 from bragg.record.config import RecordConfig
 
-__all__ = ["claim_doors", "recording_environment"]
+__all__ = ["claim_injection_variables", "recording_environment"]
 
 _INJECT_DIRECTORY = Path(__file__).parent / "inject"
 _LOST = {
@@ -37,7 +37,7 @@ def recording_environment(
         library: Path of the native core.
 
     Returns:
-        The environment, and a note for each thing that cannot be recorded because another tool holds its door.
+        The environment, and a note for each thing that cannot be recorded because another tool holds its variable.
     """
     options = {**config.options(), "rotate_interval_ms": round((config.rotate_s or 0) * 1000)}
     result = {**environ, variables.CAPTURE_DIR: str(captures), variables.OPTIONS: json.dumps(options)}
@@ -47,10 +47,10 @@ def recording_environment(
     candidates = choose_backend(config.backend, environ).library_candidates(environ, sys.path)
     result[variables.CUPTI_PATHS] = os.pathsep.join(candidates)
     result["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_INJECT_DIRECTORY), environ.get("PYTHONPATH", "")]))
-    return result, claim_doors(result, config, library)
+    return result, claim_injection_variables(result, config, library)
 
 
-def claim_doors(environ: MutableMapping[str, str], config: RecordConfig, library: str) -> list[str]:
+def claim_injection_variables(environ: MutableMapping[str, str], config: RecordConfig, library: str) -> list[str]:
     """Point the tool variables of a recording at the native core, except those that other tools hold.
 
     Returns:
@@ -59,12 +59,12 @@ def claim_doors(environ: MutableMapping[str, str], config: RecordConfig, library
     Raises:
         UsageError: `BRAGG_NVTX` is neither on nor off.
     """
-    doors = doors_of(config.backend)
+    injected = injection_variables_of(config.backend)
     if not _wants_nvtx(environ, config):
-        doors.remove(variables.NVTX_INJECTION)
+        injected.remove(variables.NVTX_INJECTION)
         if environ.get(variables.NVTX_INJECTION) == library:  # from a recording around this one
             del environ[variables.NVTX_INJECTION]
-    return [lost for lost in (_claim(environ, door, library) for door in doors) if lost]
+    return [lost for lost in (_claim(environ, variable, library) for variable in injected) if lost]
 
 
 def _wants_nvtx(environ: Mapping[str, str], config: RecordConfig) -> bool:
@@ -76,8 +76,8 @@ def _wants_nvtx(environ: Mapping[str, str], config: RecordConfig) -> bool:
     return (own or environ.get(variables.TRITON_NVTX, "").lower() or "1") in _ON
 
 
-def _claim(environ: MutableMapping[str, str], door: str, library: str) -> str:
+def _claim(environ: MutableMapping[str, str], variable: str, library: str) -> str:
     """What is lost to the tool that holds a variable; empty when it is ours now."""
-    holder = environ.get(door) or library
-    environ[door] = holder
-    return "" if holder == library else f"{door} belongs to {holder}: {_LOST[door]} cannot be recorded"
+    holder = environ.get(variable) or library
+    environ[variable] = holder
+    return "" if holder == library else f"{variable} belongs to {holder}: {_LOST[variable]} cannot be recorded"

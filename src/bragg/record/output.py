@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -23,6 +23,7 @@ __all__ = [
     "expand",
     "finish_capture",
     "give_free_name",
+    "keep_latest",
     "make_capture_directory",
     "phase_path",
 ]
@@ -52,6 +53,17 @@ class Producer:
     pid: int
     rank: int | None
     host: str
+
+
+def keep_latest(files: MutableMapping[int, Path], keep: int | None) -> None:
+    """Remove the oldest files beyond those to keep; None keeps all.
+
+    Args:
+        files: By number, the oldest has the lowest; what is removed leaves it.
+        keep: How many stay.
+    """
+    while keep is not None and len(files) > keep:
+        files.pop(min(files)).unlink(missing_ok=True)
 
 
 def phase_path(profile: Path, phase: int) -> Path:

@@ -10,7 +10,7 @@ CUPTI_PATHS = "BRAGG_CUPTI_PATHS"
 CUPTI_DIR = "BRAGG_CUPTI_DIR"
 NVTX = "BRAGG_NVTX"
 
-# Doors of other software through which a process loads the native core; each admits one tool.
+# Injection variables of other software, through which a process loads the native core; each admits one tool.
 CUDA_INJECTION = "CUDA_INJECTION64_PATH"
 ITT_COLLECTOR = "INTEL_LIBITTNOTIFY64"
 NVTX_INJECTION = "NVTX_INJECTION64_PATH"

@@ -3,10 +3,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.grouping.hlo_program import NOWHERE, PROGRAM_KEY, HloOperation, HloPrograms, Place, program_text
+from bragg.grouping.hlo_program import NOWHERE, PROGRAM_KEY, HloOperation, HloPlace, HloPrograms, program_text
 
-FIRST = {"fusion.1": HloOperation("jit(f)/mul", Place("f.py", 3)), "copy.2": HloOperation("", NOWHERE)}
-SECOND = {"fusion.1": HloOperation("jit(f)/add", Place("f.py", 4)), "fusion.2": HloOperation("", Place("g.py", 5))}
+FIRST = {"fusion.1": HloOperation("jit(f)/mul", HloPlace("f.py", 3)), "copy.2": HloOperation("", NOWHERE)}
+SECOND = {
+    "fusion.1": HloOperation("jit(f)/add", HloPlace("f.py", 4)),
+    "fusion.2": HloOperation("", HloPlace("g.py", 5)),
+}
 
 
 def programs(*texts: str) -> HloPrograms:
@@ -22,8 +25,8 @@ def test_operations_are_found_by_module_and_name() -> None:
 
 def test_programs_of_one_name_are_told_apart_by_what_the_range_says() -> None:
     known = programs(program_text(FIRST), program_text(SECOND))
-    assert known.find("jit_f", "fusion.1", "jit(f)/add") == ("jit(f)/add", Place("f.py", 4))
-    assert known.find("jit_f", "fusion.2") == ("", Place("g.py", 5))
+    assert known.find("jit_f", "fusion.1", "jit(f)/add") == ("jit(f)/add", HloPlace("f.py", 4))
+    assert known.find("jit_f", "fusion.2") == ("", HloPlace("g.py", 5))
 
 
 def test_fused_operations_have_the_name_of_the_whole() -> None:
@@ -40,4 +43,7 @@ def test_what_programs_disagree_on_is_not_said() -> None:
 def test_damaged_programs_are_left_out(position: int, put: str) -> None:
     text = program_text(FIRST)
     known = programs(text[:position] + put + text[position + 1 :])
-    assert known.find("jit_f", "fusion.9", "jit(f)/mul") in [("jit(f)/mul", NOWHERE), ("jit(f)/mul", Place("f.py", 3))]
+    assert known.find("jit_f", "fusion.9", "jit(f)/mul") in [
+        ("jit(f)/mul", NOWHERE),
+        ("jit(f)/mul", HloPlace("f.py", 3)),
+    ]

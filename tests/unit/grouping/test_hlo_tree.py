@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bragg.grouping.hlo_program import PROGRAM_KEY, HloOperation, Place, program_text
+from bragg.grouping.hlo_program import PROGRAM_KEY, HloOperation, HloPlace, program_text
 from bragg.grouping.hlo_tree import place_operations
 from bragg.model import CallTree, FrameKind, Profile
 from bragg.model.regroup import regroup
@@ -279,8 +279,8 @@ root
 def test_programs_give_lines_and_the_paths_that_ranges_lack() -> None:
     program = program_text(
         {
-            "gemm.3": HloOperation("jit(loss)/jvp(block0)/dot_general", Place("train.py", 7)),
-            "copy.1": HloOperation("", Place("train.py", 9)),
+            "gemm.3": HloOperation("jit(loss)/jvp(block0)/dot_general", HloPlace("train.py", 7)),
+            "copy.1": HloOperation("", HloPlace("train.py", 9)),
         }
     )
     found = placed(
@@ -316,7 +316,7 @@ root
 
 def test_names_get_back_what_all_names_of_a_module_begin_with() -> None:
     name = "jit(init)/block0/attention/dot_general"
-    program = program_text({"gemm.3": HloOperation(name, Place("train.py", 7))})
+    program = program_text({"gemm.3": HloOperation(name, HloPlace("train.py", 7))})
     found = placed(
         """
 root

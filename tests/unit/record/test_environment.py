@@ -8,7 +8,7 @@ import pytest
 
 from bragg.errors import UsageError
 from bragg.record import RecordConfig
-from bragg.record.environment import claim_doors, recording_environment
+from bragg.record.environment import claim_injection_variables, recording_environment
 
 CAPTURES = Path("/captures")
 LIBRARY = "/lib/libbragg_core.so"
@@ -63,7 +63,7 @@ def test_other_tool_keeps_its_door_and_is_named(door: str, lost: str) -> None:
 
 def test_empty_door_is_free() -> None:
     environ = {"CUDA_INJECTION64_PATH": ""}
-    assert claim_doors(environ, RecordConfig(), LIBRARY) == []
+    assert claim_injection_variables(environ, RecordConfig(), LIBRARY) == []
     assert environ["CUDA_INJECTION64_PATH"] == LIBRARY
 
 
@@ -95,4 +95,4 @@ def test_nvtx_that_is_switched_off_leaves_the_other_tool_its_door() -> None:
 
 def test_switch_that_is_neither_on_nor_off_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="BRAGG_NVTX=maybe is neither on nor off"):
-        claim_doors({"BRAGG_NVTX": "maybe"}, RecordConfig(), LIBRARY)
+        claim_injection_variables({"BRAGG_NVTX": "maybe"}, RecordConfig(), LIBRARY)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 from dataclasses import dataclass
 
 import click
 
 from bragg.errors import UsageError
+from bragg.registry import load
 
 __all__ = ["VERBS", "VerbGroup"]
 
@@ -56,8 +56,7 @@ class VerbGroup(click.Group):
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        module, _, attribute = verb.place.partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        command: click.Command = load(verb.place)
         return command
 
     def resolve_command(

@@ -25,7 +25,7 @@ from bragg.proton.recording.metric_values import forget_types
 from bragg.proton.recording.placing import place
 from bragg.proton.recording.settings import Settings, is_disabled
 from bragg.record import Session
-from bragg.record.environment import claim_doors
+from bragg.record.environment import claim_injection_variables
 from bragg.record.inside.notes import note
 
 __all__ = ["ProtonSession", "finalize", "find", "running", "start"]
@@ -54,7 +54,7 @@ class ProtonSession:
         self._directory = tempfile.mkdtemp(prefix="bragg-") if settings.is_standard_output else None
         self._stem = f"{self._directory}/stdout" if self._directory else settings.name
         config = settings.config(self._stem)
-        for lost in claim_doors(os.environ, config, core.library_path()):
+        for lost in claim_injection_variables(os.environ, config, core.library_path()):
             warnings.warn(lost, RuntimeWarning, stacklevel=5)
         core.record_nvtx(config.nvtx is not False)
         try:

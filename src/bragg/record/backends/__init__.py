@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from bragg.record.backends.backend import Backend
 
-__all__ = ["choose_backend", "doors_of", "require_backend"]
+__all__ = ["choose_backend", "injection_variables_of", "require_backend"]
 
 
 def choose_backend(name: str, environ: Mapping[str, str]) -> Backend:
@@ -39,10 +39,10 @@ def require_backend(name: str, environ: Mapping[str, str]) -> Backend:
     return backend
 
 
-def doors_of(name: str) -> list[str]:
+def injection_variables_of(name: str) -> list[str]:
     """Tool variables of a backend; for `auto` of all, since another machine of the run may choose another one."""
     backends = map(_load, BACKENDS if name == "auto" else [name])
-    return list(dict.fromkeys(door for backend in backends for door in backend.doors))
+    return list(dict.fromkeys(variable for backend in backends for variable in backend.injection_variables))
 
 
 def _load(name: str) -> Backend:

@@ -19,12 +19,12 @@ class Backend(ABC):
 
     Attributes:
         name: As the native core calls it.
-        doors: Tool variables through which the native core must come into a process.
+        injection_variables: Tool variables through which the native core must come into a process.
         sample_interval_us: Time between two samples of the host unless the user chooses it; 0: none.
     """
 
     name: str
-    doors: tuple[str, ...]
+    injection_variables: tuple[str, ...]
     sample_interval_us: int
 
     @abstractmethod

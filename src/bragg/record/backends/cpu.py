@@ -21,7 +21,7 @@ class Cpu(Backend):
     """The backend where there is no GPU."""
 
     name = "cpu"
-    doors = (variables.ITT_COLLECTOR, variables.NVTX_INJECTION)
+    injection_variables = (variables.ITT_COLLECTOR, variables.NVTX_INJECTION)
     sample_interval_us = 1_000
 
     def missing(self, environ: Mapping[str, str]) -> str:

@@ -45,7 +45,7 @@ class Cuda(Backend):
     """The backend of NVIDIA GPUs."""
 
     name = "cuda"
-    doors = (variables.CUDA_INJECTION, variables.ITT_COLLECTOR, variables.NVTX_INJECTION)
+    injection_variables = (variables.CUDA_INJECTION, variables.ITT_COLLECTOR, variables.NVTX_INJECTION)
     sample_interval_us = 10_000  # 100 samples a second show where the host waits and cost less than 0.1 %.
 
     def missing(self, environ: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from bragg.errors import BraggError, UsageError
 from bragg.model import Profile
 from bragg.record import variables
 from bragg.record.config import BackendName, Context, Data, Framework, GpuApi, Graphs, RecordConfig, Sampling
-from bragg.record.environment import claim_doors
+from bragg.record.environment import claim_injection_variables
 from bragg.record.hooks.torch import operators
 from bragg.record.inside import autostart, metadata
 from bragg.record.inside.notes import note
@@ -153,7 +153,7 @@ class Recorder:
 
     def _start(self, config: RecordConfig, *, stacklevel: int) -> Session:
         late = "torch" in sys.modules and os.environ.get(variables.ITT_COLLECTOR) != core.library_path()
-        for lost in claim_doors(os.environ, config, core.library_path()):
+        for lost in claim_injection_variables(os.environ, config, core.library_path()):
             warnings.warn(lost, RuntimeWarning, stacklevel=stacklevel)
         session = Session(config, self._finisher, self._loader)
         self._sessions = [*self._running(), session]  # before a warning, which may be an error

@@ -18,7 +18,7 @@ from bragg.record.inside.phase_writer import PhaseWriter
 from bragg.record.inside.phases import Phases, unite
 from bragg.record.inside.rank import find_rank
 from bragg.record.inside.recording import Recording
-from bragg.record.output import Finisher, Loader, Producer, claim, expand, finish_capture, phase_path
+from bragg.record.output import Finisher, Loader, Producer, claim, expand, finish_capture, keep_latest, phase_path
 
 __all__ = ["Session"]
 
@@ -346,8 +346,7 @@ class Session:
             return claim(wished, set(), force=self._config.force)
 
         self.paths[phase], profile = finish_capture(capture, self._finisher, name)
-        if len(self.paths) > (self._config.rotate_keep or len(self.paths)):
-            self.paths.pop(min(self.paths)).unlink(missing_ok=True)
+        keep_latest(self.paths, self._config.rotate_keep)
         return profile
 
     def _producer(self) -> Producer:

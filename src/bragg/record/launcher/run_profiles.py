@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections import deque
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bragg.errors import BadFile, NothingRecorded
 from bragg.record.captures import has_ended, list_captures, phase_of, pid_of, process_of
-from bragg.record.output import Finisher, Producer, claim, expand, finish_capture, phase_path
+from bragg.record.output import Finisher, Producer, claim, expand, finish_capture, keep_latest, phase_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +40,7 @@ class ProfileWriter:
 
     def __init__(self, config: RecordConfig, stem: str, finisher: Finisher) -> None:
         self.latest: dict[str, tuple[Path, Profile]] = {}
-        self._earlier: dict[str, deque[Path]] = {}
+        self._earlier: dict[str, dict[int, Path]] = {}
         self._config = config
         self._stem = stem
         self._finisher = finisher
@@ -60,20 +59,20 @@ class ProfileWriter:
         process = process_of(capture)
         written = finish_capture(capture, self._finisher, partial(self._name, capture))
         if process in self.latest:
-            self._retire(process)
+            self._retire(process, phase_of(capture))
         self.latest[process] = written
 
     @property
     def earlier(self) -> list[Path]:
         """The files of phases before the latest."""
-        return [path for paths in self._earlier.values() for path in paths]
+        return [path for paths in self._earlier.values() for path in paths.values()]
 
-    def _retire(self, process: str) -> None:
-        """Put a process's latest profile among the earlier ones, which are kept as far as `config` says."""
-        earlier = self._earlier.setdefault(process, deque())
-        earlier.append(self.latest[process][0])
-        if len(earlier) == self._config.rotate_keep:
-            earlier.popleft().unlink(missing_ok=True)
+    def _retire(self, process: str, following: int) -> None:
+        """Put a process's latest profile among the earlier ones, by the phase after it; `config` says how many stay."""
+        earlier = self._earlier.setdefault(process, {})
+        earlier[following] = self.latest[process][0]
+        keep = self._config.rotate_keep
+        keep_latest(earlier, None if keep is None else keep - 1)
 
     def _name(self, capture: Path, profile: Profile) -> Path:
         process = process_of(capture)

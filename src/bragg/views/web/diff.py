@@ -12,7 +12,7 @@ from bragg.model import Metric, MetricKind, Profile
 from bragg.model.table import FloatArray
 from bragg.views.text.diff_text import change_text
 from bragg.views.text.labels import Labels
-from bragg.views.web.payload import Extras, Summary, pack
+from bragg.views.web.payload import Analyses, Summary, pack
 
 __all__ = ["pack_difference"]
 
@@ -42,7 +42,9 @@ def pack_difference(paths: Comparison, flat: Comparison, before: str, after: str
     }
     summary = Summary(sentences=_sentences(paths, flat, labels), facts=[("before", before), ("after", after)])
     title = f"{before} → {after}"
-    return pack(Profile({}, paths.tree, metrics), extras=Extras(title=title, summary=summary, difference=difference))
+    return pack(
+        Profile({}, paths.tree, metrics), analyses=Analyses(title=title, summary=summary, difference=difference)
+    )
 
 
 def _own(paths: Comparison, inclusive: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ from bragg.views.text.labels import Labels
 from bragg.views.text.style import printable
 from bragg.views.web.column_codes import ColumnWriter
 
-__all__ = ["NO_EXTRAS", "Extras", "Summary", "pack"]
+__all__ = ["NO_ANALYSES", "Analyses", "Summary", "pack"]
 
 # The default: 9 would take four times as long for 2 % less.
 _GZIP_LEVEL = 6
@@ -50,7 +50,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Extras:
+class Analyses:
     """What analyses say of a profile.
 
     Attributes:
@@ -70,17 +70,17 @@ class Extras:
     difference: Mapping[str, Any] | None = None
 
 
-NO_EXTRAS = Extras()
+NO_ANALYSES = Analyses()
 
 
-def pack(profile: Profile, *, extras: Extras = NO_EXTRAS) -> bytes:
+def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
     """Everything that the page shows of a profile."""
     columns = ColumnWriter()
     header = {
         "version": 1,
-        "title": extras.title,
+        "title": analyses.title,
         "meta": profile.meta,
-        "summary": asdict(extras.summary),
+        "summary": asdict(analyses.summary),
         "frames": _frames(profile.tree.frames, columns),
         "tree": {
             "parent": columns.integers(profile.tree.parent, delta=True),
@@ -95,7 +95,7 @@ def pack(profile: Profile, *, extras: Extras = NO_EXTRAS) -> bytes:
             for name, metric in profile.metrics.items()
         },
         "mainMetric": _main_metric(profile),
-        "kernels": [asdict(kernel) for kernel in extras.kernels],
+        "kernels": [asdict(kernel) for kernel in analyses.kernels],
         "durations": {
             "frame": columns.integers(profile.durations.frame, delta=True),
             "bucket": columns.integers(profile.durations.bucket, delta=True),
@@ -104,9 +104,9 @@ def pack(profile: Profile, *, extras: Extras = NO_EXTRAS) -> bytes:
         **_trace(profile, columns),
         "findings": [{**finding.to_json(), "severity": finding.severity.name.lower()} for finding in profile.findings],
         "sources": _source_files(profile),
-        "code": list(extras.code),
-        "roofline": extras.roofline,
-        "difference": extras.difference,
+        "code": list(analyses.code),
+        "roofline": analyses.roofline,
+        "difference": analyses.difference,
     }
     text = json.dumps(_safe(header), separators=(",", ":")).encode()
     packed = b"".join([len(text).to_bytes(4, "little"), text, *columns.parts])
@@ -182,7 +182,7 @@ def _main_metric(profile: Profile) -> str | None:
 
 
 def _source_files(profile: Profile) -> dict[str, str]:
-    """The texts of source files; those of kernels are in `Extras.code`."""
+    """The texts of source files; those of kernels are in `Analyses.code`."""
     of_kernels = {
         source_name(key, stage) for key, code in code_of_kernels(profile.sources).items() for stage in code.texts
     }

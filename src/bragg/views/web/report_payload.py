@@ -16,7 +16,7 @@ from bragg.model import Profile
 from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
 from bragg.views.text.variants import rows_of_frames
 from bragg.views.web.code import code_of
-from bragg.views.web.payload import Extras, Summary, pack
+from bragg.views.web.payload import Analyses, Summary, pack
 from bragg.views.web.points import roofline_of
 
 __all__ = ["report_payload"]
@@ -32,7 +32,7 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
     """
     kernels = kernel_facts(profile)
     found = answer(profile, kernels, rows_of_frames(profile.tree.frames))
-    extras = Extras(
+    analyses = Analyses(
         title=title,
         summary=Summary(
             [*sentences(profile, found), *(f"{finding.text}." for finding in findings(Evidence(profile)))],
@@ -44,7 +44,7 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
         roofline=_roofline(profile),
         difference=difference,
     )
-    return pack(profile, extras=extras)
+    return pack(profile, analyses=analyses)
 
 
 def _roofline(profile: Profile) -> Mapping[str, Any] | None:

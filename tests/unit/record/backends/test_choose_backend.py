@@ -8,12 +8,12 @@ import pytest
 
 from bragg.errors import BackendUnavailable, UsageError
 from bragg.record import backends
-from bragg.record.backends import choose_backend, cuda, doors_of, require_backend
+from bragg.record.backends import choose_backend, cuda, injection_variables_of, require_backend
 from bragg.record.backends.backend import Backend
 from bragg.registry import Registry
 
-CPU_DOORS = ["INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH"]
-GPU_DOORS = ["CUDA_INJECTION64_PATH", *CPU_DOORS]
+CPU_INJECTIONS = ["INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH"]
+GPU_INJECTIONS = ["CUDA_INJECTION64_PATH", *CPU_INJECTIONS]
 
 
 @pytest.fixture
@@ -56,15 +56,15 @@ def test_driver_on_the_library_path_stands_for_a_device(
 
 
 def test_doors_of_auto_are_those_of_every_backend() -> None:
-    assert doors_of("auto") == GPU_DOORS
-    assert doors_of("cpu") == CPU_DOORS
+    assert injection_variables_of("auto") == GPU_INJECTIONS
+    assert injection_variables_of("cpu") == CPU_INJECTIONS
 
 
 class Toy(Backend):
     """A backend of a test's own: this class and one row."""
 
     name = "toy"
-    doors = ("TOY_INJECTION",)
+    injection_variables = ("TOY_INJECTION",)
     sample_interval_us = 0
 
     def missing(self, environ: Mapping[str, str]) -> str:
@@ -84,7 +84,7 @@ def with_toy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_backend_is_a_class_and_a_row() -> None:
     assert choose_backend("auto", {"TOY_DEVICE": "1"}).name == "toy"
     assert choose_backend("auto", {}).name == "cpu"
-    assert doors_of("auto") == ["TOY_INJECTION", *CPU_DOORS]
+    assert injection_variables_of("auto") == ["TOY_INJECTION", *CPU_INJECTIONS]
     assert choose_backend("toy", {}).library_candidates({}, []) == []
     with pytest.raises(BackendUnavailable, match="there is no toy"):
         require_backend("toy", {})

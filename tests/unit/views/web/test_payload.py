@@ -9,14 +9,14 @@ import numpy as np
 
 from bragg.model import Metric, MetricKind, Profile, Severity
 from bragg.model.finding import Finding
-from bragg.views.web.payload import Extras, Summary, pack
+from bragg.views.web.payload import Analyses, Summary, pack
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
 
 
-def header(profile: Profile, extras: Extras | None = None) -> dict[str, Any]:
+def header(profile: Profile, analyses: Analyses | None = None) -> dict[str, Any]:
     """The JSON part of a payload."""
-    packed = gzip.decompress(pack(profile, extras=extras or Extras()))
+    packed = gzip.decompress(pack(profile, analyses=analyses or Analyses()))
     size = int.from_bytes(packed[:4], "little")
     found: dict[str, Any] = json.loads(packed[4 : 4 + size])
     return found
@@ -28,8 +28,8 @@ def test_equal_profiles_are_equal_bytes() -> None:
 
 
 def test_what_analyses_say_is_passed_on() -> None:
-    extras = Extras(title="run", summary=Summary(["one"], [("host", "box")], ["all"]), code=[{"key": "k/1"}])
-    found = header(profile_from_text("root\n  a 1us"), extras)
+    analyses = Analyses(title="run", summary=Summary(["one"], [("host", "box")], ["all"]), code=[{"key": "k/1"}])
+    found = header(profile_from_text("root\n  a 1us"), analyses)
     assert found["summary"] == {"sentences": ["one"], "facts": [["host", "box"]], "lacks": ["all"]}
     assert (found["title"], found["code"], found["mainMetric"]) == ("run", [{"key": "k/1"}], "gpu_time")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bragg.grouping.hlo_program import NOWHERE, HloOperation, Place
+from bragg.grouping.hlo_program import NOWHERE, HloOperation, HloPlace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class _Places:
         self._frames = _fields_of(tables["StackFrames"])
         # XLA prints parents as one more than their row, so that the outermost frame has itself.
         self._parent_offset = self._frames.get(1, {}).get("parent_frame_id", 0)
-        self._place_of_frame: dict[int, Place] = {}
+        self._place_of_frame: dict[int, HloPlace] = {}
 
     def read(self, line: str) -> HloOperation:
         at = line.find(", metadata={")
@@ -94,17 +94,17 @@ class _Places:
             return HloOperation("", NOWHERE)
         name, file = _text(_OP_NAME.search(line, at)), _text(_SOURCE_FILE.search(line, at))
         if file:
-            return HloOperation(name, Place(file, _number(_SOURCE_LINE.search(line, at))))
+            return HloOperation(name, HloPlace(file, _number(_SOURCE_LINE.search(line, at))))
         return HloOperation(name, self._of_frame(_number(_STACK_FRAME.search(line, at))))
 
-    def _of_frame(self, frame: int) -> Place:
+    def _of_frame(self, frame: int) -> HloPlace:
         if frame not in self._place_of_frame:
             stack = list(self._stack(frame))
             own = [place for place in stack if not self._is_library(place.file)]
             self._place_of_frame[frame] = (own or stack or [NOWHERE])[0]
         return self._place_of_frame[frame]
 
-    def _stack(self, frame: int) -> Iterator[Place]:
+    def _stack(self, frame: int) -> Iterator[HloPlace]:
         """Places of a frame and its callers, innermost first."""
         seen: set[int] = set()
         while frame in self._frames and frame not in seen:
@@ -112,7 +112,7 @@ class _Places:
             location = self._locations.get(self._frames[frame].get("file_location_id", 0), {})
             file = self._files.get(location.get("file_name_id", 0), "")
             if file and "line" in location:
-                yield Place(file, location["line"])
+                yield HloPlace(file, location["line"])
             frame = self._frames[frame].get("parent_frame_id", 0) - self._parent_offset
 
 

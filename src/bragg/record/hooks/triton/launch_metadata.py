@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["answer", "ask_launches", "choose_kernels"]
+__all__ = ["ask_launches", "choose_kernels", "told_of_launch"]
 
 _failed: set[str] = set()
 _hooks: list[Any] = []
@@ -57,7 +57,9 @@ def choose_kernels(wanted: Callable[[str], bool] | None) -> None:
         hook.choose(wanted)
 
 
-def answer(function: Callable[..., Any], *given: Any) -> tuple[str | None, list[tuple[int, float]], dict[Any, Any]]:
+def told_of_launch(
+    function: Callable[..., Any], *given: Any
+) -> tuple[str | None, list[tuple[int, float]], dict[Any, Any]]:
     """What a function of `launch_metadata` says of one launch: its name, metrics with their values, and arrays."""
     name, values, arrays = None, [], {}
     try:

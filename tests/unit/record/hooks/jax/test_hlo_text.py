@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.grouping.hlo_program import NOWHERE, HloOperation, Place
+from bragg.grouping.hlo_program import NOWHERE, HloOperation, HloPlace
 from bragg.record.hooks.jax.hlo_text import operations_in
 
 TABLES = """\
@@ -74,9 +74,9 @@ def is_library(file: str) -> bool:
 
 def test_operations_have_the_innermost_line_of_the_user() -> None:
     assert operations_in(TABLES, is_library) == {
-        "fusion": HloOperation("jit(a)/mul", Place(TRAIN, 7)),
-        "fusion.1": HloOperation("jit(a)/layer/sin", Place(TRAIN, 7)),
-        "add.7": HloOperation("jit(a)/while/body/add", Place(TRAIN, 9)),
+        "fusion": HloOperation("jit(a)/mul", HloPlace(TRAIN, 7)),
+        "fusion.1": HloOperation("jit(a)/layer/sin", HloPlace(TRAIN, 7)),
+        "add.7": HloOperation("jit(a)/while/body/add", HloPlace(TRAIN, 9)),
         "while.1": HloOperation("jit(a)/while", NOWHERE),
         "copy.1": HloOperation("", NOWHERE),
     }
@@ -84,7 +84,7 @@ def test_operations_have_the_innermost_line_of_the_user() -> None:
 
 def test_a_library_has_its_line_where_no_user_called_it() -> None:
     found = operations_in(TABLES, lambda _: True)
-    assert found["fusion.1"].place == Place("/env/lib/python3.11/site-packages/flax/linear.py", 4)
+    assert found["fusion.1"].place == HloPlace("/env/lib/python3.11/site-packages/flax/linear.py", 4)
 
 
 def test_parents_may_be_printed_as_they_are() -> None:
@@ -98,7 +98,9 @@ def test_parents_may_be_printed_as_they_are() -> None:
 
 def test_lines_may_stand_at_the_operation() -> None:
     assert operations_in(OLD, is_library) == {
-        "dot.43": HloOperation('jit(f)/jit(main)/jvp(b "0")/dot_general[precision=None]', Place("/home/me/old.py", 5))
+        "dot.43": HloOperation(
+            'jit(f)/jit(main)/jvp(b "0")/dot_general[precision=None]', HloPlace("/home/me/old.py", 5)
+        )
     }
 
 
