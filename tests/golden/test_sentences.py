@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,12 @@ from bragg.analyze.answer import answer
 from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
-from bragg.model import FrameKind, Profile, TrackKind
+from bragg.model import FrameKind, Profile, SliceTable, TrackKind
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.text.answer_text import sentences
 from bragg.views.text.style import PLAIN
 from bragg.views.text.variants import rows_of_frames
-from tests.support.recordings import RECORDINGS, SAMPLE, busy_ns, gpu_work
+from tests.support.recordings import RECORDINGS, SAMPLE, busy_ns, curve, gpu_work
 
 INSIGHTS = {
     "h100-compiled_encoder": "Torch-Compiled Region: inner external_utils.py:67 (0/0)",
@@ -137,3 +138,22 @@ def test_nothing_is_said_of_the_time_from_first_to_last_work(recording: Recordin
     text = "\n".join([*recording.sentences, *recording.summary])
     assert "first to" not in text
     assert "meanwhile" not in text
+
+
+# Where only sums are kept, sampled frames of a loop stand for what the timeline tells of it.
+HOST_WITHOUT_TIMELINE = {
+    "h100-llama_generate": "aten::_cudnn_attention_forward",
+    "h100-timm_resnet50": "torch: backward",
+}
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
+def test_without_a_timeline_imports_are_not_what_the_host_did(path: Path) -> None:
+    profile = formats.load(path)
+    meta = {**profile.meta, "gpu_activity": curve(profile)}
+    lines = summary_lines(replace(profile, slices=SliceTable.empty(), meta=meta), PLAIN)
+    host = [line for line in lines if " of host_time" in line]
+    assert len(host) == 2
+    assert all("of host_time without imports" in line for line in host)
+    assert not any("<frozen" in line or (line[-7:] == "frames]" and ":3 →" in line) for line in host)
+    assert host[0].endswith(HOST_WITHOUT_TIMELINE.get(path.stem, ""))

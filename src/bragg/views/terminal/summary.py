@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bragg.analyze.imports import without_imports
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady
@@ -86,12 +87,16 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style, steady: Steady |
         if busy and not steady:
             shares = ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
             yield f"{shares} of the {time_text(facts.run.gpu_span_ns)} from first to last GPU work"
-        yield from table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
-        yield from _hottest_paths(profile, "gpu_time", 1, style)
-        waiting = waiting_lines(profile)
+        kernels = table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
+        waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
+        host: list[str] = []
         if has_host_time and max(busy.values(), default=1.0) < _BUSY_GPU:
-            yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS_OF_IDLE_GPU - len(waiting), style)
-        yield from (style.cut(line, style.width) for line in waiting)
+            ran, n_paths = without_imports(profile), _N_HOST_PATHS_OF_IDLE_GPU - len(waiting)
+            of_what = "of host_time without imports" if ran is not profile else ""
+            host = list(_hottest_paths(ran, "host_time", n_paths, style, of_what=of_what))
+        hottest = list(_hottest_paths(profile, "gpu_time", 1, style))
+        # Where the GPU waits for the host in the steady state, what the host does stands first.
+        yield from [*host, *kernels, *hottest, *waiting] if steady else [*kernels, *hottest, *host, *waiting]
     elif has_host_time:
         yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS, style)
         yield from (style.cut(line, style.width) for line in waiting_lines(profile))
@@ -104,7 +109,7 @@ def _has_time(profile: Profile, metric: str) -> bool:
 
 
 def _hottest_paths(
-    profile: Profile, metric: str, n_paths: int, style: Style, whole: float | None = None
+    profile: Profile, metric: str, n_paths: int, style: Style, whole: float | None = None, of_what: str = ""
 ) -> Iterator[str]:
     """The call paths with the largest own values, as shares of a whole; None: of all."""
     if metric not in profile.metrics:
@@ -114,8 +119,8 @@ def _hottest_paths(
     hottest = np.argsort(-own, kind="stable")[: max(n_paths, 0)]
     for node in hottest[own[hottest] > 0].tolist():
         share = float(own[node]) / total
-        of_what = "of it" if whole else f"of {metric}"
-        numbers = f"{time_text(float(own[node])):>9}  {share_text(share):>7} {of_what}  "
+        of = of_what or ("of it" if whole else f"of {metric}")
+        numbers = f"{time_text(float(own[node])):>9}  {share_text(share):>7} {of}  "
         room = max((style.width or _WIDTH) - len(numbers), _LEAST_PATH_WIDTH)
         yield style.heat(numbers, share) + _path_text(folded, node, style, room)
 

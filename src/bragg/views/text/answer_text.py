@@ -8,6 +8,7 @@ import numpy as np
 
 from bragg.analyze.answer import Answer, HotSpot
 from bragg.analyze.idle import Idle
+from bragg.analyze.imports import without_imports
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import own_work
 from bragg.views.text.folding import fold_libraries
@@ -152,14 +153,14 @@ def _busiest_on_host(profile: Profile) -> str:
     """The library or function in which the host spent most of its time; empty when that was not recorded."""
     if "host_time" not in profile.metrics or profile.total("host_time") <= 0:
         return ""
-    folded = fold_libraries(profile)
+    folded = fold_libraries(without_imports(profile))
     labels = Labels(folded.profile.tree.frames)
     own, frame = own_work(folded.profile, "host_time"), folded.profile.tree.frame
     by_frame = np.bincount(frame, weights=own, minlength=len(folded.profile.tree.frames))
     busiest = int(by_frame.argmax())
     if by_frame[busiest] <= 0:
         return ""
-    share = share_text(float(by_frame[busiest]) / profile.total("host_time"))
+    share = share_text(float(by_frame[busiest]) / folded.profile.total("host_time"))
     return f"meanwhile the host spent {share} of its time in {_cut(labels.in_sentence(busiest))}"
 
 
