@@ -37,7 +37,7 @@ class HotSpot:
 
 @dataclass(frozen=True)
 class RoofShares:
-    """What kernels are bound by, as shares of all GPU time, 0 to 1; the rest is not known.
+    """Shares of GPU time by what limits its kernels, 0 to 1; for the rest the limit is not known.
 
     Attributes:
         compute: In kernels below the roof of arithmetic.

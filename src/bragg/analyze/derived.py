@@ -62,7 +62,7 @@ class Derived:
 
 
 def is_derived(name: str) -> bool:
-    """Whether a name is one that `evaluate` knows; its ingredients may be missing."""
+    """Whether `evaluate` knows this name; the profile may still lack its ingredients."""
     return any(re.fullmatch(pattern, name.strip().lower()) for pattern in _RULES)
 
 
@@ -245,7 +245,7 @@ def _name_of(profile: Profile, name: str) -> str | None:
 
 
 def _count_of(profile: Profile, time: str) -> str | None:
-    """What a time is divided by: scopes entered for host time, else kernels."""
+    """The count that a time is divided by: entries for host time, else kernels."""
     preferred = ("host_count", "gpu_count") if time == "cpu_time" else ("gpu_count",)
     return next((name for name in preferred if name in profile.metrics), None)
 

@@ -1,4 +1,4 @@
-"""What became slower or faster between two recordings, and whether that is more than is allowed."""
+"""What became slower or faster between two recordings, and whether it exceeds a limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COUNTS = {"gpu_time": "gpu_count", "gpu_bytes": "gpu_count", "host_time": "host
 
 
 class By(Enum):
-    """What is compared with what."""
+    """The rows of a comparison."""
 
     PATH = "path"
     """Call paths, wherever in a file a function stands and on whatever device a kernel ran."""

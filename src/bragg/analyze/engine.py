@@ -16,14 +16,14 @@ __all__ = ["Evidence", "Rule", "Subject", "findings"]
 
 
 class Subject(Enum):
-    """What a finding is about; views show it with that."""
+    """The view that a finding belongs to."""
 
     RUN = auto()
     STEPS = auto()
 
 
 class Evidence:
-    """What rules look at; each part is computed once, when the first rule asks for it.
+    """Facts that rules look at; each is computed once, when the first rule asks for it.
 
     Args:
         profile: What was recorded.

@@ -100,6 +100,6 @@ def _code_of(profile: Profile, name: str, codes: dict[str, KernelCode]) -> Kerne
 
 
 def why_absent(profile: Profile, kernel: KernelChoice) -> str:
-    """What the profile lacks of a kernel's texts, and why; empty when nothing is known of that."""
+    """Why texts of a kernel are missing from the profile; empty if the profile gives no reason."""
     reason = profile.fact("kernel_code", str(profile.fact("attributes", kernel.name, "code")))
     return reason if isinstance(reason, str) else ""

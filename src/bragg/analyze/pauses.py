@@ -43,7 +43,7 @@ class Pauses:
         return np.clip(self.launched_ns, self.start_ns, self.end_ns)
 
     def during(self, start_ns: int, end_ns: int) -> Pauses:
-        """What of them lies between two times, which are the span then."""
+        """The parts of the pauses that lie between two times; these become the span."""
         inside = (self.end_ns > start_ns) & (self.start_ns < end_ns)
         return replace(
             self,

@@ -93,7 +93,7 @@ class RooflinePoint:
         return "compute" if self.compute_ns > self.memory_ns else "memory"
 
     def to_json(self) -> dict[str, Any]:
-        """What is known of it and what follows from that: JSON values."""
+        """The facts of a point and its computed values, as JSON values."""
         return {
             **asdict(self),
             "intensity": self.intensity,

@@ -1,4 +1,4 @@
-"""What this machine is, read from files: no device is touched."""
+"""Facts about this machine, read from files: no device is touched."""
 
 from __future__ import annotations
 

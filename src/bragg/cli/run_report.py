@@ -129,7 +129,7 @@ class RunReport:
 
 
 def empty_run_json(result: RunResult, reason: str) -> dict[str, Any]:
-    """What `RunReport.to_json` says where there is no profile; the reason is the last note."""
+    """The same object as `RunReport.to_json` for a run without a profile; the reason is its last note."""
     return {
         "exit_code": result.exit_code,
         "duration_s": round(result.duration_s, 6),

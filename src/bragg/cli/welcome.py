@@ -1,4 +1,4 @@
-"""What `bragg` says when it is called without a command."""
+"""The output of `bragg` without a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEASURED = {
 
 
 def welcome_lines() -> list[str]:
-    """What bragg is, what this machine is, what to do next, naming every verb."""
+    """Lines that say what bragg is, what this machine can do, and what every verb is for."""
     backend = _backend()
     return [
         f"bragg {bragg.__version__}: finds where the time of a GPU program goes",
@@ -41,7 +41,7 @@ def welcome_lines() -> list[str]:
 
 
 def _backend() -> str:
-    """What would measure here; empty where the native core is missing."""
+    """Name of the backend that would measure here; empty if the native core is missing."""
     try:
         from bragg.record.backends import choose_backend
 

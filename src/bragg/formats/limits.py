@@ -53,7 +53,7 @@ class Limits:
 
     @property
     def content_bytes(self) -> int:
-        """What it may hold when it is not compressed."""
+        """Limit of its uncompressed size."""
         return max(_LEAST_CONTENT_BYTES, _CONTENT_BYTES_A_BYTE * self.file_bytes)
 
     @property

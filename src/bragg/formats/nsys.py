@@ -118,7 +118,7 @@ class _Database:
         return content.decode(errors="replace")
 
     def has(self, table: str, column: str) -> bool:
-        """Whether there is such a column."""
+        """Whether the table has this column."""
         return column in self._columns.get(table, ())
 
 

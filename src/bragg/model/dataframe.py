@@ -97,7 +97,7 @@ def _input_columns(profile: Profile) -> dict[str, Any]:
 
 
 def _frame_columns(profile: Profile, frame: NDArray[np.int32]) -> dict[str, Any]:
-    """What each row is about: text empty, line 0 and device -1 where there is none."""
+    """Name, kind and place of each row; empty text, line 0 and device -1 mean unknown."""
     frames = profile.tree.frames
     kinds = [FrameKind(kind).name.lower() for kind in frames.kind.tolist()]
     rows = frame.tolist()

@@ -48,11 +48,11 @@ class Facts:
         return value if isinstance(value, (int, float)) and math.isfinite(value) else 0
 
     def is_false(self, name: str) -> bool:
-        """Whether a value is there and says no."""
+        """Whether a value is present and false."""
         return self._values.get(name) is False
 
     def is_table(self, name: str) -> bool:
-        """Whether a value is an object, if an empty one."""
+        """Whether a value is an object, which may be empty."""
         return isinstance(self._values.get(name), Mapping)
 
     def table(self, name: str) -> Facts:

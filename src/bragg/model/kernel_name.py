@@ -38,5 +38,5 @@ def specialization(name: str) -> str:
 
 
 def is_specialized(name: str) -> bool:
-    """Whether a name is one that the recorder gave to a specialization, not a template of C++."""
+    """Whether the recorder gave this name to a specialization; templates of C++ look similar."""
     return _SPECIALIZED.fullmatch(name) is not None

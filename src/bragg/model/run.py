@@ -87,11 +87,11 @@ class Run:
 
     @cached_property
     def devices(self) -> list[Mapping[str, Any]]:
-        """What is known of each GPU, by ordinal; an empty object where nothing is."""
+        """Facts of each GPU, by ordinal; an empty object if nothing is known."""
         return self._facts.rows("devices")
 
     def records_of_device(self, ordinal: int) -> list[Mapping[str, Any]]:
-        """What is known of one GPU, in each of the recordings that know it."""
+        """Facts of one GPU, one object for each recording that has them."""
         runs = [self] if "devices" in self._facts else [run for run in self.recordings if run is not self]
         found = (run.devices[ordinal] for run in runs if 0 <= ordinal < len(run.devices))
         return [device for device in found if device]
@@ -221,7 +221,7 @@ class Run:
 
     @property
     def keeps_code(self) -> bool:
-        """Whether the code of kernels was asked for; it is unless the file says otherwise."""
+        """Whether the code of kernels was requested; true if the file does not say."""
         return not self._facts.is_false("keeps_kernel_code")
 
     @cached_property
@@ -244,7 +244,7 @@ class Run:
 
     @cached_property
     def attributes(self) -> Mapping[str, Mapping[str, str]]:
-        """What is known of frames, by their names: modules, compilers' files, colours."""
+        """Attributes of frames, by their names: modules, compilers' files, colours."""
         value = self._meta.get("attributes")
         return value if isinstance(value, Mapping) else {}
 

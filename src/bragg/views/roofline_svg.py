@@ -220,7 +220,7 @@ def _legend() -> Iterator[str]:
 
 
 def _footer(chart: Roofline) -> Iterator[str]:
-    """What is not drawn, and why."""
+    """Kernels that are not drawn, with the reason."""
     absent = [f"{short_name(point.name)} ({point.absent})" for point in chart.points if point.absent]
     missing = [roof.missing for roof in chart.roofs if roof.missing]
     notes = [f"not drawn: {', '.join(absent)}"] if absent else missing

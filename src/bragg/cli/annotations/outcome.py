@@ -1,4 +1,4 @@
-"""What a check has come to, and where its files are for other tools."""
+"""The outcome of a check, with file names as other tools need them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def message_of(finding: KernelFinding) -> str:
-    """What is wrong and what to do about it, one line."""
+    """The problem and its fix, on one line."""
     fix = f"; fix: {finding.hint}" if finding.hint else ""
     return printable(f"{finding.kernel}: {finding.message}{fix}")
 

@@ -1,1 +1,1 @@
-"""What `bragg doctor` looks at: each check is a function of the surroundings."""
+"""The checks of `bragg doctor`: each is a function of the surroundings."""

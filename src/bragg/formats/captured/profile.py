@@ -117,7 +117,7 @@ def inputs_of(tables: CaptureTables, tree: CallTree) -> InputTable:
 
 
 def attributes_of(tables: CaptureTables, frames: FrameTable) -> dict[str, dict[str, str]]:
-    """What is known of frames beside their names: label -> key -> value. Of several values the first one stays."""
+    """Attributes of frames: label -> key -> value. Of several values the first one stays."""
     found: dict[str, dict[str, str]] = {}
     for part in tables.attributes:
         rows = zip(

@@ -179,7 +179,7 @@ def _padded(metric: Metric, n_nodes: int) -> Metric:
 
 
 def _totals(metrics: dict[str, Metric], rows: Columns, tree: CallTree) -> dict[str, int]:
-    """What the whole recording has of them."""
+    """Totals of the whole recording."""
     frames = tree.frames
     nobodys = np.array([name == WITHOUT_LAUNCH for name in frames.name])[tree.frame]
     is_nobodys = nobodys[np.maximum(tree.parent[rows["node"]], 0)]

@@ -48,7 +48,7 @@ class IdColumns:
     n_missing: int = 0
 
     def fits(self, first_id: int, max_lost: int) -> bool:
-        """Whether ids may go on here: they do not repeat, nor skip more rows than can have been lost."""
+        """Whether these ids can follow: they do not repeat, and skip no more rows than can have been lost."""
         return self.end <= first_id <= self.end + max_lost - self.n_missing
 
     def add(self, first_id: int, rows: int, part: Columns) -> None:

@@ -38,7 +38,7 @@ def loads(content: bytes, limits: Limits | None = None) -> Any:
 
 
 def memory_bytes(content: bytes, separator: bytes = b",") -> int:
-    """What a JSON value takes at most while it is read, roughly: text, twice as string, and 72 bytes for each value.
+    """Upper estimate of the memory that reading a JSON value takes: text, twice as string, and 72 bytes for each value.
 
     Args:
         content: The text.

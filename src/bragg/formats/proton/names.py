@@ -27,7 +27,7 @@ _KNOWN = {"time (ns)": ("gpu_time", "ns"), "count": ("gpu_count", "1")}
 
 
 def frame_kind(name: str) -> FrameKind:
-    """What a frame is, apart from kernels, which only their metrics tell."""
+    """Kind of a frame; kernels are recognised by their metrics instead."""
     if name.startswith(_STATES):
         return FrameKind.STATE
     return FrameKind.PYTHON if _CODE.fullmatch(name) else FrameKind.SCOPE

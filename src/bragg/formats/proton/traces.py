@@ -35,7 +35,7 @@ _KINDS = {"kernel": TrackKind.GPU_STREAM, "scope": TrackKind.HOST_THREAD, "metri
 
 
 def is_trace(start: bytes) -> bool:
-    """Whether a file may be a timeline of Proton: one whose events tell their call path, or that is empty."""
+    """Whether a file may be a timeline of Proton: its events have call paths, or it is empty."""
     return start.lstrip().startswith(b"{") and (b'"call_stack"' in start or _NO_EVENTS.search(start) is not None)
 
 

@@ -235,7 +235,7 @@ def _column(name: str, profile: Profile, formulas: Formulas) -> Column:
 
 
 def _shown(profile: Profile, metric: Metric) -> FloatArray:
-    """What stands at each node; NaN where a metric that tells 0 from no value has none at or below: [n_nodes]."""
+    """Value shown at each node, [n_nodes]; NaN where a metric with optional values has none at or below the node."""
     values = profile.inclusive(metric.name).astype(np.float64)
     if metric.name in _EXTREMES:
         return profile.tree.largest_below(values)

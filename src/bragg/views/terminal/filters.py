@@ -75,7 +75,7 @@ def filter_paths(profile: Profile, include: str | None, exclude: str | None, sho
 
 
 def _without_launch_metadata(profile: Profile, metric: str) -> tuple[Profile, list[str]]:
-    """What ran only to tell the profiler about a kernel is not part of the program."""
+    """Leave out what ran only to compute launch metadata: it is not part of the program."""
     names = profile.tree.frames.name
     of_metadata = np.array([name.partition(":")[0] == _LAUNCH_METADATA for name in names], np.bool_)
     if not of_metadata.any():

@@ -35,7 +35,7 @@ class Formulas(Protocol):
     """What computes metrics."""
 
     def knows(self, name: str) -> bool:
-        """Whether there is such a metric; a profile may lack what it is computed from."""
+        """Whether a computed metric has this name; the profile may still lack its ingredients."""
 
     def names(self, profile: Profile) -> list[str]:
         """Those that can be computed of a profile."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["WHOLE", "grouped"]
 
 WHOLE = ("module", "region")
-"""What is shown instead of call paths."""
+"""Groupings that replace call paths."""
 # What a narrow terminal has no room for.
 _WIDE_METRICS = ("region_calls", "gpu_count")
 

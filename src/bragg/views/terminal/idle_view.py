@@ -18,7 +18,7 @@ __all__ = ["idle_json", "idle_lines", "idle_options", "with_idle_time"]
 
 
 def idle_options(options: ViewOptions, group_by: str) -> ViewOptions:
-    """What is shown of idle time, unless other metrics were asked for.
+    """The default metrics of a table of idle time.
 
     Raises:
         UsageError: Call paths were to be put together.

@@ -19,7 +19,7 @@ def json_columns(columns: Sequence[Column]) -> list[dict[str, Any]]:
 
 
 def json_frame(labels: Labels, frame: int) -> dict[str, Any]:
-    """What a row is about; unknown places are null."""
+    """Name, kind and place of a row; unknown places are null."""
     frames = labels.frames
     return {
         "name": labels.name(frame),

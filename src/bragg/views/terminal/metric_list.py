@@ -1,4 +1,4 @@
-"""What a profile can be asked for: its metrics, and those that are computed from them."""
+"""The metrics of a profile, and those that can be computed from them."""
 
 from __future__ import annotations
 

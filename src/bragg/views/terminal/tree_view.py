@@ -128,7 +128,7 @@ def tree_view(profile: Profile, options: ViewOptions, before: Profile | None = N
 
 
 def _folded(profile: Profile, options: ViewOptions, metric: str) -> tuple[FoldedProfile, list[str]]:
-    """What is left of a profile, with its libraries folded, and notes of what is not."""
+    """A filtered profile with its libraries folded, and notes about what was left out."""
     filtered = filter_paths(profile, options.include, options.exclude, metric)
     named = filtered.profile if options.full_names else with_one_variant(filtered.profile)
     if not options.fold:

@@ -1,1 +1,1 @@
-"""What is said to people, in the terminal and on pages alike: labels, names, units, sentences."""
+"""Text for people, in the terminal and on pages: labels, names, units, sentences."""

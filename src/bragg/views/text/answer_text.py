@@ -27,7 +27,7 @@ _MAX_NAME = 60
 # A device that idles less than this is busy: there is nothing to explain.
 _LITTLE = 0.05
 MOSTLY_IDLE = 0.5
-"""Of a device that is busy for a smaller share of the steady state, the host's time is what matters."""
+"""If a device is busy for a smaller share of the steady state than this, the host's time matters."""
 
 
 def sentences(profile: Profile, answer: Answer) -> list[str]:
@@ -79,7 +79,7 @@ def fact_rows(profile: Profile) -> list[tuple[str, str]]:
 
 
 def lack_lines(profile: Profile, answer: Answer) -> list[str]:
-    """What must be known before the numbers are trusted, and what was not recorded."""
+    """Warnings to read before the numbers, and what was not recorded."""
     warnings = list(RunFacts(profile.meta).warnings())
     if answer.metric is None:
         return [*warnings, "No time was recorded: only call paths and counts are shown."]

@@ -34,7 +34,7 @@ class FoldedProfile:
     n_folded: Int64Array
 
     def name(self, node: int, labels: Labels) -> str:
-        """What a node is called, without its place."""
+        """Label of a node, without its place."""
         name = labels.name(int(self.profile.tree.frame[node]))
         n_folded = int(self.n_folded[node])
         return f"[{name}: {count_text(n_folded, 'frame')}]" if n_folded else name

@@ -1,4 +1,4 @@
-"""What frames are called on screen."""
+"""Labels of frames on screen."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Labels:
     with_device: bool = True
 
     def name(self, frame: int) -> str:
-        """What runs: demangled, and shortened unless full names are wanted; its place where no name is known."""
+        """Name of a frame, demangled, and shortened unless full names are wanted; its place if it has no name."""
         if self.code and self.frames.file[frame]:
             file, name = printable(self.frames.file[frame]), printable(self.frames.name[frame])
             return self.code.text(file, int(self.frames.line[frame]), name)
@@ -72,7 +72,7 @@ class Labels:
         return name.rpartition("<locals>.")[2] if self.frames.kind[frame] == FrameKind.PYTHON else name
 
     def full_name(self, frame: int) -> str:
-        """What runs: demangled, and whole; its place where no name is known."""
+        """Name of a frame, demangled and whole; its place if it has no name."""
         return self._name(frame, demangle) or self._where(frame)
 
     def place(self, frame: int) -> str:

@@ -1,4 +1,4 @@
-"""What stands below a table of regions: of which steps its times are, and what rules find in them."""
+"""Notes below a table of regions: which steps its times belong to, and findings about them."""
 
 from __future__ import annotations
 

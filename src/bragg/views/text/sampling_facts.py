@@ -30,7 +30,7 @@ def sampling_line(meta: Mapping[str, Any]) -> str:
 
 
 def sampling_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
-    """What is missing of the samples, and why; one line each."""
+    """One line for each kind of missing samples, with the reason."""
     sampling = Run(meta).sampling
     if reason := sampling.text("reason"):
         yield f"instructions were not sampled: {reason}"

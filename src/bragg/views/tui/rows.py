@@ -49,7 +49,7 @@ class TreeRows:
         return sorted(found, key=lambda child: -values[child])
 
     def has_children(self, node: int) -> bool:
-        """Whether there is anything below a node."""
+        """Whether a node has rows below it."""
         return bool(self._is_shown[self._tree.children(node)].any())
 
     def hottest_path(self, node: int) -> list[int]:
@@ -64,7 +64,7 @@ class TreeRows:
         return self._tree.path(node)
 
     def name(self, node: int) -> str:
-        """What a node is called."""
+        """Label of a node."""
         return self._view.folded.name(node, self._view.labels)
 
     def place(self, node: int) -> tuple[str, int]:
@@ -87,7 +87,7 @@ class TreeRows:
         return 0.0 if np.isnan(share) else share
 
     def header(self) -> str:
-        """What the numbers are, and what decides over the order."""
+        """Names of the columns, and the metric that decides the order."""
         names = ", ".join(column.name for column in self._view.columns)
         return f"{names}; ordered by {self.sort_name}"
 

@@ -48,7 +48,7 @@ class Shelf:
         self._lock = threading.Lock()
 
     def entries(self) -> list[Entry]:
-        """What there is to see, in the order in which it was first seen."""
+        """The files that can be shown, in the order in which they were found."""
         with self._lock:
             return self._look()
 
