@@ -1,4 +1,4 @@
-"""What a profile gets of the code of its kernels when its capture is read."""
+"""The code of kernels that a profile gets when its capture is read."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PlaceKey = tuple[tuple[str, int, int], ...]
 
 
 class Stage(str, Enum):
-    """What a kernel is at some point of its compilation, first to last."""
+    """The stages of a kernel's compilation, first to last."""
 
     TTIR = "ttir"
     TTGIR = "ttgir"
@@ -142,7 +142,7 @@ class KernelCode:
 # A kernel has tens of places and thousands of lines.
 @lru_cache(maxsize=1 << 14)
 def place_keys(chain: CallChain) -> tuple[PlaceKey, ...]:
-    """What a place is found by, most exact first: it and all calls, it alone, the user's line."""
+    """Keys to find a place by, most exact first: the place with all calls, the place alone, the user's line."""
     own = user_place(chain)
     if own is None:
         return ()

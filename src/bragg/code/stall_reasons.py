@@ -32,7 +32,7 @@ _SPELLINGS = {"no_instruction": "no_instructions", "dispatch": "dispatch_stall"}
 
 
 class StallGroup(Enum):
-    """What a warp waits for, as a user thinks of it."""
+    """Groups of stall reasons that mean the same to a user."""
 
     ISSUED = "issued"
     """It issued an instruction in this cycle."""

@@ -1,4 +1,4 @@
-"""What `torch.compile` compiled, by the functions that it comes from."""
+"""Regions that `torch.compile` compiled, by the functions that they come from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled programs say of their operations: the names that JAX gave them, and lines of the user's code."""
+"""Operations of compiled programs: the names that JAX gave them, and lines of the user's code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class HloPrograms:
         }
 
     def find(self, module: str, op: str, op_name: str = "") -> HloOperation:
-        """What all programs agree on.
+        """The facts that all programs agree on.
 
         Args:
             module: Name of the module.
@@ -79,7 +79,7 @@ def program_text(operations: Mapping[str, HloOperation]) -> str:
 
 
 def _operations(text: str) -> dict[str, HloOperation]:
-    """Of a text that was cut off, nothing."""
+    """Parse the text of a program; a text that was cut off gives nothing."""
     try:
         read = json.loads(text)
         return {

@@ -89,7 +89,7 @@ def _without_hlo(attributes: Attributes) -> dict[str, dict[str, str]]:
 
 @dataclass(frozen=True)
 class _Where:
-    """What the nodes above say of a node.
+    """Facts about a node that follow from the nodes above.
 
     Attributes:
         call: The call of a jitted function, a new node; -1: none.
@@ -281,7 +281,7 @@ def _prefix_of(name: str) -> str:
 
 
 def _beginnings(op_names: Iterable[str]) -> set[str]:
-    """What some names begin with: scopes, if they are names themselves."""
+    """Names that other names begin with: these are scopes."""
     found: set[str] = set()
     for name in op_names:
         while "/" in name:

@@ -55,7 +55,7 @@ _QUANTILES = {"region_time_p50": 0.5, "region_time_p95": 0.95}
 
 @dataclass(frozen=True, eq=False)
 class _Times:
-    """What was recorded of one region, or of steps.
+    """Recorded calls and times of one region, or of steps.
 
     Attributes:
         count: How often it was entered.
@@ -149,7 +149,7 @@ def _called(facts: Facts, called_ns: int) -> tuple[bool, float]:
 
 
 def _times_of(meta: Mapping[str, Any]) -> dict[str, _Times]:
-    """Of regions and steps, as far as they can be read."""
+    """Times of regions and steps, as far as they can be read."""
     recorded = Run(meta).regions
     function = step_function(meta)
     names = {**{name: name for name in (_STEP, *REGIONS)}, **({_STEP: _STEP_OF + function} if function else {})}

@@ -130,7 +130,7 @@ class RecordConfig:
         check_pattern(self.output)
 
     def options(self) -> dict[str, Any]:
-        """What a session needs to know, as the JSON object that carries it into every process of a run."""
+        """The options of a session, as the JSON object that carries them into every process of a run."""
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in _OF_FILES}
 
 

@@ -77,7 +77,7 @@ def _wants_nvtx(environ: Mapping[str, str], config: RecordConfig) -> bool:
 
 
 def _claim(environ: MutableMapping[str, str], variable: str, library: str) -> str:
-    """What is lost to the tool that holds a variable; empty when it is ours now."""
+    """What cannot be recorded because a tool holds a variable; empty if the variable is ours now."""
     holder = environ.get(variable) or library
     environ[variable] = holder
     return "" if holder == library else f"{variable} belongs to {holder}: {_LOST[variable]} cannot be recorded"

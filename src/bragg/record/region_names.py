@@ -6,7 +6,7 @@ __all__ = ["ALL", "STEP", "chosen"]
 
 STEP = "step"
 ALL = (STEP, "data", "forward", "backward", "optimizer")
-"""What can be recorded: steps, and regions that are scopes."""
+"""Names of what can be recorded: steps, and regions that are scopes."""
 
 
 def chosen(names: str) -> tuple[str, ...]:

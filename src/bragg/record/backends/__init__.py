@@ -1,4 +1,4 @@
-"""What measures a process: one module a backend, one row of the registry."""
+"""The backends, which measure a process: one module and one row of the registry each."""
 
 from __future__ import annotations
 

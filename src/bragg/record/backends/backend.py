@@ -15,7 +15,7 @@ __all__ = ["Backend"]
 
 
 class Backend(ABC):
-    """What the Python side knows of a way to measure.
+    """The Python side of a way to measure.
 
     Attributes:
         name: As the native core calls it.

@@ -91,5 +91,5 @@ class _AliasLoader:
         return code
 
     def is_package(self, name: str) -> bool:
-        """Whether it has submodules."""
+        """Whether the module has submodules."""
         return self._found.submodule_search_locations is not None

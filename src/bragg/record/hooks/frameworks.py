@@ -18,7 +18,7 @@ __all__ = ["operator_hooks"]
 
 
 def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
-    """What records operators of the frameworks that are wanted.
+    """The hooks that record operators of the wanted frameworks.
 
     Args:
         options: What to record, as `RecordConfig.options` lists it.

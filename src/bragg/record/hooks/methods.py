@@ -28,7 +28,7 @@ class _Wrapped:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether nobody else has replaced it meanwhile."""
+        """Whether nobody else has replaced the method since."""
         return vars(self._kind).get(self._name) is self._outermost
 
     def add(self, wrapper: Wrapper) -> None:

@@ -31,7 +31,7 @@ _VALUED_OPTIONS = "WX"
 
 
 def has_own_module() -> bool:
-    """Whether `import bragg` of the program that begins would give something else than this profiler."""
+    """Whether `import bragg` in the program would import another module than this profiler."""
     for finder in sys.meta_path:
         found = _on_path() if finder is PathFinder else _by_finder(finder)
         if found is not None:

@@ -45,7 +45,7 @@ def tell(key: str, value: str) -> None:
 
 
 def told(key: str) -> str:
-    """What a hook has told; empty when none has."""
+    """Facts that a hook has noted; empty if none has."""
     return _told.get(key, "")
 
 
@@ -57,7 +57,7 @@ def count_interpreted_launch() -> int:
 
 
 def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known when a recording starts.
+    """Facts that are known when a recording starts.
 
     Args:
         backend: What measures.
@@ -88,7 +88,7 @@ def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def at_stop() -> dict[str, Any]:
-    """What is known when it stops: versions of frameworks, what they compiled, interpreted kernels, what hooks told."""
+    """Facts that are known when it stops: versions of frameworks, compiled and interpreted kernels, notes of hooks."""
     versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in _FRAMEWORKS}
     return {
         "stopped_ns": core.now_ns(),

@@ -57,7 +57,7 @@ _ids: dict[str, int] = {}
 
 
 class MetricLabel(NamedTuple):
-    """What a label like `latency (us)(exc)` says.
+    """Name, unit and kind in a label like `latency (us)(exc)`.
 
     Attributes:
         name: `latency`.
@@ -144,7 +144,7 @@ def declare_beside(label: MetricLabel, holds_floats: Sequence[bool]) -> tuple[in
 
 
 def plain_name(name: str) -> str:
-    """What the program calls a metric of the core."""
+    """Name that the program gave to a metric of the core."""
     element = _ELEMENT.fullmatch(name)
     return _plain_names.get(name) or (f"{plain_name(element[1])}{element[2]}" if element else name)
 

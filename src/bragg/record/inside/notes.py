@@ -23,7 +23,7 @@ def note(text: str) -> None:
 
 
 def once(text: str) -> Callable[[], None]:
-    """What says one line the first time that it is called."""
+    """A function that prints one line the first time that it is called."""
     left = [text]
 
     def say() -> None:

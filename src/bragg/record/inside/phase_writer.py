@@ -16,11 +16,11 @@ _LOOK_EVERY_S = 0.2  # One look costs 20 us a phase.
 
 
 class Phased(Protocol):
-    """What has phases; a session."""
+    """Anything with phases: a session."""
 
     @property
     def running(self) -> bool:
-        """Whether there will be more."""
+        """Whether more phases will come."""
 
     def advance_phase(self) -> int:
         """Begin another one."""

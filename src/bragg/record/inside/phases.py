@@ -130,7 +130,7 @@ def _distinct(tracks: TrackTable) -> tuple[TrackTable, np.ndarray[Any, np.dtype[
 
 
 def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """What is known of two consecutive phases: the beginning of the first, the end of the second, and sums."""
+    """Statistics of two consecutive phases as one: the beginning of the first, the end of the second, and sums."""
     sums: dict[str, Any] = {
         name: _sum(one.get(name, {}), other.get(name, {})) for name in _SUMS if name in one or name in other
     }

@@ -54,7 +54,7 @@ class RegionSpans:
         return len(self._columns[0])
 
     def since(self, number: int) -> dict[str, Any]:
-        """What came after the first `number` spans, as JSON; empty when nothing did. Starts are differences."""
+        """The spans after the first `number`, as JSON; empty if there are none. Starts are differences."""
         region, start_ns, duration_ns = (column[number:].tolist() for column in self._columns)
         if not region:
             return {}

@@ -36,7 +36,7 @@ def bucket_of(duration_ns: int) -> int:
 
 
 class Times:
-    """What is known of a region or of steps.
+    """Calls and times of a region, or of steps.
 
     Attributes:
         count: Calls that ended without an exception.
@@ -60,7 +60,7 @@ class Times:
             self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
 
     def to_json(self) -> dict[str, Any]:
-        """What the file says of it."""
+        """The object that the file stores."""
         numbers = {"count": self.count, "total_ns": self.total_ns, "in_steps_ns": self.in_steps_ns}
         buckets = {str(bucket): count for bucket, count in self.buckets.items()}
         return {**numbers, "buckets": buckets, **self.first_calls.to_json()}
@@ -200,7 +200,7 @@ class Regions:
 
 
 def since(before: Reading, after: Reading) -> Reading:
-    """What came between two readings."""
+    """The difference between two readings."""
     came = {name: _minus(times, before.get(name, {})) for name, times in after.items()}
     return {name: times for name, times in came.items() if times["total_ns"]}
 

@@ -70,12 +70,12 @@ class Session:
 
     @property
     def active(self) -> bool:
-        """Whether it records at this moment."""
+        """Whether the session records at this moment."""
         return self.running and self._recording.session.active
 
     @property
     def running(self) -> bool:
-        """Whether it can be stopped: once, and not in a forked child, whose parent it belongs to."""
+        """Whether the session can be stopped: once, and only in the process that started it."""
         return not self._stopped and os.getpid() == self._pid
 
     @property

@@ -126,7 +126,7 @@ def run_target(config: RecordConfig, argv: Sequence[str], finisher: Finisher | N
 
 
 def _asked_in_vain(config: RecordConfig, backend: Backend) -> list[str]:
-    """What was asked for and only a GPU has, where none is recorded."""
+    """Requested options that need a GPU, if none is recorded."""
     asked = {"instruction samples": config.sampling != "off", "calls of the GPU's API": config.gpu_api != "off"}
     lacking = " and no ".join(what for what, is_wanted in asked.items() if is_wanted)
     return [f"no NVIDIA GPU is recorded here: no {lacking}"] if lacking and backend.name == "cpu" else []

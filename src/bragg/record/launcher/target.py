@@ -1,4 +1,4 @@
-"""What the user asked to run, as the command of a child process."""
+"""The target of a run, as the command of a child process."""
 
 from __future__ import annotations
 

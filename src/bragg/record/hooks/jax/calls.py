@@ -241,7 +241,7 @@ def _called(
 
 
 def _name_of_executable(executable: Any) -> str:
-    """What JAX calls it, such as `jit(loss)`."""
+    """JAX's name of the function, such as `jit(loss)`."""
     try:
         return str(executable.unsafe_call.name)
     except AttributeError:

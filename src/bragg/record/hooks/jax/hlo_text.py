@@ -1,4 +1,4 @@
-"""What the text of an optimized HLO module says of its operations."""
+"""Facts about operations in the text of an optimized HLO module."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _computations(lines: list[str]) -> Iterator[tuple[str, list[tuple[str, str, 
 
 
 def _operation(line: str, computations: dict[str, list[tuple[str, str, str]]], places: _Places) -> HloOperation:
-    """What its metadata says; what is missing, of the last instruction that was fused into it and has it."""
+    """Its metadata; a missing entry comes from the last fused instruction that has it."""
     own = places.read(line)
     called = _FUSED.search(line)
     if called is None or (own.op_name and own.place != NOWHERE):
@@ -140,7 +140,7 @@ def _text(found: re.Match[str] | None) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """What XLA prints between quotation marks: bytes that are not ASCII are three octal digits."""
+    """Text that XLA prints in quotation marks: bytes that are not ASCII are three octal digits."""
     if "\\" not in text:
         return text
     plain = _ESCAPED.sub(

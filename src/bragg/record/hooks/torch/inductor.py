@@ -54,7 +54,7 @@ def name_kernels(heuristics: ModuleType) -> Callable[[], None]:
 
 @cache
 def origins_in(file: str) -> dict[str, tuple[tuple[str, str], ...]]:
-    """What the comments of a generated program say of its kernels: by kernel, pairs of an attribute and its text."""
+    """Attributes of kernels in the comments of a generated program: by kernel, pairs of an attribute and its text."""
     with open(file, encoding="utf-8", errors="replace") as source:  # noqa: PTH123  # `pathlib` costs 10 ms to import.
         text = source.read()
     found = {match["kernel"]: _ORIGIN.search(match["comment"]) for match in _DEFINITION.finditer(text)}

@@ -135,4 +135,4 @@ class ModuleScopes:
 
 
 SCOPES = ModuleScopes()
-"""Of the modules that were called in this process."""
+"""The names of the modules that were called in this process."""

@@ -1,4 +1,4 @@
-"""What PyTorch itself does for an operator because somebody observes it: a part of the overhead that profiles state."""
+"""PyTorch's own cost of an observed operator: a part of the overhead that profiles state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _cost_ns(torch: ModuleType, library: str) -> int:
 
 
 def _times_ns(torch: ModuleType, evicting: bytearray) -> list[int]:
-    """Of some operators, each after other memory was copied."""
+    """Time of some operators, each with cold caches: other memory is copied before it."""
     times_ns = []
     for _ in range(_OPERATORS + 1):
         bytes(evicting)

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["LATE", "TOLD", "library_of", "record_operators", "record_shaped_operators", "refusal_of_observers"]
 
 TOLD = "torch_operators"
-"""What the profile's meta calls the way that operators came: `observers`, or `itt` and why."""
+"""Key of the profile's meta for the source of operators: `observers`, or `itt` and why."""
 
 LATE = "PyTorch was imported before the recording started, so its operators are missing. Use `bragg run`"
-"""What is true of operators that come as ITT tasks."""
+"""Note for operators that come as ITT tasks."""
 
 
 def record_operators(torch: ModuleType) -> Callable[[], None] | None:
@@ -105,7 +105,7 @@ _OBSERVERS = _Observers()
 
 
 def _tells_tensors(torch: ModuleType) -> bool:
-    """Whether an operator told its tensors where the core can read them, which it has learned then."""
+    """Whether the core has learned where an operator passes its tensors, by observing one."""
     one, other = (torch.zeros(1, device="cpu") for _ in range(2))
     core.begin_input_trial(_addresses(one), _addresses(other))
     result = one
@@ -117,7 +117,7 @@ def _tells_tensors(torch: ModuleType) -> bool:
 
 
 def _addresses(tensor: Any) -> tuple[int, int, int]:
-    """Of a tensor, of its storage and of its data."""
+    """Addresses of a tensor, of its storage and of its data."""
     storage = tensor.untyped_storage()
     return tensor._cdata, storage._cdata, storage.data_ptr()
 
@@ -128,7 +128,7 @@ def library_of(torch: ModuleType) -> str:
 
 
 def refusal_of_observers(torch: ModuleType) -> str:
-    """What keeps observers from being used; empty when one operator was observed as expected."""
+    """Why observers cannot be used; empty if one operator was observed as expected."""
     refusal = core.begin_operator_trial(library_of(torch))
     if refusal:
         return refusal

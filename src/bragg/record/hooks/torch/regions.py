@@ -22,7 +22,7 @@ __all__ = ["record_backward", "record_data", "record_forward", "record_optimizer
 
 
 def region_hooks(wanted: tuple[str, ...], *, operators: bool) -> list[Hook]:
-    """What records the regions that are wanted.
+    """The hooks that record the wanted regions.
 
     Args:
         wanted: Names of regions.

@@ -46,7 +46,7 @@ def record_updates(torch: ModuleType) -> Undo:
 
 
 def _goes_one_by_one(optimizer: Any) -> bool:
-    """Whether no kernel updates several parameters: as it was asked for, else by PyTorch's default for the device."""
+    """Whether each kernel updates one parameter: as the program asked, else by PyTorch's default for the device."""
     for group in optimizer.param_groups:
         on_device = any(parameter.device.type != "cpu" for parameter in group["params"])
         if group.get("fused") or (on_device if group.get("foreach") is None else group["foreach"]):

@@ -62,7 +62,7 @@ def give_name(kernel: Any, specialization: Specialization, attributes: Sequence[
 
 
 def specialization_of(kernel: Any) -> Specialization:
-    """What a `CompiledKernel` was specialized for."""
+    """The specialization of a `CompiledKernel`."""
     from bragg.record.hooks.triton.specialization import Specialization
 
     source, metadata = kernel.src, kernel.metadata

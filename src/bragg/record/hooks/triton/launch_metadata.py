@@ -60,7 +60,7 @@ def choose_kernels(wanted: Callable[[str], bool] | None) -> None:
 def told_of_launch(
     function: Callable[..., Any], *given: Any
 ) -> tuple[str | None, list[tuple[int, float]], dict[Any, Any]]:
-    """What a function of `launch_metadata` says of one launch: its name, metrics with their values, and arrays."""
+    """Result of a `launch_metadata` function for one launch: its name, metrics with their values, and arrays."""
     name, values, arrays = None, [], {}
     try:
         for key, value in function(*given).items():

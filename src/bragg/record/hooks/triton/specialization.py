@@ -38,7 +38,7 @@ _ALIGNED = ["tt.divisibility", 16]
 
 
 class Specialization(NamedTuple):
-    """What a kernel was compiled for, in Triton's terms.
+    """The arguments and options that a kernel was compiled for, in Triton's terms.
 
     Attributes:
         parameters: Names in order.
