@@ -201,8 +201,8 @@ def test_an_ide_stops_at_a_line_of_a_kernel(tmp_path: Path) -> None:
         ide.ask("configurationDone")
         seen = [stop(ide) for _ in lines]
         assert seen == [
-            (lines[0], "scaled", {"block": "fp32[8], 2 programs: [[16. 17. 18."}),
-            (lines[1], "kernel", {"values": "fp32[8], 4 programs: [[ 0.  1.  2."}),
+            (lines[0], "scaled", {"block": "fp32[8], 2 programs: [[16. 17. 18.", "block[-1].mean()": "19.875"}),
+            (lines[1], "kernel", {"values": "fp32[8], 4 programs: [[ 0.  1.  2.", "values[-1].mean()": "59.625"}),
         ]
         assert program.wait(TIMEOUT_S) == 0
         assert output.read_text().splitlines()[0] == "result 87.0"
@@ -229,6 +229,9 @@ def stop(ide: DebugAdapter) -> tuple[int, str, dict[str, str]]:
     scope = ide.ask("scopes", frameId=frame["id"])["scopes"][0]
     found = ide.ask("variables", variablesReference=scope["variablesReference"])["variables"]
     values = {one["name"]: one["value"][:34] for one in found if one["name"] in ("block", "values")}
+    for name in list(values):
+        asked = ide.ask("evaluate", expression=f"{name}[-1].mean()", frameId=frame["id"], context="repl")
+        values[f"{name}[-1].mean()"] = asked["result"].removeprefix("np.float32(").rstrip(")")
     ide.ask("continue", threadId=thread)
     return frame["line"], frame["name"], values
 
@@ -253,3 +256,33 @@ def test_cells_of_a_notebook_define_and_debug_kernels(tmp_path: Path) -> None:
     assert "pid (2, 0, 0) values [16. 17. 18. 19. 20. 21. 22. 23.]" in texts[1]
     assert "values = tl.load(x + offsets, mask=mask, other=0.0)" in str(notebook.cells[2].outputs[-1])
     assert texts[4].splitlines()[-1] == "145.0"
+
+
+def test_a_notebooks_frontend_answers_the_prompt_of_a_kernel(tmp_path: Path) -> None:
+    """By the messages that Jupyter and Colab exchange with the process of a notebook."""
+    manager = pytest.importorskip("jupyter_client.manager")
+    pytest.importorskip("ipykernel")
+    cell = SCRIPT.replace("STOP", "import pdb; pdb.set_trace()").partition("x, out =")[0]
+    run = "import bragg.debug\nx, out = np.arange(30, dtype='f4'), np.zeros(30, 'f4')\n"
+    run += "with bragg.debug.interpret():\n    kernel[(4,)](x, out, 30, BLOCK=8)\nprint('result', out[29])"
+    process, client = manager.start_new_kernel(kernel_name="python3", cwd=str(tmp_path), startup_timeout=TIMEOUT_S)
+    try:
+        typed = iter(["p values.mean()", "p values[1, 2:4]", "c"])
+        said: list[str] = []
+        for text in (cell, run):
+            reply = client.execute_interactive(
+                text,
+                timeout=TIMEOUT_S,
+                allow_stdin=True,
+                stdin_hook=lambda _message: client.input(next(typed)),
+                output_hook=lambda message: said.append(message["content"].get("text", "")),
+            )
+            assert reply["content"]["status"] == "ok", reply["content"]
+        assert list(typed) == []
+        output = "".join(said)
+        assert "19.6875" in output
+        assert "26., 27." in output
+        assert "result 87.0" in output
+    finally:
+        client.stop_channels()
+        process.shutdown_kernel(now=True)
