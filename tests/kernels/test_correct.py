@@ -9,7 +9,8 @@ import pytest
 
 import bragg.debug
 from bragg.debug.flow.dependence import dependence_of
-from bragg.debug.flow.program import Program, python_function
+from bragg.debug.flow.jitted import python_function
+from bragg.debug.flow.program import Program
 
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")

@@ -23,7 +23,7 @@ pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
 
 from bragg.debug.checkers import Checker, Recorder
-from bragg.debug.flow.program import kernel_line
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.session import CheckedSession, checking
 from bragg.debug.state import Listeners

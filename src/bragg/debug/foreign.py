@@ -12,13 +12,14 @@ from typing import Any
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow.aggregates import AggregateKind
+from bragg.debug.flow.jitted import is_jitted
 from bragg.debug.flow.ranges import KernelRange
 from bragg.debug.gluon.functions import TYPES, gluon_function
 from bragg.debug.language import FUNCTIONS
 from bragg.debug.numbers.dtypes import PointerType, dtype_named
 from bragg.debug.numbers.libdevice import LIBDEVICE_FUNCTIONS
 
-__all__ = ["BUILTINS", "Namespace", "is_jitted", "language_function", "translated"]
+__all__ = ["BUILTINS", "Namespace", "language_function", "translated"]
 
 _GLUON = "triton.experimental.gluon"
 BUILTINS: dict[str, Any] = {
@@ -79,14 +80,6 @@ def language_function(name: str) -> Any:
     if module is None or not hasattr(module, name):
         raise Unsupported(f"triton.language.{name} is not supported", hint="See docs/guides/debugging.md for what is")
     return translated(getattr(module, name), f"triton.language.{name}")
-
-
-def is_jitted(value: Any) -> bool:
-    """A function decorated with @triton.jit or @gluon.jit."""
-    return any(
-        kind.__name__ in ("JITFunction", "InterpretedFunction") and kind.__module__.startswith("triton.runtime")
-        for kind in type(value).__mro__
-    )
 
 
 _TRANSLATED: dict[int, tuple[Any, Any]] = {}

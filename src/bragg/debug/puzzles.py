@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.foreign import is_jitted
+from bragg.debug.flow.jitted import is_jitted
 from bragg.debug.host.launch import prepare
 from bragg.debug.session import CheckedSession, chosen_checkers
 from bragg.debug.stepping.stops import Watch

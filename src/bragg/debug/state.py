@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bragg.debug.numbers.dtypes import DType
     from bragg.debug.targets import Target
 
-__all__ = ["Listeners", "Machine", "is_wide", "machine", "tell_result", "use"]
+__all__ = ["Listeners", "Machine", "begin_launch", "is_wide", "launch_number", "machine", "tell_result", "use"]
 
 Array = npt.NDArray[Any]
 
@@ -194,3 +194,17 @@ def use(new: Machine | None) -> Machine | None:
     global _machine
     before, _machine = _machine, new
     return before
+
+
+_launches = 0
+
+
+def begin_launch() -> None:
+    """What was found out for one launch, and may have changed since, no longer holds."""
+    global _launches
+    _launches += 1
+
+
+def launch_number() -> int:
+    """Of the launch that is under way, or was the last."""
+    return _launches

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from bragg.debug.flow.program import python_function
-from bragg.debug.foreign import is_jitted
+from bragg.debug.flow.jitted import is_jitted, python_function
 
 __all__ = ["unreached"]
 

@@ -16,7 +16,8 @@ import triton.language as tl
 
 import bragg.debug
 from bragg.debug.flow.dependence import dependence_of
-from bragg.debug.flow.program import Program, python_function
+from bragg.debug.flow.jitted import python_function
+from bragg.debug.flow.program import Program
 
 
 @triton.jit

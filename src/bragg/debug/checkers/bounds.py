@@ -13,7 +13,7 @@ from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.checkers.rows import spill_of
 from bragg.debug.checkers.stale import is_stale
 from bragg.debug.expressions import access_text
-from bragg.debug.flow.program import kernel_line
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.addresses import is_nowhere
 from bragg.debug.numbers.operands import affine_of

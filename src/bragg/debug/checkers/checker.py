@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bragg.debug.expressions import AccessText, access_text
 from bragg.debug.findings import KernelFinding, Report, TensorFacts, Witness, program_ids
-from bragg.debug.flow.program import kernel_line
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.addresses import is_nowhere

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, Recorder, Source
 from bragg.debug.expressions import feeding
-from bragg.debug.flow.program import kernel_line
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 from bragg.debug.values import SHIFTED, Tensor

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, Recorder, Source
 from bragg.debug.expressions import feeding
-from bragg.debug.flow.program import kernel_line
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.provenance import addresses_of
 from bragg.debug.memory.storage import Buffer

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.flow.jitted import is_jitted
 
 __all__ = ["Aggregate", "AggregateKind", "aggregate_replace", "parts_of", "rebuilt"]
 
@@ -85,7 +86,7 @@ class AggregateKind:
         Raises:
             KernelFault: It has none of that name.
         """
-        from bragg.debug.foreign import is_jitted, translated
+        from bragg.debug.foreign import translated
 
         member = self.decorated.__dict__.get(name)
         if member is None:
@@ -155,7 +156,7 @@ def _called_by_host(function: Any) -> Callable[..., Any]:
         Unsupported: It builds code for the compiler itself.
     """
     from bragg.debug.flow.program import with_kernel_names
-    from bragg.debug.foreign import is_jitted, translated
+    from bragg.debug.foreign import translated
 
     function = getattr(function, "fn", function) if not is_jitted(function) else function
     if not isinstance(function, FunctionType):

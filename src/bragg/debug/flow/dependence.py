@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
-from bragg.debug.flow.program import Program, python_function
-from bragg.debug.foreign import is_jitted
+from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.program import Program
 
 __all__ = ["Dependence", "dependence_of"]
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from types import ModuleType
 from typing import Any
 
-from bragg.debug.foreign import is_jitted
+from bragg.debug.flow.jitted import is_jitted
 
 __all__ = ["Reasons", "free_names", "mark_refused", "reasons_to_refuse"]
 

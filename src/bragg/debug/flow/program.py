@@ -8,7 +8,7 @@ import sys
 import textwrap
 import weakref
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,21 +17,15 @@ from typing import Any, NoReturn
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow import divergence
+from bragg.debug.flow.jitted import python_function
+from bragg.debug.flow.place import MARK
 from bragg.debug.flow.text import Text
 from bragg.debug.foreign import BUILTINS, translated
 from bragg.debug.numbers.reductions import sort
+from bragg.debug.state import launch_number
 from bragg.debug.values import Tensor
 
-__all__ = ["NestedFunction", "Program", "closed_over", "kernel_line", "python_function", "with_kernel_names"]
-
-_MARK = "_bragg"
-
-
-def python_function(kernel: Any) -> FunctionType:
-    """The author's function inside of decorators."""
-    while not inspect.isfunction(kernel):
-        kernel = kernel.fn
-    return kernel
+__all__ = ["NestedFunction", "Program", "closed_over", "with_kernel_names"]
 
 
 @dataclass
@@ -140,7 +134,7 @@ class Program:
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        return tuple(sorted(_global_names(self._code) - {_MARK}))
+        return tuple(sorted(_global_names(self._code) - {MARK}))
 
     def executable(self) -> Callable[..., Any]:
         """The rewritten function, with the meaning its global names have now."""
@@ -153,7 +147,7 @@ def with_kernel_names(function: FunctionType) -> Callable[..., Any]:
 
 
 def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Callable[..., Any]:
-    names: dict[str, Any] = {_MARK: divergence, "__builtins__": {**_builtins(), **BUILTINS}}
+    names: dict[str, Any] = {MARK: divergence, "__builtins__": {**_builtins(), **BUILTINS}}
     outer = closed_over(function)
     for name in used:
         if name in outer or name in function.__globals__:
@@ -235,12 +229,10 @@ class NestedFunction:
         """Call it for all active programs."""
         if self._is_fixed and self.fn.__name__ == "sort" and (quick := _sorted(*arguments, **named)) is not None:
             return quick
-        if self._executable is None or (not self._is_fixed and self.epoch != NestedFunction.now):
+        if self._executable is None or (not self._is_fixed and self.epoch != launch_number()):
             self._executable = Program.of(self.fn, self._jitted).executable()
-            self.epoch = NestedFunction.now
+            self.epoch = launch_number()
         return self._executable(*arguments, **named)
-
-    now = 0
 
 
 def _sorted(x: Tensor, dim: int | None = None, descending: bool = False) -> Tensor | None:
@@ -249,22 +241,3 @@ def _sorted(x: Tensor, dim: int | None = None, descending: bool = False) -> Tens
     if dim not in (None, axis, -1):
         return None
     return sort(x, axis, bool(descending))
-
-
-def kernel_frames() -> Iterator[tuple[str, int]]:
-    """File and line of the kernel and the functions it is in, innermost first."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get(_MARK) is divergence and not frame.f_code.co_filename.startswith("<lambda"):
-            yield frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
-
-
-def kernel_line() -> tuple[str, int]:
-    """File and line that the kernel executes; the innermost one that is the author's, not Triton's own."""
-    first = None
-    for place in kernel_frames():
-        first = first or place
-        if "triton/language/" not in place[0].replace("\\", "/"):
-            return place
-    return first or ("", 0)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import KernelFault, RuntimeFault, TooManyPrograms
-from bragg.debug.flow.program import Program, python_function
+from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.program import Program
 from bragg.debug.flow.text import Text
 from bragg.debug.flow.turns import Turns
-from bragg.debug.foreign import is_jitted
 from bragg.debug.state import Listeners, Machine, use
 
 __all__ = ["run_in_turns", "waits"]

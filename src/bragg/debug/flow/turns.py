@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.state import Machine, use
 
 __all__ = ["Turns"]
@@ -48,8 +49,6 @@ class Turns:
         self._thread.join()
 
     def _give_away(self) -> None:
-        from bragg.debug.flow.program import kernel_line
-
         self.waits_at = kernel_line()
         self._has_stopped.release()
         self._may_run.acquire()

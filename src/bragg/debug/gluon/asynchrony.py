@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.state import Machine, machine
 
 if TYPE_CHECKING:
@@ -98,8 +99,6 @@ class Asynchrony:
         barrier: SharedMemory | None = None,
     ) -> None:
         """A copy or product begins, in the active programs that are chosen."""
-        from bragg.debug.flow.program import kernel_line
-
         now = machine()
         if not chosen.any():
             return

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.turns import Turns
 from bragg.debug.gluon.asynchrony import each_tracker
 from bragg.debug.gluon.shared_memory import SharedMemory, chosen_rows
@@ -110,8 +111,6 @@ _WAITING: WeakKeyDictionary[Machine, str] = WeakKeyDictionary()
 
 def _note(barrier: SharedMemory, what: str, offsets: Array) -> None:
     """Remember where something was done to a barrier."""
-    from bragg.debug.flow.program import kernel_line
-
     place = kernel_line()
     for offset in set(offsets.tolist()):
         barrier.memory.notes[offset, what] = place

@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import KernelFault, Unsupported, as_tritons
-from bragg.debug.flow import divergence
-from bragg.debug.flow.program import NestedFunction, Program, python_function
+from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.place import is_kernel
+from bragg.debug.flow.program import NestedFunction, Program
 from bragg.debug.flow.scheduler import run_in_turns, waits
-from bragg.debug.foreign import is_jitted, translated
+from bragg.debug.foreign import translated
 from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
 from bragg.debug.memory.storage import Buffer
-from bragg.debug.state import Listeners, Machine, use
+from bragg.debug.state import Listeners, Machine, begin_launch, use
 from bragg.errors import UsageError
 
-__all__ = ["Launch", "execute", "is_kernel", "prepare", "without_engine"]
+__all__ = ["Launch", "execute", "prepare", "without_engine"]
 
 # Elements of all blocks of a batch: more leave the second-level cache, fewer pay Python more often.
 _BATCH_ELEMENTS = 1 << 18
@@ -127,7 +128,7 @@ class Launch:
         Raises:
             KernelFault: The kernel does what a GPU cannot compile or survive.
         """
-        NestedFunction.now += 1
+        begin_launch()
         try:
             _run(self, self.program.executable(), self.values, listeners)
         finally:
@@ -146,7 +147,7 @@ class Launch:
         Raises:
             KernelFault: The kernel does what a GPU cannot compile or survive.
         """
-        NestedFunction.now += 1
+        begin_launch()
         _run(self, self.program.executable(), self.values if values is None else values, listeners, numbers)
 
 
@@ -361,11 +362,6 @@ def _uncompilable(error: NameError | TypeError) -> KernelFault | None:
     if trace is None or not (is_kernel(trace.tb_frame) or trace.tb_frame.f_code is NestedFunction.__call__.__code__):
         return None
     return KernelFault(re.sub(r"^[\w.<>]+\(\) ", "the call does not fit: ", str(error)))
-
-
-def is_kernel(frame: types.FrameType) -> bool:
-    """A frame executes a kernel or a function that kernels call."""
-    return frame.f_globals.get("_bragg") is divergence
 
 
 def _kernel_place(error: BaseException) -> tuple[str, int] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DType
 from bragg.debug.numbers.operands import affine_of
@@ -68,8 +69,6 @@ class Access:
     @lazy
     def place(self) -> tuple[str, int]:
         """File and line that the kernel executes."""
-        from bragg.debug.flow.program import kernel_line
-
         return kernel_line()
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 
 from bragg.debug.memory.storage import LIVE, Buffer
 from bragg.debug.numbers.dtypes import DTYPES
-from bragg.debug.state import machine
+from bragg.debug.state import launch_number, machine
 
 __all__ = ["NOWHERE", "buffers_at", "is_nowhere", "nowhere_at"]
 
@@ -83,9 +83,7 @@ def _searches() -> Iterator[Callable[[], _Extents]]:
 
 
 def _census(name: str, search: Callable[[], Iterator[Any]]) -> _Extents:
-    from bragg.debug.flow.program import NestedFunction
-
-    launch = NestedFunction.now
+    launch = launch_number()
     if name not in _CENSUS or _CENSUS[name][0] != launch:
         distinct = {id(tensor): tensor for tensor in search()}
         _CENSUS[name] = launch, [(*_extent(tensor), weakref.ref(tensor)) for tensor in distinct.values()]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.findings import program_ids
-from bragg.debug.host.launch import is_kernel
+from bragg.debug.flow.place import is_kernel
 from bragg.debug.state import machine
 
 __all__ = ["KernelDebugger", "kernel_frame", "stepping"]

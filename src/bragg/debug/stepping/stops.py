@@ -12,7 +12,7 @@ import numpy as np
 
 from bragg.debug.checkers import Checker, Recorder
 from bragg.debug.findings import KernelFinding, program_ids
-from bragg.debug.flow.program import kernel_line
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners

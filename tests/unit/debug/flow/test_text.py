@@ -12,7 +12,8 @@ import pytest
 import bragg.debug
 from bragg.debug.flow import text
 from bragg.debug.flow.dependence import dependence_of
-from bragg.debug.flow.program import Program, python_function
+from bragg.debug.flow.jitted import python_function
+from bragg.debug.flow.program import Program
 
 triton = pytest.importorskip("triton")
 import triton.language as tl  # noqa: E402

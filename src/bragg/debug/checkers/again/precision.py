@@ -16,7 +16,7 @@ from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.findings import program_ids
-from bragg.debug.flow.program import kernel_line
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DTYPES, DType

@@ -1,0 +1,24 @@
+"""Which of the objects that kernels refer to are functions of kernels."""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType
+from typing import Any
+
+__all__ = ["is_jitted", "python_function"]
+
+
+def is_jitted(value: Any) -> bool:
+    """A function decorated with @triton.jit or @gluon.jit."""
+    return any(
+        kind.__name__ in ("JITFunction", "InterpretedFunction") and kind.__module__.startswith("triton.runtime")
+        for kind in type(value).__mro__
+    )
+
+
+def python_function(kernel: Any) -> FunctionType:
+    """The author's function inside of decorators."""
+    while not inspect.isfunction(kernel):
+        kernel = kernel.fn
+    return kernel
