@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import numpy.typing as npt
 from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.foreign import translated
 from bragg.debug.host.device_arrays import DeviceArrays
+from bragg.debug.memory.arrays import buffer_at, host_buffer, is_of_torch, own_type
 from bragg.debug.memory.blocks import make_descriptor
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.casts import cast
@@ -122,8 +121,8 @@ class Arguments:
     def _tensor(self, name: str, value: Any, dtype: DType | None = None) -> Pointer:
         while type(value).__name__ == "TensorWrapper":
             value = value.base
-        is_torch = hasattr(value, "data_ptr") and hasattr(value, "untyped_storage")
-        own = _own_type(value.dtype)
+        is_torch = is_of_torch(value)
+        own = own_type(value.dtype)
         dtype = dtype or own
         if dtype is None:
             raise UsageError(f"the argument {name} has elements of {value.dtype}, which Triton does not have")
@@ -131,45 +130,20 @@ class Arguments:
         if not is_torch and hasattr(value, "__cuda_array_interface__"):
             value = self._device_arrays.on_host(name, value)
         stored = dtype if own.size_bytes == dtype.size_bytes else own
-        buffer = self._torch_buffer(name, value, stored) if is_torch else _array_buffer(name, value, stored)
+        buffer = self._torch_buffer(name, value, stored) if is_torch else host_buffer(name, value, stored)
         buffer = buffer.seen_as(dtype)
         self.buffers.append(buffer)
         return Pointer(buffer, scalar(0, DTYPES["int64"]), dtype)
 
     def _torch_buffer(self, name: str, value: Any, dtype: DType) -> Buffer:
-        address = value.data_ptr()
         if value.device.type != "cpu":
             device = value.untyped_storage()
             if device.data_ptr() not in self._host_copies:
                 self._host_copies[device.data_ptr()] = (device, device.cpu())
             host = self._host_copies[device.data_ptr()][1]
-            address = host.data_ptr() + (address - device.data_ptr())
-            return _buffer(name, dtype, address, tuple(value.shape), tuple(value.stride()), host)
-        shape, strides = tuple(value.shape), tuple(value.stride())
-        if _is_freed(value, shape, strides):
-            gone = Buffer(name, dtype, np.zeros(0, dtype.storage), shape, strides, address, owner=value)
-            gone.is_freed = True
-            return gone
-        return _buffer(name, dtype, address, shape, strides, value)
-
-
-def _is_freed(value: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """The storage of a tensor of PyTorch was made smaller than the tensor, as sharded parameters are."""
-    if not all(shape):
-        return False
-    last = value.storage_offset() + sum(stride * (extent - 1) for stride, extent in zip(strides, shape, strict=True))
-    return bool((last + 1) * value.element_size() > value.untyped_storage().nbytes())
-
-
-@lru_cache(maxsize=64)
-def _own_type(dtype: Any) -> DType | None:
-    """Triton's type for NumPy's or PyTorch's."""
-    return dtype_of_array(str(dtype).removeprefix("torch."))
-
-
-@lru_cache(maxsize=256)
-def _bytes(count: int) -> Any:
-    return ctypes.c_byte * count
+            address = host.data_ptr() + (value.data_ptr() - device.data_ptr())
+            return buffer_at(name, dtype, address, tuple(value.shape), tuple(value.stride()), host)
+        return host_buffer(name, value, dtype)
 
 
 def _number_of_type(value: Any, dtype: DType, name: str) -> Tensor:
@@ -193,31 +167,6 @@ def _integer(value: int, name: str) -> Tensor:
         if low <= value <= high:
             return scalar(value, DTYPES[type_name])
     raise NumberTooLarge(f"the argument {name} is {value}, which no integer type of Triton holds")
-
-
-def _array_buffer(name: str, value: Any, dtype: DType) -> Buffer:
-    """A NumPy array as it is, or what NumPy makes of another package's array."""
-    array: Array = value if isinstance(value, np.ndarray) else np.asarray(value)
-    size = array.dtype.itemsize
-    if any(stride % size for stride in array.strides):
-        raise UsageError(f"the strides of {name} are not multiples of its elements", hint="Pass a copy of the array")
-    strides = tuple(stride // size for stride in array.strides)
-    address = int(array.__array_interface__["data"][0])
-    buffer = _buffer(name, dtype, address, array.shape, strides, array)
-    buffer.writable = array.flags.writeable
-    return buffer
-
-
-def _buffer(
-    name: str, dtype: DType, address: int, shape: tuple[int, ...], strides: tuple[int, ...], owner: Any
-) -> Buffer:
-    size = dtype.size_bytes
-    reaches = [stride * (extent - 1) for stride, extent in zip(strides, shape, strict=True)]
-    low, high = sum(min(reach, 0) for reach in reaches), sum(max(reach, 0) for reach in reaches)
-    count = high - low + 1 if all(shape) else 0
-    memory: Any = _bytes(count * size).from_address(address + low * size) if count else b""
-    flat = np.frombuffer(memory, dtype.storage)
-    return Buffer(name, dtype, flat, shape, strides, address, first=-low, owner=owner)
 
 
 # Arguments of a launch that tune the compiler and do not reach the kernel.

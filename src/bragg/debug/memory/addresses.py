@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from bragg.debug.faults import Unsupported
+from bragg.debug.memory.arrays import host_buffer, own_type
 from bragg.debug.memory.storage import LIVE, Buffer
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.state import launch_number, machine
@@ -55,8 +57,6 @@ def _known(address: int) -> Buffer | None:
 
 
 def _buffers_of(addresses: set[int]) -> Iterator[Buffer]:
-    from bragg.debug.host.arguments import Arguments
-
     named = {id(value): name for name, value in _variables()}
     missing = set(addresses)
     for census in _searches():
@@ -66,9 +66,16 @@ def _buffers_of(addresses: set[int]) -> Iterator[Buffer]:
             tensor = max(around, key=lambda one: (one[0] == address, one[1]))[2]() if around else None
             if tensor is not None:
                 missing.discard(address)
-                yield Arguments().convert(named.get(id(tensor), f"tensor at {address:#x}"), tensor).buffer
+                yield _buffer_of(named.get(id(tensor), f"tensor at {address:#x}"), tensor)
         if not missing:
             return
+
+
+def _buffer_of(name: str, tensor: Any) -> Buffer:
+    dtype = own_type(tensor.dtype)
+    if dtype is None:
+        raise Unsupported(f"{name}, which the kernel has the address of, has elements of {tensor.dtype}")
+    return host_buffer(name, tensor, dtype)
 
 
 # Address, bytes and a reference of each array that was found, by the way of searching; of one launch.
