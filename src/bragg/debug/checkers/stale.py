@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bragg.debug.checkers.checker import Checker, Recorder
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.addresses import NOWHERE, buffers_at, is_nowhere
-from bragg.debug.memory.lifetimes import Extent, freed, remember, replaced
+from bragg.debug.memory.lifetimes import Extent, freed, remember, replaced, suspicious
 from bragg.debug.state import Listeners, machine
 from bragg.debug.values import lift_array
 from bragg.model import Severity
@@ -54,8 +54,8 @@ def _watch(record: Recorder) -> Listeners:
         return True
 
     def point(addresses: Array) -> None:
-        for address in np.unique(addresses).tolist():
-            gone = replaced(address) if address else None
+        for address in suspicious(addresses):
+            gone = replaced(address)
             own = any(buffer.spans(address) for buffer in record.launch.buffers)  # Nothing says whence it comes.
             if gone is None or own or buffers_at([address])[0] is NOWHERE:
                 continue  # What is freed and nobody's is told when it is accessed.

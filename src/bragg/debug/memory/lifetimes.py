@@ -14,10 +14,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from bragg.debug.host.imports import on_import
 from bragg.debug.memory.storage import Buffer
 
-__all__ = ["Extent", "freed", "remember", "remembered_addresses", "replaced"]
+__all__ = ["Extent", "freed", "remember", "remembered_addresses", "replaced", "suspicious"]
+
+Array = npt.NDArray[Any]
 
 # Entries of programs that take addresses for ever; those that count are recent.
 _MOST = 1 << 14
@@ -47,13 +52,25 @@ class Extent:
 
 
 _TAKEN: deque[Extent] = deque(maxlen=_MOST)
-_LAUNCHED: deque[Extent] = deque(maxlen=_MOST)
+# By where they begin.
+_LAUNCHED: dict[int, Extent] = {}
 
 
 def freed(address: int) -> Extent | None:
     """The memory around an address that was freed; None: none that is known, or it is in use."""
-    known = [one for entries in (_TAKEN, _LAUNCHED) for one in entries if one.holds(address)]
+    known = [one for entries in (_TAKEN, _LAUNCHED.values()) for one in entries if one.holds(address)]
     return known[-1] if known and all(one.is_gone() for one in known) else None
+
+
+def suspicious(addresses: Array) -> list[int]:
+    """Those of some addresses that lie where a tensor was whose address was taken and that is gone."""
+    gone = [one for one in _TAKEN if one.is_gone()]
+    if not gone:
+        return []
+    starts = np.array([one.address for one in gone])
+    ends = starts + np.array([one.size_bytes for one in gone])
+    distinct = np.unique(addresses)
+    return [address for address in distinct.tolist() if ((starts <= address) & (address < ends)).any()]
 
 
 def replaced(address: int) -> Extent | None:
@@ -65,12 +82,15 @@ def replaced(address: int) -> Extent | None:
 def remember(buffer: Buffer, kernel: str) -> None:
     """Remember a tensor that a launch got."""
     start = buffer.address + buffer.low * buffer.dtype.size_bytes
-    if not len(buffer.flat) or any(one.address == start and not one.is_gone() for one in list(_LAUNCHED)[-64:]):
+    before = _LAUNCHED.get(start)
+    if not len(buffer.flat) or (before is not None and not before.is_gone()):
         return
     is_gone = _watch(buffer.owner)
     if is_gone is not None:
         what = f"{buffer.name} of {kernel} ({buffer.dtype}{list(map(int, buffer.shape))})"
-        _LAUNCHED.append(Extent(start, buffer.flat.nbytes, what, None, is_gone))
+        _LAUNCHED[start] = Extent(start, buffer.flat.nbytes, what, None, is_gone)
+        if len(_LAUNCHED) > _MOST:
+            del _LAUNCHED[next(iter(_LAUNCHED))]
 
 
 def _watch(owner: Any) -> Callable[[], bool] | None:
