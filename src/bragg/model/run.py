@@ -1,6 +1,6 @@
 """Facts of a run, typed: what ran where, when, how it was recorded, and what was lost.
 
-`Profile.meta` is what the file says; nothing else in bragg asks it for a key.
+`Profile.meta` is what the file says; what is asked of it stands here, once.
 """
 
 from __future__ import annotations
@@ -50,6 +50,11 @@ class Run:
         """The recordings that were merged; of a single one itself."""
         merged = self._meta.get("merged")
         return [Run(each) for each in self._facts.rows("merged") if each] if isinstance(merged, list) else [self]
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether several recordings were merged."""
+        return "merged" in self._facts
 
     # What ran, and where.
 
@@ -104,16 +109,30 @@ class Run:
         return self._facts.integer("started_ns")
 
     @property
+    def ended_ns(self) -> int | None:
+        """When it ended, likewise."""
+        return self._facts.integer("stopped_ns") or self._facts.integer("end_ns")
+
+    @property
     def duration_ns(self) -> int | None:
         """From the start of the recording to its end."""
-        start = self.started_ns
-        end = self._facts.integer("stopped_ns") or self._facts.integer("end_ns")
+        start, end = self.started_ns, self.ended_ns
         return None if start is None or end is None else max(end - start, 0)
+
+    @property
+    def gpu_first_ns(self) -> int | None:
+        """When the first work of any GPU began."""
+        return self._facts.integer("gpu_first_ns")
+
+    @property
+    def gpu_last_ns(self) -> int | None:
+        """When the last work of any GPU ended."""
+        return self._facts.integer("gpu_last_ns")
 
     @property
     def gpu_span_ns(self) -> int:
         """From the first to the last work of any GPU."""
-        first, last = self._facts.integer("gpu_first_ns"), self._facts.integer("gpu_last_ns")
+        first, last = self.gpu_first_ns, self.gpu_last_ns
         return 0 if first is None or last is None else max(last - first, 0)
 
     @cached_property

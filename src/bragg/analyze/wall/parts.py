@@ -6,15 +6,13 @@ in which work of the GPUs began at about one rate: what compiles, tunes and plan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.step_times import StepTimes, step_times
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.model import FrameKind, Profile
+from bragg.model.run import Run
 from bragg.model.table import Int64Array
 
 __all__ = ["wall_parts"]
@@ -35,13 +33,13 @@ _BACKLOG = 0.5
 
 def wall_parts(profile: Profile) -> WallParts | None:
     """The parts of one process's run; None: no GPU worked, it is not known when, or several processes were recorded."""
-    meta = profile.meta
-    began, ended = meta.get("started_ns"), meta.get("stopped_ns") or meta.get("end_ns")
-    several = "merged" in meta or len(set(profile.tracks.process.tolist())) > 1
-    if several or type(began) is not int or type(ended) is not int:
+    run = profile.run
+    began, ended = run.started_ns, run.ended_ns
+    several = run.is_merged or len(set(profile.tracks.unique_process.tolist())) > 1
+    if several or began is None or ended is None:
         return None
     activity = activity_of(profile)
-    worked, rested = _gpu_span(meta, activity)
+    worked, rested = _gpu_span(run, activity)
     if not began <= worked <= rested <= ended:
         return None
     if activity is None:
@@ -55,9 +53,9 @@ def wall_parts(profile: Profile) -> WallParts | None:
     return WallParts(began, worked, steady.ends_ns, ended, steady, _works_after(activity, steady))
 
 
-def _gpu_span(meta: Mapping[str, Any], activity: Activity | None) -> tuple[int, int]:
-    first, last = meta.get("gpu_first_ns"), meta.get("gpu_last_ns")
-    if type(first) is int and type(last) is int and 0 < first <= last:
+def _gpu_span(run: Run, activity: Activity | None) -> tuple[int, int]:
+    first, last = run.gpu_first_ns, run.gpu_last_ns
+    if first is not None and last is not None and 0 < first <= last:
         return first, last
     return (activity.first_ns, activity.last_ns) if activity else (0, -1)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bragg.grouping.regions import OPTIMIZER, step_function
 from bragg.model import FrameKind, Profile, TrackKind
+from bragg.model.run import Run
 from bragg.model.table import BoolArray, Int64Array
 
 __all__ = ["StepTimes", "step_times"]
@@ -64,7 +65,7 @@ def _of_timeline(profile: Profile) -> StepTimes | None:
     for name, is_wanted in _candidates(profile, function):
         start_ns, end_ns = _calls(profile, is_wanted)
         if len(end_ns) > 1:
-            began_ns = int(start_ns[0]) if name != OPTIMIZER[0] else _began(profile.meta, int(end_ns[-1]))
+            began_ns = int(start_ns[0]) if name != OPTIMIZER[0] else _began(profile.run, int(end_ns[-1]))
             shown = _STEP if name == OPTIMIZER[0] else name
             return StepTimes(shown, began_ns, end_ns, len(end_ns), int(end_ns[-1]))
     return None
@@ -99,10 +100,9 @@ def _calls(profile: Profile, is_wanted: BoolArray) -> tuple[Int64Array, Int64Arr
     return slices.start_ns[is_outer], end_ns[is_outer]
 
 
-def _began(meta: Mapping[str, Any], last_ns: int) -> int | None:
+def _began(run: Run, last_ns: int) -> int | None:
     """When the first step began, where its optimizer alone is in the timeline: steps follow each other."""
-    step = meta.get("regions", {}).get(_STEP) if isinstance(meta.get("regions"), Mapping) else None
-    total_ns = step.get("total_ns") if isinstance(step, Mapping) else None
+    total_ns = run.regions.table(_STEP).integer("total_ns")
     return last_ns - total_ns if _is_time(total_ns) and total_ns else None
 
 
