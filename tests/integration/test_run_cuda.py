@@ -268,7 +268,7 @@ def test_what_a_foreign_injection_hides_at_the_start_is_told(
     else:
         assert "before" not in kernels(run.main)
         assert 0 < missed_ns < 5e9
-        assert "at most is missing (another tool owns CUDA_INJECTION64_PATH), so sums are too low" in run.talk
+        assert "ms is missing (another tool owns CUDA_INJECTION64_PATH), so sums are too low" in run.talk
 
 
 def test_dropped_records_are_counted_and_told(record: Record) -> None:
