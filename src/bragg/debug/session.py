@@ -45,7 +45,7 @@ def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: 
     return [checker for checker in chosen if checker.name not in without]
 
 
-_LISTS = tuple(field.name for field in fields(Listeners) if field.name not in ("target", "is_wide", "is_resident"))
+_LISTS = frozenset(field.name for field in fields(Listeners) if field.name not in ("target", "is_wide", "is_resident"))
 
 
 class CheckedSession:
@@ -126,8 +126,8 @@ class CheckedSession:
         for checker in self._checkers:
             listeners = checker.watch(Recorder(checker.name, launch, self.report, watching))
             together.is_resident |= listeners.is_resident
-            for name in _LISTS:
-                if told := getattr(listeners, name):
+            for name, told in vars(listeners).items():
+                if told and name in _LISTS:
                     getattr(together, name).extend(told)
         return together
 
