@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from bragg.debug.faults import Unsupported
-from bragg.debug.flow.program import NestedFunction
-from bragg.debug.foreign import Namespace, translated
+from bragg.debug.foreign import Namespace, NestedFunction, translated
 
 MODULES = (
     "triton.language",

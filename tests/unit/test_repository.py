@@ -120,10 +120,6 @@ def test_unit_tests_have_the_folders_of_the_package() -> None:
     assert [str(folder) for folder in folders if not (SOURCE / folder).is_dir()] == []
 
 
-# Below `debug` 44 files still import each other in circles.
-_UNMENDED = "bragg.debug."
-
-
 def test_no_files_import_each_other_in_circles() -> None:
     """Imports for types alone and within functions count, too: what knows of each other is one thing in two files."""
     modules = {_module_name(path): path for path in SOURCE.rglob("*.py")}
@@ -133,7 +129,7 @@ def test_no_files_import_each_other_in_circles() -> None:
         for name in leaves:
             del left[name]
     in_circles = [name for name in left if _reaches(name, name, left)]
-    assert [name for name in in_circles if not name.startswith(_UNMENDED)] == []
+    assert in_circles == []
 
 
 def _modules_used(path: Path, modules: Collection[str]) -> set[str]:

@@ -17,32 +17,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from bragg.debug.outbox import Outbox
+
 if TYPE_CHECKING:
     from bragg.debug.session import CheckedSession
     from bragg.debug.targets import Target
 
-__all__ = ["Outbox", "start", "with_children"]
+__all__ = ["start", "with_children"]
 
 _DIRECTORY = "BRAGG_CHECK_DIR"
 _CHOICE = "BRAGG_CHECK_CHOICE"
 _INJECTED = str(Path(__file__).parent / "inject")
-
-
-class Outbox:
-    """Where a process leaves its report.
-
-    Args:
-        directory: Of the whole check.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self._file = directory / f"{os.getpid()}.report"
-
-    def put(self, session: CheckedSession) -> None:
-        """Leave the report as it is now."""
-        new = self._file.with_suffix(".new")
-        new.write_bytes(pickle.dumps(session.report.contents()))
-        new.replace(self._file)
 
 
 @contextmanager

@@ -7,19 +7,25 @@ import inspect
 import sys
 from collections.abc import Callable
 from enum import Enum
-from types import FunctionType, ModuleType
-from typing import Any
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, NoReturn
 
 from bragg.debug.faults import Unsupported
+from bragg.debug.flow import divergence
 from bragg.debug.flow.aggregates import AggregateKind
-from bragg.debug.flow.jitted import is_jitted
+from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.place import MARK
+from bragg.debug.flow.program import Program, closed_over, global_names
 from bragg.debug.flow.ranges import KernelRange
 from bragg.debug.gluon.functions import TYPES, gluon_function
-from bragg.debug.language import FUNCTIONS
+from bragg.debug.language import FUNCTIONS, METHOD_FUNCTIONS
 from bragg.debug.numbers.dtypes import PointerType, dtype_named
 from bragg.debug.numbers.libdevice import LIBDEVICE_FUNCTIONS
+from bragg.debug.numbers.reductions import sort
+from bragg.debug.state import launch_number
+from bragg.debug.values import METHODS, Tensor
 
-__all__ = ["BUILTINS", "Namespace", "language_function", "translated"]
+__all__ = ["BUILTINS", "Namespace", "NestedFunction", "executable", "language_function", "translated"]
 
 _GLUON = "triton.experimental.gluon"
 BUILTINS: dict[str, Any] = {
@@ -100,15 +106,13 @@ def translated(value: Any, name: str = "") -> Any:
     if isinstance(value, ModuleType):
         return _held(value, Namespace)
     if is_jitted(value):
-        from bragg.debug.flow.program import NestedFunction
-
         return _held(value, NestedFunction)
     if type(value) is tuple or type(value) is list:
         return type(value)(translated(part, name) for part in value)
     if hasattr(value, "_fields") and isinstance(value, tuple):
         return type(value)(*(translated(part, name) for part in value))
     if isinstance(value, type) and getattr(value, "__triton_aggregate__", False):
-        return _held(value, AggregateKind)
+        return _held(value, _aggregate)
     module = type(value).__module__
     if module.startswith(("triton.language", "triton.runtime")):
         return _translated_object(value, name)
@@ -141,8 +145,6 @@ def _undecorated(function: FunctionType) -> Callable[..., Any]:
     """The author's function without @triton.jit, executed with the engine's Triton after a finding reported it."""
 
     def call(*arguments: Any, **named: Any) -> Any:
-        from bragg.debug.flow.program import with_kernel_names
-
         return with_kernel_names(function)(*arguments, **named)
 
     return call
@@ -188,3 +190,97 @@ def _compile_time_function(function: Callable[..., Any]) -> Callable[..., Any]:
         return translated(function(*map(wrapped, arguments), **given))
 
     return call
+
+
+def _aggregate(decorated: type) -> AggregateKind:
+    return AggregateKind(decorated, translated, with_kernel_names)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """What `x.name(...)` calls: the function of the language with `x` first."""
+    found: Callable[..., Any] = METHOD_FUNCTIONS.get(name) or language_function(name)
+    return found
+
+
+METHODS.append(_method)
+
+
+def executable(program: Program) -> Callable[..., Any]:
+    """The rewritten function, with the meaning its global names have now."""
+    return _made(program.function, program.code, program.used_names)
+
+
+def with_kernel_names(function: FunctionType) -> Callable[..., Any]:
+    """A function as it is, but with the engine's meaning of the names that it uses."""
+    return _made(function, function.__code__, tuple(global_names(function.__code__)))
+
+
+def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Callable[..., Any]:
+    names: dict[str, Any] = {MARK: divergence, "__builtins__": {**vars(builtins), **BUILTINS}}
+    outer = closed_over(function)
+    for name in used:
+        if name in outer or name in function.__globals__:
+            names[name] = _meaning(outer[name] if name in outer else function.__globals__[name], name)
+    cells = tuple(CellType(translated(outer[name], name)) for name in code.co_freevars)
+    made = FunctionType(code, names, function.__name__, closure=cells or None)
+    made.__defaults__ = tuple(translated(value) for value in function.__defaults__ or ()) or None
+    named = function.__kwdefaults__
+    made.__kwdefaults__ = {name: translated(value) for name, value in named.items()} if named else None
+    return made
+
+
+class _Refused:
+    """A name that the engine does not know: refused where it is used, as it may be used nowhere."""
+
+    def __init__(self, error: Unsupported) -> None:
+        self._error = error
+
+    def __call__(self, *_arguments: Any, **_named: Any) -> NoReturn:
+        raise self._error
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self._error
+
+
+def _meaning(value: Any, name: str) -> Any:
+    try:
+        return translated(value, name)
+    except Unsupported as error:
+        return _Refused(error)
+
+
+class NestedFunction:
+    """A @triton.jit function as kernels call it.
+
+    Args:
+        jitted: The decorated function.
+    """
+
+    def __init__(self, jitted: Any) -> None:
+        self.fn = python_function(jitted)
+        self._jitted = jitted
+        self._executable: Callable[..., Any] | None = None
+        # Triton's own functions never change; the author's may between launches, in a notebook.
+        self._is_fixed = self.fn.__module__.startswith("triton.")
+        self.epoch = -1
+
+    @property
+    def __name__(self) -> str:
+        return self.fn.__name__
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call it for all active programs."""
+        if self._is_fixed and self.fn.__name__ == "sort" and (quick := _sorted(*arguments, **named)) is not None:
+            return quick
+        if self._executable is None or (not self._is_fixed and self.epoch != launch_number()):
+            self._executable = executable(Program.of(self.fn, self._jitted))
+            self.epoch = launch_number()
+        return self._executable(*arguments, **named)
+
+
+def _sorted(x: Tensor, dim: int | None = None, descending: bool = False) -> Tensor | None:
+    """`tl.sort` without its network, where the order of elements is clear."""
+    axis = len(x.shape) - 1
+    if dim not in (None, axis, -1):
+        return None
+    return sort(x, axis, bool(descending))

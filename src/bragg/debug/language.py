@@ -26,7 +26,7 @@ from bragg.debug.numbers.scaled import dot_scaled
 from bragg.debug.numbers.shapes import broadcast_pair, broadcast_to, flat_shape
 from bragg.debug.ptx.assembly import inline_asm_elementwise
 from bragg.debug.state import is_wide, machine
-from bragg.debug.values import METHODS, MISLED, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
+from bragg.debug.values import MISLED, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
 
 __all__ = ["FUNCTIONS", "asserted"]
 
@@ -492,18 +492,9 @@ FUNCTIONS |= {
 }
 
 
-def _method(name: str) -> Callable[..., Any]:
-    """What `x.name(...)` calls: the function of the language with `x` first."""
-    if name == "to":
-        return _cast
-    if name == "logical_and":
-        return OPERATORS["and"]
-    if name == "logical_or":
-        return OPERATORS["or"]
-    from bragg.debug.foreign import language_function
-
-    found: Callable[..., Any] = language_function(name)
-    return found
-
-
-METHODS.append(_method)
+# Methods of values that are called otherwise than the function.
+METHOD_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "to": _cast,
+    "logical_and": OPERATORS["and"],
+    "logical_or": OPERATORS["or"],
+}

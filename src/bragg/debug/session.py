@@ -8,13 +8,13 @@ from dataclasses import fields
 from typing import Any
 
 from bragg.debug.checkers import Checker, Recorder
-from bragg.debug.children import Outbox
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import KernelFinding, Report
 from bragg.debug.host.launch import Launch, execute
 from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.memory.lifetimes import remembered_addresses
+from bragg.debug.outbox import Outbox
 from bragg.debug.pallas.calls import checked_pallas_calls
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
@@ -113,7 +113,7 @@ class CheckedSession:
             raise
         finally:
             if self.outbox is not None:
-                self.outbox.put(self)
+                self.outbox.put(self.report)
 
     def _observe(self, launch: Launch) -> Listeners:
         self.report.launches += 1

@@ -12,12 +12,21 @@ import numpy.typing as npt
 from bragg.debug.faults import KernelFault
 
 if TYPE_CHECKING:
-    from bragg.debug.memory.access import Access
     from bragg.debug.memory.storage import Buffer
     from bragg.debug.numbers.dtypes import DType
     from bragg.debug.targets import Target
 
-__all__ = ["Listeners", "Machine", "begin_launch", "is_wide", "launch_number", "machine", "tell_result", "use"]
+__all__ = [
+    "Listeners",
+    "Machine",
+    "begin_launch",
+    "each_tracker",
+    "is_wide",
+    "launch_number",
+    "machine",
+    "tell_result",
+    "use",
+]
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +36,7 @@ class Listeners:
     """Who is told of what a kernel does; empty lists cost nothing.
 
     Attributes:
-        access: Of every load, store and atomic, before it happens.
+        access: Of every load, store and atomic, before it happens: a `bragg.debug.memory.access.Access`.
         out_of_bounds: Of lanes outside their tensor; (access, lanes outside); says whether somebody is told of them. If
             nobody is, the kernel ends.
         tainted: Of a use of elements that must not be used; (use, taint, bit, the tensor or None).
@@ -47,8 +56,8 @@ class Listeners:
         is_wide: Conversions to floats give float64, whatever the kernel asks for.
     """
 
-    access: list[Callable[[Access], None]] = field(default_factory=list)
-    out_of_bounds: list[Callable[[Access, Array], bool]] = field(default_factory=list)
+    access: list[Callable[[Any], None]] = field(default_factory=list)
+    out_of_bounds: list[Callable[[Any, Array], bool]] = field(default_factory=list)
     tainted: list[Callable[[str, Array, int, Buffer | None], None]] = field(default_factory=list)
     overflow: list[Callable[[DType, int], None]] = field(default_factory=list)
     division: list[Callable[[Any], Array | None]] = field(default_factory=list)
@@ -194,6 +203,11 @@ def use(new: Machine | None) -> Machine | None:
     global _machine
     before, _machine = _machine, new
     return before
+
+
+def each_tracker() -> list[Any]:
+    """Who keeps account of what runs beside a Gluon kernel; mostly nobody."""
+    return machine().listeners.asynchronous
 
 
 _launches = 0

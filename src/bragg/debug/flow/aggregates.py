@@ -39,10 +39,18 @@ class AggregateKind:
 
     Args:
         decorated: What the decorator made of the class.
+        translated: Gives the engine's object for one that kernels refer to.
+        with_kernel_names: Gives a function with the engine's meaning of its names.
     """
 
-    def __init__(self, decorated: type) -> None:
+    def __init__(
+        self,
+        decorated: type,
+        translated: Callable[..., Any],
+        with_kernel_names: Callable[[FunctionType], Callable[..., Any]],
+    ) -> None:
         self.decorated = decorated
+        self._translated, self._with_kernel_names = translated, with_kernel_names
         # What the class was before it was decorated is known to the decorator's functions alone.
         created = decorated.__new__
         held = {
@@ -61,7 +69,7 @@ class AggregateKind:
             object.__setattr__(made, "fields", self._by_position(arguments, named))
             return made
         object.__setattr__(made, "is_complete", False)
-        _called_by_host(self._initialise)(made, *arguments, **named)
+        self._called_by_host(self._initialise)(made, *arguments, **named)
         missing = [name for name in self.names if name not in made.fields]
         if missing:
             raise KernelFault(f"{self.decorated.__name__}() leaves {missing[0]} without a value")
@@ -69,10 +77,8 @@ class AggregateKind:
         return made
 
     def _by_position(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        from bragg.debug.foreign import translated
-
         given = dict(zip(self.names, arguments, strict=False)) | named
-        defaults = {name: translated(value) for name, value in self._defaults.items()}
+        defaults = {name: self._translated(value) for name, value in self._defaults.items()}
         unknown = [name for name in given if name not in self.names]
         missing = [name for name in self.names if name not in given and name not in defaults]
         if unknown or missing or len(arguments) > len(self.names):
@@ -86,14 +92,28 @@ class AggregateKind:
         Raises:
             KernelFault: It has none of that name.
         """
-        from bragg.debug.foreign import translated
-
         member = self.decorated.__dict__.get(name)
         if member is None:
             raise KernelFault(f"{self.decorated.__name__} has no part or function {name}")
         if is_jitted(member) or not isinstance(member, FunctionType):
-            return translated(member, name)
-        return _called_by_host(member)
+            return self._translated(member, name)
+        return self._called_by_host(member)
+
+    def _called_by_host(self, function: Any) -> Callable[..., Any]:
+        """A function that Triton calls while it compiles: plain Python on the kernel's values.
+
+        Raises:
+            Unsupported: It builds code for the compiler itself.
+        """
+        function = getattr(function, "fn", function) if not is_jitted(function) else function
+        if not isinstance(function, FunctionType):
+            return self._translated(function)  # type: ignore[no-any-return]
+        inner = {"_semantic", "_generator"} & set(function.__code__.co_varnames[: function.__code__.co_argcount])
+        if inner:
+            raise Unsupported(
+                f"{function.__qualname__} builds code for the compiler", hint="Make it a @triton.jit function"
+            )
+        return self._with_kernel_names(function)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -147,23 +167,3 @@ def aggregate_replace(value: Any, **changes: Any) -> Any:
     if not isinstance(value, Aggregate):
         raise KernelFault(f"tl.aggregate_replace takes an aggregate, not {value!r}")
     return value.kind(**{**value.fields, **changes})
-
-
-def _called_by_host(function: Any) -> Callable[..., Any]:
-    """A function that Triton calls while it compiles: plain Python on the kernel's values.
-
-    Raises:
-        Unsupported: It builds code for the compiler itself.
-    """
-    from bragg.debug.flow.program import with_kernel_names
-    from bragg.debug.foreign import translated
-
-    function = getattr(function, "fn", function) if not is_jitted(function) else function
-    if not isinstance(function, FunctionType):
-        return translated(function)  # type: ignore[no-any-return]
-    inner = {"_semantic", "_generator"} & set(function.__code__.co_varnames[: function.__code__.co_argcount])
-    if inner:
-        raise Unsupported(
-            f"{function.__qualname__} builds code for the compiler", hint="Make it a @triton.jit function"
-        )
-    return with_kernel_names(function)

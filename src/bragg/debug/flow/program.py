@@ -8,24 +8,18 @@ import sys
 import textwrap
 import weakref
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from types import CellType, CodeType, FunctionType
-from typing import Any, NoReturn
+from types import CodeType, FunctionType
+from typing import Any
 
 from bragg.debug.faults import Unsupported
-from bragg.debug.flow import divergence
-from bragg.debug.flow.jitted import python_function
 from bragg.debug.flow.place import MARK
 from bragg.debug.flow.text import Text
-from bragg.debug.foreign import BUILTINS, translated
-from bragg.debug.numbers.reductions import sort
-from bragg.debug.state import launch_number
-from bragg.debug.values import Tensor
 
-__all__ = ["NestedFunction", "Program", "closed_over", "with_kernel_names"]
+__all__ = ["Program", "closed_over", "global_names"]
 
 
 @dataclass
@@ -118,7 +112,8 @@ class Program:
         return Text.of(self.function.__code__.co_filename, first, text)
 
     @cached_property
-    def _code(self) -> CodeType:
+    def code(self) -> CodeType:
+        """The rewritten function; where there is no text, the function as Python made it."""
         return self.text.code(self._refusable_names()) if self.is_rewritten else self.function.__code__
 
     def _refusable_names(self) -> Mapping[str, Any] | None:
@@ -133,31 +128,9 @@ class Program:
         return ChainMap(closed_over(self.function), self.function.__globals__)
 
     @cached_property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(sorted(_global_names(self._code) - {MARK}))
-
-    def executable(self) -> Callable[..., Any]:
-        """The rewritten function, with the meaning its global names have now."""
-        return _made(self.function, self._code, self._names)
-
-
-def with_kernel_names(function: FunctionType) -> Callable[..., Any]:
-    """A function as it is, but with the engine's meaning of the names that it uses."""
-    return _made(function, function.__code__, tuple(_global_names(function.__code__)))
-
-
-def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Callable[..., Any]:
-    names: dict[str, Any] = {MARK: divergence, "__builtins__": {**_builtins(), **BUILTINS}}
-    outer = closed_over(function)
-    for name in used:
-        if name in outer or name in function.__globals__:
-            names[name] = _meaning(outer[name] if name in outer else function.__globals__[name], name)
-    cells = tuple(CellType(translated(outer[name], name)) for name in code.co_freevars)
-    made = FunctionType(code, names, function.__name__, closure=cells or None)
-    made.__defaults__ = tuple(translated(value) for value in function.__defaults__ or ()) or None
-    named = function.__kwdefaults__
-    made.__kwdefaults__ = {name: translated(value) for name, value in named.items()} if named else None
-    return made
+    def used_names(self) -> tuple[str, ...]:
+        """Global names in it."""
+        return tuple(sorted(global_names(self.code) - {MARK}))
 
 
 _PROGRAMS: weakref.WeakKeyDictionary[FunctionType, Program] = weakref.WeakKeyDictionary()
@@ -172,72 +145,10 @@ def closed_over(function: FunctionType) -> dict[str, Any]:
     return found
 
 
-def _builtins() -> dict[str, Any]:
-    import builtins
-
-    return vars(builtins)
-
-
-def _global_names(code: CodeType) -> set[str]:
+def global_names(code: CodeType) -> set[str]:
+    """Those that code and the functions in it use."""
     names = set(code.co_names)
     for const in code.co_consts:
         if isinstance(const, CodeType):
-            names |= _global_names(const)
+            names |= global_names(const)
     return names
-
-
-class _Refused:
-    """A name that the engine does not know: refused where it is used, as it may be used nowhere."""
-
-    def __init__(self, error: Unsupported) -> None:
-        self._error = error
-
-    def __call__(self, *_arguments: Any, **_named: Any) -> NoReturn:
-        raise self._error
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise self._error
-
-
-def _meaning(value: Any, name: str) -> Any:
-    try:
-        return translated(value, name)
-    except Unsupported as error:
-        return _Refused(error)
-
-
-class NestedFunction:
-    """A @triton.jit function as kernels call it.
-
-    Args:
-        jitted: The decorated function.
-    """
-
-    def __init__(self, jitted: Any) -> None:
-        self.fn = python_function(jitted)
-        self._jitted = jitted
-        self._executable: Callable[..., Any] | None = None
-        # Triton's own functions never change; the author's may between launches, in a notebook.
-        self._is_fixed = self.fn.__module__.startswith("triton.")
-        self.epoch = -1
-
-    @property
-    def __name__(self) -> str:
-        return self.fn.__name__
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call it for all active programs."""
-        if self._is_fixed and self.fn.__name__ == "sort" and (quick := _sorted(*arguments, **named)) is not None:
-            return quick
-        if self._executable is None or (not self._is_fixed and self.epoch != launch_number()):
-            self._executable = Program.of(self.fn, self._jitted).executable()
-            self.epoch = launch_number()
-        return self._executable(*arguments, **named)
-
-
-def _sorted(x: Tensor, dim: int | None = None, descending: bool = False) -> Tensor | None:
-    """`tl.sort` without its network, where the order of elements is clear."""
-    axis = len(x.shape) - 1
-    if dim not in (None, axis, -1):
-        return None
-    return sort(x, axis, bool(descending))

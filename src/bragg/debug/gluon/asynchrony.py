@@ -26,14 +26,9 @@ from bragg.debug.state import Machine, machine
 if TYPE_CHECKING:
     from bragg.debug.gluon.shared_memory import SharedMemory
 
-__all__ = ["Asynchrony", "Flight", "each_tracker"]
+__all__ = ["Asynchrony", "Flight"]
 
 Array = npt.NDArray[Any]
-
-
-def each_tracker() -> list[Any]:
-    """Who keeps account of the launch; mostly nobody."""
-    return machine().listeners.asynchronous
 
 
 @dataclass(eq=False)

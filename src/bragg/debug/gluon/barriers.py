@@ -17,10 +17,9 @@ import numpy.typing as npt
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.turns import Turns
-from bragg.debug.gluon.asynchrony import each_tracker
 from bragg.debug.gluon.shared_memory import SharedMemory, chosen_rows
 from bragg.debug.numbers.operands import as_tensor
-from bragg.debug.state import Machine, machine, use
+from bragg.debug.state import Machine, each_tracker, machine, use
 
 __all__ = ["arrive", "complete_bytes", "expect", "init", "wait", "warp_specialize"]
 

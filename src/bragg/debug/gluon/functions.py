@@ -10,7 +10,6 @@ import numpy as np
 from bragg.debug import language
 from bragg.debug.faults import Unsupported
 from bragg.debug.gluon import barriers
-from bragg.debug.gluon.asynchrony import each_tracker
 from bragg.debug.gluon.shared_memory import SharedMemory, allocate, chosen_rows
 from bragg.debug.memory import load_store
 from bragg.debug.numbers import arithmetic
@@ -20,7 +19,7 @@ from bragg.debug.numbers.matmul import dot
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.reductions import histogram
 from bragg.debug.numbers.scaled import dot_scaled, fp4_to_fp
-from bragg.debug.state import machine
+from bragg.debug.state import each_tracker, machine
 from bragg.debug.values import IN_FLIGHT, Tensor
 
 __all__ = ["TYPES", "gluon_function"]

@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.lanes import broadcast_all
-from bragg.debug.gluon.asynchrony import each_tracker
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import decode, encode, round_to
 from bragg.debug.numbers.shapes import flat_shape
-from bragg.debug.state import machine
+from bragg.debug.state import each_tracker, machine
 from bragg.debug.values import IN_FLIGHT, Tensor, TypeOfBlock, lift_array
 
 __all__ = ["SharedMemory", "allocate"]

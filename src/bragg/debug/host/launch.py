@@ -17,9 +17,9 @@ import numpy as np
 from bragg.debug.faults import KernelFault, Unsupported, as_tritons
 from bragg.debug.flow.jitted import is_jitted, python_function
 from bragg.debug.flow.place import is_kernel
-from bragg.debug.flow.program import NestedFunction, Program
+from bragg.debug.flow.program import Program
 from bragg.debug.flow.scheduler import run_in_turns, waits
-from bragg.debug.foreign import translated
+from bragg.debug.foreign import NestedFunction, executable, translated
 from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
 from bragg.debug.memory.storage import Buffer
@@ -130,7 +130,7 @@ class Launch:
         """
         begin_launch()
         try:
-            _run(self, self.program.executable(), self.values, listeners)
+            _run(self, executable(self.program), self.values, listeners)
         finally:
             self._converter.copy_back()
 
@@ -148,7 +148,7 @@ class Launch:
             KernelFault: The kernel does what a GPU cannot compile or survive.
         """
         begin_launch()
-        _run(self, self.program.executable(), self.values if values is None else values, listeners, numbers)
+        _run(self, executable(self.program), self.values if values is None else values, listeners, numbers)
 
 
 Observer = Callable[[Launch], Listeners]

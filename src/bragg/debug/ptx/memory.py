@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import Pointer, Tensor
 
 if TYPE_CHECKING:
-    from bragg.debug.ptx.instructions import Registers
     from bragg.debug.ptx.text import Statement
 
 __all__ = ["OPCODES", "execute"]
@@ -28,6 +27,16 @@ _PLACE = re.compile(r"\[\s*([\w$%]+)\s*(?:\+\s*(-?\d+))?\s*\]")
 _TYPES = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}
 _OPERATIONS = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"}
 _ORDERS = {"relaxed": "relaxed", "acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
+
+
+class Registers(Protocol):
+    """What holds the operands."""
+
+    def read(self, operand: str) -> Array:
+        """uint64 [executions]: the bits of a register or a literal."""
+
+    def write(self, name: str, bits: Array, where: Array | None = None) -> None:
+        """Set a register in the executions that a mask chooses; None: in all."""
 
 
 def execute(registers: Registers, statement: Statement, where: Array | None) -> None:
