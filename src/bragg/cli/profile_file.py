@@ -17,18 +17,20 @@ def newest_profile(file: Path | None, directory: Path | None = None) -> Path:
     """The file that was named, or the profile written last.
 
     Args:
-        file: As named on the command line; None when it was not.
+        file: As named on the command line, which may be a directory to look in; None when it was not.
         directory: Where to look; None for the current one.
 
     Raises:
         UsageError: No file was named and there is none.
     """
-    if file is not None:
+    if file is not None and not file.is_dir():
         return file
+    directory = file or directory
     profiles = (directory or Path()).glob("*.bragg")
     newest = max(profiles, key=lambda path: path.stat().st_mtime_ns, default=None)
     if newest is None:
-        raise UsageError("there is no .bragg file here", hint=_hint(directory or Path()))
+        where = f"in {file}" if file else "here"
+        raise UsageError(f"there is no .bragg file {where}", hint=_hint(directory or Path()))
     return newest
 
 

@@ -19,13 +19,14 @@ __all__ = ["recover"]
 
 _EPILOG = """\b
 Examples:
+  bragg recover
   bragg recover .bragg-x1y2z3
   bragg recover .bragg-x1y2z3/4711.part -o train.bragg
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("source", required=False, type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
@@ -34,12 +35,13 @@ Examples:
     help="Name the profile, or a directory for several.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object.")
-def recover(source: Path, output: Path | None, as_json: bool) -> None:
+def recover(source: Path | None, output: Path | None, as_json: bool) -> None:
     """Turn SOURCE, a capture (.part) or a directory of captures, into profiles.
 
+    Without SOURCE, the captures of killed runs in this directory are taken: those in .bragg-*.
     The captures stay where they are. Existing profiles are not overwritten: the new ones are numbered.
     """
-    captures = _captures(source)
+    captures = _captures(source or Path())
     written: list[tuple[Path, Profile]] = []
     failures: list[BraggError] = []
     for capture in captures:
@@ -62,10 +64,11 @@ def _captures(source: Path) -> list[Path]:
     """
     if not source.is_dir():
         return [source]
-    captures = sorted(source.glob("*.part"))
+    captures = sorted(source.glob("*.part")) or sorted(source.glob(".bragg-*/*.part"))
     if not captures:
         raise BadFile(
-            f"there is no .part file in {source}", hint="Captures are in the .bragg-* directory beside a profile"
+            f"there is no .part file in {source} or a .bragg-* directory in it",
+            hint="Captures are where the run was started, or beside its -o",
         )
     return captures
 

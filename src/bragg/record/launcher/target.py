@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from bragg.errors import UsageError
 __all__ = ["Target", "find_target"]
 
 _PYTHON_SUFFIXES = {".py", ".pyc", ".pyz", ".pyw"}
+_NOTEBOOK = ".ipynb"
+_MAX_FIRST_LINE = 256  # more of it no system reads
 _PYTEST = ("pytest", "py.test")
 
 
@@ -49,6 +52,11 @@ def find_target(arguments: Sequence[str]) -> Target:
         return _module(rest)
     if first in _PYTEST:
         return _module(["pytest", *rest])
+    if Path(first).suffix == _NOTEBOOK and Path(first).is_file():
+        raise UsageError(
+            f"{first} is a notebook, which Python does not run",
+            hint=f"jupyter nbconvert --to script {shlex.quote(first)}; or record a cell: %load_ext bragg, %%bragg",
+        )
     if _is_python(Path(first)):
         return Target((sys.executable, *arguments), Path(first).stem)
     return _command(arguments)
@@ -64,7 +72,19 @@ def _is_python(path: Path) -> bool:
     """Python runs a source or archive, a directory with a main module, and any text that is not a program itself."""
     if path.is_dir():
         return (path / "__main__.py").is_file()
-    return path.is_file() and (path.suffix in _PYTHON_SUFFIXES or not os.access(path, os.X_OK))
+    if not path.is_file():
+        return False
+    return path.suffix in _PYTHON_SUFFIXES or not (os.access(path, os.X_OK) or _names_another_program(path))
+
+
+def _names_another_program(path: Path) -> bool:
+    """Whether the first line says what runs a text, and that is not Python."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(_MAX_FIRST_LINE)
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" not in first
 
 
 def _command(arguments: Sequence[str]) -> Target:
@@ -72,7 +92,9 @@ def _command(arguments: Sequence[str]) -> Target:
         raise UsageError("there is no command after --")
     if shutil.which(arguments[0]) is None:
         path = Path(arguments[0])
-        raise UsageError(f"cannot run {path}: {_why_not(path)}", hint="" if path.exists() else _near_miss(path))
+        raise UsageError(
+            f"cannot run {path}: {_why_not(path)}", hint=_how_to_run(path) if path.exists() else _near_miss(path)
+        )
     return Target(tuple(arguments), Path(arguments[0]).stem)
 
 
@@ -80,6 +102,11 @@ def _why_not(path: Path) -> str:
     if path.is_dir():
         return "it is a directory without __main__.py"
     return "it is not executable" if path.exists() else "no such file or command"
+
+
+def _how_to_run(path: Path) -> str:
+    """For a program that exists."""
+    return f"chmod +x {shlex.quote(str(path))}" if path.is_file() else ""
 
 
 def _near_miss(path: Path) -> str:

@@ -66,12 +66,17 @@ def test_output_may_be_a_directory(bragg: Bragg, captures: Path, tmp_path: Path)
     assert [path.name for path in output.iterdir()] == ["recovered-41.bragg"]
 
 
+@pytest.mark.parametrize("arguments", [[], ["."]])
+def test_captures_of_this_directory_are_found(bragg: Bragg, captures: Path, arguments: list[str]) -> None:
+    assert bragg("recover", *arguments).exit_code == 0
+    assert [path.name for path in Path().glob("*.bragg")] == ["recovered-41.bragg"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "error"),
     [
         ([".bragg-left/42.part"], 7, "error: .bragg-left/42.part holds no measurement"),
         ([".bragg-left", "-o", "one.bragg"], 2, "error: there are 2 captures but one output"),
-        (["."], 6, "error: there is no .part file in ."),
         (["nowhere.part"], 6, "error: cannot read nowhere.part"),
         ([".bragg-left/41.part", "-o", ".bragg-left/42.part/out.bragg"], 6, "error: cannot write"),
     ],

@@ -29,7 +29,7 @@ def test_directory_with_a_main_module_is_a_script(here: Path) -> None:
 
 def test_text_without_suffix_is_a_script_unless_it_is_executable(here: Path) -> None:
     tool = here / "tool"
-    tool.write_text("#!/bin/sh\n")
+    tool.write_text("print()\n")
     assert find_target(["./tool"]).command == (sys.executable, "./tool")
     tool.chmod(0o755)
     assert find_target(["./tool"]).command == ("./tool",)

@@ -1,0 +1,68 @@
+"""What people try in their first minutes, and what then happens."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bragg.errors import UsageError
+from bragg.record.launcher.target import find_target
+from tests.support.recordings import SAMPLE
+from tests.unit.cli.conftest import Bragg
+
+
+def test_recover_finds_the_captures_of_this_directory(bragg: Bragg, tmp_path: Path) -> None:
+    (tmp_path / ".bragg-1a2b").mkdir()
+    (tmp_path / ".bragg-1a2b" / "42.part").write_bytes(b"no capture")
+    for arguments in (["recover"], ["recover", "."], ["recover", ".bragg-1a2b"]):
+        outcome = bragg(*arguments)
+        assert outcome.exit_code == 6
+        assert "42.part" in outcome.stderr
+        assert "Missing argument" not in outcome.stderr
+
+
+def test_recover_says_where_it_looked(bragg: Bragg) -> None:
+    outcome = bragg("recover")
+    assert outcome.exit_code == 6
+    assert outcome.stderr.startswith("error: there is no .part file in . or a .bragg-* directory in it\n")
+
+
+def test_a_directory_stands_for_its_newest_profile(bragg: Bragg, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    assert bragg("view", "runs").stderr.startswith("error: there is no .bragg file in runs\n")
+    shutil.copy(SAMPLE, tmp_path / "runs" / "train.bragg")
+    assert bragg("view", "runs").stdout.startswith("runs/train.bragg: python3 demo_gpu.py\n")
+
+
+def test_plot_needs_no_kind(bragg: Bragg, profile_file: Path) -> None:
+    with_kind, without = (bragg("plot", *kind, profile_file) for kind in (["roofline"], []))
+    assert without.stderr == with_kind.stderr
+    assert "is not 'roofline'" not in without.stderr
+    assert "is one more" in bragg("plot", "roofline", profile_file, "other.bragg").stderr
+
+
+def test_a_notebook_is_no_script(tmp_path: Path) -> None:
+    notebook = tmp_path / "train.ipynb"
+    notebook.write_text('{"cells": []}')
+    with pytest.raises(UsageError, match="is a notebook, which Python does not run") as error:
+        find_target([str(notebook)])
+    assert "nbconvert --to script" in error.value.hint
+
+
+def test_a_script_of_another_language_is_not_run_by_python(tmp_path: Path) -> None:
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/sh\necho hello\n")
+    with pytest.raises(UsageError, match="it is not executable") as error:
+        find_target([str(script)])
+    assert error.value.hint == f"chmod +x {script}"
+    script.chmod(0o755)
+    assert find_target([str(script)]).command == (str(script),)
+
+
+def test_texts_that_python_runs_need_no_ending(tmp_path: Path) -> None:
+    for first in ("#!/usr/bin/env python3", "import torch"):
+        script = tmp_path / "train"
+        script.write_text(f"{first}\n")
+        assert find_target([str(script)]).command[1:] == (str(script),)
