@@ -92,6 +92,7 @@ void start_injected_session(const char* directory, bragg_session_options options
                  os_error != 0 ? std::strerror(os_error) : reason);
     return;
   }
+  Recorder::instance().on_source_initialized();  // the vendor's library is loaded before: it is taken down after us
   std::atexit(stop_injected_session);
 }
 

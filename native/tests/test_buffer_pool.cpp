@@ -1,7 +1,8 @@
 // Activity buffers: what CUPTI holds, what nobody reads, and what is kept for the next request.
 #include "backends/cuda/buffer_pool.h"
 
-#include <cstdlib>
+#include <sys/mman.h>
+
 #include <vector>
 
 #include "check.h"
@@ -11,6 +12,8 @@ namespace {
 using bragg::ActivityBuffer;
 using bragg::BufferPool;
 using Completion = bragg::BufferPool::Completion;
+
+void unmap(uint8_t* buffer) { munmap(buffer, BufferPool::kBufferBytes); }
 
 TEST(a_buffer_has_no_more_valid_bytes_than_bytes) {
   BufferPool pool;
@@ -23,7 +26,7 @@ TEST(a_buffer_has_no_more_valid_bytes_than_bytes) {
   CHECK(pool.complete({&other, 1}) == Completion::Foreign);
   pool.recycle(completed[0]);
   CHECK_EQ(pool.request(), buffer);
-  std::free(buffer);  // a pool frees nothing that CUPTI may still write to
+  unmap(buffer);  // a pool unmaps nothing that CUPTI may still write to
 }
 
 TEST(each_of_many_launching_threads_gets_a_buffer_and_none_is_refused_to_it) {
@@ -31,9 +34,14 @@ TEST(each_of_many_launching_threads_gets_a_buffer_and_none_is_refused_to_it) {
   std::vector<uint8_t*> held;
   for (size_t i = 0; i < 2 * BufferPool::kMaxUnread; ++i) held.push_back(pool.request());
   CHECK_EQ(pool.allocated(), 2 * BufferPool::kMaxUnread);
-  for (uint8_t* buffer : held) pool.recycle({buffer, 0});
-  CHECK_EQ(pool.allocated(), BufferPool::kMaxFree);
-  for (size_t i = 0; i < BufferPool::kMaxFree; ++i) std::free(pool.request());
+  for (uint8_t* buffer : held) buffer[100'000] = 1;
+  for (uint8_t* buffer : held) pool.recycle({buffer, 200'000});
+  for (size_t i = 0; i < held.size(); ++i) {
+    uint8_t* const again = pool.request();
+    CHECK_EQ(again[100'000], 0);
+    unmap(again);
+  }
+  CHECK_EQ(pool.allocated(), held.size());
 }
 
 TEST(buffers_that_nobody_reads_are_refused_beyond_a_limit) {
@@ -45,8 +53,8 @@ TEST(buffers_that_nobody_reads_are_refused_beyond_a_limit) {
   CHECK_EQ(pool.request(), last);
   for (const ActivityBuffer& buffer : pool.take_completed()) pool.recycle(buffer);
   CHECK(pool.complete({last, 8}) == Completion::Queued);
-  for (size_t i = 0; i < BufferPool::kMaxFree; ++i) std::free(pool.request());
-  std::free(last);
+  for (size_t i = 0; i < BufferPool::kMaxUnread; ++i) unmap(pool.request());
+  unmap(last);
 }
 
 }  // namespace

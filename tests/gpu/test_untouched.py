@@ -51,8 +51,8 @@ def test_a_kernel_that_does_not_end_keeps_no_signal_from_the_program(number: sig
             os.kill(child, number)
         parent.wait(30)
     assert time.monotonic() - start < 5
-    profile = bragg.load(tmp_path / "run.bragg")
-    assert profile.meta["statistics"]["missing_records"] == 1
+    statistics = bragg.load(tmp_path / "run.bragg").meta["statistics"]
+    assert statistics["missing_records"] + statistics["bad_timestamps"] == 1
 
 
 def test_no_launch_of_96_threads_waits_for_the_recorder(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_no_launch_of_96_threads_waits_for_the_recorder(tmp_path: Path) -> None:
     )
     without = [ended(["./threads"], tmp_path) for _ in range(2)]
     recorded = ended([*RUN, "--", "./threads"], tmp_path)
-    assert recorded[0] == 0
+    assert recorded[0] == 0, recorded
     assert recorded[1][0] == without[0][1][0] == "launches 480000"
     worst_ms = float(recorded[1][1].split()[1])
     print(recorded[1][1], "without:", [lines[1] for _, lines in without])

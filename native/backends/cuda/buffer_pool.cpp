@@ -1,5 +1,7 @@
 #include "backends/cuda/buffer_pool.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +20,9 @@ uint8_t* BufferPool::pop_free() {
 
 uint8_t* BufferPool::request() {
   if (uint8_t* data = pop_free()) return data;
-  auto* data = static_cast<uint8_t*>(std::calloc(1, kBufferBytes));  // outside of the lock: the kernel maps it
+  auto* data = static_cast<uint8_t*>(  // outside of the lock: the kernel maps it
+      mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (data == MAP_FAILED) return nullptr;
   const std::lock_guard lock(mutex_);
   allocated_.insert(data);
   return data;
@@ -44,13 +48,15 @@ std::vector<ActivityBuffer> BufferPool::take_completed(size_t at_most) {
 }
 
 void BufferPool::recycle(const ActivityBuffer& buffer) {
-  std::memset(buffer.data, 0, std::min(buffer.valid_bytes, kBufferBytes));
-  {
-    const std::lock_guard lock(mutex_);
-    if (free_.size() < kMaxFree) return free_.push_back(buffer.data);
-    allocated_.erase(buffer.data);
-  }
-  std::free(buffer.data);
+  std::unique_lock lock(mutex_);
+  const bool keeps_memory = free_.size() < kMaxFree;
+  lock.unlock();
+  if (keeps_memory)
+    std::memset(buffer.data, 0, std::min(buffer.valid_bytes, kBufferBytes));
+  else
+    madvise(buffer.data, kBufferBytes, MADV_DONTNEED);  // zeroes it, too
+  lock.lock();
+  free_.push_back(buffer.data);
 }
 
 void BufferPool::forget_all() {

@@ -21,8 +21,8 @@ class BufferPool {
   // Unread buffers: 256 MB, 1.2 million kernels behind. Those that CUPTI holds do not count: one a thread that
   // launches.
   static constexpr size_t kMaxUnread = 256;
-  // Kept for the next request. A program with more launching threads pays for one mmap a buffer: 10 us for 4,800
-  // kernels.
+  // Their memory is kept for the next request. That of further ones goes back; they stay mapped, since it is not known
+  // that CUPTI never looks into a buffer that it has handed back.
   static constexpr size_t kMaxFree = 128;
 
   enum class Completion : uint8_t {
@@ -31,8 +31,8 @@ class BufferPool {
     Refused,  // too many are unread: the caller counts what is in it, then recycles it
   };
 
-  // Never null: CUPTI before 12.9 crashes on a null buffer. Never waits, for it is asked for inside a launch. Zeroed,
-  // so that CUPTI need not clear it on the caller's time.
+  // Null only where no memory is left: CUPTI before 12.9 crashes on it. Never waits, for it is asked for inside a
+  // launch. Zeroed, so that CUPTI need not clear it on the caller's time.
   [[nodiscard]] uint8_t* request();
   [[nodiscard]] Completion complete(const ActivityBuffer& buffer);
   // The oldest ones, at most so many.

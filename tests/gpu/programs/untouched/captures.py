@@ -16,9 +16,13 @@ stop = threading.Event()
 def control() -> None:
     if recorder == "bragg":
         import bragg
+        import bragg.errors
     number = 0
     while not stop.is_set():
-        with bragg.profile(f"within{number}.bragg") if recorder == "bragg" else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            if recorder == "bragg":
+                stack.enter_context(contextlib.suppress(bragg.errors.NothingRecorded))
+                stack.enter_context(bragg.profile(f"within{number}.bragg"))
             time.sleep(0.01)
         number += 1
 
