@@ -31,9 +31,8 @@ class GraphReadings {
     const auto found = readings_.find(reading);
     if (found == readings_.end()) return;
     auto& runs = found->second.runs;
-    const auto last = std::find_if(runs.rbegin(), runs.rend(), [&](const Run& run) {
-      return run.count > 0 && is_same_place(run.launch, launch);
-    });
+    const auto last = std::find_if(runs.rbegin(), runs.rend(),
+                                   [&](const Run& run) { return run.count > 0 && is_same_place(run.launch, launch); });
     if (last != runs.rend()) --last->count;
   }
 

@@ -84,7 +84,7 @@ def test_a_run_takes_the_time_of_its_kernels_and_not_of_the_gaps(run: Run) -> No
             cuda.launch("k", stream)
             time.sleep(0.0005)
             cuda.launch("k", stream)
-        print(json.dumps(bench(fn, return_mode="all")))
+        print(json.dumps(bench(fn, rep=100, return_mode="all")))
         """
     )
     assert len(times) >= 2
