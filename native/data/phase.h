@@ -91,7 +91,7 @@ struct Origin {
   std::string part_path;
   std::string meta_json;
   int64_t started_ns = now_ns();
-  FirstCorrelation first_correlation;
+  FirstCorrelation first_correlation{};
 };
 
 // What recording has cost the process so far, and lost.

@@ -36,7 +36,7 @@ def record(tmp_path: Path, fakes_directory: Path) -> Record:
         argv = [sys.executable, "-m", "bragg", "run", *flags, *given, *(command or [str(script)])]
         done = subprocess.run(argv, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
         paths = sorted(tmp_path.glob("out*.bragg"), key=lambda path: (len(path.name), path.name))
-        return Run(done.returncode, done.stderr, [load(path) for path in paths])
+        return Run(done.returncode, done.stderr, [load(path) for path in paths], done.stdout)
 
     return run
 

@@ -33,11 +33,12 @@ def replay(executable, count=1, scope="replay"):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What `bragg run` left: its exit code and talk, and the profiles, the main process's first."""
+    """What `bragg run` left: exit code and talk, the profiles, the main process first, and what the program printed."""
 
     exit_code: int
     talk: str
     profiles: list[Profile]
+    output: str = ""
 
     @property
     def main(self) -> Profile:

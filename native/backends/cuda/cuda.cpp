@@ -68,7 +68,7 @@ void set_graph_level(bool wanted) {
 void reclaim_records() {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
-  if (self.state.load() != State::Attached || !self.collecting) return;
+  if (self.state.load() != State::Attached || !self.collecting || self.activity().is_shared()) return;
   (void)self.cupti.register_callbacks(on_buffer_requested, on_buffer_completed);
   self.collecting = false;
   apply_collecting(self, true);
@@ -76,11 +76,8 @@ void reclaim_records() {
 
 bool may_flush_in_background() {
   const Backend& self = backend();
-  if (self.state.load() != State::Attached || self.cupti.get_attribute == nullptr) return true;
-  uint8_t is_on = 0;
-  size_t size = sizeof is_on;
-  return self.cupti.get_attribute(cupti::Attribute::HardwareTrace, &size, &is_on) != cupti::Result::Success ||
-         is_on == 0;
+  if (self.state.load() != State::Attached) return true;
+  return self.activity().get(cupti::Attribute::HardwareTrace).value_or(0) == 0;
 }
 
 void flush(bool is_forced) {
@@ -94,7 +91,7 @@ void detach() {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
   apply_collecting(self, false);
-  if (self.traces_graphs.exchange(false)) (void)self.cupti.disable(cupti::Kind::GraphTrace);
+  if (self.traces_graphs.exchange(false)) (void)self.activity().disable(cupti::Kind::GraphTrace);
   if (self.state.load() == State::Attached) self.cupti.unsubscribe(self.subscriber);
   self.needs_nodes.store(false);
   GraphRegistry::instance().clear();
@@ -135,7 +132,7 @@ bool take(const std::function<void(const DeviceEvent&)>& take) {
     if (!self.dump_directory.empty())
       dump_buffer(self.dump_directory, {buffer.data, buffer.valid_bytes}, self.cupti.version);
     const WalkResult walked =
-        walk_activity(buffer.data, buffer.valid_bytes, self.cupti.version, self.cupti.next_record, take);
+        walk_activity(buffer.data, buffer.valid_bytes, self.cupti.version, self.activity().next_record(), take);
     self.foreign_records.fetch_add(walked.foreign_records, std::memory_order_relaxed);
     self.unread_bytes.fetch_add(walked.unread_bytes, std::memory_order_relaxed);
     self.buffers.recycle(buffer);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ranges>
 #include <utility>
 
@@ -19,18 +20,58 @@ namespace {
 constexpr cupti::Kind kKinds[] = {cupti::Kind::ConcurrentKernel, cupti::Kind::Memcpy, cupti::Kind::PeerMemcpy,
                                   cupti::Kind::Memset};
 
-// Who holds the slot, as far as CUPTI tells (13.0 and later).
-std::string slot_holder(const CuptiLibrary& cupti) {
-  if (cupti.subscribe_v2 == nullptr) return "";
+constexpr BufferCallbacks kBufferCallbacks{on_buffer_requested, on_buffer_completed, on_buffer_requested_v2,
+                                           on_buffer_completed_v2};
+
+// By version 2. `holder`: the name of another subscriber, as far as CUPTI tells (13.0 and later).
+cupti::Result subscribe_v2(const CuptiLibrary& cupti, cupti::Subscriber& subscriber, std::string* holder = nullptr) {
   char name[cupti::kOldSubscriberNameBytes] = "";
   cupti::SubscriberParams params{};
-  params.struct_size_bytes = cupti::kSubscriberParamsBytes13_0;
+  params.struct_size_bytes = cupti.can_share() ? sizeof params : cupti::kSubscriberParamsBytes13_0;
   params.name = "bragg";
   params.old_name = name;
   params.old_name_size_bytes = sizeof name;
+  params.allow_multiple = 1;
+  const cupti::Result result = cupti.subscribe_v2(&subscriber, on_callback, nullptr, &params);
+  if (holder != nullptr) *holder = name;
+  return result;
+}
+
+// Who holds the only subscription.
+std::string slot_holder(const CuptiLibrary& cupti) {
+  if (cupti.subscribe_v2 == nullptr) return "";
+  std::string holder;
   cupti::Subscriber probe = nullptr;
-  if (cupti.subscribe_v2(&probe, on_callback, nullptr, &params) == cupti::Result::Success) cupti.unsubscribe(probe);
-  return name;
+  if (subscribe_v2(cupti, probe, &holder) == cupti::Result::Success) cupti.unsubscribe(probe);
+  return holder;
+}
+
+// BRAGG_CUPTI_SHARED, the user's choice: 1, 0, or nothing.
+bool user_chose(const char* choice) {
+  const char* chosen = std::getenv("BRAGG_CUPTI_SHARED");
+  return chosen != nullptr && std::strcmp(chosen, choice) == 0;
+}
+
+bool may_share(const CuptiLibrary& cupti) { return cupti.can_share() && !user_chose("0"); }
+
+// The first subscriber of a process decides for all that come later: with version 1 nobody else may subscribe, but
+// tools that use records without a subscription (torch.profiler by Kineto) work in turn with us; with version 2 others
+// of version 2 may, and those of version 1 get nothing. So it is version 2 where the user says so, or where another one
+// holds it.
+cupti::Result subscribe(Backend& self) {
+  const CuptiLibrary& cupti = self.cupti;
+  auto result = cupti::Result::MultipleSubscribersNotSupported;
+  bool is_shared =
+      may_share(cupti) && user_chose("1") && subscribe_v2(cupti, self.subscriber) == cupti::Result::Success;
+  if (is_shared) result = cupti::Result::Success;
+  if (!is_shared) result = cupti.subscribe(&self.subscriber, on_callback, nullptr);
+  if (result == cupti::Result::MultipleSubscribersNotSupported && may_share(cupti) && !user_chose("1")) {
+    is_shared = subscribe_v2(cupti, self.subscriber) == cupti::Result::Success;
+    if (is_shared) result = cupti::Result::Success;
+  }
+  if (result != cupti::Result::Success) return result;
+  self.current_activity.store(&self.activities.emplace_back(cupti, self.subscriber, is_shared));
+  return result;
 }
 
 std::string refusal(const CuptiLibrary& cupti, cupti::Result result) {
@@ -63,6 +104,41 @@ void follow_graphs(Backend& self) {
     (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
 }
 
+// Buffers, and callbacks that are wanted however little is recorded.
+cupti::Result follow_always(Backend& self) {
+  (void)self.activity().set(cupti::Attribute::ZeroedOutBuffer, 1);  // an optimisation: may be refused
+  if (const auto result = self.activity().register_buffers(kBufferCallbacks); result != cupti::Result::Success)
+    return result;
+  follow_graphs(self);
+  (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource,
+                                   cupti::resource::kContextDestroyStarting);
+  if (pc_sampling::is_wanted()) follow_modules(self);
+  return cupti::Result::Success;
+}
+
+// Once version 1 was used in a process, version 2 subscribes and gets no records (CUPTI 13.5 on an H100): better known
+// now than by missing GPU times.
+cupti::Result try_records(const Backend& self) {
+  if (!self.activity().is_shared()) return cupti::Result::Success;
+  const auto result = self.activity().enable(cupti::Kind::Memset);
+  if (result == cupti::Result::Success) self.activity().disable(cupti::Kind::Memset);
+  return result;
+}
+
+bool begin_subscription(Backend& self) {
+  if (const auto result = subscribe(self); result != cupti::Result::Success)
+    return fail(self, refusal(self.cupti, result));
+  auto result = follow_always(self);
+  if (result == cupti::Result::Success) result = try_records(self);
+  if (result == cupti::Result::Success) return true;
+  self.cupti.unsubscribe(self.subscriber);
+  if (self.activity().is_shared() && result == cupti::Result::NotCompatible)
+    return fail(self,
+                "CUPTI was used by version 1 before, so it gives no records beside other tools; set "
+                "BRAGG_CUPTI_SHARED=1 before the program starts");
+  return fail(self, refusal(self.cupti, result));
+}
+
 void say_that_nodes_are_recorded(const char* reason) noexcept {
   std::fprintf(stderr, "bragg: CUDA graphs are recorded by their nodes, not as a whole: %s\n", reason);
 }
@@ -72,7 +148,7 @@ void say_that_nodes_are_recorded(const char* reason) noexcept {
 void record_nodes_from_now_on(Backend& self, const char* reason) noexcept {
   self.needs_nodes.store(true);
   if (!self.traces_graphs.exchange(false)) return;
-  (void)self.cupti.disable(cupti::Kind::GraphTrace);
+  (void)self.activity().disable(cupti::Kind::GraphTrace);
   say_that_nodes_are_recorded(reason);
 }
 
@@ -86,8 +162,10 @@ void apply_graph_level(Backend& self) {
   if (self.state.load() != State::Attached) return;
   if (!self.wants_whole_graphs.load()) return record_nodes_from_now_on(self, "another session wants the nodes");
   if (self.traces_graphs.load()) return;
+  if (self.activity().is_shared())  // it would be so for all subscribers, and for good
+    return say_that_nodes_are_recorded("another tool may want the nodes, and shares CUPTI");
   if (self.needs_nodes.load()) return say_that_nodes_are_recorded("they were before, in this process");
-  if (const auto result = self.cupti.enable(cupti::Kind::GraphTrace); result != cupti::Result::Success)
+  if (const auto result = self.activity().enable(cupti::Kind::GraphTrace); result != cupti::Result::Success)
     return say_that_nodes_are_recorded(self.cupti.text(result).c_str());
   self.traces_graphs.store(true);
 }
@@ -97,22 +175,7 @@ bool attach(Backend& self) {
   std::string reason;
   if (!load_cupti(self.candidates, self.cupti, reason)) return fail(self, reason);
   number_calls();
-  const CuptiLibrary& cupti = self.cupti;
-  if (const auto result = cupti.subscribe(&self.subscriber, on_callback, nullptr); result != cupti::Result::Success)
-    return fail(self, refusal(cupti, result));
-  if (cupti.set_attribute != nullptr) {
-    uint8_t zeroed = 1;
-    size_t size = sizeof zeroed;
-    (void)cupti.set_attribute(cupti::Attribute::ZeroedOutBuffer, &size, &zeroed);  // an optimisation: may be refused
-  }
-  if (const auto result = cupti.register_callbacks(on_buffer_requested, on_buffer_completed);
-      result != cupti::Result::Success) {
-    cupti.unsubscribe(self.subscriber);
-    return fail(self, refusal(cupti, result));
-  }
-  follow_graphs(self);
-  (void)cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource, cupti::resource::kContextDestroyStarting);
-  if (pc_sampling::is_wanted()) follow_modules(self);
+  if (!begin_subscription(self)) return false;
   if (const char* directory = std::getenv("BRAGG_DUMP_BUFFERS")) self.dump_directory = directory;
   self.reason.clear();
   self.state.store(State::Attached);
@@ -133,7 +196,7 @@ void apply_collecting(Backend& self, bool on) {
   };
   if (!on) follow_calls();
   for (const cupti::Kind kind : kKinds) {
-    const auto result = on ? self.cupti.enable(kind) : self.cupti.disable(kind);
+    const auto result = on ? self.activity().enable(kind) : self.activity().disable(kind);
     if (on && result != cupti::Result::Success && kind == cupti::Kind::ConcurrentKernel) {
       self.cupti.unsubscribe(self.subscriber);
       api_calls::forget();

@@ -60,6 +60,7 @@ std::string description_json() {
   if (state != State::Attached) return json.text();
   return json.put("cupti_path", self.cupti.library.path())
       .put("cupti_version", self.cupti.version)
+      .put("subscription", self.activity().is_shared() ? 2 : 1)
       .put("driver_version", CudaDriver::mapped().version())
       .put("missed_start_ns", self.missed_start_ns.load(std::memory_order_relaxed))
       .put("dropped_records", self.dropped_records.load(std::memory_order_relaxed))

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/buffer_pool.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/driver/cupti_activity.h"
 
 namespace bragg::cuda_backend {
 
@@ -19,6 +21,8 @@ struct Backend {
   std::string candidates;
   CuptiLibrary cupti;
   cupti::Subscriber subscriber = nullptr;
+  std::deque<CuptiActivity> activities{CuptiActivity{}};  // a subscription each: CUPTI's threads may use a former one
+  std::atomic<const CuptiActivity*> current_activity{&activities.front()};
   bool collecting = false;
   ApiLevel api_level = ApiLevel::Off;  // wanted while collecting
   bool unusable = false;               // forked from a process that had CUDA up
@@ -38,6 +42,8 @@ struct Backend {
   std::mutex contexts_mutex;
   std::vector<KnownContext> contexts;
   std::atomic<uint32_t> ended_contexts{0};  // the driver gives handles again: what threads know of theirs is old then
+
+  [[nodiscard]] const CuptiActivity& activity() const { return *current_activity.load(std::memory_order_acquire); }
 };
 
 [[nodiscard]] inline Backend& backend() {

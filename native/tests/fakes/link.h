@@ -31,7 +31,7 @@ struct ApiCall {
   cuda::Result result{};
   // Kept by the tool.
   uint32_t correlation = 0;
-  uint64_t correlation_data = 0;
+  uint64_t correlation_data[8] = {};  // of each subscriber
   uint64_t start_ns = 0;
 };
 

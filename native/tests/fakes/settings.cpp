@@ -27,6 +27,7 @@ constexpr KnobRow kKnobs[] = {
     {"hardware_trace", 0},
     {"late_ms", 0},
     {"slot_taken", 0},
+    {"no_sharing", 0},
     {"counters_busy", 0},
     {"sample_buffer", 0},
     {"drop_every", 0},

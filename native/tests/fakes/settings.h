@@ -24,9 +24,10 @@ enum class Knob : uint32_t {
   FlushDelayMs,     // how long cuptiActivityFlushAll takes
   WaitingFlushMs,   // a flush that comes sooner after the one before shows that the tool waits for the GPU, so virtual
                     // time jumps to the end of the work; 0: never
-  HardwareTrace,    // 1: another tool has switched the hardware event system on
+  HardwareTrace,    // 1: another tool has switched the hardware event system on: flushing in the background crashes
   LateMs,           // 0: what cuptiUnsubscribe leaves undelivered waits for a flush; else it comes so much later
   SlotTaken,        // 1: another tool, BRAGG_FAKE_SLOT_HOLDER, holds the subscription
+  NoSharing,        // 1: the driver is too old for several subscribers
   CountersBusy,     // 1: another process uses the counters of all GPUs
   SampleBuffer,     // instruction samples that the GPU's buffer holds; 0: as many as the configured bytes
   // Faults in every n-th record of a kernel, copy or set; 0: never.

@@ -8,6 +8,7 @@ OPERATORS = "BRAGG_OPERATORS"
 CORE_DIR = "BRAGG_CORE_DIR"
 CUPTI_PATHS = "BRAGG_CUPTI_PATHS"
 CUPTI_DIR = "BRAGG_CUPTI_DIR"
+CUPTI_SHARED = "BRAGG_CUPTI_SHARED"  # read by the core, too
 NVTX = "BRAGG_NVTX"
 
 # Injection variables of other software, through which a process loads the native core; each admits one tool.

@@ -163,6 +163,7 @@ void print_enums() {
 #endif
 #if CUPTI_API_VERSION >= 130300
   VALUE(Attribute, HardwareTrace, CUPTI_ACTIVITY_ATTR_ENABLE_HES);
+  VALUE(Attribute, GraphTraceForAll, CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE);
 #endif
   CONSTANT(kFlushForced, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   CONSTANT(kTimestampUnknown, CUPTI_TIMESTAMP_UNKNOWN);
@@ -364,6 +365,13 @@ void print_callbacks() {
 #if CUPTI_API_VERSION >= 130200
   FIELD(SubscriberParams, allow_multiple, CUpti_SubscriberParams, allowMultipleSubscribers);
 #endif
+#if CUPTI_API_VERSION >= 130300
+  FIELD(BufferRequestInfo, struct_size_bytes, CUpti_BufferCallbackRequestInfo, structSize);
+  FIELD(BufferCompleteInfo, struct_size_bytes, CUpti_BufferCallbackCompleteInfo, structSize);
+  FIELD(BufferCompleteInfo, thread, CUpti_BufferCallbackCompleteInfo, threadId);
+  FIELD(BufferCompleteInfo, layouts, CUpti_BufferCallbackCompleteInfo, ppRecordLayouts);
+  FIELD(BufferCompleteInfo, layout_count, CUpti_BufferCallbackCompleteInfo, numRecordLayouts);
+#endif
   SIGNATURE(CuptiGetVersion, cuptiGetVersion);
   SIGNATURE(CuptiGetResultString, cuptiGetResultString);
   SIGNATURE(CuptiSubscribe, cuptiSubscribe);
@@ -386,6 +394,17 @@ void print_callbacks() {
   SIGNATURE(CuptiActivityGetNextRecord, cuptiActivityGetNextRecord);
 #if CUPTI_API_VERSION >= 130200
   SIGNATURE(CuptiActivityGetStructSize, cuptiActivityGetStructSize);
+#endif
+#if CUPTI_API_VERSION >= 130300
+  SIGNATURE(CuptiActivityRegisterCallbacks_v2, cuptiActivityRegisterCallbacks_v2);
+  SIGNATURE(CuptiActivityEnable_v2, cuptiActivityEnable_v2);
+  SIGNATURE(CuptiActivityDisable_v2, cuptiActivityDisable_v2);
+  SIGNATURE(CuptiActivityGetNumDroppedRecords_v2, cuptiActivityGetNumDroppedRecords_v2);
+  SIGNATURE(CuptiActivitySetAttribute_v2, cuptiActivitySetAttribute_v2);
+  SIGNATURE(CuptiActivityGetAttribute_v2, cuptiActivityGetAttribute_v2);
+  SIGNATURE(CuptiActivityGetNextRecord_v2, cuptiActivityGetNextRecord_v2);
+  CALLBACK(BufferRequested_v2, CUpti_BuffersCallbackRequestFunc_v2);
+  CALLBACK(BufferCompleted_v2, CUpti_BuffersCallbackCompleteFunc_v2);
 #endif
   SIGNATURE(CuptiActivityEnableLatencyTimestamps, cuptiActivityEnableLatencyTimestamps);
 #if CUPTI_API_VERSION >= 23

@@ -84,10 +84,11 @@ inline constexpr uint32_t kFlushForced = 1;
 enum class Attribute : uint32_t {
   DeviceBufferBytes = 0,
   DeviceBufferPoolLimit = 2,
-  ZeroedOutBuffer = 5,   // uint8_t: request callbacks return zeroed buffers, so CUPTI need not clear them
-  PerThreadBuffers = 9,  // uint8_t; exists from 12.3, default 1 from 13.0
-  MultipleSubscriberState = 12,
-  HardwareTrace = 13,  // uint8_t: the hardware event system writes the records
+  ZeroedOutBuffer = 5,           // uint8_t: request callbacks return zeroed buffers, so CUPTI need not clear them
+  PerThreadBuffers = 9,          // uint8_t; exists from 12.3, default 1 from 13.0
+  MultipleSubscriberState = 12,  // uint8_t: 0 or 1, as the first subscriber decided; 2: none has
+  HardwareTrace = 13,            // uint8_t: the hardware event system writes the records
+  GraphTraceForAll = 20,         // uint8_t, of all subscribers: whole graphs, and none of their nodes
 };
 
 // Argument of callbacks of Domain::DriverApi and Domain::RuntimeApi.
@@ -160,6 +161,22 @@ using BufferRequested = void(uint8_t** buffer, size_t* size_bytes, size_t* max_r
 using BufferCompleted = void(cuda::Context context, uint32_t stream, uint8_t* buffer, size_t size_bytes,
                              size_t valid_bytes);
 
+// Version 2, from 13.2, in full from 13.3: records, buffers and attributes belong to a subscriber, of whom there may be
+// several. A process has subscribers of one version only.
+struct BufferRequestInfo {
+  size_t struct_size_bytes;
+};
+struct BufferCompleteInfo {
+  size_t struct_size_bytes;
+  uint64_t thread;  // whose buffer it is
+  void** layouts;   // of records with fields of one's own choice
+  size_t layout_count;
+};
+static_assert(offsetof(BufferCompleteInfo, layouts) == 16 && sizeof(BufferCompleteInfo) == 32);
+using BufferRequested_v2 = void(uint8_t** buffer, size_t* size_bytes, size_t* max_records, BufferRequestInfo* info);
+using BufferCompleted_v2 = void(uint8_t* buffer, size_t size_bytes, size_t valid_bytes, BufferCompleteInfo* info);
+inline constexpr uint32_t kSharedFrom = 130300;
+
 // Function types, each named after its symbol: dlsym gives `CuptiSubscribe*`.
 using CuptiGetVersion = Result(uint32_t* version);
 using CuptiGetResultString = Result(Result result, const char** text);
@@ -178,6 +195,17 @@ using CuptiActivityGetNumDroppedRecords = Result(cuda::Context context, uint32_t
 using CuptiActivitySetAttribute = Result(Attribute attribute, size_t* value_size_bytes, void* value);
 using CuptiActivityGetAttribute = Result(Attribute attribute, size_t* value_size_bytes, void* value);
 using CuptiActivityGetNextRecord = Result(uint8_t* buffer, size_t valid_bytes, void** record);
+using CuptiActivityRegisterCallbacks_v2 = Result(Subscriber subscriber, BufferRequested_v2* requested,
+                                                 BufferCompleted_v2* completed);
+using CuptiActivityEnable_v2 = Result(Subscriber subscriber, Kind kind, void* config);  // null: all fields
+using CuptiActivityDisable_v2 = Result(Subscriber subscriber, Kind kind, void* config);
+using CuptiActivityGetNumDroppedRecords_v2 = Result(Subscriber subscriber, cuda::Context context, uint32_t stream,
+                                                    size_t* dropped);
+using CuptiActivitySetAttribute_v2 = Result(Subscriber subscriber, Attribute attribute, size_t* value_size_bytes,
+                                            void* value);
+using CuptiActivityGetAttribute_v2 = Result(Subscriber subscriber, Attribute attribute, size_t* value_size_bytes,
+                                            void* value);
+using CuptiActivityGetNextRecord_v2 = Result(Subscriber subscriber, uint8_t* buffer, size_t valid_bytes, void** record);
 using CuptiActivityGetStructSize = Result(Kind kind, uint32_t version, size_t* size_bytes);  // from 13.2; 0: its own
 using CuptiActivityEnableLatencyTimestamps = Result(uint8_t enable);
 using CuptiActivityEnableDriverApi = Result(uint32_t cbid, uint8_t enable);  // from 12.5

@@ -32,6 +32,20 @@ bool resolve(const LoadedLibrary& library, const char* symbol, Function*& functi
   return function != nullptr;
 }
 
+CuptiSharedFunctions shared_functions(const LoadedLibrary& library) {
+  using namespace ::bragg::cupti;
+  CuptiSharedFunctions found;
+  std::string missing;
+  const bool complete = resolve(library, "cuptiActivityRegisterCallbacks_v2", found.register_callbacks, missing) &&
+                        resolve(library, "cuptiActivityEnable_v2", found.enable, missing) &&
+                        resolve(library, "cuptiActivityDisable_v2", found.disable, missing) &&
+                        resolve(library, "cuptiActivityGetNumDroppedRecords_v2", found.dropped_records, missing) &&
+                        resolve(library, "cuptiActivityGetNextRecord_v2", found.next_record, missing) &&
+                        resolve(library, "cuptiActivitySetAttribute_v2", found.set_attribute, missing) &&
+                        resolve(library, "cuptiActivityGetAttribute_v2", found.get_attribute, missing);
+  return complete ? found : CuptiSharedFunctions{};
+}
+
 }  // namespace
 
 std::string CuptiLibrary::text(cupti::Result result) const {
@@ -78,6 +92,8 @@ bool load_cupti(const std::string& candidates, CuptiLibrary& cupti, std::string&
     reason = library.path() + ": " + cupti.text(result);
     return false;
   }
+  if (cupti.version >= ::bragg::cupti::kSharedFrom && cupti.subscribe_v2 != nullptr)
+    cupti.shared = shared_functions(library);
   return true;
 }
 

@@ -8,6 +8,17 @@
 
 namespace bragg {
 
+// Version 2 of the functions for records, from 13.3: all of them or none.
+struct CuptiSharedFunctions {
+  cupti::CuptiActivityRegisterCallbacks_v2* register_callbacks = nullptr;
+  cupti::CuptiActivityEnable_v2* enable = nullptr;
+  cupti::CuptiActivityDisable_v2* disable = nullptr;
+  cupti::CuptiActivityGetNumDroppedRecords_v2* dropped_records = nullptr;
+  cupti::CuptiActivityGetNextRecord_v2* next_record = nullptr;
+  cupti::CuptiActivitySetAttribute_v2* set_attribute = nullptr;
+  cupti::CuptiActivityGetAttribute_v2* get_attribute = nullptr;
+};
+
 struct CuptiLibrary {
   LoadedLibrary library;
   uint32_t version = 0;
@@ -25,9 +36,12 @@ struct CuptiLibrary {
   cupti::CuptiActivityGetNextRecord* next_record = nullptr;
   cupti::CuptiActivitySetAttribute* set_attribute = nullptr;
   cupti::CuptiActivityGetAttribute* get_attribute = nullptr;  // optional
+  CuptiSharedFunctions shared;
   cupti::CuptiGetGraphId* get_graph_id = nullptr;
   cupti::CuptiGetGraphNodeId* get_graph_node_id = nullptr;
 
+  // Whether several tools of a process may subscribe, as far as the library goes: the driver has a say, too.
+  [[nodiscard]] bool can_share() const { return shared.enable != nullptr; }
   [[nodiscard]] std::string text(cupti::Result result) const;
 };
 

@@ -39,7 +39,7 @@ void on_api_call(const CuptiLibrary& cupti, cupti::Domain domain, uint32_t cbid,
 void discard(const ActivityBuffer& buffer) noexcept {
   Backend& self = backend();
   uint64_t lost = 0;
-  (void)walk_activity(buffer.data, buffer.valid_bytes, self.cupti.version, self.cupti.next_record,
+  (void)walk_activity(buffer.data, buffer.valid_bytes, self.cupti.version, self.activity().next_record(),
                       [&](const DeviceEvent&) { ++lost; });
   self.dropped_records.fetch_add(lost, std::memory_order_relaxed);
   self.buffers.recycle(buffer);
@@ -70,10 +70,16 @@ void on_buffer_requested(uint8_t** buffer, size_t* size_bytes, size_t* max_recor
   *max_records = 0;  // as many as fit
 }
 
+void on_buffer_requested_v2(uint8_t** buffer, size_t* size_bytes, size_t* max_records, cupti::BufferRequestInfo*) {
+  on_buffer_requested(buffer, size_bytes, max_records);
+}
+
+void on_buffer_completed_v2(uint8_t* buffer, size_t size_bytes, size_t valid_bytes, cupti::BufferCompleteInfo*) {
+  on_buffer_completed(nullptr, 0, buffer, size_bytes, valid_bytes);
+}
+
 void on_buffer_completed(cuda::Context context, uint32_t stream, uint8_t* buffer, size_t, size_t valid_bytes) {
-  size_t dropped = 0;
-  if (backend().cupti.dropped_records(context, stream, &dropped) == cupti::Result::Success)
-    backend().dropped_records.fetch_add(dropped, std::memory_order_relaxed);
+  backend().dropped_records.fetch_add(backend().activity().take_dropped(context, stream), std::memory_order_relaxed);
   switch (backend().buffers.complete({buffer, valid_bytes})) {
     case BufferPool::Completion::Queued:
       return;

@@ -15,11 +15,21 @@ void put_holder(const cupti::SubscriberParams& params) {
   params.old_name[params.old_name_size_bytes - 1] = '\0';
 }
 
+// Before 13.3 this is version 1 with names.
+Subscribers::Use use_of(const cupti::SubscriberParams* params) {
+  if (emulated_release().api_version < cupti::kSharedFrom) return Subscribers::Use::Version1;
+  const bool together =
+      params != nullptr && params->struct_size_bytes > cupti::kSubscriberParamsBytes13_0 && params->allow_multiple != 0;
+  return together ? Subscribers::Use::Together : Subscribers::Use::Alone;
+}
+
 cupti::Result subscribe_v2(cupti::Subscriber* subscriber, cupti::Callback* callback, void* user_data,
                            cupti::SubscriberParams* params) {
   return api("cuptiSubscribe_v2", Needs::Driver, [&] {
     const char* name = params != nullptr && params->name != nullptr ? params->name : "unnamed";
-    const cupti::Result result = state().subscribers.subscribe(subscriber, callback, user_data, name);
+    const Subscribers::Use use = use_of(params);
+    if (params != nullptr && use == Subscribers::Use::Together) put_holder(*params);
+    const cupti::Result result = state().subscribers.subscribe(subscriber, callback, user_data, name, use);
     if (result == cupti::Result::MultipleSubscribersNotSupported && params != nullptr) put_holder(*params);
     return result;
   });
@@ -30,15 +40,16 @@ void deliver_late() {
   if (late_ms == 0) return;
   std::thread([late_ms] {
     std::this_thread::sleep_for(std::chrono::milliseconds(late_ms));
-    state().delivery.flush(state().sinks.collect(true), true);
+    state().delivery.flush(collect_all(true), true);
   }).detach();
 }
 
 }  // namespace
 
 FAKE_CUPTI(cuptiSubscribe)(cupti::Subscriber* subscriber, cupti::Callback* callback, void* user_data) {
-  return api("cuptiSubscribe", Needs::Driver,
-             [&] { return state().subscribers.subscribe(subscriber, callback, user_data, "unnamed"); });
+  return api("cuptiSubscribe", Needs::Driver, [&] {
+    return state().subscribers.subscribe(subscriber, callback, user_data, "unnamed", Subscribers::Use::Version1);
+  });
 }
 FAKE_CUPTI_IS(cuptiSubscribe, CuptiSubscribe);
 

@@ -100,8 +100,7 @@ std::vector<Buffer> Delivery::take_complete() {
 }
 
 void Delivery::deliver(const std::vector<Buffer>& buffers) {
-  cupti::BufferCompleted* completed = completed_.load(std::memory_order_acquire);
-  for (const Buffer& buffer : buffers) completed(nullptr, 0, buffer.data, buffer.size_bytes, buffer.used_bytes);
+  for (const Buffer& buffer : buffers) buffer.owner->complete(buffer);
 }
 
 }  // namespace bragg::fake

@@ -12,7 +12,10 @@
 
 namespace bragg::fake {
 
+class Sinks;
+
 struct Buffer {
+  const Sinks* owner = nullptr;
   uint8_t* data = nullptr;
   size_t size_bytes = 0;
   size_t used_bytes = 0;
@@ -28,7 +31,6 @@ struct Buffer {
 // Threads: any.
 class Delivery {
  public:
-  void set_tool(cupti::BufferCompleted* completed) { completed_.store(completed, std::memory_order_release); }
   void set_period_ms(uint32_t period_ms);
 
   void add(const Buffer& buffer);
@@ -56,7 +58,6 @@ class Delivery {
   std::condition_variable delivered_;
   std::vector<Buffer> waiting_;
   std::atomic<uint64_t> next_ns_{kNever};  // when the first waiting buffer is complete
-  std::atomic<cupti::BufferCompleted*> completed_{nullptr};
   uint32_t period_ms_ = 0;
   uint64_t batches_begun_ = 0;  // what the worker took to deliver
   uint64_t batches_done_ = 0;

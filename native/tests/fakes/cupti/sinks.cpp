@@ -16,12 +16,19 @@ namespace {
 
 thread_local bool requesting = false;
 
-Buffer request_buffer(Sinks& sinks) {
-  Buffer buffer;
-  cupti::BufferRequested* requested = sinks.requested.load(std::memory_order_acquire);
-  if (requested == nullptr) return buffer;
+}  // namespace
+
+Buffer Sinks::request() {
+  Buffer buffer{.owner = this};
+  cupti::BufferRequested* const one = requested.load(std::memory_order_acquire);
+  cupti::BufferRequested_v2* const two = requested_v2.load(std::memory_order_acquire);
+  if (one == nullptr && two == nullptr) return {};
   requesting = true;
-  requested(&buffer.data, &buffer.size_bytes, &buffer.max_records);
+  cupti::BufferRequestInfo info{sizeof info};
+  if (two != nullptr)
+    two(&buffer.data, &buffer.size_bytes, &buffer.max_records, &info);
+  else
+    one(&buffer.data, &buffer.size_bytes, &buffer.max_records);
   requesting = false;
   if (buffer.data == nullptr && emulated_release().api_version < kNullBufferAllowed) {
     std::fprintf(stderr, "fake CUPTI %s: the tool returned no buffer, which crashes CUPTI before 12.9\n",
@@ -29,16 +36,22 @@ Buffer request_buffer(Sinks& sinks) {
     std::abort();
   }
   if (buffer.data == nullptr) return {};
-  if (!sinks.buffers_come_zeroed.load(std::memory_order_relaxed)) std::memset(buffer.data, 0, buffer.size_bytes);
+  if (!buffers_come_zeroed.load(std::memory_order_relaxed)) std::memset(buffer.data, 0, buffer.size_bytes);
   return buffer;
 }
 
-}  // namespace
+void Sinks::complete(const Buffer& buffer) const {
+  if (auto* two = completed_v2.load(std::memory_order_acquire)) {
+    cupti::BufferCompleteInfo info{sizeof info, 0, nullptr, 0};
+    return two(buffer.data, buffer.size_bytes, buffer.used_bytes, &info);
+  }
+  completed.load(std::memory_order_acquire)(nullptr, 0, buffer.data, buffer.size_bytes, buffer.used_bytes);
+}
 
 void Sink::put(const RecordBytes& record, uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
   append_complete(now_ns);
-  if (record.complete_ns <= now_ns || state().sinks.in_launch_order.load(std::memory_order_relaxed))
+  if (record.complete_ns <= now_ns || owner_.in_launch_order.load(std::memory_order_relaxed))
     return put_with_faults(record);
   pending_.add(record);
 }
@@ -84,7 +97,7 @@ void Sink::append(const RecordBytes& record) {
 bool Sink::make_room(size_t record_bytes) {
   if (buffer_.has_room(record_bytes)) return true;
   if (buffer_.data != nullptr) state().delivery.add(std::exchange(buffer_, {}));  // also one that is too small
-  buffer_ = request_buffer(state().sinks);
+  buffer_ = owner_.request();
   return buffer_.has_room(record_bytes);
 }
 
@@ -102,11 +115,12 @@ size_t Sink::take_dropped() {
 }
 
 Sink& Sinks::of_this_thread() {
-  thread_local Sink* mine = nullptr;
+  thread_local std::array<Sink*, kMax> of_owners{};
+  Sink*& mine = of_owners[number_];
   const bool own = per_thread.load(std::memory_order_relaxed);
   if (own && mine != nullptr) return *mine;
   const std::lock_guard lock(mutex_);
-  if (own || sinks_.empty()) sinks_.push_back(std::make_unique<Sink>());
+  if (own || sinks_.empty()) sinks_.push_back(std::make_unique<Sink>(*this));
   if (!own) return *sinks_.front();
   mine = sinks_.back().get();
   return *mine;

@@ -25,20 +25,27 @@ uint32_t thread_id() {
   return static_cast<uint32_t>(pthread_self());
 }
 
-void call_back(const ApiCall& call, cupti::CallbackSite site, uint64_t* correlation_data, cuda::Result* result) {
-  const cupti::Subscriber subscriber = state().subscribers.wanting(call.domain, call.cbid);
-  if (subscriber == nullptr) return;
-  const cupti::CallbackData data{site,         call.name,        call.params,      result,          call.symbol,
-                                 call.context, call.context_uid, correlation_data, call.correlation};
-  subscriber->callback(subscriber->user_data, call.domain, call.cbid, &data);
+void call_back(ApiCall& call, cupti::CallbackSite site, cuda::Result* result) {
+  state().subscribers.for_each_wanting(call.domain, call.cbid, [&](size_t slot, cupti::Subscriber subscriber) {
+    const cupti::CallbackData data{site,
+                                   call.name,
+                                   call.params,
+                                   result,
+                                   call.symbol,
+                                   call.context,
+                                   call.context_uid,
+                                   &call.correlation_data[slot],
+                                   call.correlation};
+    subscriber->callback(subscriber->user_data, call.domain, call.cbid, &data);
+  });
 }
 
 // Seen on an H200: only calls that are called back or recorded use up a correlation id.
 bool is_followed(cupti::Domain domain, uint32_t cbid) {
-  if (state().subscribers.wanting(domain, cbid) != nullptr) return true;
+  if (state().subscribers.wants(domain, cbid)) return true;
   if (domain == cupti::Domain::RuntimeApi) return false;
   return state().is_enabled(cupti::Kind::Driver) ||
-         (state().kinds.load(std::memory_order_relaxed) != 0 && (cupti::is_launch(cbid) || cupti::is_memory(cbid)));
+         (state().has_enabled() && (cupti::is_launch(cbid) || cupti::is_memory(cbid)));
 }
 
 // Of the runtime call that this thread is in, whose calls of the driver share it; 0: of none that is followed.
@@ -46,14 +53,17 @@ thread_local uint32_t runtime_correlation = 0;
 
 bool is_launch(const ApiCall& call) { return call.domain == cupti::Domain::DriverApi && cupti::is_launch(call.cbid); }
 
+thread_local bool thread_has_launched = false;
+
 void enter(ApiCall& call) {
+  thread_has_launched = thread_has_launched || is_launch(call);
   if (!is_followed(call.domain, call.cbid)) return;
   call.correlation = runtime_correlation != 0 ? runtime_correlation
                                               : state().last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
   if (call.domain == cupti::Domain::RuntimeApi) runtime_correlation = call.correlation;
   call.start_ns = now_ns();
   const uint32_t refusals = pc_sampling().refusals();
-  call_back(call, cupti::CallbackSite::Enter, &call.correlation_data, nullptr);
+  call_back(call, cupti::CallbackSite::Enter, nullptr);
   if (!is_launch(call)) return;
   if (pc_sampling().refusals() != refusals) {
     std::fprintf(stderr, "fake CUPTI: a launch was held while a refused sampler was taken down, which crashes it\n");
@@ -62,36 +72,44 @@ void enter(ApiCall& call) {
   pc_sampling().note_launching(true);
 }
 
+// For each that has the kind enabled.
+void put(cupti::Kind kind, const RecordBytes& record) {
+  state().for_each_sinks([&](Sinks& sinks) {
+    if (sinks.is_enabled(kind)) sinks.of_this_thread().put(record, now_ns());
+  });
+}
+
 void exit(ApiCall& call) {
   const uint64_t end_ns = now_ns();
   if (call.correlation != 0 && is_launch(call)) pc_sampling().note_launching(false);
   if (call.domain == cupti::Domain::RuntimeApi) runtime_correlation = 0;
   if (call.domain == cupti::Domain::DriverApi && state().is_enabled(cupti::Kind::Driver))
-    state().sinks.of_this_thread().put(api_record(call, end_ns, thread_id()), end_ns);
-  call_back(call, cupti::CallbackSite::Exit, &call.correlation_data, &call.result);
+    put(cupti::Kind::Driver, api_record(call, end_ns, thread_id()));
+  call_back(call, cupti::CallbackSite::Exit, &call.result);
   state().delivery.time_passed(end_ns);
 }
-
-void put(const RecordBytes& record) { state().sinks.of_this_thread().put(record, now_ns()); }
 
 void kernel_executed(const Execution& execution) {
   LatencyTimes latency;
   if (state().latency_timestamps.load(std::memory_order_relaxed)) latency = {now_ns(), now_ns()};
-  if (state().is_enabled(cupti::Kind::ConcurrentKernel))
-    put(kernel_record(execution, cupti::Kind::ConcurrentKernel, latency));
-  else if (state().is_enabled(cupti::Kind::Kernel))
-    put(kernel_record(execution, cupti::Kind::Kernel, latency));
+  for (const cupti::Kind kind : {cupti::Kind::ConcurrentKernel, cupti::Kind::Kernel})
+    put(kind, kernel_record(execution, kind, latency));
+}
+
+// Then their nodes have no records.
+bool traces_graphs() {
+  return state().sinks.is_enabled(cupti::Kind::GraphTrace) || state().traces_graphs_for_all.load();
 }
 
 void executed(const Execution& execution) {
   if (execution.operation.type == cuda::GraphNodeType::Kernel) pc_sampling().executed(execution);
-  if (execution.origin.graph != 0 && state().is_enabled(cupti::Kind::GraphTrace)) return;
+  if (execution.origin.graph != 0 && traces_graphs()) return;
   if (execution.operation.type == cuda::GraphNodeType::Kernel)
     kernel_executed(execution);
-  else if (execution.operation.type == cuda::GraphNodeType::Memcpy && state().is_enabled(cupti::Kind::Memcpy))
-    put(memcpy_record(execution));
-  else if (execution.operation.type == cuda::GraphNodeType::Memset && state().is_enabled(cupti::Kind::Memset))
-    put(memset_record(execution));
+  else if (execution.operation.type == cuda::GraphNodeType::Memcpy)
+    put(cupti::Kind::Memcpy, memcpy_record(execution));
+  else if (execution.operation.type == cuda::GraphNodeType::Memset)
+    put(cupti::Kind::Memset, memset_record(execution));
 }
 
 void graph_instantiated(uint32_t graph) {
@@ -111,13 +129,14 @@ void crash_unless_traceable(uint32_t graph) {
 void graph_executed(const GraphRun& run) {
   if (!state().is_enabled(cupti::Kind::GraphTrace)) return;
   crash_unless_traceable(run.graph);
-  put(graph_trace_record(run));
+  put(cupti::Kind::GraphTrace, graph_trace_record(run));
 }
 
 void resource(uint32_t cbid, const cupti::ResourceData& data) {
   if (cbid == cupti::resource::kContextDestroyStarting) pc_sampling().context_ends(data.context);
-  const cupti::Subscriber subscriber = state().subscribers.wanting(cupti::Domain::Resource, cbid);
-  if (subscriber != nullptr) subscriber->callback(subscriber->user_data, cupti::Domain::Resource, cbid, &data);
+  state().subscribers.for_each_wanting(cupti::Domain::Resource, cbid, [&](size_t, cupti::Subscriber subscriber) {
+    subscriber->callback(subscriber->user_data, cupti::Domain::Resource, cbid, &data);
+  });
 }
 
 constexpr Tool kTool{
@@ -145,6 +164,17 @@ State* new_state() {
 State& state() {
   static State& self = *new_state();  // the worker uses it until the process is gone
   return self;
+}
+
+bool has_launched() noexcept { return thread_has_launched; }
+
+std::vector<Buffer> collect_all(bool everything) {
+  std::vector<Buffer> buffers;
+  state().for_each_sinks([&](Sinks& sinks) {
+    const std::vector<Buffer> some = sinks.collect(everything);
+    buffers.insert(buffers.end(), some.begin(), some.end());
+  });
+  return buffers;
 }
 
 const Driver* driver() {

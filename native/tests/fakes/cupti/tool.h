@@ -17,21 +17,39 @@ namespace bragg::fake {
 
 struct State {
   Subscribers subscribers;
-  Sinks sinks;
+  Sinks sinks{0};  // of version 1
   Delivery delivery;
   std::atomic<uint32_t> last_correlation{0};
-  std::atomic<uint64_t> kinds{0};  // bit i: Kind i is enabled
+  std::atomic<bool> traces_graphs_for_all{false};
   std::mutex traceable_graphs_mutex;
   std::set<uint32_t> traceable_graphs;  // executable graphs that were made while GraphTrace was enabled
   std::atomic<bool> latency_timestamps{false};
   std::atomic<cupti::ThreadIdType> thread_id_type{cupti::ThreadIdType::Default};
 
-  [[nodiscard]] bool is_enabled(cupti::Kind kind) const {
-    return (kinds.load(std::memory_order_relaxed) >> static_cast<uint32_t>(kind) & 1) != 0;
+  // Of all who use CUPTI.
+  template <class Give>
+  void for_each_sinks(Give&& give) {
+    give(sinks);
+    if (subscribers.use() == Subscribers::Use::Version1) return;
+    subscribers.for_each([&](size_t, cupti::Subscriber subscriber) { give(subscriber->sinks); });
+  }
+  [[nodiscard]] bool is_enabled(cupti::Kind kind) {
+    bool enabled = false;
+    for_each_sinks([&](const Sinks& each) { enabled = enabled || each.is_enabled(kind); });
+    return enabled;
+  }
+  [[nodiscard]] bool has_enabled() {
+    bool enabled = false;
+    for_each_sinks([&](const Sinks& each) { enabled = enabled || each.kinds.load(std::memory_order_relaxed) != 0; });
+    return enabled;
   }
 };
 
 [[nodiscard]] State& state();
+// This thread: one of the program's.
+[[nodiscard]] bool has_launched() noexcept;
+// The buffers of all who use CUPTI.
+[[nodiscard]] std::vector<Buffer> collect_all(bool everything);
 
 // Null while no fake libcuda.so.1 can be found.
 [[nodiscard]] const Driver* driver();

@@ -11,7 +11,7 @@ from bragg.record import variables
 from bragg.record.backends.backend import Backend
 from bragg.record.hooks.frameworks import operator_hooks
 from bragg.record.hooks.jax import profiler
-from bragg.record.hooks.torch import inductor, itt_operators
+from bragg.record.hooks.torch import inductor, itt_operators, shared_cupti
 from bragg.record.hooks.triton import kernel_names, launch_metadata
 
 TYPE_CHECKING = False
@@ -76,6 +76,7 @@ class Cuda(Backend):
         return [
             ("torch", itt_operators.inherit_context),
             ("torch", itt_operators.share_device_records),
+            *((module, shared_cupti.share_cupti) for module in shared_cupti.MODULES),
             (profiler.MODULE, profiler.share_device_records),
             *operator_hooks(options),
             ("triton", kernel_names.name_kernels),
