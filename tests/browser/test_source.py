@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,8 +184,11 @@ def test_on_a_phone_panes_stand_below_each_other(pages: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_a_kernel_that_triton_compiled_is_linked_through_all_texts(pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_triton_compiled_is_linked_through_all_texts(
+    pages: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pytest.importorskip("triton")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))  # another checkout's kernels name its files
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # Triton 3.9 warns where it is not set
     from tests.support.compiled_kernels import compiled_profile
 

@@ -207,7 +207,7 @@ def entry_of(file: str, kernel: str) -> str:
 
 
 def test_programs_that_do_not_wait_race(tmp_path: Path) -> None:
-    loops = waits()
+    loops = [wait for wait in waits() if wait[1] != "resident_kernel"]  # whose programs share nothing but the counter
     assert len(loops) >= 3
     for file, kernel, loop in loops:
         found = rules_of(replaced(file, loop, "pass"), entry_of(file, kernel), tmp_path)

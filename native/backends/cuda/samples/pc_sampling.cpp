@@ -170,6 +170,7 @@ void step(uint64_t launches) {
   Sampling& self = sampling();
   if (!is_wanted()) return;
   const std::lock_guard lock(self.mutex);
+  if (!is_wanted()) return;  // it ended meanwhile
   const CuptiCalls calls(self);
   drop_dying(self);
   if (self.active.load()) {
@@ -192,6 +193,7 @@ void bring() {
   Sampling& self = sampling();
   if (!is_wanted()) return;
   const std::lock_guard lock(self.mutex);
+  if (!is_wanted()) return;
   const CuptiCalls calls(self);
   drop_dying(self);
   for (int nap = 0; nap < kBringNaps && !self.devices.empty(); ++nap) {
