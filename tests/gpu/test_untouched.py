@@ -63,6 +63,7 @@ def test_no_launch_of_96_threads_waits_for_the_recorder(tmp_path: Path) -> None:
         check=True,
     )
     without = [ended(["./threads"], tmp_path) for _ in range(2)]
+    assert [code for code, _ in without] == [0, 0]
     recorded = ended([*RUN, "--", "./threads"], tmp_path)
     assert recorded[0] == 0, recorded
     assert recorded[1][0] == without[0][1][0] == "launches 480000"
