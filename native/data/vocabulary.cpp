@@ -37,8 +37,11 @@ uint32_t Vocabulary::node(NodeId id) {
 }
 
 void Vocabulary::add_new_nodes() {
-  for (const NodeId count = CallingContextTree::instance().size(); nodes_seen_ < count; ++nodes_seen_)
-    (void)node(nodes_seen_);
+  const auto& tree = CallingContextTree::instance();
+  for (const NodeId count = tree.size(); nodes_seen_ < count; ++nodes_seen_) {
+    const FrameKind kind = FrameTable::instance().frame(tree.frame(nodes_seen_)).kind;
+    if (kind == FrameKind::Scope || kind == FrameKind::State) (void)node(nodes_seen_);
+  }
 }
 
 // What refers first: it makes what it refers to known.

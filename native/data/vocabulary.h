@@ -50,7 +50,7 @@ class Vocabulary {
   [[nodiscard]] uint32_t node(NodeId id);
   [[nodiscard]] uint32_t track(uint32_t id);
 
-  // Nodes that the process has made since this vocabulary began, in that order: one without a value is in the tree too.
+  // Scopes and states that were met since this began, in that order: one without a value is in the tree, too.
   void add_new_nodes();
 
   // What is new since the last time. `tracks`: of the process.

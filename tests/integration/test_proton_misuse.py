@@ -141,12 +141,12 @@ def test_wrong_name_is_an_error_and_the_scope_stays_open() -> None:
 
 def test_scope_that_was_left_open_ends_with_the_one_around_it() -> None:
     start()
-    with pytest.warns(RuntimeWarning, match="scope 'b' was left open inside 'a'"), proton.scope("a"):
-        proton.enter_scope("b")
-    with proton.scope("c"):
+    with pytest.warns(RuntimeWarning, match="scope 'within' was left open inside 'around'"), proton.scope("around"):
+        proton.enter_scope("within")
+    with proton.scope("after"):
         pass
     proton.finalize()
-    assert tree() == ["ROOT", "  a", "    b", "  c"]
+    assert tree() == ["ROOT", "  around", "    within", "  after"]
 
 
 @pytest.mark.parametrize("call", [proton.activate, proton.deactivate, proton.finalize, proton.data.get])
