@@ -94,8 +94,7 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
 def _with_others(tree: CallTree) -> CallTree:
     """The tree with a node for each kind of idle time that belongs to no path."""
     frames, n = tree.frames, len(_OTHERS)
-    kind, no_line, no_device = np.full(n, FrameKind.STATE, np.uint8), np.zeros(n, np.int32), np.full(n, -1, np.int32)
-    others = FrameTable(kind, list(_OTHERS), [""] * n, no_line, no_device)
+    others = FrameTable.of_names(FrameKind.STATE, list(_OTHERS))
     return CallTree(
         parent=np.append(tree.parent, np.zeros(n, np.int32)),
         frame=np.append(tree.frame, np.arange(len(frames), len(frames) + n, dtype=np.int32)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -53,6 +54,13 @@ class FrameTable(Table):
     file: list[str]
     line: Int32Array
     device: Int32Array
+
+    @classmethod
+    def of_names(cls, kind: FrameKind, names: Sequence[str]) -> FrameTable:
+        """Frames of one kind that have a name alone."""
+        n = len(names)
+        no_line, no_device = np.zeros(n, np.int32), np.full(n, -1, np.int32)
+        return cls(np.full(n, kind, np.uint8), list(names), [""] * n, no_line, no_device)
 
     def label(self, frame: int) -> str:
         """How a frame is shown: code as `file:line@function`, everything else by name."""

@@ -88,7 +88,7 @@ def _excursions(profile: Profile, pattern: str, keep: Sequence[re.Pattern[str]] 
     named = CallTree(
         tree.parent,
         np.where(entered, len(tree.frames) + name, tree.frame).astype(np.int32),
-        FrameTable.concatenate([tree.frames, _library_frames(list(map(pattern.format, names)))]),
+        FrameTable.concatenate([tree.frames, FrameTable.of_names(FrameKind.PYTHON, list(map(pattern.format, names)))]),
     )
     return is_library & ~of_module, regroup(named, folded=is_library & ~entered | of_module)
 
@@ -144,13 +144,3 @@ def _excursion_names(tree: CallTree, library: Int64Array, entered: BoolArray) ->
     np.minimum.at(first, start[packages], packages)
     name: Int64Array = np.append(library, 0)[first]  # without a package: that of Python
     return name
-
-
-def _library_frames(names: list[str]) -> FrameTable:
-    return FrameTable(
-        kind=np.full(len(names), FrameKind.PYTHON, np.uint8),
-        name=names,
-        file=[""] * len(names),
-        line=np.zeros(len(names), np.int32),
-        device=np.full(len(names), -1, np.int32),
-    )

@@ -91,7 +91,11 @@ class _Numbered:
             same[level] = [ids.setdefault(key, len(ids)) for key in zip(parents, frame, strict=True)]
         if not self._names:
             return tree
-        return CallTree(tree.parent, self._frame, FrameTable.concatenate([frames, _scopes(self._names)]))
+        return CallTree(
+            tree.parent,
+            self._frame,
+            FrameTable.concatenate([frames, FrameTable.of_names(FrameKind.SCOPE, self._names)]),
+        )
 
     def _collapse(self, rows: Int64Array, same: Int64Array) -> None:
         """Rename the scopes of one level whose names have numbers.
@@ -163,13 +167,3 @@ def _weight(profile: Profile, metric: str) -> FloatArray:
     if known is None or known.kind is not MetricKind.INCLUSIVE:
         return np.zeros(len(profile.tree))
     return np.asarray(profile.inclusive(metric), np.float64)
-
-
-def _scopes(names: list[str]) -> FrameTable:
-    return FrameTable(
-        kind=np.full(len(names), FrameKind.SCOPE, np.uint8),
-        name=names,
-        file=[""] * len(names),
-        line=np.zeros(len(names), np.int32),
-        device=np.full(len(names), -1, np.int32),
-    )
