@@ -176,6 +176,15 @@ class Phase {
   struct Awaited {
     AwaitedLaunches kernels;
     AwaitedLaunches others;
+
+    void give_up(DrainRound round, DrainRound current) {
+      kernels.give_up(round, current);
+      others.give_up(round, current);
+    }
+    void give_up_all() {
+      kernels.give_up_all();
+      others.give_up_all();
+    }
   };
   [[nodiscard]] Awaited& awaited() { return awaited_; }
   // Launches whose records nobody waits for any more.

@@ -259,8 +259,7 @@ void Recorder::bring_all(uint32_t session) {
 }
 
 void Recorder::end(Phase& phase, const std::string& meta_json) {
-  phase.awaited().kernels.give_up_all();
-  phase.awaited().others.give_up_all();
+  phase.awaited().give_up_all();
   end_samples(phase);
   phase.finish(tracks_, facts_of(phase), meta_json);
   const uint32_t slot = phase.slot();

@@ -59,10 +59,7 @@ void Recorder::drain(uint32_t session) {
   if (responds(*drain.threads)) sources_.for_each([](EventSource& source) { source.drain_samples(); });
   const WorkLock work(work_mutex_);
   step();
-  for_phases_of(session, [&](Phase& phase) {
-    phase.awaited().kernels.give_up(drain.round, round_);
-    phase.awaited().others.give_up(drain.round, round_);
-  });
+  for_phases_of(session, [&](Phase& phase) { phase.awaited().give_up(drain.round, round_); });
 }
 
 void Recorder::bring_by_force(uint32_t session) {
@@ -170,8 +167,7 @@ void Recorder::reclaim_device_records() {
   const WorkLock work(work_mutex_);
   step();
   for_phases_of(kNone, [](Phase& phase) {  // the other tool has taken them
-    phase.awaited().kernels.give_up_all();
-    phase.awaited().others.give_up_all();
+    phase.awaited().give_up_all();
   });
 }
 

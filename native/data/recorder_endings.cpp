@@ -66,8 +66,7 @@ void Recorder::finish_and_end_by(int number) {
     settle_samples();
     add_graph_values();
     for_phases(recording_state.existing.load(), [this](Phase& phase) {
-      phase.awaited().kernels.give_up_all();
-      phase.awaited().others.give_up_all();
+      phase.awaited().give_up_all();
       phase.finish(tracks_, facts_of(phase), phase.end_meta_json());
     });
   }
