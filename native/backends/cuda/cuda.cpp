@@ -83,8 +83,8 @@ bool may_flush_in_background() {
 void flush(bool is_forced) {
   Backend& self = backend();
   if (self.state.load() != State::Attached) return;
-  (void)self.cupti.flush_all(is_forced ? cupti::kFlushForced
-                                       : 0);  // nothing to do about a refusal; the records come with the next flush
+  // Nothing to do about a refusal; the records come with the next flush.
+  (void)self.cupti.flush_all(is_forced ? cupti::kFlushForced : 0);
 }
 
 void detach() {

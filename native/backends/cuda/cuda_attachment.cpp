@@ -60,18 +60,17 @@ bool may_share(const CuptiLibrary& cupti) { return cupti.can_share() && !user_ch
 // holds it.
 cupti::Result subscribe(Backend& self) {
   const CuptiLibrary& cupti = self.cupti;
-  auto result = cupti::Result::MultipleSubscribersNotSupported;
-  bool is_shared =
-      may_share(cupti) && user_chose("1") && subscribe_v2(cupti, self.subscriber) == cupti::Result::Success;
-  if (is_shared) result = cupti::Result::Success;
-  if (!is_shared) result = cupti.subscribe(&self.subscriber, on_callback, nullptr);
-  if (result == cupti::Result::MultipleSubscribersNotSupported && may_share(cupti) && !user_chose("1")) {
-    is_shared = subscribe_v2(cupti, self.subscriber) == cupti::Result::Success;
-    if (is_shared) result = cupti::Result::Success;
+  const bool shares_first = may_share(cupti) && user_chose("1");
+  const auto share = [&] { return subscribe_v2(cupti, self.subscriber) == cupti::Result::Success; };
+  bool is_shared = shares_first && share();
+  if (!is_shared) {
+    const auto result = cupti.subscribe(&self.subscriber, on_callback, nullptr);
+    const bool is_taken = result == cupti::Result::MultipleSubscribersNotSupported;
+    is_shared = is_taken && may_share(cupti) && !shares_first && share();
+    if (result != cupti::Result::Success && !is_shared) return result;
   }
-  if (result != cupti::Result::Success) return result;
   self.current_activity.store(&self.activities.emplace_back(cupti, self.subscriber, is_shared));
-  return result;
+  return cupti::Result::Success;
 }
 
 std::string refusal(const CuptiLibrary& cupti, cupti::Result result) {
