@@ -62,13 +62,17 @@ def _of_both(kind: type[KernelFault], tritons: type[Exception]) -> Any:
     return type(kind.__name__, (kind, tritons), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
-def as_tritons(fault: KernelFault) -> KernelFault:
+def as_tritons(fault: KernelFault, *, is_interpreted: bool = False) -> KernelFault:
     """The fault as what Triton raises too, so that programs which catch that catch the fault.
 
     As in Triton, the cause says what is wrong without the place.
+
+    Args:
+        fault: What is wrong with the kernel.
+        is_interpreted: The program chose Triton's interpreter, whose errors are all of one class.
     """
-    errors = sys.modules.get("triton.compiler.errors")
-    tritons = getattr(errors, fault.triton_name, None)
+    errors = sys.modules.get("triton.runtime.errors" if is_interpreted else "triton.compiler.errors")
+    tritons = getattr(errors, "InterpreterError" if is_interpreted else fault.triton_name, None)
     if tritons is None or isinstance(fault, tritons):
         return fault
     kind = _of_both(type(fault), tritons)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import Any
 from bragg.debug.checkers import Checker, Recorder
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import KernelFinding, Report
+from bragg.debug.flow.jitted import is_interpreted
 from bragg.debug.host.launch import Launch, execute
 from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.memory.emptiness import marked_allocations
@@ -118,12 +119,15 @@ class CheckedSession:
     def _observe(self, launch: Launch) -> Listeners:
         self.report.launches += 1
         self.report.programs += 1 if launch.only else launch.programs
-        together = self._listeners = Listeners(target=self.target)
+        # A program that chose Triton's interpreter means no GPU: it has all types, and blocks of any size.
+        on_gpu = not is_interpreted(launch.jitted)
+        together = self._listeners = Listeners(target=self.target if on_gpu else None)
         if self.patience is not None:
             self._watched = Watched(launch, self.patience)
             together.step.append(self._watched.step)
-        watching = frozenset(checker.name for checker in self._checkers)
-        for checker in self._checkers:
+        checkers = [checker for checker in self._checkers if on_gpu or checker.name != "portability"]
+        watching = frozenset(checker.name for checker in checkers)
+        for checker in checkers:
             listeners = checker.watch(Recorder(checker.name, launch, self.report, watching))
             together.is_resident |= listeners.is_resident
             for name, told in vars(listeners).items():

@@ -155,9 +155,16 @@ class TypeOfBlock:
 
 
 class Shape(tuple[int, ...]):
-    """A shape as kernels see it: it also joins with lists."""
+    """A shape as kernels see it: it also joins with lists, and equals them."""
 
     __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other) if type(other) is list else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __add__(self, other: Any) -> Shape:
         return Shape((*self, *other))

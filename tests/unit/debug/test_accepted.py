@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -238,6 +239,67 @@ def test_what_triton_refuses_raises_what_triton_raises(kernel: Any, message: str
     assert isinstance(caught.value, KernelFault)
     assert str(caught.value.__cause__) in str(caught.value)
     assert [finding.rule for finding in report] == ["kernel-fault"]
+
+
+@triton.jit
+def narrow_pointers(x, N: tl.constexpr):
+    tl.store(x + tl.arange(0, N)[None, :], tl.zeros((N, N), tl.float32))
+
+
+@triton.jit
+def narrow_pointers_by_mask(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(x + i[None, :], 0.0, mask=i[:, None] < i[None, :])
+
+
+@pytest.mark.parametrize("kernel", [narrow_pointers, narrow_pointers_by_mask])
+def test_pointers_are_not_expanded_to_what_is_stored(kernel: Any) -> None:
+    with bragg.debug.check(), pytest.raises(triton.CompilationError, match=r"to have shape \[4, 4\] but got \[1, 4\]"):
+        kernel[(1,)](np.zeros(4, "f4"), N=4)
+
+
+@pytest.mark.parametrize("kernel", [sliced, narrow_pointers])
+def test_a_program_that_chose_tritons_interpreter_gets_its_error(kernel: Any) -> None:
+    from triton.runtime.errors import InterpreterError
+    from triton.runtime.interpreter import InterpretedFunction
+
+    with bragg.debug.check(), pytest.raises(InterpreterError) as caught:
+        InterpretedFunction(kernel.fn)[(1,)](np.zeros(4, "f4"), 4)
+    assert isinstance(caught.value, KernelFault)
+    assert str(caught.value.__cause__) in str(caught.value)
+
+
+@triton.jit
+def only_interpreted(x, N: tl.constexpr):
+    i = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    a = tl.load(x + i).to(tl.float8e4b8).to(tl.float32)
+    tl.store(x + i, tl.dot(a, a))
+
+
+def test_a_program_that_chose_tritons_interpreter_has_all_types_and_sizes() -> None:
+    from triton.runtime.interpreter import InterpretedFunction
+
+    x = np.ones((4, 4), "f4")
+    with bragg.debug.check() as report:
+        InterpretedFunction(only_interpreted.fn)[(1,)](x, 4)
+    assert (len(report), x[0, 0]) == (0, 4.0)
+
+
+def test_shapes_equal_lists_in_kernels_without_a_text() -> None:
+    names: dict[str, Any] = {"tl": tl}
+    text = """
+        def kernel(out, N: tl.constexpr):
+            tl.static_assert(tl.full((N,), 0, tl.int32).shape == [N])
+            tl.static_assert(tl.full((), 0, tl.int32).shape == [])
+            tl.static_assert(tl.full((N,), 0, tl.int32).shape != [N, 1])
+            tl.store(out, N)
+    """
+    exec(textwrap.dedent(text), names)
+    from triton.runtime.interpreter import InterpretedFunction
+
+    out = np.zeros(1, "i4")
+    run(InterpretedFunction(names["kernel"]), out, 8)
+    assert out[0] == 8
 
 
 @triton.jit

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import KernelFault, Unsupported, as_tritons
-from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.jitted import is_interpreted, is_jitted, python_function
 from bragg.debug.flow.place import is_kernel
 from bragg.debug.flow.program import Program
 from bragg.debug.flow.scheduler import run_in_turns, waits
@@ -348,7 +348,8 @@ def _placed_faults(launch: Launch) -> Iterator[None]:
             raise
         if not fault.line:
             fault.place(launch.kernel, *place)
-        raised = as_tritons(fault) if isinstance(fault, KernelFault) else fault
+        interpreted = is_interpreted(launch.jitted)
+        raised = as_tritons(fault, is_interpreted=interpreted) if isinstance(fault, KernelFault) else fault
         if raised is error:
             raise
         raise raised.with_traceback(error.__traceback__) from raised.__cause__

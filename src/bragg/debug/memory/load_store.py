@@ -122,7 +122,12 @@ def store(pointer: Any, value: Any, mask: Any = None) -> None:
     if content.shape and not where.shape:
         raise KernelFault("a single pointer was given a block to store", hint="Use a block of pointers")
     shape = common_shape(where.shape, content.shape, where.shape if test is None else test.shape)
-    where, content = broadcast_to(where, shape), broadcast_to(content, shape)
+    if shape != where.shape:
+        raise KernelFault(
+            f"Expected pointer argument to have shape {list(shape)} but got {list(where.shape)}",
+            hint="Give the block of pointers all axes of what is stored",
+        )
+    content = broadcast_to(content, shape)
     test = None if test is None else broadcast_to(test, shape)
     report_taint("store", where, test)
     if isinstance(where.buffer, JointBuffer):

@@ -71,12 +71,17 @@ def execute(registers: Registers, statement: Statement, where: Array | None) -> 
     for k in range(count):
         pointer = _pointer(base + k * element.size_bytes, element)
         if opcode == "ld":
-            read = atomics.read(pointer, mask, order) if is_atomic else load_store.load(pointer, mask, 0)
+            read = atomics.read(pointer, mask, order) if is_atomic else _loaded(pointer, mask)
             registers.write(names[k], _register(read), where)
         elif is_atomic:
             atomics.write(pointer, _tensor(registers.read(names[k]), element), mask, order)
         else:
             load_store.store(pointer, _tensor(registers.read(names[k]), element), mask)
+
+
+def _loaded(pointer: Pointer, mask: Tensor | None) -> Tensor:
+    """Zeros where a guard is off."""
+    return load_store.load(pointer, mask, None if mask is None else 0)
 
 
 def _atomically(name: str, operation: str, pointer: Pointer, values: list[Tensor], mask: Any, order: str) -> Tensor:

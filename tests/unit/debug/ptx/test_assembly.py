@@ -262,6 +262,19 @@ def test_memory_is_reached_by_address_with_bounds() -> None:
 
 
 @triton.jit
+def shifted_bytes(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    text: tl.constexpr = "ld.global.b8 $0, [$1]; shl.b32 $0, $0, 3; st.global.b8 [$2], $0;"
+    tl.inline_asm_elementwise(text, "=r,l,l", [x + i, out + i], dtype=tl.int8, is_pure=False, pack=1)
+
+
+def test_memory_is_read_and_written_without_a_guard() -> None:
+    x, out = np.arange(64, dtype=np.uint8), np.zeros(64, np.uint8)
+    bragg.debug.interpret(shifted_bytes)[(1,)](x, out, BLOCK=64)
+    assert (out == x << 3).all()
+
+
+@triton.jit
 def writes_no_result(out, STORES: tl.constexpr):
     dummy = tl.inline_asm_elementwise("bar.sync 0; // dummy $0", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
     tl.store(out, dummy if STORES else 1)
