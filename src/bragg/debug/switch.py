@@ -12,6 +12,7 @@ from bragg.debug.host.compiled_launch import inductor_launch, inductor_precompil
 from bragg.debug.host.imports import when_imported
 from bragg.debug.host.launch import execute, without_engine
 from bragg.debug.host.streams import captured
+from bragg.debug.host.tuned import forget_tuning
 from bragg.errors import UsageError
 
 __all__ = ["InterpretedKernel", "redirect", "redirected", "run_plainly"]
@@ -144,6 +145,8 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
     def undo_all() -> None:
         for one in reversed(undo):
             one()
+        if not _RUNNERS:
+            forget_tuning()
 
     return undo_all
 

@@ -22,6 +22,7 @@ from bragg.debug.flow.scheduler import run_in_turns, waits
 from bragg.debug.foreign import NestedFunction, executable, translated
 from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
+from bragg.debug.host.tuned import tuned
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, Machine, begin_launch, use
 from bragg.errors import UsageError
@@ -176,6 +177,8 @@ def prepare(
     given_named = dict(named)
     jitted, named, tuner = _resolved(kernel, arguments, dict(named))
     call = Call(kernel, grid, arguments, given_named, tuner)
+    for hook in getattr(jitted, "pre_run_hooks", ()):
+        hook(*arguments, **named)
     fixed = kernel.types if isinstance(kernel, CompiledSource) else _annotated_types(jitted)
     function = python_function(jitted)
     given = bound(_parameters(function), arguments, named, function.__name__)
@@ -219,27 +222,11 @@ def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) ->
                 named[parameter] = heuristic({**dict(zip(kernel.arg_names, arguments, strict=False)), **named})
         elif "Autotuner" in names:
             tuner = kernel
-            named.update(_tuned(kernel, arguments, named))
+            named.update(tuned(kernel, arguments, named))
         elif not isinstance(kernel, CompiledSource):
             raise UsageError(f"{kernel!r} is not a Triton kernel", hint="Decorate it with @triton.jit")
         kernel = kernel.fn
     return kernel, named, tuner
-
-
-def _tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """The first configuration: results must not depend on which one is chosen."""
-    tuner.nargs = dict(zip(tuner.arg_names, arguments, strict=False))
-    configs = tuner.configs
-    if tuner.early_config_prune:
-        configs = tuner.early_config_prune(configs, tuner.nargs, **named) or configs
-    config = tuner.best_config = configs[0]
-    everything = {**tuner.nargs, **named, **config.all_kwargs()}
-    if len(tuner.configs) > 1:
-        tuner.pre_hook(everything, reset_only=True)
-    if config.pre_hook is not None:
-        config.pre_hook(everything)
-    chosen: dict[str, Any] = config.all_kwargs()
-    return chosen
 
 
 @lru_cache(maxsize=256)
