@@ -50,6 +50,7 @@ PARTS = [
     Part("cubin_lines", 60, needs="triton"),
     Part("debug_speed", 240, needs="triton"),
     Part("diff_speed", 60),
+    Part("diff_gate", 400),
     Part("report_page", 120),
     Part("timeline_speed", 120),
     Part("overhead", 600, needs="gpu", takes_limit=True),

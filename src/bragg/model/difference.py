@@ -1,6 +1,8 @@
-"""Two profiles over one call tree, so that their numbers can be compared node by node."""
+"""Profiles over one call tree, so that their numbers can be compared node by node."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,7 +11,7 @@ from bragg.model.merge import merge
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
 
-__all__ = ["aligned"]
+__all__ = ["aligned", "aligned_all"]
 
 
 def aligned(before: Profile, after: Profile) -> tuple[Profile, Profile]:
@@ -22,22 +24,35 @@ def aligned(before: Profile, after: Profile) -> tuple[Profile, Profile]:
     Raises:
         UsageError: They give one metric different units.
     """
-    together = merge([_marked(before, "before"), _marked(after, "after")])
-    sides = [
-        {name.partition(":")[2]: metric for name, metric in together.metrics.items() if name.startswith(side)}
-        for side in ("before:", "after:")
+    one, other = aligned_all([before, after])
+    return one, other
+
+
+def aligned_all(profiles: Sequence[Profile]) -> list[Profile]:
+    """As `aligned`, for any number of profiles; the last one that has a metric decides how it behaves.
+
+    Raises:
+        UsageError: They give one metric different units.
+    """
+    together = merge([_marked(profile, number) for number, profile in enumerate(profiles)])
+    sides: list[dict[str, Metric]] = [{} for _ in profiles]
+    for marked, metric in together.metrics.items():
+        number, _, name = marked.partition(":")
+        sides[int(number)][name] = metric
+    models = {name: metric for side in sides for name, metric in side.items()}
+    return [
+        Profile(
+            profile.meta,
+            together.tree,
+            {name: _like(model, side[name]) if name in side else _empty(model) for name, model in models.items()},
+        )
+        for profile, side in zip(profiles, sides, strict=True)
     ]
-    for name in sides[0].keys() & sides[1].keys():
-        sides[0][name] = _like(sides[1][name], sides[0][name])
-    return (
-        Profile(before.meta, together.tree, _completed(sides[0], sides[1])),
-        Profile(after.meta, together.tree, _completed(sides[1], sides[0])),
-    )
 
 
-def _marked(profile: Profile, side: str) -> Profile:
-    """A tree whose metrics carry the name of their side."""
-    metrics = {f"{side}:{name}": metric for name, metric in profile.metrics.items()}
+def _marked(profile: Profile, number: int) -> Profile:
+    """A tree whose metrics carry the number of their profile."""
+    metrics = {f"{number}:{name}": metric for name, metric in profile.metrics.items()}
     return Profile({}, profile.tree, metrics)
 
 
@@ -52,11 +67,6 @@ def _like(model: Metric, metric: Metric) -> Metric:
         return metric
     is_property = model.kind is MetricKind.PROPERTY
     return model.with_own(np.where(metric.has_value, metric.own, np.nan) if is_property else np.nan_to_num(metric.own))
-
-
-def _completed(own: dict[str, Metric], other: dict[str, Metric]) -> dict[str, Metric]:
-    """The metrics of one side, and empty ones for what only the other side has."""
-    return {name: own.get(name) or _empty(other[name]) for name in dict.fromkeys([*own, *other])}
 
 
 def _empty(metric: Metric) -> Metric:

@@ -18,6 +18,7 @@ __all__ = [
     "group_by_name",
     "has_data",
     "innermost",
+    "outermost",
     "with_ancestors",
     "with_descendants",
 ]
@@ -42,6 +43,13 @@ def innermost(tree: CallTree, mark: Int64Array) -> Int64Array:
     for level in tree.levels[1:]:
         found[level] = np.where(found[level] < 0, found[tree.parent[level]], found[level])
     return found
+
+
+def outermost(tree: CallTree, mask: BoolArray) -> BoolArray:
+    """The marked nodes that are not below others: [n_nodes]."""
+    below = with_descendants(tree, mask)[tree.parent]
+    below[0] = False
+    return mask & ~below
 
 
 def with_descendants(tree: CallTree, mask: BoolArray) -> BoolArray:

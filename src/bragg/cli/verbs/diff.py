@@ -1,37 +1,39 @@
-"""`bragg diff`: what changed between two recordings."""
+"""`bragg diff`: what changed between two recordings, or two sets of them."""
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.output_file import refuse_existing, write_text
-from bragg.errors import GateExceeded, UsageError
-
-if TYPE_CHECKING:
-    from bragg.analyze.comparison import Comparison
-    from bragg.analyze.diff import Gate
+from bragg.cli.run_sets import set_name, two_sets
 
 __all__ = ["diff"]
 
 _DEFAULT_ROWS = 30
-_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?|\.\d+) ?(?P<unit>\D*)")
-_TIMES_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _EPILOG = """\b
 Examples:
   bragg diff before.bragg after.bragg
-  bragg diff main.bragg branch.bragg --by kernel --fail-over 5% --floor 20us
+  bragg diff main-*.bragg branch-*.bragg --gate total --gate kernel:matmul
+  bragg diff main/ branch/ --gate step --fail-over 2%
+
+\b
+--gate judges, and may be repeated:
+  total         the metric of the whole program
+  wall          the wall time of the run
+  step          the time of training steps (bragg run --regions step)
+  region:NAME   a region of training: data, forward, backward, optimizer
+  path:NAME     all that runs in and below a function, scope or operator
+  kernel:NAME   all launches of a kernel
+  rows          every row of the table
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, metavar="BEFORE... AFTER...", type=click.Path(path_type=Path))
 @click.option(
     "--by",
     type=click.Choice(["path", "kernel", "specialization"]),
@@ -47,20 +49,31 @@ Examples:
     help=f"Show the N largest changes; 0: all.  [{_DEFAULT_ROWS}]",
 )
 @click.option("--no-fold", is_flag=True, help="Show every frame of libraries.")
-@click.option("--fail-over", metavar="PERCENT", help="Exit with code 5 if something grew by more than this share.")
-@click.option("--floor", metavar="TIME", help="Ignore growth up to this: 20us, or a number in the metric's unit.")
+@click.option(
+    "--gate",
+    "gates",
+    multiple=True,
+    metavar="WHAT",
+    help="Exit with code 5 if WHAT became slower, beyond noise: see below.  [total, with --fail-over]",
+)
+@click.option("--fail-over", metavar="PERCENT", help="Let what --gate judges grow by this share.  [0%]")
+@click.option(
+    "--floor",
+    metavar="TIME",
+    help="Let it grow up to this: 20us, or a number in the metric's unit.  [0, for rows 1% of the whole]",
+)
 @click.option(
     "--html", type=click.Path(path_type=Path), metavar="HTML", help="Also write a page with both flame graphs."
 )
 @click.option("--force", is_flag=True, help="Overwrite HTML.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all rows, or with --lines.")
 def diff(
-    before: Path,
-    after: Path,
+    files: tuple[Path, ...],
     by: str,
     metric: str | None,
     lines: int | None,
     no_fold: bool,
+    gates: tuple[str, ...],
     fail_over: str | None,
     floor: str | None,
     html: Path | None,
@@ -69,37 +82,41 @@ def diff(
 ) -> None:
     """Show what became slower or faster from BEFORE to AFTER, the largest change first.
 
-    Both are profiles (.bragg), captures (.part) or files of other profilers.
+    Both are profiles (.bragg), captures (.part) or files of other profilers. For several runs of each, as bragg run
+    --repeat 10 makes them, give two directories, or files that are numbered: main-1.bragg main-2.bragg branch-1.bragg
+    branch-2.bragg. Then each change has an interval, and a gate knows what is noise.
     """
     from bragg import formats
-    from bragg.analyze.diff import By, compare
+    from bragg.analyze.comparing.diff import By, compare_sets
+    from bragg.cli.gate import Gates
     from bragg.views.terminal.columns import choose_names
     from bragg.views.text.diff_text import diff_json, diff_lines
     from bragg.views.text.folding import with_library_names
 
-    limits = _limits(fail_over, floor)
+    judged = Gates.parse(gates, fail_over, floor)
     if html is not None:
         refuse_existing(html, force)
-    one, other = (formats.load(file, trace=False) for file in (before, after))
-    name = choose_names(other, [metric], ())[0] if metric else None
+    sides = two_sets(files)
+    names = [set_name(side) for side in sides]
+    before, after = ([formats.load(file, trace=False) for file in side] for side in sides)
+    name = choose_names(after[-1], [metric], ())[0] if metric else None
     folds = by == "path" and not no_fold
-    before_shown, after_shown = map(with_library_names, (one, other)) if folds else (one, other)
-    comparison = compare(before_shown, after_shown, By(by), name)
-    exceeded = [] if limits is None else _gate(*limits, comparison).exceeded(comparison).tolist()
+    one, other = ([with_library_names(run) for run in side] if folds else side for side in (before, after))
+    comparison = compare_sets(one, other, By(by), name)
+    verdicts = judged.verdicts(comparison, before, after)
     if as_json:
-        shown = diff_json(comparison, lines or None)
-        write_json("diff", {"before": str(before), "after": str(after), **shown, "n_exceeded": len(exceeded)})
+        table = diff_json(comparison, lines or None)
+        write_json("diff", {"before": names[0], "after": names[1], **table, **judged.to_json(verdicts)})
     else:
         max_rows = _DEFAULT_ROWS if lines is None else lines or None
         write_lines(diff_lines(comparison, stream_style(sys.stdout), max_rows))
     if html is not None:
         from bragg.views.web.diff import pack_difference
 
-        paths = compare(one, other, By.PATH, comparison.metric)
-        flat = compare(one, other, By.KERNEL, comparison.metric) if by == "path" else comparison
-        _write_page(html, pack_difference(paths, flat, before.name, after.name), f"{before.name} → {after.name}")
-    if exceeded:
-        raise GateExceeded(_exceeded_text(comparison, exceeded, fail_over or "", floor))
+        paths = compare_sets(before, after, By.PATH, comparison.metric)
+        flat = compare_sets(before, after, By.KERNEL, comparison.metric) if by == "path" else comparison
+        _write_page(html, pack_difference(paths, flat, *names), " → ".join(names))
+    judged.judge(verdicts, comparison)
 
 
 def _write_page(html: Path, packed: bytes, title: str) -> None:
@@ -108,46 +125,3 @@ def _write_page(html: Path, packed: bytes, title: str) -> None:
 
     write_text(html, page([packed], title))
     say([f"Wrote {html} ({bytes_text(html.stat().st_size)})"])
-
-
-def _exceeded_text(comparison: Comparison, exceeded: list[int], fail_over: str, floor: str | None) -> str:
-    """The worst of what grew too much; the whole only when nothing else did."""
-    from bragg.views.text.diff_text import change_text, path_text
-
-    worst = next((node for node in exceeded if node), 0)
-    n_more = sum(1 for node in exceeded if node not in (0, worst))
-    name = path_text(comparison, worst, stream_style(sys.stderr), None)
-    limit = f"the limit of {fail_over.strip().rstrip('%')} %" + (f" and {floor}" if floor else "")
-    more = f"; {n_more} more" if n_more else ""
-    return f"{name} is over {limit}: {comparison.metric} {change_text(comparison, worst)}{more}"
-
-
-def _limits(fail_over: str | None, floor: str | None) -> tuple[float, float, str] | None:
-    """Percent, floor and the floor's unit, empty for that of the metric; None: everything may grow."""
-    if fail_over is None:
-        if floor is not None:
-            raise UsageError("--floor needs --fail-over", hint="For example: --fail-over 5% --floor 20us")
-        return None
-    percent, _ = _number("--fail-over", fail_over, ("%",))
-    return (percent, *_number("--floor", floor or "0", tuple(_TIMES_NS)))
-
-
-def _gate(percent: float, floor: float, floor_unit: str, comparison: Comparison) -> Gate:
-    from bragg.analyze.diff import Gate
-
-    if not floor_unit:
-        return Gate(percent, floor)
-    if comparison.unit not in _TIMES_NS:
-        raise UsageError(
-            f"{comparison.metric} is not a time, so --floor takes no unit", hint=f"For example: --floor {floor:g}"
-        )
-    return Gate(percent, floor * _TIMES_NS[floor_unit] / _TIMES_NS[comparison.unit])
-
-
-def _number(option: str, text: str, units: tuple[str, ...]) -> tuple[float, str]:
-    match = _NUMBER.fullmatch(text.strip())
-    unit = match["unit"].strip() if match else ""
-    if match is None or unit not in ("", *units):
-        known = ", ".join(f"5{unit}" for unit in units)
-        raise UsageError(f"{option}: {text!r} is not a number with a known unit", hint=f"For example: {known}")
-    return float(match["number"]), unit

@@ -19,6 +19,7 @@ __all__ = ["run"]
 _EPILOG = """\b
 Examples:
   bragg run train.py --epochs 2
+  bragg run --repeat 10 -o before train.py
   bragg run -o 'out/%h-%p.bragg' -- torchrun --nproc-per-node 4 train.py
 """
 
@@ -184,6 +185,12 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     type=click.Choice(get_args(Interpret)),
     help="Execute Triton kernels on the CPU; auto: if there is no GPU.  [auto]",
 )
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run the program N times, for bragg diff: the profiles are %s-1.bragg to %s-N.bragg.",
+)
 @click.option("--require-samples", is_flag=True, help="Fail with exit code 7 if nothing was recorded.")
 @click.option("--as-proton", is_flag=True, help="Replace triton.profiler (Proton) by bragg.proton in the program.")
 @click.option("-m", "module", is_flag=True, help="Run a module: -m package.module.")
@@ -197,6 +204,7 @@ def run(
     verbose: bool,
     no_summary: bool,
     as_json: bool,
+    repeat: int | None,
     require_samples: bool,
     **choices: Any,
 ) -> int:
@@ -213,6 +221,10 @@ def run(
     from bragg.record import RecordConfig, run_target
 
     config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})
+    if repeat is not None:
+        from bragg.cli.repeated_run import run_repeatedly
+
+        return end_like(run_repeatedly(config, target, repeat, as_json=as_json))
     result = run_target(config, target, finish)
     try:
         report = RunReport.of(result)

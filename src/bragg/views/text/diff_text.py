@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bragg.analyze.comparison import Comparison
-from bragg.model import FrameKind
+from bragg.analyze.comparing.comparison import Comparison
+from bragg.analyze.comparing.gates import Verdict
+from bragg.analyze.comparing.repeats import FALSE_ALARMS
+from bragg.model import FrameKind, FrameTable
+from bragg.model.table import BoolArray
 from bragg.views.text.labels import Labels
 from bragg.views.text.style import Style
 from bragg.views.text.units import Scale, count_text, scale_for, share_text, value_text
 
-__all__ = ["change_text", "diff_json", "diff_lines", "path_text"]
+__all__ = [
+    "change_text",
+    "diff_json",
+    "diff_lines",
+    "judged_text",
+    "named_frames",
+    "path_text",
+    "verdict_json",
+]
 
 _LEAST_PATH_WIDTH = 20
 # A narrow terminal has no room for averages.
-_N_NARROW = 5
-_HEADERS = ("change", "relative", "before", "after", "count", "avg before", "avg after")
+_N_NARROW = 6
+_HEADERS = ("change", "relative", "noise", "before", "after", "count", "avg before", "avg after")
 
 
 def diff_lines(comparison: Comparison, style: Style, max_rows: int | None) -> list[str]:
@@ -32,7 +44,7 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None) -> li
     """
     changed = [row for row in comparison.rows.tolist() if comparison.change[row]]
     shown = changed[:max_rows]
-    total = f"{comparison.metric}: {change_text(comparison, 0)}"
+    total = f"{comparison.metric}: {change_text(comparison, 0)}{_runs_text(comparison)}"
     if not shown:
         return [style.bold(total), style.dim("no difference")]
     texts = _Texts(comparison, shown)
@@ -51,19 +63,78 @@ def diff_json(comparison: Comparison, max_rows: int | None) -> dict[str, Any]:
     """JSON values: the same, with unchanged rows."""
     return {
         "metric": {"name": comparison.metric, "unit": comparison.unit},
+        "n_before": comparison.n_before,
+        "n_after": comparison.n_after,
+        "is_paired": comparison.is_paired,
         "total": _json_row(comparison, 0),
         "rows": [_json_row(comparison, row) for row in comparison.rows[:max_rows].tolist()],
     }
 
 
 def change_text(comparison: Comparison, node: int) -> str:
-    """`310 us before, 320 us after: +10.0 us (+3.2 %)`."""
-    before, after, change = (
-        value_text(float(values[node]), comparison.unit)
-        for values in (comparison.before, comparison.after, comparison.change)
-    )
-    sign = "+" if comparison.change[node] > 0 else ""
-    return f"{before} before, {after} after: {sign}{change} ({_relative_text(comparison, node)})"
+    """`310 us before, 320 us after: +10.0 us (+3.2 %)`, of several runs with the interval of the change."""
+    before, after = float(comparison.before[node]), float(comparison.after[node])
+    text = _values_text(before, after, comparison.unit)
+    if comparison.n_before == comparison.n_after == 1:
+        return text
+    return text + _interval_text(before, after, float(comparison.spread.margin()[node]), 1 - 2 * FALSE_ALARMS)
+
+
+def judged_text(verdict: Verdict) -> str:
+    """The metric, its values and the interval of the change at a gate, and how many more rows are over the limit."""
+    values = _values_text(verdict.before, verdict.after, verdict.unit)
+    interval = _interval_text(verdict.before, verdict.after, verdict.margin, verdict.confidence)
+    more = f"; {verdict.n_exceeded - 1} more" if verdict.n_exceeded > 1 else ""
+    return f"{verdict.metric} {values}{interval}{more}"
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """JSON values of a verdict."""
+    return {
+        "gate": str(verdict.gate),
+        "metric": {"name": verdict.metric, "unit": verdict.unit},
+        "before": verdict.before,
+        "after": verdict.after,
+        "margin": verdict.margin,
+        "confidence": verdict.confidence,
+        "n_exceeded": verdict.n_exceeded,
+    }
+
+
+def named_frames(frames: FrameTable, name: str) -> BoolArray:
+    """Frames that are called so, in any spelling; `*` stands for any characters: [n_frames]."""
+    labels = Labels(frames)
+    pattern = re.compile(".*".join(map(re.escape, name.split("*"))), re.DOTALL)
+    spellings = ((*labels.spellings(frame), labels.name(frame)) for frame in range(len(frames)))
+    return np.array([any(map(pattern.fullmatch, texts)) for texts in spellings], np.bool_)
+
+
+def _values_text(before: float, after: float, unit: str) -> str:
+    texts = [value_text(value, unit) for value in (before, after, after - before)]
+    return f"{texts[0]} before, {texts[1]} after: {'+' * (after > before)}{texts[2]} ({_share_text(before, after)})"
+
+
+def _interval_text(before: float, after: float, margin: float, confidence: float) -> str:
+    """`, 99 % interval -1.2 % to +7.6 %`; empty for what is new or counted exactly."""
+    if not before or not margin:
+        return ""
+    low, high = (_signed_share((after - before + shift) / before) for shift in (-margin, margin))
+    return f", {100 * confidence:.4g} % interval {low} to {high}"
+
+
+def _runs_text(comparison: Comparison) -> str:
+    n_before, n_after = comparison.n_before, comparison.n_after
+    if n_before == n_after == 1:
+        return ""
+    runs = f"{n_before} runs each" if n_before == n_after else f"{n_before} runs before, {n_after} after"
+    return f"; {runs}{', in turn' * comparison.is_paired}"
+
+
+def _noise_text(comparison: Comparison, node: int) -> str:
+    """Half the width of the interval as a share of the value before; empty for one run each and for what is new."""
+    if comparison.n_before == comparison.n_after == 1 or not comparison.before[node]:
+        return ""
+    return f"± {share_text(float(comparison.spread.margin()[node] / comparison.before[node]))}"
 
 
 def path_text(comparison: Comparison, node: int, style: Style, room: int | None) -> str:
@@ -93,7 +164,7 @@ class _Texts:
         self._average = _scale(comparison, np.concatenate([averages[list(rows)] for averages in self._averages]))
 
     def header(self) -> list[str]:
-        units = [self._change.unit, "", self._value.unit, self._value.unit, "", *[self._average.unit] * 2]
+        units = [self._change.unit, "", "", self._value.unit, self._value.unit, "", *[self._average.unit] * 2]
         return [f"{name} {unit}".rstrip() for name, unit in zip(_HEADERS, units, strict=True)]
 
     def cells(self, row: int) -> list[str]:
@@ -102,6 +173,7 @@ class _Texts:
         return [
             f"+{change}" if of.change[row] > 0 else change,
             _relative_text(of, row),
+            _noise_text(of, row),
             self._value.text(float(of.before[row])),
             self._value.text(float(of.after[row])),
             _count_text(float(of.count_before[row]), float(of.count_after[row])),
@@ -119,12 +191,17 @@ def _scale(comparison: Comparison, values: Any) -> Scale:
 
 
 def _relative_text(comparison: Comparison, node: int) -> str:
-    relative = comparison.relative(node)
-    if math.isinf(relative):
-        return "new"
-    if relative == -1:
-        return "gone"
-    return f"{'+' if relative > 0 else '-' if relative < 0 else ''}{share_text(abs(relative))}"
+    return _share_text(float(comparison.before[node]), float(comparison.after[node]))
+
+
+def _share_text(before: float, after: float) -> str:
+    if not before:
+        return "new" if after else _signed_share(0.0)
+    return "gone" if not after else _signed_share((after - before) / before)
+
+
+def _signed_share(share: float) -> str:
+    return f"{'+' if share > 0 else '-' if share < 0 else ''}{share_text(abs(share))}"
 
 
 def _count_text(before: float, after: float) -> str:
@@ -149,6 +226,7 @@ def _json_row(comparison: Comparison, node: int) -> dict[str, Any]:
         "after": float(comparison.after[node]),
         "change": float(comparison.change[node]),
         "relative": None if math.isinf(relative) else relative,
+        "margin": float(comparison.spread.margin()[node]),
         "count_before": _or_none(float(comparison.count_before[node])),
         "count_after": _or_none(float(comparison.count_after[node])),
     }

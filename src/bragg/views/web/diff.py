@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.analyze.comparison import Comparison
+from bragg.analyze.comparing.comparison import Comparison
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.table import FloatArray
 from bragg.views.text.diff_text import change_text

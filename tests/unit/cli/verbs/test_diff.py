@@ -49,10 +49,11 @@ def test_a_narrow_terminal_has_no_room_for_averages(
 
 
 def test_growth_beyond_the_limit_is_one_line_and_exit_code_5(bragg: Bragg, sides: tuple[Path, Path]) -> None:
-    outcome = bragg("diff", *sides, "--by", "kernel", "--fail-over", "5%", "--floor", "20us")
+    outcome = bragg("diff", *sides, "--by", "kernel", "--gate", "rows", "--fail-over", "5%", "--floor", "20us")
     assert outcome.exit_code == 5
-    assert outcome.stderr == (
-        "error: matmul is over the limit of 5 % and 20us: gpu_time 300 us before, 350 us after: +50.0 us (+16.7 %)\n"
+    assert outcome.stderr.splitlines()[-1] == (
+        "error: matmul is over the limit of 5 % and 20us: gpu_time 300 us before, 350 us after: +50.0 us (+16.7 %), "
+        "99.5 % interval +7.4 % to +25.9 %; 1 more"
     )
     assert outcome.stdout.splitlines()[3].endswith("  matmul")
 
@@ -69,12 +70,15 @@ def test_growth_beyond_the_limit_is_one_line_and_exit_code_5(bragg: Bragg, sides
     ],
 )
 def test_limits_have_units(bragg: Bragg, sides: tuple[Path, Path], limits: list[str], exit_code: int) -> None:
-    assert bragg("diff", *sides, "--by", "kernel", "--fail-over", *limits).exit_code == exit_code
+    assert bragg("diff", *sides, "--by", "kernel", "--gate", "rows", "--fail-over", *limits).exit_code == exit_code
 
 
 def test_counts_can_be_limited_too(bragg: Bragg, sides: tuple[Path, Path]) -> None:
-    outcome = bragg("diff", *sides, "--by", "kernel", "--metric", "count", "--fail-over", "0", "--floor", "3")
-    assert outcome.stderr == "error: gelu is over the limit of 0 % and 3: gpu_count 0 before, 4 after: +4 (new)\n"
+    limits = ("--gate", "rows", "--fail-over", "0", "--floor", "3")
+    outcome = bragg("diff", *sides, "--by", "kernel", "--metric", "count", *limits)
+    assert outcome.stderr.splitlines()[-1] == (
+        "error: gelu is over the limit of 0 % and 3: gpu_count 0 before, 4 after: +4 (new)"
+    )
 
 
 @pytest.mark.parametrize(("after", "exit_code"), [("129us", 0), ("129001ns", 5)])
@@ -89,12 +93,12 @@ def test_growth_by_just_the_limit_is_allowed(bragg: Bragg, tmp_path: Path, after
 
 def test_floor_is_a_time_where_the_metric_is_one(bragg: Bragg, tmp_path: Path) -> None:
     files = tmp_path / "before.bragg", tmp_path / "after.bragg"
-    for file, value in zip(files, (100, 130), strict=True):
+    for file, value in zip(files, (100, 200), strict=True):
         profile = profile_from_text("root\n  k 1us")
         latency = Metric("latency", "us", MetricKind.EXCLUSIVE, np.array([0, value]))
         formats.export(replace(profile, metrics={**profile.metrics, "latency": latency}), "bragg", file)
-    limit = ("--metric", "latency", "--fail-over", "5%", "--floor")
-    assert [bragg("diff", *files, *limit, floor).exit_code for floor in ("29us", "30", "0.03ms", "29999ns")] == [
+    limit = ("--metric", "latency", "--gate", "rows", "--fail-over", "5%", "--floor")
+    assert [bragg("diff", *files, *limit, floor).exit_code for floor in ("99us", "100", "0.1ms", "99999ns")] == [
         5,
         0,
         0,
@@ -102,7 +106,8 @@ def test_floor_is_a_time_where_the_metric_is_one(bragg: Bragg, tmp_path: Path) -
     ]
     outcome = bragg("diff", *files, "--metric", "count", *limit[2:], "20us")
     assert (outcome.exit_code, outcome.stderr) == (
-        2, "error: gpu_count is not a time, so --floor takes no unit\nhint: For example: --floor 20\n"
+        2,
+        "error: gpu_count is not a time, so --floor takes no unit\nhint: For example: --floor 20\n"
     )  # fmt: skip
 
 

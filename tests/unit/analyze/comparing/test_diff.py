@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bragg.analyze.comparison import Comparison
-from bragg.analyze.diff import By, Gate, compare
+from bragg.analyze.comparing.comparison import Comparison
+from bragg.analyze.comparing.diff import By, compare
+from bragg.analyze.comparing.gates import Limit, rows_verdict
 from bragg.errors import UsageError
 from tests.support.profiles import profile_from_text
 
@@ -79,20 +80,22 @@ def test_profile_compared_with_itself_has_no_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("percent", "floor_ns", "names"),
+    ("percent", "floor_ns", "count", "worst"),
     [
-        (5, 0, ["total", "matmul", "gelu"]),
-        (5, 20_000, ["total", "matmul"]),
-        (29.5, 0, ["matmul", "gelu"]),
-        (30, 0, ["gelu"]),
-        (30, 12_000, []),
+        (5, 0, 3, "matmul"),
+        (5, 20_000, 2, "matmul"),
+        (29.5, 0, 2, "matmul"),
+        (30, 0, 1, "gelu"),
+        (30, 12_000, 0, "root"),
     ],
 )
-def test_growth_beyond_share_and_floor_is_named_worst_first(percent: float, floor_ns: float, names: list[str]) -> None:
+def test_rows_beyond_share_and_floor_are_counted_and_the_worst_is_named(
+    percent: float, floor_ns: float, count: int, worst: str
+) -> None:
     comparison = compared(By.KERNEL)
-    frames = comparison.tree.frames
-    found = Gate(percent, floor_ns).exceeded(comparison)
-    assert [frames.name[comparison.tree.frame[node]].replace("root", "total") for node in found.tolist()] == names
+    verdict = rows_verdict(comparison, Limit(percent, floor_ns), 1)
+    assert verdict.n_exceeded == count
+    assert comparison.tree.frames.name[comparison.tree.frame[verdict.worst]] == worst
 
 
 def test_relative_change_of_what_is_new_is_infinite_and_of_what_is_gone_minus_one() -> None:

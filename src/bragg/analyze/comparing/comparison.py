@@ -1,4 +1,4 @@
-"""What changed between two profiles."""
+"""What changed between two profiles, or two sets of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bragg.analyze.comparing.repeats import Spread
 from bragg.model.table import FloatArray, Int64Array
 from bragg.model.tree import CallTree
 
@@ -20,9 +21,11 @@ class Comparison:
         metric: Its name.
         unit: Its unit.
         tree: Call paths, or what ran as children of the root, of either profile.
-        before: float64 [n_nodes], inclusive, in `unit`.
-        after: float64 [n_nodes], the same after the change.
-        count_before: float64 [n_nodes], number of runs; NaN where it was not counted.
+        spread: Inclusive values of nodes and their noise, in `unit`.
+        n_before: Runs before.
+        n_after: Runs after.
+        is_paired: Runs before and after were recorded in turn, and are compared in pairs.
+        count_before: float64 [n_nodes], how often it ran; NaN where it was not counted.
         count_after: float64 [n_nodes], the same after the change.
         rows: int64, the nodes that tell something of their own, the largest change first; not the root.
     """
@@ -30,11 +33,23 @@ class Comparison:
     metric: str
     unit: str
     tree: CallTree
-    before: FloatArray
-    after: FloatArray
+    spread: Spread
+    n_before: int
+    n_after: int
+    is_paired: bool
     count_before: FloatArray
     count_after: FloatArray
     rows: Int64Array
+
+    @property
+    def before(self) -> FloatArray:
+        """Values before: [n_nodes]."""
+        return self.spread.before
+
+    @property
+    def after(self) -> FloatArray:
+        """Values after: [n_nodes]."""
+        return self.spread.after
 
     @property
     def change(self) -> FloatArray:

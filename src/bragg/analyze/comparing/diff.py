@@ -1,21 +1,24 @@
-"""What became slower or faster between two recordings, and whether it exceeds a limit."""
+"""What became slower or faster between two recordings, or two sets of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
+from itertools import pairwise
 
 import numpy as np
 
-from bragg.analyze.comparison import Comparison
+from bragg.analyze.comparing.comparison import Comparison
+from bragg.analyze.comparing.repeats import noise_of, spread_of
 from bragg.errors import UsageError
 from bragg.model import CallTree, Metric, MetricKind, Profile
-from bragg.model.difference import aligned
+from bragg.model.difference import aligned_all
 from bragg.model.regroup import fold_specializations
 from bragg.model.table import FloatArray, Int64Array
 from bragg.model.transform import flat, group_by_name
 
-__all__ = ["By", "Gate", "compare"]
+__all__ = ["By", "are_alternating", "compare", "compare_sets", "in_turn"]
 
 _COUNTS = {"gpu_time": "gpu_count", "gpu_bytes": "gpu_count", "host_time": "host_count", "marker_time": "marker_count"}
 
@@ -31,57 +34,71 @@ class By(Enum):
     """Kernels, each specialization by itself."""
 
 
-@dataclass(frozen=True)
-class Gate:
-    """How much more is allowed.
-
-    Attributes:
-        percent: Of the value before; growth by just that is allowed.
-        floor: Growth up to this never fails, in the unit of the metric.
-    """
-
-    percent: float
-    floor: float = 0.0
-
-    def exceeded(self, comparison: Comparison) -> Int64Array:
-        """The nodes that grew by more, the root among them, the largest growth first."""
-        change = comparison.change
-        nodes = np.append(0, comparison.rows)
-        # Not shares: 0.29 * 100 is less than 29.
-        is_larger = 100 * change[nodes] > self.percent * comparison.before[nodes]
-        beyond = nodes[is_larger & (change[nodes] > self.floor)]
-        worst_first: Int64Array = beyond[np.argsort(-change[beyond], kind="stable")]
-        return worst_first
-
-
 def compare(before: Profile, after: Profile, by: By, metric: str | None = None) -> Comparison:
-    """Put the values of two profiles side by side.
+    """Put the values of two profiles side by side: `compare_sets` of one run each."""
+    return compare_sets([before], [after], by, metric)
+
+
+def compare_sets(before: Sequence[Profile], after: Sequence[Profile], by: By, metric: str | None = None) -> Comparison:
+    """Put the values of two sets of runs side by side.
 
     Args:
-        before: The profile that counts as normal.
-        after: The one to judge.
+        before: Runs of the program that counts as normal, at least one.
+        after: Runs of the one to judge, at least one.
         by: What to compare.
         metric: Its name; None for GPU time, or host time where there is none.
 
     Raises:
         UsageError: A profile lacks the metric, or it does not add up.
     """
-    name = metric or after.main_metric
-    for profile in (before, after):
+    name = metric or after[-1].main_metric
+    for profile in (*before, *after):
         if profile.metric(name).kind is MetricKind.PROPERTY:
             raise UsageError(f"{name} does not add up", hint="Compare another one with --metric")
-    one, other = aligned(*(_shaped(_with_only(profile, name), by) for profile in (before, after)))
-    before_values, after_values = (profile.inclusive(name).astype(np.float64) for profile in (one, other))
+    runs = aligned_all([_shaped(_with_only(profile, name), by) for profile in in_turn(before, after)])
+    values = np.array([profile.inclusive(name).astype(np.float64) for profile in runs])
+    counts = [_counts(profile, name) for profile in runs]
+    unit, n_before, is_paired = runs[-1].metrics[name].unit, len(before), are_alternating(before, after)
+    spread = spread_of(values[:n_before], values[n_before:], noise_of(name, unit), paired=is_paired)
     return Comparison(
         metric=name,
-        unit=other.metrics[name].unit,
-        tree=one.tree,
-        before=before_values,
-        after=after_values,
-        count_before=_counts(one, name),
-        count_after=_counts(other, name),
-        rows=_rows(one.tree, before_values, after_values),
+        unit=unit,
+        tree=runs[-1].tree,
+        spread=spread,
+        n_before=n_before,
+        n_after=len(after),
+        is_paired=is_paired,
+        count_before=_mean_count(counts[:n_before]),
+        count_after=_mean_count(counts[n_before:]),
+        rows=_rows(runs[-1].tree, spread.before, spread.after),
     )
+
+
+def in_turn(before: Sequence[Profile], after: Sequence[Profile]) -> list[Profile]:
+    """The runs of both sets, each by when it began, those before first."""
+    return [*sorted(before, key=_began_ns), *sorted(after, key=_began_ns)]
+
+
+def are_alternating(before: Sequence[Profile], after: Sequence[Profile]) -> bool:
+    """Whether as many runs of both sets, two at least, were recorded in turn: each pair before the next one began."""
+    began_ns = [_began_ns(profile) for profile in in_turn(before, after)]
+    n_pairs = len(before)
+    if len(after) != n_pairs or n_pairs < 2 or 0 in began_ns:
+        return False
+    pairs = list(zip(began_ns[:n_pairs], began_ns[n_pairs:], strict=True))
+    return all(max(pair) < min(following) for pair, following in pairwise(pairs))
+
+
+def _began_ns(profile: Profile) -> int:
+    return profile.run.started_ns or 0
+
+
+def _mean_count(counts: list[FloatArray]) -> FloatArray:
+    """Mean over runs; NaN where no run counted: float64 [n_nodes]."""
+    stacked = np.array(counts)
+    n_counted = (~np.isnan(stacked)).sum(axis=0)
+    mean: FloatArray = np.where(n_counted, np.nansum(stacked, axis=0) / np.maximum(n_counted, 1), np.nan)
+    return mean
 
 
 def _with_only(profile: Profile, name: str) -> Profile:

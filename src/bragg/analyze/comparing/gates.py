@@ -1,0 +1,212 @@
+"""What a comparison may not exceed: the whole, a path, a kernel, a region, or every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from bragg.analyze.comparing.comparison import Comparison
+from bragg.analyze.comparing.diff import are_alternating, in_turn
+from bragg.analyze.comparing.repeats import FALSE_ALARMS, noise_of, spread_of
+from bragg.errors import UsageError
+from bragg.grouping.regions import group_by_region
+from bragg.model import FrameKind, FrameTable, Profile
+from bragg.model.regroup import fold_specializations
+from bragg.model.table import BoolArray, FloatArray
+from bragg.model.transform import outermost
+
+__all__ = ["Gate", "Gated", "Limit", "Verdict", "rows_verdict", "verdict_of"]
+
+_STEP = "step"
+_NAMES = "Names are those of bragg view; * stands for any characters: kernel:'*matmul*'"
+_LEAST_SHARE = 0.01
+"""Of the whole: rows that grow by less never fail, unless a floor is given. Thousands of small rows vary more."""
+
+
+class Gated(Enum):
+    """What is judged."""
+
+    TOTAL = "total"
+    """The metric of the whole program."""
+    WALL = "wall"
+    """Wall time of the recording."""
+    ROWS = "rows"
+    """Each row of the comparison, and the whole."""
+    PATH = "path"
+    """The metric in and below all frames of a name."""
+    KERNEL = "kernel"
+    """The metric of all kernels of a name, specializations together."""
+    REGION = "region"
+    """Time of a region of training, or of its steps."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What is judged, and its name if its kind has one: `kernel:matmul`."""
+
+    what: Gated
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what.value}:{self.name}" if self.name else self.what.value
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much more is allowed. What is within noise is always allowed.
+
+    Attributes:
+        percent: Of the value before; growth by just that is allowed.
+        floor: Growth up to this never fails, in the unit of the metric; None: a share of the whole for rows, else 0.
+    """
+
+    percent: float
+    floor: float | None = None
+
+    def is_exceeded(self, before: FloatArray, after: FloatArray, margin: FloatArray, floor: float) -> BoolArray:
+        """Whether values grew by more than the limit, and by more than noise: [n]."""
+        change = after - before
+        # Not shares: 0.29 * 100 is less than 29.
+        is_larger = 100 * change > self.percent * before
+        beyond: BoolArray = is_larger & (change > (floor if self.floor is None else self.floor)) & (change > margin)
+        return beyond
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found at one gate.
+
+    Attributes:
+        gate: What was judged.
+        metric: The metric's name.
+        unit: Its unit.
+        before: Location of the runs before.
+        after: Location of the runs after.
+        margin: The interval of the change is this much to either side.
+        confidence: Of that interval.
+        n_exceeded: Rows over the limit; of what is not rows, 0 or 1.
+        worst: Of rows, the node that grew most among those over the limit.
+    """
+
+    gate: Gate
+    metric: str
+    unit: str
+    before: float
+    after: float
+    margin: float
+    confidence: float
+    n_exceeded: int
+    worst: int = 0
+
+
+# Which frames have a name, as the user writes it: [n_frames].
+Finder = Callable[[FrameTable, str], BoolArray]
+
+
+def verdict_of(
+    gate: Gate,
+    before: Sequence[Profile],
+    after: Sequence[Profile],
+    metric: str,
+    limit: Limit,
+    find: Finder,
+    n_gates: int,
+) -> Verdict:
+    """Judge two sets of runs.
+
+    Args:
+        gate: What to judge; not `ROWS`.
+        before: Runs that count as normal.
+        after: Runs to judge.
+        metric: The metric of totals, paths and kernels.
+        limit: What is allowed.
+        find: Finds frames by name.
+        n_gates: How many are judged together, with one rate of false alarms.
+
+    Raises:
+        UsageError: No run has what is judged.
+    """
+    runs = in_turn(before, after)
+    name, unit = _measured(gate, runs[-1], metric)
+    found = [_value(gate, run, name, find) for run in runs]
+    if gate.what in (Gated.PATH, Gated.KERNEL) and not any(is_there for _, is_there in found):
+        raise UsageError(f"no {gate.what.value} of these runs is named {gate.name!r}", hint=_NAMES)
+    values = np.array([[value] for value, _ in found], np.float64)
+    spread = spread_of(
+        values[: len(before)], values[len(before) :], noise_of(name, unit), paired=are_alternating(before, after)
+    )
+    false_alarms = FALSE_ALARMS / n_gates
+    margin = spread.margin(false_alarms)
+    exceeded = limit.is_exceeded(spread.before, spread.after, margin, 0.0)
+    value, changed, width = (float(column[0]) for column in (spread.before, spread.after, margin))
+    return Verdict(gate, name, unit, value, changed, width, 1 - 2 * false_alarms, int(exceeded[0]))
+
+
+def _measured(gate: Gate, run: Profile, metric: str) -> tuple[str, str]:
+    """Name and unit of what is compared at a gate."""
+    if gate.what is Gated.WALL:
+        return "wall_time", "ns"
+    if gate.what is not Gated.REGION:
+        return metric, run.metric(metric).unit
+    regions = group_by_region(run)
+    return next((name, "ns") for name in ("region_time", "gpu_time") if name in regions.metrics)
+
+
+def _value(gate: Gate, run: Profile, metric: str, find: Finder) -> tuple[float, bool]:
+    """The value of one run, and whether it has what is judged."""
+    if gate.what is Gated.WALL:
+        return _wall_ns(run), True
+    if gate.what is Gated.TOTAL:
+        return run.total(metric), True
+    if gate.what is Gated.REGION:
+        return _region_ns(run, metric, gate.name), True
+    is_kernel = gate.what is Gated.KERNEL
+    tree = (run := fold_specializations(run) if is_kernel else run).tree
+    is_found = find(tree.frames, gate.name)[tree.frame]
+    if is_kernel:
+        is_found &= tree.kind == FrameKind.KERNEL
+    return float(run.inclusive(metric)[outermost(tree, is_found)].sum()), bool(is_found.any())
+
+
+def _wall_ns(run: Profile) -> float:
+    if run.run.duration_ns is None:
+        raise UsageError("the file does not say how long its run took", hint="Gate the total instead: --gate total")
+    return run.run.duration_ns
+
+
+def _region_ns(run: Profile, metric: str, name: str) -> float:
+    regions = group_by_region(run)
+    if name == _STEP:
+        return regions.total(metric)
+    names = [regions.tree.frames.name[frame] for frame in regions.tree.frame]
+    if name not in names[1:]:
+        raise UsageError(f"unknown region {name!r}", hint=f"Choose one of: {', '.join([_STEP, *names[1:]])}")
+    return float(regions.inclusive(metric)[names.index(name)])
+
+
+def rows_verdict(comparison: Comparison, limit: Limit, n_gates: int) -> Verdict:
+    """Judge every row of a comparison and the whole; the rate of false alarms is that of all together.
+
+    Args:
+        comparison: The rows.
+        limit: What is allowed.
+        n_gates: How many gates are judged together.
+    """
+    nodes = np.append(0, comparison.rows)
+    before, after = comparison.before[nodes], comparison.after[nodes]
+    floor = _LEAST_SHARE * max(float(before[0]), 0.0)
+    # Rows that are no larger cannot grow by more.
+    n_tested = int((after > (floor if limit.floor is None else limit.floor)).sum())
+    false_alarms = FALSE_ALARMS / n_gates / max(n_tested, 1)
+    margin = comparison.spread.margin(false_alarms)
+    beyond = nodes[limit.is_exceeded(before, after, margin[nodes], floor)]
+    # The whole is named only when nothing in it is.
+    ordered = beyond[np.lexsort((-comparison.change[beyond], beyond == 0))].tolist()
+    worst = ordered[0] if ordered else 0
+    value, changed, width = (float(column[worst]) for column in (comparison.before, comparison.after, margin))
+    confidence = 1 - 2 * false_alarms
+    metric, unit = comparison.metric, comparison.unit
+    return Verdict(Gate(Gated.ROWS), metric, unit, value, changed, width, confidence, len(beyond), worst)

@@ -1,0 +1,133 @@
+"""The gates of `bragg diff`: what the user wants judged, and what is said of it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bragg.analyze.comparing.comparison import Comparison
+from bragg.analyze.comparing.gates import Gate, Gated, Limit, Verdict, rows_verdict, verdict_of
+from bragg.cli.console import say, stream_style
+from bragg.errors import GateExceeded, UsageError
+from bragg.model import Profile
+from bragg.views.text.diff_text import judged_text, named_frames, path_text, verdict_json
+
+__all__ = ["Gates"]
+
+_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?|\.\d+) ?(?P<unit>\D*)")
+_TIMES_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_NAMED = (Gated.PATH, Gated.KERNEL, Gated.REGION)
+_STEP = "step"
+_KNOWN = "Known: total, wall, step, rows, region:NAME, path:NAME, kernel:NAME"
+_ONE_RUN = "note: one run each shows no noise, so that of other programs is assumed; measure it: bragg run --repeat 10"
+
+
+@dataclass(frozen=True)
+class Gates:
+    """What is judged, and what is allowed.
+
+    Attributes:
+        gates: What is judged.
+        percent: Growth that is allowed, of the value before.
+        floor: Number and unit of the growth that never fails, empty for the metric's unit; None: the default.
+        limit_text: Both, as the user wrote them.
+    """
+
+    gates: tuple[Gate, ...]
+    percent: float
+    floor: tuple[float, str] | None
+    limit_text: str
+
+    @classmethod
+    def parse(cls, words: Sequence[str], fail_over: str | None, floor: str | None) -> Gates:
+        """What the options say.
+
+        Raises:
+            UsageError: They cannot be understood.
+        """
+        if floor is not None and fail_over is None and not words:
+            raise UsageError("--floor needs --fail-over or --gate", hint="For example: --fail-over 5% --floor 20us")
+        percent, _ = _number("--fail-over", fail_over or "0", ("%",))
+        least = None if floor is None else _number("--floor", floor, tuple(_TIMES_NS))
+        gates = tuple(dict.fromkeys(_gate(word) for word in words))
+        is_total = not gates and fail_over is not None
+        text = f"{percent:g} %" + (f" and {floor}" if floor else "")
+        return cls((Gate(Gated.TOTAL),) if is_total else gates, percent, least, text)
+
+    def verdicts(self, comparison: Comparison, before: Sequence[Profile], after: Sequence[Profile]) -> list[Verdict]:
+        """What is found at each gate."""
+        n_gates, found = len(self.gates), []
+        for gate in self.gates:
+            limit = self._limit("ns" if gate.what in (Gated.WALL, Gated.REGION) else comparison.unit, comparison.metric)
+            if gate.what is Gated.ROWS:
+                found.append(rows_verdict(comparison, limit, n_gates))
+            else:
+                found.append(verdict_of(gate, before, after, comparison.metric, limit, named_frames, n_gates))
+        return found
+
+    def judge(self, verdicts: Sequence[Verdict], comparison: Comparison) -> None:
+        """Say what each gate found.
+
+        Raises:
+            GateExceeded: A limit was exceeded; names the first one.
+        """
+        exceeded = [verdict for verdict in verdicts if verdict.n_exceeded]
+        said = [("passed", verdict) for verdict in verdicts if not verdict.n_exceeded]
+        said += [("exceeded", verdict) for verdict in exceeded[1:]]
+        lines = [f"{word}: {_subject(verdict, comparison)}: {judged_text(verdict)}" for word, verdict in said]
+        if verdicts and comparison.n_before == comparison.n_after == 1:
+            lines.append(_ONE_RUN)
+        if lines:
+            say(lines)
+        if exceeded:
+            subject, text = _subject(exceeded[0], comparison), judged_text(exceeded[0])
+            raise GateExceeded(f"{subject} is over the limit of {self.limit_text}: {text}")
+
+    @staticmethod
+    def to_json(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+        """JSON values: one object for each gate."""
+        return {
+            "n_exceeded": sum(verdict.n_exceeded for verdict in verdicts),
+            "gates": [verdict_json(verdict) for verdict in verdicts],
+        }
+
+    def _limit(self, unit: str, metric: str) -> Limit:
+        if self.floor is None:
+            return Limit(self.percent)
+        floor, floor_unit = self.floor
+        if not floor_unit:
+            return Limit(self.percent, floor)
+        if unit not in _TIMES_NS:
+            raise UsageError(
+                f"{metric} is not a time, so --floor takes no unit", hint=f"For example: --floor {floor:g}"
+            )
+        return Limit(self.percent, floor * _TIMES_NS[floor_unit] / _TIMES_NS[unit])
+
+
+def _subject(verdict: Verdict, comparison: Comparison) -> str:
+    """What was judged; of rows the worst."""
+    if verdict.gate.what is not Gated.ROWS or not verdict.n_exceeded:
+        return str(verdict.gate)
+    return path_text(comparison, verdict.worst, stream_style(sys.stderr), None)
+
+
+def _gate(word: str) -> Gate:
+    kind, colon, name = word.partition(":")
+    if word == _STEP:
+        return Gate(Gated.REGION, _STEP)
+    known = {gated.value: gated for gated in Gated}
+    if kind not in known or bool(name) != (known[kind] in _NAMED) or bool(colon) != bool(name):
+        raise UsageError(f"--gate: {word!r} is nothing that can be judged", hint=_KNOWN)
+    return Gate(known[kind], name)
+
+
+def _number(option: str, text: str, units: tuple[str, ...]) -> tuple[float, str]:
+    match = _NUMBER.fullmatch(text.strip())
+    unit = match["unit"].strip() if match else ""
+    if match is None or unit not in ("", *units):
+        known = ", ".join(f"5{unit}" for unit in units)
+        raise UsageError(f"{option}: {text!r} is not a number with a known unit", hint=f"For example: {known}")
+    return float(match["number"]), unit
