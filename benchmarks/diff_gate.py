@@ -6,7 +6,7 @@ Records a program and the same with 3 % more steps in turn, then forms compariso
 - consecutive: neighbouring runs as two sets, one after the other, as two jobs record them;
 - in turn: every other run of one program; and of the two programs, the real slowdown.
 
-The noise of this machine is part of the result; `deviation` says how much it is. With `--gpu` (needs PyTorch) the gate is
+The noise of this machine is part of the result: see `deviation`. With `--gpu` (needs PyTorch) the gate is
 GPU time, and each recording is a session of one process, which saves starting PyTorch 80 times.
 """
 
