@@ -1,18 +1,18 @@
-"""Asks every rule what it finds in a profile."""
+"""Asks every rule what it finds in a profile, and ranks what they found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cached_property
 
-from bragg.errors import UsageError
-from bragg.grouping.regions import group_by_region
-from bragg.model import Finding, Profile
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import Need
+from bragg.analyze.causes.thresholds import Threshold
+from bragg.model import Finding
 from bragg.registry import RULES
 
-__all__ = ["Evidence", "Rule", "Subject", "findings"]
+__all__ = ["Analysis", "Rule", "Subject", "analysis", "findings", "ranked"]
 
 
 class Subject(Enum):
@@ -20,28 +20,7 @@ class Subject(Enum):
 
     RUN = auto()
     STEPS = auto()
-
-
-class Evidence:
-    """Facts that rules look at; each is computed once, when the first rule asks for it.
-
-    Args:
-        profile: What was recorded.
-        regions: The same by regions, as `group_by_region` makes it; None: computed when it is asked for.
-    """
-
-    def __init__(self, profile: Profile, regions: Profile | None = None) -> None:
-        self.profile = profile
-        if regions is not None:
-            self.regions = regions
-
-    @cached_property
-    def regions(self) -> Profile | None:
-        """The regions of training steps; None where none were recorded."""
-        try:
-            return group_by_region(self.profile)
-        except UsageError:
-            return None
+    ANALYSIS = auto()  # `bragg analyze` alone
 
 
 @dataclass(frozen=True)
@@ -51,13 +30,77 @@ class Rule:
     Attributes:
         find: What it finds, what matters most first.
         subject: What the findings are about.
+        summary: What it looks for, for the docs and for the list of what was found fine.
+        needs: What a profile must have.
+        thresholds: The numbers that it compares with.
+        change: What to do about it, for the docs.
     """
 
     find: Callable[[Evidence], Iterator[Finding]]
     subject: Subject = Subject.RUN
+    summary: str = ""
+    needs: tuple[Need, ...] = ()
+    thresholds: tuple[Threshold, ...] = ()
+    change: str = ""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What all rules say of one profile.
+
+    Attributes:
+        findings: By gain, the largest first.
+        fine: Rules that looked and found nothing.
+        skipped: Rules that could not judge, with what they miss.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    fine: list[str] = field(default_factory=list)
+    skipped: dict[str, Need] = field(default_factory=dict)
 
 
 def findings(evidence: Evidence, subject: Subject = Subject.RUN) -> list[Finding]:
     """What the rules of a subject find, in the order of their table."""
     rules: list[Rule] = list(RULES.values())
-    return [finding for rule in rules if rule.subject is subject for finding in rule.find(evidence)]
+    return [finding for rule in rules if rule.subject is subject for finding in _found(rule, evidence)]
+
+
+def analysis(evidence: Evidence, names: Iterable[str] = ()) -> Analysis:
+    """What all rules say.
+
+    Args:
+        evidence: Of one profile.
+        names: The rules to ask; none: all.
+
+    Raises:
+        UsageError: There is no such rule.
+    """
+    rules: Mapping[str, Rule] = {name: RULES[name] for name in tuple(names) or tuple(RULES)}
+    told: list[Finding] = []
+    result = Analysis()
+    for name, rule in rules.items():
+        missing = next((need for need in rule.needs if not need.is_met(evidence)), None)
+        if missing is not None:
+            result.skipped[name] = missing
+        elif found := list(rule.find(evidence)):
+            told += found
+        else:
+            result.fine.append(name)
+    result.findings.extend(ranked(told))
+    return result
+
+
+def _found(rule: Rule, evidence: Evidence) -> Iterator[Finding]:
+    if all(need.is_met(evidence) for need in rule.needs):
+        yield from rule.find(evidence)
+
+
+def ranked(found: Iterable[Finding]) -> list[Finding]:
+    """What saves most of each step first; what is saved once a run after it, and last what has no known gain."""
+    return sorted(found, key=_rank)
+
+
+def _rank(finding: Finding) -> tuple[int, float, int, int]:
+    gain = finding.gain
+    group = 2 if gain is None else 1 if gain.is_once else 0
+    return group, -(gain.share if gain else 0.0), -finding.severity, -finding.confidence

@@ -10,13 +10,18 @@ import numpy as np
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.kernel_name import operator_name
 
-__all__ = ["HOST_WAIT", "with_host_wait"]
+__all__ = ["HOST_WAIT", "is_waiting", "with_host_wait"]
 
 HOST_WAIT = "host_wait"
 
 # PyTorch's `synchronize` and `item`, and synchronizing calls of the GPU's API.
 _WAITING = re.compile(r"(?:\w+\.)*synchronize|aten::_local_scalar_dense|cu\w*Synchronize\w*|cuMemcpyDtoH\w*")
 _HOST_COPIES = ("copy HtoD", "copy DtoH")
+
+
+def is_waiting(name: str) -> bool:
+    """Whether a scope, operator or call of this name waits for the GPU."""
+    return _WAITING.fullmatch(operator_name(name)) is not None
 
 
 def with_host_wait(profile: Profile) -> Profile:
@@ -28,7 +33,7 @@ def with_host_wait(profile: Profile) -> Profile:
     if HOST_WAIT in profile.metrics or "host_time" not in profile.metrics:
         return profile
     tree, names = profile.tree, profile.tree.frames.name
-    waits = np.array([_WAITING.fullmatch(operator_name(name)) is not None for name in names])[tree.frame]
+    waits = np.array([is_waiting(name) for name in names])[tree.frame]
     # A copy from or to ordinary memory of the host waits until all before it is done.
     waits[tree.parent[np.array([name in _HOST_COPIES for name in names])[tree.frame]]] = True
     measured_ns = profile.own("sync_time") if "sync_time" in profile.metrics else 0

@@ -7,7 +7,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from bragg.analyze.engine import Evidence, findings
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import findings
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_part
 from bragg.errors import BackendUnavailable, NothingRecorded

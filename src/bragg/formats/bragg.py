@@ -43,7 +43,6 @@ from bragg.model import (
     Metric,
     MetricKind,
     Profile,
-    Severity,
     SliceTable,
     TrackTable,
 )
@@ -224,7 +223,7 @@ class _Reader:
             kernels=self.table("kernels", KernelTable),
             durations=self.table("durations", DurationTable) if self.version >= (1, 1) else DurationTable.empty(),
             inputs=self.table("inputs", InputTable) if self.version >= (1, 2) else InputTable.empty(),
-            findings=[Finding(**{**item, "severity": Severity(item["severity"])}) for item in header["findings"]],
+            findings=[Finding.from_json(item) for item in header["findings"]],
             sources={
                 name: self.member(f"sources/{number}.txt").decode() for number, name in enumerate(header["sources"])
             },

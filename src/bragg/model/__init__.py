@@ -1,7 +1,7 @@
 """The data model: profiles as numpy columns, without I/O and without clocks."""
 
 from bragg.model.durations import DurationTable
-from bragg.model.finding import Finding, Severity
+from bragg.model.finding import Confidence, Finding, Gain, Place, Quantity, Severity
 from bragg.model.inputs import InputTable
 from bragg.model.kernels import KernelTable
 from bragg.model.metric import Combine, Metric, MetricKind
@@ -12,17 +12,21 @@ from bragg.model.tree import CallTree, FrameKind, FrameTable
 __all__ = [
     "CallTree",
     "Combine",
+    "Confidence",
     "CounterTable",
     "DurationTable",
     "Finding",
     "FlowTable",
     "FrameKind",
     "FrameTable",
+    "Gain",
     "InputTable",
     "KernelTable",
     "Metric",
     "MetricKind",
+    "Place",
     "Profile",
+    "Quantity",
     "Severity",
     "SliceTable",
     "TrackKind",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
 
-__all__ = ["Finding", "Severity"]
+__all__ = ["Confidence", "Finding", "Gain", "Place", "Quantity", "Severity"]
 
 
 class Severity(IntEnum):
@@ -15,6 +16,70 @@ class Severity(IntEnum):
     NOTE = 0
     WARNING = 1
     ERROR = 2
+
+
+class Confidence(IntEnum):
+    """How sure a finding is; a higher number is surer."""
+
+    HEURISTIC = 0  # what was measured fits, and other causes fit as well
+    LIKELY = 1  # what was measured fits, and other causes are rare
+    PROVEN = 2  # what was recorded shows it
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number that a finding rests on.
+
+    Attributes:
+        name: What was counted or measured, in words: `launches a step`.
+        value: How much.
+        unit: `ns`, `B`, `1` for counts, `share` for what is 0 to 1, or another unit as it is written.
+    """
+
+    name: str
+    value: float
+    unit: str = "1"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a program, or in its profile, something is.
+
+    Attributes:
+        file: Source file; empty: not known.
+        line: Its line, from 1; 0: not known.
+        kernel: Name of the kernel; empty: of none.
+        node: The call path; None: of none.
+    """
+
+    file: str = ""
+    line: int = 0
+    kernel: str = ""
+    node: int | None = None
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Wall time that a change saves at most.
+
+    Attributes:
+        wall_ns: How much; 0: what is removed hides behind what `limit` names.
+        of_ns: The wall time that it is a part of: the steady state, or the whole run if `is_once`.
+        limit: What keeps it from being more: `the host`, `the GPU`; empty: nothing.
+        is_measured: Whether a timeline showed what waits for what; otherwise it is estimated from sums.
+        is_once: Whether it is saved once a run, not in each step.
+    """
+
+    wall_ns: float
+    of_ns: float
+    limit: str = ""
+    is_measured: bool = False
+    is_once: bool = False
+
+    @property
+    def share(self) -> float:
+        """Of `of_ns`, 0 to 1."""
+        return min(self.wall_ns / self.of_ns, 1.0) if self.of_ns > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -30,6 +95,10 @@ class Finding:
         kernel: Name of the kernel it is about; empty: of none.
         file: Source file of the line it is about; empty: of none.
         line: That line, from 1; 0: of none.
+        evidence: The numbers that it rests on.
+        places: Where else it shows.
+        gain: What following the hint saves; None: not known.
+        confidence: How sure it is.
     """
 
     rule: str
@@ -40,11 +109,47 @@ class Finding:
     kernel: str = ""
     file: str = ""
     line: int = 0
+    evidence: tuple[Quantity, ...] = ()
+    places: tuple[Place, ...] = ()
+    gain: Gain | None = None
+    confidence: Confidence = Confidence.LIKELY
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Every call path that it names."""
+        named = (self.node, *(place.node for place in self.places))
+        return tuple(node for node in named if node is not None)
+
+    def moved(self, target: Callable[[int], int]) -> Finding:
+        """The finding over another tree; places whose node has gone are dropped.
+
+        Args:
+            target: Node of the new tree for one of the old; -1: it has gone.
+        """
+        places = [place if place.node is None else replace(place, node=target(place.node)) for place in self.places]
+        kept = tuple(place for place in places if place.node is None or place.node >= 0)
+        return replace(self, node=None if self.node is None else target(self.node), places=kept)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON values; of the place in a kernel only what there is."""
-        values = {**asdict(self), "severity": int(self.severity)}
-        return {name: value for name, value in values.items() if value or name not in ("kernel", "file", "line")}
+        """JSON values; of the place, the evidence and the gain only what there is."""
+        values = {**asdict(self), "severity": int(self.severity), "confidence": int(self.confidence)}
+        always = ("rule", "severity", "message", "hint", "node", "confidence")
+        return {name: value for name, value in values.items() if value or name in always}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Finding:
+        """What `to_json` made, of this version or a later one.
+
+        Raises:
+            TypeError, ValueError: It did not.
+        """
+        known = {name: values[name] for name in (field.name for field in fields(cls)) if name in values}
+        known["severity"] = Severity(known["severity"])
+        known["confidence"] = Confidence(known.get("confidence", Confidence.LIKELY))
+        known["evidence"] = tuple(Quantity(**each) for each in known.get("evidence", ()))
+        known["places"] = tuple(Place(**each) for each in known.get("places", ()))
+        known["gain"] = Gain(**known["gain"]) if known.get("gain") else None
+        return cls(**known)
 
     @property
     def text(self) -> str:

@@ -133,7 +133,7 @@ class _SideBySide:
                 ]
             ),
             findings=[
-                replace(finding, node=None if finding.node is None else finding.node + shift)
+                finding.moved(shift.__add__)
                 for profile, shift in self._with(self.first_node)
                 for finding in profile.findings
             ],

@@ -176,7 +176,7 @@ class Profile:
         _require(bool(((start_ns >= 0) & (duration_ns >= 0)).all()), "no slice ends before it starts")
         _require(bool((start_ns <= np.iinfo(np.int64).max - duration_ns).all()), "every slice ends within int64")
         for finding in self.findings:
-            _require(finding.node is None or 0 <= finding.node < len(self.tree), "every node of a finding exists")
+            _require(all(0 <= node < len(self.tree) for node in finding.nodes), "every node of a finding exists")
 
     @cached_property
     def run(self) -> Run:

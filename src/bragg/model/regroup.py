@@ -42,7 +42,7 @@ class Regrouping:
             metrics={name: metric.gather(self.target, len(self.tree)) for name, metric in profile.metrics.items()},
             inputs=profile.inputs.moved(self._operators(profile)),
             slices=slices if (node >= 0).all() else slices.take(node >= 0),
-            findings=[replace(f, node=None if f.node is None else int(self.target[f.node])) for f in kept],
+            findings=[finding.moved(lambda node: int(self.target[node])) for finding in kept],
         )
 
     def _operators(self, profile: Profile) -> Int32Array:

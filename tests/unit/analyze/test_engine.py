@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from bragg.analyze.engine import Evidence, Rule, findings
-from bragg.model import Profile, Severity
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import Rule, findings, ranked
+from bragg.model import Finding, Gain, Profile, Severity
 from bragg.registry import RULES
 from tests.support.profiles import profile_from_text
 
@@ -52,3 +53,13 @@ def test_a_finding_names_its_row_and_how_much_it_matters() -> None:
     (finding,) = findings(Evidence(profile))
     assert (finding.rule in RULES, finding.severity) == (True, Severity.WARNING)
     assert finding.hint == "which: JAX_EXPLAIN_CACHE_MISSES=1"
+
+
+def test_what_saves_more_of_each_step_comes_first() -> None:
+    made = [
+        Finding("none", Severity.ERROR, "no gain is known"),
+        Finding("once", Severity.ERROR, "saved once", gain=Gain(9, 10, is_once=True)),
+        Finding("small", Severity.ERROR, "small", gain=Gain(1, 10)),
+        Finding("large", Severity.NOTE, "large", gain=Gain(5, 10)),
+    ]
+    assert [finding.rule for finding in ranked(made)] == ["large", "small", "once", "none"]

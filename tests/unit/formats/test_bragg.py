@@ -14,9 +14,29 @@ import pytest
 from bragg import formats
 from bragg.errors import BadFile
 from bragg.formats import bragg, capture
-from bragg.model import CounterTable, Finding, Profile, Severity, SliceTable
+from bragg.model import (
+    Confidence,
+    CounterTable,
+    Finding,
+    Gain,
+    Place,
+    Profile,
+    Quantity,
+    Severity,
+    SliceTable,
+)
 from tests.support.captures import small_capture
 from tests.support.profiles import tree_to_text
+
+EVIDENT = Finding(
+    "synchronization",
+    Severity.WARNING,
+    "the host waits for the GPU",
+    evidence=(Quantity("waits a step", 3), Quantity("time", 5e6, "ns")),
+    places=(Place("train.py", 7, node=2),),
+    gain=Gain(1e6, 4e6, "the host", is_measured=True),
+    confidence=Confidence.PROVEN,
+)
 
 
 @pytest.fixture
@@ -42,7 +62,7 @@ def header_of(path: Path) -> dict[str, Any]:
 def test_everything_is_read_back(profile: Profile, tmp_path: Path) -> None:
     written = replace(
         profile,
-        findings=[Finding("slow", Severity.WARNING, "matmul is slow", "make it fast", node=3)],
+        findings=[Finding("slow", Severity.WARNING, "matmul is slow", "make it fast", node=3), EVIDENT],
         sources={"train.py": "x = 1\nπ = 3\n"},
         counters=CounterTable(np.array([5]), np.array([1]), np.array([0.5])),
     )

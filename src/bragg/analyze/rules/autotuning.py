@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bragg.analyze.engine import Evidence, Rule
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import AUTOTUNE
 from bragg.model import Finding, FrameKind, Severity
 from bragg.model.transform import with_descendants

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.analyze.engine import Evidence, Rule
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import COMPILE
 from bragg.model import Finding, Profile, Severity
 

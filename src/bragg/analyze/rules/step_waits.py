@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bragg.analyze.engine import Evidence, Rule, Subject
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import Rule, Subject
 from bragg.grouping.regions import REGIONS
 from bragg.model import Finding, Severity
 

@@ -209,7 +209,8 @@ def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profi
 
 
 def _hints(profile: Profile, options: ViewOptions) -> list[str]:
-    from bragg.analyze.engine import Evidence, findings
+    from bragg.analyze.causes.evidence import Evidence
+    from bragg.analyze.engine import findings
 
     return [] if options.include or options.exclude else [found.text for found in findings(Evidence(profile))]
 

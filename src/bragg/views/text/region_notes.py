@@ -6,7 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from bragg.analyze.engine import Evidence, Subject, findings
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import Subject, findings
 from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import of_compilations, step_function
 from bragg.model import FrameKind, Profile

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bragg.analyze.answer import answer
-from bragg.analyze.engine import Evidence, findings
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import findings
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.roofline import roofline

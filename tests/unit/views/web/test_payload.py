@@ -52,7 +52,7 @@ def test_findings_carry_their_severity_by_name() -> None:
     finding = Finding("rule", Severity.WARNING, "slow", node=1)
     found = header(replace(profile_from_text("root\n  a 1us"), findings=[finding]))
     assert found["findings"] == [
-        {"rule": "rule", "severity": "warning", "message": "slow", "hint": "", "node": 1},
+        {"rule": "rule", "severity": "warning", "message": "slow", "hint": "", "node": 1, "confidence": 1},
     ]
 
 

@@ -1,0 +1,170 @@
+"""What rules look at: a profile, and facts of it that are computed once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from bragg.analyze.causes.waits import critical_ns
+from bragg.analyze.idle_paths import with_idle_paths
+from bragg.analyze.kernel_facts import KernelFacts, kernel_facts
+from bragg.analyze.wall.parts import wall_parts
+from bragg.analyze.wall.steady import steady_profile
+from bragg.analyze.wall.wall_time import Steady, WallParts
+from bragg.errors import UsageError
+from bragg.grouping.regions import group_by_region
+from bragg.model import Gain, Profile, TrackKind
+from bragg.model.table import BoolArray, FloatArray
+
+__all__ = ["Evidence"]
+
+# A GPU that is this busy decides the wall time: what it saves, the program saves.
+_BUSY = 0.9
+# One that is less busy waits for the host more than it works: what it saves hides behind the host.
+_IDLE = 0.5
+
+
+class Evidence:
+    """Facts that rules look at; each is computed once, when the first rule asks for it.
+
+    Args:
+        profile: What was recorded.
+        regions: The same by regions, as `group_by_region` makes it; None: computed when it is asked for.
+    """
+
+    def __init__(self, profile: Profile, regions: Profile | None = None) -> None:
+        self.profile = profile
+        if regions is not None:
+            self.regions = regions
+
+    @cached_property
+    def regions(self) -> Profile | None:
+        """The regions of training steps; None where none were recorded."""
+        try:
+            return group_by_region(self.profile)
+        except UsageError:
+            return None
+
+    @cached_property
+    def parts(self) -> WallParts | None:
+        """The parts of the wall time; None: not known."""
+        return wall_parts(self.profile)
+
+    @property
+    def steady(self) -> Steady | None:
+        """The steady state; None: it cannot be told from the rest."""
+        return self.parts.steady if self.parts else None
+
+    @cached_property
+    def has_timeline(self) -> bool:
+        """Whether it is known when work of a GPU ran."""
+        kinds = self.profile.tracks.kind[self.profile.slices.track]
+        return bool((kinds == TrackKind.GPU_STREAM).any())
+
+    @cached_property
+    def part(self) -> Profile:
+        """The steady state where the timeline tells it, else the whole run: nodes are those of `profile`."""
+        found = steady_profile(self.profile, self.steady) if self.steady else None
+        return found if found is not None and found.total("gpu_time") > 0 else self.profile
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether `part` is the steady state."""
+        return self.part is not self.profile
+
+    @cached_property
+    def wall_ns(self) -> float:
+        """Wall time of `part`, of which gains are a share; 0: not known."""
+        if self.is_steady and self.steady:
+            return float(self.steady.duration_ns)
+        run = self.profile.run
+        return float(run.gpu_span_ns or run.duration_ns or 0)
+
+    @cached_property
+    def n_steps(self) -> int:
+        """Steps in `part`; 0: not known."""
+        return self.steady.n_steps if self.is_steady and self.steady else 0
+
+    @cached_property
+    def kernels(self) -> list[KernelFacts]:
+        """The table of kernels over the whole run, the one with most GPU time first."""
+        return kernel_facts(self.profile)
+
+    @cached_property
+    def busy(self) -> float | None:
+        """Share of `part` in which the busiest GPU worked, 0 to 1; None: not known."""
+        if self.steady and self.steady.busy:
+            return max(self.steady.busy.values())
+        busy_ns = self.profile.run.gpu_busy_ns
+        return min(max(busy_ns.values()) / self.wall_ns, 1.0) if busy_ns and self.wall_ns else None
+
+    @cached_property
+    def gpu_ns(self) -> FloatArray:
+        """Own GPU time of each node in `part`: [n_nodes]."""
+        return self._own("gpu_time")
+
+    @cached_property
+    def gpu_count(self) -> FloatArray:
+        """Work of the GPU that each node started in `part`: [n_nodes]."""
+        return self._own("gpu_count")
+
+    def _own(self, name: str) -> FloatArray:
+        metric = self.part.metrics.get(name)
+        return np.zeros(len(self.profile.tree)) if metric is None else np.nan_to_num(metric.own.astype(np.float64))
+
+    @cached_property
+    def critical_ns(self) -> FloatArray | None:
+        """Part of `gpu_ns` that the program waits for, [n_nodes]: what is missing there hides behind the host.
+
+        None: no timeline tells.
+        """
+        if not self.has_timeline:
+            return None
+        span = (self.steady.begins_ns, self.steady.ends_ns) if self.is_steady and self.steady else None
+        return critical_ns(self.profile, span)
+
+    @cached_property
+    def idle_ns(self) -> FloatArray | None:
+        """Time in which a GPU waited for each node's own host code in `part`, [n_nodes]; None: no timeline tells."""
+        if not self.has_timeline:
+            return None
+        steady = self.steady if self.is_steady else None
+        found = with_idle_paths(self.profile, steady=steady).own("gpu_idle_time")
+        n_devices = max(len(self.steady.busy) if self.steady else len(self.profile.run.gpu_busy_ns), 1)
+        return found[: len(self.profile.tree)].astype(np.float64) / n_devices
+
+    def gpu_gain(self, nodes: BoolArray, saved: float = 1.0, *, is_measured: bool = False) -> Gain | None:
+        """What the program gains when work of a GPU gets shorter; None: no timeline tells, and it is not clear.
+
+        Args:
+            nodes: Whose own GPU time: [n_nodes].
+            saved: Share of that time that goes away, 0 to 1.
+            is_measured: Whether `saved` was measured.
+        """
+        if not self.wall_ns:
+            return None
+        total_ns = float(self.gpu_ns[nodes].sum()) * saved
+        if self.critical_ns is not None:
+            wall_ns = float(self.critical_ns[nodes].sum()) * saved
+            limit = "the host" if wall_ns < total_ns * _IDLE else ""
+            return Gain(min(wall_ns, self.wall_ns), self.wall_ns, limit, is_measured)
+        if self.busy is not None and self.busy >= _BUSY:
+            return Gain(min(total_ns, self.wall_ns), self.wall_ns)
+        if self.busy is not None and self.busy < _IDLE:
+            return Gain(0.0, self.wall_ns, "the host")
+        return None
+
+    def host_gain(self, nodes: BoolArray, saved: float = 1.0, *, is_measured: bool = False) -> Gain | None:
+        """What the program gains when code of the host gets shorter: time in which a GPU waited for it.
+
+        Args:
+            nodes: Whose own host code: [n_nodes].
+            saved: Share of its time that goes away, 0 to 1.
+            is_measured: Whether `saved` was measured.
+        """
+        if self.idle_ns is None or not self.wall_ns:
+            return None
+        wall_ns = min(float(self.idle_ns[nodes].sum()) * saved, self.wall_ns)
+        limit = "the GPU" if self.busy is not None and self.busy >= _BUSY else ""
+        return Gain(wall_ns, self.wall_ns, limit, is_measured)

@@ -1,0 +1,43 @@
+"""What a rule needs to judge; it is skipped, and the reason is shown, where a profile does not have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.model import FrameKind
+
+__all__ = ["GPU_API", "GPU_TIME", "HOST_TIME", "LAUNCHES", "OPERATORS", "STEADY", "TIMELINE", "Need"]
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something that a profile has or has not.
+
+    Attributes:
+        what: What is missing, in words.
+        option: How to record it: an option of `bragg run`; empty: no option does.
+        is_met: Whether a profile has it.
+    """
+
+    what: str
+    option: str
+    is_met: Callable[[Evidence], bool]
+
+
+def _has(metric: str) -> Callable[[Evidence], bool]:
+    return lambda evidence: metric in evidence.profile.metrics and evidence.profile.total(metric) > 0
+
+
+def _kind(kind: FrameKind) -> Callable[[Evidence], bool]:
+    return lambda evidence: bool((evidence.profile.tree.frames.kind == kind).any())
+
+
+GPU_TIME = Need("GPU time", "", _has("gpu_time"))
+HOST_TIME = Need("host time", "", _has("host_time"))
+TIMELINE = Need("a timeline", "--data trace", lambda evidence: evidence.has_timeline)
+STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None)
+OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))
+GPU_API = Need("calls of the GPU's API", "--gpu-api", _kind(FrameKind.GPU_API))
+LAUNCHES = Need("launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)))

@@ -1,0 +1,79 @@
+"""Which work of the GPUs a program waits for: what hides behind the host gains nothing when it gets faster."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bragg.analyze.host_wait import is_waiting
+from bragg.analyze.pauses import pauses_of_devices
+from bragg.model import Profile, TrackKind
+from bragg.model.table import BoolArray, FloatArray, Int64Array
+
+__all__ = ["critical_ns"]
+
+# The end of a wait that the host returns from, after the end of the work that it waited for: 50 us is what the driver
+# and PyTorch take at most before the next call.
+_RETURN_NS = 50_000
+
+
+def critical_ns(profile: Profile, span: tuple[int, int] | None = None) -> FloatArray:
+    """GPU time of each node that the program waits for: ns [n_nodes].
+
+    Work runs in stretches without a pause. After a stretch the GPU waits for the host, unless what comes next had been
+    launched before. If the host did not wait for the stretch, the next one begins when it begins, however short this
+    one is: its work hides behind the host. The last stretch is waited for: the program ends after it.
+
+    Args:
+        profile: With a timeline.
+        span: Begin and end of the part that is meant; None: all of it.
+    """
+    result = np.zeros(len(profile.tree))
+    tracks = profile.tracks
+    is_gpu = tracks.kind == TrackKind.GPU_STREAM
+    begins_ns, ends_ns = span or (0, np.iinfo(np.int64).max)
+    waits = _waits(profile)
+    for pauses in pauses_of_devices(profile):
+        on_device = is_gpu & (tracks.device == pauses.device) & (tracks.unique_process == pauses.owner)
+        slices = profile.slices.take(on_device[profile.slices.track])
+        is_late = (pauses.launch >= 0) & (pauses.late_until_ns > pauses.start_ns)
+        hides = is_late & ~_ends_a_wait(waits, pauses.start_ns)
+        # A slice belongs to the stretch before the first pause that begins after it.
+        stretch = np.searchsorted(pauses.start_ns, slices.start_ns, side="right")
+        shown = ~np.append(hides, False)[stretch]
+        start = np.clip(slices.start_ns, begins_ns, ends_ns)
+        lasts = np.clip(slices.start_ns + slices.duration_ns, begins_ns, ends_ns) - start
+        np.add.at(result, slices.node[shown], _alone(start, lasts)[shown])
+    return result
+
+
+def _alone(start_ns: Int64Array, lasts_ns: Int64Array) -> FloatArray:
+    """What of each slice runs after all that began before it has ended: streams side by side count once."""
+    order = np.lexsort((-lasts_ns, start_ns))
+    start, ends = start_ns[order], start_ns[order] + lasts_ns[order]
+    until = np.maximum.accumulate(ends)
+    before = np.append(start[:1], until[:-1])
+    alone = np.empty(len(order), np.float64)
+    alone[order] = np.maximum(ends - np.maximum(start, before), 0)
+    return alone
+
+
+def _waits(profile: Profile) -> tuple[Int64Array, Int64Array]:
+    """Begins and ends of host slices in which the host waits for a GPU, by end."""
+    names = profile.tree.frames.name
+    waiting = np.array([is_waiting(name) for name in names], np.bool_)
+    slices = profile.slices
+    on_host = (profile.tracks.kind == TrackKind.HOST_THREAD)[slices.track]
+    chosen = slices.take(on_host & waiting[profile.tree.frame[slices.node]])
+    ends = chosen.start_ns + chosen.duration_ns
+    order = np.argsort(ends, kind="stable")
+    return chosen.start_ns[order], ends[order]
+
+
+def _ends_a_wait(waits: tuple[Int64Array, Int64Array], moments_ns: Int64Array) -> BoolArray:
+    """Whether the host waited at each moment, and came back soon after it."""
+    starts, ends = waits
+    if not len(ends):
+        return np.zeros(len(moments_ns), np.bool_)
+    row = np.minimum(np.searchsorted(ends, moments_ns, side="left"), len(ends) - 1)
+    found: BoolArray = (starts[row] <= moments_ns) & (ends[row] >= moments_ns) & (ends[row] <= moments_ns + _RETURN_NS)
+    return found
