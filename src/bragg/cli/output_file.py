@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bragg.errors import BadFile, UsageError
+from bragg.errors import UsageError
 
 __all__ = ["refuse_existing", "write_text"]
 
@@ -20,13 +20,12 @@ def refuse_existing(target: Path, force: bool) -> None:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a text file in UTF-8.
+    """Write a text file in UTF-8; what ends it halfway, as Ctrl-C does, leaves no file.
 
     Raises:
         BadFile: It cannot be written; says why.
     """
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        hint = "Choose a folder that exists, where you may write"
-        raise BadFile(f"cannot write {target}: {error.strerror}", hint=hint) from error
+    from bragg.formats.files import new_file
+
+    with new_file(target) as file:
+        file.write(text.encode("utf-8"))

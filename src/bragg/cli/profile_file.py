@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from bragg.cli.progress import working
 from bragg.errors import UsageError
 
-__all__ = ["file_argument", "newest_profile"]
+if TYPE_CHECKING:
+    from bragg.model import Profile
+
+__all__ = ["file_argument", "loaded", "newest_profile"]
 
 file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))
 
@@ -32,6 +37,23 @@ def newest_profile(file: Path | None, directory: Path | None = None) -> Path:
         where = f"in {file}" if file else "here"
         raise UsageError(f"there is no .bragg file {where}", hint=_hint(directory or Path()))
     return newest
+
+
+def loaded(path: Path, *, trace: bool = True) -> Profile:
+    """A profile, and on a terminal that it is being read.
+
+    Args:
+        path: The file.
+        trace: False leaves the slices out.
+
+    Raises:
+        BadFile: It cannot be read.
+        NothingRecorded: It holds no measurement.
+    """
+    from bragg import formats
+
+    with working(f"Reading {path}"):
+        return formats.load(path, trace=trace)
 
 
 def _hint(directory: Path) -> str:

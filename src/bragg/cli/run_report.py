@@ -11,6 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import findings
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_part
+from bragg.cli.progress import working
 from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.formats import finish
 from bragg.model import Profile
@@ -61,7 +62,8 @@ class RunReport:
             NothingRecorded: There is nothing to write.
             RecordingFailed: Something could not be written.
         """
-        finished = result.finish(finish)
+        with working("Writing the profile"):
+            finished = result.finish(finish)
         if not finished.profiles:
             raise NothingRecorded(_why_empty(finished.empty), hint=_hint_for_empty(result))
         n_earlier = len(finished.earlier)

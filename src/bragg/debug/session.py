@@ -113,6 +113,8 @@ class CheckedSession:
                 self.report.programs -= self._watched.n_left
             raise
         finally:
+            if self.patience is not None and self.patience.status is not None:
+                self.patience.status.end()
             if self.outbox is not None:
                 self.outbox.put(self.report)
 

@@ -29,9 +29,15 @@ _HINTS = {"read": "Check the path and its permissions", "write": "Check the path
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes its name only when it was written completely; any earlier file of that name is replaced.
 
+    Pipes and devices, as /dev/stdout, are written to.
+
     Raises:
         BadFile: The file cannot be written.
     """
+    if path.exists() and not path.is_file():
+        with _device(path) as file:
+            yield file
+        return
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -46,6 +52,15 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         raise _cannot("write", path, error) from error
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+@contextmanager
+def _device(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise _cannot("write", path, error) from error
 
 
 @contextmanager

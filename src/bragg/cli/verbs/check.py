@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from bragg.cli.checked_run import parse_program, run_checked
 from bragg.cli.console import say, write_lines
 from bragg.cli.findings_output import chosen_output
+from bragg.cli.progress import StatusLine
 
 __all__ = ["check"]
 
@@ -103,6 +105,6 @@ def check(
         write_lines(f"{c.name:20} {'on ' if c.is_default else 'off'}  {c.summary}" for c in CHECKERS.values())
         return 0
     add = tuple(CHECKERS) if is_all else (*add, *_VARYING) if is_varied else add
-    patience = Patience(limit, lambda text: say([text]))
+    patience = Patience(limit, lambda text: say([text]), status=StatusLine(sys.stderr))
     session = CheckedSession(chosen_checkers(only, add, without), program, patience=patience, target=gpu)
     return run_checked(session, target, chosen_output(format_name, output, force, as_json=as_json), module=module)

@@ -9,6 +9,8 @@ import click
 
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.output_file import refuse_existing, write_text
+from bragg.cli.profile_file import loaded
+from bragg.cli.progress import working
 from bragg.cli.run_sets import set_name, two_sets
 
 __all__ = ["diff"]
@@ -86,7 +88,6 @@ def diff(
     --repeat 10 makes them, give two directories, or files that are numbered: main-1.bragg main-2.bragg branch-1.bragg
     branch-2.bragg. Then each change has an interval, and a gate knows what is noise.
     """
-    from bragg import formats
     from bragg.analyze.comparing.diff import By, compare_sets
     from bragg.cli.gate import Gates
     from bragg.views.terminal.columns import choose_names
@@ -98,12 +99,13 @@ def diff(
         refuse_existing(html, force)
     sides = two_sets(files)
     names = [set_name(side) for side in sides]
-    before, after = ([formats.load(file, trace=False) for file in side] for side in sides)
+    before, after = ([loaded(file, trace=False) for file in side] for side in sides)
     name = choose_names(after[-1], [metric], ())[0] if metric else None
     folds = by == "path" and not no_fold
     one, other = ([with_library_names(run) for run in side] if folds else side for side in (before, after))
-    comparison = compare_sets(one, other, By(by), name)
-    verdicts = judged.verdicts(comparison, before, after)
+    with working("Comparing"):
+        comparison = compare_sets(one, other, By(by), name)
+        verdicts = judged.verdicts(comparison, before, after)
     if as_json:
         table = diff_json(comparison, lines or None)
         write_json("diff", {"before": names[0], "after": names[1], **table, **judged.to_json(verdicts)})
@@ -113,9 +115,11 @@ def diff(
     if html is not None:
         from bragg.views.web.diff import pack_difference
 
-        paths = compare_sets(before, after, By.PATH, comparison.metric)
-        flat = compare_sets(before, after, By.KERNEL, comparison.metric) if by == "path" else comparison
-        _write_page(html, pack_difference(paths, flat, *names), " → ".join(names))
+        with working(f"Making {html}"):
+            paths = compare_sets(before, after, By.PATH, comparison.metric)
+            flat = compare_sets(before, after, By.KERNEL, comparison.metric) if by == "path" else comparison
+            packed = pack_difference(paths, flat, *names)
+        _write_page(html, packed, " → ".join(names))
     judged.judge(verdicts, comparison)
 
 

@@ -11,7 +11,8 @@ import click
 
 from bragg.cli.console import say, write_bytes, write_json
 from bragg.cli.output_file import refuse_existing
-from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.cli.profile_file import file_argument, loaded, newest_profile
+from bragg.cli.progress import working
 from bragg.errors import UsageError
 from bragg.registry import FORMATS
 
@@ -56,11 +57,13 @@ def export(file: Path | None, format_name: str | None, output: Path | None, forc
     if output == _STDOUT:
         if as_json:
             raise UsageError("--json and the export cannot both be on stdout", hint="Name a file with -o")
-        _write_to_stdout(formats.load(path), name)
+        _write_to_stdout(loaded(path), name)
         return
     target = output or path.with_suffix(FORMATS[name].suffix)
     refuse_existing(target, force)
-    formats.export(formats.load(path), name, target)
+    profile = loaded(path)
+    with working(f"Writing {target}"):
+        formats.export(profile, name, target)
     size_bytes = target.stat().st_size
     if as_json:
         write_json("export", {"file": str(target), "format": name, "size_bytes": size_bytes})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.cli.profile_file import file_argument, loaded, newest_profile
 
 if TYPE_CHECKING:
     from bragg.model import Profile
@@ -36,13 +36,12 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path | None, as_json: bool) -> None:
     """Show how FILE was recorded, what it holds, and what takes up its space."""
-    from bragg import formats
     from bragg.analyze.wall.parts import wall_parts
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.text.wall_line import wall_json, wall_line
 
     path = newest_profile(file)
-    profile = formats.load(path)
+    profile = loaded(path)
     run = RunFacts(profile.meta)
     facts = {
         "file": str(path),

@@ -11,7 +11,7 @@ import click
 
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.output_file import refuse_existing, write_text
-from bragg.cli.profile_file import newest_profile
+from bragg.cli.profile_file import loaded, newest_profile
 from bragg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ def plot(
     Kernels need flops and bytes: give them by launch_metadata of triton.jit, or by bragg.scope. The picture is an SVG
     named after FILE; its numbers are printed as a table.
     """
-    from bragg import formats
     from bragg.analyze.roofline import roofline
     from bragg.views.roofline_svg import roofline_svg
     from bragg.views.terminal.filters import filter_paths
@@ -56,7 +55,7 @@ def plot(
     path = newest_profile(_file_of(words))
     target = output or path.with_suffix(f".{_KIND}.svg")
     refuse_existing(target, force)
-    chart = roofline(filter_paths(formats.load(path, trace=False), include, exclude).profile)
+    chart = roofline(filter_paths(loaded(path, trace=False), include, exclude).profile)
     write_text(target, roofline_svg(chart, f"Roofline of {path.name}"))
     if as_json:
         write_json(_KIND, {"file": str(path), "picture": str(target), **_json(chart)})

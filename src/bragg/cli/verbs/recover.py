@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bragg.cli.console import error_lines, say, write_json
+from bragg.cli.progress import working
 from bragg.errors import BadFile, BraggError, UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
         wished.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".recover-", dir=wished.parent) as beside:
             unnamed = Path(beside, wished.name)
-            profile = finish(capture, unnamed)
+            with working(f"Reading {capture}"):
+                profile = finish(capture, unnamed)
             return give_free_name(unnamed, wished), profile
     except OSError as error:
         raise BadFile(f"cannot write {wished}: {error.strerror}", hint="Choose another place with -o") from error

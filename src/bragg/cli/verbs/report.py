@@ -9,7 +9,8 @@ import click
 
 from bragg.cli.console import say, write_json
 from bragg.cli.output_file import refuse_existing, write_text
-from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.cli.profile_file import file_argument, loaded, newest_profile
+from bragg.cli.progress import working
 
 __all__ = ["report"]
 
@@ -33,7 +34,6 @@ def report(file: Path | None, output: Path | None, title: str | None, force: boo
 
     Whoever gets the page sees the call paths, names, source files and command line of the run.
     """
-    from bragg import formats
     from bragg.views.text.units import bytes_text
     from bragg.views.web.page import page
     from bragg.views.web.report_payload import report_payload
@@ -42,7 +42,9 @@ def report(file: Path | None, output: Path | None, title: str | None, force: boo
     target = output or path.with_suffix(".html")
     refuse_existing(target, force)
     name = title or path.name
-    write_text(target, page([report_payload(formats.load(path), name)], name))
+    profile = loaded(path)
+    with working(f"Making {target}"):
+        write_text(target, page([report_payload(profile, name)], name))
     size_bytes = target.stat().st_size
     if as_json:
         write_json("report", {"file": str(path), "page": str(target), "size_bytes": size_bytes})

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bragg.cli.console import say, stream_style, write_json, write_lines
+from bragg.cli.profile_file import loaded
 
 __all__ = ["source"]
 
@@ -35,14 +36,13 @@ def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
 
     KERNEL is a name, with or without its specialization, or a regular expression. The default is the hottest kernel.
     """
-    from bragg import formats
     from bragg.analyze.kernel_choice import choose_kernel
     from bragg.analyze.source_lines import annotate
     from bragg.code.source_map import Stage
     from bragg.views.terminal.source import source_json, source_lines
     from bragg.views.text.units import count_text
 
-    profile = formats.load(file, trace=False)
+    profile = loaded(file, trace=False)
     stage = None if ir == _SOURCE else Stage(ir)
     chosen = choose_kernel(profile, kernel)
     code = annotate(profile, chosen, stage)

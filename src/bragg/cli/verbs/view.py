@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.profile_file import file_argument, newest_profile
+from bragg.cli.profile_file import file_argument, loaded, newest_profile
 from bragg.cli.shown_part import PARTS, shown_part
 from bragg.errors import UsageError
 from bragg.views.terminal.derived_metrics import DERIVED, prepared
@@ -199,11 +199,10 @@ def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[st
 
 def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profile:
     """A profile with what the chosen metrics need, and with its timeline unless that takes long to read."""
-    from bragg import formats
     from bragg.model.regroup import fold_specializations
 
     is_small = path.is_file() and path.stat().st_size < _SMALL_BYTES
-    profile = with_idle_time(formats.load(path, trace=choices["idle"] or is_small), choices)
+    profile = with_idle_time(loaded(path, trace=choices["idle"] or is_small), choices)
     profile = prepared(profile, [*options.metrics, options.sort or ""])
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.host.launch import Launch
 from bragg.errors import GateExceeded
 
-__all__ = ["LaunchTooLong", "Patience", "Watched"]
+__all__ = ["LaunchTooLong", "Patience", "Status", "Watched"]
 
 # Said again when twice the time is over.
 _FIRST_WORD_S = 10.0
@@ -18,6 +19,16 @@ _ADVICE = (
     "--program X,Y,Z executes one program alone"
 )
 _UNITS = ((86_400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
+
+
+class Status(Protocol):
+    """A line that shows what is done now."""
+
+    def show(self, make: Callable[[], str]) -> None:
+        """Show a text, which is made only if the time has come."""
+
+    def end(self) -> None:
+        """Show nothing any more."""
 
 
 class LaunchTooLong(GateExceeded):
@@ -29,11 +40,13 @@ class Patience:
 
     Attributes:
         limit_s: A launch ends after this time; None: whenever it ends.
+        status: Is shown at every step what runs and how far it is; None: nobody is.
 
     Args:
         limit_s: Likewise.
         say: Is told in one line.
         clock: Seconds.
+        status: As above.
     """
 
     def __init__(
@@ -41,10 +54,12 @@ class Patience:
         limit_s: float | None = None,
         say: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        status: Status | None = None,
     ) -> None:
         self.limit_s = limit_s
         self.say = say or (lambda _text: None)
         self.clock = clock
+        self.status = status
 
 
 class Watched:
@@ -82,6 +97,8 @@ class Watched:
                 f"{self._name()} took longer than --limit {limit_s:g} s{self._place('was')}: {self._progress()}",
                 hint="Check one program of it with --program X,Y,Z, or give it more time",
             )
+        if self._patience.status is not None:
+            self._patience.status.show(lambda: f"{self._name()}: {self._progress()}")
         if taken_s > self._next_word_s:
             self._next_word_s *= 2
             progress = f"{self._progress()}{self._rest(taken_s)}"

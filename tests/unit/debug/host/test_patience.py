@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -101,3 +102,27 @@ def test_recursion_is_a_finding_of_one_kernel() -> None:
 def test_short_launch_says_nothing() -> None:
     session, said = run(one_store, (4,), np.zeros(8, "f4"), 5)
     assert (said, session.report.programs) == ([], 4)
+
+
+def test_a_launch_shows_how_far_it_is_and_nothing_when_it_has_ended() -> None:
+    class Shown:
+        """Everything that was shown, and how often it ended."""
+
+        texts: list[str]
+        ends = 0
+
+        def __init__(self) -> None:
+            self.texts = []
+
+        def show(self, make: Callable[[], str]) -> None:
+            self.texts.append(make())
+
+        def end(self) -> None:
+            self.ends += 1
+
+    shown = Shown()
+    session = CheckedSession(chosen_checkers(), patience=Patience(clock=Clock(), status=shown))
+    session.run(locked, (64,), (np.zeros(1, "i4"),), {})
+    assert shown.texts
+    assert all(text.startswith("kernel ") and text.endswith(" programs are done") for text in shown.texts)
+    assert shown.ends == 1
