@@ -161,12 +161,16 @@ def _dot(
     max_num_imprecise_acc: Any = None,
     out_dtype: Any = None,
 ) -> Tensor:
-    del max_num_imprecise_acc
+    left, right = as_tensor(input), as_tensor(other)
+    if max_num_imprecise_acc is not None and left.dtype.bits == right.dtype.bits == 8 and left.dtype.minifloat:
+        summed = left.shape[-1]
+        if max_num_imprecise_acc > summed:
+            raise KernelFault(f"max_num_imprecise_acc ({max_num_imprecise_acc}) must be <= K ({summed})")
     if input_precision is None:
         default = sys.modules["triton"].knobs.language.fp32_default  # Of the variable TRITON_F32_DEFAULT.
         input_precision = default or {True: "tf32", False: "ieee", None: None}[allow_tf32]
-    _tell_of_depth(as_tensor(input))
-    return dot(input, other, acc, input_precision=input_precision, out_dtype=out_dtype)
+    _tell_of_depth(left)
+    return dot(left, right, acc, input_precision=input_precision, out_dtype=out_dtype)
 
 
 def _tell_of_depth(left: Tensor) -> None:
@@ -218,7 +222,7 @@ def _trans(x: Any, *dims: Any) -> Any:
 
 
 def _expand_dims(x: Any, axis: Any) -> Any:
-    value = as_tensor(x) if is_number(x) else x
+    value = x if isinstance(x, Pointer) else as_tensor(x)
     axes = list(axis) if isinstance(axis, Sequence) else [axis]
     rank = len(value.shape) + len(axes)
     for one in axes:

@@ -220,9 +220,34 @@ def too_large(x, y):
     tl.load(x) + 0xFFFFFFFFFFFFFF
 
 
+@triton.jit
+def not_a_tuple(x, y):
+    tl.static_assert(not (0, 0))
+
+
+@triton.jit
+def expands_nothing(x, y):
+    tl.expand_dims(None, -1)
+
+
+@triton.jit
+def no_such_method(x, y):
+    x.rounded()
+
+
+@triton.jit
+def sums_more_than_there_are(x, y):
+    a = tl.full((64, 64), 0.0, tl.float8e5)
+    tl.dot(a, a, max_num_imprecise_acc=128)
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
+        (not_a_tuple, "`not` of a tuple"),
+        (expands_nothing, "None"),
+        (no_such_method, "no attribute 'rounded'"),
+        (sums_more_than_there_are, r"max_num_imprecise_acc \(128\) must be <= K \(64\)"),
         (signs_differ, "Cannot use .* because they have different signedness"),
         (bits_of_floats, "invalid operands of type"),
         (axis_beyond, "invalid axis -3"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import dis
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
 from bragg.debug.faults import KernelFault, Unsupported
@@ -108,8 +109,7 @@ class AggregateKind:
         function = getattr(function, "fn", function) if not is_jitted(function) else function
         if not isinstance(function, FunctionType):
             return self._translated(function)  # type: ignore[no-any-return]
-        inner = {"_semantic", "_generator"} & set(function.__code__.co_varnames[: function.__code__.co_argcount])
-        if inner:
+        if _uses_compiler(function.__code__):
             raise Unsupported(
                 f"{function.__qualname__} builds code for the compiler", hint="Make it a @triton.jit function"
             )
@@ -119,6 +119,13 @@ class AggregateKind:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.method(name)
+
+
+def _uses_compiler(code: CodeType) -> bool:
+    """It does something with what Triton's compiler passes to functions that ask for it."""
+    asked = {"_semantic", "_generator"} & set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    used = (str(one.argval) for one in dis.get_instructions(code) if one.opname.startswith("LOAD"))
+    return bool(asked) and any(name in argument for argument in used for name in asked)
 
 
 class Aggregate:
@@ -146,6 +153,9 @@ class Aggregate:
         if name in self.fields:
             return self.fields[name]
         return partial(self.kind.method(name), self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.kind.method("__getitem__")(self, key)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.is_complete:

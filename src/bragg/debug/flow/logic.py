@@ -56,4 +56,6 @@ def negated(value: Any) -> Any:
     if isinstance(value, Tensor):
         _tell_of_number("not", value)
         return OPERATORS["invert"](cast(value, DTYPES["int1"]))
+    if isinstance(value, tuple):
+        raise KernelFault("Triton does not compile `not` of a tuple", hint="Compare its length: len(t) == 0")
     return not value

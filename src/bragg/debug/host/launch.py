@@ -33,6 +33,8 @@ __all__ = ["Launch", "execute", "prepare", "without_engine"]
 _BATCH_ELEMENTS = 1 << 18
 _FIRST_BATCH = 4
 _MOST_PROGRAMS = 1 << 16
+# What Python raises for the text of a kernel that Triton does not compile.
+_OF_TEXT = (NameError, TypeError, AttributeError)
 _NO_RECURSION = "Triton does not compile recursion: write a loop"
 
 
@@ -328,8 +330,8 @@ def _placed_faults(launch: Launch) -> Iterator[None]:
         endless = KernelFault("functions of the kernel call each other without end", hint=_NO_RECURSION)
         endless.place(launch.kernel, *place)
         raise endless from None
-    except (KernelFault, Unsupported, NameError, TypeError) as error:
-        fault = _uncompilable(error) if isinstance(error, NameError | TypeError) else error
+    except (KernelFault, Unsupported, *_OF_TEXT) as error:
+        fault = _uncompilable(error) if isinstance(error, _OF_TEXT) else error
         place = _kernel_place(error)
         if fault is None or not place:
             raise
@@ -342,7 +344,7 @@ def _placed_faults(launch: Launch) -> Iterator[None]:
         raise raised.with_traceback(error.__traceback__) from raised.__cause__
 
 
-def _uncompilable(error: NameError | TypeError) -> KernelFault | None:
+def _uncompilable(error: Exception) -> KernelFault | None:
     """What the text of a kernel itself raises, Triton does not compile; None: something that it calls raised it."""
     trace = error.__traceback__
     while trace and trace.tb_next:

@@ -196,6 +196,35 @@ def test_assignment_to_a_part_is_refused_with_its_line() -> None:
         run(assigns_to_a_part, np.zeros(1, np.int32))
 
 
+@aggregate
+class Pair:
+    first: tl.tensor
+    second: tl.tensor
+
+    @triton.constexpr_function
+    def __init__(self, first, second):
+        self.first = first
+        self.second = second
+
+    def __getitem__(self, index: tl.constexpr, _semantic=None):
+        return self.second if index else self.first
+
+    def taken(self, _semantic=None):
+        return self.second
+
+
+@triton.jit
+def parts_by_number(out):
+    pair = Pair(tl.program_id(0), 5)
+    tl.store(out + pair[0], pair[0] * 10 + pair[1] + pair.taken())
+
+
+def test_functions_of_a_class_that_leave_the_compiler_alone_are_called() -> None:
+    out = np.zeros(4, np.int32)
+    run(parts_by_number, out)
+    assert out.tolist() == [10, 20, 30, 40]
+
+
 if hasattr(tl, "aggregate_replace"):
 
     @aggregate
