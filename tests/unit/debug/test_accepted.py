@@ -246,7 +246,7 @@ def sums_more_than_there_are(x, y):
     [
         (not_a_tuple, "`not` of a tuple"),
         (expands_nothing, "None"),
-        (no_such_method, "no attribute 'rounded'"),
+        (no_such_method, "rounded"),
         (sums_more_than_there_are, r"max_num_imprecise_acc \(128\) must be <= K \(64\)"),
         (signs_differ, "Cannot use .* because they have different signedness"),
         (bits_of_floats, "invalid operands of type"),

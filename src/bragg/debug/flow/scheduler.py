@@ -19,7 +19,7 @@ from bragg.debug.faults import KernelFault, RuntimeFault, TooManyPrograms
 from bragg.debug.flow.jitted import is_jitted, python_function
 from bragg.debug.flow.program import Program
 from bragg.debug.flow.text import Text
-from bragg.debug.flow.turns import Turns
+from bragg.debug.flow.turns import Turns, Workers
 from bragg.debug.state import Listeners, Machine, use
 
 __all__ = ["run_in_turns", "waits"]
@@ -114,6 +114,7 @@ def run_in_turns(
         KernelFault: All programs wait, and none changes memory any more.
     """
     waiting: list[Turns] = []
+    workers = Workers()
     to_start = iter(numbers)
     target = listeners.target
     resident = target.resident(num_warps) if target and listeners.is_resident else None
@@ -121,7 +122,7 @@ def run_in_turns(
         _take_turns(
             waiting,
             to_start,
-            lambda number: Turns(Machine(grid, np.array([number]), listeners, num_warps), run),
+            lambda number: Turns(Machine(grid, np.array([number]), listeners, num_warps), run, workers),
             min(resident or _MOST_RESIDENT, _MOST_RESIDENT),
         )
     except _Deadlock:
@@ -131,6 +132,7 @@ def run_in_turns(
     finally:
         for one in waiting:
             one.cancel()
+        workers.end()
         use(None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,23 +12,76 @@ import numpy as np
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.state import Machine, use
 
-__all__ = ["Turns"]
+__all__ = ["Turns", "Workers"]
+
+
+class _Worker:
+    """A thread that runs one program after the other: starting one takes as long as a small program."""
+
+    def __init__(self) -> None:
+        self._work: Callable[[], Any] | None = None
+        self._has_work = _locked()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def run(self, work: Callable[[], Any] | None) -> None:
+        """Do something on the thread; None: end it."""
+        self._work = work
+        self._has_work.release()
+
+    def _serve(self) -> None:
+        while self._has_work.acquire() and self._work is not None:
+            work, self._work = self._work, None
+            work()
+
+
+class Workers:
+    """Threads for programs, each for another one when its program has ended."""
+
+    def __init__(self) -> None:
+        self._idle: list[_Worker] = []
+
+    def run(self, work: Callable[[], Any]) -> _Worker:
+        """Do something on a thread, which is given back at the end of it."""
+        worker = self._idle.pop() if self._idle else _Worker()
+        worker.run(work)
+        return worker
+
+    def give_back(self, worker: _Worker) -> None:
+        """A thread has done what it had to do, or is about to return from it."""
+        self._idle.append(worker)
+
+    def end(self) -> None:
+        """End all threads that have nothing to do."""
+        while self._idle:
+            self._idle.pop().run(None)
+
+
+def _locked() -> _thread.LockType:
+    """A lock of the interpreter itself: those of its library that count take 4 times as long."""
+    lock = _thread.allocate_lock()
+    lock.acquire()
+    return lock
 
 
 class Turns:
-    """One program on its thread; it runs only between `resume` and its next wait."""
+    """One program on a thread; it runs only between `resume` and its next wait.
 
-    def __init__(self, machine: Machine, run: Callable[[], Any]) -> None:
+    Args:
+        machine: Executes the program.
+        run: The program.
+        workers: Threads to run it on.
+    """
+
+    def __init__(self, machine: Machine, run: Callable[[], Any], workers: Workers) -> None:
         self.machine = machine
         self.error: BaseException | None = None
         self.is_done = self.was_interrupted = False
         self.waits_at = ("", 0)
         self._run = run
-        self._may_run, self._has_stopped = threading.Semaphore(0), threading.Semaphore(0)
+        self._may_run, self._has_stopped = _locked(), _locked()
         self._is_cancelled = False
         machine.turn = self._give_away
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
+        self._workers, self._worker = workers, workers.run(self._work)
 
     def resume(self) -> None:
         """Run until the program waits or ends."""
@@ -46,7 +100,6 @@ class Turns:
         if not self.is_done:
             self._is_cancelled = True
             self.resume()
-        self._thread.join()
 
     def _give_away(self) -> None:
         self.waits_at = kernel_line()
@@ -66,6 +119,7 @@ class Turns:
         except BaseException as error:  # noqa: BLE001 - raised again on the thread that launched
             self.error = error
         self.is_done = True
+        self._workers.give_back(self._worker)
         self._has_stopped.release()
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.place import kernel_line
-from bragg.debug.flow.turns import Turns
+from bragg.debug.flow.turns import Turns, Workers
 from bragg.debug.gluon.shared_memory import SharedMemory, chosen_rows
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.state import Machine, each_tracker, machine, use
@@ -139,16 +139,17 @@ def warp_specialize(functions_and_args: Any, *others: Any, **named: Any) -> Any:
         raise Unsupported("this form of warp_specialize is not supported", hint="Pass (function, arguments) pairs")
     del others, named
     outer, results = machine(), [None] * len(functions_and_args)
-    partitions = []
+    partitions, workers = [], Workers()
     for place, (function, arguments) in enumerate(functions_and_args):
         own = Machine(outer.grid, outer.linear, outer.listeners, outer.num_warps)
         own.rows = outer.rows
-        partitions.append(Turns(own, _runner(results, place, function, arguments)))
+        partitions.append(Turns(own, _runner(results, place, function, arguments), workers))
     try:
         _run_all(partitions)
     finally:
         for one in partitions:
             one.cancel()
+        workers.end()
         use(outer)
     return results[0]
 

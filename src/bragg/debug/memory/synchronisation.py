@@ -20,6 +20,7 @@ from bragg.debug.memory.access import Access
 __all__ = ["Synchronisation"]
 
 Array = npt.NDArray[Any]
+# Of programs, the last step that is known; it never changes once it is made.
 Known = dict[int, int]
 
 
@@ -100,25 +101,32 @@ class Synchronisation:
             programs = event.programs.tolist()
             if event.addresses is None:
                 for program in programs:
-                    _join(self._known.setdefault(program, {}), self._pending.get(program, {}))
+                    self._known[program] = _joined(self._known.get(program, {}), self._pending.get(program, {}))
                 continue
             for address, program in zip(event.addresses.tolist(), programs, strict=True):
                 self._meet(address, program, event)
         self._replayed = len(self._events)
 
     def _meet(self, address: int, program: int, event: _Event) -> None:
-        published = self._published.setdefault(address, {})
+        published = self._published.get(address, {})
         self._any[program] = event.step
         if event.order == "relaxed":
             self._relaxed[program] = event.step
         if event.order in ("acquire", "acq_rel"):
-            _join(self._pending.setdefault(program, {}), published)
+            self._pending[program] = _joined(self._pending.get(program, {}), published)
         if event.order in ("release", "acq_rel"):
-            _join(published, self._known.get(program, {}))
-            published[program] = self._released[program] = event.step
+            self._published[address] = {**_joined(published, self._known.get(program, {})), program: event.step}
+            self._released[program] = event.step
 
 
-def _join(into: Known, other: Known) -> None:
-    for program, step in other.items():
-        if into.get(program, -1) < step:
-            into[program] = step
+def _joined(one: Known, other: Known) -> Known:
+    """What both know together. Neither changes any more, so that a chain of programs that take one lock shares them."""
+    if one is other or not other:
+        return one
+    if not one:
+        return other
+    few, many = (one, other) if len(one) < len(other) else (other, one)
+    if few.items() <= many.items():
+        return many
+    later = {program: step for program, step in few.items() if many.get(program, -1) < step}
+    return {**many, **later}
