@@ -231,11 +231,6 @@ def expands_nothing(x, y):
 
 
 @triton.jit
-def no_such_method(x, y):
-    x.rounded()
-
-
-@triton.jit
 def sums_more_than_there_are(x, y):
     a = tl.full((64, 64), 0.0, tl.float8e5)
     tl.dot(a, a, max_num_imprecise_acc=128)
@@ -246,7 +241,6 @@ def sums_more_than_there_are(x, y):
     [
         (not_a_tuple, "`not` of a tuple"),
         (expands_nothing, "None"),
-        (no_such_method, "rounded"),
         (sums_more_than_there_are, r"max_num_imprecise_acc \(128\) must be <= K \(64\)"),
         (signs_differ, "Cannot use .* because they have different signedness"),
         (bits_of_floats, "invalid operands of type"),
