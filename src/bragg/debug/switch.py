@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 from bragg.debug.host.compiled_launch import inductor_launch, inductor_precompile, run_property
 from bragg.debug.host.imports import when_imported
 from bragg.debug.host.launch import execute, without_engine
+from bragg.debug.host.sources import Sources
 from bragg.debug.host.streams import captured
 from bragg.debug.host.tuned import forget_tuning
 from bragg.errors import UsageError
@@ -139,6 +141,7 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
     for kind in (jit_function, *around):
         redirect_class(kind)
     replace(compiled, "run", run_property(compiled.__dict__.get("run"), one_at_a_time, is_wanted))
+    replace(sys.modules["triton.runtime.jit"], "inspect", Sources())
     undo.append(when_imported("triton.runtime.interpreter", redirect_interpreter))
     undo.append(when_imported("torch._inductor.runtime.triton_heuristics", redirect_inductor))
 

@@ -27,6 +27,7 @@ def use_cpu_for_cuda(torch: Any) -> None:
             return torch.device("cpu") if value.type == "cuda" else value
         return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
 
+    devices = (str, torch.device)
     is_cuda = torch.Tensor.is_cuda.__get__
 
     class CpuForCuda(TorchFunctionMode):  # type: ignore[misc]
@@ -34,14 +35,18 @@ def use_cpu_for_cuda(torch: Any) -> None:
 
         def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
             """Call a function with its device replaced."""
-            named = {name: on_cpu(value) for name, value in (named or {}).items()}
             if function == is_cuda:
                 return True
             if function is torch.Tensor.cuda:
                 return arguments[0]
-            if function is torch.device:
-                return function(*arguments, **named)
-            return function(*(on_cpu(argument) for argument in arguments), **named)
+            if named:
+                named = {name: on_cpu(value) if isinstance(value, devices) else value for name, value in named.items()}
+            if function is not torch.device:
+                for argument in arguments:
+                    if isinstance(argument, devices):
+                        arguments = tuple(map(on_cpu, arguments))
+                        break
+            return function(*arguments, **(named or {}))
 
     # PyTorch applies a default device after all modes.
     set_default_device = torch.set_default_device
