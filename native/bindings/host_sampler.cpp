@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "api/bragg_core.h"
+#include "bindings/pending_calls.h"
 #include "bindings/thread_waits.h"
 
 namespace bragg {
@@ -51,6 +52,7 @@ struct Sampler {
   Clock::time_point last_sample;   // GIL
   ThreadWaits waits;               // main thread
   std::unique_ptr<Ticker> ticker;  // GIL
+  std::atomic<const void*> main_thread{nullptr};
   std::atomic<bool> is_due{false};
   std::atomic<int64_t> taken_ns{0};  // when the ticker took the GIL away from a thread that ran; 0: it did not
 };
@@ -60,9 +62,11 @@ Sampler& sampler() {
   return instance;
 }
 
-// Before 3.13 a pending call from another thread waits until the main thread takes the GIL anew: make it do so.
+// Before 3.13 a pending call from another thread waits until the main thread takes the GIL anew: where another thread
+// runs, make it give the GIL away.
 void hurry_pending_calls() {
 #if PY_VERSION_HEX < 0x030D0000
+  if (bragg_remind_main_thread(sampler().main_thread.load()) != 0) return;
   const Clock::time_point asked = Clock::now();
   const PyGILState_STATE state = PyGILState_Ensure();
   const Clock::time_point taken = Clock::now();
@@ -111,6 +115,7 @@ void start_host_sampler(uint32_t interval_us) {
   Sampler& self = sampler();
   if (self.users++ > 0) return;
   self.last_sample = Clock::now();
+  self.main_thread.store(bragg_main_thread_state());
   self.ticker = std::make_unique<Ticker>(std::chrono::microseconds(interval_us));
 }
 
@@ -129,6 +134,8 @@ void forget_host_sampler_after_fork() {
   Sampler& self = sampler();
   (void)self.ticker.release();  // its thread does not exist here
   self.waits.forget();
+  self.is_due.store(false);  // a sample that the parent's thread had asked for would be waited for without end
+  self.taken_ns.store(0);
   self.users = 0;
 }
 

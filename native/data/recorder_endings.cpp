@@ -127,6 +127,8 @@ void Recorder::after_fork_in_child() {
   new (&threads_) std::shared_ptr<RecorderThreads>;  // they do not exist here
   Outboxes::instance().forget_all();
   forget_counted_threads();
+  cpu_ = cpu_times();
+  cpu_at_ns_ = 0;
   consumer_signal.reset();
   ending_signal_.store(0);
   sources_.for_each([](EventSource& source) { source.after_fork_in_child(); });

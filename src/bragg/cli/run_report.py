@@ -12,6 +12,7 @@ from bragg.analyze.engine import findings
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_part
 from bragg.cli.progress import working
+from bragg.cli.worker_profiles import with_folded_workers
 from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.formats import finish
 from bragg.model import Profile
@@ -67,7 +68,8 @@ class RunReport:
         if not finished.profiles:
             raise NothingRecorded(_why_empty(finished.empty), hint=_hint_for_empty(result))
         n_earlier = len(finished.earlier)
-        return cls(result.exit_code, result.duration_s, finished.profiles, finished.empty, result.notes, n_earlier)
+        profiles = finished.profiles if n_earlier else with_folded_workers(finished.profiles, result.config.output)
+        return cls(result.exit_code, result.duration_s, profiles, finished.empty, result.notes, n_earlier)
 
     def check_backend(self, requested: str) -> None:
         """Check that the backend that was asked for did measure.

@@ -69,6 +69,16 @@ class Run:
         return self._facts.integer("pid")
 
     @property
+    def parent_pid(self) -> int | None:
+        """Process id of the process that started it."""
+        return self._facts.integer("ppid")
+
+    @property
+    def workers(self) -> list[Run]:
+        """Workers of data loaders that it started and that stand in its profile, in the order of their beginning."""
+        return [Run(row) for row in self._facts.rows("workers") if row]
+
+    @property
     def rank(self) -> int | None:
         """Rank in a distributed job."""
         return self._facts.integer("rank")

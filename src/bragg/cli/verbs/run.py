@@ -211,7 +211,8 @@ def run(
     """Run a program and record where its time goes.
 
     TARGET is `script.py args…`, `-m module args…`, `pytest args…` or `-- command args…`. Options of bragg stand before
-    it. Its child processes are recorded too, each into a profile of its own.
+    it. Its child processes are recorded too, each into a profile of its own; workers of PyTorch's data loaders are part
+    of that of their parent.
 
     The exit code is that of TARGET. If something could not be recorded, bragg says so; that is not failure unless
     --require-samples is given.

@@ -75,7 +75,7 @@ Examples:
     "--group-by",
     type=click.Choice(["kernel", "specialization", *WHOLE]),
     default="specialization",
-    help="Add up by kernel (all its specializations), by module of PyTorch or by region of training.  [specialization]",
+    help="Add up by kernel (all its specializations), by module, region of training or process.  [specialization]",
 )
 @click.option("--part", type=click.Choice(PARTS), help="Show only the steady state, or the whole run.")
 @click.option("--idle", is_flag=True, help="Show what the host did while GPUs were idle; needs a timeline.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from bragg.grouping.workers import WORKER_METRICS, WORKER_TIME
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import WAIT_TIME
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
-from bragg.views.text.units import share_text, time_text
+from bragg.views.text.units import count_text, share_text, time_text
 
 __all__ = ["waiting_lines"]
 
@@ -19,7 +20,18 @@ _LITTLE = 0.05
 def waiting_lines(profile: Profile) -> list[str]:
     """How long the host waited for the GPU, and for anything else, and where most; nothing where it hardly did."""
     found = [_line(profile, metric, whom) for metric, whom in (("sync_time", " for the GPU"), (WAIT_TIME, ""))]
-    return [line for line in found if line]
+    return [line for line in (*found, _workers_line(profile)) if line]
+
+
+def _workers_line(profile: Profile) -> str:
+    """What the workers of data loaders did, beside the main process."""
+    if not profile.run.workers or WORKER_TIME not in profile.metrics:
+        return ""
+    ran_ns = profile.total(WORKER_TIME)
+    waited_ns = profile.total(WORKER_METRICS[WAIT_TIME]) if WORKER_METRICS[WAIT_TIME] in profile.metrics else 0
+    workers = count_text(len(profile.run.workers), "data loader worker")
+    idle = f", {share_text(waited_ns / ran_ns)} of it waiting" if ran_ns else ""
+    return f"{workers} ran {time_text(ran_ns)} beside{idle}: bragg view --group-by process"
 
 
 def _line(profile: Profile, metric: str, whom: str) -> str:

@@ -1,0 +1,78 @@
+"""The host's samples tell how long Python functions ran, whatever they do with the GIL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bragg.model import Profile
+from bragg.model.transform import outermost
+from tests.support.runs import Recorder
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Recorder:
+    return Recorder(tmp_path)
+
+
+def time_in(profile: Profile, function: str) -> float:
+    """Host time in a function and all that it calls, ns."""
+    tree = profile.tree
+    is_called = np.array([name == function for name in tree.frames.name])[tree.frame]
+    return float(profile.inclusive("host_time")[outermost(tree, is_called)].sum())
+
+
+def test_code_that_keeps_the_gil_is_seen_beside_code_that_releases_it(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import hashlib, time
+
+        data = bytes(100_000)
+        spent = {"keeps": 0.0, "releases": 0.0}
+
+        def keeps():
+            total = 0
+            for number in range(3000):
+                total += number * number % 7
+
+        def releases():
+            hashlib.sha256(data)
+
+        # Each gets as much time as the other: bursts far shorter than the 5 ms after which a thread gives the GIL away.
+        while min(spent.values()) < 0.5:
+            function = keeps if spent["keeps"] < spent["releases"] else releases
+            began = time.thread_time()
+            function()
+            spent[function.__name__] += time.thread_time() - began
+        """
+    )
+    times = {name: time_in(run.main, name) for name in ("keeps", "releases")}
+    assert 0.3 < times["keeps"] / sum(times.values()) < 0.7, times
+    assert sum(times.values()) > 0.7e9
+
+
+def test_every_fork_is_sampled(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import os, time
+
+        def work():
+            end = time.thread_time() + 0.03
+            while time.thread_time() < end:
+                sum(range(100))
+
+        work()
+        for _ in range(12):
+            if (child := os.fork()) == 0:
+                work()
+                os._exit(0)
+            os.waitpid(child, 0)
+        """
+    )
+    children = list(run.profiles.values())[1:]
+    assert len(children) == 12
+    assert all(profile.total("host_time") > 20e6 for profile in children)
+    cost = [profile.meta["overhead"]["recorder_cpu_ns"] for profile in children]
+    assert all(0 <= cost_ns < 1e9 for cost_ns in cost), cost
