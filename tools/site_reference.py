@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 import bragg
+from bragg.analyze.engine import Rule
 from bragg.cli.main import command_line
 from bragg.cli.verbs import VERBS
 from bragg.model import (
@@ -29,7 +30,7 @@ from bragg.model import (
 )
 from bragg.model.table import Table
 from bragg.record import RecordConfig
-from bragg.registry import CHECKERS
+from bragg.registry import CHECKERS, RULES
 from bragg.views.text.metric_meanings import MEANINGS
 
 __all__ = ["BLOCKS", "PAGES", "expanded"]
@@ -100,7 +101,25 @@ def columns() -> str:
 PAGES: dict[str, Callable[[], str]] = {"reference/commands.md": commands, "reference/python.md": python_api}
 """Whole pages, by their path in the site."""
 
-BLOCKS: dict[str, Callable[[], str]] = {"metrics": metrics, "checkers": checkers, "columns": columns}
+
+def rules() -> str:
+    """What each rule of the analysis looks for."""
+    return "\n".join(f"## {name}\n\n{_rule(RULES[name])}\n" for name in RULES)
+
+
+def _rule(rule: Rule) -> str:
+    needs = ", ".join(f"{need.what}{f' (`bragg run {need.option}`)' if need.option else ''}" for need in rule.needs)
+    rows = [f"| {each.meaning} | {each.value:g} {each.unit} | {each.source} |" for each in rule.thresholds]
+    table = ["", "| what is compared | with | source |", "|---|---|---|", *rows] if rows else []
+    texts = [
+        f"Looks for {rule.summary}.",
+        f"Needs {needs}." if needs else "",
+        f"Change: {rule.change}." if rule.change else "",
+    ]
+    return "\n".join([" ".join(filter(None, texts)), *table])
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"metrics": metrics, "checkers": checkers, "rules": rules, "columns": columns}
 """Parts of pages that people wrote, by the name in their mark."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from bragg.errors import UsageError
 
 __all__ = [
+    "ANALYSES",
     "ANNOTATIONS",
     "BACKENDS",
     "CHECKERS",
@@ -127,8 +128,31 @@ RULES = Registry(
         "autotuning": "bragg.analyze.rules.autotuning:RULE",
         "step-waits": "bragg.analyze.rules.step_waits:RULE",
         "step-rest": "bragg.analyze.rules.step_rest:RULE",
+        "many-launches": "bragg.analyze.rules.host.many_launches:RULE",
+        "planning": "bragg.analyze.rules.host.planning:RULE",
+        "cpu-work": "bragg.analyze.rules.host.cpu_work:RULE",
+        "data-loading": "bragg.analyze.rules.host.data_loading:RULE",
+        "synchronization": "bragg.analyze.rules.host.synchronization:RULE",
+        "pageable-copies": "bragg.analyze.rules.host.staged_copies:RULE",
+        "small-copies": "bragg.analyze.rules.host.small_copies:RULE",
+        "full-precision-matmul": "bragg.analyze.rules.host.full_precision:RULE",
+        "layout-conversions": "bragg.analyze.rules.host.layout:RULE",
+        "type-copies": "bragg.analyze.rules.host.casts:RULE",
+        "unfused-elementwise": "bragg.analyze.rules.host.unfused:RULE",
+        "unfused-attention": "bragg.analyze.rules.host.attention:RULE",
+        "optimizer-loop": "bragg.analyze.rules.host.optimizer:RULE",
+        "zero-grad": "bragg.analyze.rules.host.zero_grad:RULE",
+        "fills": "bragg.analyze.rules.host.fills:RULE",
+        "device-copies": "bragg.analyze.rules.host.device_copies:RULE",
+        "allocator-churn": "bragg.analyze.rules.host.allocator:RULE",
+        "torch-recompilation": "bragg.analyze.rules.host.torch_recompilation:RULE",
+        "exposed-communication": "bragg.analyze.rules.host.communication:RULE",
+        "eager-jax": "bragg.analyze.rules.host.eager_jax:RULE",
     },
 )
+
+# Each object makes findings of a profile; the model knows no rule.
+ANALYSES = Registry("analysis", {"findings": "bragg.analyze.report:findings_of"})
 
 # Each object makes a data frame of a profile and the name of a table.
 DATA_FRAMES = Registry(

@@ -34,7 +34,7 @@ def with_names(name: str) -> Profile:
     sources = {key: f"{text}\n# {name}" for key, text in profile.sources.items()}
     finding = Finding(name, Severity.ERROR, name, name, node=2)
     meta = {**profile.meta, "command": [name], "host": name, "devices": [{**H200, "name": name}]}
-    return replace(profile, meta=meta, tracks=tracks, sources=sources, findings=[finding])
+    return replace(profile, meta=meta, tracks=tracks, sources=sources, carried=[finding])
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)

@@ -25,7 +25,7 @@ def profile() -> Profile:
         Finding("uncoalesced", Severity.WARNING, "copy_kernel reads <every> second byte", "Transpose it", node=3),
         Finding("note", Severity.NOTE, "the clock was low"),
     ]
-    return replace(found, meta={"devices": [H200]}, metrics={**found.metrics, **added}, findings=findings)
+    return replace(found, meta={"devices": [H200]}, metrics={**found.metrics, **added}, carried=findings)
 
 
 def test_first_sentence_says_what_kernels_are_bound_by(pages: Any) -> None:

@@ -28,6 +28,7 @@ def welcome_lines() -> list[str]:
         "",
         "  bragg demo             record and show a small program",
         "  bragg run train.py     record your own; or -m module, pytest, -- any command",
+        "  bragg analyze          why it is slow, what to change first",
         "  bragg view, diff       where the time went; what changed between two runs",
         "  bragg report, web      the same in a browser, as one HTML page or live",
         "  bragg source, plot     the code of a kernel line by line; the roofline of all",

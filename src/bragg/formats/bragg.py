@@ -127,7 +127,7 @@ def _header(profile: Profile, block_rows: list[int]) -> dict[str, Any]:
             }
             for item in profile.metrics.values()
         ],
-        "findings": [item.to_json() for item in profile.findings],
+        "findings": [item.to_json() for item in profile.carried],
         "sources": list(profile.sources),
         "slice_blocks": block_rows,
     }
@@ -223,7 +223,7 @@ class _Reader:
             kernels=self.table("kernels", KernelTable),
             durations=self.table("durations", DurationTable) if self.version >= (1, 1) else DurationTable.empty(),
             inputs=self.table("inputs", InputTable) if self.version >= (1, 2) else InputTable.empty(),
-            findings=[Finding.from_json(item) for item in header["findings"]],
+            carried=[Finding.from_json(item) for item in header["findings"]],
             sources={
                 name: self.member(f"sources/{number}.txt").decode() for number, name in enumerate(header["sources"])
             },

@@ -132,10 +132,10 @@ class _SideBySide:
                     for profile, shift in self._with(self.first_node)
                 ]
             ),
-            findings=[
+            carried=[
                 finding.moved(shift.__add__)
                 for profile, shift in self._with(self.first_node)
-                for finding in profile.findings
+                for finding in profile.carried
             ],
             sources=sources,
         )

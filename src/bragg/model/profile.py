@@ -19,7 +19,7 @@ from bragg.model.run import Run
 from bragg.model.table import Table
 from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackKind, TrackTable, launch_flows
 from bragg.model.tree import CallTree, FrameKind
-from bragg.registry import DATA_FRAMES, REPRESENTATIONS
+from bragg.registry import ANALYSES, DATA_FRAMES, REPRESENTATIONS
 
 __all__ = ["Profile", "TableName"]
 
@@ -40,7 +40,7 @@ class Profile:
         kernels: Launch configurations.
         durations: How long the launches of each kernel took, as histograms.
         inputs: Which operators made the inputs of operators.
-        findings: What analyses found.
+        carried: Findings that the file carries, of checks and of other tools; `findings()` adds what rules find.
         sources: Text of source files, by the name that frames carry.
     """
 
@@ -53,7 +53,7 @@ class Profile:
     kernels: KernelTable = field(default_factory=KernelTable.empty)
     durations: DurationTable = field(default_factory=DurationTable.empty)
     inputs: InputTable = field(default_factory=InputTable.empty)
-    findings: list[Finding] = field(default_factory=list)
+    carried: list[Finding] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -121,6 +121,10 @@ class Profile:
                 return name
         raise UsageError("this profile holds no time", hint="Record the program again: bragg run")
 
+    def findings(self) -> list[Finding]:
+        """Why the program was slow: what `bragg analyze` says, what gains most first, after what the file carries."""
+        return ANALYSES["findings"](self)  # type: ignore[no-any-return]
+
     def to_pandas(self, table: TableName = "nodes") -> Any:
         """One row a node, with its call path, place and metrics, or one a slice or input, as a `pandas.DataFrame`.
 
@@ -175,7 +179,7 @@ class Profile:
         start_ns, duration_ns = self.slices.start_ns, self.slices.duration_ns
         _require(bool(((start_ns >= 0) & (duration_ns >= 0)).all()), "no slice ends before it starts")
         _require(bool((start_ns <= np.iinfo(np.int64).max - duration_ns).all()), "every slice ends within int64")
-        for finding in self.findings:
+        for finding in self.carried:
             _require(all(0 <= node < len(self.tree) for node in finding.nodes), "every node of a finding exists")
 
     @cached_property

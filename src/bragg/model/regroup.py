@@ -29,7 +29,7 @@ class Regrouping:
 
     def apply(self, profile: Profile) -> Profile:
         """The profile over the new tree, with the frames that are still used."""
-        kept = [item for item in profile.findings if item.node is None or self.target[item.node] >= 0]
+        kept = [item for item in profile.carried if item.node is None or self.target[item.node] >= 0]
         node = self.target[profile.slices.node]
         slices = profile.slices.replace(node=node)
         used = np.unique(np.concatenate([self.tree.frame, profile.kernels.frame, profile.durations.frame]))
@@ -42,7 +42,7 @@ class Regrouping:
             metrics={name: metric.gather(self.target, len(self.tree)) for name, metric in profile.metrics.items()},
             inputs=profile.inputs.moved(self._operators(profile)),
             slices=slices if (node >= 0).all() else slices.take(node >= 0),
-            findings=[finding.moved(lambda node: int(self.target[node])) for finding in kept],
+            carried=[finding.moved(lambda node: int(self.target[node])) for finding in kept],
         )
 
     def _operators(self, profile: Profile) -> Int32Array:

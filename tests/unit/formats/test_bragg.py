@@ -62,7 +62,7 @@ def header_of(path: Path) -> dict[str, Any]:
 def test_everything_is_read_back(profile: Profile, tmp_path: Path) -> None:
     written = replace(
         profile,
-        findings=[Finding("slow", Severity.WARNING, "matmul is slow", "make it fast", node=3), EVIDENT],
+        carried=[Finding("slow", Severity.WARNING, "matmul is slow", "make it fast", node=3), EVIDENT],
         sources={"train.py": "x = 1\nπ = 3\n"},
         counters=CounterTable(np.array([5]), np.array([1]), np.array([0.5])),
     )
@@ -71,7 +71,7 @@ def test_everything_is_read_back(profile: Profile, tmp_path: Path) -> None:
     found = bragg.read(path)
     assert tree_to_text(found) == tree_to_text(profile)
     assert found.meta == profile.meta
-    assert found.findings == written.findings
+    assert found.carried == written.carried
     assert found.sources == written.sources
     assert found.counters.value.tolist() == [0.5]
     for table in ("tracks", "slices", "kernels", "durations"):

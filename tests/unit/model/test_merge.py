@@ -42,9 +42,9 @@ def test_meta_keeps_what_all_agree_on_and_lists_every_recording() -> None:
 def test_findings_follow_their_nodes() -> None:
     one = profile_from_text("root\n  a\n    k 2us")
     two = profile_from_text("root\n  b\n    k 2us")
-    two = replace(two, findings=[Finding("slow", Severity.WARNING, "k is slow", node=2)])
+    two = replace(two, carried=[Finding("slow", Severity.WARNING, "k is slow", node=2)])
     both = merge([one, two])
-    assert [both.tree.label(above) for above in both.tree.path(both.findings[0].node or 0)] == ["root", "b", "k"]
+    assert [both.tree.label(above) for above in both.tree.path(both.carried[0].node or 0)] == ["root", "b", "k"]
 
 
 def test_merging_nothing_is_a_usage_error() -> None:

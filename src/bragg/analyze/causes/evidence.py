@@ -6,15 +6,16 @@ from functools import cached_property
 
 import numpy as np
 
+from bragg.analyze.causes.host_parts import HostParts, host_parts
 from bragg.analyze.causes.waits import critical_ns
 from bragg.analyze.idle_paths import with_idle_paths
 from bragg.analyze.kernel_facts import KernelFacts, kernel_facts
 from bragg.analyze.wall.parts import wall_parts
-from bragg.analyze.wall.steady import steady_profile
+from bragg.analyze.wall.steady import during, steady_profile
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
 from bragg.grouping.regions import group_by_region
-from bragg.model import Gain, Profile, TrackKind
+from bragg.model import FrameKind, Gain, Profile, SliceTable, TrackKind
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["Evidence"]
@@ -134,6 +135,44 @@ class Evidence:
         n_devices = max(len(self.steady.busy) if self.steady else len(self.profile.run.gpu_busy_ns), 1)
         return found[: len(self.profile.tree)].astype(np.float64) / n_devices
 
+    @cached_property
+    def slices(self) -> SliceTable:
+        """The timeline of `part`, cut at its ends."""
+        slices = self.profile.slices
+        return during(slices, self.steady.begins_ns, self.steady.ends_ns) if self.is_steady and self.steady else slices
+
+    @cached_property
+    def on_host(self) -> BoolArray:
+        """Which of `slices` are on threads of the host: [n_slices]."""
+        found: BoolArray = (self.profile.tracks.kind == TrackKind.HOST_THREAD)[self.slices.track]
+        return found
+
+    @cached_property
+    def calls(self) -> FloatArray:
+        """How often the host was in each node in `part`: [n_nodes]; 0 without a timeline."""
+        return np.bincount(self.slices.node[self.on_host], minlength=len(self.profile.tree)).astype(np.float64)
+
+    @cached_property
+    def host(self) -> HostParts:
+        """What the code of the host is for."""
+        return host_parts(self.profile, self.idle_ns, self.calls, self.wall_ns)
+
+    @cached_property
+    def has_work(self) -> BoolArray:
+        """Nodes with work of a GPU in or below them, in the whole run: [n_nodes]."""
+        is_work = np.isin(self.profile.tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
+        found: BoolArray = self.profile.tree.sum_up(is_work.astype(np.int64)) > 0
+        return found
+
+    def per_step(self, value: float) -> float:
+        """A value of `part` for each step; without steps as it is."""
+        return value / self.n_steps if self.n_steps else value
+
+    @property
+    def step_word(self) -> str:
+        """What `per_step` is for: `a step`, or `in all` without steps."""
+        return "a step" if self.n_steps else "in all"
+
     def gpu_gain(self, nodes: BoolArray, saved: float = 1.0, *, is_measured: bool = False) -> Gain | None:
         """What the program gains when work of a GPU gets shorter; None: no timeline tells, and it is not clear.
 
@@ -154,6 +193,18 @@ class Evidence:
         if self.busy is not None and self.busy < _IDLE:
             return Gain(0.0, self.wall_ns, "the host")
         return None
+
+    def whole_gain(self, nodes: BoolArray, saved: float = 1.0) -> Gain | None:
+        """What the program gains when these nodes' work of the GPU and their host code go away.
+
+        Args:
+            nodes: [n_nodes], kernels, copies and what launches them.
+            saved: Share of both that goes away, 0 to 1.
+        """
+        gpu, host = self.gpu_gain(nodes, saved), self.host_gain(nodes, saved)
+        if gpu is None or host is None:
+            return gpu or host
+        return Gain(min(gpu.wall_ns + host.wall_ns, self.wall_ns), self.wall_ns, "" if host.wall_ns else gpu.limit)
 
     def host_gain(self, nodes: BoolArray, saved: float = 1.0, *, is_measured: bool = False) -> Gain | None:
         """What the program gains when code of the host gets shorter: time in which a GPU waited for it.

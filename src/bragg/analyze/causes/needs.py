@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import FrameKind
 
-__all__ = ["GPU_API", "GPU_TIME", "HOST_TIME", "LAUNCHES", "OPERATORS", "STEADY", "TIMELINE", "Need"]
+__all__ = ["API_CALLS", "GPU_TIME", "HOST_TIME", "LAUNCHES", "OPERATORS", "STEADY", "TIMELINE", "Need"]
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,22 @@ def _kind(kind: FrameKind) -> Callable[[Evidence], bool]:
     return lambda evidence: bool((evidence.profile.tree.frames.kind == kind).any())
 
 
+# Launches, copies and fills are in every timeline.
+_LAUNCHING = re.compile(r"\w*(?:Launch|Memcpy|Memset)\w*")
+
+
+def _calls_api(evidence: Evidence) -> bool:
+    frames = evidence.profile.tree.frames
+    return any(
+        kind == FrameKind.GPU_API and not _LAUNCHING.fullmatch(name)
+        for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)
+    )
+
+
 GPU_TIME = Need("GPU time", "", _has("gpu_time"))
 HOST_TIME = Need("host time", "", _has("host_time"))
 TIMELINE = Need("a timeline", "--data trace", lambda evidence: evidence.has_timeline)
 STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None)
 OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))
-GPU_API = Need("calls of the GPU's API", "--gpu-api", _kind(FrameKind.GPU_API))
+API_CALLS = Need("calls of the GPU's API", "--gpu-api", _calls_api)
 LAUNCHES = Need("launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)))

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.engine import Rule, Subject
 from bragg.grouping.hlo_names import AUTOTUNE
-from bragg.model import Finding, FrameKind, Severity
+from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.transform import with_descendants
 
 __all__ = ["RULE"]
@@ -27,12 +28,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     tuned_ns = int(profile.own("gpu_time")[below].sum())
     share = tuned_ns / max(profile.total("gpu_time"), 1)
     if share >= _MUCH:
+        wall_ns = profile.run.duration_ns
         yield Finding(
             "autotuning",
             Severity.NOTE,
             f"{share * 100:.0f} % of the GPU time is XLA's autotuning",
             hint=f"without it: bragg view --exclude '^{AUTOTUNE}$'",
+            evidence=(Quantity("GPU time", tuned_ns, "ns"),),
+            gain=Gain(tuned_ns, wall_ns, is_once=True) if wall_ns else None,
+            confidence=Confidence.PROVEN,
         )
 
 
-RULE = Rule(_find)
+RULE = Rule(_find, Subject.RUN, "GPU time that XLA's autotuning takes", (GPU_TIME,))

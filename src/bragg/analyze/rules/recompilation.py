@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.needs import HOST_TIME
+from bragg.analyze.engine import Rule, Subject
 from bragg.grouping.hlo_names import COMPILE
-from bragg.model import Finding, Profile, Severity
+from bragg.model import Confidence, Finding, Gain, Profile, Quantity, Severity
 
 __all__ = ["RULE"]
 
@@ -38,7 +39,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             f"{each.module} was compiled {each.count} times, {each.time_ns / 1e9:.2g} s: its calls differ in "
             "shapes, types or static arguments, or the program makes a new function each time",
             hint="which: JAX_EXPLAIN_CACHE_MISSES=1",
+            evidence=(Quantity("compilations", each.count), Quantity("time", each.time_ns, "ns")),
+            gain=_gain(evidence, each),
+            confidence=Confidence.PROVEN,
         )
+
+
+def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
+    """All compilations but one."""
+    wall_ns = evidence.profile.run.duration_ns
+    return Gain(each.time_ns * (each.count - 1) / each.count, wall_ns, is_once=True) if wall_ns else None
 
 
 def _compilations(profile: Profile) -> list[_Compiled]:
@@ -54,4 +64,4 @@ def _compilations(profile: Profile) -> list[_Compiled]:
     return found
 
 
-RULE = Rule(_find)
+RULE = Rule(_find, Subject.RUN, "functions that JAX compiles again and again", (HOST_TIME,))

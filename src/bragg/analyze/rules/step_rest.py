@@ -27,4 +27,4 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(_find, Subject.STEPS)
+RULE = Rule(_find, Subject.STEPS, "steps most of whose time lies in none of their regions")

@@ -12,7 +12,7 @@ from bragg.views.text.style import printable
 if TYPE_CHECKING:
     from bragg.debug.findings import KernelFinding, Report
 
-__all__ = ["Outcome", "message_of", "text_of"]
+__all__ = ["Outcome", "message_of", "relative", "text_of"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,13 @@ class Outcome:
 
     def relative(self, file: str) -> PurePath:
         """The name of a file from the root; as it is where it lies elsewhere."""
-        whole = Path(os.path.normpath(self.root / file))
-        return whole.relative_to(self.root) if whole.is_relative_to(self.root) else PurePath(file)
+        return relative(file, self.root)
+
+
+def relative(file: str, root: Path) -> PurePath:
+    """The name of a file from a folder; as it is where it lies elsewhere."""
+    whole = Path(os.path.normpath(root / file))
+    return whole.relative_to(root) if whole.is_relative_to(root) else PurePath(file)
 
 
 def message_of(finding: KernelFinding) -> str:

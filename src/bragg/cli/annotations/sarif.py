@@ -8,18 +8,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import bragg
-from bragg.cli.annotations.outcome import Outcome, message_of, text_of
-from bragg.debug.findings import KernelFinding
-from bragg.model import Severity
-from bragg.registry import CHECKERS
+from bragg.cli.annotations.outcome import Outcome, message_of, relative, text_of
+from bragg.model import Finding, Severity
+from bragg.registry import CHECKERS, RULES
 from bragg.views.text.style import printable
 
-__all__ = ["lines"]
+if TYPE_CHECKING:
+    from bragg.debug.findings import KernelFinding
+
+__all__ = ["analysis_lines", "lines"]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "SRCROOT"
@@ -27,22 +30,37 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 
 def lines(outcome: Outcome) -> list[str]:
-    """The document, on one line."""
-    rules = [*CHECKERS, "kernel-fault"]
+    """The findings of a check as a document, on one line."""
+    rules = {name: CHECKERS[name].summary for name in CHECKERS} | {"kernel-fault": "what ends a kernel"}
+    results = [_of_check(finding, list(rules), outcome) for finding in outcome.report]
+    return [_document("bragg check", rules, outcome.root, results, outcome.problem)]
+
+
+def analysis_lines(found: Sequence[Finding], root: Path) -> list[str]:
+    """The findings of an analysis as a document, on one line."""
+    rules = {name: RULES[name].summary for name in RULES}
+    results = []
+    for finding in found:
+        place = {**_location(finding.file, finding.line, "", root), **_function(finding.kernel)}
+        parts = (finding.rule, finding.kernel, relative(finding.file, root).as_posix())
+        result = _result(finding, list(rules), printable(finding.text), _fenced(printable(finding.text)), parts)
+        result["locations"] = [place] if finding.file else []
+        result["properties"] = {"gain": finding.gain.share if finding.gain else None}
+        results.append(result)
+    return [_document("bragg analyze", rules, root, results)]
+
+
+def _document(
+    tool: str, rules: Mapping[str, str], root: Path, results: Sequence[dict[str, Any]], problem: str = ""
+) -> str:
+    told = [{"id": name, "shortDescription": {"text": summary}} for name, summary in rules.items()]
     run = {
-        "tool": {
-            "driver": {"name": "bragg check", "version": bragg.__version__, "rules": [_rule(name) for name in rules]}
-        },
-        "originalUriBaseIds": {_ROOT: {"uri": f"{outcome.root.as_uri()}/"}},
-        "invocations": [_invocation(outcome.problem)],
-        "results": [_result(finding, rules.index(finding.rule), outcome) for finding in outcome.report],
+        "tool": {"driver": {"name": tool, "version": bragg.__version__, "rules": told}},
+        "originalUriBaseIds": {_ROOT: {"uri": f"{root.as_uri()}/"}},
+        "invocations": [_invocation(problem)],
+        "results": results,
     }
-    return [json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})]
-
-
-def _rule(name: str) -> dict[str, Any]:
-    summary = CHECKERS[name].summary if name in list(CHECKERS) else "what ends a kernel"
-    return {"id": name, "shortDescription": {"text": summary}}
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _invocation(problem: str) -> dict[str, Any]:
@@ -52,25 +70,42 @@ def _invocation(problem: str) -> dict[str, Any]:
     return {"executionSuccessful": False, "toolExecutionNotifications": [told]}
 
 
-def _result(finding: KernelFinding, rule: int, outcome: Outcome) -> dict[str, Any]:
-    place = {**_location(finding.file, finding.line, finding.code, outcome), **_function(finding.kernel)}
-    result = {
+def _result(finding: Finding, rules: list[str], text: str, markdown: str, parts: Sequence[str]) -> dict[str, Any]:
+    """What both tools say of a finding.
+
+    Args:
+        finding: It.
+        rules: Names of all rules.
+        text: Its message.
+        markdown: All that is said of it.
+        parts: What stays the same when its line moves.
+    """
+    return {
         "ruleId": finding.rule,
-        "ruleIndex": rule,
+        "ruleIndex": rules.index(finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {"text": message_of(finding), "markdown": _fenced(text_of(finding))},
-        "locations": [place],
-        "partialFingerprints": {"finding/v1": _fingerprint(finding, outcome)},
+        "message": {"text": text, "markdown": markdown},
+        "partialFingerprints": {"finding/v1": _fingerprint(parts)},
     }
+
+
+def _of_check(finding: KernelFinding, rules: list[str], outcome: Outcome) -> dict[str, Any]:
+    tensor = finding.tensor.name if finding.tensor else ""
+    file = outcome.relative(finding.file).as_posix()
+    parts = (finding.rule, finding.kernel, file, finding.code, tensor, finding.message)
+    result = _result(finding.to_finding(), rules, message_of(finding), _fenced(text_of(finding)), parts)
+    result["locations"] = [
+        {**_location(finding.file, finding.line, finding.code, outcome.root), **_function(finding.kernel)}
+    ]
     if finding.other:
         text = "the other side" if "program" in finding.other else str(finding.other.get("role", "used at"))
-        other = _location(finding.other["file"], finding.other["line"], finding.other["code"], outcome)
+        other = _location(finding.other["file"], finding.other["line"], finding.other["code"], outcome.root)
         result["relatedLocations"] = [{"id": 1, "message": {"text": text}, **other}]
     return result
 
 
-def _location(file: str, line: int, code: str, outcome: Outcome) -> dict[str, Any]:
-    path = outcome.relative(file)
+def _location(file: str, line: int, code: str, root: Path) -> dict[str, Any]:
+    path = relative(file, root)
     if path.is_absolute():
         artifact = {"uri": Path(path).as_uri()}
     else:
@@ -93,8 +128,6 @@ def _fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def _fingerprint(finding: KernelFinding, outcome: Outcome) -> str:
+def _fingerprint(parts: Sequence[str]) -> str:
     """The same for a finding whose line has moved."""
-    tensor = finding.tensor.name if finding.tensor else ""
-    parts = (finding.rule, finding.kernel, outcome.relative(finding.file).as_posix(), finding.code, tensor)
-    return hashlib.sha256("\0".join((*parts, finding.message)).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]

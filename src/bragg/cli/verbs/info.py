@@ -79,7 +79,7 @@ def _rows(profile: Profile) -> dict[str, int]:
         "slices": len(profile.slices),
         "kernel configurations": len(profile.kernels),
         "counter values": len(profile.counters),
-        "findings": len(profile.findings),
+        "findings": len(profile.carried),
         "source files": len(profile.sources),
     }
 

@@ -102,7 +102,7 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
             "count": columns.integers(profile.durations.count),
         },
         **_trace(profile, columns),
-        "findings": [{**finding.to_json(), "severity": finding.severity.name.lower()} for finding in profile.findings],
+        "findings": [{**finding.to_json(), "severity": finding.severity.name.lower()} for finding in profile.carried],
         "sources": _source_files(profile),
         "code": list(analyses.code),
         "roofline": analyses.roofline,

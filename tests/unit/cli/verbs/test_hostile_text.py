@@ -60,7 +60,7 @@ def hostile_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
                 **{**{name: getattr(tracks, name) for name in tracks.columns()}, "name": [ATTACK] * len(tracks)}
             ),
             profile.slices,
-            findings=[Finding(ATTACK, Severity.WARNING, ATTACK, ATTACK)],
+            carried=[Finding(ATTACK, Severity.WARNING, ATTACK, ATTACK)],
             sources={**profile.sources, ATTACK: ATTACK},
         ),
         "bragg",

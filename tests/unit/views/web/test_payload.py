@@ -50,7 +50,7 @@ def test_labels_are_written_where_they_differ_from_names() -> None:
 
 def test_findings_carry_their_severity_by_name() -> None:
     finding = Finding("rule", Severity.WARNING, "slow", node=1)
-    found = header(replace(profile_from_text("root\n  a 1us"), findings=[finding]))
+    found = header(replace(profile_from_text("root\n  a 1us"), carried=[finding]))
     assert found["findings"] == [
         {"rule": "rule", "severity": "warning", "message": "slow", "hint": "", "node": 1, "confidence": 1},
     ]

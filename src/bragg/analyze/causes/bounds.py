@@ -1,0 +1,109 @@
+"""What bounds a program: the parts of its steady state, which add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.kernel_class import CLASSES, classes_of_nodes
+from bragg.model import FrameKind
+
+__all__ = ["Bounds", "Part", "bounds_of"]
+
+# More than half of the time decides.
+_BUSY = 0.5
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the wall time.
+
+    Attributes:
+        name: What the time went to.
+        share: Of the wall time, 0 to 1.
+        is_gpu: Whether a GPU worked, else it waited.
+    """
+
+    name: str
+    share: float
+    is_gpu: bool
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What bounds a program.
+
+    Attributes:
+        by: `the GPU`, `the host`, `input`, `compilation`, `synchronisation`, `communication`, `allocation`, `copies`;
+            empty: not known.
+        busy: Share in which a GPU worked; None: not known.
+        parts: They add up to 1 where a timeline tells; the largest first.
+        of_ns: The wall time that they are parts of.
+        n_steps: Steps in it; 0: not known.
+        is_steady: Whether it is the steady state; else it is the whole run.
+    """
+
+    by: str
+    busy: float | None
+    parts: tuple[Part, ...]
+    of_ns: float
+    n_steps: int
+    is_steady: bool
+
+
+def bounds_of(evidence: Evidence) -> Bounds:
+    """The parts of the wall time, and the one that decides it."""
+    busy = evidence.busy
+    parts = _gpu_parts(evidence, busy) if busy else []
+    if busy is not None and evidence.idle_ns is not None and evidence.wall_ns:
+        parts += _waiting_parts(evidence, 1 - busy)
+    by = _by(busy, parts)
+    parts.sort(key=lambda part: -part.share)
+    return Bounds(by, busy, tuple(parts), evidence.wall_ns, evidence.n_steps, evidence.is_steady)
+
+
+def _gpu_parts(evidence: Evidence, busy: float) -> list[Part]:
+    """Each class of kernels by its share of GPU time: what ran side by side shares the time."""
+    row, gpu_ns = classes_of_nodes(evidence.profile.tree), evidence.gpu_ns
+    total = np.bincount(row[row >= 0], weights=gpu_ns[row >= 0], minlength=len(CLASSES))
+    if not total.sum():
+        return []
+    return [Part(CLASSES[at], float(total[at] / total.sum()) * busy, True) for at in np.flatnonzero(total)]
+
+
+def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
+    profile, idle_ns = evidence.profile, evidence.idle_ns
+    if idle_ns is None or idle <= 0:
+        return []
+    host, is_api = evidence.host, profile.tree.kind == FrameKind.GPU_API
+    found = [
+        ("input", host.input),
+        ("compilation", host.compilation),
+        ("synchronisation", host.waiting),
+        ("allocation", host.allocation),
+        ("copies to the GPU", host.copying),
+        ("operators that plan", host.planning),
+        ("operators on the CPU", host.computing),
+        ("launches", host.launching & is_api),
+        ("Python and operators", host.launching & ~is_api),
+    ]
+    waits = [(name, float(idle_ns[nodes].sum())) for name, nodes in found]
+    known = sum(value for _, value in waits)
+    whole = max(idle * evidence.wall_ns, known)
+    waits.append(("between a launch and its start", whole - known))
+    return [Part(name, value / whole * idle, False) for name, value in waits if value > 0]
+
+
+def _by(busy: float | None, parts: list[Part]) -> str:
+    if busy is None:
+        return ""
+    if busy >= _BUSY:
+        largest = max((part for part in parts if part.is_gpu), key=lambda part: part.share, default=None)
+        special = largest is not None and largest.name in ("communication", "copies") and largest.share > busy / 2
+        return largest.name if special and largest is not None else "the GPU"
+    waits = [part for part in parts if not part.is_gpu]
+    largest = max(waits, key=lambda part: part.share, default=None)
+    special = largest is not None and largest.name in ("input", "compilation", "allocation", "synchronisation")
+    return largest.name if special and largest is not None else "the host"

@@ -1,0 +1,119 @@
+"""What the host does while a GPU waits for it, by nodes of the call tree; no node is in two parts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.thresholds import CPU_CALL, PLAN_CALL, PLAN_SHARE
+from bragg.analyze.host_wait import is_waiting
+from bragg.grouping.hlo_names import COMPILE
+from bragg.model import FrameKind, Profile
+from bragg.model.kernel_name import operator_name
+from bragg.model.table import BoolArray, FloatArray
+
+__all__ = ["HostParts", "host_parts"]
+
+_INPUT = re.compile(r"enumerate\(DataLoader\)#.*|data|torch: data")
+_COMPILATION = re.compile(rf"{re.escape(COMPILE)}.*|_compile\.compile_inner.*|autotune")
+_ALLOCATION = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Free|Malloc)\w*")
+_READ = re.compile(r"cu(?:da)?Memcpy\w*DtoH\w*|copy DtoH")
+_WRITE = re.compile(r"cu(?:da)?Memcpy\w*HtoD\w*|copy HtoD")
+
+
+@dataclass(frozen=True, eq=False)
+class HostParts:
+    """Nodes by what their own host code is for: each [n_nodes].
+
+    Attributes:
+        input: In or below what loads data.
+        compilation: In or below what compiles or tunes.
+        waiting: Waits for a GPU.
+        allocation: Allocates or frees memory of a GPU.
+        copying: Copies from the host to a GPU.
+        planning: PyTorch's operators that take long on the host before each launch.
+        computing: PyTorch's operators that compute on the CPU.
+        launching: The rest: operators, launches, Python.
+    """
+
+    input: BoolArray
+    compilation: BoolArray
+    waiting: BoolArray
+    allocation: BoolArray
+    copying: BoolArray
+    planning: BoolArray
+    computing: BoolArray
+    launching: BoolArray
+
+
+def host_parts(profile: Profile, idle_ns: FloatArray | None, calls: FloatArray, wall_ns: float) -> HostParts:
+    """The parts.
+
+    Args:
+        profile: What was recorded.
+        idle_ns: How long a GPU waited for each node's own code; None: not known, and nothing plans or computes.
+        calls: How often the host was in each node.
+        wall_ns: The wall time of these.
+    """
+    left = np.ones(len(profile.tree), np.bool_)
+
+    def take(nodes: BoolArray) -> BoolArray:
+        nonlocal left
+        taken: BoolArray = nodes & left
+        left = left & ~taken
+        return taken
+
+    found = {
+        "input": take(below(profile, named(profile, _INPUT.fullmatch))),
+        "compilation": take(below(profile, named(profile, _COMPILATION.fullmatch))),
+        "waiting": take(_waiting(profile)),
+        "allocation": take(named(profile, _ALLOCATION.fullmatch)),
+        "copying": take(_writing(profile)),
+    }
+    planning, computing = _long_operators(profile, idle_ns, calls, wall_ns)
+    return HostParts(**found, planning=take(planning), computing=take(computing), launching=left)
+
+
+def _waiting(profile: Profile) -> BoolArray:
+    """What waits for a GPU; PyTorch reads the values of tensors on the CPU by the same operator, without a copy."""
+    tree = profile.tree
+    reads = named(profile, _READ.fullmatch)
+    is_operator = tree.kind == FrameKind.OPERATOR
+    copies = tree.sum_up(reads.astype(np.int64)) > 0
+    found: BoolArray = reads | (named(profile, is_waiting) & (~is_operator | copies))
+    return found
+
+
+def _writing(profile: Profile) -> BoolArray:
+    """Copies to a GPU, and PyTorch's operator that makes them: an operator of XLA does more than that."""
+    found = named(profile, _WRITE.fullmatch)
+    above = np.zeros(len(found), np.bool_)
+    above[np.maximum(profile.tree.parent[found], 0)] = True
+    result: BoolArray = found | (above & named(profile, lambda name: name == "aten::copy_"))
+    return result
+
+
+def _long_operators(
+    profile: Profile, idle_ns: FloatArray | None, calls: FloatArray, wall_ns: float
+) -> tuple[BoolArray, BoolArray]:
+    """Operators whose own code keeps a GPU waiting for long: those that launch work, and those that never do."""
+    tree = profile.tree
+    planning, computing = np.zeros(len(tree), np.bool_), np.zeros(len(tree), np.bool_)
+    if idle_ns is None or not wall_ns:
+        return planning, computing
+    is_work = np.isin(tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
+    n_work = tree.sum_up(is_work.astype(np.int64))
+    names = np.array([operator_name(name) for name in tree.frames.name])
+    is_aten = np.array([name.startswith("aten::") for name in names.tolist()], np.bool_)[tree.frame]
+    operators = np.flatnonzero(is_aten & (tree.kind == FrameKind.OPERATOR) & (idle_ns > 0))
+    for launches, found, least_ns in ((True, planning, PLAN_CALL.value), (False, computing, CPU_CALL.value)):
+        group = operators[(n_work[operators] > 0) == launches]
+        labels, row = np.unique(names[tree.frame[group]], return_inverse=True)
+        idle = np.bincount(row, weights=idle_ns[group], minlength=len(labels))
+        count = np.bincount(row, weights=calls[group], minlength=len(labels))
+        is_long = (idle >= PLAN_SHARE.value * wall_ns) & (idle >= least_ns * np.maximum(count, 1))
+        found[group[is_long[row]]] = True
+    return planning, computing

@@ -1,0 +1,63 @@
+"""Nodes of a call tree by name, and the line of the program that they come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from bragg.model import FrameKind, Place, Profile
+from bragg.model.kernel_name import operator_name
+from bragg.model.table import BoolArray, FloatArray, Int64Array
+from bragg.model.transform import with_descendants
+
+__all__ = ["below", "hottest_place", "named", "place_of"]
+
+# Frames whose lines a user does not change: installed packages, Python's own files, code that a compiler wrote.
+_LIBRARY = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3\.\d+[/\\]|^<|[/\\]c[a-z2-7]{51}\.py$"
+)
+
+
+def named(profile: Profile, is_meant: Callable[[str], object]) -> BoolArray:
+    """Nodes whose name, without shapes of tensors, fits: [n_nodes]."""
+    names = profile.tree.frames.name
+    return np.array([bool(is_meant(operator_name(name))) for name in names], np.bool_)[profile.tree.frame]
+
+
+def below(profile: Profile, nodes: BoolArray) -> BoolArray:
+    """These nodes and all that ran below them: [n_nodes]."""
+    found: BoolArray = with_descendants(profile.tree, nodes)
+    return found
+
+
+def place_of(profile: Profile, node: int) -> Place:
+    """The innermost line of the program above a node; of a library where no other is known."""
+    tree = profile.tree
+    lines = [step for step in tree.path(node) if tree.kind[step] == FrameKind.PYTHON]
+    own = [step for step in lines if not _LIBRARY.search(tree.frames.file[tree.frame[step]])]
+    chosen = (own or lines)[-1:]
+    if not chosen:
+        return Place(node=node)
+    frame = int(tree.frame[chosen[0]])
+    return Place(tree.frames.file[frame], int(tree.frames.line[frame]), node=node)
+
+
+def hottest_place(profile: Profile, nodes: BoolArray, weight: FloatArray | Int64Array) -> Place:
+    """The line under which most of a weight of these nodes lies; its node is the heaviest of them."""
+    chosen = np.flatnonzero(nodes & (weight > 0))
+    by_line: dict[tuple[str, int], float] = {}
+    heaviest = chosen[np.argsort(-weight[chosen], kind="stable")].tolist()
+    places = {node: place_of(profile, node) for node in heaviest[:_MAX_PLACES]}
+    for node, place in places.items():
+        key = (place.file, place.line)
+        by_line[key] = by_line.get(key, 0.0) + float(weight[node])
+    if not by_line:
+        return Place()
+    best = max(by_line, key=lambda key: by_line[key])
+    return next(place for place in places.values() if (place.file, place.line) == best)
+
+
+# The heaviest nodes hold nearly all of the weight.
+_MAX_PLACES = 200

@@ -1,0 +1,70 @@
+"""A finding about work of the GPU that need not be done, or not so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.paths import hottest_place
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
+from bragg.model.table import BoolArray
+
+__all__ = ["Work", "work_findings"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """How work is told.
+
+    Attributes:
+        rule: The rule that found it.
+        what: What it is: `matrix products in full precision`.
+        change: What to do about it.
+        saved: Share of its time that goes away, 0 to 1.
+        confidence: How sure it is.
+        with_host: Whether the code of the host that launches it goes away with it.
+        least_share: Of the GPU time; less is not told.
+    """
+
+    rule: str
+    what: str
+    change: str
+    saved: float
+    confidence: Confidence
+    with_host: bool = False
+    least_share: float = MUCH_GPU.value
+
+
+def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[Finding]:
+    """At most one finding about nodes, [n_nodes]."""
+    tree = evidence.profile.tree
+    of_gpu = nodes & np.isin(tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
+    gpu_ns, total_ns = float(evidence.gpu_ns[of_gpu].sum()), float(evidence.gpu_ns.sum())
+    count = float(evidence.gpu_count[of_gpu].sum())
+    if not gpu_ns or gpu_ns < work.least_share * total_ns:
+        return
+    heaviest = int(np.where(of_gpu, evidence.gpu_ns, 0).argmax())
+    place = hottest_place(evidence.profile, of_gpu, evidence.gpu_ns)
+    gain = evidence.whole_gain(nodes, work.saved) if work.with_host else evidence.gpu_gain(of_gpu, work.saved)
+    yield Finding(
+        work.rule,
+        Severity.WARNING,
+        f"{work.what}: {evidence.per_step(count):,.3g} {evidence.step_word}, "
+        f"{gpu_ns / total_ns * 100:.1f} % of the GPU time",
+        work.change,
+        node=place.node,
+        kernel=tree.frames.name[tree.frame[heaviest]],
+        file=place.file,
+        line=place.line,
+        evidence=(
+            Quantity(f"launches {evidence.step_word}", evidence.per_step(count)),
+            Quantity("share of the GPU time", gpu_ns / total_ns, "share"),
+            Quantity(f"GPU time {evidence.step_word}", evidence.per_step(gpu_ns), "ns"),
+        ),
+        gain=gain,
+        confidence=work.confidence,
+    )

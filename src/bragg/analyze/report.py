@@ -1,0 +1,69 @@
+"""What an analysis says of one profile: what bounds it, and the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bragg.analyze.causes.bounds import Bounds, bounds_of
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import Analysis, analysis
+from bragg.model import Finding, Profile
+
+__all__ = ["Answered", "answered", "findings_of"]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The whole answer.
+
+    Attributes:
+        name: Of the profile.
+        bounds: What bounds the program.
+        analysis: What the rules say.
+    """
+
+    name: str
+    bounds: Bounds
+    analysis: Analysis
+
+    def worth(self, least_gain: float) -> list[Finding]:
+        """The findings that save at least a share of the wall time, and those whose gain is not known."""
+        return [each for each in self.analysis.findings if each.gain is None or each.gain.share >= least_gain]
+
+    def to_json(self, least_gain: float) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "file": self.name,
+            "bounds": asdict(self.bounds),
+            "findings": [finding_json(finding) for finding in self.worth(least_gain)],
+            "fine": self.analysis.fine,
+            "skipped": {
+                rule: {"missing": need.what, "option": need.option} for rule, need in self.analysis.skipped.items()
+            },
+        }
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """A finding with names instead of numbers, and the share that it gains."""
+    values = finding.to_json()
+    values["severity"], values["confidence"] = finding.severity.name.lower(), finding.confidence.name.lower()
+    if finding.gain is not None:
+        values["gain"]["share"] = finding.gain.share
+    return values
+
+
+def answered(profile: Profile, rules: Iterable[str] = (), *, name: str = "") -> Answered:
+    """The answer of all rules, or of those that are named.
+
+    Raises:
+        UsageError: There is no such rule.
+    """
+    evidence = Evidence(profile)
+    return Answered(name, bounds_of(evidence), analysis(evidence, rules))
+
+
+def findings_of(profile: Profile) -> list[Finding]:
+    """What the profile carries, and what the rules find in it, by gain."""
+    return [*profile.carried, *answered(profile).analysis.findings]

@@ -1,0 +1,64 @@
+"""Steps that wait for their input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import TIMELINE
+from bragg.analyze.causes.paths import below, hottest_place, named
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity, Severity
+
+__all__ = ["RULE"]
+
+_ITERATOR = "enumerate(DataLoader)#"
+_SAVED = 0.9
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile, idle_ns = evidence.profile, evidence.idle_ns
+    if idle_ns is None:
+        return
+    for kind, message, change, confidence in (
+        (
+            "_SingleProcessDataLoaderIter",
+            "the DataLoader has no workers: the step itself makes its batch",
+            "DataLoader(num_workers=4, pin_memory=True, persistent_workers=True)",
+            Confidence.PROVEN,
+        ),
+        (
+            "_MultiProcessingDataLoaderIter",
+            "the DataLoader's workers do not keep up",
+            "more num_workers, larger prefetch_factor, or cheaper items",
+            Confidence.LIKELY,
+        ),
+    ):
+        start = _ITERATOR + kind
+        loading = below(profile, named(profile, lambda name, start=start: name.startswith(start)))  # type: ignore[misc]
+        waited_ns = float(idle_ns[loading].sum())
+        if not waited_ns:
+            continue
+        place = hottest_place(profile, loading, idle_ns)
+        yield Finding(
+            "data-loading",
+            Severity.WARNING,
+            f"{message}, and the GPU waits {evidence.per_step(waited_ns) / 1e6:.2f} ms {evidence.step_word}",
+            change,
+            node=place.node,
+            file=place.file,
+            line=place.line,
+            evidence=(Quantity(f"wait {evidence.step_word}", evidence.per_step(waited_ns), "ns"),),
+            gain=evidence.host_gain(loading, _SAVED),
+            confidence=confidence,
+        )
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "steps that wait for a DataLoader",
+    (TIMELINE,),
+    (),
+    "workers, pinned memory, prefetching",
+)

@@ -1,0 +1,45 @@
+"""Memory that is filled again and again, before it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.thresholds import MANY_FILLS
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "fills",
+    "fills of memory",
+    "torch.empty instead of torch.zeros where all is written; zero_grad(set_to_none=True)",
+    1.0,
+    Confidence.HEURISTIC,
+    with_host=True,
+    least_share=0.0,
+)
+_FILLS = re.compile(r"aten::(?:fill_|zero_|zeros|ones|full)|cu(?:da)?Memset\w*|set")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    nodes = below(profile, named(profile, _FILLS.fullmatch)) & evidence.has_work
+    nodes &= ~below(profile, named(profile, lambda name: name.startswith("Optimizer.zero_grad#")))
+    if float(evidence.gpu_count[nodes].sum()) >= MANY_FILLS.value * max(evidence.n_steps, 1):
+        yield from work_findings(evidence, nodes, _WORK)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "many fills of memory",
+    (GPU_TIME,),
+    (MANY_FILLS,),
+    _WORK.change,
+)

@@ -1,0 +1,47 @@
+"""Optimizers that update one tensor after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.thresholds import MANY_KERNELS
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, FrameKind
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "optimizer-loop",
+    "the optimizer launches kernels for each parameter",
+    "fused=True (or foreach=True) for the optimizer",
+    0.9,
+    Confidence.PROVEN,
+    with_host=True,
+    least_share=0.0,
+)
+_TOGETHER = re.compile(r"multi_tensor_apply|fused|foreach|triton_", re.I)
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    step = below(profile, named(profile, lambda name: name.startswith("Optimizer.step#")))
+    kernels = step & (profile.tree.kind == FrameKind.KERNEL)
+    single = kernels & ~named(profile, _TOGETHER.search)
+    count, n_single = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_count[single].sum())
+    if n_single >= MANY_KERNELS.value * max(evidence.n_steps, 1) and n_single >= count / 2:
+        yield from work_findings(evidence, step, _WORK)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "optimizers that update parameters one by one",
+    (GPU_TIME,),
+    (MANY_KERNELS,),
+    _WORK.change,
+)

@@ -1,0 +1,57 @@
+"""Many small copies between the host and a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import TIMELINE
+from bragg.analyze.causes.paths import hottest_place, named
+from bragg.analyze.causes.thresholds import OFTEN, SMALL_COPY
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity, Severity
+
+__all__ = ["RULE"]
+
+_SAVED = 0.9
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    copies = named(profile, lambda name: name == "copy HtoD")
+    if "gpu_bytes" not in profile.metrics or "gpu_count" not in profile.metrics:
+        return
+    mean_bytes = profile.own("gpu_bytes") / np.maximum(profile.own("gpu_count"), 1)
+    small = copies & (mean_bytes < SMALL_COPY.value) & (evidence.gpu_count > 0)
+    count = float(evidence.gpu_count[small].sum())
+    if count < OFTEN.value * max(evidence.n_steps, 1):
+        return
+    # The call that copies is made by the node above.
+    nodes = small.copy()
+    nodes[profile.tree.parent[np.flatnonzero(small)]] = True
+    place = hottest_place(profile, small, evidence.gpu_count)
+    yield Finding(
+        "small-copies",
+        Severity.WARNING,
+        f"{evidence.per_step(count):,.3g} copies {evidence.step_word} from the host, each below "
+        f"{SMALL_COPY.value / 1024:.0f} kB: the calls cost more than the bytes",
+        "put what is copied into one tensor, or make it on the GPU",
+        node=place.node,
+        file=place.file,
+        line=place.line,
+        evidence=(Quantity(f"copies {evidence.step_word}", evidence.per_step(count)),),
+        gain=evidence.whole_gain(nodes, _SAVED),
+        confidence=Confidence.LIKELY,
+    )
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "many small copies from the host",
+    (TIMELINE,),
+    (OFTEN, SMALL_COPY),
+    "one copy of one tensor",
+)

@@ -1,0 +1,67 @@
+"""Copies from ordinary (pageable) memory of the host: the call lasts as long as the copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import TIMELINE
+from bragg.analyze.causes.paths import hottest_place, named
+from bragg.analyze.causes.thresholds import STAGED_COPY
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Gain, Quantity, Severity
+
+__all__ = ["RULE"]
+
+# A call for pinned memory returns after microseconds.
+_STAGED = 0.5
+# From 5 to 10 GB/s to 20 to 50 GB/s, and the copy runs beside kernels.
+_SAVED = 0.8
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile, slices = evidence.profile, evidence.slices
+    is_copy = named(profile, lambda name: name == "copy HtoD")[slices.node] & ~evidence.on_host
+    copies = slices.take(is_copy & (slices.duration_ns >= STAGED_COPY.value) & (slices.correlation != 0))
+    calls = slices.take(evidence.on_host & (slices.correlation != 0))
+    if not len(copies) or not len(calls):
+        return
+    calls = calls.take(np.argsort(calls.correlation, kind="stable"))
+    row = np.minimum(np.searchsorted(calls.correlation, copies.correlation), len(calls) - 1)
+    is_staged = (calls.correlation[row] == copies.correlation) & (
+        calls.duration_ns[row] >= _STAGED * copies.duration_ns
+    )
+    staged_ns = np.bincount(copies.node[is_staged], copies.duration_ns[is_staged], len(profile.tree))
+    total_ns, n = float(staged_ns.sum()), int(is_staged.sum())
+    if not n:
+        return
+    # While it is copied, the call holds up the host, whatever else the GPU does.
+    place = hottest_place(profile, staged_ns > 0, staged_ns)
+    yield Finding(
+        "pageable-copies",
+        Severity.WARNING,
+        f"{evidence.per_step(n):.3g} copies {evidence.step_word} come from memory that is not pinned, "
+        f"{total_ns / n / 1e6:.2f} ms each: the host and the GPU wait for them",
+        "pin_memory=True for the DataLoader, or tensor.pin_memory(), and .to(device, non_blocking=True)",
+        node=place.node,
+        file=place.file,
+        line=place.line,
+        evidence=(
+            Quantity(f"copies {evidence.step_word}", evidence.per_step(n)),
+            Quantity(f"time {evidence.step_word}", evidence.per_step(total_ns), "ns"),
+        ),
+        gain=Gain(total_ns * _SAVED, evidence.wall_ns, is_measured=True) if evidence.wall_ns else None,
+        confidence=Confidence.LIKELY,
+    )
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "copies to the GPU from memory that is not pinned",
+    (TIMELINE,),
+    (STAGED_COPY,),
+    "pinned memory and non_blocking=True",
+)

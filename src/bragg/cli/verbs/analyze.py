@@ -1,0 +1,101 @@
+"""`bragg analyze`: why a program is slow, and what to change first."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.errors import UsageError
+
+if TYPE_CHECKING:
+    from bragg.analyze.report import Answered
+
+__all__ = ["analyze"]
+
+_FINDINGS = 3
+_EPILOG = """\b
+Examples:
+  bragg analyze train.bragg
+  bragg analyze train.bragg --least-gain 5% --fail-on likely
+  bragg analyze train.bragg --sarif > findings.sarif
+"""
+
+
+def _share(_: click.Context, __: click.Parameter, text: str) -> float:
+    """`2%` or `0.02` as 0.02."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise UsageError(f"--least-gain {text} is not a share", hint="Write 2%, or 0.02")
+    return value
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--rule", "rules", multiple=True, metavar="NAME", help="Ask this rule alone; several times: these.")
+@click.option("--least-gain", default="1%", callback=_share, help="Show findings that save this much wall time.  [1%]")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["heuristic", "likely", "proven"]),
+    help="Exit with 3 if there is a finding this sure that saves at least --least-gain.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--brief", is_flag=True, help="Print one JSON object of at most 2 kB: for programs that read the answer.")
+@click.option("--sarif", is_flag=True, help="Print SARIF 2.1.0, which editors show at the lines.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for comments on a change.")
+@click.pass_context
+def analyze(
+    context: click.Context,
+    files: tuple[Path, ...],
+    rules: tuple[str, ...],
+    least_gain: float,
+    fail_on: str | None,
+    as_json: bool,
+    brief: bool,
+    sarif: bool,
+    markdown: bool,
+) -> None:
+    """Say why the program in FILES is slow: what to change first, what it gains, and the evidence.
+
+    The gain is wall time: work that hides behind the host gains nothing. Exit code 3: see --fail-on.
+    """
+    from bragg import formats
+    from bragg.analyze.report import answered
+    from bragg.model import Confidence
+
+    if sum((as_json, brief, sarif, markdown)) > 1:
+        raise UsageError("--json, --brief, --sarif and --markdown exclude each other", hint="Choose one")
+    answers = [answered(formats.load(file), rules, name=str(file)) for file in files]
+    _write(answers, least_gain, as_json=as_json, brief=brief, sarif=sarif, markdown=markdown)
+    if fail_on is not None:
+        least = Confidence[fail_on.upper()]
+        found = (finding for one in answers for finding in one.worth(least_gain) if finding.gain is not None)
+        if any(finding.confidence >= least for finding in found):
+            context.exit(_FINDINGS)
+
+
+def _write(
+    answers: list[Answered], least_gain: float, *, as_json: bool, brief: bool, sarif: bool, markdown: bool
+) -> None:
+    from bragg.cli.annotations.sarif import analysis_lines as sarif_lines
+    from bragg.views.text.analysis_text import analysis_lines, brief_json, markdown_lines
+
+    if as_json:
+        write_json("analyze", {"profiles": [one.to_json(least_gain) for one in answers]})
+    elif brief:
+        write_json("analyze-brief", brief_json(answers, least_gain))
+    elif sarif:
+        write_lines(sarif_lines([finding for one in answers for finding in one.worth(least_gain)], Path.cwd()))
+    elif markdown:
+        write_lines(line for one in answers for line in markdown_lines(one, least_gain))
+    else:
+        style = stream_style(sys.stdout)
+        for one in answers:
+            title = [style.bold(one.name)] if len(answers) > 1 else []
+            write_lines([*title, *analysis_lines(one.bounds, one.analysis, style, least_gain)])

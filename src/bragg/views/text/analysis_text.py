@@ -1,0 +1,198 @@
+"""What an analysis says, in lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bragg.analyze.causes.bounds import Bounds
+from bragg.analyze.engine import Analysis
+from bragg.analyze.report import Answered
+from bragg.model import Finding
+from bragg.views.text.style import Style, printable
+from bragg.views.text.units import count_text, share_text, time_text
+
+__all__ = [
+    "analysis_lines",
+    "best_lines",
+    "bounds_sentence",
+    "brief_json",
+    "gain_text",
+    "markdown_lines",
+    "place_text",
+]
+
+_N_PARTS = 4
+_N_FINDINGS = 6
+# Findings that gain less are counted, not shown.
+LEAST_GAIN = 0.01
+_LEAST_PART = 0.005
+
+
+def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
+    """The whole answer, in at most 25 lines."""
+    shown = [finding for finding in analysis.findings if is_shown(finding, least_gain)]
+    lines = [style.bold(bounds_sentence(bounds)), *_parts_line(bounds)]
+    for number, finding in enumerate(shown[:_N_FINDINGS], 1):
+        lines += _finding_lines(number, finding, bounds, style)
+    if not shown:
+        lines.append("No rule found a cause." if analysis.findings or analysis.fine else "No rule could judge.")
+    lines += _rest(analysis, shown, least_gain)
+    return [style.cut(line, style.width) for line in lines]
+
+
+def best_lines(bounds: Bounds, analysis: Analysis, style: Style, n: int) -> list[str]:
+    """What bounds the program, and the best findings, a line each."""
+    shown = [finding for finding in analysis.findings if is_shown(finding, LEAST_GAIN)][:n]
+    lines = [style.bold(bounds_sentence(bounds))]
+    lines += [f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}" for finding in shown]
+    return [style.cut(line, style.width) for line in lines]
+
+
+def is_shown(finding: Finding, least_gain: float) -> bool:
+    """Whether a finding gains enough to be shown; one whose gain is not known is."""
+    return finding.gain is None or finding.gain.share >= least_gain
+
+
+def bounds_sentence(bounds: Bounds) -> str:
+    """One sentence on what bounds a program."""
+    if bounds.busy is None or not bounds.of_ns:
+        return "What bounds the program is not known: no GPU worked, or it is not known when."
+    where = "the steady state" if bounds.is_steady else "the time from first to last GPU work"
+    per_step = (
+        f"in {count_text(bounds.n_steps, 'step')} of {time_text(bounds.of_ns / bounds.n_steps)}, "
+        if bounds.n_steps
+        else f"of {time_text(bounds.of_ns)}, {where}, "
+    )
+    name = bounds.by[0].upper() + bounds.by[1:]
+    idle = 1 - bounds.busy
+    return f"{name} bounds the program: {per_step}the GPU works {share_text(bounds.busy)} and waits {share_text(idle)}."
+
+
+def _parts_line(bounds: Bounds) -> Iterator[str]:
+    for title, is_gpu in (("The GPU works on", True), ("The GPU waits for", False)):
+        parts = [part for part in bounds.parts if part.is_gpu is is_gpu and part.share >= _LEAST_PART]
+        if not parts:
+            continue
+        texts = [f"{part.name} {share_text(part.share)}" for part in parts[:_N_PARTS]]
+        rest = sum(part.share for part in bounds.parts if part.is_gpu is is_gpu) - sum(
+            part.share for part in parts[:_N_PARTS]
+        )
+        texts += [f"other {share_text(rest)}"] if rest >= _LEAST_PART else []
+        yield f"  {title}: {', '.join(texts)}"
+
+
+def _finding_lines(number: int, finding: Finding, bounds: Bounds, style: Style) -> Iterator[str]:
+    once = " once" if finding.gain and finding.gain.is_once else ""
+    step = ""
+    if finding.gain and finding.gain.wall_ns and bounds.n_steps and not once:
+        step = f" ({time_text(finding.gain.wall_ns / bounds.n_steps)} a step)"
+    head = f"{number}. {gain_text(finding)}{once}{step}  {finding.rule}, {finding.confidence.name.lower()}"
+    limit = f"; {finding.gain.limit} limits the gain" if finding.gain and finding.gain.limit else ""
+    yield style.bold(f"{head}{limit}")
+    yield f"   {_message(finding)}{_at(finding)}"
+    if finding.hint:
+        yield f"   {_advice(finding.hint)}"
+
+
+def _advice(hint: str) -> str:
+    """A hint that introduces itself (`which: ...`) as it is."""
+    introduces = ": " in hint and " " not in hint.partition(":")[0]
+    return printable(f"{hint[0].upper()}{hint[1:]}" if introduces else f"Change: {hint}")
+
+
+def _rest(analysis: Analysis, shown: list[Finding], least_gain: float) -> Iterator[str]:
+    more, small = len(shown) - _N_FINDINGS, len(analysis.findings) - len(shown)
+    if more > 0:
+        yield f"{count_text(more, 'more finding')}: bragg analyze --json shows all"
+    if small:
+        yield f"{count_text(small, 'finding')} below {share_text(least_gain)}: --least-gain 0 shows them"
+    if analysis.fine:
+        yield f"Fine: {', '.join(analysis.fine)}"
+    if analysis.skipped:
+        by_need: dict[str, list[str]] = {}
+        for rule, need in analysis.skipped.items():
+            option = f" (bragg run {need.option})" if need.option else ""
+            by_need.setdefault(f"{need.what}{option}", []).append(rule)
+        parts = (f"{', '.join(rules)} without {need}" for need, rules in by_need.items())
+        yield f"Not judged: {'; '.join(parts)}"
+
+
+def gain_text(finding: Finding) -> str:
+    """What following a finding gains, as a share of the wall time."""
+    if finding.gain is None:
+        return "gain n/a"
+    return share_text(finding.gain.share) if finding.gain.wall_ns else "no gain"
+
+
+def place_text(finding: Finding) -> str:
+    """File and line; empty where there is none."""
+    return f"{short_path(finding.file)}:{finding.line}" if finding.file else ""
+
+
+def short_path(file: str) -> str:
+    """A path from the package or, without one, its last three parts."""
+    for folder in ("site-packages/", "dist-packages/"):
+        if folder in file:
+            return printable(file.rpartition(folder)[2])
+    return printable("/".join(file.split("/")[-3:]))
+
+
+def _message(finding: Finding) -> str:
+    return printable(finding.message)
+
+
+def _at(finding: Finding) -> str:
+    return f" ({place_text(finding)})" if finding.file else ""
+
+
+def markdown_lines(answer: Answered, least_gain: float) -> Iterator[str]:
+    """The answer as Markdown: a sentence and a table."""
+    yield f"**{printable(answer.name)}** {bounds_sentence(answer.bounds)}".strip()
+    found = answer.worth(least_gain)
+    if found:
+        yield ""
+        yield "| gain | finding | where | change |"
+        yield "|---|---|---|---|"
+    for finding in found:
+        cells = (gain_text(finding), f"{finding.rule}: {finding.message}", place_text(finding), finding.hint)
+        yield f"| {' | '.join(printable(cell).replace('|', chr(92) + '|') for cell in cells)} |"
+    yield ""
+
+
+_BRIEF_BYTES = 2000
+_BRIEF_MESSAGE = 160
+
+
+def brief_json(answers: Sequence[Answered], least_gain: float) -> dict[str, Any]:
+    """The answer in at most 2 kB: as many findings as fit, and how many do not."""
+    n = max((len(one.worth(least_gain)) for one in answers), default=0)
+    while True:
+        values = {"profiles": [_brief(one, least_gain, n) for one in answers]}
+        if n == 0 or len(json.dumps(values).encode()) <= _BRIEF_BYTES:
+            return values
+        n -= 1
+
+
+def _brief(answer: Answered, least_gain: float, n: int) -> dict[str, Any]:
+    found = answer.worth(least_gain)
+    return {
+        "file": answer.name[-_BRIEF_MESSAGE:],
+        "bound": answer.bounds.by,
+        "gpu_busy": None if answer.bounds.busy is None else round(answer.bounds.busy, 3),
+        "step_ms": round(answer.bounds.of_ns / answer.bounds.n_steps / 1e6, 3) if answer.bounds.n_steps else None,
+        "findings": [
+            {
+                "rule": finding.rule,
+                "gain": None if finding.gain is None else round(finding.gain.share, 4),
+                "confidence": finding.confidence.name.lower(),
+                "at": place_text(finding) or finding.kernel[:_BRIEF_MESSAGE],
+                "message": printable(finding.message)[:_BRIEF_MESSAGE],
+                "change": printable(finding.hint)[:_BRIEF_MESSAGE],
+            }
+            for finding in found[:n]
+        ],
+        "more": len(found) - min(n, len(found)),
+        "next": "bragg analyze FILE --json",
+    }

@@ -1,0 +1,68 @@
+"""What the analysis says of real programs, against what is known of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.report import answered
+from bragg.views.text.analysis_text import analysis_lines
+from bragg.views.text.style import PLAIN
+from tests.support.recordings import RECORDINGS, SAMPLE
+
+LEAST = 0.01
+
+# What bounds each program, and the rules whose findings gain at least one percent: each was checked by eye against the
+# timeline and the program's text; what is missing here is a false alarm.
+TRUTH = {
+    # A CUDA graph of four layers: Python before its launch takes most of a step.
+    "h100-compiled_encoder": ("the host", []),
+    # Keys, random numbers and splits are made outside of the jitted step.
+    "h100-flax_nnx": ("the host", ["eager-jax", "recompilation", "recompilation"]),
+    # cuDNN's attention is planned anew at each length of the key cache.
+    "h100-llama_generate": ("the host", ["planning", "many-launches"]),
+    # Images are made by torch.randn on the CPU.
+    "h100-timm_resnet50": ("the host", ["cpu-work", "many-launches", "pageable-copies"]),
+    "h100-trainer_gpt2": ("the host", ["many-launches", "data-loading"]),
+    # FP32 without TF32; the loss is read in each step.
+    "sample-h200": ("the GPU", ["full-precision-matmul"]),
+}
+
+
+@pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+def test_the_findings_are_those_that_are_true(path: Path) -> None:
+    answer = answered(formats.load(path))
+    found = [finding.rule for finding in answer.worth(LEAST) if finding.rule in HOST_RULES]
+    assert (answer.bounds.by, found) == TRUTH[path.stem]
+
+
+HOST_RULES = {rule for _, rules in TRUTH.values() for rule in rules} | {
+    *("synchronization", "small-copies", "layout-conversions", "type-copies", "unfused-elementwise", "fills"),
+    *("unfused-attention", "optimizer-loop", "zero-grad", "device-copies", "allocator-churn", "torch-recompilation"),
+    *("exposed-communication",),
+}
+
+
+@pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+def test_parts_and_gains_are_of_one_wall_time(path: Path) -> None:
+    profile = formats.load(path)
+    answer, evidence = answered(profile), Evidence(profile)
+    assert sum(part.share for part in answer.bounds.parts) == pytest.approx(1, abs=0.001)
+    assert evidence.critical_ns is not None
+    assert evidence.idle_ns is not None
+    # What is waited for, on the GPU and on the host, cannot be more than the wall time.
+    assert evidence.critical_ns.sum() + evidence.idle_ns.sum() <= evidence.wall_ns * 1.001
+    assert all(0 <= finding.gain.wall_ns <= finding.gain.of_ns for finding in answer.analysis.findings if finding.gain)
+    assert len(analysis_lines(answer.bounds, answer.analysis, PLAIN)) <= 25
+
+
+def test_the_line_and_the_numbers_of_llama() -> None:
+    (path,) = (path for path in RECORDINGS if "llama" in path.stem)
+    first = answered(formats.load(path)).analysis.findings[0]
+    assert first.message.startswith("aten::_cudnn_attention_forward takes 9.3 ms of the host at each of 496 calls")
+    assert (first.file.endswith("llama_generate.py"), first.line) == (True, 12)
+    assert first.gain is not None
+    assert first.gain.share == pytest.approx(0.748, abs=0.001)

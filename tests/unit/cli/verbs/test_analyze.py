@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bragg.cli.verbs.analyze import analyze
+from bragg.errors import UsageError
+from tests.support.recordings import SAMPLE
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(analyze, [str(SAMPLE), *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_default_is_a_sentence_and_findings_with_lines() -> None:
+    lines = run().splitlines()
+    assert lines[0] == "The GPU bounds the program: in 39 steps of 2.11 ms, the GPU works 96.8 % and waits 3.2 %."
+    assert any("full-precision-matmul, likely" in line for line in lines)
+    assert any("demo_gpu.py:45" in line for line in lines)
+    assert len(lines) <= 25
+
+
+def test_the_gate_is_confidence_and_gain() -> None:
+    for gate, expected in (("likely", 3), ("proven", 0)):
+        arguments = [str(SAMPLE), "--rule", "full-precision-matmul", "--fail-on", gate]
+        assert CliRunner().invoke(analyze, arguments).exit_code == expected
+    arguments = [str(SAMPLE), "--rule", "full-precision-matmul", "--fail-on", "likely", "--least-gain", "90%"]
+    assert CliRunner().invoke(analyze, arguments).exit_code == 0
+
+
+def test_json_has_gain_evidence_and_place() -> None:
+    (profile,) = json.loads(run("--json", "--rule", "full-precision-matmul"))["profiles"]
+    (finding,) = profile["findings"]
+    assert finding["gain"]["share"] == pytest.approx(0.608, abs=0.01)
+    assert (finding["file"], finding["line"], finding["confidence"]) == ("demo_gpu.py", 45, "likely")
+    assert {each["unit"] for each in finding["evidence"]} == {"1", "share", "ns"}
+
+
+def test_the_brief_answer_is_short() -> None:
+    output = run("--brief")
+    assert len(output.encode()) <= 2048
+    first = json.loads(output)["profiles"][0]["findings"][0]
+    assert set(first) == {"rule", "gain", "confidence", "at", "message", "change"}
+
+
+def test_sarif_has_the_line() -> None:
+    (document,) = json.loads(run("--sarif", "--rule", "full-precision-matmul"))["runs"]
+    (result,) = document["results"]
+    assert document["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "full-precision-matmul"
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 45
+
+
+def test_markdown_is_a_table() -> None:
+    assert "| 60.8 % | full-precision-matmul: " in run("--markdown")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--json", "--sarif"], "exclude each other"),
+        (["--least-gain", "much"], "is not a share"),
+        (["--rule", "no-such"], "unknown rule"),
+    ],
+)
+def test_what_is_not_understood_is_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        CliRunner().invoke(analyze, [str(SAMPLE), *arguments], catch_exceptions=False)
+
+
+def test_a_profile_without_gpu_says_so(tmp_path: Path) -> None:
+    from bragg import formats
+    from tests.support.profiles import profile_from_text
+
+    path = tmp_path / "cpu.bragg"
+    formats.bragg.write(profile_from_text("root\n  main host=3ms"), path)
+    output = CliRunner().invoke(analyze, [str(path)]).output
+    assert "What bounds the program is not known" in output
+    assert "without GPU time" in output
