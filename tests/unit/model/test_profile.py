@@ -50,7 +50,7 @@ TRACK = TrackTable(np.array([1]), np.array([7]), np.array([-1]), np.array([0]), 
         ({"slices": SLICE.replace(start_ns=np.array([2**63 - 1])), "tracks": TRACK}, "ends within int64"),
         ({"tracks": TRACK.replace(kind=np.array([9]))}, "every track is of a known kind"),
         ({"kernels": KernelTable(**{name: np.array([99]) for name in KernelTable.columns()})}, "every frame of Kernel"),
-        ({"findings": [Finding("rule", Severity.NOTE, "text", node=4)]}, "every node of a finding exists"),
+        ({"carried": [Finding("rule", Severity.NOTE, "text", node=4)]}, "every node of a finding exists"),
     ],
 )
 def test_check_names_the_law_that_is_broken(changes: dict[str, object], law: str) -> None:
