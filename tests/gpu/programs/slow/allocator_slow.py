@@ -1,0 +1,11 @@
+"""Gives memory back to the driver in each step."""
+
+import torch
+
+model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024, device="cuda") for _ in range(8)))
+batch = torch.randn(512, 1024, device="cuda")
+for _ in range(60):
+    model(batch).square().mean().backward()
+    model.zero_grad()
+    torch.cuda.empty_cache()
+torch.cuda.synchronize()

@@ -1,0 +1,11 @@
+"""Convolutions of NCHW tensors, which cuDNN turns into NHWC and back."""
+
+import torch
+
+model = torch.nn.Sequential(*(torch.nn.Conv2d(64, 64, 3, padding=1) for _ in range(6))).cuda().half()
+batch = torch.randn(64, 64, 112, 112, device="cuda", dtype=torch.half)
+
+for _ in range(40):
+    model(batch).square().mean().backward()
+    model.zero_grad()
+torch.cuda.synchronize()

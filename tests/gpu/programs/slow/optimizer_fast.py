@@ -1,0 +1,13 @@
+"""The repaired twin of optimizer_slow.py."""
+
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(*(torch.nn.Linear(256, 256, device="cuda") for _ in range(60)))
+optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+batch = torch.randn(64, 256, device="cuda")
+for _ in range(60):
+    model(batch).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.cuda.synchronize()

@@ -1,0 +1,14 @@
+"""Compiles a function for each of eight shapes."""
+
+import torch
+
+
+@torch.compile(dynamic=False)
+def norm(x):
+    """Something to compile."""
+    return (x * x).sum().sqrt()
+
+
+for size in range(100, 108):
+    norm(torch.randn(size, 64, device="cuda"))
+torch.cuda.synchronize()

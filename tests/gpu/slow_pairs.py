@@ -1,0 +1,90 @@
+"""Records slow programs and their repaired twins, and compares what `bragg analyze` says with what was measured.
+
+python -m tests.gpu.slow_pairs DIRECTORY [NAME...]    keeps the recordings in DIRECTORY
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+PROGRAMS = Path(__file__).parent / "programs" / "slow"
+RULES = {
+    "allocator": "allocator-churn",
+    "attention": "unfused-attention",
+    "cpu_work": "cpu-work",
+    "jax_dispatch": "eager-jax",
+    "launches": "many-launches",
+    "layout": "layout-conversions",
+    "loader": "data-loading",
+    "optimizer": "optimizer-loop",
+    "pageable": "pageable-copies",
+    "precision": "full-precision-matmul",
+    "recompiled": "torch-recompilation",
+    "small_copies": "small-copies",
+    "sync": "synchronization",
+    "unfused": "unfused-elementwise",
+    "zero_grad": "zero-grad",
+}
+LIMIT_S = 120
+MODES = {"trace": ("--data", "trace"), "default": ()}
+
+
+def record(program: Path, output: Path, options: tuple[str, ...]) -> tuple[float, list[dict[str, Any]]]:
+    """Wall time of the recorded run, and what is found in it."""
+    api = ("--gpu-api",) if program.stem.startswith("allocator") else ()
+    start = time.monotonic()
+    command = [sys.executable, "-m", "bragg", "run", *options, *api, "--regions", "all", "-o", str(output), "--force"]
+    subprocess.run([*command, str(program)], capture_output=True, timeout=LIMIT_S, check=True)
+    took_s = time.monotonic() - start
+    command = [sys.executable, "-m", "bragg", "analyze", str(output), "--json", "--least-gain", "0"]
+    printed = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=True, text=True).stdout
+    (profile,) = json.loads(printed)["profiles"]
+    print(f"  {output.name}: {profile['bounds']['by']}, {took_s:.1f} s")
+    for finding in profile["findings"]:
+        gain = finding.get("gain") or {}
+        share = f"{gain['share'] * 100:.1f} %" if gain else "n/a"
+        print(
+            f"    {share:>7} {finding['rule']} ({finding.get('file', '')}:{finding.get('line', 0)}) {finding['message']}"
+        )
+    if profile["skipped"]:
+        print("    not judged:", ", ".join(profile["skipped"]))
+    return profile["bounds"]["of_ns"], profile["findings"]
+
+
+def compare(name: str, directory: Path) -> None:
+    """Print whether the rule found the slow program alone, and its gain beside the measured one."""
+    rule = RULES[name]
+    for mode, options in MODES.items():
+        found = {}
+        for kind in ("slow", "fast"):
+            output = directory / f"{name}_{kind}-{mode}.bragg"
+            try:
+                found[kind] = record(PROGRAMS / f"{name}_{kind}.py", output, options)
+            except (subprocess.SubprocessError, ValueError) as error:
+                print(f"  {output.name}: failed: {str(error)[-300:]} {getattr(error, 'stderr', b'')[-500:]!r}")
+                return
+        named = {kind: [each for each in findings if each["rule"] == rule] for kind, (_, findings) in found.items()}
+        gain = ((named["slow"] or [{}])[0].get("gain") or {}).get("share")
+        measured = 1 - found["fast"][0] / found["slow"][0] if found["slow"][0] else float("nan")
+        verdict = f"slow {'found' if named['slow'] else 'MISSED'}, fast {'FALSE ALARM' if named['fast'] else 'silent'}"
+        estimate = "n/a" if gain is None else f"{gain * 100:.0f} %"
+        print(
+            f"{name} [{mode}] {rule}: {verdict}; estimated gain {estimate}, measured {measured * 100:.0f} % of the span"
+        )
+
+
+def main() -> None:
+    """All pairs, or those that are named."""
+    directory = Path(sys.argv[1])
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[2:] or RULES:
+        compare(name, directory)
+
+
+if __name__ == "__main__":
+    main()
