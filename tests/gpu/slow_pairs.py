@@ -48,9 +48,8 @@ def record(program: Path, output: Path, options: tuple[str, ...]) -> tuple[float
     for finding in profile["findings"]:
         gain = finding.get("gain") or {}
         share = f"{gain['share'] * 100:.1f} %" if gain else "n/a"
-        print(
-            f"    {share:>7} {finding['rule']} ({finding.get('file', '')}:{finding.get('line', 0)}) {finding['message']}"
-        )
+        place = f"{finding.get('file', '')}:{finding.get('line', 0)}"
+        print(f"    {share:>7} {finding['rule']} ({place}) {finding['message']}")
     if profile["skipped"]:
         print("    not judged:", ", ".join(profile["skipped"]))
     return profile["bounds"]["of_ns"], profile["findings"]

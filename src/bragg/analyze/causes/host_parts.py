@@ -114,6 +114,6 @@ def _long_operators(
         labels, row = np.unique(names[tree.frame[group]], return_inverse=True)
         idle = np.bincount(row, weights=idle_ns[group], minlength=len(labels))
         count = np.bincount(row, weights=calls[group], minlength=len(labels))
-        is_long = (idle >= PLAN_SHARE.value * wall_ns) & (idle >= least_ns * np.maximum(count, 1))
+        is_long = (idle >= PLAN_SHARE.value * wall_ns) & (count > 0) & (idle >= least_ns * count)
         found[group[is_long[row]]] = True
     return planning, computing

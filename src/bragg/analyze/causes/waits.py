@@ -14,6 +14,9 @@ __all__ = ["critical_ns"]
 # The end of a wait that the host returns from, after the end of the work that it waited for: 50 us is what the driver
 # and PyTorch take at most before the next call.
 _RETURN_NS = 50_000
+# Silence that is no coincidence: longer than Python takes between two operators, and than the return from the wait.
+_SILENCE_NS = 30_000
+_SILENCE = 3
 
 
 def critical_ns(profile: Profile, span: tuple[int, int] | None = None) -> FloatArray:
@@ -31,12 +34,12 @@ def critical_ns(profile: Profile, span: tuple[int, int] | None = None) -> FloatA
     tracks = profile.tracks
     is_gpu = tracks.kind == TrackKind.GPU_STREAM
     begins_ns, ends_ns = span or (0, np.iinfo(np.int64).max)
-    waits = _waits(profile)
+    waits, edges = _waits(profile), _edges(profile)
     for pauses in pauses_of_devices(profile):
         on_device = is_gpu & (tracks.device == pauses.device) & (tracks.unique_process == pauses.owner)
         slices = profile.slices.take(on_device[profile.slices.track])
         is_late = (pauses.launch >= 0) & (pauses.late_until_ns > pauses.start_ns)
-        hides = is_late & ~_ends_a_wait(waits, pauses.start_ns)
+        hides = is_late & ~_ends_a_wait(waits, pauses.start_ns) & ~_ends_silence(edges, pauses.start_ns)
         # A slice belongs to the stretch before the first pause that begins after it.
         stretch = np.searchsorted(pauses.start_ns, slices.start_ns, side="right")
         shown = ~np.append(hides, False)[stretch]
@@ -67,6 +70,28 @@ def _waits(profile: Profile) -> tuple[Int64Array, Int64Array]:
     ends = chosen.start_ns + chosen.duration_ns
     order = np.argsort(ends, kind="stable")
     return chosen.start_ns[order], ends[order]
+
+
+def _edges(profile: Profile) -> Int64Array:
+    """When anything that the host does began or ended: ascending."""
+    slices = profile.slices.take((profile.tracks.kind == TrackKind.HOST_THREAD)[profile.slices.track])
+    edges: Int64Array = np.sort(np.concatenate([slices.start_ns, slices.start_ns + slices.duration_ns]))
+    return edges
+
+
+def _ends_silence(edges: Int64Array, moments_ns: Int64Array) -> BoolArray:
+    """Whether the host did nothing that was recorded for long before each moment, and something soon after it.
+
+    So waits look that were not recorded, such as `torch.cuda.synchronize` without `--gpu-api`.
+    """
+    if not len(edges):
+        return np.zeros(len(moments_ns), np.bool_)
+    after = np.searchsorted(edges, moments_ns, side="left")
+    before_ns = moments_ns - edges[np.maximum(after - 1, 0)]
+    after_ns = edges[np.minimum(after, len(edges) - 1)] - moments_ns
+    soon = (after > 0) & (after < len(edges)) & (after_ns <= _RETURN_NS)
+    found: BoolArray = soon & (before_ns >= _SILENCE_NS) & (before_ns >= _SILENCE * after_ns)
+    return found
 
 
 def _ends_a_wait(waits: tuple[Int64Array, Int64Array], moments_ns: Int64Array) -> BoolArray:

@@ -51,3 +51,14 @@ def test_streams_side_by_side_count_once() -> None:
     stream 8
       40-80 second <-2""")
     assert critical_ns(profile).sum() == 70
+
+
+def test_a_wait_that_was_not_recorded_shows_by_the_silence_before_it() -> None:
+    profile = trace_from_text("""
+    thread 1
+      0-5000 launch ->1
+      100000-105000 launch ->2
+    stream 7
+      8000-98000 first <-1
+      110000-120000 second <-2""")
+    assert critical_ns(profile).sum() == 100_000

@@ -1,0 +1,95 @@
+"""Programs that do the same in each step, as profiles with a timeline, for tests.
+
+    host 0-20 train.py:3@main > aten::mm#operator > cuLaunchKernel#gpu_api ->1
+    gpu 30-90 train.py:3@main > aten::mm#operator > sgemm#kernel <-1
+
+One slice of a step a line: `host`, `gpu` (stream 7) or `gpu8` (stream 8), start and end in us from the begin of the step,
+the call path, and the launch that belongs to it. `bytes=64` may stand at the end of copies. `file:line@function` is Python code, other
+frames are scopes unless `#kind` says more. An optimizer's step of 1 us ends each step.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
+
+_LINE = re.compile(r"(host|gpu|gpu8) (\d+)-(\d+) (.+?)(?: (?:->|<-)(\d+))?(?: bytes=(\d+))?$")
+_CODE = re.compile(r"(?P<file>[^@]+):(?P<line>\d+)@(?P<name>.+)$")
+_TRACKS = {"host": 0, "gpu": 1, "gpu8": 2}
+_OPTIMIZER = "Optimizer.step#SGD.step#operator"
+_N_STEPS = 20
+_BEGIN_NS = 1_000_000_000
+
+
+def stepped(text: str, step_us: int, n_steps: int = _N_STEPS) -> Profile:
+    """The profile of a program that does this `n_steps` times.
+
+    Args:
+        text: What one step does.
+        step_us: How long it takes.
+        n_steps: How often.
+    """
+    nodes: dict[tuple[str, ...], int] = {(): 0}
+    rows: list[tuple[int, int, int, int, int]] = []
+    sizes: dict[int, int] = {}
+    lines = [*filter(str.strip, text.splitlines()), f"host {step_us - 1}-{step_us} {_OPTIMIZER}"]
+    for line in lines:
+        match = _LINE.match(line.strip())
+        assert match, line
+        track, start, end, path, correlation, size = match.groups()
+        steps = tuple(path.split(" > "))
+        for depth in range(1, len(steps) + 1):
+            nodes.setdefault(steps[:depth], len(nodes))
+        node = nodes[steps]
+        sizes[node] = int(size or 0)
+        for step in range(n_steps):
+            begins = _BEGIN_NS + (step * step_us + int(start)) * 1000
+            number = step * 10_000 + int(correlation) if correlation else 0
+            rows.append((begins, (int(end) - int(start)) * 1000, node, _TRACKS[track], number))
+    slices = SliceTable(*np.array(rows, np.int64).T).sorted()
+    profile = _profile(list(nodes), slices, sizes, n_steps * step_us * 1000)
+    profile.check()
+    return profile
+
+
+def _profile(paths: list[tuple[str, ...]], slices: SliceTable, sizes: dict[int, int], duration_ns: int) -> Profile:
+    rows = {path: row for row, path in enumerate(paths)}
+    parent = np.array([rows[path[:-1]] if path else -1 for path in paths], np.int32)
+    frames = [_frame(path[-1]) if path else (int(FrameKind.ROOT), "root", "", 0, -1) for path in paths]
+    kind, name, file, line, device = (list(column) for column in zip(*frames, strict=True))
+    table = FrameTable(np.array(kind, np.uint8), name, file, np.array(line, np.int32), np.array(device, np.int32))
+    tree = CallTree(parent, np.arange(len(paths), dtype=np.int32), table)
+    on_gpu = slices.track > 0
+    metrics = []
+    for metric, unit, chosen, weight in (
+        ("gpu_time", "ns", on_gpu, slices.duration_ns),
+        ("gpu_count", "1", on_gpu, np.ones(len(slices), np.int64)),
+        ("gpu_bytes", "B", on_gpu, np.array([sizes.get(node, 0) for node in slices.node.tolist()], np.int64)),
+        ("host_time", "ns", ~on_gpu, slices.duration_ns),
+    ):
+        own = np.zeros(len(paths), np.int64)
+        np.add.at(own, slices.node[chosen], weight[chosen])
+        metrics.append(Metric(metric, unit, MetricKind.INCLUSIVE, own))
+    tracks = TrackTable(
+        kind=np.array([TrackKind.HOST_THREAD, TrackKind.GPU_STREAM, TrackKind.GPU_STREAM], np.uint8),
+        process=np.full(3, 42, np.int32),
+        device=np.array([-1, 0, 0], np.int32),
+        context=np.zeros(3, np.int64),
+        stream=np.array([1, 7, 8], np.int64),
+        name=["thread", "stream 7", "stream 8"],
+    )
+    meta = {"pid": 42, "started_ns": _BEGIN_NS - 1000, "stopped_ns": _BEGIN_NS + duration_ns + 1000}
+    return Profile(meta, tree, {metric.name: metric for metric in metrics}, tracks, slices)
+
+
+def _frame(label: str) -> tuple[int, str, str, int, int]:
+    text, _, kind_name = label.rpartition("#")
+    has_kind = bool(text) and kind_name.upper() in FrameKind.__members__
+    name = text if has_kind else label
+    if code := _CODE.match(name):
+        return int(FrameKind.PYTHON), code["name"], code["file"], int(code["line"]), -1
+    kind = FrameKind[kind_name.upper()] if has_kind else FrameKind.SCOPE
+    return int(kind), name, "", 0, 0 if kind in (FrameKind.KERNEL, FrameKind.MEMORY) else -1

@@ -1,0 +1,213 @@
+"""Each rule on a program with its defect and on the repaired one."""
+
+from __future__ import annotations
+
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Finding, Profile
+from tests.support.stepped import stepped
+
+MAIN = "train.py:3@main"
+LAUNCH = "cuLaunchKernel#gpu_api"
+
+
+def found(profile: Profile, rule: str, least: float = 0.01) -> list[Finding]:
+    result = analysis(Evidence(profile), [rule])
+    assert not result.skipped, result.skipped
+    return [each for each in result.findings if each.gain is None or each.gain.share >= least]
+
+
+def launched(n: int, path: str, kernel: str, each_us: int, gap_us: int, start: int = 0) -> str:
+    """So many launches, one each `gap_us`, of a kernel that begins 3 us after its launch."""
+    lines = []
+    for i in range(n):
+        at = start + i * gap_us
+        lines.append(f"host {at}-{at + 4} {path} > {LAUNCH} ->{start + i + 1}")
+        lines.append(f"gpu {at + 7}-{at + 7 + each_us} {path} > {kernel}#kernel <-{start + i + 1}")
+    return "\n".join(lines)
+
+
+def queued(n: int, path: str, kernel: str, each_us: int) -> str:
+    """So many launches at once, of kernels that keep the GPU busy."""
+    lines = [f"host {i * 5}-{i * 5 + 4} {path} > {LAUNCH} ->{i + 1}" for i in range(n)]
+    lines += [f"gpu {7 + i * each_us}-{7 + (i + 1) * each_us} {path} > {kernel}#kernel <-{i + 1}" for i in range(n)]
+    return "\n".join(lines)
+
+
+MM = f"{MAIN} > aten::mm#operator"
+ADD = f"{MAIN} > aten::add#operator"
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4>"
+STEP = "Optimizer.step#SGD.step#operator"
+ZERO = "Optimizer.zero_grad#SGD.zero_grad#operator"
+ATTENTION = f"{MAIN} > aten::scaled_dot_product_attention#operator > aten::_scaled_dot_product_attention_math#operator"
+FLASH = f"{MAIN} > aten::scaled_dot_product_attention#operator > aten::_flash_attention_forward#operator"
+ITEM = f"{MAIN} > aten::item#operator > aten::_local_scalar_dense#operator"
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+COPY = f"{MAIN} > aten::copy_#operator"
+
+WAITS = f"""
+{queued(2, MM, "gemm", 100)}
+host 20-215 {ITEM} > cuMemcpyDtoHAsync_v2#gpu_api ->50
+gpu 208-210 {ITEM} > copy DtoH#memory <-50
+"""
+
+PAIRS = {
+    # A kernel of 2 us each 40 us.
+    "many-launches": (
+        stepped(launched(100, MM, "gemm", 2, 40), 4010),
+        stepped(queued(10, MM, "gemm", 390), 4010),
+    ),
+    "planning": (
+        stepped(
+            f"host 0-3000 {MAIN} > aten::_cudnn_attention_forward#operator\n"
+            + launched(1, f"{MAIN} > aten::_cudnn_attention_forward#operator", "sdpa", 20, 1, 2990),
+            3050,
+        ),
+        stepped(
+            f"host 0-30 {MAIN} > aten::_cudnn_attention_forward#operator\n"
+            + launched(1, f"{MAIN} > aten::_cudnn_attention_forward#operator", "sdpa", 20, 1, 20),
+            60,
+        ),
+    ),
+    "cpu-work": (
+        stepped(f"host 0-900 {MAIN} > aten::normal_#operator\n" + launched(1, MM, "gemm", 50, 1, 910), 1000),
+        stepped(launched(1, f"{MAIN} > aten::normal_#operator", "normal", 20, 1) + launched(0, MM, "gemm", 1, 1), 60),
+    ),
+    "data-loading": (
+        stepped(f"host 0-500 {LOADER}\n" + launched(1, MM, "gemm", 50, 1, 510), 600),
+        stepped(f"host 0-2 {LOADER}\n" + queued(4, MM, "gemm", 145), 600),
+    ),
+    # The host waits 195 us for 200 us of work, and launches the next step after it.
+    "synchronization": (
+        stepped(WAITS + "host 215-330 train.py:9@log", 340),
+        stepped(queued(2, MM, "gemm", 160), 330),
+    ),
+    "pageable-copies": (
+        stepped(
+            f"host 0-610 {COPY} > cuMemcpyHtoDAsync_v2#gpu_api ->1\ngpu 5-605 {COPY} > copy HtoD#memory <-1\n"
+            + launched(1, MM, "gemm", 50, 1, 620),
+            700,
+        ),
+        stepped(
+            f"host 0-5 {COPY} > cuMemcpyHtoDAsync_v2#gpu_api ->1\ngpu 8-158 {COPY} > copy HtoD#memory <-1\n"
+            + launched(1, MM, "gemm", 50, 1, 620),
+            700,
+        ),
+    ),
+    "small-copies": (
+        stepped(
+            "\n".join(
+                f"host {i * 20}-{i * 20 + 12} {COPY} > cuMemcpyHtoDAsync_v2#gpu_api ->{i + 1}\n"
+                f"gpu {i * 20 + 13}-{i * 20 + 14} {COPY} > copy HtoD#memory <-{i + 1} bytes=1024"
+                for i in range(20)
+            ),
+            420,
+        ),
+        stepped(
+            f"host 0-5 {COPY} > cuMemcpyHtoDAsync_v2#gpu_api ->1\n"
+            f"gpu 8-10 {COPY} > copy HtoD#memory <-1 bytes=20480\n" + queued(2, MM, "gemm", 100),
+            300,
+        ),
+    ),
+    "full-precision-matmul": (
+        stepped(queued(4, MM, "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_ffma", 100), 420),
+        stepped(queued(4, MM, "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", 100), 420),
+    ),
+    "layout-conversions": (
+        stepped(queued(4, MM, "cudnn::engines::nchwToNhwcKernel", 100), 420),
+        stepped(queued(4, MM, "sm90_xmma_fprop_nhwc", 100), 420),
+    ),
+    "type-copies": (
+        stepped(queued(4, COPY, "unrolled_elementwise_kernel<direct_copy_kernel_cuda>", 100), 420),
+        stepped(queued(4, MM, "gemm", 100), 420),
+    ),
+    "unfused-elementwise": (
+        stepped(queued(24, ADD, ELEMENTWISE, 20), 500),
+        stepped(queued(24, ADD, "triton_poi_fused_add_mul_0", 20), 500),
+    ),
+    "unfused-attention": (
+        stepped(queued(4, f"{ATTENTION} > aten::bmm#operator", "gemm", 100), 420),
+        stepped(queued(4, FLASH, "flash_fwd_kernel", 100), 420),
+    ),
+    "optimizer-loop": (
+        stepped(launched(40, STEP, ELEMENTWISE, 2, 10), 420),
+        stepped(launched(2, STEP, "multi_tensor_apply_kernel<FusedAdam>", 20, 100), 420),
+    ),
+    "zero-grad": (
+        stepped(launched(10, f"{ZERO} > aten::zero_#operator", "FillFunctor", 2, 20), 220),
+        stepped(f"host 0-5 {ZERO}\n" + launched(10, MM, "gemm", 2, 20, 10), 220),
+    ),
+    "fills": (
+        stepped(launched(60, f"{MAIN} > aten::fill_#operator", "FillFunctor", 2, 10), 620),
+        stepped(launched(10, f"{MAIN} > aten::fill_#operator", "FillFunctor", 2, 10), 620),
+    ),
+    "device-copies": (
+        stepped(queued(4, COPY, "gemm", 50) + f"\ngpu 210-400 {COPY} > copy DtoD#memory", 420),
+        stepped(queued(4, MM, "gemm", 100), 420),
+    ),
+    "allocator-churn": (
+        stepped(f"host 0-300 {MAIN} > cudaFree#gpu_api\n" + launched(1, MM, "gemm", 50, 1, 310), 400),
+        stepped(f"host 0-3 {MAIN} > cudaEventRecord#gpu_api\n" + queued(2, MM, "gemm", 190), 400),
+    ),
+    "exposed-communication": (
+        stepped(queued(2, MM, "gemm", 100) + "\ngpu8 210-380 nccl > ncclDevKernel_AllReduce#kernel", 400),
+        stepped(queued(2, MM, "gemm", 190) + "\ngpu8 10-180 nccl > ncclDevKernel_AllReduce#kernel", 400),
+    ),
+    "torch-recompilation": (
+        stepped("\n".join(f"host {i}-{i + 1} Torch-Compiled Region: f train.py:3 (0/{i})#operator" for i in range(5))
+                + "\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
+        stepped("host 0-1 Torch-Compiled Region: f train.py:3 (0/1)#operator\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
+    ),
+    "eager-jax": (
+        stepped(
+            "\n".join(
+                f"host {50 * i}-{50 * i + 40} {MAIN} > jit({name})#operator\n"
+                + launched(1, f"{MAIN} > jit({name})#operator", name, 2, 1, 50 * i + 30)
+                for i, name in enumerate("abcdef")
+            ),
+            320,
+        ),
+        stepped(launched(1, f"{MAIN} > jit(step)#operator", "fusion", 200, 1), 220),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", PAIRS)
+def test_the_defect_is_found_and_the_repaired_program_is_fine(rule: str) -> None:
+    broken, repaired = PAIRS[rule]
+    (finding,) = found(broken, rule)
+    assert finding.rule == rule
+    assert found(repaired, rule) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "share"),
+    [
+        # Of 4010 us the GPU waits 38 us for each of 100 launches; a graph saves 0.8 of it.
+        ("many-launches", 0.70),
+        ("planning", 0.93),
+        ("cpu-work", 0.86),
+        ("data-loading", 0.75),
+        ("full-precision-matmul", 0.72),
+        ("layout-conversions", 0.96),
+        ("exposed-communication", 0.30),
+    ],
+)
+def test_the_gain_is_wall_time(rule: str, share: float) -> None:
+    (finding,) = found(PAIRS[rule][0], rule)
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(share, abs=0.03)
+
+
+def test_a_kernel_that_hides_behind_the_host_gains_nothing() -> None:
+    text = launched(4, MM, "sm80_xmma_gemm_f32f32_f32f32_f32_ffma", 20, 100)
+    (finding,) = found(stepped(text, 420), "full-precision-matmul", 0.0)
+    assert finding.gain is not None
+    assert (finding.gain.share < 0.01, finding.gain.limit) == (True, "the host")
+
+
+def test_the_line_is_that_of_the_program() -> None:
+    (finding,) = found(PAIRS["many-launches"][0], "many-launches")
+    assert (finding.file, finding.line) == ("train.py", 3)
