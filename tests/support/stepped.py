@@ -3,9 +3,9 @@
     host 0-20 train.py:3@main > aten::mm#operator > cuLaunchKernel#gpu_api ->1
     gpu 30-90 train.py:3@main > aten::mm#operator > sgemm#kernel <-1
 
-One slice of a step a line: `host`, `gpu` (stream 7) or `gpu8` (stream 8), start and end in us from the begin of the step,
-the call path, and the launch that belongs to it. `bytes=64` may stand at the end of copies. `file:line@function` is Python code, other
-frames are scopes unless `#kind` says more. An optimizer's step of 1 us ends each step.
+One slice of a step a line: `host`, `gpu` (stream 7) or `gpu8` (stream 8), start and end in us from the begin of the
+step, the call path, and the launch that belongs to it. `bytes=64` may stand at the end of copies. `file:line@function`
+is Python code, other frames are scopes unless `#kind` says more. An optimizer's step of 1 us ends each step.
 """
 
 from __future__ import annotations
