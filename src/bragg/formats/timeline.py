@@ -33,6 +33,11 @@ class Lane:
         return tracks.label(self.track) + (f" ({self.overflow + 1})" if self.overflow else "")
 
 
+_NO_TRACE = (
+    "Record it again with: bragg run --data trace; or show its sums as a flame graph: bragg export -f speedscope"
+)
+
+
 def require_slices(profile: Profile) -> None:
     """Refuse to write an empty timeline.
 
@@ -41,7 +46,7 @@ def require_slices(profile: Profile) -> None:
     """
     if not len(profile.slices):
         recorded = profile.run.is_trace
-        hint = "No scope, operator or GPU work ran" if recorded else "Record it again with: bragg run --data trace"
+        hint = "No scope, operator or GPU work ran" if recorded else _NO_TRACE
         raise UsageError("this profile has no timeline", hint=hint)
 
 

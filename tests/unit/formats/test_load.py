@@ -57,7 +57,9 @@ def test_a_missing_folder_is_said_before_anything_is_written(tmp_path: Path) -> 
 def test_a_tree_without_a_timeline_is_not_written_as_an_empty_trace(format_name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no timeline") as error:
         formats.export(profile_from_text("root\n  k 1us"), format_name, tmp_path / "trace")
-    assert error.value.hint == "Record it again with: bragg run --data trace"
+    assert error.value.hint == (
+        "Record it again with: bragg run --data trace; or show its sums as a flame graph: bragg export -f speedscope"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bragg.cli.checked_run import parse_program, run_checked
+from bragg.cli.completion import checkers, finding_formats, programs
 from bragg.cli.console import say, write_lines
 from bragg.cli.findings_output import chosen_output
 from bragg.cli.progress import StatusLine
@@ -41,15 +42,27 @@ class _Check(click.Command):
 @click.command(
     cls=_Check, epilog=_EPILOG, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]"
 )
-@click.option("--only", multiple=True, metavar="CHECKER", help="Use only this checker; may be repeated.")
 @click.option(
-    "--add", multiple=True, metavar="CHECKER", help="Also use this checker, which is off by default; may be repeated."
+    "--only", multiple=True, metavar="CHECKER", shell_complete=checkers, help="Use only this checker; may be repeated."
+)
+@click.option(
+    "--add",
+    multiple=True,
+    metavar="CHECKER",
+    shell_complete=checkers,
+    help="Also use this checker, which is off by default; may be repeated.",
 )
 @click.option("--all", "is_all", is_flag=True, help="Use all checkers, also those that are off by default.")
 @click.option(
     "--vary", "is_varied", is_flag=True, help="Also run programs in another order, with other blocks and counts."
 )
-@click.option("--without", multiple=True, metavar="CHECKER", help="Do not use this checker; may be repeated.")
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="CHECKER",
+    shell_complete=checkers,
+    help="Do not use this checker; may be repeated.",
+)
 @click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute only this program of each grid.")
 @click.option(
     "--limit",
@@ -63,7 +76,14 @@ class _Check(click.Command):
 @click.option("--list", "is_list", is_flag=True, help="List the checkers and exit.")
 @click.option("-m", "module", is_flag=True, help="Run a module: -m package.module.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON object, the last line of stdout.")
-@click.option("-f", "--format", "format_name", metavar="FORMAT", help="Write the findings as sarif, junit or github.")
+@click.option(
+    "-f",
+    "--format",
+    "format_name",
+    metavar="FORMAT",
+    shell_complete=finding_formats,
+    help="Write the findings as sarif, junit or github.",
+)
 @click.option(
     "-o",
     "--output",
@@ -72,7 +92,7 @@ class _Check(click.Command):
     help="Write FORMAT to this file instead of stdout.",
 )
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
-@click.argument("target", nargs=-1, type=click.UNPROCESSED)
+@click.argument("target", nargs=-1, type=click.UNPROCESSED, shell_complete=programs)
 def check(
     target: tuple[str, ...],
     only: tuple[str, ...],

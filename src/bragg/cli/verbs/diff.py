@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from bragg.cli.completion import gates as completed_gates
+from bragg.cli.completion import metrics
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.output_file import refuse_existing, write_text
 from bragg.cli.profile_file import loaded
@@ -42,7 +44,13 @@ Examples:
     default="path",
     help="Compare call paths, kernels or specializations.  [path]",
 )
-@click.option("-m", "--metric", metavar="NAME", help="Compare this metric.  [gpu_time, without a GPU host_time]")
+@click.option(
+    "-m",
+    "--metric",
+    metavar="NAME",
+    shell_complete=metrics,
+    help="Compare this metric.  [gpu_time, without a GPU host_time]",
+)
 @click.option(
     "-n",
     "--lines",
@@ -56,6 +64,7 @@ Examples:
     "gates",
     multiple=True,
     metavar="WHAT",
+    shell_complete=completed_gates,
     help="Exit with code 5 if WHAT became slower, beyond noise: see below.  [total, with --fail-over]",
 )
 @click.option("--fail-over", metavar="PERCENT", help="Let what --gate judges grow by this share.  [0%]")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bragg.cli.completion import writable_formats
 from bragg.cli.console import say, write_bytes, write_json
 from bragg.cli.output_file import refuse_existing
 from bragg.cli.profile_file import file_argument, loaded, newest_profile
@@ -37,6 +38,7 @@ Examples:
     "--format",
     "format_name",
     metavar="FORMAT",
+    shell_complete=writable_formats,
     help="Choose hatchet, hatchet_msgpack, chrome, perfetto, speedscope or collapsed.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name the new file; -: stdout.")

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import click
 
+from bragg.cli.completion import programs
 from bragg.cli.console import error_lines, say, stream_style, write_json
 from bragg.cli.process_end import end_like
 from bragg.errors import BraggError, NothingRecorded
@@ -197,7 +198,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("-v", "--verbose", is_flag=True, help="Print what each process recorded.")
 @click.option("--no-summary", is_flag=True, help="Do not print the hottest call paths.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, the last line of stdout.")
-@click.argument("target", nargs=-1, type=click.UNPROCESSED)
+@click.argument("target", nargs=-1, type=click.UNPROCESSED, shell_complete=programs)
 def run(
     target: tuple[str, ...],
     module: bool,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from bragg.cli.completion import kernels
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.profile_file import loaded
 
@@ -23,7 +24,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.argument("kernel", required=False)
+@click.argument("kernel", required=False, shell_complete=kernels)
 @click.option(
     "--ir",
     type=click.Choice([_SOURCE, "ttir", "ttgir", "ptx", "sass"]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bragg.cli.completion import metrics
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.profile_file import file_argument, loaded, newest_profile
 from bragg.cli.shown_part import PARTS, shown_part
@@ -47,6 +48,7 @@ Examples:
     "--metrics",
     default="",
     metavar="NAME[,NAME]",
+    shell_complete=metrics,
     help="Show these metrics; the first one decides what is hot.",
 )
 @click.option("-i", "--include", metavar="REGEX", help="Show only call paths through names that match.")
@@ -70,7 +72,13 @@ Examples:
     metavar="N",
     help=f"Show the N hottest rows; 0: all.  [{_DEFAULT_LINES}]",
 )
-@click.option("-s", "--sort", metavar="NAME", help="Sort by this metric instead of the first, or by `name`.")
+@click.option(
+    "-s",
+    "--sort",
+    metavar="NAME",
+    shell_complete=metrics,
+    help="Sort by this metric instead of the first, or by `name`.",
+)
 @click.option(
     "--group-by",
     type=click.Choice(["kernel", "specialization", *WHOLE]),

@@ -1,0 +1,98 @@
+"""What a shell offers for the word that is being typed: metrics, formats, checkers, gates, kernels.
+
+Enabled by `eval "$(_BRAGG_COMPLETE=bash_source bragg)"`, `zsh_source` or `fish_source`. A shell must not wait and shows
+no errors, so what cannot be found offers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from click.shell_completion import CompletionItem
+
+from bragg.errors import BraggError
+from bragg.registry import ANNOTATIONS, CHECKERS, FORMATS
+
+if TYPE_CHECKING:
+    import click
+
+    from bragg.model import Profile
+
+__all__ = ["checkers", "finding_formats", "gates", "kernels", "metrics", "programs", "writable_formats"]
+
+_LARGE_BYTES = 50_000_000  # Reading it takes longer than a shell may wait.
+_GATES = ("total", "wall", "step", "rows", "region:", "path:", "kernel:")
+_PREFIX = ","
+_Complete = Callable[["click.Context", "click.Parameter", str], list[CompletionItem]]
+
+
+def _starting(incomplete: str, words: Iterable[str]) -> list[CompletionItem]:
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+def metrics(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Metrics of the profile on the command line, after the last comma, with those that are computed from them."""
+    from bragg.views.terminal.columns import short_names
+    from bragg.views.terminal.derived_metrics import DERIVED
+
+    profile = _profile(context)
+    if profile is None:
+        return []
+    before, comma, last = incomplete.rpartition(_PREFIX)
+    short = sorted({name for names in short_names(profile).values() for name in names})
+    derived = [name for name in DERIVED.names(profile) if last and ("/" in last or "/" not in name)]
+    known = dict.fromkeys([*profile.metrics, *short, *derived])
+    return _starting(incomplete, [f"{before}{comma}{name}" for name in known])
+
+
+def kernels(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of kernels of the profile on the command line."""
+    from bragg.model import FrameKind
+
+    profile = _profile(context)
+    if profile is None:
+        return []
+    frames = profile.tree.frames
+    kinds = zip(frames.kind.tolist(), frames.name, strict=True)
+    return _starting(incomplete, sorted({name for kind, name in kinds if kind == FrameKind.KERNEL}))
+
+
+def gates(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What `bragg diff --gate` judges."""
+    return _starting(incomplete, _GATES)
+
+
+def writable_formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Formats that `bragg export` writes."""
+    return _starting(incomplete, [name for name, format_ in FORMATS.items() if format_.write])
+
+
+def checkers(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Checkers of `bragg check`."""
+    return _starting(incomplete, CHECKERS)
+
+
+def finding_formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Formats of the findings of `bragg check`."""
+    return _starting(incomplete, ANNOTATIONS)
+
+
+def programs(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files: the program and its arguments."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _profile(context: click.Context) -> Profile | None:
+    """The profile that the words before name, or the newest one here; None if there is none that is read at once."""
+    from bragg import formats
+    from bragg.cli.profile_file import newest_profile
+
+    # Click leaves the words before an option without its value where they were.
+    named = context.params.get("file") or next(iter([*(context.params.get("files") or ()), *context.args]), None)
+    try:
+        path = newest_profile(named and Path(named))
+        return None if path.stat().st_size > _LARGE_BYTES else formats.load(path, trace=False)
+    except (BraggError, OSError):
+        return None

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bragg.cli.main import main
+
+Offered = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Offered:
+    """What bash offers for the last word of a command line."""
+
+    def offered(line: str) -> list[str]:
+        monkeypatch.setenv("_BRAGG_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        with pytest.raises(SystemExit, match="0"):
+            main([])
+        written = capsys.readouterr()
+        assert written.err == ""
+        return written.out.split()
+
+    return offered
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("bragg vi", ["plain,view"]),
+        ("bragg view train.bragg -m gpu_t", ["plain,gpu_time"]),
+        ("bragg view -m tim", ["plain,time"]),
+        ("bragg view -m gpu_time/o", ["plain,gpu_time/own"]),
+        ("bragg view train.bragg --metric count,gpu_c", ["plain,count,gpu_count"]),
+        ("bragg diff train.bragg other.bragg -m gpu_t", ["plain,gpu_time"]),
+        ("bragg diff --gate k", ["plain,kernel:"]),
+        ("bragg export -f sp", ["plain,speedscope"]),
+        ("bragg export -f capt", []),
+        ("bragg source train.bragg mat", ["plain,matmul"]),
+        ("bragg check --only data", ["plain,data-race"]),
+        ("bragg check -f s", ["plain,sarif"]),
+        ("bragg view tra", ["file,tra"]),
+        ("bragg run tra", ["file,tra"]),
+        ("bragg run train.py da", ["file,da"]),
+        ("bragg run --data tr", ["plain,tree", "plain,trace"]),
+        ("bragg view missing.bragg -m g", []),
+    ],
+)
+@pytest.mark.usefixtures("profile_file")
+def test_values_are_completed(offered: Offered, line: str, words: list[str]) -> None:
+    assert offered(line) == words
+
+
+def test_nothing_is_offered_where_no_profile_can_be_read(offered: Offered, tmp_path: Path) -> None:
+    assert offered("bragg view -m g") == []
+    (tmp_path / "broken.bragg").write_bytes(b"PK")
+    assert offered("bragg view broken.bragg -m g") == []
