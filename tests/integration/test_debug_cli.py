@@ -219,3 +219,11 @@ def test_launches_are_varied_on_request(tmp_path: Path) -> None:
     result = bragg("check", "--vary", script)
     assert result.returncode == 3, result.stderr
     assert "elements of out change with BLOCK, which should not matter" in result.stdout
+
+
+def test_a_program_without_kernels_is_not_fine(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text("print('no kernel')\n")
+    command = [sys.executable, "-m", "bragg", "check", "plain.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 7
+    assert done.stderr.startswith("nothing was checked: the program has no Triton kernels")

@@ -66,3 +66,27 @@ def test_texts_that_python_runs_need_no_ending(tmp_path: Path) -> None:
         script = tmp_path / "train"
         script.write_text(f"{first}\n")
         assert find_target([str(script)]).command[1:] == (str(script),)
+
+
+def test_a_grouping_that_was_not_recorded_says_what_to_record(bragg: Bragg, profile_file: Path) -> None:
+    region, process = (bragg("view", profile_file, "--group-by", what) for what in ("region", "process"))
+    assert region.exit_code == process.exit_code == 2
+    assert region.stderr == (
+        "error: no region of a training program was recorded\nhint: Record with: bragg run --regions all\n"
+    )
+    assert process.stderr.startswith("error: this profile is of one process\nhint: ")
+
+
+def test_an_unknown_metric_names_the_nearest(bragg: Bragg, profile_file: Path) -> None:
+    outcome = bragg("view", profile_file, "-m", "gpu_tme")
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith("error: this profile has no metric 'gpu_tme'\nhint: Nearest: gpu_time")
+
+
+def test_a_tree_for_perfetto_says_what_to_record_or_which_format_shows_it(bragg: Bragg, profile_file: Path) -> None:
+    outcome = bragg("export", profile_file, "-f", "perfetto")
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith(
+        "error: this profile has no timeline\nhint: Record it again with: bragg run --data"
+    )
+    assert "bragg export -f speedscope" in outcome.stderr

@@ -11,7 +11,7 @@ from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
-from bragg.model.host_time import own_work
+from bragg.model.host_time import WAIT_TIME, own_work
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.answer_text import MOSTLY_IDLE
@@ -34,6 +34,8 @@ _WIDTH = 120  # where the output has none: whole paths would hide the rest
 _LEAST_PATH_WIDTH = 20
 # Below this the host decides how long the program takes, and its paths are shown too.
 _BUSY_GPU = 0.5
+# Of host time: less is no sentence worth.
+_LEAST_IMPORTS = 0.1
 _N_HOST_PATHS_OF_IDLE_GPU = 2
 
 
@@ -98,10 +100,26 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style, steady: Steady |
         # Where the GPU waits for the host in the steady state, what the host does stands first.
         yield from [*host, *kernels, *hottest, *waiting] if steady else [*kernels, *hottest, *host, *waiting]
     elif has_host_time:
-        yield from _hottest_paths(profile, "host_time", _N_HOST_PATHS, style)
-        yield from (style.cut(line, style.width) for line in waiting_lines(profile))
+        yield from _hot_spots_of_host(profile, style)
     else:
         yield "neither GPU time nor host time was recorded"
+
+
+def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:
+    """Without a GPU: imports in a sentence, then what the program did, and what it waited for, the larger first."""
+    ran = without_imports(profile)
+    total_ns, ran_ns = profile.total("host_time"), ran.total("host_time")
+    of_what = ""
+    if 0 < ran_ns < (1 - _LEAST_IMPORTS) * total_ns:
+        imports_ns = total_ns - ran_ns
+        yield f"imports took {time_text(imports_ns)}, {share_text(imports_ns / total_ns)} of host_time; of the rest:"
+        of_what = "of it"
+    else:
+        ran = profile
+    waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
+    hottest = list(_hottest_paths(ran, "host_time", _N_HOST_PATHS, style, of_what=of_what))
+    waited_ns = profile.total(WAIT_TIME) if WAIT_TIME in profile.metrics else 0
+    yield from [*waiting, *hottest] if waited_ns > 0.5 * ran_ns else [*hottest, *waiting]
 
 
 def _has_time(profile: Profile, metric: str) -> bool:

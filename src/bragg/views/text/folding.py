@@ -53,6 +53,7 @@ def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> Fo
         profile: What to fold.
         keep: Names of frames that stay, besides those of `folding_rules`.
     """
+    profile = _without_recursion(profile)
     tree = profile.tree
     is_library, regrouping = _excursions(profile, "{}", keep)
     n_paths = np.bincount(regrouping.target[is_library], minlength=len(regrouping.tree))
@@ -67,7 +68,22 @@ def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> Fo
 
 def with_library_names(profile: Profile) -> Profile:
     """Likewise, each under the name `[torch]`, also where only one path leads through it: other runs may have more."""
+    profile = _without_recursion(profile)
     return _excursions(profile, "[{}]")[1].apply(profile)
+
+
+def _without_recursion(profile: Profile) -> Profile:
+    """A Python function that calls itself as one node: what its calls took, not how deep they were."""
+    tree, first = profile.tree, dict[tuple[str, str], int]()
+    rows = zip(tree.frames.kind.tolist(), tree.frames.name, tree.frames.file, strict=True)
+    of_frame = [
+        first.setdefault((name, file), len(first)) if kind == FrameKind.PYTHON and file else -1
+        for kind, name, file in rows
+    ]
+    function = np.array(of_frame, np.int64)[tree.frame]
+    calls_itself = (function >= 0) & (function == function[tree.parent])
+    calls_itself[0] = False
+    return regroup(tree, folded=calls_itself).apply(profile) if calls_itself.any() else profile
 
 
 def _excursions(profile: Profile, pattern: str, keep: Sequence[re.Pattern[str]] = ()) -> tuple[BoolArray, Regrouping]:

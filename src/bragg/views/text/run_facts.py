@@ -116,8 +116,9 @@ class RunFacts:
 
     def _warnings(self) -> Iterator[str]:
         yield from self.completeness.warnings()
-        if launches := self.run.interpreted_launches:
-            yield f"Triton kernels ran in bragg's interpreter on the CPU ({launches:,} launches): not times of a GPU"
+        if n_launches := self.run.interpreted_launches:
+            launches = count_text(n_launches, "launch", "launches")
+            yield f"Triton kernels ran in bragg's interpreter on the CPU ({launches}): not times of a GPU"
         if left_out := self.run.region_spans_left_out:
             yield f"{left_out:,} more steps and regions are not in the timeline"
         yield from sampling_warnings(self.meta)

@@ -71,9 +71,9 @@ def bytes_text(size_bytes: float) -> str:
     return value_text(size_bytes, "B")
 
 
-def count_text(count: int, noun: str) -> str:
-    """A count with its noun, which gets an s unless there is one: `1 kernel`, `12,345 kernels`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def count_text(count: int, noun: str, nouns: str = "") -> str:
+    """A count with its noun: `1 kernel`, `12,345 kernels`; `nouns` where an s does not make the plural."""
+    return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
 
 
 def share_text(share: float) -> str:

@@ -89,3 +89,22 @@ def test_one_slow_step_makes_no_average() -> None:
     meta = {**META, "regions": {"step": step, "data": data}}
     line = summary_lines(replace(profile_from_text("root\n  k 1us"), meta=meta), PLAIN)[1]
     assert line == "10 steps, the median 10.2 ms: data 50.0 %, other 50.0 %"
+
+
+def test_imports_of_a_host_program_are_a_sentence_before_what_it_did() -> None:
+    text = """root
+  a.py:1@main host=10ms
+    <frozen importlib._bootstrap>:1@_find_and_load
+      torch.py:1@<module> host=60ms
+    a.py:2@work host=30ms"""
+    assert summary_lines(profile_from_text(text), PLAIN)[1:] == [
+        "imports took 60.0 ms, 60.0 % of host_time; of the rest:",
+        "  30.0 ms   75.0 % of it  main a.py:1 → work a.py:2",
+        "  10.0 ms   25.0 % of it  main a.py:1",
+    ]
+
+
+def test_a_program_that_mostly_waits_says_so_first() -> None:
+    lines = summary_lines(profile_from_text("root\n  a.py:1@work host=9ms\n  a.py:2@read host=90ms wait=90ms"), PLAIN)
+    assert lines[1].startswith("the main thread waited 90.0 ms, 90.9 % of its time")
+    assert lines[2].endswith("work a.py:1")

@@ -106,3 +106,18 @@ def test_wrappers_of_forward_and_the_compiler_s_are_plumbing() -> None:
         f"root\n  {TORCH}/_dynamo/eval_frame.py:1@Optimized.forward\n    /tmp/xy/c{'a2' * 25}b.py:2@call\n      k 1us"
     )
     assert labels(profile_from_text(compiler)) == ["torch", "k"]
+
+
+def test_a_function_that_calls_itself_is_one_node() -> None:
+    text = """root
+  a.py:9@main
+    a.py:1@fib host=1ms
+      a.py:2@fib host=2ms
+        a.py:2@fib host=4ms
+          b.py:2@fib host=8ms
+            a.py:2@fib host=16ms"""
+    folded = fold_libraries(profile_from_text(text)).profile
+    shown = {folded.tree.label(node): folded.own("host_time")[node] for node in range(len(folded.tree))}
+    assert shown["a.py:1@fib"] == 7e6
+    assert sorted(shown.values())[-3:] == [7e6, 8e6, 16e6]
+    assert len(folded.tree) == 5
