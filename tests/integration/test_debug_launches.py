@@ -151,3 +151,41 @@ def test_what_pytorch_launches_is_executed(tmp_path: Path) -> None:
     assert found_in(report) == set(TORCH_KERNELS), output
     assert "17.0" in output
     assert report["launches"] == len(TORCH_KERNELS) + 1  # The softmax that PyTorch's compiler writes.
+
+
+COMPILED = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def reads_too_far(x, y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(y + i, v, mask=i < N - 1)
+
+@torch.compile
+def launches(x):
+    y = torch.zeros_like(x)
+    reads_too_far[(1,)](x, y, 16)
+    return y
+
+@torch.compile
+def takes(x, i):
+    scaled = x * 2
+    return scaled[i] + 1
+
+launches(torch.ones(15))
+takes(torch.ones(8), torch.tensor([0, 99]))
+"""
+
+
+def test_findings_in_kernels_of_pytorchs_compiler_name_the_programs_lines(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch._inductor.config.trace, "provenance_tracking_level"):
+        pytest.skip("since PyTorch 2.9")
+    for _ in range(2):  # Compiled, and found in the compiler's cache.
+        code, report, output = run_check(tmp_path, COMPILED)
+        assert code == 3, output
+        places = [[place.partition(".py:")[2] for place in finding["origins"]] for finding in report["findings"]]
+        assert places[0][0] == "8: v = tl.load(x + i)", output
+        assert "20: return scaled[i] + 1" in places[1], output

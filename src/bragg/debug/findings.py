@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from bragg.debug.host.compiled_lines import origins
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.verdicts import Verdicts
 from bragg.model import Finding, Severity
@@ -76,6 +77,7 @@ class KernelFinding:
         other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is used;
             `role` says what that line is.
         example: What one element shows; empty: nothing to tell.
+        origins: Lines of the program that a generated line comes from, as `file:line: code`.
         is_in_other_grids: Launches with other grids show it too; their programs and lanes are not counted.
     """
 
@@ -98,6 +100,7 @@ class KernelFinding:
     other: dict[str, Any] | None = None
     is_in_other_grids: bool = False
     example: str = ""
+    origins: list[str] = field(default_factory=list)
 
     def to_finding(self) -> Finding:
         """The finding as profiles hold it."""
@@ -118,6 +121,7 @@ class KernelFinding:
         lines = [f"{self.severity.name.lower()}: {self.rule} in {self.kernel} ({self.file}:{self.line})"]
         if self.code:
             lines.append(f"    {self.code}")
+        lines.extend(f"  from: {place}" for place in self.origins)
         lines.append(f"  {self.message}")
         if self.programs:
             lines.append(f"  where: {self._where()}")
@@ -227,6 +231,7 @@ class Report:
         known = self._found.get(key)
         if known is None:
             finding.code = linecache.getline(finding.file, finding.line).strip()
+            finding.origins = origins(finding.file, finding.line)
             known = self._found[key] = finding
         is_new = known is finding
         if finding.grid == known.grid:

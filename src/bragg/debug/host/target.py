@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from bragg.debug.host.compiled_lines import remember_lines, trace_lines
 from bragg.debug.host.driver import has_gpu, use_host_driver
 from bragg.debug.host.imports import on_import
 from bragg.debug.host.torch_on_cpu import compile_with_triton, use_cpu_for_cuda
@@ -140,6 +141,8 @@ def host_without_gpu(target: Target) -> Iterator[None]:
         raise UsageError("Triton is not installed", hint="pip install triton") from error
     with ExitStack() as stack:
         stack.enter_context(on_import("torch", use_cpu_for_cuda))
+        stack.enter_context(on_import("torch._inductor.config", trace_lines))
+        stack.enter_context(on_import("torch._inductor.output_code", remember_lines))
         if not has_gpu():
             use_host_driver(target)
             stack.enter_context(on_import("torch._inductor.config", compile_with_triton))
