@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import findings
+from bragg.analyze.report import answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_part
 from bragg.cli.progress import working
@@ -19,6 +20,7 @@ from bragg.model import Profile
 from bragg.views.terminal.flat_view import flat_view
 from bragg.views.terminal.summary import summary_lines, warning_lines
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.analysis_text import best_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
 from bragg.views.text.style import Style
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["RunReport", "empty_run_json"]
 
 _N_HOT_ROWS = 5
+_N_CAUSES = 3
 _N_NOTES = 1
 _N_NAMED = 3
 
@@ -101,7 +104,13 @@ class RunReport:
 
     def _summary_lines(self, style: Style) -> list[str]:
         profile = self.main[1]
-        return [*summary_lines(profile, style), *(style.dim(found.text) for found in findings(Evidence(profile)))]
+        answer = answered(profile)
+        causes = best_lines(answer.bounds, answer.analysis, style, _N_CAUSES)
+        hints = findings(Evidence(profile))
+        if len(causes) > 1:
+            hints = [hint for hint in hints if not any(hint.message in line for line in causes)]
+            return [*summary_lines(profile, style, causes), *(style.dim(hint.text) for hint in hints)]
+        return [*summary_lines(profile, style), *(style.dim(hint.text) for hint in hints)]
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; the hottest kernels or functions are those of the profile that says most."""

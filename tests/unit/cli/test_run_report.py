@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from bragg import formats
 from bragg.cli.run_report import RunReport
 from bragg.errors import BackendUnavailable
 from bragg.model import Profile
 from bragg.views.text.style import PLAIN
 from tests.support.profiles import profile_from_text
+from tests.support.recordings import SAMPLE
 
 FAILED = {"cuda": {"state": "failed", "reason": "the slot is taken"}}
 
@@ -95,3 +97,12 @@ def test_backend_that_was_not_asked_for_may_fail(tmp_path: Path, requested: str)
 def test_backend_that_worked_in_one_process_is_enough(tmp_path: Path) -> None:
     failed = replace(profile_from_text("root\n  a host=1ms"), meta=FAILED)
     report(tmp_path, failed, profile_from_text("root\n  k 1ms")).check_backend("cuda")
+
+
+def test_the_end_of_a_run_names_what_bounds_it_and_the_best_findings(tmp_path: Path) -> None:
+    profile = formats.load(SAMPLE)
+    lines = report(tmp_path, profile).lines(PLAIN, summary=True, every_process=False)
+    at = next(row for row, line in enumerate(lines) if line.startswith("The GPU bounds the program"))
+    assert lines[at + 1].startswith("   60.8 %  matrix products in 32-bit floating point without tensor cores")
+    assert "demo_gpu.py:45" in lines[at + 1]
+    assert len(lines) <= 15

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -39,12 +39,13 @@ _LEAST_IMPORTS = 0.1
 _N_HOST_PATHS_OF_IDLE_GPU = 2
 
 
-def summary_lines(profile: Profile, style: Style) -> list[str]:
+def summary_lines(profile: Profile, style: Style, causes: Sequence[str] = ()) -> list[str]:
     """What took the time, in at most 14 lines.
 
     Args:
         profile: A whole run.
         style: How to decorate, and the width to keep.
+        causes: Why it took so long, in lines: they stand instead of what the host did.
     """
     facts, parts = RunFacts(profile.meta), wall_parts(profile)
     steady = parts.steady if parts else None
@@ -52,7 +53,8 @@ def summary_lines(profile: Profile, style: Style) -> list[str]:
     return [
         style.bold(style.cut(title, style.width)),
         *(style.cut(line, style.width) for line in (wall_line(parts), steps_line(profile, steady)) if line),
-        *(_in_steady_state(profile, steady, style) or _hot_spots(profile, facts, style, steady)),
+        *causes,
+        *(_in_steady_state(profile, steady, style, not causes) or _hot_spots(profile, facts, style, steady)),
         *warning_lines(profile, style),
     ]
 
@@ -66,7 +68,7 @@ def warning_lines(profile: Profile, style: Style) -> list[str]:
     return [style.warning(f"warning: {text}") for text in warnings]
 
 
-def _in_steady_state(profile: Profile, steady: Steady | None, style: Style) -> list[str]:
+def _in_steady_state(profile: Profile, steady: Steady | None, style: Style, with_host: bool) -> list[str]:
     """The same of the steady state alone; empty where there is none, or no timeline of it."""
     part = steady_profile(profile, steady) if steady else None
     if steady is None or part is None or not _has_time(part, "gpu_time"):
@@ -77,6 +79,8 @@ def _in_steady_state(profile: Profile, steady: Steady | None, style: Style) -> l
     host = _hottest_paths(part, "host_time", _N_HOST_PATHS_OF_IDLE_GPU + 1, style, whole_ns)
     kernels = table_lines(flat_view(part, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
     waiting = (style.cut(line, style.width) for line in waiting_lines(profile))
+    if not with_host:
+        return [*kernels, *waiting]
     if busy < MOSTLY_IDLE:
         return [title, *host, *kernels, *waiting]
     return [title, *kernels, *_hottest_paths(part, "gpu_time", 1, style), *waiting]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds
@@ -14,6 +15,7 @@ from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text, time_text
 
 __all__ = [
+    "LEAST_GAIN",
     "analysis_lines",
     "best_lines",
     "bounds_sentence",
@@ -21,6 +23,7 @@ __all__ = [
     "gain_text",
     "markdown_lines",
     "place_text",
+    "shown_findings",
 ]
 
 _N_PARTS = 4
@@ -44,10 +47,20 @@ def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain:
 
 def best_lines(bounds: Bounds, analysis: Analysis, style: Style, n: int) -> list[str]:
     """What bounds the program, and the best findings, a line each."""
-    shown = [finding for finding in analysis.findings if is_shown(finding, LEAST_GAIN)][:n]
+    shown = [each for each in analysis.findings if each.gain is not None and is_shown(each, LEAST_GAIN)][:n]
     lines = [style.bold(bounds_sentence(bounds))]
     lines += [f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}" for finding in shown]
     return [style.cut(line, style.width) for line in lines]
+
+
+def shown_findings(found: Iterable[Finding]) -> list[Finding]:
+    """Findings whose message says the gain, the rule and the line: for a list."""
+    return [
+        replace(
+            each, message=f"{gain_text(each)}, {each.rule} ({each.confidence.name.lower()}): {each.message}{_at(each)}"
+        )
+        for each in found
+    ]
 
 
 def is_shown(finding: Finding, least_gain: float) -> bool:
@@ -84,11 +97,10 @@ def _parts_line(bounds: Bounds) -> Iterator[str]:
 
 
 def _finding_lines(number: int, finding: Finding, bounds: Bounds, style: Style) -> Iterator[str]:
-    once = " once" if finding.gain and finding.gain.is_once else ""
     step = ""
-    if finding.gain and finding.gain.wall_ns and bounds.n_steps and not once:
+    if finding.gain and finding.gain.wall_ns and bounds.n_steps and not finding.gain.is_once:
         step = f" ({time_text(finding.gain.wall_ns / bounds.n_steps)} a step)"
-    head = f"{number}. {gain_text(finding)}{once}{step}  {finding.rule}, {finding.confidence.name.lower()}"
+    head = f"{number}. {gain_text(finding)}{step}  {finding.rule}, {finding.confidence.name.lower()}"
     limit = f"; {finding.gain.limit} limits the gain" if finding.gain and finding.gain.limit else ""
     yield style.bold(f"{head}{limit}")
     yield f"   {_message(finding)}{_at(finding)}"
@@ -123,7 +135,8 @@ def gain_text(finding: Finding) -> str:
     """What following a finding gains, as a share of the wall time."""
     if finding.gain is None:
         return "gain n/a"
-    return share_text(finding.gain.share) if finding.gain.wall_ns else "no gain"
+    once = " once" if finding.gain.is_once else ""
+    return f"{share_text(finding.gain.share)}{once}" if finding.gain.wall_ns else "no gain"
 
 
 def place_text(finding: Finding) -> str:

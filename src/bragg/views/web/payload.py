@@ -19,7 +19,7 @@ import numpy as np
 from bragg.analyze.kernel_facts import KernelFacts
 from bragg.code.source_map import code_of_kernels, source_name
 from bragg.errors import UsageError
-from bragg.model import FrameTable, Profile
+from bragg.model import Finding, FrameTable, Profile
 from bragg.model.table import Int64Array
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
@@ -60,6 +60,7 @@ class Analyses:
         code: Texts of kernels, as the view of code reads them: JSON values.
         roofline: The roofline in the same form; None: there is none.
         difference: A comparison in the same form; None: nothing is compared.
+        findings: Why the program was slow, beside what the file carries.
     """
 
     title: str = ""
@@ -68,6 +69,7 @@ class Analyses:
     code: Sequence[Mapping[str, Any]] = ()
     roofline: Mapping[str, Any] | None = None
     difference: Mapping[str, Any] | None = None
+    findings: Sequence[Finding] = ()
 
 
 NO_ANALYSES = Analyses()
@@ -102,7 +104,10 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
             "count": columns.integers(profile.durations.count),
         },
         **_trace(profile, columns),
-        "findings": [{**finding.to_json(), "severity": finding.severity.name.lower()} for finding in profile.carried],
+        "findings": [
+            {**finding.to_json(), "severity": finding.severity.name.lower()}
+            for finding in (*profile.carried, *analyses.findings)
+        ],
         "sources": _source_files(profile),
         "code": list(analyses.code),
         "roofline": analyses.roofline,

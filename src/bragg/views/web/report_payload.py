@@ -10,10 +10,12 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import findings
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.report import answered
 from bragg.analyze.roofline import roofline
 from bragg.analyze.source_lines import annotate_stages
 from bragg.errors import UsageError
 from bragg.model import Profile
+from bragg.views.text.analysis_text import LEAST_GAIN, bounds_sentence, shown_findings
 from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
 from bragg.views.text.variants import rows_of_frames
 from bragg.views.web.code import code_of
@@ -31,12 +33,15 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
         title: What the reader calls it: the name of its file.
         difference: How it differs from another one, as `views/web/diff.py` writes it; None: nothing is compared.
     """
-    kernels = kernel_facts(profile)
+    kernels, reason = kernel_facts(profile), answered(profile)
+    named = {finding.text for finding in reason.worth(LEAST_GAIN)}
+    hints = [finding for finding in findings(Evidence(profile)) if finding.text not in named]
+    bounds = [] if reason.bounds.busy is None else [bounds_sentence(reason.bounds)]
     found = answer(profile, kernels, rows_of_frames(profile.tree.frames))
     analyses = Analyses(
         title=title,
         summary=Summary(
-            [*sentences(profile, found), *(f"{finding.text}." for finding in findings(Evidence(profile)))],
+            [*sentences(profile, found), *bounds, *(f"{finding.text}." for finding in hints)],
             fact_rows(profile),
             lack_lines(profile, found),
         ),
@@ -44,6 +49,7 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
         code=code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile)),
         roofline=_roofline(profile),
         difference=difference,
+        findings=shown_findings(reason.worth(LEAST_GAIN)),
     )
     return pack(profile, analyses=analyses)
 
