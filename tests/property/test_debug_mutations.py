@@ -22,7 +22,7 @@ import bragg.debug
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
 
-from bragg.debug.checkers import Checker, Recorder
+from bragg.debug.checkers import Checker, LaunchFindings
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.session import CheckedSession, checking
@@ -74,7 +74,7 @@ def sites() -> list[Site]:
         if launch.__module__.endswith(".pointers"):
             continue
 
-        def watch(_record: Recorder, entry: str = entry) -> Listeners:
+        def watch(_record: LaunchFindings, entry: str = entry) -> Listeners:
             def see(access: Access) -> None:
                 file, line = kernel_line()
                 for change in changes_of(access):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
-from bragg.debug.checkers import Checker, Recorder
+from bragg.debug.checkers import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import KernelFinding, Report
 from bragg.debug.flow.jitted import is_interpreted
@@ -130,7 +130,7 @@ class CheckedSession:
         checkers = [checker for checker in self._checkers if on_gpu or checker.name != "portability"]
         watching = frozenset(checker.name for checker in checkers)
         for checker in checkers:
-            listeners = checker.watch(Recorder(checker.name, launch, self.report, watching))
+            listeners = checker.watch(LaunchFindings(checker.name, launch, self.report, watching))
             together.is_resident |= listeners.is_resident
             for name, told in vars(listeners).items():
                 if told and name in _LISTS:

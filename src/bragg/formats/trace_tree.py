@@ -66,7 +66,7 @@ class Nodes:
         return node
 
     def children(self, above: Int32Array, frame: Int32Array) -> Int32Array:
-        """The node of each frame below each node."""
+        """The node of each frame below each node: int32 [n]."""
         pairs, place = np.unique(np.stack([above, frame], axis=1), axis=0, return_inverse=True)
         found = np.array([self.child(*pair) for pair in pairs.tolist()], np.int32)
         return found[place.reshape(-1)]

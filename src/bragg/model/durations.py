@@ -18,7 +18,7 @@ MAX_BUCKET = (64 - _STEP_BITS) * _STEPS + _STEPS - 1
 
 
 def bucket_of(duration_ns: NDArray[np.int64]) -> Int32Array:
-    """The bucket of each duration: 16 steps an octave, and 1 ns each below 16 ns."""
+    """The bucket of each duration, as [n]: 16 steps an octave, and 1 ns each below 16 ns."""
     _, bits = np.frexp(duration_ns.astype(np.float64))
     octave = np.maximum(bits.astype(np.int64) - _STEP_BITS, 1)
     bucket: Int32Array = ((octave << _STEP_BITS) + (duration_ns >> (octave - 1)) - _STEPS).astype(np.int32)
@@ -26,7 +26,7 @@ def bucket_of(duration_ns: NDArray[np.int64]) -> Int32Array:
 
 
 def bucket_range(bucket: NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:
-    """First duration of each bucket and of the one after it, ns."""
+    """First duration of each bucket and of the one after it, ns: two float64 [n]."""
     octave = np.maximum(bucket >> _STEP_BITS, 1).astype(np.float64)
     step = bucket - (octave - 1) * _STEPS
     width = 2.0 ** (octave - 1)

@@ -28,6 +28,10 @@ class Facts:
     def __len__(self) -> int:
         return len(self._values)
 
+    def values(self) -> Mapping[str, Any]:
+        """The object itself."""
+        return self._values
+
     def text(self, name: str, missing: str = "") -> str:
         """A value as text."""
         value = self._values.get(name)

@@ -13,6 +13,7 @@ from bragg.errors import UsageError
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.regroup import Regrouping, regroup
+from bragg.model.run import Run
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.trace import SliceTable
 from bragg.model.tree import CallTree, FrameTable
@@ -209,4 +210,4 @@ def _merge_meta(metas: Sequence[dict[str, Any]]) -> dict[str, Any]:
         for key, value in first.items()
         if key != "merged" and all(key in other and other[key] == value for other in others)
     }
-    return {**agreed, "merged": [recording for meta in metas for recording in meta.get("merged", [meta])]}
+    return {**agreed, "merged": [recording for meta in metas for recording in Run(meta).recording_metas]}

@@ -52,6 +52,12 @@ class Run:
         return [Run(each) for each in self._facts.rows("merged") if each] if isinstance(merged, list) else [self]
 
     @property
+    def recording_metas(self) -> list[dict[str, Any]]:
+        """META of each recording that was merged; of a single one its own."""
+        merged = self._meta.get("merged")
+        return list(merged) if isinstance(merged, list) else [dict(self._meta)]
+
+    @property
     def is_merged(self) -> bool:
         """Whether several recordings were merged."""
         return "merged" in self._facts
@@ -286,6 +292,11 @@ class Run:
     def compiled_regions(self) -> object:
         """Functions that PyTorch compiled, by their numbers."""
         return self._meta.get("compiled_regions")
+
+    @property
+    def gpu_activity(self) -> object:
+        """Launches and busy time of GPUs over time, as `native/data` writes the curve."""
+        return self._meta.get("gpu_activity")
 
     @property
     def has_regions(self) -> bool:

@@ -122,7 +122,7 @@ class CallTree:
 
     @cached_property
     def levels(self) -> list[Int64Array]:
-        """The nodes of each depth, ascending within a depth."""
+        """The nodes of each depth, ascending within a depth: a list by depth of [n_nodes of that depth]."""
         order = np.argsort(self.depth, kind="stable")
         return np.split(order, np.cumsum(np.bincount(self.depth))[:-1])
 
@@ -141,7 +141,7 @@ class CallTree:
         return largest
 
     def children(self, node: int) -> Int64Array:
-        """The children of a node, ascending."""
+        """The children of a node, ascending: [n_children]."""
         order, first = self._child_index
         return order[first[node] : first[node + 1]]
 

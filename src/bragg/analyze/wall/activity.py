@@ -14,7 +14,6 @@ from bragg.model.table import FloatArray
 
 __all__ = ["Activity", "activity_of"]
 
-_CURVE = "gpu_activity"
 # What the recorder writes at most; more in a file is not a curve of it.
 _MAX_BINS = 1 << 16
 
@@ -52,7 +51,7 @@ class Activity:
 
 def activity_of(profile: Profile) -> Activity | None:
     """What is known; None: nothing ran on a GPU, or only the sums were kept."""
-    return _of_timeline(profile) or _of_curve(profile.meta.get(_CURVE))
+    return _of_timeline(profile) or _of_curve(profile.run.gpu_activity)
 
 
 def _of_timeline(profile: Profile) -> Activity | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bragg.grouping.regions import OPTIMIZER, step_function
 from bragg.model import FrameKind, Profile, TrackKind
+from bragg.model.facts import Facts
 from bragg.model.run import Run
 from bragg.model.table import BoolArray, Int64Array
 
@@ -56,7 +57,7 @@ class StepTimes:
 
 def step_times(profile: Profile) -> StepTimes | None:
     """The steps of a program; None: it made fewer than two, or they are not known."""
-    found = (_of_timeline(profile) if len(profile.slices) else None) or _of_meta(profile.meta)
+    found = (_of_timeline(profile) if len(profile.slices) else None) or _of_meta(profile)
     return found if found is not None and found.count > 1 else None
 
 
@@ -106,25 +107,23 @@ def _began(run: Run, last_ns: int) -> int | None:
     return last_ns - total_ns if _is_time(total_ns) and total_ns else None
 
 
-def _of_meta(meta: Mapping[str, Any]) -> StepTimes | None:
-    recorded = meta.get("regions")
-    if not isinstance(recorded, Mapping):
-        return None
-    function = step_function(meta)
+def _of_meta(profile: Profile) -> StepTimes | None:
+    recorded = profile.run.regions
+    function = step_function(profile.meta)
     names = {_STEP: _STEP, **({function: _OF_FUNCTION + function} if function else {}), _FORWARD: _FORWARD}
-    found = (_kept(name, recorded.get(key)) for name, key in names.items())
+    found = (_kept(name, recorded.table(key)) for name, key in names.items())
     return next((times for times in found if times is not None), None)
 
 
-def _kept(name: str, told: Any) -> StepTimes | None:
+def _kept(name: str, told: Facts) -> StepTimes | None:
     """What the recorder kept of the first steps, as `bragg.record.inside.first_calls` writes it; None: nothing."""
-    if not isinstance(told, Mapping) or not isinstance(kept := told.get("first_calls"), Mapping):
+    kept = told.table("first_calls")
+    began_ns, last_ns, count = kept.integer("began_ns"), kept.integer("last_ns"), told.integer("count")
+    after_ns = kept.values().get("ends_after_ns")
+    if not (_is_time(began_ns) and _is_time(last_ns) and _is_time(count)) or not isinstance(after_ns, list):
         return None
-    numbers: list[Any] = [kept.get("began_ns"), kept.get("last_ns"), told.get("count")]
-    after_ns = kept.get("ends_after_ns")
-    if not all(map(_is_time, numbers)) or not isinstance(after_ns, list) or not after_ns:
+    if not after_ns:
         return None
-    began_ns, last_ns, count = numbers
     if len(after_ns) > min(count, _MAX_KEPT) or not all(map(_is_time, after_ns)) or after_ns != sorted(after_ns):
         return None
     if began_ns + after_ns[-1] > last_ns:
@@ -132,5 +131,5 @@ def _kept(name: str, told: Any) -> StepTimes | None:
     return StepTimes(name, began_ns, began_ns + np.array(after_ns, np.int64), count, last_ns)
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < 1 << 62

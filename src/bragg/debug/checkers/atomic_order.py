@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.memory.access import Access
 from bragg.debug.state import Listeners
 from bragg.model import Severity
@@ -12,7 +12,7 @@ from bragg.model import Severity
 __all__ = ["ATOMIC_ORDER"]
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     owners: dict[int, int] = {}
 
     def look(access: Access) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.checkers.compiled import SharedAccess, gpu_dialect, shared_accesses
 from bragg.debug.checkers.layouts import conflict_ways, held, places
 from bragg.debug.state import Listeners
@@ -26,7 +26,7 @@ def ways_of(access: SharedAccess) -> int | None:
     return None if addresses is None else conflict_ways(addresses, size)
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     function = record.launch.program.function
     here = function.__code__.co_filename, function.__code__.co_firstlineno
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.checkers.rows import spill_of
 from bragg.debug.checkers.stale import is_stale
 from bragg.debug.expressions import access_text
@@ -25,7 +25,7 @@ __all__ = ["BOUNDS"]
 Array = npt.NDArray[Any]
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     def tell(access: Access, outside: Array) -> bool:
         if "stale-memory" in record.watching and is_stale(access, _first(access, outside)):
             return False  # It is told as what it is.

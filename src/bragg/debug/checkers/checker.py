@@ -20,7 +20,7 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 
-__all__ = ["Checker", "Recorder", "Source"]
+__all__ = ["Checker", "LaunchFindings", "Source"]
 
 Array = npt.NDArray[Any]
 
@@ -43,7 +43,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Recorder:
+class LaunchFindings:
     """Takes what one checker finds in one launch.
 
     Attributes:
@@ -198,4 +198,4 @@ class Checker:
     name: str
     summary: str
     is_default: bool
-    watch: Callable[[Recorder], Listeners]
+    watch: Callable[[LaunchFindings], Listeners]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.memory.access import Access
 from bragg.debug.state import Listeners
 from bragg.model import Severity
@@ -17,7 +17,7 @@ _MOST_WASTE = 2
 _FEWEST_LANES = 32
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     def look(access: Access) -> None:
         offsets = access.offsets
         if len(offsets) < _FEWEST_LANES:

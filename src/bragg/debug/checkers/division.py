@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder, Source
+from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import feeding
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.storage import Buffer
@@ -19,7 +19,7 @@ __all__ = ["DIVISION"]
 Array = npt.NDArray[Any]
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     places: list[tuple[str, int]] = []
 
     def look(divisor: Tensor) -> Array | None:

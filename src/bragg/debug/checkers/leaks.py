@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.findings import Report
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
@@ -53,7 +53,7 @@ class _History:
     made: dict[tuple[str, str], list[_Made]] = field(default_factory=dict)
     previous: dict[str, int] = field(default_factory=dict)
 
-    def see(self, record: Recorder) -> None:
+    def see(self, record: LaunchFindings) -> None:
         """Look at the tensors of a launch, and tell of those of earlier ones that nobody frees."""
         kernel = record.launch.kernel
         for buffer in record.launch.buffers:
@@ -75,7 +75,7 @@ class _History:
         if is_new and not known:
             self.made.setdefault((kernel, parameter), []).append(_Made(ref(tensor), self.launch))
 
-    def _tell(self, record: Recorder, buffer: Buffer) -> None:
+    def _tell(self, record: LaunchFindings, buffer: Buffer) -> None:
         kernel = record.launch.kernel
         entries = [made for made in self.made.get((kernel, buffer.name), []) if made.tensor() is not None]
         idle = [made for made in entries if made.used < self.previous.get(kernel, 0)]
@@ -122,7 +122,7 @@ def _host_line() -> tuple[str, int]:
 _HISTORIES: WeakKeyDictionary[Report, _History] = WeakKeyDictionary()
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     _HISTORIES.setdefault(record.report, _History()).see(record)
     return Listeners()
 

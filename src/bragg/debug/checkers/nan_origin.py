@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.state import Listeners
 from bragg.debug.values import Tensor, lift_array
 from bragg.model import Severity
@@ -18,7 +18,7 @@ __all__ = ["NAN_ORIGIN"]
 Array = npt.NDArray[Any]
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     def look(operands: tuple[Any, ...], result: Tensor) -> None:
         for name, test in (("NaN", np.isnan), ("infinity", np.isinf)):
             bad = test(result.data)

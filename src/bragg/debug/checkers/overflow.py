@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder, Source
+from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import AccessText, access_text, feeding
 from bragg.debug.findings import TensorFacts
 from bragg.debug.flow.place import kernel_line
@@ -21,7 +21,7 @@ __all__ = ["OVERFLOW"]
 Array = npt.NDArray[Any]
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     numbers: dict[tuple[str, int], tuple[DType, int]] = {}
 
     def remember(dtype: DType, number: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder, Source
+from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import feeding
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.storage import Buffer
@@ -20,7 +20,7 @@ __all__ = ["PORTABILITY"]
 Array = npt.NDArray[Any]
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     shifts: dict[tuple[str, int], int] = {}
 
     def tell(message: str, hint: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder, Source
+from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import feeding
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 _HINT = "Remove the promise, or make it hold"
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     astray = {id(buffer) for buffer in record.launch.buffers if buffer.address % buffer.dtype.size_bytes}
 
     broken_at: dict[tuple[str, int], str] = {}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.findings import program_ids
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions
@@ -44,7 +44,7 @@ class _Read:
 
 
 class _Detector:
-    def __init__(self, record: Recorder) -> None:
+    def __init__(self, record: LaunchFindings) -> None:
         self._record = record
         self._step = 0
         self._places: list[tuple[str, int]] = []
@@ -338,7 +338,7 @@ def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:
     return values[lanes] == values[rivals]  # type: ignore[no-any-return]
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     detector = _Detector(record)
     return Listeners(access=[detector.see], decision=[detector.decide])
 

@@ -5,13 +5,13 @@ The scheduler of waiting programs does the work: with this checker it has no mor
 
 from __future__ import annotations
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.state import Listeners
 
 __all__ = ["RESIDENCY"]
 
 
-def _watch(_record: Recorder) -> Listeners:
+def _watch(_record: LaunchFindings) -> Listeners:
     return Listeners(is_resident=True)
 
 

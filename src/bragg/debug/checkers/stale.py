@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.addresses import NOWHERE, buffers_at, is_nowhere
 from bragg.debug.memory.lifetimes import Extent, freed, remember, replaced, suspicious
@@ -32,7 +32,7 @@ def _address(access: Access, offset: int) -> int:
     return access.buffer.address + offset * access.dtype.size_bytes
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     for buffer in record.launch.buffers:
         remember(buffer, record.launch.kernel)
 

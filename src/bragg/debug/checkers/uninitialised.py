@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder, Source
+from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import access_text, feeding
 from bragg.debug.findings import TensorFacts
 from bragg.debug.flow.place import kernel_line
@@ -42,7 +42,7 @@ _NEVER = (
 Sources = dict[tuple[str, int], dict[str, tuple[Source, int]]]
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     masked: Sources = {}
     never: Sources = {}
     marks: dict[tuple[tuple[str, int], str], int] = {}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.gluon.asynchrony import Asynchrony, Flight
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
@@ -34,7 +34,7 @@ _NAMES = {
 }
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     def tell(what: str, flight: Flight, rows: Array) -> None:
         now = machine()
         where = np.isin(now.rows, rows).reshape(-1, 1)

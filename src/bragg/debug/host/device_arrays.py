@@ -29,7 +29,7 @@ class DeviceArrays:
         return bool(self._copies)
 
     def on_host(self, name: str, value: Any) -> Array:
-        """The copy of an array; that of another one if both are the same memory.
+        """The copy of an array, with its shape and type; that of another one if both are the same memory.
 
         Raises:
             UsageError: The array does not say how to copy it.

@@ -22,7 +22,7 @@ MODES = {"rn": "rn", "rz": "rz", "rd": "rd", "ru": "ru", "rm": "rd", "rp": "ru"}
 
 
 def rounded(wide: Array, mode: str) -> Array:
-    """float64, exact or rounded to odd, to float32."""
+    """float64 [any], exact or rounded to odd, to float32 of that shape."""
     nearest = wide.astype(np.float32)
     return stepped(nearest, np.sign(wide - nearest.astype(np.float64)), mode)
 

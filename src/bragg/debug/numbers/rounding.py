@@ -22,7 +22,7 @@ _BF16_NAN = np.uint32(0x7FFF0000)  # What cvt.rn.bf16.f32 gives for every NaN.
 
 
 def round_to(values: Array, dtype: DType) -> Array:
-    """Round float32 to the nearest value of a narrow type, ties to even; floats of 8 bits saturate.
+    """Round float32 [any] to the nearest value of a narrow type, ties to even; floats of 8 bits saturate.
 
     Args:
         values: float32, or float64 for the widest sources.
@@ -39,7 +39,7 @@ def round_to(values: Array, dtype: DType) -> Array:
 
 
 def truncate_to(values: Array, dtype: DType) -> Array:
-    """Round float32 to fp16, bf16 or fp8e5 toward zero; fp8e5 is the upper byte of fp16, as Triton computes it."""
+    """Round float32 [any] to fp16, bf16 or fp8e5 toward zero; fp8e5 is the upper byte of fp16, as in Triton."""
     if dtype.name == "bf16":
         cut = values.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
         result: Array = np.where(np.isnan(values), np.float32(np.nan), cut.view(np.float32))
@@ -66,7 +66,7 @@ def flushed(values: Array) -> Array:
 
 
 def encode(values: Array, dtype: DType) -> Array:
-    """The bits in memory of values that the type can hold."""
+    """The bits in memory of values that the type can hold: unsigned, of the shape of the values [any]."""
     if dtype.minifloat:
         return _encode_minifloat(values, dtype.minifloat)
     if dtype.name == "bf16":
@@ -76,7 +76,7 @@ def encode(values: Array, dtype: DType) -> Array:
 
 
 def decode(bits: Array, dtype: DType) -> Array:
-    """Values of bits in memory, in the type's carrier."""
+    """Values of bits in memory, in the type's carrier, of the shape of the bits [any]."""
     if dtype.minifloat:
         table: Array = _table(dtype.minifloat)
         return table[bits]

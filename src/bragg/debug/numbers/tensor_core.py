@@ -34,7 +34,7 @@ _LEAST_EXPONENT = -900  # Of zero, which is not a leading term.
 
 
 def cut_to_tf32(values: Array) -> Array:
-    """What a tensor core reads of float32."""
+    """What a tensor core reads of float32 [any]: float32 of that shape."""
     result: Array = (np.ascontiguousarray(values).view(np.uint32) & _TF32_MASK).view(np.float32)
     return result
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.debug.checkers import Checker, Recorder
+from bragg.debug.checkers import Checker, LaunchFindings
 from bragg.debug.findings import KernelFinding, program_ids
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
@@ -87,7 +87,7 @@ class Watch:
         """What watches launches."""
         return Checker(f"watch {self.text}", f"who writes {self.text}", False, self._watch)
 
-    def _watch(self, record: Recorder) -> Listeners:
+    def _watch(self, record: LaunchFindings) -> Listeners:
         buffers = [buffer for buffer in record.launch.buffers if buffer.name == self._name]
         places = {id(buffer): _offset(buffer, self._index) for buffer in buffers}
         if places and not self._is_known:
@@ -100,7 +100,7 @@ class Watch:
 
         return Listeners(access=[see] if places else [])
 
-    def _say(self, record: Recorder, access: Access, offset: int) -> None:
+    def _say(self, record: LaunchFindings, access: Access, offset: int) -> None:
         file, line = kernel_line()
         for lane in np.flatnonzero(access.offsets == offset).tolist():
             place = program_ids(int(access.programs[lane]), record.launch.grid)

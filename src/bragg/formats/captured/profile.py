@@ -36,7 +36,7 @@ LOST = "<lost>"
 
 
 def resolve(ids: NDArray[Any], n_rows: int) -> Int32Array:
-    """Rows of a table, the last one for ids that it does not have."""
+    """Rows of a table, the last one for ids that it does not have: int32 [n_ids]."""
     return np.where((ids >= 0) & (ids < n_rows), ids, n_rows - 1).astype(np.int32)
 
 

@@ -52,7 +52,7 @@ def with_samples(profile: Profile, tables: CaptureTables, code: CodeWish | None,
     limits.check_metrics(len(np.unique(rows["reason"])), len(grown))
     metrics = {name: _padded(metric, len(grown)) for name, metric in profile.metrics.items()}
     metrics |= {metric.name: metric for metric in _metrics(rows, tables, node, len(grown))}
-    sampling = {**profile.meta.get("sampling", {}), **_totals(metrics, rows, profile.tree)}
+    sampling = {**profile.run.sampling.values(), **_totals(metrics, rows, profile.tree)}
     return replace(profile, tree=grown, metrics=metrics, meta={**profile.meta, "sampling": sampling})
 
 

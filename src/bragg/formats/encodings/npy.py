@@ -26,7 +26,7 @@ def encode(values: NDArray[Any]) -> bytes:
 
 
 def decode(content: bytes, dtypes: tuple[DTypeLike, ...]) -> NDArray[Any]:
-    """A view of the data: a wrong shape cannot make memory be allocated.
+    """A view of the data, of the type and [shape] in its header: a wrong one cannot make memory be allocated.
 
     Args:
         content: The file.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bragg.debug.checkers.again.replay import Difference, Replay
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.expressions import feeding
 from bragg.debug.flow.scheduler import waits
 from bragg.debug.state import Listeners
@@ -18,7 +18,7 @@ _MOST_WAITING = 64
 _HINT = "Compute each place from a prefix sum of counts (tl.cumsum), or sort what comes out"
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     launch = record.launch
     if launch.only is not None or launch.programs < 2:
         return Listeners()
@@ -38,7 +38,7 @@ def _watch(record: Recorder) -> Listeners:
     return Listeners(access=[replay.see], end=[compare])
 
 
-def _tell(record: Recorder, replay: Replay, difference: Difference) -> None:
+def _tell(record: LaunchFindings, replay: Replay, difference: Difference) -> None:
     writer = replay.writer(difference)
     name = difference.buffer.name
     example = f"{difference.element} is {difference.before}, and {difference.after} in another order"

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.checkers.again.replay import Replay
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.findings import program_ids
 from bragg.debug.flow.place import kernel_line
@@ -95,14 +95,14 @@ class _Loss:
     exact: float
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     if record.launch.only is not None:
         return Listeners()
     replay = Replay(record.launch)
     return Listeners(access=[replay.see], end=[lambda: _compare(record, replay)])
 
 
-def _compare(record: Recorder, replay: Replay) -> None:
+def _compare(record: LaunchFindings, replay: Replay) -> None:
     launch = record.launch
     programs = np.unique(np.linspace(0, launch.programs - 1, min(_MOST_PROGRAMS, launch.programs)).astype(int)).tolist()
     own, wide = _Trace(), _Trace()
@@ -197,7 +197,7 @@ def _loss(mine: _Result, exact: _Result, place: Place) -> _Loss:
     return _Loss(place, mine.dtype, float(error[row, lane]), program, lane, float(got[row, lane]), right[row, lane])
 
 
-def _tell(record: Recorder, loss: _Loss) -> None:
+def _tell(record: LaunchFindings, loss: _Loss) -> None:
     program = program_ids(loss.program, record.launch.grid)
     error = "no number is left" if not np.isfinite(loss.error) else f"relative error {loss.error:.2g}"
     record.at_source(

@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bragg.debug.checkers.again.replay import Difference, Replay
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.findings import Report
 from bragg.debug.host.launch import Launch
@@ -25,7 +25,7 @@ __all__ = ["TUNING"]
 _SEEN: WeakKeyDictionary[Report, set[Any]] = WeakKeyDictionary()
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     launch = record.launch
     tuner = launch.call.tuner
     if tuner is None or len(tuner.configs) < 2 or launch.only is not None:
@@ -39,7 +39,7 @@ def _watch(record: Recorder) -> Listeners:
     return Listeners(access=[replay.see], end=[lambda: _compare(record, replay)])
 
 
-def _compare(record: Recorder, replay: Replay) -> None:
+def _compare(record: LaunchFindings, replay: Replay) -> None:
     launch, hooks = record.launch, _Hooks(record.launch, replay)
 
     def tune_and_run(listeners: Listeners) -> None:
@@ -99,7 +99,7 @@ class _Hooks:
         return [self._named[name] for name in names if name in self._named]
 
 
-def _tell(record: Recorder, replay: Replay, difference: Difference) -> None:
+def _tell(record: LaunchFindings, replay: Replay, difference: Difference) -> None:
     writer = replay.writer(difference)
     if writer is None:
         return
@@ -115,7 +115,7 @@ def _tell(record: Recorder, replay: Replay, difference: Difference) -> None:
     )
 
 
-def _tell_fault(record: Recorder, fault: KernelFault) -> None:
+def _tell_fault(record: LaunchFindings, fault: KernelFault) -> None:
     record.at_source(
         fault.file,
         fault.line,

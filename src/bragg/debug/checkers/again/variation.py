@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bragg.debug.checkers.again.replay import Replay
-from bragg.debug.checkers.checker import Checker, Recorder
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.host.launch import Call, Launch, prepare
 from bragg.debug.state import Listeners
@@ -49,7 +49,7 @@ class _Variant:
             tuner.configs = configurations
 
 
-def _watch(record: Recorder) -> Listeners:
+def _watch(record: LaunchFindings) -> Listeners:
     launch = record.launch
     if launch.only is not None or not launch.is_in_host_memory:
         return Listeners()
@@ -64,7 +64,7 @@ def _watch(record: Recorder) -> Listeners:
     return Listeners(access=[replay.see], end=[compare])
 
 
-def _differs(record: Recorder, replay: Replay, variant: _Variant) -> bool:
+def _differs(record: LaunchFindings, replay: Replay, variant: _Variant) -> bool:
     """The variant gives other results, which is told; one that the kernel is not made for gives none."""
     try:
         differences = replay.differences(lambda listeners: variant.launch().run_again(listeners))
