@@ -83,6 +83,18 @@ def test_profile_that_is_written_later_appears_and_several_can_be_chosen(pages: 
         page.get_by_text("softmax").first.wait_for()
 
 
+def test_a_new_run_is_listed_first_and_the_chosen_one_stays(pages: Any, tmp_path: Path) -> None:
+    formats.export(BEFORE, "bragg", tmp_path / "one.bragg")
+    with serving(tmp_path) as address:
+        page = opened(pages, address, "kernels")
+        page.get_by_text("matmul").first.wait_for()
+        formats.export(AFTER, "bragg", tmp_path / "two.bragg")
+        names = page.get_by_label("Profile").locator("option")
+        expect(names).to_have_text(["two.bragg", "one.bragg"])
+        expect(page.get_by_label("Profile")).to_have_value("1")
+        expect(page.get_by_text("softmax")).to_have_count(0)
+
+
 def test_zoom_that_goes_on_outlives_a_change_of_the_file(pages: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.bragg"
     formats.export(trace_from_text("stream 7\n  0-1000 matmul"), "bragg", path)

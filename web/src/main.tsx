@@ -2,6 +2,7 @@ import "./app.css";
 import { render } from "preact";
 import { decode, fromBase64 } from "./data/decode";
 import type { ProfileData } from "./data/profile";
+import { movedPlace, parsePlace, placeText } from "./shell/address";
 import { App } from "./shell/app";
 import { followParent } from "./shell/embed";
 import { Followed } from "./shell/follow";
@@ -29,7 +30,13 @@ function followServer(root: HTMLElement): void {
     status.textContent = text;
     status.hidden = text === "";
   };
-  new Followed((profiles) => show(root, profiles), say).start();
+  let listed: number[] = [];
+  const showMoved = (profiles: ProfileData[], numbers: number[]) => {
+    history.replaceState(null, "", placeText(movedPlace(parsePlace(location.hash), listed, numbers)));
+    listed = numbers;
+    show(root, profiles);
+  };
+  new Followed(showMoved, say).start();
 }
 
 const root = document.getElementById("app") as HTMLElement;

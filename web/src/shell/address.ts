@@ -14,6 +14,19 @@ export function parsePlace(hash: string): Place {
   return { view, profile: Number.parseInt(profile, 10) || 0, state };
 }
 
+/**
+ * The same profile in another list.
+ *
+ * @param before numbers of the profiles that were listed; none: nothing was
+ * @param after those that are listed now; the first is chosen where the old one is gone
+ */
+export function movedPlace(place: Place, before: number[], after: number[]): Place {
+  const chosen = before[place.profile];
+  if (chosen === undefined) return place;
+  const profile = after.indexOf(chosen);
+  return profile < 0 ? { view: place.view, profile: 0, state: {} } : { ...place, profile };
+}
+
 export function placeText(place: Place): string {
   const entries = Object.entries(place.state).filter(([, value]) => value !== "");
   const first: [string, string][] = [["view", place.view]];

@@ -32,11 +32,11 @@ export class Followed {
   private isBusy = false;
 
   /**
-   * @param show what to do with the profiles, whenever they changed
+   * @param show what to do with the profiles and their numbers, whenever they changed
    * @param say what to do with what went wrong; empty: nothing did
    */
   constructor(
-    private readonly show: (profiles: ProfileData[]) => void,
+    private readonly show: (profiles: ProfileData[], numbers: number[]) => void,
     private readonly say: (text: string) => void,
   ) {}
 
@@ -74,11 +74,15 @@ export class Followed {
     const problems = entries.flatMap((entry) => this.known.get(entry.number)?.problem || []);
     this.say(problems.map(printable).join("; ") || (found.length ? "" : "There is no profile yet."));
     const isSame = found.length === before.length && found.every((data, index) => data === before[index]);
-    if (!isSame && found.length) this.show(found);
+    if (!isSame && found.length) this.show(found, this.readable(entries));
   }
 
   private profiles(entries: Entry[]): ProfileData[] {
     return entries.flatMap((entry) => this.known.get(entry.number)?.data ?? []);
+  }
+
+  private readable(entries: Entry[]): number[] {
+    return entries.map((entry) => entry.number).filter((number) => this.known.get(number)?.data);
   }
 }
 

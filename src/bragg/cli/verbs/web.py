@@ -98,9 +98,15 @@ def _server(paths: tuple[Path, ...], port: int) -> ProfileServer:
 
 def _packed(path: Path) -> bytes:
     from bragg import formats
+    from bragg.views.text.run_facts import RunFacts
     from bragg.views.web.report_payload import report_payload
 
-    return report_payload(formats.load(path), path.name)
+    profile = formats.load(path)
+    is_running = path.suffix == ".part"
+    name = (
+        f"{RunFacts(profile.meta).command or path.name} (running, pid {profile.run.pid})" if is_running else path.name
+    )
+    return report_payload(profile, name)
 
 
 def _has_browser(environment: Mapping[str, str]) -> bool:

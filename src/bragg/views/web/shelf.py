@@ -48,7 +48,7 @@ class Shelf:
         self._lock = threading.Lock()
 
     def entries(self) -> list[Entry]:
-        """The files that can be shown, in the order in which they were found."""
+        """The files that can be shown, in the order in which they were named; of directories the newest first."""
         with self._lock:
             return self._look()
 
@@ -56,7 +56,7 @@ class Shelf:
         found = dict.fromkeys(file for path in self._paths for file in (_files_of(path) if path.is_dir() else [path]))
         for file in found:
             self._numbers.setdefault(file, len(self._numbers))
-        return sorted((self._entry(file) for file in found), key=lambda entry: entry.number)
+        return [self._entry(file) for file in found]
 
     def packed(self, number: int) -> bytes:
         """A profile as the page reads it, made anew if its file changed.
