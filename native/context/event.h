@@ -21,7 +21,7 @@ enum class EventKind : uint8_t {
   Launch,     // a call that will have device records with this correlation id
   Captured,   // it has none: it became a node of a graph
   Failed,     // it has none: it was refused
-  LaunchEnd,  // its return; trace only
+  LaunchEnd,  // its return
   OwnLaunch,  // a Launch of a kernel of ours
   Scope,      // a scope or operator that ended
   ApiCall,    // likewise a call of a GPU's API

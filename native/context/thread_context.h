@@ -221,7 +221,7 @@ class ThreadContext {
   uint32_t gated_calls = 0;                    // of LaunchGate, within each other
   std::atomic<bool> is_in_gated_call{false};
   bool is_sampled_alone = false;                // the launch that this thread is in; no other thread launches meanwhile
-  Event open_launch{};                          // trace: the driver call this thread is in
+  Event open_launch{};                          // the driver call this thread is in
   std::atomic<uint64_t> interleaved_scopes{0};  // that ended before one within them
   std::atomic<uint64_t> cut_paths{0};           // whose native frames could not all be read
 

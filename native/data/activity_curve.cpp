@@ -16,8 +16,12 @@ size_t ActivityCurve::bin_of(int64_t time_ns) {
   const int64_t since_ns = std::max<int64_t>(time_ns - start_ns_, 0);
   while (since_ns / bin_ns_ >= static_cast<int64_t>(kMaxBins)) {
     bins_.resize(bins_.size() + bins_.size() % 2);
-    for (size_t i = 0; i < bins_.size() / 2; ++i)
-      bins_[i] = {bins_[2 * i].busy_ns + bins_[2 * i + 1].busy_ns, bins_[2 * i].launches + bins_[2 * i + 1].launches};
+    for (size_t i = 0; i < bins_.size() / 2; ++i) {
+      const Bin& first = bins_[2 * i];
+      const Bin& second = bins_[2 * i + 1];
+      bins_[i] = {first.busy_ns + second.busy_ns, first.launches + second.launches, first.late_ns + second.late_ns,
+                  first.queued_ns + second.queued_ns};
+    }
     bins_.resize(bins_.size() / 2);
     bin_ns_ *= 2;
   }
@@ -31,25 +35,38 @@ void ActivityCurve::began(int64_t start_ns) {
   ++bins_[bin].launches;
 }
 
-void ActivityCurve::worked(int64_t start_ns, int64_t end_ns) {
+void ActivityCurve::worked(int64_t start_ns, int64_t end_ns) { add(&Bin::busy_ns, start_ns, end_ns); }
+
+void ActivityCurve::waited(int64_t start_ns, int64_t late_until_ns, int64_t end_ns) {
+  add(&Bin::late_ns, start_ns, late_until_ns);
+  add(&Bin::queued_ns, late_until_ns, end_ns);
+}
+
+void ActivityCurve::add(int64_t Bin::* column, int64_t start_ns, int64_t end_ns) {
+  if (end_ns <= start_ns) return;
   const size_t last = bin_of(end_ns);  // the first: bins may become wider
   start_ns = std::max(start_ns, start_ns_);
   for (size_t bin = bin_of(start_ns); bin <= last; ++bin) {
     const int64_t from_ns = start_ns_ + static_cast<int64_t>(bin) * bin_ns_;
-    bins_[bin].busy_ns += std::max<int64_t>(std::min(end_ns, from_ns + bin_ns_) - std::max(start_ns, from_ns), 0);
+    bins_[bin].*column += std::max<int64_t>(std::min(end_ns, from_ns + bin_ns_) - std::max(start_ns, from_ns), 0);
   }
 }
 
 std::string ActivityCurve::json() const {
   std::string busy = "[";
   std::string launches = "[";
+  std::string late = "[";
+  std::string queued = "[";
   for (const Bin& bin : bins_) {
-    if (&bin != bins_.data()) busy += ',', launches += ',';
+    if (&bin != bins_.data()) busy += ',', launches += ',', late += ',', queued += ',';
     busy += std::to_string(bin.busy_ns);
     launches += std::to_string(bin.launches);
+    late += std::to_string(bin.late_ns);
+    queued += std::to_string(bin.queued_ns);
   }
   JsonObject json;
   json.put("start_ns", start_ns_).put("bin_ns", bin_ns_).raw("busy_ns", busy + ']').raw("launches", launches + ']');
+  json.raw("late_ns", late + ']').raw("queued_ns", queued + ']');
   return json.text();
 }
 

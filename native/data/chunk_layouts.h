@@ -30,6 +30,7 @@ enum class ChunkType : uint16_t {
   Inputs = 17,
   Counters = 18,
   Clocks = 19,
+  Idle = 20,
 };
 
 enum class ColumnType : uint8_t { U32, U64, I64, F64 };
@@ -61,6 +62,8 @@ inline constexpr ChunkLayout kChunkLayouts[] = {
     {ChunkType::Inputs, "INPUTS", "u32 node, u32 input, u32 producer, u32 output, u64 count"},
     {ChunkType::Counters, "COUNTERS", "i64 time_ns, f64 value, u32 track"},
     {ChunkType::Clocks, "CLOCKS", "u32 clock, i64 ticks, i64 time_ns"},
+    {ChunkType::Idle, "IDLE",
+     "u32 device, u32 kind, u32 node, i64 start_ns, u64 bin_ns, u64 count, u64 idle_ns, u64 longest_ns"},
 };
 // clang-format on
 

@@ -21,6 +21,14 @@ struct Launch {
   DrainRound round = 0;     // in which it was made
   uint16_t code = 0;        // CodeNumber of the kernel
   uint32_t graph = 0;       // GraphVersionId of a graph launch; 0: no graph, or one that is not known
+  uint32_t thread = kNone;  // track of the one that made it
+  uint32_t ended[2] = {};   // when the call returned, ns; 0: not known. In halves, so that a slot has no gap
+
+  void end_at(int64_t time_ns) {
+    ended[0] = static_cast<uint32_t>(time_ns);
+    ended[1] = static_cast<uint32_t>(time_ns >> 32);
+  }
+  [[nodiscard]] int64_t ended_ns() const { return static_cast<int64_t>(uint64_t{ended[1]} << 32 | ended[0]); }
 
   [[nodiscard]] bool has_all() const { return records > 0 && !keeps; }
   void note_record() {
@@ -58,7 +66,7 @@ class CorrelationMap {
     uint32_t correlation = 0;  // 0 is empty; CUPTI's ids start at 1
     Launch launch;
   };
-  static_assert(sizeof(Slot) == 28);
+  static_assert(sizeof(Slot) == 40);
 
   struct Generation {
     std::vector<Slot> slots;

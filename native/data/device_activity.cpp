@@ -10,46 +10,94 @@ namespace bragg {
 namespace {
 
 constexpr size_t kSettleEvery = 1u << 16;
-constexpr size_t kMaxWaiting = 1u << 20;        // 16 MB a device
+constexpr size_t kMaxWaiting = 1u << 19;        // 16 MB a device
 constexpr int64_t kShortGapNs = 2'000;          // between kernels that wait for each other there is about 1 us (H200)
 constexpr int64_t kLatenessNs = 2'000'000'000;  // four device flushes
+constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
-void DeviceActivity::Device::settle(int64_t before_ns) {
-  std::sort(waiting.begin(), waiting.end(),
-            [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+int64_t DeviceActivity::Sums::add(const Interval& interval) {
+  const int64_t from_ns = std::max(interval.start_ns, until_ns);
+  if (interval.end_ns <= from_ns) return interval.end_ns;
+  if (until_ns != 0 && from_ns - until_ns <= kShortGapNs) short_gaps_ns += static_cast<uint64_t>(from_ns - until_ns);
+  busy_ns += static_cast<uint64_t>(interval.end_ns - from_ns);
+  until_ns = interval.end_ns;
+  return from_ns;
+}
+
+// Most come in order: only what is new is sorted.
+void DeviceActivity::Device::sort() {
+  const auto is_before = [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; };
+  const auto middle = waiting.begin() + static_cast<ptrdiff_t>(n_sorted);
+  if (!std::is_sorted(middle, waiting.end(), is_before)) std::stable_sort(middle, waiting.end(), is_before);
+  if (middle != waiting.begin() && middle != waiting.end() && is_before(*middle, *(middle - 1)))
+    std::inplace_merge(waiting.begin(), middle, waiting.end(), is_before);
+  n_sorted = waiting.size();
+}
+
+void DeviceActivity::Device::settle(int64_t before_ns, std::vector<Pause>& pauses) {
+  sort();
   size_t settled = 0;
   for (; settled < waiting.size() && waiting[settled].start_ns < before_ns; ++settled) {
     const Interval& interval = waiting[settled];
-    const int64_t from_ns = std::max(interval.start_ns, until_ns);
+    const int64_t rested_ns = sums.until_ns;
     curve.began(interval.start_ns);
-    if (interval.end_ns <= from_ns) continue;
-    if (until_ns != 0 && from_ns - until_ns <= kShortGapNs) short_gaps_ns += static_cast<uint64_t>(from_ns - until_ns);
-    busy_ns += static_cast<uint64_t>(interval.end_ns - from_ns);
-    until_ns = interval.end_ns;
-    curve.worked(from_ns, until_ns);
+    if (rested_ns != 0 && interval.start_ns > rested_ns)
+      pauses.push_back({rested_ns, interval.start_ns, interval.launch});
+    const int64_t from_ns = sums.add(interval);
+    if (from_ns < interval.end_ns) curve.worked(from_ns, interval.end_ns);
+    sums.until_ns = std::max(sums.until_ns, interval.end_ns);
   }
   waiting.erase(waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(settled));
+  n_sorted = waiting.size();
 }
 
-void DeviceActivity::add(const DeviceEvent& event) {
+void DeviceActivity::settle_device(uint32_t id, Device& device, int64_t before_ns) {
+  std::vector<Pause> pauses;
+  device.settle(before_ns, pauses);
+  for (const Pause& pause : pauses) {
+    if (pause.launch.ended_ns == 0) continue;
+    device.curve.waited(pause.start_ns, pause.late_until_ns(), pause.end_ns);
+  }
+  idle_.add(id, pauses);
+}
+
+void DeviceActivity::add(const DeviceEvent& event, const LaunchMoment& launch) {
   if (first_ns_ == 0 || event.start_ns < first_ns_) first_ns_ = event.start_ns;
   last_ns_ = std::max(last_ns_, event.end_ns);
   Device& device = devices_[event.device];
-  device.waiting.push_back({event.start_ns, event.end_ns});
+  device.waiting.push_back({event.start_ns, event.end_ns, launch});
   if (device.waiting.size() % kSettleEvery == 0)
-    device.settle(device.waiting.size() < kMaxWaiting ? last_ns_ - kLatenessNs : last_ns_);
+    settle_device(event.device, device, device.waiting.size() < kMaxWaiting ? last_ns_ - kLatenessNs : last_ns_);
+}
+
+void DeviceActivity::settle() {
+  for (auto& [id, device] : devices_) settle_device(id, device, last_ns_ - kLatenessNs);
+  forget_host();
+}
+
+void DeviceActivity::settle_all() {
+  for (auto& [id, device] : devices_) settle_device(id, device, kAll);
+}
+
+// A pause that has not ended began at the last work of its device.
+void DeviceActivity::forget_host() {
+  int64_t needed_ns = last_ns_ - kLatenessNs;
+  for (const auto& [id, device] : devices_)
+    if (device.sums.until_ns != 0) needed_ns = std::min(needed_ns, device.sums.until_ns);
+  idle_.forget_host(needed_ns);
 }
 
 ActivityTotals DeviceActivity::totals() const {
   JsonObject json;
   uint64_t fed_ns = 0;
   for (const auto& [id, device] : devices_) {
-    Device all = device;
-    all.settle(std::numeric_limits<int64_t>::max());
-    json.put(std::to_string(id), all.busy_ns);
-    fed_ns = std::max(fed_ns, all.busy_ns + all.short_gaps_ns);
+    Device rest{.waiting = device.waiting, .n_sorted = device.n_sorted, .sums = device.sums, .curve = {}};
+    rest.sort();
+    for (const Interval& interval : rest.waiting) (void)rest.sums.add(interval);
+    json.put(std::to_string(id), rest.sums.busy_ns);
+    fed_ns = std::max(fed_ns, rest.sums.busy_ns + rest.sums.short_gaps_ns);
   }
   return {json.text(), fed_ns};
 }
@@ -57,11 +105,7 @@ ActivityTotals DeviceActivity::totals() const {
 std::string DeviceActivity::curves_json() const {
   if (devices_.empty()) return "";
   JsonObject json;
-  for (const auto& [id, device] : devices_) {
-    Device all = device;
-    all.settle(std::numeric_limits<int64_t>::max());
-    json.raw(std::to_string(id), all.curve.json());
-  }
+  for (const auto& [id, device] : devices_) json.raw(std::to_string(id), device.curve.json());
   return json.text();
 }
 

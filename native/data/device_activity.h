@@ -1,4 +1,4 @@
-// When the devices worked.
+// When the devices worked, and what they waited for.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "backends/device_event.h"
 #include "data/activity_curve.h"
+#include "data/idle_fold.h"
 
 namespace bragg {
 
@@ -21,9 +22,15 @@ struct ActivityTotals {
 // has come.
 class DeviceActivity {
  public:
-  void add(const DeviceEvent& event);
+  void add(const DeviceEvent& event, const LaunchMoment& launch = {});
+  void note_host(uint32_t thread, int64_t start_ns, int64_t end_ns, NodeId node) {
+    idle_.note_host(thread, start_ns, end_ns, node);
+  }
+  void settle();      // what is complete: now and then
+  void settle_all();  // at the end
   [[nodiscard]] ActivityTotals totals() const;
-  [[nodiscard]] std::string curves_json() const;                // device -> its curve; empty: nothing ran
+  [[nodiscard]] std::string curves_json() const;  // device -> its curve, of what is settled; empty: nothing ran
+  [[nodiscard]] IdleTable& idle() { return idle_.table(); }
   [[nodiscard]] int64_t first_ns() const { return first_ns_; }  // 0: nothing ran
   [[nodiscard]] int64_t last_ns() const { return last_ns_; }
 
@@ -31,16 +38,28 @@ class DeviceActivity {
   struct Interval {
     int64_t start_ns;
     int64_t end_ns;
+    LaunchMoment launch;
   };
-  struct Device {
-    std::vector<Interval> waiting;
+  struct Sums {
     int64_t until_ns = 0;
     uint64_t busy_ns = 0;
     uint64_t short_gaps_ns = 0;
-    ActivityCurve curve;
-    void settle(int64_t before_ns);  // takes the waiting intervals that started before
+
+    [[nodiscard]] int64_t add(const Interval& interval);  // when it began to count; its end: not at all
   };
+  struct Device {
+    std::vector<Interval> waiting;
+    size_t n_sorted = 0;  // of these, the first ones
+    Sums sums;
+    ActivityCurve curve;
+    void sort();
+    void settle(int64_t before_ns, std::vector<Pause>& pauses);  // takes the waiting intervals that started before
+  };
+  void settle_device(uint32_t id, Device& device, int64_t before_ns);
+  void forget_host();
+
   std::map<uint32_t, Device> devices_;
+  IdleFold idle_;
   int64_t first_ns_ = 0;
   int64_t last_ns_ = 0;
 };

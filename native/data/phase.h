@@ -230,6 +230,7 @@ class Phase {
   [[nodiscard]] Chunk slices_chunk();
   [[nodiscard]] Chunk counters_chunk();
   [[nodiscard]] Chunk clocks_chunk();
+  [[nodiscard]] Chunk idle_chunk(const std::vector<IdleRow>& rows);
   [[nodiscard]] Chunk kernels_chunk(const std::vector<KernelRow>& rows);
   void write_cubins();
   void write_rows(std::span<const Chunk> chunks, const std::vector<Track>& tracks);

@@ -147,6 +147,21 @@ Chunk Phase::kernels_chunk(const std::vector<KernelRow>& rows) {
   return chunk;
 }
 
+Chunk Phase::idle_chunk(const std::vector<IdleRow>& rows) {
+  Chunk chunk(ChunkType::Idle, static_cast<uint32_t>(rows.size()));
+  const auto bin_ns = static_cast<uint64_t>(activity.idle().bin_ns());
+  chunk.number(0);
+  chunk.column(rows, [](const IdleRow& row) { return row.key.device; });
+  chunk.column(rows, [](const IdleRow& row) { return static_cast<uint32_t>(row.key.kind); });
+  chunk.column(rows, [this](const IdleRow& row) { return vocabulary_.node(row.key.node); });
+  chunk.column(rows, [](const IdleRow& row) { return row.key.start_ns; });
+  chunk.column(rows, [bin_ns](const IdleRow&) { return bin_ns; });
+  chunk.column(rows, [](const IdleRow& row) { return row.count; });
+  chunk.column(rows, [](const IdleRow& row) { return row.idle_ns; });
+  chunk.column(rows, [](const IdleRow& row) { return row.longest_ns; });
+  return chunk;
+}
+
 void Phase::write_rows(std::span<const Chunk> chunks, const std::vector<Track>& tracks) {
   vocabulary_.write(writer_, tracks);
   for (const Chunk& chunk : chunks)
@@ -163,13 +178,15 @@ void Phase::write_facts(const JsonObject& facts) {
 }
 
 void Phase::flush(const std::vector<Track>& tracks, const JsonObject& facts) {
+  activity.settle();
   write_cubins();
   vocabulary_.add_new_nodes();
-  write_rows(std::array{slices_chunk(), counters_chunk(), clocks_chunk(), metrics_chunk(metrics_.take_changes()),
-                        values_chunk(values_.take_changes()), inputs_chunk(inputs_.take_changes()),
-                        durations_chunk(durations_.take_changes()), codes_chunk(),
-                        samples_chunk(samples_.take_changes()), kernels_chunk(kernels_.take_changes())},
-             tracks);
+  write_rows(
+      std::array{slices_chunk(), counters_chunk(), clocks_chunk(), metrics_chunk(metrics_.take_changes()),
+                 values_chunk(values_.take_changes()), inputs_chunk(inputs_.take_changes()),
+                 durations_chunk(durations_.take_changes()), codes_chunk(), samples_chunk(samples_.take_changes()),
+                 kernels_chunk(kernels_.take_changes()), idle_chunk(activity.idle().take_changes())},
+      tracks);
   write_facts(facts);
   if (!options_.trace && writer_.size_bytes() > compact_at_bytes_) compact(tracks, facts);
 }
@@ -184,7 +201,7 @@ void Phase::compact(const std::vector<Track>& tracks, const JsonObject& facts) {
   write_cubins();
   write_rows(std::array{metrics_chunk(metrics_.rows()), values_chunk(values_.rows()), inputs_chunk(inputs_.rows()),
                         durations_chunk(durations_.rows()), codes_chunk(), samples_chunk(samples_.rows()),
-                        kernels_chunk(kernels_.all())},
+                        kernels_chunk(kernels_.all()), idle_chunk(activity.idle().rows())},
              tracks);
   write_facts(facts);
   writer_.commit_rewrite();
@@ -192,6 +209,7 @@ void Phase::compact(const std::vector<Track>& tracks, const JsonObject& facts) {
 }
 
 void Phase::finish(const std::vector<Track>& tracks, const JsonObject& facts, const std::string& meta_json) {
+  activity.settle_all();
   flush(tracks, facts);
   JsonObject last;
   last.put("end_ns", ended_ns());

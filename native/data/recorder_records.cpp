@@ -77,7 +77,8 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
                     .python = event.python,
                     .name = event.work.kernel,
                     .keeps = event.has_more_records,
-                    .round = round_};
+                    .round = round_,
+                    .thread = host_track(thread)};
       for_phases(event.mask, [&](Phase& phase) {
         phase.counters.launches += event.kind == EventKind::Launch;
         phase.work.cover(std::max(looked_before_ns_, phase.started_ns()), looks_at_ns_);
@@ -104,12 +105,15 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       return;
     }
     case EventKind::LaunchEnd: {
-      const FrameId api = CallNames::instance().frame(event.call);
+      if (Launch* launch = launches_.find(event.correlation)) launch->end_at(event.interval.end_ns);
       for_phases(event.mask, [&](Phase& phase) {
-        if (phase.options().trace)
-          phase.keep({event.interval.start_ns, duration_of(event.interval),
-                      CallingContextTree::instance().child(phase.node_of(event), api), host_track(thread),
-                      event.correlation});
+        phase.activity.note_host(host_track(thread), event.interval.start_ns, event.interval.end_ns,
+                                 phase.node_of(event));
+        if (!phase.options().trace) return;
+        const FrameId api = CallNames::instance().frame(event.call);
+        phase.keep({event.interval.start_ns, duration_of(event.interval),
+                    CallingContextTree::instance().child(phase.node_of(event), api), host_track(thread),
+                    event.correlation});
       });
       return;
     }
@@ -120,6 +124,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         const Span span = within(phase, event);
         phase.work.cover(span.start_ns, event.interval.end_ns);
         phase.count(node, MetricGroup::Host, span.duration_ns);
+        phase.activity.note_host(host_track(thread), span.start_ns, event.interval.end_ns, node);
         if (phase.options().trace) phase.keep({span.start_ns, span.duration_ns, node, host_track(thread), 0});
       });
       return;
@@ -159,12 +164,15 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
 }
 
 void Recorder::take_api_call(ThreadContext& thread, const Event& event) {
+  if (event.correlation != 0)
+    if (Launch* launch = launches_.find(event.correlation)) launch->end_at(event.interval.end_ns);
   for_phases(event.mask, [&](Phase& phase) {
     ++phase.counters.api_calls;
     const NodeId node = phase.node_of(event);
     const Span span = within(phase, event);
     phase.work.cover(span.start_ns, event.interval.end_ns);
     phase.count(node, MetricGroup::Host, span.duration_ns);
+    phase.activity.note_host(host_track(thread), span.start_ns, event.interval.end_ns, node);
     if (phase.options().trace)
       phase.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
   });
@@ -279,7 +287,7 @@ void Recorder::take_record(Phase& phase, const Launch& launch, const DeviceEvent
   const FrameId frame = captured != nullptr ? captured->frame : device_frame(event, launch.name);
   const NodeId node = captured != nullptr ? captured_paths_.node_of(*captured, launch, phase.options().python_context)
                                           : CallingContextTree::instance().child(phase.node_of(launch), frame);
-  phase.activity.add(event);
+  phase.activity.add(event, {phase.node_of(launch), launch.thread, launch.ended_ns()});
   phase.work.cover(event.start_ns, event.end_ns);
   phase.count(node, MetricGroup::Device, duration_ns, event.bytes);
   if (phase.options().trace) phase.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});

@@ -261,10 +261,10 @@ TEST(the_curve_of_a_device_has_its_busy_time_and_its_launches_however_long_it_ru
   curve.worked(kStart, kStart + 300'000);  // bins of 131072 ns: two full ones and 37856 ns
   CHECK_EQ(curve.json(),
            "{\"start_ns\":1795404889000000000,\"bin_ns\":131072,\"busy_ns\":[131072,131072,37856],"
-           "\"launches\":[1,0,0]}");
+           "\"launches\":[1,0,0],\"late_ns\":[0,0,0],\"queued_ns\":[0,0,0]}");
   curve.began(kStart + 4096 * 131'072);  // the first time that does not fit
   CHECK(curve.json().starts_with("{\"start_ns\":1795404889000000000,\"bin_ns\":262144,\"busy_ns\":[262144,37856,0,"));
-  CHECK(curve.json().ends_with(",0,1]}"));
+  CHECK(curve.json().find(",0,1],\"late_ns\":[") != std::string::npos);
   curve.began(kStart - 5);
   CHECK(curve.json().find("\"launches\":[2,0,") != std::string::npos);
 }

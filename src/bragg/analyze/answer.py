@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bragg.analyze.idle import Idle, idle_times
+from bragg.analyze.idle_folded import folded_idle
 from bragg.analyze.kernel_facts import KernelFacts
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
-from bragg.model import Profile
+from bragg.model import IdleKind, Profile
 from bragg.model.host_time import own_work
 from bragg.model.table import Int64Array
 
@@ -63,6 +64,7 @@ class Answer:
         idle: One for each device of each process with GPU work; of the steady state where it is known.
         wall: The parts of the wall time; None: they are not known.
         host: Where the host was in the steady state, as shares of it, the largest first; empty without a timeline.
+        waits: What the GPU that waited longest for the host waited for, without a timeline: as `host`.
         is_steady: Whether `hottest` and `total` are of the steady state alone.
     """
 
@@ -74,6 +76,7 @@ class Answer:
     idle: tuple[Idle, ...]
     wall: WallParts | None = None
     host: tuple[HotSpot, ...] = ()
+    waits: tuple[HotSpot, ...] = ()
     is_steady: bool = False
 
 
@@ -106,6 +109,7 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts], rows: Int64Array) -
         idle=idle_times(profile, steady) if metric == "gpu_time" else (),
         wall=parts,
         host=_on_host(part, steady, rows) if part is not None and steady else (),
+        waits=_waits(profile, steady, rows) if steady and not len(profile.slices) else (),
         is_steady=shown is not profile,
     )
 
@@ -115,6 +119,21 @@ def _on_host(part: Profile, steady: Steady, rows: Int64Array) -> tuple[HotSpot, 
         return ()
     spots = _hottest(part, "host_time", rows)[:_N_HOTTEST]
     return tuple(replace(spot, share=spot.value / steady.duration_ns) for spot in spots)
+
+
+def _waits(profile: Profile, steady: Steady, rows: Int64Array) -> tuple[HotSpot, ...]:
+    """By what the host was in while a GPU waited for it to launch; of the GPU that waited longest."""
+    worst = max(folded_idle(profile, steady), key=lambda found: found.late_ns, default=None)
+    if worst is None:
+        return ()
+    late = worst.rows.kind == IdleKind.LATE
+    frame = rows[profile.tree.frame[worst.rows.node[late]]]
+    by_frame = np.bincount(frame, weights=worst.idle_ns[late], minlength=len(rows))
+    order = np.argsort(-by_frame, kind="stable")[:_N_HOTTEST]
+    return tuple(
+        HotSpot(row, float(by_frame[row]), float(by_frame[row]) / steady.duration_ns)
+        for row in order[by_frame[order] > 0].tolist()
+    )
 
 
 def _hottest(profile: Profile, metric: str, rows: Int64Array) -> list[HotSpot]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bragg.analyze.idle_folded import folded_idle
 from bragg.analyze.pauses import Pauses, pauses_of_devices
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
@@ -22,7 +23,7 @@ class Idle:
         device: Its ordinal.
         span_ns: From the first to the last work, or of the steady state.
         idle_ns: Part of the span in which nothing ran.
-        n_gaps: Pauses; None: only a timeline tells.
+        n_gaps: Pauses; None: not known.
         late_launch_ns: Part of `idle_ns` that ended because the host launched too late; None if it is not known.
         queued_ns: Part in which launched work did not run yet; None: not known. The reason of the rest is unknown.
         process: Id of the process whose work it was; None: of all, or only one was recorded.
@@ -54,15 +55,22 @@ def idle_times(profile: Profile, steady: Steady | None = None) -> tuple[Idle, ..
     pauses = list(_pauses(profile, steady))
     found = tuple(map(_idle, pauses))
     if steady is not None:
-        found = tuple(replace(idle, is_steady=True) for idle in found) or _of_curve(steady)
+        found = tuple(replace(idle, is_steady=True) for idle in found or _folded(profile, steady)) or _of_curve(steady)
     if len({each.owner for each in pauses}) == 1:
         found = tuple(replace(idle, process=None) for idle in found)
-    return found or _recorded(profile)
+    return found or _folded(profile, None) or _recorded(profile)
 
 
 def _pauses(profile: Profile, steady: Steady | None) -> Iterator[Pauses]:
     for pauses in pauses_of_devices(profile):
         yield pauses if steady is None else pauses.during(steady.begins_ns, steady.ends_ns)
+
+
+def _folded(profile: Profile, steady: Steady | None) -> tuple[Idle, ...]:
+    return tuple(
+        Idle(each.device, each.span_ns, each.total_ns, each.n_pauses, each.late_ns, each.queued_ns)
+        for each in folded_idle(profile, steady)
+    )
 
 
 def _of_curve(steady: Steady) -> tuple[Idle, ...]:

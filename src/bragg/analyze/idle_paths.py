@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bragg.analyze.idle_folded import folded_idle
 from bragg.analyze.pauses import Pauses, pauses_of_devices
 from bragg.analyze.wall.wall_time import Steady
 from bragg.errors import UsageError
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
-from bragg.model.table import Int64Array
+from bragg.model.table import FloatArray, Int64Array
 
 __all__ = ["IDLE_METRICS", "LEAST_PAUSE_NS", "with_idle_paths"]
 
@@ -60,11 +61,11 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
 
     Args:
         profile: With a timeline.
-        least_ns: Shorter pauses are added up as short ones.
+        least_ns: Shorter pauses are added up as short ones; without a timeline those under `LEAST_PAUSE_NS`.
         steady: The part of the run whose pauses are meant; None: all of it.
 
     Raises:
-        UsageError: The profile has no timeline of a GPU.
+        UsageError: The profile has neither a timeline of a GPU nor the idle time that recorders add up.
     """
     tree = _with_others(profile.tree)
     n_nodes = len(tree)
@@ -72,6 +73,8 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
     idle_ns, count = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
     longest = np.full(n_nodes, np.nan)
     devices = list(pauses_of_devices(profile))
+    if not devices and len(profile.idle):
+        return _with_folded(profile, tree, least_ns, steady)
     if not devices:
         raise UsageError("this profile has no timeline of a GPU", hint="Record one: bragg run --data trace")
     for found in devices:
@@ -80,6 +83,33 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
         np.add.at(idle_ns, parts.node, parts.idle_ns)
         np.add.at(count, parts.largest(), 1)
         np.fmax.at(longest, parts.node, parts.idle_ns)
+    return _with_metrics(profile, tree, idle_ns, count, longest)
+
+
+def _with_folded(profile: Profile, tree: CallTree, least_ns: int, steady: Steady | None) -> Profile:
+    """From what the recorder has added up."""
+    if least_ns != LEAST_PAUSE_NS:
+        raise UsageError(
+            f"only pauses under {LEAST_PAUSE_NS // 1000} us are known as short",
+            hint="Record more: bragg run --data trace",
+        )
+    n_nodes, first_other = len(tree), len(profile.tree)
+    others = np.array([-1, 1, 2, 0, 0, 0])  # of an IdleKind, in _OTHERS; -1: a path of the host
+    idle_ns, count, longest = np.zeros(n_nodes), np.zeros(n_nodes), np.full(n_nodes, np.nan)
+    for found in folded_idle(profile, steady):
+        other = others[found.rows.kind]
+        node = np.where(other < 0, found.rows.node, first_other + other)
+        np.add.at(idle_ns, node, found.idle_ns)
+        np.add.at(count, node, found.rows.count * found.share)
+        ended = (found.share > 0) & (found.rows.longest_ns > 0)
+        np.fmax.at(longest, node[ended], found.rows.longest_ns[ended])
+    return _with_metrics(profile, tree, np.rint(idle_ns).astype(np.int64), np.rint(count).astype(np.int64), longest)
+
+
+def _with_metrics(
+    profile: Profile, tree: CallTree, idle_ns: Int64Array, count: Int64Array, longest: FloatArray
+) -> Profile:
+    n_nodes, first_other = len(tree), len(profile.tree)
     time_name, count_name, longest_name = IDLE_METRICS
     idle = (
         Metric(time_name, "ns", MetricKind.INCLUSIVE, idle_ns),

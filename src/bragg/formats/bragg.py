@@ -1,7 +1,7 @@
 """The `.bragg` file: a zip archive of `meta.json` and numpy columns.
 
     meta.json               version, meta of the run, metrics, findings, names of sources, rows of each slice block
-    frames/*  nodes/*  tracks/*  counters/*  kernels/*  durations/*  inputs/*
+    frames/*  nodes/*  tracks/*  counters/*  kernels/*  durations/*  inputs/*  idle/*
                             a `.npy` for each column, strings as `.json`
     metrics/<name>.npy      own values; counted/<name>.npy: 1 for nodes that have one even if it is 0
     slices/<block>/*.npy    uint8 [itemsize, rows]: the bytes of each value, lowest first, see `slice_columns`
@@ -38,6 +38,7 @@ from bragg.model import (
     DurationTable,
     Finding,
     FrameTable,
+    IdleTable,
     InputTable,
     KernelTable,
     Metric,
@@ -51,7 +52,7 @@ from bragg.model.table import Table
 __all__ = ["FORMAT", "read", "write"]
 
 MAJOR_VERSION = 1
-MINOR_VERSION = 3
+MINOR_VERSION = 4
 # 510,000 kernels of a replayed graph: 0.18 s and 1.95 bytes each; level 6 takes 0.38 s for 1.75 bytes.
 _LEVEL = 1
 _BLOCK_ROWS = 1 << 18
@@ -96,6 +97,7 @@ def write(profile: Profile, path: Path, *, slices: Iterable[SliceTable] | None =
         writer.table("kernels", profile.kernels)
         writer.table("durations", profile.durations)
         writer.table("inputs", profile.inputs)
+        writer.table("idle", profile.idle)
         for number, text in enumerate(profile.sources.values()):
             writer.member(f"sources/{number}.txt", text.encode())
         block_rows = [writer.slices(number, block) for number, block in enumerate(blocks)]
@@ -223,6 +225,7 @@ class _Reader:
             kernels=self.table("kernels", KernelTable),
             durations=self.table("durations", DurationTable) if self.version >= (1, 1) else DurationTable.empty(),
             inputs=self.table("inputs", InputTable) if self.version >= (1, 2) else InputTable.empty(),
+            idle=self.table("idle", IdleTable) if self.version >= (1, 4) else IdleTable.empty(),
             carried=[Finding.from_json(item) for item in header["findings"]],
             sources={
                 name: self.member(f"sources/{number}.txt").decode() for number, name in enumerate(header["sources"])

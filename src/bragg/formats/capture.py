@@ -16,6 +16,7 @@ from bragg.formats.captured.counters import Clock, clocks_of, counters_of
 from bragg.formats.captured.profile import (
     attributes_of,
     durations_of,
+    idle_of,
     inputs_of,
     kernels_of,
     metrics_of,
@@ -146,12 +147,14 @@ def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
         kernels=kernels_of(tables, tree),
         durations=durations_of(tables, tree),
         inputs=inputs_of(tables, tree),
+        idle=idle_of(tables, tree),
     )
     try:
         profile = with_samples(profile, tables, code, limits)
     except TooLargeError as error:
         raise _too_large(path, error) from error
     useful = has_data(profile)
+    useful[profile.idle.node] = True
     for part in tables.slices:
         useful[resolve(part["node"], len(tree))] = True
     is_empty = not useful.any() and not len(profile.counters)

@@ -2,6 +2,7 @@
 
 from bragg.model.durations import DurationTable
 from bragg.model.finding import Confidence, Finding, Gain, Place, Quantity, Severity
+from bragg.model.idle import IdleKind, IdleTable
 from bragg.model.inputs import InputTable
 from bragg.model.kernels import KernelTable
 from bragg.model.metric import Combine, Metric, MetricKind
@@ -20,6 +21,8 @@ __all__ = [
     "FrameKind",
     "FrameTable",
     "Gain",
+    "IdleKind",
+    "IdleTable",
     "InputTable",
     "KernelTable",
     "Metric",

@@ -133,6 +133,14 @@ class _SideBySide:
                     for profile, shift in self._with(self.first_node)
                 ]
             ),
+            idle=first.idle.concatenate(
+                [
+                    profile.idle.replace(node=profile.idle.node + shift, process=profile.idle.process + before)
+                    for (profile, shift), before in zip(
+                        self._with(self.first_node), _processes_before(profiles), strict=True
+                    )
+                ]
+            ),
             carried=[
                 finding.moved(shift.__add__)
                 for profile, shift in self._with(self.first_node)
@@ -211,3 +219,9 @@ def _merge_meta(metas: Sequence[dict[str, Any]]) -> dict[str, Any]:
         if key != "merged" and all(key in other and other[key] == value for other in others)
     }
     return {**agreed, "merged": [recording for meta in metas for recording in Run(meta).recording_metas]}
+
+
+def _processes_before(profiles: Sequence[Profile]) -> list[int]:
+    """The first number of each profile's processes in the idle table of all."""
+    n_processes = [int(profile.idle.process.max(initial=0)) + 1 for profile in profiles]
+    return [sum(n_processes[:row]) for row in range(len(profiles))]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bragg.errors import UsageError
 from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.finding import Finding
+from bragg.model.idle import IdleKind, IdleTable
 from bragg.model.inputs import InputTable
 from bragg.model.kernels import KernelTable
 from bragg.model.metric import Metric, MetricKind
@@ -40,6 +41,7 @@ class Profile:
         kernels: Launch configurations.
         durations: How long the launches of each kernel took, as histograms.
         inputs: Which operators made the inputs of operators.
+        idle: What GPUs waited for, as the recorder has added it up.
         carried: Findings that the file carries, of checks and of other tools; `findings()` adds what rules find.
         sources: Text of source files, by the name that frames carry.
     """
@@ -53,6 +55,7 @@ class Profile:
     kernels: KernelTable = field(default_factory=KernelTable.empty)
     durations: DurationTable = field(default_factory=DurationTable.empty)
     inputs: InputTable = field(default_factory=InputTable.empty)
+    idle: IdleTable = field(default_factory=IdleTable.empty)
     carried: list[Finding] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
 
@@ -167,6 +170,8 @@ class Profile:
             (self.kernels, "frame", len(self.tree.frames)),
             (self.inputs, "node", len(self.tree)),
             (self.inputs, "producer", len(self.tree)),
+            (self.idle, "node", len(self.tree)),
+            (self.idle, "kind", max(IdleKind) + 1),
             (self.durations, "frame", len(self.tree.frames)),
             (self.durations, "bucket", MAX_BUCKET + 1),
         ):

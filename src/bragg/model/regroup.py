@@ -41,6 +41,7 @@ class Regrouping:
             durations=profile.durations.replace(frame=np.searchsorted(used, profile.durations.frame)),
             metrics={name: metric.gather(self.target, len(self.tree)) for name, metric in profile.metrics.items()},
             inputs=profile.inputs.moved(self._operators(profile)),
+            idle=profile.idle.moved(self.target),
             slices=slices if (node >= 0).all() else slices.take(node >= 0),
             carried=[finding.moved(lambda node: int(self.target[node])) for finding in kept],
         )

@@ -115,7 +115,7 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   thread.record(event);
   if (thread.api_call.is_open()) {  // its slice tells of the launch
     thread.api_call.launch = data.correlation;
-  } else if ((mask & recording_state.trace.load(std::memory_order_relaxed)) != 0) {
+  } else {  // how late the host was, is told from its end
     thread.open_launch = launch_event(EventKind::LaunchEnd, mask, data.correlation, nodes);
     thread.open_launch.call = number_of_call(cbid);
     thread.open_launch.interval = {now_ns(), 0};

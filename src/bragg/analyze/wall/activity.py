@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ class Activity:
         busy: By device: times, ascending, and how long it had worked until then, ns.
         first_ns: The first work.
         last_ns: The end of the last.
+        waited: By device: times, ascending, and until then its pauses in which nothing was launched, and those in which
+            launched work did not run yet, ns; of the recorder's curve alone.
     """
 
     time_ns: FloatArray
@@ -35,6 +37,7 @@ class Activity:
     busy: Mapping[int, tuple[FloatArray, FloatArray]]
     first_ns: int
     last_ns: int
+    waited: Mapping[int, tuple[FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
 
     def n_launches(self, start_ns: float, end_ns: float) -> float:
         """Work that began in between."""
@@ -47,6 +50,14 @@ class Activity:
             device: float(np.diff(np.interp([start_ns, end_ns], time_ns, busy_ns, left=0.0))[0])
             for device, (time_ns, busy_ns) in self.busy.items()
         }
+
+    def waited_ns(self, start_ns: float, end_ns: float) -> dict[int, tuple[float, float]]:
+        """By device: pauses in between in which nothing was launched, and in which launched work did not run yet."""
+        found = {}
+        for device, (time_ns, *columns) in self.waited.items():
+            late, queued = (np.diff(np.interp([start_ns, end_ns], time_ns, column))[0] for column in columns)
+            found[device] = float(late), float(queued)
+        return found
 
 
 def activity_of(profile: Profile) -> Activity | None:
@@ -102,7 +113,17 @@ def _of_curve(told: Any) -> Activity | None:
         busy={device: (time_ns, busy_ns) for device, (time_ns, busy_ns, _) in known.items()},
         first_ns=int(edges[0]),
         last_ns=int(edges[-1]),
+        waited={device: found for device in known if (found := _waits(known[device][0], told.get(str(device))))},
     )
+
+
+def _waits(time_ns: FloatArray, told: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Edges of the bins, and the pauses up to each; None: of an older recorder, or none."""
+    columns: list[Any] = [told.get("late_ns"), told.get("queued_ns")] if isinstance(told, Mapping) else [None]
+    if not all(_is_column(column) and len(column) == len(time_ns) - 1 for column in columns):
+        return None
+    late, queued = (np.append(0.0, np.cumsum(np.array(column, np.float64))) for column in columns)
+    return time_ns, late, queued
 
 
 def _bins(told: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:
@@ -113,14 +134,16 @@ def _bins(told: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     columns = [told.get("busy_ns"), told.get("launches")]
     if not (_is_amount(start_ns) and _is_amount(bin_ns) and bin_ns):
         return None
-    if not all(
-        isinstance(column, list) and 0 < len(column) <= _MAX_BINS and all(map(_is_amount, column)) for column in columns
-    ):
+    if not all(map(_is_column, columns)):
         return None
     busy_ns, launches = (np.append(0.0, np.cumsum(np.array(column, np.float64))) for column in columns)
     if len(busy_ns) != len(launches):
         return None
     return start_ns + bin_ns * np.arange(len(busy_ns), dtype=np.float64), busy_ns, launches
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, list) and 0 < len(value) <= _MAX_BINS and all(map(_is_amount, value))
 
 
 def _is_amount(value: Any) -> bool:

@@ -86,13 +86,13 @@ Examples:
     help="Add up by kernel (all its specializations), by module, region of training or process.  [specialization]",
 )
 @click.option("--part", type=click.Choice(PARTS), help="Show only the steady state, or the whole run.")
-@click.option("--idle", is_flag=True, help="Show what the host did while GPUs were idle; needs a timeline.")
+@click.option("--idle", is_flag=True, help="Show what the host did while GPUs were idle.")
 @click.option(
     "--least-pause",
     "least_pause_us",
     type=click.FloatRange(min=0),
     metavar="US",
-    help="Show pauses shorter than this as one row of --idle.  [3]",
+    help="Show pauses shorter than this as one row of --idle; needs a timeline.  [3]",
 )
 @click.option("-f", "--format", "code", type=click.Choice(_CODE_FORMATS), help="Choose how places in code are written.")
 @click.option("--print-sorted", is_flag=True, help="Print the table of --flat below the tree.")

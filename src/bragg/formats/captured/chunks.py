@@ -57,6 +57,7 @@ class ChunkType(IntEnum):
     INPUTS = 17
     COUNTERS = 18
     CLOCKS = 19
+    IDLE = 20
 
 
 _U32, _U64, _I64, _F64 = (np.dtype(code) for code in ("<u4", "<u8", "<i8", "<f8"))
@@ -87,6 +88,11 @@ LAYOUTS: dict[ChunkType, dict[str, np.dtype[Any]]] = {
     },
     ChunkType.COUNTERS: {"time_ns": _I64, "value": _F64, "track": _U32},
     ChunkType.CLOCKS: {"clock": _U32, "ticks": _I64, "time_ns": _I64},
+    ChunkType.IDLE: {
+        **dict.fromkeys(("device", "kind", "node"), _U32),
+        "start_ns": _I64,
+        **dict.fromkeys(("bin_ns", "count", "idle_ns", "longest_ns"), _U64),
+    },
 }
 
 

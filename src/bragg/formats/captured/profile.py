@@ -19,6 +19,8 @@ from bragg.model import (
     DurationTable,
     FrameKind,
     FrameTable,
+    IdleKind,
+    IdleTable,
     InputTable,
     KernelTable,
     Metric,
@@ -30,7 +32,17 @@ from bragg.model.host_time import WAIT_TIME, own_host_time, waiting_nodes
 from bragg.model.run import Run
 from bragg.model.table import Int32Array, Int64Array
 
-__all__ = ["attributes_of", "durations_of", "inputs_of", "kernels_of", "metrics_of", "resolve", "tracks_of", "tree_of"]
+__all__ = [
+    "attributes_of",
+    "durations_of",
+    "idle_of",
+    "inputs_of",
+    "kernels_of",
+    "metrics_of",
+    "resolve",
+    "tracks_of",
+    "tree_of",
+]
 
 LOST = "<lost>"
 
@@ -114,6 +126,16 @@ def inputs_of(tables: CaptureTables, tree: CallTree) -> InputTable:
     rows = last_rows(tables.inputs, ChunkType.INPUTS, ("node", "input", "producer", "output"))
     known = (rows["node"] < len(tree)) & (rows["producer"] < len(tree))
     return InputTable(**{name: values[known] for name, values in rows.items()})
+
+
+def idle_of(tables: CaptureTables, tree: CallTree) -> IdleTable:
+    """What GPUs waited for. Bins become wider as the run goes on; the widest hold everything."""
+    widest = max((int(part["bin_ns"].max(initial=0)) for part in tables.idle), default=0)
+    parts = [part for part in tables.idle if (part["bin_ns"] == widest).all()]
+    rows = last_rows(parts, ChunkType.IDLE, ("device", "kind", "node", "start_ns"))
+    known = (rows["node"] < len(tree)) & (rows["kind"] <= max(IdleKind)) & (rows["device"] < 1 << 31)
+    columns = {name: values[known] for name, values in rows.items()}
+    return IdleTable(process=np.zeros(int(known.sum()), np.int32), **columns)
 
 
 def attributes_of(tables: CaptureTables, frames: FrameTable) -> dict[str, dict[str, str]]:

@@ -81,6 +81,7 @@ class CaptureTables:
         values: Rows of VALUES in file order; for one node, metric and element the last counts.
         durations: Rows of DURATIONS in file order; for one frame and bucket the last counts.
         inputs: Rows of INPUTS in file order; for one node, input, producer and output the last counts.
+        idle: Rows of IDLE in file order; of the widest bins, for one device, kind, node and bin, the last counts.
         codes: Functions that were sampled.
         samples: Rows of SAMPLES in file order; for one node, function, instruction and reason the last counts.
         cubins: Machine code by CUPTI's checksum, of what was sampled.
@@ -102,6 +103,7 @@ class CaptureTables:
     values: list[Columns] = field(default_factory=list)
     durations: list[Columns] = field(default_factory=list)
     inputs: list[Columns] = field(default_factory=list)
+    idle: list[Columns] = field(default_factory=list)
     codes: IdColumns = field(default_factory=IdColumns)
     samples: list[Columns] = field(default_factory=list)
     cubins: dict[int, bytes] = field(default_factory=dict)
@@ -189,6 +191,7 @@ def _add_rows(
         ChunkType.VALUES: tables.values,
         ChunkType.DURATIONS: tables.durations,
         ChunkType.INPUTS: tables.inputs,
+        ChunkType.IDLE: tables.idle,
         ChunkType.SAMPLES: tables.samples,
         ChunkType.COUNTERS: tables.counters,
         ChunkType.CLOCKS: tables.clocks,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from bragg.analyze.idle_paths import IDLE_METRICS, with_idle_paths
 from bragg.analyze.imports import without_imports
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
@@ -100,6 +101,7 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style, steady: Steady |
             ran, n_paths = without_imports(profile), _N_HOST_PATHS_OF_IDLE_GPU - len(waiting)
             of_what = "of host_time without imports" if ran is not profile else ""
             host = list(_hottest_paths(ran, "host_time", n_paths, style, of_what=of_what))
+        host = _waited_for(profile, steady, style) or host
         hottest = list(_hottest_paths(profile, "gpu_time", 1, style))
         # Where the GPU waits for the host in the steady state, what the host does stands first.
         yield from [*host, *kernels, *hottest, *waiting] if steady else [*kernels, *hottest, *host, *waiting]
@@ -107,6 +109,16 @@ def _hot_spots(profile: Profile, facts: RunFacts, style: Style, steady: Steady |
         yield from _hot_spots_of_host(profile, style)
     else:
         yield "neither GPU time nor host time was recorded"
+
+
+def _waited_for(profile: Profile, steady: Steady | None, style: Style) -> list[str]:
+    """What an idle GPU waited for in the steady state, where the recorder added it up; else empty."""
+    if steady is None or not len(profile.idle) or min(steady.busy.values()) >= MOSTLY_IDLE:
+        return []
+    found = with_idle_paths(profile, steady=steady)
+    whole_ns = float(steady.duration_ns) * len(steady.busy)
+    paths = _hottest_paths(found, IDLE_METRICS[0], _N_HOST_PATHS_OF_IDLE_GPU + 1, style, whole_ns)
+    return ["in the steady state the GPU waited, while the host was in:", *paths]
 
 
 def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:

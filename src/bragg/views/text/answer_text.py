@@ -51,13 +51,14 @@ def sentences(profile: Profile, answer: Answer) -> list[str]:
 
 def host_sentences(profile: Profile, answer: Answer) -> list[str]:
     """Where the host was in the steady state of a GPU that waited for it."""
-    if not answer.host or not answer.idle or max(idle.share for idle in answer.idle) < _LITTLE:
+    spots, place = (answer.host, "in") if answer.host else (answer.waits, "for")
+    if not spots or not answer.idle or max(idle.share for idle in answer.idle) < _LITTLE:
         return []
-    first, *others = (f"{share_text(spot.share)} of the steady state in {_name(profile, spot)}" for spot in answer.host)
+    first, *others = (f"{share_text(spot.share)} of the steady state {place} {_name(profile, spot)}" for spot in spots)
     others = [text.replace(" of the steady state", "") for text in others]
     texts = [first, *others]
     text = texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
-    return [f"The host was {text}."]
+    return [f"The host was {text}." if answer.host else f"The GPU waited {text}."]
 
 
 def fact_rows(profile: Profile) -> list[tuple[str, str]]:

@@ -1,0 +1,60 @@
+// Pauses of devices become idle time of the code that they waited for.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/idle_table.h"
+#include "data/thread_history.h"
+
+namespace bragg {
+
+// When, where and by whom work was launched.
+struct LaunchMoment {
+  NodeId node = kRootNode;
+  uint32_t thread = kNone;  // its track
+  int64_t ended_ns = 0;     // when the call returned; 0: not known
+};
+
+// In which nothing ran on a device, and the launch of what ended it.
+struct Pause {
+  int64_t start_ns;
+  int64_t end_ns;
+  LaunchMoment launch;
+
+  // Up to here nothing was launched.
+  [[nodiscard]] int64_t late_until_ns() const {
+    return launch.ended_ns < start_ns ? start_ns : launch.ended_ns < end_ns ? launch.ended_ns : end_ns;
+  }
+};
+
+// The same division as that of a timeline (`bragg.analyze.idle_paths`): up to the end of its launch a pause belongs to
+// what the launching thread was in, the rest to the launch itself. Threads: consumer only.
+class IdleFold {
+ public:
+  void note_host(uint32_t thread, int64_t start_ns, int64_t end_ns, NodeId node) {
+    if (thread >= threads_.size()) threads_.resize(thread + 1);
+    threads_[thread].note(start_ns, end_ns, node);
+  }
+  void add(uint32_t device, std::span<const Pause> pauses);  // ascending
+  void forget_host(int64_t before_ns);
+  [[nodiscard]] IdleTable& table() { return table_; }
+
+ private:
+  struct Part {
+    NodeId node;
+    IdleKind kind;
+    int64_t lasts_ns;
+  };
+  void add_late(uint32_t device, const Pause& pause, std::span<const HostMoment> moments, size_t& at);
+  void add_part(uint32_t device, IdleKind kind, NodeId node, int64_t start_ns, int64_t end_ns);
+  void end_pause(uint32_t device, int64_t end_ns);
+  [[nodiscard]] NodeId owner_of_rest(const LaunchMoment& launch) const;
+
+  std::vector<ThreadHistory> threads_;  // by track
+  std::vector<Part> parts_;             // of the pause at hand
+  IdleTable table_;
+};
+
+}  // namespace bragg

@@ -1,0 +1,73 @@
+// Idle time of devices by why they waited and for which code, over time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "context/calling_context_tree.h"
+#include "context/hash.h"
+#include "data/changing_rows.h"
+
+namespace bragg {
+
+// Why a device waited. As `bragg.model.idle` numbers them.
+enum class IdleKind : uint32_t {
+  Late,       // nothing was launched
+  Queued,     // what ended the pause was launched and did not run yet
+  NotKnown,   // nobody tells when that was launched
+  ShortLate,  // the same of pauses under kShortPauseNs
+  ShortQueued,
+  ShortNotKnown,
+};
+
+// A kernel that was launched in time begins 1 to 2 us after the one before it.
+inline constexpr int64_t kShortPauseNs = 3'000;
+
+struct IdleKey {
+  int64_t start_ns = 0;  // of the bin
+  NodeId node = kRootNode;
+  uint32_t device = 0;
+  IdleKind kind = IdleKind::Late;
+  friend bool operator==(const IdleKey&, const IdleKey&) = default;
+};
+
+struct IdleRow {
+  IdleKey key;
+  uint64_t count = 0;  // pauses with their largest part here, at their end
+  uint64_t idle_ns = 0;
+  uint64_t longest_ns = 0;
+};
+
+// Bins are multiples of their width, which doubles when there are too many rows: bounded however long the run is.
+// Threads: consumer only.
+class IdleTable {
+ public:
+  static constexpr size_t kMaxRows = 1u << 15;  // 3 MB; 500 paths have 64 bins
+
+  // A part of a pause; not over more than two bins' borders where bins are wide enough.
+  void add(uint32_t device, IdleKind kind, NodeId node, int64_t start_ns, int64_t end_ns);
+  // It ended at `end_ns` with `largest_ns` at a node; `is_largest`: that is where it counts.
+  void note_pause(uint32_t device, IdleKind kind, NodeId node, int64_t end_ns, int64_t part_ns, bool is_largest);
+
+  [[nodiscard]] int64_t bin_ns() const { return bin_ns_; }
+  [[nodiscard]] std::vector<IdleRow> take_changes() { return rows_.take_changes(); }
+  [[nodiscard]] const std::vector<IdleRow>& rows() const { return rows_.all(); }
+
+ private:
+  struct KeyHash {
+    size_t operator()(const IdleKey& key) const noexcept {
+      return hash_of(static_cast<uint64_t>(key.start_ns),
+                     pair_of(key.node, key.device * 8 + static_cast<uint32_t>(key.kind)));
+    }
+  };
+  [[nodiscard]] IdleRow& row(IdleKey key);
+  void widen();
+
+  int64_t bin_ns_ = 1 << 24;
+  std::unordered_map<IdleKey, uint32_t, KeyHash> index_;
+  ChangingRows<IdleRow> rows_;
+};
+
+}  // namespace bragg

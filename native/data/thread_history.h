@@ -1,0 +1,43 @@
+// What one thread was in, for as long as records of devices that waited for it may still come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "context/calling_context_tree.h"
+
+namespace bragg {
+
+// From `start_ns` on until the next moment of the list; kNone: in nothing that has ended.
+struct HostMoment {
+  int64_t start_ns;
+  NodeId node;
+};
+
+// Threads: consumer only.
+class ThreadHistory {
+ public:
+  // 6 MB: two seconds of 130,000 scopes each. Where there are more, the oldest half is forgotten.
+  static constexpr size_t kMaxSpans = 1u << 18;
+
+  // Scopes, operators and calls, as they end.
+  void note(int64_t start_ns, int64_t end_ns, NodeId node);
+  // The innermost one at each moment from `from_ns` on, ascending.
+  [[nodiscard]] std::vector<HostMoment> innermost(int64_t from_ns, int64_t until_ns) const;
+  // The outermost one around a moment; kNone: there is none that has ended.
+  [[nodiscard]] NodeId outermost(int64_t time_ns) const;
+  void forget(int64_t before_ns);
+
+ private:
+  struct Span {
+    int64_t start_ns;
+    int64_t end_ns;
+    NodeId node;
+  };
+  [[nodiscard]] std::vector<Span>::const_iterator first_ending_after(int64_t time_ns) const;
+
+  std::vector<Span> spans_;  // by end
+};
+
+}  // namespace bragg
