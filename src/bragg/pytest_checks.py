@@ -12,6 +12,7 @@ from bragg.debug.findings import KernelFinding, Report
 from bragg.debug.host.target import host_without_gpu
 from bragg.debug.session import CheckedSession, checking, chosen_checkers
 from bragg.debug.targets import target_named
+from bragg.model import Severity
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text
 
@@ -43,6 +44,7 @@ class TestChecker:
 
     def __init__(self, add: Sequence[str], without: Sequence[str], target: str) -> None:
         self._checkers = chosen_checkers(add=add, without=without)
+        self._added = frozenset(add)
         self._target = target
         self._report = Report()
         self._checked: list[_Checked] = []
@@ -70,10 +72,17 @@ class TestChecker:
             item.add_report_section("call", "bragg check", _text(self._report.findings))
             raise
         # What ends a kernel was raised: a test that continues has expected it.
-        wrong = [finding for finding in self._report if finding.rule not in ("kernel-fault", "residency")]
+        told = [finding for finding in self._report if finding.rule not in ("kernel-fault", "residency")]
+        wrong = [finding for finding in told if self._fails(finding)]
         if wrong:
             pytest.fail(_text(wrong), pytrace=False)
+        for finding in told:
+            item.warn(pytest.PytestWarning(_text([finding])))
         return result
+
+    def _fails(self, finding: KernelFinding) -> bool:
+        """Advice alone does not make a kernel wrong, unless it was asked for."""
+        return finding.severity > Severity.NOTE or finding.rule in self._added
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

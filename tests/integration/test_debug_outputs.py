@@ -74,8 +74,8 @@ def bragg(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
 
-def pytest_run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    (directory / "test_it.py").write_text(KERNELS + TESTS)
+def pytest_run(directory: Path, *arguments: str, tests: str = TESTS) -> subprocess.CompletedProcess[str]:
+    (directory / "test_it.py").write_text(KERNELS + tests)
     command = [sys.executable, "-m", "pytest", "-p", "bragg.pytest_plugin", "--rootdir", ".", "-q", *arguments]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(command, env=environment, cwd=directory, capture_output=True, text=True, check=False)
@@ -143,6 +143,23 @@ def test_a_wrong_kernel_fails_its_test_with_the_finding(tmp_path: Path, workers:
     assert "its own failure" in own
     assert "Captured bragg check call" in own
     assert "3 findings in 5 launches of 15 programs, by 5 tests" in done.stdout
+
+
+ADVISED = """
+@triton.jit
+def clears(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(x + i, 0.0, mask=(i < 4) and (i > 1))
+
+def test_uses_what_triton_deprecates():
+    clears[(1,)](np.ones(8, "f4"), N=8)
+"""
+
+
+def test_advice_is_a_warning_of_a_test_that_passes(tmp_path: Path) -> None:
+    done = pytest_run(tmp_path, "--bragg-check", tests=ADVISED)
+    assert "1 passed, 1 warning" in done.stdout, done.stdout
+    assert "note: portability in clears" in done.stdout
 
 
 def test_a_checker_may_be_left_out_or_added(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class Listeners:
         shift: Of integers shifted by amounts that may be too large; (amount, bits of the integer); gives such lanes.
         result: Of every floating result of an operation; (inputs, result).
         hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
-        differs: Of code that a GPU treats differently; (message, hint).
+        differs: Of code that a GPU treats differently; (message, hint, Triton compiles it to the same).
         decision: Of programs that decide by what atomics have returned; (their linear numbers).
         step: After every trip of a loop and every batch; (programs that have ended).
         pointed: Of addresses from which pointers are made; int64.
@@ -64,7 +64,7 @@ class Listeners:
     shift: list[Callable[[Any, int], Array | None]] = field(default_factory=list)
     result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
     hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
-    differs: list[Callable[[str, str], None]] = field(default_factory=list)
+    differs: list[Callable[[str, str, bool], None]] = field(default_factory=list)
     decision: list[Callable[[Array], None]] = field(default_factory=list)
     step: list[Callable[[int], None]] = field(default_factory=list)
     pointed: list[Callable[[Array], None]] = field(default_factory=list)
@@ -79,10 +79,16 @@ class Listeners:
         for listener in self.step:
             listener(n_ended)
 
-    def tell_difference(self, message: str, hint: str) -> None:
-        """Tell of code that a GPU treats differently."""
+    def tell_difference(self, message: str, hint: str, *, compiles: bool = False) -> None:
+        """Tell of code that a GPU treats differently.
+
+        Args:
+            message: What is different.
+            hint: What to write instead.
+            compiles: Triton compiles it, to what it does here.
+        """
         for listener in self.differs:
-            listener(message, hint)
+            listener(message, hint, compiles)
 
 
 class Machine:

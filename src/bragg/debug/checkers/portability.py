@@ -23,8 +23,8 @@ Array = npt.NDArray[Any]
 def _watch(record: LaunchFindings) -> Listeners:
     shifts: dict[tuple[str, int], int] = {}
 
-    def tell(message: str, hint: str) -> None:
-        record.at_line(message, hint, Severity.WARNING)
+    def tell(message: str, hint: str, compiles: bool) -> None:
+        record.at_line(message, hint, Severity.NOTE if compiles else Severity.WARNING)
 
     def look(amount: Tensor, bits: int) -> Array | None:
         is_far: Array = np.asarray((amount.data < 0) | (amount.data >= bits))

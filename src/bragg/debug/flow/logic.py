@@ -39,6 +39,7 @@ def combined(kind: str, left: Any, right: Any) -> Any:
         machine().listeners.tell_difference(
             f"`{kind}` on blocks evaluates both sides, and Triton deprecates it",
             f"Use {'&' if kind == 'and' else '|'} with parentheses around the comparisons",
+            compiles=True,
         )
     bool_ = DTYPES["int1"]
     for side in (left, right):

@@ -192,15 +192,17 @@ class Descriptor:
 
     def _tell_misalignment(self) -> None:
         """Tell of a base or a stride that the hardware does not take."""
-        for listener in machine().listeners.differs:
-            size = self.base.element.size_bytes
-            strides = (stride.data * size for stride in self.element_strides[:-1])
-            for what, places in (("base", addresses_of(self.base).data), *(("stride", stride) for stride in strides)):
-                if (places % _ALIGNMENT).any():
-                    listener(
-                        f"the {what} of a tensor descriptor is not a multiple of {_ALIGNMENT} bytes: a GPU faults",
-                        "Align the tensor and pad its rows",
-                    )
+        listeners = machine().listeners
+        if not listeners.differs:
+            return
+        size = self.base.element.size_bytes
+        strides = (stride.data * size for stride in self.element_strides[:-1])
+        for what, places in (("base", addresses_of(self.base).data), *(("stride", stride) for stride in strides)):
+            if (places % _ALIGNMENT).any():
+                listeners.tell_difference(
+                    f"the {what} of a tensor descriptor is not a multiple of {_ALIGNMENT} bytes: a GPU faults",
+                    "Align the tensor and pad its rows",
+                )
 
     def _window(self, offsets: Any) -> _Window:
         self._tell_misalignment()
