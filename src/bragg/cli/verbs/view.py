@@ -155,10 +155,12 @@ def view(
             raise UsageError("-diff shows a tree, not this view", hint="For a table try: bragg diff --by kernel")
         _write_difference(_load(before, choices, options), profile, path, options, as_json)
     elif as_json:
-        _write_json(profile, recorded, path, options, flat, [*notes, *hints])
+        _write_json(profile, recorded, path, options, flat, [*notes, *hints], choices["part"])
     else:
         style = stream_style(sys.stdout)
-        lines = profile_lines(profile, str(path), options, style, flat=flat, recorded=recorded, notes=notes)
+        lines = profile_lines(
+            profile, str(path), options, style, flat=flat, recorded=recorded, notes=notes, part=choices["part"]
+        )
         write_lines([*lines, *map(style.dim, hints)])
         if print_sorted and not flat:
             write_lines(["", *_flat_lines(profile, options, style)])
@@ -173,6 +175,7 @@ def profile_lines(
     flat: bool = False,
     recorded: Profile | None = None,
     notes: tuple[str, ...] = (),
+    part: str | None = None,
 ) -> list[str]:
     """Header, tree or table, and notes of a profile.
 
@@ -184,6 +187,7 @@ def profile_lines(
         flat: A table instead of a tree.
         recorded: The profile before it was grouped, which sentences are of; None: `profile`.
         notes: What the reader must know of what is shown.
+        part: Of the run, whose idle time is shown: `all`; else the steady state where one is known.
     """
     from bragg.analyze.wall.parts import wall_parts
     from bragg.views.terminal.header import header_lines
@@ -193,7 +197,7 @@ def profile_lines(
     from bragg.views.text.wall_line import wall_line
 
     body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
-    said = [*idle_lines(profile), *waiting_lines(recorded or profile)]
+    said = [*idle_lines(profile, part), *waiting_lines(recorded or profile)]
     wall = wall_line(wall_parts(recorded or profile))
     return [*header_lines(profile.meta, source, style, wall), *said, *map(style.dim, notes), "", *body]
 
@@ -223,7 +227,13 @@ def _hints(profile: Profile, options: ViewOptions) -> list[str]:
 
 
 def _write_json(
-    profile: Profile, recorded: Profile, path: Path, options: ViewOptions, flat: bool, hints: list[str]
+    profile: Profile,
+    recorded: Profile,
+    path: Path,
+    options: ViewOptions,
+    flat: bool,
+    hints: list[str],
+    part: str | None,
 ) -> None:
     from bragg.analyze.wall.parts import wall_parts
     from bragg.model.completeness import completeness_of
@@ -237,7 +247,7 @@ def _write_json(
         "meta": profile.meta,
         "completeness": completeness_of(profile.meta).word,
         "wall": wall_json(wall_parts(recorded)),
-        **idle_json(profile),
+        **idle_json(profile, part),
     }
     write_json("flat" if flat else "tree", {**facts, **shown.to_json(), "hints": hints})
 

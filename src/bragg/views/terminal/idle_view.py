@@ -42,7 +42,7 @@ def with_idle_time(profile: Profile, choices: Mapping[str, Any]) -> Profile:
 
     least_us = choices["least_pause_us"]
     least_ns = LEAST_PAUSE_NS if least_us is None else round(1000 * least_us)
-    found = with_idle_paths(profile, least_ns, None if choices["part"] == "all" else _steady(profile))
+    found = with_idle_paths(profile, least_ns, _shown(profile, choices["part"]))
     if not found.total("gpu_idle_time"):
         raise NothingRecorded(
             "no GPU paused between its first and its last work", hint="What it did: bragg view --flat"
@@ -50,26 +50,29 @@ def with_idle_time(profile: Profile, choices: Mapping[str, Any]) -> Profile:
     return found
 
 
-def idle_lines(profile: Profile) -> list[str]:
-    """How long the GPUs idled; nothing unless that is what is shown."""
+def idle_lines(profile: Profile, part: str | None = None) -> list[str]:
+    """How long the GPUs idled in the part that is shown; nothing unless that is what is shown."""
     if "gpu_idle_time" not in profile.metrics:
         return []
     from bragg.analyze.idle import idle_times
     from bragg.views.text.answer_text import idle_sentences
 
-    return idle_sentences(profile, idle_times(profile, _steady(profile)))
+    return idle_sentences(profile, idle_times(profile, _shown(profile, part)))
 
 
-def idle_json(profile: Profile) -> dict[str, Any]:
+def idle_json(profile: Profile, part: str | None = None) -> dict[str, Any]:
     """The same as JSON values: the pauses of each device."""
     if "gpu_idle_time" not in profile.metrics:
         return {}
     from bragg.analyze.idle import idle_times
 
-    return {"idle": [asdict(idle) for idle in idle_times(profile, _steady(profile))]}
+    return {"idle": [asdict(idle) for idle in idle_times(profile, _shown(profile, part))]}
 
 
-def _steady(profile: Profile) -> Steady | None:
+def _shown(profile: Profile, part: str | None) -> Steady | None:
+    """The steady state, unless all of the run is shown or none is known."""
+    if part == "all":
+        return None
     from bragg.analyze.wall.parts import wall_parts
 
     parts = wall_parts(profile)

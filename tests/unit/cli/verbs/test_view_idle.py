@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
+from tests.support.recordings import SAMPLE
 from tests.support.traces import trace_from_text
 from tests.unit.cli.conftest import Bragg
 
@@ -100,3 +101,15 @@ def test_traces_of_pytorch_have_idle_time_too(bragg: Bragg, tmp_path: Path) -> N
     assert times["aten::add"] == 40_000
     assert times["cudaLaunchKernel"] == 10_000
     assert times["<launched and not begun>"] == 2_000
+
+
+@pytest.mark.parametrize("part", ["all", "steady"])
+def test_the_sentence_is_of_the_part_that_is_shown(bragg: Bragg, part: str) -> None:
+    shown = json.loads(bragg("view", SAMPLE, "--idle", "--part", part, "--json").stdout)
+    total_ns = shown["rows"][0]["values"]["gpu_idle_time"]
+    assert sum(idle["idle_ns"] for idle in shown["idle"]) == pytest.approx(total_ns, rel=0.01)
+    assert [idle["is_steady"] for idle in shown["idle"]] == [part == "steady"]
+    sentence = next(
+        line for line in bragg("view", SAMPLE, "--idle", "--part", part).stdout.splitlines() if " idled " in line
+    )
+    assert ("of the steady state" in sentence) == (part == "steady")
