@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import entry_points
 from typing import Any
 
 from bragg.errors import UsageError
@@ -34,11 +36,20 @@ class Registry(Mapping[str, Any]):
     Args:
         kind: What the rows are, for messages.
         rows: Name to `module:object`.
+        group: Entry points of other packages with more of them; empty: there are none. Names of `rows` win.
     """
 
-    def __init__(self, kind: str, rows: Mapping[str, str]) -> None:
+    def __init__(self, kind: str, rows: Mapping[str, str], group: str = "") -> None:
         self._kind = kind
-        self._rows = dict(rows)
+        self._own = dict(rows)
+        self._group = group
+
+    @cached_property
+    def _rows(self) -> dict[str, str]:
+        if not self._group:
+            return self._own
+        found = {point.name: point.value for point in entry_points(group=self._group)}
+        return {**self._own, **{name: place for name, place in found.items() if name not in self._own}}
 
     def __getitem__(self, name: str) -> Any:
         """The object of a row.
@@ -120,7 +131,8 @@ ANNOTATIONS = Registry(
     },
 )
 
-# Each object is a `bragg.analyze.engine.Rule`; its name is the `rule` of what it finds.
+# Each object is a `bragg.analyze.engine.Rule`; its name is the `rule` of what it finds. Packages add theirs by entry
+# points.
 RULES = Registry(
     "rule",
     {
@@ -149,6 +161,7 @@ RULES = Registry(
         "exposed-communication": "bragg.analyze.rules.host.communication:RULE",
         "eager-jax": "bragg.analyze.rules.host.eager_jax:RULE",
     },
+    group="bragg.rules",
 )
 
 # Each object makes findings of a profile; the model knows no rule.

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import pytest
 
 from bragg.errors import UsageError
@@ -26,3 +28,12 @@ def test_a_plug_in_is_imported_at_first_use() -> None:
     assert registry["join"]("a", "b") == "a/b"
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         registry["broken"]
+
+
+def test_packages_add_rows_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [EntryPoint("join", "os:sep", "bragg.things"), EntryPoint("split", "os.path:split", "bragg.things")]
+    monkeypatch.setattr("bragg.registry.entry_points", lambda group: [each for each in points if each.group == group])
+    registry = Registry("thing", {"join": "os.path:join"}, group="bragg.things")
+    assert list(registry) == ["join", "split"]
+    assert registry["join"]("a", "b") == "a/b"  # an own row cannot be replaced
+    assert registry["split"]("a/b") == ("a", "b")

@@ -11,7 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import Analysis, analysis
 from bragg.model import Finding, Profile
 
-__all__ = ["Answered", "answered", "findings_of"]
+__all__ = ["Answered", "answered", "finding_json", "findings_of"]
 
 
 @dataclass(frozen=True)

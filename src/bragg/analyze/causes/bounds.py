@@ -14,6 +14,7 @@ __all__ = ["Bounds", "Part", "bounds_of"]
 
 # More than half of the time decides.
 _BUSY = 0.5
+UNKNOWN = "reasons that were not recorded"
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,12 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
         ("Python and operators", host.launching & ~is_api),
     ]
     waits = [(name, float(idle_ns[nodes].sum())) for name, nodes in found]
+    queued, unknown = evidence.idle_elsewhere_ns
+    waits += [("between a launch and its start", queued), (UNKNOWN, unknown)]
     known = sum(value for _, value in waits)
     whole = max(idle * evidence.wall_ns, known)
-    waits.append(("between a launch and its start", whole - known))
+    # Before the first launch of the steady state and after the last one, nothing waits for a launch.
+    waits[-1] = (UNKNOWN, unknown + whole - known)
     return [Part(name, value / whole * idle, False) for name, value in waits if value > 0]
 
 
@@ -105,5 +109,7 @@ def _by(busy: float | None, parts: list[Part]) -> str:
         return largest.name if special and largest is not None else "the GPU"
     waits = [part for part in parts if not part.is_gpu]
     largest = max(waits, key=lambda part: part.share, default=None)
+    if largest is not None and largest.name == UNKNOWN:
+        return ""
     special = largest is not None and largest.name in ("input", "compilation", "allocation", "synchronisation")
     return largest.name if special and largest is not None else "the host"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +11,7 @@ from bragg.analyze.causes.host_parts import HostParts, host_parts
 from bragg.analyze.causes.waits import critical_ns
 from bragg.analyze.idle_paths import with_idle_paths
 from bragg.analyze.kernel_facts import KernelFacts, kernel_facts
+from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import during, steady_profile
 from bragg.analyze.wall.wall_time import Steady, WallParts
@@ -22,6 +24,7 @@ __all__ = ["Evidence"]
 
 # A GPU that is this busy decides the wall time: what it saves, the program saves.
 _BUSY = 0.9
+_UNKNOWN_STEPS = 20
 # One that is less busy waits for the host more than it works: what it saves hides behind the host.
 _IDLE = 0.5
 
@@ -80,7 +83,19 @@ class Evidence:
         if self.is_steady and self.steady:
             return float(self.steady.duration_ns)
         run = self.profile.run
-        return float(run.gpu_span_ns or run.duration_ns or 0)
+        if run.is_merged:
+            return 0.0
+        span_ns = self._activity.last_ns - self._activity.first_ns if self._activity else 0
+        return float(run.gpu_span_ns or span_ns or run.duration_ns or 0)
+
+    @cached_property
+    def _activity(self) -> Activity | None:
+        return activity_of(self.profile)
+
+    @property
+    def steps(self) -> int:
+        """Steps to compare counts with: where they are not known, so many that only what is repeated counts."""
+        return self.n_steps or _UNKNOWN_STEPS
 
     @cached_property
     def n_steps(self) -> int:
@@ -97,8 +112,18 @@ class Evidence:
         """Share of `part` in which the busiest GPU worked, 0 to 1; None: not known."""
         if self.steady and self.steady.busy:
             return max(self.steady.busy.values())
-        busy_ns = self.profile.run.gpu_busy_ns
+        busy_ns: Mapping[int, float] = self.profile.run.gpu_busy_ns
+        if not busy_ns and self._activity:
+            busy_ns = {device: float(curve[1][-1]) for device, curve in self._activity.busy.items()}
         return min(max(busy_ns.values()) / self.wall_ns, 1.0) if busy_ns and self.wall_ns else None
+
+    @cached_property
+    def n_devices(self) -> int:
+        """GPUs that worked, of all processes: times of several are averages; at least 1."""
+        tracks = self.profile.tracks
+        streams = tracks.take(tracks.kind == TrackKind.GPU_STREAM)
+        pairs = set(zip(streams.unique_process.tolist(), streams.device.tolist(), strict=True))
+        return max(len(pairs) or len(self.profile.run.gpu_busy_ns), 1)
 
     @cached_property
     def gpu_ns(self) -> FloatArray:
@@ -123,17 +148,31 @@ class Evidence:
         if not self.has_timeline:
             return None
         span = (self.steady.begins_ns, self.steady.ends_ns) if self.is_steady and self.steady else None
-        return critical_ns(self.profile, span)
+        return critical_ns(self.profile, span) / self.n_devices
 
     @cached_property
     def idle_ns(self) -> FloatArray | None:
         """Time in which a GPU waited for each node's own host code in `part`, [n_nodes]; None: no timeline tells."""
+        return None if self._idle is None else self._idle[: len(self.profile.tree)]
+
+    @property
+    def idle_elsewhere_ns(self) -> tuple[float, float]:
+        """Time in which a GPU waited for no code of the host in `part`: begun too late, and for reasons not known.
+
+        The first holds pauses of a few microseconds and those between a launch and its start.
+        """
+        short, queued, unknown = (
+            (0.0, 0.0, 0.0) if self._idle is None else self._idle[len(self.profile.tree) :].tolist()
+        )
+        return short + queued, unknown
+
+    @cached_property
+    def _idle(self) -> FloatArray | None:
         if not self.has_timeline:
             return None
-        steady = self.steady if self.is_steady else None
-        found = with_idle_paths(self.profile, steady=steady).own("gpu_idle_time")
-        n_devices = max(len(self.steady.busy) if self.steady else len(self.profile.run.gpu_busy_ns), 1)
-        return found[: len(self.profile.tree)].astype(np.float64) / n_devices
+        found = with_idle_paths(self.profile, steady=self.steady if self.is_steady else None).own("gpu_idle_time")
+        per_device: FloatArray = found.astype(np.float64) / self.n_devices
+        return per_device
 
     @cached_property
     def slices(self) -> SliceTable:
@@ -183,7 +222,7 @@ class Evidence:
         """
         if not self.wall_ns:
             return None
-        total_ns = float(self.gpu_ns[nodes].sum()) * saved
+        total_ns = float(self.gpu_ns[nodes].sum()) * saved / self.n_devices
         if self.critical_ns is not None:
             wall_ns = float(self.critical_ns[nodes].sum()) * saved
             limit = "the host" if wall_ns < total_ns * _IDLE else ""

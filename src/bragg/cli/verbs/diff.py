@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +17,13 @@ from bragg.cli.profile_file import loaded
 from bragg.cli.progress import working
 from bragg.cli.run_sets import set_name, two_sets
 
+if TYPE_CHECKING:
+    from bragg.model import Finding
+
 __all__ = ["diff"]
 
 _DEFAULT_ROWS = 30
+_SMALL_BYTES = 8_000_000  # a timeline of 2 million slices: 0.5 s
 _EPILOG = """\b
 Examples:
   bragg diff before.bragg after.bragg
@@ -98,8 +104,10 @@ def diff(
     branch-2.bragg. Then each change has an interval, and a gate knows what is noise.
     """
     from bragg.analyze.comparing.diff import By, compare_sets
+    from bragg.analyze.report import finding_json
     from bragg.cli.gate import Gates
     from bragg.views.terminal.columns import choose_names
+    from bragg.views.text.analysis_text import changed_lines
     from bragg.views.text.diff_text import diff_json, diff_lines
     from bragg.views.text.folding import with_library_names
 
@@ -115,12 +123,16 @@ def diff(
     with working("Comparing"):
         comparison = compare_sets(one, other, By(by), name)
         verdicts = judged.verdicts(comparison, before, after)
+        changed = _changed(sides)
     if as_json:
         table = diff_json(comparison, lines or None)
-        write_json("diff", {"before": names[0], "after": names[1], **table, **judged.to_json(verdicts)})
+        gone, new = ([finding_json(each) for each in found] for found in changed)
+        sides_json = {"before": names[0], "after": names[1]}
+        write_json("diff", {**sides_json, **table, **judged.to_json(verdicts), "findings": {"gone": gone, "new": new}})
     else:
         max_rows = _DEFAULT_ROWS if lines is None else lines or None
-        write_lines(diff_lines(comparison, stream_style(sys.stdout), max_rows))
+        style = stream_style(sys.stdout)
+        write_lines([*diff_lines(comparison, style, max_rows), *changed_lines(*changed, style)])
     if html is not None:
         from bragg.views.web.diff import pack_difference
 
@@ -130,6 +142,18 @@ def diff(
             packed = pack_difference(paths, flat, *names)
         _write_page(html, packed, " → ".join(names))
     judged.judge(verdicts, comparison)
+
+
+def _changed(sides: Sequence[Sequence[Path]]) -> tuple[list[Finding], list[Finding]]:
+    """The findings that have gone and those that are new; of sets and of long timelines none."""
+    from bragg.analyze.report import answered
+    from bragg.views.text.analysis_text import changed_findings
+
+    files = [file for side in sides for file in side]
+    if len(files) != len(sides) or not all(file.is_file() and file.stat().st_size < _SMALL_BYTES for file in files):
+        return [], []
+    before, after = (answered(loaded(file)) for file in files)
+    return changed_findings(before, after)
 
 
 def _write_page(html: Path, packed: bytes, title: str) -> None:

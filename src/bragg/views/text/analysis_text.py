@@ -20,6 +20,8 @@ __all__ = [
     "best_lines",
     "bounds_sentence",
     "brief_json",
+    "changed_findings",
+    "changed_lines",
     "gain_text",
     "markdown_lines",
     "place_text",
@@ -63,6 +65,26 @@ def shown_findings(found: Iterable[Finding]) -> list[Finding]:
     ]
 
 
+def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], list[Finding]]:
+    """Findings of before that have gone, and those that are new; a finding may move to another line."""
+    sides = [
+        {(each.rule, each.kernel): each for each in reversed(one.worth(LEAST_GAIN)) if each.gain is not None}
+        for one in (before, after)
+    ]
+    one, other = sides
+    return [one[key] for key in one if key not in other], [other[key] for key in other if key not in one]
+
+
+def changed_lines(gone: Sequence[Finding], new: Sequence[Finding], style: Style) -> list[str]:
+    """A line for each finding that has gone or is new, below an empty one."""
+    lines = [
+        f"{word}: {gain_text(each)}  {each.rule}: {_message(each)}{_at(each)}"
+        for word, found in (("finding gone", gone), ("new finding", new))
+        for each in found
+    ]
+    return ["", *(style.cut(line, style.width) for line in lines)] if lines else []
+
+
 def is_shown(finding: Finding, least_gain: float) -> bool:
     """Whether a finding gains enough to be shown; one whose gain is not known is."""
     return finding.gain is None or finding.gain.share >= least_gain
@@ -78,6 +100,9 @@ def bounds_sentence(bounds: Bounds) -> str:
         if bounds.n_steps
         else f"of {time_text(bounds.of_ns)}, {where}, "
     )
+    if not bounds.by:
+        works = f"{per_step}the GPU works {share_text(bounds.busy)}"
+        return f"{works[0].upper()}{works[1:]}; why it waits is not known."
     name = bounds.by[0].upper() + bounds.by[1:]
     idle = 1 - bounds.busy
     return f"{name} bounds the program: {per_step}the GPU works {share_text(bounds.busy)} and waits {share_text(idle)}."

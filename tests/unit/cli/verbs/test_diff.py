@@ -10,6 +10,7 @@ import pytest
 from bragg import formats
 from bragg.model import Metric, MetricKind
 from tests.support.profiles import profile_from_text
+from tests.support.stepped import stepped
 from tests.unit.cli.conftest import Bragg
 
 BEFORE = "root\n  forward\n    matmul 200us x10\n    relu 10us x2\n  backward\n    matmul 100us x5"
@@ -156,3 +157,17 @@ def test_bad_choice_is_said(bragg: Bragg, sides: tuple[Path, Path], arguments: l
     outcome = bragg("diff", *sides, *arguments)
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert outcome.stderr.startswith(error)
+
+
+def test_diff_names_findings_that_have_gone_and_new_ones(bragg: Bragg, tmp_path: Path) -> None:
+    slow, fast = tmp_path / "slow.bragg", tmp_path / "fast.bragg"
+    launches = "\n".join(
+        f"host {5 * i}-{5 * i + 4} aten::mm#operator > cuLaunchKernel#gpu_api ->{i + 1}\n"
+        f"gpu {7 + 100 * i}-{107 + 100 * i} aten::mm#operator > KERNEL#kernel <-{i + 1}"
+        for i in range(4)
+    )
+    for file, kernel in ((slow, "sgemm_128x128_nn"), (fast, "tf32_gemm")):
+        formats.bragg.write(stepped(launches.replace("KERNEL", kernel), 420), file)
+    lines = bragg("diff", slow, fast).stdout.splitlines()
+    assert lines[-1].startswith("finding gone: 71.4 %  full-precision-matmul: ")
+    assert bragg("diff", fast, slow).stdout.splitlines()[-1].startswith("new finding: 71.4 %")

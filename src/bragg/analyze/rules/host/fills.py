@@ -31,7 +31,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     nodes = below(profile, named(profile, _FILLS.fullmatch)) & evidence.has_work
     nodes &= ~below(profile, named(profile, lambda name: name.startswith("Optimizer.zero_grad#")))
-    if float(evidence.gpu_count[nodes].sum()) >= MANY_FILLS.value * max(evidence.n_steps, 1):
+    if float(evidence.gpu_count[nodes].sum()) >= MANY_FILLS.value * evidence.steps:
         yield from work_findings(evidence, nodes, _WORK)
 
 

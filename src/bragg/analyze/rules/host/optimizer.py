@@ -33,7 +33,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     kernels = step & (profile.tree.kind == FrameKind.KERNEL)
     single = kernels & ~named(profile, _TOGETHER.search)
     count, n_single = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_count[single].sum())
-    if n_single >= MANY_KERNELS.value * max(evidence.n_steps, 1) and n_single >= count / 2:
+    if n_single >= MANY_KERNELS.value * evidence.steps and n_single >= count / 2:
         yield from work_findings(evidence, step, _WORK)
 
 

@@ -26,7 +26,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     mean_bytes = profile.own("gpu_bytes") / np.maximum(profile.own("gpu_count"), 1)
     small = copies & (mean_bytes < SMALL_COPY.value) & (evidence.gpu_count > 0)
     count = float(evidence.gpu_count[small].sum())
-    if count < OFTEN.value * max(evidence.n_steps, 1):
+    if count < OFTEN.value * evidence.steps:
         return
     # The call that copies is made by the node above.
     nodes = small.copy()

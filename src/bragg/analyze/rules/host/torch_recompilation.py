@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.engine import Rule, Subject
 from bragg.grouping.compiled_regions import COMPILED_REGION
 from bragg.model import Confidence, Finding, Quantity, Severity
@@ -42,7 +43,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "functions that torch.compile compiles again and again",
-    (),
+    (OPERATORS,),
     (),
     "torch.compile(dynamic=True), or pad shapes",
 )

@@ -32,7 +32,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     nodes = named(evidence.profile, lambda name: _ELEMENTWISE.search(name) and not _COPIES.search(name))
     nodes &= ~below(evidence.profile, named(evidence.profile, lambda name: name.startswith("Optimizer.")))
     count = float(evidence.gpu_count[nodes].sum())
-    if count >= MANY_ELEMENTWISE.value * max(evidence.n_steps, 1):
+    if count >= MANY_ELEMENTWISE.value * evidence.steps:
         yield from work_findings(evidence, nodes, _WORK)
 
 

@@ -28,7 +28,7 @@ _WORK = Work(
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     nodes = below(profile, named(profile, lambda name: name.startswith("Optimizer.zero_grad#")))
-    if float(evidence.gpu_count[nodes].sum()) >= max(evidence.n_steps, 1):
+    if float(evidence.gpu_count[nodes].sum()) >= evidence.steps:
         yield from work_findings(evidence, nodes, _WORK)
 
 

@@ -1,0 +1,44 @@
+"""What bounds a program, where the timeline tells and where it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bragg.analyze.causes.bounds import UNKNOWN, bounds_of
+from bragg.analyze.causes.evidence import Evidence
+from bragg.model import Profile
+from bragg.views.text.analysis_text import bounds_sentence
+from tests.support.stepped import stepped
+
+LATE = "host 0-4 aten::mm#operator > cuLaunchKernel#gpu_api ->1\ngpu 7-17 aten::mm#operator > gemm#kernel <-1"
+
+
+def parts(profile: Profile) -> dict[str, float]:
+    return {part.name: part.share for part in bounds_of(Evidence(profile)).parts}
+
+
+def test_parts_are_those_of_the_timeline() -> None:
+    # Of 100 us the kernel takes 10 and begins 3 after its launch; the launch takes 4; the rest is before it.
+    found = parts(stepped(LATE, 100))
+    assert sum(found.values()) == pytest.approx(1)
+    assert found["matrix products and convolutions"] == pytest.approx(0.10, abs=0.01)
+    assert found["between a launch and its start"] == pytest.approx(0.03, abs=0.01)
+    assert bounds_of(Evidence(stepped(LATE, 100))).by == "the host"
+
+
+def test_without_launches_nobody_is_blamed() -> None:
+    profile = stepped(LATE, 100)
+    slices = profile.slices.replace(correlation=np.zeros_like(profile.slices.correlation))
+    bounds = bounds_of(Evidence(replace(profile, slices=slices)))
+    assert bounds.by == ""
+    assert bounds.parts[0].name == UNKNOWN
+    assert bounds_sentence(bounds).endswith("the GPU works 10.0 %; why it waits is not known.")
+
+
+def test_input_that_is_waited_for_is_named() -> None:
+    loading = "host 0-80 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
+    launched = LATE.replace("0-4", "80-84").replace("7-17", "87-97")
+    assert bounds_of(Evidence(stepped(loading + launched, 100))).by == "input"
