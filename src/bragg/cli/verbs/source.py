@@ -15,6 +15,7 @@ __all__ = ["source"]
 
 _SOURCE = "python"
 _MAX_NAMES = 5
+_SMALL_BYTES = 8_000_000  # a timeline of 2 million slices: 0.5 s
 _EPILOG = """\b
 Examples:
   bragg source train.bragg matmul
@@ -38,6 +39,7 @@ def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
     KERNEL is a name, with or without its specialization, or a regular expression. The default is the hottest kernel.
     """
     from bragg.analyze.kernel_choice import choose_kernel
+    from bragg.analyze.report import findings_of
     from bragg.analyze.source_lines import annotate
     from bragg.code.source_map import Stage
     from bragg.views.terminal.source import source_json, source_lines
@@ -50,7 +52,9 @@ def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
     if as_json:
         write_json("source", {"file": str(file), **source_json(code, stage)})
     else:
-        write_lines(source_lines(code, stage, stream_style(sys.stdout)))
+        is_small = file.is_file() and file.stat().st_size < _SMALL_BYTES
+        found = findings_of(loaded(file) if is_small else profile)
+        write_lines(source_lines(code, stage, stream_style(sys.stdout), found))
     if chosen.others:
         verb = "has" if len(chosen.others) == 1 else "have"
         names = ", ".join(chosen.others[:_MAX_NAMES])

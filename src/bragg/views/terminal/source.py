@@ -10,6 +10,7 @@ from bragg.analyze.annotated_code import AnnotatedCode, Samples, SourceLine
 from bragg.code.source_map import Stage
 from bragg.code.source_place import CallChain, user_place
 from bragg.code.stall_reasons import StallReason
+from bragg.model import Finding
 from bragg.views.text.style import Style, beginning, printable
 from bragg.views.text.units import count_text, share_text
 
@@ -26,10 +27,16 @@ _SHOWN = (Stage.TTGIR, Stage.SASS)
 _LEAST_WIDTH = 20
 
 
-def source_lines(code: AnnotatedCode, stage: Stage | None, style: Style) -> list[str]:
+def source_lines(code: AnnotatedCode, stage: Stage | None, style: Style, found: Sequence[Finding] = ()) -> list[str]:
     """The sections of a kernel's code, below a line for all of it.
 
     Without samples each line shows what it became, or where it comes from.
+
+    Args:
+        code: The code.
+        stage: Which of its texts; None: the source.
+        style: How to decorate, and the width to keep.
+        found: Findings about the program; each stands below its line.
     """
     table = _SampleColumns(code, style) if code.total.count else _MappingColumns(code, stage)
     lines = [_title(code, style), *_notes(code, stage)]
@@ -39,6 +46,10 @@ def source_lines(code: AnnotatedCode, stage: Stage | None, style: Style) -> list
         for line in section.lines:
             text = f"{_number(line, stage):>{width}}  {printable(line.text.expandtabs(4))}".rstrip()
             lines.append(f"{table.text(line)}  {_head(text, style, table.width + 2)}")
+            for finding in found if stage is None and section.file else ():
+                if (finding.file, finding.line) == (section.file, line.number):
+                    note = printable(f"^ {finding.rule}: {finding.text}")
+                    lines.append(style.warning(style.cut(f"{'':{table.width + 2}}{note}", style.width)))
     return lines
 
 

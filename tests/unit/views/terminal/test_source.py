@@ -7,7 +7,7 @@ import numpy as np
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
 from bragg.code.source_map import Stage, source_name
-from bragg.model import Profile
+from bragg.model import Finding, Profile, Severity
 from bragg.views.terminal.source import source_json, source_lines
 from bragg.views.text.style import PLAIN, Style
 from tests.support.sampled_kernels import FILE, KEY, sampled_profile
@@ -92,3 +92,14 @@ def test_json_has_every_reason_by_the_name_of_the_vendor() -> None:
     sass = source_json(annotate(profile, choose_kernel(profile, None), Stage.SASS), Stage.SASS)
     places = sass["sections"][0]["lines"][1]["places"]
     assert [(place["line"], place["function"]) for place in places] == [(191, ""), (3, "scale"), (9, "softmax")]
+
+
+def test_a_finding_stands_below_its_line_in_the_source_alone() -> None:
+    profile = sampled_profile()
+    found = [Finding("spills", Severity.WARNING, "spills 64 bytes", "smaller blocks", file=FILE, line=8)]
+    code = annotate(profile, choose_kernel(profile, None), None)
+    lines = source_lines(code, None, PLAIN, found)
+    at = next(row for row, line in enumerate(lines) if line.endswith("values = tl.load(x)"))
+    assert lines[at + 1].strip() == "^ spills: spills 64 bytes: smaller blocks"
+    sass = source_lines(annotate(profile, choose_kernel(profile, None), Stage.SASS), Stage.SASS, PLAIN, found)
+    assert not any("spills" in line for line in sass)
