@@ -122,14 +122,30 @@ def rates(values: Values, slow: Values, metric: str, n_runs: int) -> dict[str, A
     }
 
 
+def of_normal_noise() -> list[dict[str, Any]]:
+    """The same of values with normal noise, which says what a machine has to be like."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for metric, deviation in (("host_time", 0.005), ("host_time", 0.009), ("gpu_time", 0.003), ("gpu_time", 0.006)):
+        one, other = (factor * (1 + deviation * rng.standard_normal(2_000)) for factor in (1, SLOWER))
+        rows += [
+            {"metric": metric, "deviation": deviation, **rates(one, other, metric, n_runs)} for n_runs in (1, 5, 10)
+        ]
+    return rows
+
+
 def main() -> None:
     """Record, compare and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=40, help="recordings of each of the two programs")
     parser.add_argument("--gpu", action="store_true", help="record a GPU program")
+    parser.add_argument("--simulated", action="store_true", help="record nothing: values with normal noise")
     parser.add_argument("--steps", type=int, help="steps of the program")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     arguments = parser.parse_args()
+    if arguments.simulated:
+        harness.report("diff_gate", of_normal_noise(), arguments.out)
+        return
     metric = "gpu_time" if arguments.gpu else "host_time"
     record = totals_on_gpu if arguments.gpu else totals_on_cpu
     totals = record(arguments.pairs, arguments.steps or (400 if arguments.gpu else 4000))
