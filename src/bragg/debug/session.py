@@ -16,7 +16,7 @@ from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.memory.lifetimes import remembered_addresses
 from bragg.debug.outbox import Outbox
-from bragg.debug.pallas.calls import checked_pallas_calls
+from bragg.debug.pallas.interception import checked_pallas_calls
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
 from bragg.debug.targets import DEFAULT_TARGET, target_named

@@ -37,10 +37,15 @@ def use_cpu_for_cuda(torch: Any) -> None:
             """Call a function with its device replaced."""
             if function == is_cuda:
                 return True
-            if function is torch.Tensor.cuda:
+            if function in (torch.Tensor.cuda, torch.Tensor.pin_memory):
                 return arguments[0]
             if named:
-                named = {name: on_cpu(value) if isinstance(value, devices) else value for name, value in named.items()}
+                # Memory is pinned for a GPU.
+                named = {
+                    name: on_cpu(value) if isinstance(value, devices) else value
+                    for name, value in named.items()
+                    if name != "pin_memory"
+                }
             if function is not torch.device:
                 for argument in arguments:
                     if isinstance(argument, devices):

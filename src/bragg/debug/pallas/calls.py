@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import linecache
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy.typing as npt
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.findings import KernelFinding, TensorFacts, Witness, program_ids
-from bragg.debug.host.imports import on_import
 from bragg.debug.numbers.dtypes import dtype_of_array
 from bragg.debug.pallas.evaluation import Evaluation, scratch_reference
 from bragg.debug.pallas.references import NOBODY, Reference, Whole
@@ -23,40 +21,16 @@ from bragg.model import Severity
 if TYPE_CHECKING:
     from bragg.debug.findings import Report
 
-__all__ = ["checked_pallas_calls"]
+__all__ = ["checked_call"]
 
 Array = npt.NDArray[Any]
 
 _MASK = "Compare the index with the extent of the block, or let the block be larger"
 
 
-@contextmanager
-def checked_pallas_calls(report: Report, checkers: frozenset[str]) -> Iterator[None]:
-    """Execute and check the Pallas kernels that are called in a block.
+def checked_call(original: Callable[..., Any], report: Report, checkers: frozenset[str]) -> Callable[..., Any]:
+    """What stands in for `pallas_call` while a session checks."""
 
-    Calls inside of `jax.jit` are checked too: while the block lasts, JAX executes functions as they are written.
-    """
-    undo: list[Callable[[], None]] = []
-
-    def replace(pallas: Any) -> None:
-        import jax
-
-        config: Any = jax.config
-        original, is_disabled = pallas.pallas_call, config.jax_disable_jit
-        pallas.pallas_call = _replacement(original, report, checkers)
-        config.update("jax_disable_jit", True)
-        undo.append(lambda: setattr(pallas, "pallas_call", original))
-        undo.append(lambda: config.update("jax_disable_jit", is_disabled))
-
-    with on_import("jax.experimental.pallas", replace):
-        try:
-            yield
-        finally:
-            for one in undo:
-                one()
-
-
-def _replacement(original: Callable[..., Any], report: Report, checkers: frozenset[str]) -> Callable[..., Any]:
     def pallas_call(kernel: Any, *arguments: Any, **named: Any) -> Any:
         plain = original(kernel, *arguments, **named)
 

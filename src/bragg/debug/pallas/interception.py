@@ -1,0 +1,42 @@
+"""Takes calls of `pallas_call` to the engine; its part for Pallas is imported when JAX's is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bragg.debug.host.imports import on_import
+
+if TYPE_CHECKING:
+    from bragg.debug.findings import Report
+
+__all__ = ["checked_pallas_calls"]
+
+
+@contextmanager
+def checked_pallas_calls(report: Report, checkers: frozenset[str]) -> Iterator[None]:
+    """Execute and check the Pallas kernels that are called in a block.
+
+    Calls inside of `jax.jit` are checked too: while the block lasts, JAX executes functions as they are written.
+    """
+    undo: list[Callable[[], None]] = []
+
+    def replace(pallas: Any) -> None:
+        import jax
+
+        from bragg.debug.pallas.calls import checked_call
+
+        config: Any = jax.config
+        original, is_disabled = pallas.pallas_call, config.jax_disable_jit
+        pallas.pallas_call = checked_call(original, report, checkers)
+        config.update("jax_disable_jit", True)
+        undo.append(lambda: setattr(pallas, "pallas_call", original))
+        undo.append(lambda: config.update("jax_disable_jit", is_disabled))
+
+    with on_import("jax.experimental.pallas", replace):
+        try:
+            yield
+        finally:
+            for one in undo:
+                one()
