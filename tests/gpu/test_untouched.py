@@ -38,6 +38,23 @@ def test_cudagraph_trees_give_the_same_result(tmp_path: Path) -> None:
     assert ended([*RUN, *program], tmp_path) == ended(program, tmp_path)
 
 
+@pytest.mark.skipif("BRAGG_CUPTI_DIR" not in os.environ, reason="set BRAGG_CUPTI_DIR to a CUPTI of 13.3 or newer")
+@pytest.mark.parametrize("shared", ["1", "0"])
+def test_three_tools_have_a_shared_cupti(shared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without version 2 the others are refused with 39, and bragg has its records all the same."""
+    directory = os.environ["BRAGG_CUPTI_DIR"]
+    monkeypatch.setenv("LD_LIBRARY_PATH", directory)
+    monkeypatch.setenv("LD_PRELOAD", f"{directory}/libcupti.so.13")
+    monkeypatch.setenv("BRAGG_CUPTI_SHARED", shared)
+    code, lines = ended([*RUN, sys.executable, str(PROGRAMS / "shared_cupti.py")], tmp_path)
+    assert lines[0] == ("[0, 0]" if shared == "1" else "[39, 39]"), (code, lines)
+    meta = bragg.load(tmp_path / "run.bragg").meta
+    assert meta["statistics"]["kernels"] >= 20_001
+    if shared == "1":
+        assert (code, lines[1]) == (0, "[20000, 20000]")
+        assert meta["cuda"]["subscription"] == 2
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_kernel_that_does_not_end_keeps_no_signal_from_the_program(number: signal.Signals, tmp_path: Path) -> None:
     command = [*RUN, sys.executable, str(PROGRAMS / "endless_kernel.py")]

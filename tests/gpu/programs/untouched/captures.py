@@ -9,6 +9,7 @@ import torch
 
 mode, recorder = sys.argv[1:]
 x = torch.randn(256, 256, device="cuda")
+x @ x  # cuBLAS allocates at its first use, which a capture forbids
 torch.cuda.synchronize()
 stop = threading.Event()
 
@@ -27,7 +28,7 @@ def control() -> None:
         number += 1
 
 
-thread = threading.Thread(target=control)
+thread = threading.Thread(target=control, daemon=True)
 thread.start()
 right = 0
 for _ in range(12):
