@@ -425,7 +425,7 @@ def _type_of_constant(value: bool | float) -> DType:
 
 
 def merged_taint(*operands: Any) -> Array | None:
-    """The taint of a result: that of all its operands, bool, broadcast to [programs, *shape]."""
+    """The taint of a result: that of all its operands, broadcast to the shape of the result."""
     taint = None
     for operand in operands:
         other = operand.taint if isinstance(operand, Tensor) else None

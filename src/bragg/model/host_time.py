@@ -28,7 +28,7 @@ def waiting_nodes(tree: CallTree) -> BoolArray:
 
 
 def own_work(profile: Profile, metric: str) -> FloatArray:
-    """Own values of a metric that decide what is hot: `host_time` counts without the time spent waiting."""
+    """Own values of a metric that decide what is hot: `host_time` counts without the time spent waiting: [n_nodes]."""
     own = np.asarray(profile.own(metric), np.float64)
     return own - profile.own(WAIT_TIME) if metric == "host_time" and WAIT_TIME in profile.metrics else own
 

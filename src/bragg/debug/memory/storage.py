@@ -166,7 +166,7 @@ class Buffer:
         return tuple(index)
 
     def read(self, offsets: Array, dtype: DType) -> Array:
-        """Values at element offsets inside the tensor, of `dtype`, as `offsets`: [programs, lanes]."""
+        """Values at element offsets inside the tensor, of `dtype` and of the shape of `offsets`."""
         return decode(self._as(dtype).take(offsets + self.first if self.first else offsets), dtype)
 
     def write(self, offsets: Array, values: Array, dtype: DType) -> None:
