@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.report import answered
+from bragg.model import SliceTable
 from bragg.views.text.analysis_text import analysis_lines
 from bragg.views.text.style import PLAIN
-from tests.support.recordings import RECORDINGS, SAMPLE
+from tests.support.recordings import RECORDINGS, SAMPLE, curve
 
 LEAST = 0.01
 
@@ -66,3 +68,19 @@ def test_the_line_and_the_numbers_of_llama() -> None:
     assert (first.file.endswith("llama_generate.py"), first.line) == (True, 12)
     assert first.gain is not None
     assert first.gain.share == pytest.approx(0.748, abs=0.001)
+
+
+@pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+def test_without_a_timeline_the_sentence_is_the_same_and_nothing_is_guessed(path: Path) -> None:
+    profile = formats.load(path)
+    summed = replace(profile, slices=SliceTable.empty(), meta={**profile.meta, "gpu_activity": curve(profile)})
+    whole, answer = answered(profile), answered(summed)
+    assert answer.bounds.by == whole.bounds.by
+    assert answer.bounds.busy == pytest.approx(whole.bounds.busy, abs=0.05)
+    # The curve knows its times to a bin.
+    assert answer.bounds.of_ns == pytest.approx(whole.bounds.of_ns, rel=0.25)
+    assert "many-launches" in answer.analysis.skipped
+    known = {finding.rule: finding.gain.share for finding in whole.analysis.findings if finding.gain}
+    for finding in answer.analysis.findings:
+        if finding.gain and not finding.gain.is_once:
+            assert finding.gain.share == pytest.approx(known.get(finding.rule, 0.0), abs=0.05)

@@ -62,7 +62,7 @@ def bounds_of(evidence: Evidence) -> Bounds:
         parts += _waiting_parts(evidence, 1 - busy)
     by = _by(busy, parts)
     parts.sort(key=lambda part: -part.share)
-    return Bounds(by, busy, tuple(parts), evidence.wall_ns, evidence.n_steps, evidence.is_steady)
+    return Bounds(by, busy, tuple(parts), evidence.wall_ns, evidence.n_steps, evidence.of_steady)
 
 
 def _gpu_parts(evidence: Evidence, busy: float) -> list[Part]:

@@ -77,10 +77,15 @@ class Evidence:
         """Whether `part` is the steady state."""
         return self.part is not self.profile
 
+    @property
+    def of_steady(self) -> bool:
+        """Whether times and counts are of the steady state: from the timeline, else estimated from those of the run."""
+        return self.is_steady or (self.steady is not None and not self.has_timeline)
+
     @cached_property
     def wall_ns(self) -> float:
         """Wall time of `part`, of which gains are a share; 0: not known."""
-        if self.is_steady and self.steady:
+        if self.of_steady and self.steady:
             return float(self.steady.duration_ns)
         run = self.profile.run
         if run.is_merged:
@@ -100,7 +105,7 @@ class Evidence:
     @cached_property
     def n_steps(self) -> int:
         """Steps in `part`; 0: not known."""
-        return self.steady.n_steps if self.is_steady and self.steady else 0
+        return self.steady.n_steps if self.of_steady and self.steady else 0
 
     @cached_property
     def kernels(self) -> list[KernelFacts]:
@@ -137,7 +142,18 @@ class Evidence:
 
     def _own(self, name: str) -> FloatArray:
         metric = self.part.metrics.get(name)
-        return np.zeros(len(self.profile.tree)) if metric is None else np.nan_to_num(metric.own.astype(np.float64))
+        if metric is None:
+            return np.zeros(len(self.profile.tree))
+        own: FloatArray = np.nan_to_num(metric.own.astype(np.float64))
+        return own if self.is_steady or not self.of_steady else own * self._share_of_steady(name)
+
+    def _share_of_steady(self, name: str) -> float:
+        """Part of a metric of the whole run that is in the steady state, if kernels are the same in all of it."""
+        steady, total = self.steady, self.profile.total(name)
+        if steady is None or not total:
+            return 1.0
+        of_steady = steady.n_launches if name == "gpu_count" else sum(steady.busy.values()) * steady.duration_ns
+        return min(of_steady / total, 1.0)
 
     @cached_property
     def critical_ns(self) -> FloatArray | None:
