@@ -42,7 +42,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         "pageable-copies",
         Severity.WARNING,
-        f"{evidence.per_step(n):.3g} copies {evidence.step_word} come from memory that is not pinned, "
+        f"copies from memory that is not pinned, {evidence.per_step(n):.3g} {evidence.step_word}, "
         f"{total_ns / n / 1e6:.2f} ms each: the host and the GPU wait for them",
         "pin_memory=True for the DataLoader, or tensor.pin_memory(), and .to(device, non_blocking=True)",
         node=place.node,
