@@ -43,8 +43,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         "synchronization",
         Severity.WARNING,
-        f"waits for the GPU ({', '.join(names[:3])}), {evidence.per_step(n_waits):.3g} {evidence.step_word}, hold up the "
-        f"host {evidence.per_step(float(blocked.sum())) / 1e6:.2f} ms, in which it could launch",
+        f"waits for the GPU ({', '.join(names[:3])}), {evidence.per_step(n_waits):.3g} {evidence.step_word}, hold up "
+        f"the host {evidence.per_step(float(blocked.sum())) / 1e6:.2f} ms, in which it could launch",
         "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True",
         node=place.node,
         file=place.file,
