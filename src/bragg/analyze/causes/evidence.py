@@ -17,7 +17,7 @@ from bragg.analyze.wall.steady import during, steady_profile
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
 from bragg.grouping.regions import group_by_region
-from bragg.model import FrameKind, Gain, Profile, SliceTable, TrackKind
+from bragg.model import FrameKind, Gain, IdleKind, Profile, SliceTable, TrackKind
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["Evidence"]
@@ -185,7 +185,7 @@ class Evidence:
     @cached_property
     def _idle(self) -> FloatArray | None:
         if not self.has_timeline:
-            return None
+            return self._folded_idle() / self.n_devices if len(self.profile.idle) else None
         found = with_idle_paths(self.profile, steady=self.steady if self.is_steady else None).own("gpu_idle_time")
         per_device: FloatArray = found.astype(np.float64) / self.n_devices
         return per_device
@@ -217,6 +217,21 @@ class Evidence:
         """Nodes with work of a GPU in or below them, in the whole run: [n_nodes]."""
         is_work = np.isin(self.profile.tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
         found: BoolArray = self.profile.tree.sum_up(is_work.astype(np.int64)) > 0
+        return found
+
+    def _folded_idle(self) -> FloatArray:
+        """What the recorder added up, by node, and behind the nodes as `with_idle_paths` has it."""
+        table, n_nodes = self.profile.idle, len(self.profile.tree)
+        idle_ns = table.idle_ns.astype(np.float64)
+        if self.steady:
+            idle_ns = idle_ns * table.shares(self.steady.begins_ns, self.steady.ends_ns)
+        queued = np.isin(table.kind, (IdleKind.QUEUED, IdleKind.SHORT_QUEUED))
+        unknown = np.isin(table.kind, (IdleKind.NOT_KNOWN, IdleKind.SHORT_NOT_KNOWN))
+        short = table.kind == IdleKind.SHORT_LATE
+        late = table.kind == IdleKind.LATE
+        by_node = np.bincount(table.node[late], weights=idle_ns[late], minlength=n_nodes)
+        others = [float(idle_ns[rows].sum()) for rows in (short, queued, unknown)]
+        found: FloatArray = np.append(by_node, others)
         return found
 
     def per_step(self, value: float) -> float:

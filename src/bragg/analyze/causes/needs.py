@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import FrameKind
 
-__all__ = ["API_CALLS", "GPU_TIME", "HOST_TIME", "LAUNCHES", "OPERATORS", "STEADY", "TIMELINE", "Need"]
+__all__ = ["API_CALLS", "GPU_TIME", "HOST_TIME", "IDLE", "LAUNCHES", "OPERATORS", "STEADY", "TIMELINE", "Need"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ def _calls_api(evidence: Evidence) -> bool:
 
 GPU_TIME = Need("GPU time", "", _has("gpu_time"))
 HOST_TIME = Need("host time", "", _has("host_time"))
+IDLE = Need("what GPUs waited for", "--data trace", lambda evidence: evidence.idle_ns is not None)
 TIMELINE = Need("a timeline", "--data trace", lambda evidence: evidence.has_timeline)
 STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None)
 OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))

@@ -9,7 +9,7 @@ import pytest
 
 from bragg.analyze.causes.bounds import UNKNOWN, bounds_of
 from bragg.analyze.causes.evidence import Evidence
-from bragg.model import Profile
+from bragg.model import IdleTable, Profile, SliceTable
 from bragg.views.text.analysis_text import bounds_sentence
 from tests.support.stepped import stepped
 
@@ -42,3 +42,24 @@ def test_input_that_is_waited_for_is_named() -> None:
     loading = "host 0-80 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
     launched = LATE.replace("0-4", "80-84").replace("7-17", "87-97")
     assert bounds_of(Evidence(stepped(loading + launched, 100))).by == "input"
+
+
+def test_what_the_recorder_added_up_stands_for_the_timeline() -> None:
+    loading = "host 0-80 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
+    profile = stepped(loading + LATE.replace("0-4", "80-84").replace("7-17", "87-97"), 100)
+    whole = Evidence(profile)
+    assert whole.steady is not None
+    assert whole.idle_ns is not None
+    nodes = np.flatnonzero(whole.idle_ns)
+    n = len(nodes)
+    folded = IdleTable(
+        *(np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32), nodes.astype(np.int32)),
+        *(np.full(n, whole.steady.begins_ns), np.full(n, whole.steady.duration_ns), np.ones(n, np.int64)),
+        *(whole.idle_ns[nodes].astype(np.int64), np.ones(n, np.int64)),
+    )
+    gpu_work = {"gpu_first_ns": whole.steady.begins_ns, "gpu_last_ns": whole.steady.ends_ns}
+    meta = {**profile.meta, **gpu_work, "gpu_busy_ns": {"0": 20 * 10_000}}
+    summed = Evidence(replace(profile, slices=SliceTable.empty(), idle=folded, meta=meta))
+    assert summed.idle_ns is not None
+    assert summed.idle_ns.sum() == pytest.approx(whole.idle_ns.sum(), rel=0.1)
+    assert bounds_of(summed).by == "input"

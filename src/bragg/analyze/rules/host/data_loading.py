@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import TIMELINE
+from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, hottest_place, named
 from bragg.analyze.engine import Rule, Subject
 from bragg.model import Confidence, Finding, Quantity, Severity
@@ -58,7 +58,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "steps that wait for a DataLoader",
-    (TIMELINE,),
+    (IDLE,),
     (),
     "workers, pinned memory, prefetching",
 )
