@@ -18,6 +18,17 @@ struct Moments {
   size_t at = 0;
 };
 
+// Of a time in which no scope was open that has ended since: that of the scope which is still open, and was around the
+// launch; without one that of the code that launched. What began after the last such time has ended, and is no owner.
+NodeId owner_of_rest(const LaunchMoment& launch, std::span<const HostMoment> moments, int64_t until_ns) {
+  const auto& tree = CallingContextTree::instance();
+  NodeId node = launch.node;
+  for (size_t i = 1; i < moments.size() && moments[i].start_ns < until_ns; ++i)
+    if (moments[i - 1].node == kNone) node = tree.parent(moments[i].node);
+  while (node != kRootNode && !is_scope(node)) node = tree.parent(node);
+  return node != kRootNode ? node : launch.node;
+}
+
 }  // namespace
 
 void IdleFold::add(uint32_t device, std::span<const Pause> pauses) {
@@ -63,19 +74,9 @@ void IdleFold::add_late(uint32_t device, const Pause& pause, std::span<const Hos
     const int64_t start_ns = std::max(moments[i].start_ns, pause.start_ns);
     const int64_t end_ns = i + 1 < moments.size() ? std::min(moments[i + 1].start_ns, until_ns) : until_ns;
     NodeId node = moments[i].node;
-    if (node == kNone) node = rest != kNone ? rest : rest = owner_of_rest(pause.launch);
+    if (node == kNone) node = rest != kNone ? rest : rest = owner_of_rest(pause.launch, moments.subspan(i), until_ns);
     add_part(device, IdleKind::Late, node, start_ns, end_ns);
   }
-}
-
-// Of a time in which no scope was open that has ended since: that of the scope which is still open, and was around the
-// launch; without one that of the code that launched.
-NodeId IdleFold::owner_of_rest(const LaunchMoment& launch) const {
-  const auto& tree = CallingContextTree::instance();
-  const NodeId ended = threads_[launch.thread].outermost(launch.ended_ns);
-  NodeId node = ended != kNone ? tree.parent(ended) : launch.node;
-  while (node != kRootNode && !is_scope(node)) node = tree.parent(node);
-  return node != kRootNode ? node : launch.node;
 }
 
 void IdleFold::add_part(uint32_t device, IdleKind kind, NodeId node, int64_t start_ns, int64_t end_ns) {

@@ -50,7 +50,6 @@ class IdleFold {
   void add_late(uint32_t device, const Pause& pause, std::span<const HostMoment> moments, size_t& at);
   void add_part(uint32_t device, IdleKind kind, NodeId node, int64_t start_ns, int64_t end_ns);
   void end_pause(uint32_t device, int64_t end_ns);
-  [[nodiscard]] NodeId owner_of_rest(const LaunchMoment& launch) const;
 
   std::vector<ThreadHistory> threads_;  // by track
   std::vector<Part> parts_;             // of the pause at hand

@@ -46,9 +46,9 @@ class IdleTable {
  public:
   static constexpr size_t kMaxRows = 1u << 15;  // 3 MB; 500 paths have 64 bins
 
-  // A part of a pause; not over more than two bins' borders where bins are wide enough.
+  // A part of a pause, over as many bins as it lasts.
   void add(uint32_t device, IdleKind kind, NodeId node, int64_t start_ns, int64_t end_ns);
-  // It ended at `end_ns` with `largest_ns` at a node; `is_largest`: that is where it counts.
+  // A pause ended at `end_ns` with a part of `part_ns` at a node; `is_largest`: that is where it counts.
   void note_pause(uint32_t device, IdleKind kind, NodeId node, int64_t end_ns, int64_t part_ns, bool is_largest);
 
   [[nodiscard]] int64_t bin_ns() const { return bin_ns_; }

@@ -48,12 +48,6 @@ std::vector<HostMoment> ThreadHistory::innermost(int64_t from_ns, int64_t until_
   return moments;
 }
 
-NodeId ThreadHistory::outermost(int64_t time_ns) const {
-  for (size_t i = spans_.size(); i-- > 0 && spans_[i].end_ns > time_ns;)
-    if (spans_[i].start_ns <= time_ns) return spans_[i].node;
-  return kNone;
-}
-
 void ThreadHistory::forget(int64_t before_ns) { spans_.erase(spans_.begin(), first_ending_after(before_ns)); }
 
 }  // namespace bragg

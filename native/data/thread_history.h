@@ -25,8 +25,6 @@ class ThreadHistory {
   void note(int64_t start_ns, int64_t end_ns, NodeId node);
   // The innermost one at each moment from `from_ns` on, ascending.
   [[nodiscard]] std::vector<HostMoment> innermost(int64_t from_ns, int64_t until_ns) const;
-  // The outermost one around a moment; kNone: there is none that has ended.
-  [[nodiscard]] NodeId outermost(int64_t time_ns) const;
   void forget(int64_t before_ns);
 
  private:
