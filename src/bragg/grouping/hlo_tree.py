@@ -61,8 +61,14 @@ class HloTree:
             for name, metric in profile.metrics.items()
         }
         meta = {**profile.meta, "attributes": _without_hlo(profile.run.attributes)}
-        inputs = profile.inputs.moved(self.target)
-        return replace(profile, meta=meta, tree=self.tree, metrics=metrics, inputs=inputs)
+        return replace(
+            profile,
+            meta=meta,
+            tree=self.tree,
+            metrics=metrics,
+            inputs=profile.inputs.moved(self.target),
+            idle=profile.idle.moved(self.target),
+        )
 
 
 def place_operations(tree: CallTree, attributes: Attributes) -> HloTree | None:

@@ -7,6 +7,7 @@ import numpy as np
 from bragg.grouping.hlo_program import PROGRAM_KEY, HloOperation, HloPlace, program_text
 from bragg.grouping.hlo_tree import place_operations
 from bragg.model import CallTree, FrameKind, Profile
+from bragg.model.idle import IdleTable
 from bragg.model.regroup import regroup
 from bragg.model.transform import has_data, with_ancestors
 from tests.support.profiles import profile_from_text, tree_to_text
@@ -415,3 +416,22 @@ def test_any_nesting_of_ranges_keeps_every_kernel() -> None:
             depth = int(random.integers(1, depth + 2)) if "5us" not in label else max(1, depth - 1)
         if profile_from_text("\n".join([*lines, "  kernel 5us", "  jit_f #operator"])).metrics:
             placed("\n".join([*lines, "  kernel 5us", "  jit_f #operator"]))
+
+
+def test_idle_time_goes_with_the_nodes_that_it_was_waited_for() -> None:
+    profile = profile_from_text("""
+root
+  train.py:20@train
+    jit_loss #operator
+      jit(loss)/jvp(block0)/layer/dot_general #operator
+        gemm_fusion_dot.3 #operator
+          gemm_fusion_dot_3 #kernel  gpu_time=9
+""")
+    n_nodes = len(profile.tree)
+    ones = dict.fromkeys(IdleTable.empty().columns(), np.ones(n_nodes, np.int64))
+    idle = IdleTable(**{**ones, "node": np.arange(n_nodes, dtype=np.int32)})
+    found = place_operations(profile.tree, attributes_of(profile))
+    assert found is not None
+    after = found.apply(replace(profile, idle=idle))
+    assert after.idle.node.tolist() == found.target.tolist()
+    assert after.idle.node.max() < len(after.tree)
