@@ -24,7 +24,7 @@ NodeId owner_of_rest(const LaunchMoment& launch, std::span<const HostMoment> mom
   const auto& tree = CallingContextTree::instance();
   NodeId node = launch.node;
   for (size_t i = 1; i < moments.size() && moments[i].start_ns < until_ns; ++i)
-    if (moments[i - 1].node == kNone) node = tree.parent(moments[i].node);
+    if (moments[i - 1].node == kNone) node = moments[i].node == kRootNode ? kRootNode : tree.parent(moments[i].node);
   while (node != kRootNode && !is_scope(node)) node = tree.parent(node);
   return node != kRootNode ? node : launch.node;
 }

@@ -71,6 +71,16 @@ TEST(a_pause_belongs_to_what_the_launching_thread_was_in_until_the_launch) {
   CHECK(program.idle() == expected);
 }
 
+TEST(a_program_without_scopes_launches_below_the_root) {
+  Program program;
+  for (int64_t at_us : {0, 20, 40, 60}) {
+    program.host(at_us, at_us + 5, bragg::kRootNode);  // the call that launches
+    program.work(at_us + 6, at_us + 10, bragg::kRootNode, at_us + 5);
+  }
+  const Times expected{{{0, IdleKind::Late, bragg::kRootNode}, 3 * 15}, {{0, IdleKind::Queued, bragg::kRootNode}, 3}};
+  CHECK(program.idle() == expected);
+}
+
 TEST(what_is_still_open_has_the_time_between_its_parts) {
   Program program;
   const NodeId loop = scope("idle loop"), mm = scope("idle mm", loop);
@@ -119,8 +129,8 @@ TEST(late_records_out_of_order_change_nothing) {
   std::vector<Record> records;
   for (int64_t at_us = 100; at_us < 8'000'000; at_us += 100)
     for (uint32_t device = 0; device < 2; ++device)
-      records.push_back({at_us + 20 * device, at_us + 30 + 20 * device, at_us + 20 * device - random() % 9, device,
-                         nodes[random() % 2]});
+      records.push_back({at_us + 20 * device, at_us + 30 + 20 * device,
+                         at_us + 20 * device - static_cast<int64_t>(random() % 9), device, nodes[random() % 2]});
   const auto play = [&](size_t shuffled_by, bool settles) {
     Program program;
     std::vector<Record> late = records;
