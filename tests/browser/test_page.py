@@ -31,6 +31,7 @@ def test_summary_answers_first(pages: Any, sample: Profile) -> None:
             beginning("A step takes the host 1.61 ms: forward 15.6 %"),
             beginning("GPU 0 idled 2.65 ms, 3.2 % of the steady state."),
             "The recording is complete.",
+            beginning("The GPU bounds the program: in 39 steps of 2.11 ms, the GPU works 96.8 %"),
         ]
     )
     expect(page.locator(".pairs")).to_contain_text("NVIDIA H200")

@@ -179,10 +179,13 @@ takes(torch.ones(8), torch.tensor([0, 99]))
 """
 
 
-def test_findings_in_kernels_of_pytorchs_compiler_name_the_programs_lines(tmp_path: Path) -> None:
+def test_findings_in_kernels_of_pytorchs_compiler_name_the_programs_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch = pytest.importorskip("torch")
     if not hasattr(torch._inductor.config.trace, "provenance_tracking_level"):
         pytest.skip("since PyTorch 2.9")
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
     for _ in range(2):  # Compiled, and found in the compiler's cache.
         code, report, output = run_check(tmp_path, COMPILED)
         assert code == 3, output
