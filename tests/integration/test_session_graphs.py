@@ -186,7 +186,7 @@ def test_a_million_replays_need_no_more_memory(own_recordings: OwnRecordings) ->
                 gpu.destroy_executable(executable)
                 executable = gpu.instantiate(capture())
             sizes_kb.append(rss_kb())
-        # What is kept of the last launches has its full size after 1.3 million, and varies by 20 MB; a leak raises both ends.
+        # What is kept of the last launches varies by 20 MB after 1.3 million; a leak raises both ends.
         early, late = sizes_kb[60:130], sizes_kb[130:]
         print(min(max(late) - max(early), min(late) - min(early)), file=sys.stderr)
         finish(session)
