@@ -42,6 +42,7 @@ const CudaFunctions* CudaFunctions::find(std::string& reason) {
   if (const CudaFunctions* functions = found.load(std::memory_order_acquire)) return functions;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
+  if (const CudaFunctions* functions = found.load(std::memory_order_relaxed)) return functions;
   static CudaFunctions functions;
   const LoadedLibrary library = LoadedLibrary::already_mapped("libcuda.so.1");
   if (!library) {
