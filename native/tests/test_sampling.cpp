@@ -228,10 +228,17 @@ bool has_reached(const Recording& recording, const char* statistic, uint64_t lea
   return count >= least && count != ~uint64_t{0};
 }
 
-void wait_until(const Recording& recording, const char* statistic, uint64_t least) {
-  for (int i = 0; i < 6000 && !has_reached(recording, statistic, least); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+template <class Condition>
+bool comes_true(Condition&& condition) {  // within a minute
+  for (int i = 0; i < 6000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return condition();
 }
+
+void wait_until(const Recording& recording, const char* statistic, uint64_t least) {
+  comes_true([&] { return has_reached(recording, statistic, least); });
+}
+
+bool is_described(const char* text) { return bragg::pc_sampling::description_json().find(text) != std::string::npos; }
 
 void sample_while_threads_launch(int mode) {
   Recording recording("sampling", false, 0, mode, kPeriod);
@@ -272,13 +279,12 @@ TEST(contexts_that_end_together_are_sampled_no_more) {
     device().must("cuCtxCreate_v2", &contexts[ordinal], 0u, ordinal);
     device().launch(device().kernel("sampled"), nullptr);
   }
-  const std::string before = bragg::pc_sampling::description_json();
-  CHECK(before.find("\"0\":") != before.npos && before.find("\"1\":") != before.npos);
+  // A launch returns when its GPU is sampled, which is described a moment later.
+  CHECK(comes_true([] { return is_described("\"0\":") && is_described("\"1\":"); }));
   for (const bragg::cuda::Context context : contexts) device().must("cuCtxDestroy_v2", context);
   device().use();
   recording.flush();
-  const std::string after = bragg::pc_sampling::description_json();
-  CHECK(after.find("\"devices\":{}") != after.npos);
+  CHECK(comes_true([] { return is_described("\"devices\":{}"); }));
 }
 
 }  // namespace
