@@ -167,9 +167,8 @@ uint32_t bragg_scope_frame(const char* name, uint32_t size) {
 uint32_t bragg_operator_frame(const char* name, uint32_t size) {
   return bragg::intern_frame(bragg::FrameKind::Operator, {name, size});
 }
-void bragg_describe_scope(const char* name, const char* key, const char* value) {
-  auto& frames = bragg::FrameTable::instance();
-  frames.describe(frames.intern(bragg::FrameKind::Scope, name), key, value);
+void bragg_describe_frame(uint32_t frame, const char* key, const char* value) {
+  bragg::FrameTable::instance().describe(frame, key, value);
 }
 
 void bragg_scope_enter(uint32_t frame) { bragg::push_context(bragg::Source::Api, frame); }

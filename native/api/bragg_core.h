@@ -74,8 +74,8 @@ BRAGG_EXPORT void bragg_scope_exit_of(const void* owner);
 BRAGG_EXPORT int bragg_task_scope_enter(uint32_t frame, const void* owner);
 BRAGG_EXPORT int bragg_task_scope_exit(const void* owner);
 BRAGG_EXPORT uint64_t bragg_inherited_scope(void);
-// What is known of scopes of this name beside it.
-BRAGG_EXPORT void bragg_describe_scope(const char* name, const char* key, const char* value);
+// What is known of a frame beside its name.
+BRAGG_EXPORT void bragg_describe_frame(uint32_t frame, const char* key, const char* value);
 BRAGG_EXPORT uint32_t bragg_state_frame(const char* name, uint32_t size);
 BRAGG_EXPORT void bragg_state_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_state_exit(void);

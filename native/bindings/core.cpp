@@ -57,7 +57,15 @@ NB_MODULE(_core, module) {
   module.def(
       "describe_scope",
       [](const std::string& name, const std::string& key, const std::string& value) {
-        bragg_describe_scope(name.c_str(), key.c_str(), value.c_str());
+        bragg_describe_frame(bragg_scope_frame(name.data(), static_cast<uint32_t>(name.size())), key.c_str(),
+                             value.c_str());
+      },
+      "name"_a, "key"_a, "value"_a);
+  module.def(
+      "describe_operator",
+      [](const std::string& name, const std::string& key, const std::string& value) {
+        bragg_describe_frame(bragg_operator_frame(name.data(), static_cast<uint32_t>(name.size())), key.c_str(),
+                             value.c_str());
       },
       "name"_a, "key"_a, "value"_a);
   module.def(

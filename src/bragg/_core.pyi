@@ -62,6 +62,9 @@ def exit_scope() -> None: ...
 def describe_scope(name: str, key: str, value: str) -> None:
     """Attach an attribute to the scopes of this name."""
 
+def describe_operator(name: str, key: str, value: str) -> None:
+    """Attach an attribute to the operators of this name, among them modules of XLA."""
+
 def enter_state(name: str) -> None:
     """Like `enter_scope`, for a frame of kind state: a label of what happens below it, without a time of its own."""
 

@@ -263,12 +263,39 @@ def test_forked_child_records_its_own_ranges(tmp_path: Path) -> None:
     assert sorted(found, key=str) == [{("child",): 1}, {("parent",): 1}]
 
 
+def write_stand_in_of_jax(package: Path) -> None:
+    """A compiler whose programs have one operation, of line 7."""
+    compiler = """
+        class Gpu:
+            platform = "gpu"
+            live_executables = list
+
+        class Executable:
+            name = "jit_loss"
+            hlo_modules = lambda self: [self]
+            to_string = lambda self: (
+                'ENTRY %main.1 (a: f32[8], b: f32[8]) -> f32[8] {\\n'
+                '  %gemm.1 = f32[8]{0} dot(f32[8]{0} %a, f32[8]{0} %b), metadata={'
+                'op_name="jit(loss)/transpose(jvp(layer1))/dot_general" source_file="/home/me/train.py" source_line=7}'
+            )
+
+        def compile_or_get_cached(backend, computation):
+            return Executable()
+    """
+    (package / "_src").mkdir(parents=True)
+    for empty in (package / "__init__.py", package / "_src" / "__init__.py"):
+        empty.touch()
+    (package / "_src" / "compiler.py").write_text(dedent(compiler))
+
+
 def test_ranges_of_xla_are_split_where_jax_is_imported(tmp_path: Path) -> None:
     """With a module that stands for JAX, which is the same to the hook; XLA pushes such ranges on a GPU alone."""
     program = f"""
         import sys
         sys.path.insert(0, {str(tmp_path / "stand-in")!r})
-        import jax, nvtx
+        import nvtx
+        from jax._src import compiler
+        compiler.compile_or_get_cached(compiler.Gpu, None)
         for step in (
             "XlaCompile:#module=jit_loss#",
             "XlaPassPipeline:#name=config-assigner,module=jit_loss,program_id=12#",
@@ -287,15 +314,17 @@ def test_ranges_of_xla_are_split_where_jax_is_imported(tmp_path: Path) -> None:
             nvtx.pop_range(domain="TSL")
         nvtx.pop_range(domain="TSL")
     """
-    stand_in = tmp_path / "stand-in" / "jax.py"
-    stand_in.parent.mkdir()
-    stand_in.touch()
+    write_stand_in_of_jax(tmp_path / "stand-in" / "jax")
     profile = record(tmp_path, program)
     path = ("jit_loss", "layer1", "[backward]", "dot_general", "gemm.1")
     compile_path = ("[compile] jit_loss", "autotune", "generate code")
     assert counted(profile, "host_count") == {
+        ("[compile] a program",): 1,
         **{compile_path[:depth]: 1 for depth in (1, 2, 3)},
         ("jit_loss",): 1,
         path: 3,
     }
+    frames = profile.tree.frames
+    places = {*zip(frames.name, frames.file, frames.line.tolist(), strict=True)}
+    assert ("dot_general", "/home/me/train.py", 7) in places
     assert counted(profile, "marker_count") == {(*compile_path, "TSL: candidate"): 1}

@@ -102,7 +102,7 @@ def _keep_operations(executable: Any) -> None:
         if hash(text) not in _programs:
             _programs.add(hash(text))
             operations = operations_in(text, _is_library)
-            core.describe_scope(module.name, f"{PROGRAM_KEY} {len(_programs)}", program_text(operations))
+            core.describe_operator(module.name, f"{PROGRAM_KEY} {len(_programs)}", program_text(operations))
 
 
 def _is_library(file: str) -> bool:

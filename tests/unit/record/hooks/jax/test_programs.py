@@ -57,7 +57,7 @@ def test_what_a_program_of_a_gpu_says_is_kept(core: FakeCore) -> None:
     jax.record_compilations(module)
     module.compile_or_get_cached(GPU, COMPUTATION, [])
     function, name, key, text = core.calls[-1]
-    assert (function, name, key.split()[0]) == ("describe_scope", "jit_loss", "hlo_program")
+    assert (function, name, key.split()[0]) == ("describe_operator", "jit_loss", "hlo_program")
     assert json.loads(text)["ops"]["fusion"] == ["jit(a)/mul", 0, 7]
 
 
@@ -70,7 +70,7 @@ def test_programs_that_exist_are_told_once(core: FakeCore, monkeypatch: pytest.M
         undo = jax.record_compilations(compiler(EXECUTABLE))
         assert undo is not None
         undo()
-    assert [call[:2] for call in core.calls] == [("describe_scope", "jit_loss")]
+    assert [call[:2] for call in core.calls] == [("describe_operator", "jit_loss")]
 
 
 def test_an_exception_of_the_compiler_reaches_the_program(core: FakeCore) -> None:
