@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from bragg.cli.findings_output import FindingsOutput
 from bragg.errors import BraggError
 
 if TYPE_CHECKING:
+    from bragg.debug.findings import Report
     from bragg.debug.session import CheckedSession
 
 __all__ = ["parse_program", "run_checked"]
@@ -47,36 +50,89 @@ def run_checked(
 
     Returns:
         3 when there are findings, else the program's own exit code, which is 130 after Ctrl-C; 7 when that is 0 and no
-        kernel was executed.
+        kernel was executed, or not every one.
 
     Raises:
         BraggError: The program cannot be run, or has a kernel that the engine does not know how to execute.
     """
     from bragg.debug.children import with_children
-    from bragg.debug.faults import KernelFault
-    from bragg.debug.host.target import host_without_gpu, run_program
+    from bragg.debug.host.ending import refuse_late_launches
+    from bragg.debug.host.leaving import concluded_before_leaving, end_forked
+    from bragg.debug.host.target import host_without_gpu
     from bragg.debug.session import checking
+
+    own, root = os.getpid(), Path.cwd()
+    with with_children(session) as collect:
+
+        def conclude(end: _End) -> int:
+            collect()
+            return _concluded(session.report, output or FindingsOutput(), root, end)
+
+        leaving = concluded_before_leaving(lambda code: conclude(_End(code)))
+        with host_without_gpu(session.target), checking(session), leaving:
+            end = _run_to_its_end(target, session.report, is_module=module)
+        if os.getpid() != own:
+            end_forked(end.code)
+        code = conclude(end)
+    if end.error is not None:
+        raise end.error
+    refuse_late_launches(code or _NOTHING_CHECKED)
+    return code
+
+
+@dataclass
+class _End:
+    """How a program has ended.
+
+    Attributes:
+        code: Its exit code.
+        error: The error of bragg's own that ended it.
+        is_stopped: Ctrl-C did.
+        unreached: What to say of kernels that it did not launch; empty: not known.
+    """
+
+    code: int
+    error: BraggError | None = None
+    is_stopped: bool = False
+    unreached: str = ""
+
+
+def _run_to_its_end(target: tuple[str, ...], report: Report, *, is_module: bool) -> _End:
+    from bragg.debug.faults import KernelFault
+    from bragg.debug.host.ending import watched_ending
+    from bragg.debug.host.target import run_program
     from bragg.debug.unreached import unreached
 
-    code, error, is_stopped, root = 0, None, False, Path.cwd()
-    with with_children(session), host_without_gpu(session.target), checking(session):
-        try:
-            code = run_program(target, is_module=module)
-        except KernelFault:
-            code = _FINDINGS
-        except BraggError as raised:
-            error = raised
-        except KeyboardInterrupt:
-            code, is_stopped = _STOPPED, True
-    report, said = session.report, ""
-    if is_stopped:
+    try:
+        with watched_ending() as ending:
+            try:
+                end = _End(run_program(target, is_module=is_module))
+            except KernelFault:
+                end = _End(_FINDINGS)
+            except BraggError as raised:
+                end = _End(0, raised)
+            ending.run()
+            if not report.launches:  # Before its functions are gone.
+                end.unreached = unreached()
+            ending.destroy_objects()
+    except KeyboardInterrupt:
+        return _End(_STOPPED, is_stopped=True)
+    return end
+
+
+def _concluded(report: Report, output: FindingsOutput, root: Path, end: _End) -> int:
+    """Write what was found, and give the exit code."""
+    from bragg.debug.unreached import unreached
+
+    said, code, error = "", end.code, end.error
+    if end.is_stopped:
         said = "stopped by Ctrl-C: what was not executed was not checked"
+    elif error is None and report.refused:
+        said, code = f"not everything was checked: {next(iter(report.refused))}", code or _NOTHING_CHECKED
     elif error is None and not report.launches and not len(report):
-        said, code = unreached(), code or _NOTHING_CHECKED
+        said, code = end.unreached or unreached(), code or _NOTHING_CHECKED
     problem = str(error or said) or (f"the program ended with exit code {code}" if code not in (0, _FINDINGS) else "")
-    (output or FindingsOutput()).write(Outcome(report, root, problem), has_text=error is None or len(report) > 0)
-    if error is not None:
-        raise error
+    output.write(Outcome(report, root, problem), has_text=error is None or len(report) > 0)
     if said:
         say([said])
     return _FINDINGS if len(report) else code

@@ -11,13 +11,16 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from bragg.debug.host.leaving import handed_on
 from bragg.debug.outbox import Outbox
+from bragg.debug.running import RunningProcesses
 
 if TYPE_CHECKING:
     from bragg.debug.session import CheckedSession
@@ -31,8 +34,12 @@ _INJECTED = str(Path(__file__).parent / "inject")
 
 
 @contextmanager
-def with_children(session: CheckedSession) -> Iterator[None]:
-    """Check the processes that are started inside of a block as well; their findings join those of the session."""
+def with_children(session: CheckedSession) -> Iterator[Callable[[], None]]:
+    """Check the processes that are started inside of a block as well.
+
+    Yields:
+        What waits for them and adds their findings to those of the session.
+    """
     with tempfile.TemporaryDirectory(prefix="bragg-check-") as name:
         directory = Path(name)
         path = os.pathsep.join([_INJECTED, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -43,14 +50,22 @@ def with_children(session: CheckedSession) -> Iterator[None]:
             "limit_s": limit_s,
             "target": session.target.name,
         }
-        with _environment({_DIRECTORY: name, _CHOICE: json.dumps(choice), "PYTHONPATH": path}):
+        values = {_DIRECTORY: name, _CHOICE: json.dumps(choice), "PYTHONPATH": path}
+        running = RunningProcesses(directory)
+        with _environment(values), handed_on(values, running.mark):
             _follow_forks(session, directory)
             try:
-                yield
+                yield partial(_collect, session, directory)
             finally:
                 session.outbox = None
-        for file in sorted(directory.glob("*.report")):
-            session.report.absorb(*pickle.loads(file.read_bytes()))
+
+
+def _collect(session: CheckedSession, directory: Path) -> None:
+    """Add what other processes have found; those that do not end are told."""
+    for pid in RunningProcesses(directory).wait():
+        session.report.refuse(f"process {pid}, which the program has started, still runs: it was not checked further")
+    for file in sorted(directory.glob("*.report")):
+        session.report.absorb(*pickle.loads(file.read_bytes()))
 
 
 @contextmanager
@@ -75,6 +90,7 @@ def _follow_forks(session: CheckedSession, directory: Path) -> None:
         if os.environ.get(_DIRECTORY) == str(directory) and os.getpid() != parent:
             session.report.clear()
             session.outbox = Outbox(directory)
+            RunningProcesses(directory).mark(launches=True)
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=become_child)
@@ -88,6 +104,9 @@ def start() -> None:
     directory = os.environ.get(_DIRECTORY)
     if not directory or not Path(directory).is_dir():
         return
+    running = RunningProcesses(Path(directory))
+    running.mark()
+    _KEPT.enter_context(handed_on({name: os.environ[name] for name in (_DIRECTORY, _CHOICE)}, running.mark))
 
     def check_torch(torch: ModuleType) -> None:
         from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
@@ -104,6 +123,7 @@ def start() -> None:
         checkers = chosen_checkers(choice["checkers"])
         session = CheckedSession(checkers, program, patience=patience, target=choice["target"])
         session.outbox = Outbox(Path(directory))
+        running.mark(launches=True)
         _follow_forks(session, Path(directory))
         _KEPT.enter_context(_host(session.target))
         _KEPT.enter_context(checking(session))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -197,6 +198,7 @@ class Report:
         self.launches = 0
         self.programs = 0
         self.additions = 0
+        self.refused: Counter[str] = Counter()
         self.verdicts = Verdicts()
 
     @property
@@ -243,20 +245,31 @@ class Report:
         if is_new and self._tell is not None:
             self._tell(known)
 
-    def contents(self) -> tuple[int, int, Verdicts, dict[tuple[Any, ...], KernelFinding]]:
-        """Launches, programs, verdicts and findings by what makes two of them one: what another report absorbs."""
-        return self.launches, self.programs, self.verdicts, self._found
+    def refuse(self, reason: str) -> None:
+        """Something was not executed, whatever the program makes of it."""
+        self.refused[reason] += 1
+
+    def contents(self) -> tuple[int, int, Verdicts, dict[tuple[Any, ...], KernelFinding], Counter[str]]:
+        """Launches, programs, verdicts, findings by what makes two of them one, refusals: what another absorbs."""
+        return self.launches, self.programs, self.verdicts, self._found, self.refused
 
     def clear(self) -> None:
         """Begin anew."""
         self._found.clear()
+        self.refused.clear()
         self.verdicts.counts.clear()
         self.launches = self.programs = 0
 
     def absorb(
-        self, launches: int, programs: int, verdicts: Verdicts, found: dict[tuple[Any, ...], KernelFinding]
+        self,
+        launches: int,
+        programs: int,
+        verdicts: Verdicts,
+        found: dict[tuple[Any, ...], KernelFinding],
+        refused: Counter[str],
     ) -> None:
         """Add what another process has found."""
+        self.refused.update(refused)
         self.verdicts.counts.update(verdicts.counts)
         self.launches += launches
         self.programs += programs
@@ -265,7 +278,8 @@ class Report:
 
     def lines(self) -> list[str]:
         """All findings as text, verdicts, and a summary."""
-        return [*self.finding_lines(), *self.verdicts.lines(), self.summary()]
+        refused = [f"not executed: {reason}" for reason in self.refused]
+        return [*self.finding_lines(), *self.verdicts.lines(), *refused, self.summary()]
 
     def finding_lines(self) -> list[str]:
         """All findings as text."""
@@ -274,12 +288,13 @@ class Report:
 
     def summary(self) -> str:
         """One line."""
-        if not self.launches and not self._found:
+        if not self.launches and not self._found and not self.refused:
             return "no launches: nothing was checked"
         counts = {severity: sum(f.severity is severity for f in self.findings) for severity in reversed(Severity)}
         found = ", ".join(_counted(count, severity.name.lower()) for severity, count in counts.items() if count)
         launches, programs = _counted(self.launches, "launch", "es"), _counted(self.programs, "program")
-        return f"{found or 'no findings'} in {launches} of {programs}"
+        more = f"; {_counted(self.refused.total(), 'launch', 'es')} not executed" if self.refused else ""
+        return f"{found or 'no findings'} in {launches} of {programs}{more}"
 
     def to_json(self) -> dict[str, Any]:
         """All findings as JSON values."""
@@ -287,6 +302,7 @@ class Report:
             "launches": self.launches,
             "programs": self.programs,
             "verdicts": self.verdicts.to_json(),
+            "not_executed": [{"because": reason, "launches": count} for reason, count in self.refused.items()],
             "findings": [finding.to_json() for finding in self.findings],
         }
 

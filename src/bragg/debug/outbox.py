@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 from pathlib import Path
 
 from bragg.debug.findings import Report
@@ -20,9 +21,17 @@ class Outbox:
 
     def __init__(self, directory: Path) -> None:
         self._file = directory / f"{os.getpid()}.report"
+        self._is_late = False
 
     def put(self, report: Report) -> None:
         """Leave a report as it is now."""
         new = self._file.with_suffix(".new")
-        new.write_bytes(pickle.dumps(report.contents()))
+        try:
+            new.write_bytes(pickle.dumps(report.contents()))
+        except FileNotFoundError:
+            if not self._is_late:
+                text = "the check is over: what this process launches is no longer reported"
+                print(f"bragg: process {os.getpid()}: {text}", file=sys.stderr)
+            self._is_late = True
+            return
         new.replace(self._file)

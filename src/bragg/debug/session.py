@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from bragg.debug.checkers import Checker, LaunchFindings
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.findings import KernelFinding, Report
 from bragg.debug.flow.jitted import is_interpreted
 from bragg.debug.host.launch import Launch, execute
@@ -107,6 +107,9 @@ class CheckedSession:
             )
             self.report.add(finding, (fault.kernel, fault.file, fault.line, fault.reason), (), 0)
             self.report.verdicts.counts[Verdict(fault.kernel, "finding")] += 1
+            raise
+        except Unsupported as error:
+            self.report.refuse(f"{getattr(kernel, '__name__', 'a kernel')}: {error.message}")
             raise
         except (KeyboardInterrupt, LaunchTooLong):
             if self._watched is not None:

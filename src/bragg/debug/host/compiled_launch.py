@@ -10,8 +10,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from bragg.debug.faults import Unsupported
-
 __all__ = ["CompiledSource", "compiled_launch", "inductor_launch", "inductor_precompile", "run_property"]
 
 Runner = Callable[..., Any]
@@ -36,16 +34,7 @@ class CompiledSource:
 
     @classmethod
     def of(cls, source: Any) -> CompiledSource:
-        """What Triton's compiler was given.
-
-        Raises:
-            Unsupported: It was given no Python function.
-        """
-        if not hasattr(source, "fn"):
-            raise Unsupported(
-                "a kernel that was compiled from MLIR has no Python source and cannot be executed",
-                hint="Launch the @triton.jit function that it was made of",
-            )
+        """What Triton's compiler was given: a Python function."""
         signature = {_name(source.fn, key): value for key, value in source.signature.items()}
         constants = getattr(source, "constants", None) or getattr(source, "constexprs", None) or {}
         return cls(source.fn, signature, {_path(source.fn, key): value for key, value in constants.items()})
@@ -87,6 +76,8 @@ def compiled_launch(kernel: Any, run: Runner) -> Callable[..., Any]:
     """What stands in for Triton's launcher of a compiled kernel."""
 
     def launch(*arguments: Any) -> Any:
+        if not hasattr(kernel.src, "fn"):
+            return run(kernel, arguments[:3], (), {})
         compiled = CompiledSource.of(kernel.src)
         named = compiled.named(arguments[_BEFORE_ARGUMENTS:])
         return run(compiled, arguments[:3], (), {"num_warps": kernel.metadata.num_warps, **named})

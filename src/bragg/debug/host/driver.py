@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
+from bragg.debug.faults import Unsupported
 from bragg.debug.targets import DEFAULT_TARGET, Target, target_named
 
 __all__ = ["HostDevice", "HostDriver", "has_gpu", "has_host_driver", "use_host_driver"]
@@ -94,9 +95,13 @@ class HostDriver:
         """A kernel that was only compiled: module, function, and what it needs."""
         return 0, 0, *_NEEDS
 
-    def launcher_cls(self, source: Any, metadata: Any) -> Callable[..., None]:
-        """Launches are executed before they get here."""
-        return lambda *arguments: None
+    def launcher_cls(self, source: Any, metadata: Any) -> Callable[..., NoReturn]:
+        """Launches are executed before they get here; one that does get here is not, and must not seem to be."""
+
+        def refuse(*_arguments: Any) -> NoReturn:
+            raise Unsupported("a compiled kernel was launched in a way that bragg does not know: it was not executed")
+
+        return refuse
 
     def get_device_interface(self) -> Any:
         """What `triton.testing` measures with."""

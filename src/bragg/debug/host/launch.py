@@ -225,6 +225,11 @@ def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) ->
         elif "Autotuner" in names:
             tuner = kernel
             named.update(tuned(kernel, arguments, named))
+        elif hasattr(kernel, "asm"):
+            raise Unsupported(
+                "a kernel that was compiled from MLIR has no Python source and cannot be executed",
+                hint="Launch the @triton.jit function that it was made of",
+            )
         elif not isinstance(kernel, CompiledSource):
             raise UsageError(f"{kernel!r} is not a Triton kernel", hint="Decorate it with @triton.jit")
         kernel = kernel.fn
