@@ -62,7 +62,8 @@ def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> Ann
         what = "source" if stage is None else stage.value.upper()
         raise NothingRecorded(
             f"this profile has no {what} of {kernel.name}",
-            hint=why_absent(profile, kernel) or "Kernels that Triton compiled and a GPU ran have code",
+            hint=why_absent(profile, kernel)
+            or "Kernels of Triton have code, those of libraries (cuBLAS, ATen) have not",
         )
     return AnnotatedCode(kernel.name, sections, _total(samples), annotator.unplaced, why_absent(profile, kernel))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.cli.profile_file import loaded, newest_profile
 from bragg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--rule", "rules", multiple=True, metavar="NAME", help="Ask this rule alone; several times: these.")
 @click.option("--least-gain", default="1%", callback=_share, help="Show findings that save this much wall time.  [1%]")
 @click.option(
@@ -63,15 +64,16 @@ def analyze(
 ) -> None:
     """Say why the program in FILES is slow: what to change first, what it gains, and the evidence.
 
-    The gain is wall time: work that hides behind the host gains nothing. Exit code 3: see --fail-on.
+    The gain is wall time: work that hides behind the host gains nothing. The default is the newest profile in this
+    directory. Exit code 3: see --fail-on.
     """
-    from bragg import formats
     from bragg.analyze.report import answered
     from bragg.model import Confidence
 
     if sum((as_json, brief, sarif, markdown)) > 1:
         raise UsageError("--json, --brief, --sarif and --markdown exclude each other", hint="Choose one")
-    answers = [answered(formats.load(file), rules, name=str(file)) for file in files]
+    paths = [newest_profile(file) for file in files or [None]]
+    answers = [answered(loaded(path), rules, name=str(path)) for path in paths]
     _write(answers, least_gain, as_json=as_json, brief=brief, sarif=sarif, markdown=markdown)
     if fail_on is not None:
         least = Confidence[fail_on.upper()]

@@ -9,12 +9,13 @@ import click
 
 from bragg.cli.completion import kernels
 from bragg.cli.console import say, stream_style, write_json, write_lines
-from bragg.cli.profile_file import loaded
+from bragg.cli.profile_file import loaded, newest_profile
 
 __all__ = ["source"]
 
 _SOURCE = "python"
 _MAX_NAMES = 5
+_PROFILES = frozenset({".bragg", ".part"})
 _SMALL_BYTES = 8_000_000  # a timeline of 2 million slices: 0.5 s
 _EPILOG = """\b
 Examples:
@@ -24,7 +25,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.argument("kernel", required=False, shell_complete=kernels)
 @click.option(
     "--ir",
@@ -33,10 +34,11 @@ Examples:
     help="Show the source, or a stage of what the compiler made of it.  [python]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
+def source(file: Path | None, kernel: str | None, ir: str, as_json: bool) -> None:
     """Show the code of KERNEL in FILE, and where its warps waited.
 
-    KERNEL is a name, with or without its specialization, or a regular expression. The default is the hottest kernel.
+    FILE may be left out: it is the newest profile in this directory then. KERNEL is a name, with or without its
+    specialization, or a regular expression. The default is the hottest kernel.
     """
     from bragg.analyze.kernel_choice import choose_kernel
     from bragg.analyze.report import findings_of
@@ -45,6 +47,7 @@ def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
     from bragg.views.terminal.source import source_json, source_lines
     from bragg.views.text.units import count_text
 
+    file, kernel = _file_and_kernel(file, kernel)
     profile = loaded(file, trace=False)
     stage = None if ir == _SOURCE else Stage(ir)
     chosen = choose_kernel(profile, kernel)
@@ -59,3 +62,10 @@ def source(file: Path, kernel: str | None, ir: str, as_json: bool) -> None:
         verb = "has" if len(chosen.others) == 1 else "have"
         names = ", ".join(chosen.others[:_MAX_NAMES])
         say([f"{count_text(len(chosen.others), 'more kernel')} {verb} this name: {names}"])
+
+
+def _file_and_kernel(file: Path | None, kernel: str | None) -> tuple[Path, str | None]:
+    """What is meant where one word stands alone: a kernel of the newest profile, unless it names a file."""
+    if file is None or kernel is not None or file.exists() or file.suffix in _PROFILES:
+        return newest_profile(file), kernel
+    return newest_profile(None), str(file)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,10 @@ def test_a_profile_without_gpu_says_so(tmp_path: Path) -> None:
     output = CliRunner().invoke(analyze, [str(path)]).output
     assert "What bounds the program is not known" in output
     assert "without GPU time" in output
+
+
+def test_the_newest_profile_is_meant_where_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(SAMPLE, tmp_path / "older.bragg")
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(analyze, []).output == run()
+    assert CliRunner().invoke(analyze, [str(tmp_path)]).output == run()

@@ -7,6 +7,7 @@ import pytest
 
 from bragg import formats
 from bragg.cli.main import main
+from tests.support.recordings import RECORDINGS
 from tests.support.sampled_kernels import sampled_profile
 
 
@@ -46,3 +47,17 @@ def test_a_text_that_is_not_there_is_an_error(file: Path, capsys: pytest.Capture
 def test_a_kernel_that_is_not_there_is_an_error(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["source", str(file), "gelu"]) == 2
     assert "no kernel is called 'gelu'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["softmax"]])
+def test_the_newest_profile_is_meant_where_none_is_named(
+    words: list[str], file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(file.parent)
+    assert main(["source", *words]) == 0
+    assert "values = tl.load(x)" in capsys.readouterr().out
+
+
+def test_a_profile_whose_kernels_have_no_code_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", str(RECORDINGS[0])]) == 7
+    assert "those of libraries (cuBLAS, ATen) have not" in capsys.readouterr().err
