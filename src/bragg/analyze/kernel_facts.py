@@ -13,7 +13,7 @@ from bragg.model import FrameKind, Profile
 from bragg.model.kernel_name import base_name
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["Configuration", "KernelFacts", "kernel_facts"]
+__all__ = ["Configuration", "KernelFacts", "configurations_of", "kernel_facts"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Configuration:
         occupancy: Share of a multiprocessor's warps that can be resident at once, 0 to 1; None: the device is unknown.
         occupancy_limit: What keeps it from being more: `registers`, `shared memory`, `threads` or `blocks`; empty:
             nothing, or unknown.
+        static_shared_bytes: The part of `shared_bytes` that is fixed at compile time.
     """
 
     count: int
@@ -42,6 +43,18 @@ class Configuration:
     local_bytes_per_thread: int
     occupancy: float | None = None
     occupancy_limit: str = ""
+    static_shared_bytes: int = 0
+
+    @property
+    def dynamic_shared_bytes(self) -> int:
+        """The part of the shared memory that is asked for at launch."""
+        return self.shared_bytes - self.static_shared_bytes
+
+    @property
+    def blocks(self) -> int:
+        """Of the grid."""
+        x, y, z = self.grid
+        return x * y * z
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,7 @@ def kernel_facts(profile: Profile) -> list[KernelFacts]:
     compute_s, memory_s = roof_parts_s(work, devices_of(profile))
     roof_s, compute, memory = sums.of(np.maximum(compute_s, memory_s)), sums.of(compute_s), sums.of(memory_s)
     longest = _longest(profile, nodes, frame.astype(np.int64))
-    configurations = _configurations(profile)
+    configurations = configurations_of(profile)
     hottest = np.argsort(-time_ns, kind="stable")
     return [
         KernelFacts(
@@ -133,7 +146,7 @@ def _longest(profile: Profile, nodes: Int64Array, frame: Int64Array) -> FloatArr
     return longest
 
 
-def _configurations(profile: Profile) -> dict[int, list[Configuration]]:
+def configurations_of(profile: Profile) -> dict[int, list[Configuration]]:
     """By frame, the most frequent first."""
     found: dict[int, list[Configuration]] = defaultdict(list)
     table = profile.kernels
@@ -155,6 +168,7 @@ def _configurations(profile: Profile) -> dict[int, list[Configuration]]:
                 local_bytes_per_thread=local_bytes,
                 occupancy=share,
                 occupancy_limit=limit,
+                static_shared_bytes=static_bytes,
             )
         )
     return found

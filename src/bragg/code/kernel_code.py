@@ -10,9 +10,10 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from bragg.code.compiled.resources import resources_of
 from bragg.code.cubin import Cubin
 from bragg.code.disassembler import Listing, disassemble_all, find_disassembler
 from bragg.code.kernel_files import CODE, FILES
@@ -29,6 +30,8 @@ _DISASSEMBLY_S = 5.0
 _MAX_KERNELS = 200
 _MAX_TEXT_BYTES = 4 << 20
 _MAX_BYTES = 64 << 20
+# As Triton's description of a kernel names them; `shared` is in bytes.
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "shared")
 
 
 def with_kernel_code(
@@ -36,7 +39,7 @@ def with_kernel_code(
 ) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
     """The profile with the texts of its kernels, hottest first where there are too many.
 
-    `Run.incomplete_code` says of each kernel what is missing, and why.
+    `Run.incomplete_code` says of each kernel what is missing, and why; `Run.kernel_options` how it was compiled.
 
     Args:
         profile: Its attributes tell where Triton's kernels are.
@@ -59,7 +62,12 @@ def with_kernel_code(
     found = replace(
         profile,
         sources={**profile.sources, **collector.texts},
-        meta={**profile.meta, "attributes": {**attributes, **keys}, "kernel_code": collector.missing},
+        meta={
+            **profile.meta,
+            "attributes": {**attributes, **keys},
+            "kernel_code": collector.missing,
+            "kernel_options": collector.options,
+        },
     )
     return found, [collector.chains(function) for function in sampled]
 
@@ -74,6 +82,11 @@ def _by_gpu_time(profile: Profile, names: set[str]) -> list[str]:
     return sorted(names, key=lambda name: (-time_of[name], name))
 
 
+def _resources(kernel: _Compiled) -> dict[str, int]:
+    found = resources_of(kernel.cubin, kernel.symbol)
+    return {} if found is None else asdict(found)
+
+
 @dataclass
 class _Compiled:
     """A kernel as its compiler left it.
@@ -83,6 +96,7 @@ class _Compiled:
         symbol: Its name in the cubin.
         cubin: The machine code.
         texts: Stages before it, as far as they are known.
+        options: What it was compiled with.
         code: Its instructions, once they are known.
     """
 
@@ -90,6 +104,7 @@ class _Compiled:
     symbol: str
     cubin: bytes
     texts: dict[Stage, str] = field(default_factory=dict)
+    options: dict[str, int] = field(default_factory=dict)
     code: list[Instruction] = field(default_factory=list)
 
     @classmethod
@@ -99,10 +114,11 @@ class _Compiled:
         Raises:
             OSError, ValueError, KeyError: A file is missing or damaged.
         """
-        symbol = str(json.loads(description.read_text())["name"])
+        described = json.loads(description.read_text())
         files = {stage: description.with_suffix(f".{stage.value}") for stage in (Stage.TTIR, Stage.TTGIR, Stage.PTX)}
         texts = {stage: file.read_text() for stage, file in files.items() if file.exists()}  # Gluon has no TTIR
-        return cls(key, symbol, description.with_suffix(".cubin").read_bytes(), texts)
+        options = {name: value for name in _OPTIONS if isinstance(value := described.get(name), int)}
+        return cls(key, str(described["name"]), description.with_suffix(".cubin").read_bytes(), texts, options)
 
     def has_code_of(self, function: SampledFunction) -> bool:
         """Whether it is this function that was sampled: one name may stand for kernels of several cubins."""
@@ -119,12 +135,14 @@ class _Collector:
         key_of: `symbol/hash` of each kernel, by name.
         texts: By name in the profile.
         missing: What is not there and why, by key.
+        options: What each kernel was compiled with and what it takes, by key.
     """
 
     def __init__(self) -> None:
         self.key_of: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self.missing: dict[str, str] = {}
+        self.options: dict[str, dict[str, int]] = {}
         self._kernels: dict[str, _Compiled] = {}
         self._size_bytes = 0
 
@@ -158,6 +176,7 @@ class _Collector:
         kernels = list(self._kernels.values())
         for kernel, listing in zip(kernels, self._disassembled(disassembler, kernels), strict=True):
             try:
+                self.options[kernel.key] = kernel.options
                 for stage, text in kernel.texts.items():
                     self._put(source_name(kernel.key, stage), text)
                 self._put_machine_code(kernel, listing.get(kernel.symbol, {}))
@@ -183,6 +202,7 @@ class _Collector:
             yield {} if isinstance(listing, str) else listing
 
     def _put_machine_code(self, kernel: _Compiled, listing: Mapping[int, str]) -> None:
+        self.options[kernel.key] = {**kernel.options, **_resources(kernel)}
         code = Cubin.of(kernel.cubin).code(kernel.symbol, listing, kernel.texts.get(Stage.PTX, ""))
         for file in sorted({place.file for instruction in code for place in instruction.chain} - self.texts.keys()):
             if not is_library(file):

@@ -6,7 +6,7 @@ import re
 
 from bragg.code.source_place import MAX_CALLS, CallChain, Place
 
-__all__ = ["places_of_mlir"]
+__all__ = ["places_of_mlir", "split_location"]
 
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)\s*$")
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|#loc\d*|[A-Za-z_]\w*|\d+|.)', re.DOTALL)
@@ -26,7 +26,7 @@ def places_of_mlir(text: str) -> list[CallChain]:
     for number, line in enumerate(lines):
         if _ALIAS.match(line):
             continue
-        code, location = _split_location(line.rstrip())
+        code, location = split_location(line.rstrip())
         place = parser.parse(location) if location else ()
         closes = code.lstrip().startswith("}")
         first = open_lines.pop() if closes and open_lines else number
@@ -36,7 +36,7 @@ def places_of_mlir(text: str) -> list[CallChain]:
     return places
 
 
-def _split_location(line: str) -> tuple[str, str]:
+def split_location(line: str) -> tuple[str, str]:
     """A line without the location at its end, and that location's inside; empty when it has none."""
     if not line.endswith(")"):
         return line, ""

@@ -254,6 +254,11 @@ class Run:
         table = self._facts.table("kernel_code")
         return {name: table.text(name) for name in table}
 
+    @cached_property
+    def kernel_options(self) -> Facts:
+        """What each kernel was compiled with, and what it takes of a multiprocessor, by `symbol/hash`."""
+        return self._facts.table("kernel_options")
+
     @property
     def keeps_code(self) -> bool:
         """Whether the code of kernels was requested; true if the file does not say."""

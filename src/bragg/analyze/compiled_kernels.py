@@ -1,0 +1,100 @@
+"""The table of compiled kernels: what compilers made of each, and how it was launched."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+from bragg.analyze.kernel_facts import Configuration, configurations_of
+from bragg.analyze.occupancy import occupancy
+from bragg.code.compiled.facts import facts_of
+from bragg.code.source_map import KernelCode, code_of_kernels
+from bragg.model import FrameKind, Profile
+from bragg.model.compiled import CompiledKernel
+from bragg.model.kernel_name import base_name, specialization
+
+__all__ = ["CompiledKernels"]
+
+_WARP = 32
+_STAGES = re.compile(r"\bs(\d+)\b")
+
+
+class CompiledKernels:
+    """What is known of the kernels of a profile whose code it has; texts are read when a kernel is asked for.
+
+    Args:
+        profile: It.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._rows: dict[str, CompiledKernel] = {}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[CompiledKernel]:
+        return (self._row(key) for key in self._names)
+
+    def of(self, name: str) -> CompiledKernel | None:
+        """A kernel by the name of its frames; None: the profile does not have its code."""
+        key = self._key_of.get(name)
+        return None if key is None else self._row(key)
+
+    @cached_property
+    def _codes(self) -> dict[str, KernelCode]:
+        return code_of_kernels(self._profile.sources)
+
+    @cached_property
+    def _key_of(self) -> dict[str, str]:
+        frames, attributes = self._profile.tree.frames, self._profile.run.attributes
+        by_symbol = {code.symbol: key for key, code in self._codes.items()}
+        names = dict.fromkeys(frames.name[row] for row in (frames.kind == FrameKind.KERNEL).nonzero()[0].tolist())
+        keys = {name: attributes.get(name, {}).get("code") or by_symbol.get(base_name(name)) for name in names}
+        return {name: key for name, key in keys.items() if key in self._codes}
+
+    @cached_property
+    def _names(self) -> dict[str, list[str]]:
+        """Names of kernels by key."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for name, key in self._key_of.items():
+            names[key].append(name)
+        return names
+
+    @cached_property
+    def _launches(self) -> dict[str, Configuration]:
+        """The most frequent launch of each kernel by name."""
+        frames = self._profile.tree.frames
+        return {frames.name[row]: launches[0] for row, launches in configurations_of(self._profile).items()}
+
+    def _row(self, key: str) -> CompiledKernel:
+        if key not in self._rows:
+            self._rows[key] = self._joined(facts_of(self._codes[key]), tuple(self._names[key]))
+        return self._rows[key]
+
+    def _joined(self, kernel: CompiledKernel, names: tuple[str, ...]) -> CompiledKernel:
+        """With what the compiler was asked for and what was launched; measured values win."""
+        options = self._profile.run.kernel_options.table(kernel.key)
+        launch = next((self._launches[name] for name in names if name in self._launches), None)
+        stages = _STAGES.search(specialization(names[0]))
+        kernel = replace(
+            kernel,
+            names=names,
+            num_warps=kernel.num_warps or options.integer("num_warps"),
+            num_stages=options.integer("num_stages") or (int(stages[1]) if stages else None),
+            num_ctas=kernel.num_ctas or options.integer("num_ctas"),
+            registers=launch.registers if launch else options.integer("registers"),
+            stack_bytes=launch.local_bytes_per_thread if launch else options.integer("stack_bytes"),
+            static_shared_bytes=launch.static_shared_bytes if launch else None,
+            dynamic_shared_bytes=launch.dynamic_shared_bytes if launch else options.integer("shared"),
+        )
+        if launch and launch.occupancy is not None:
+            return replace(kernel, occupancy=launch.occupancy, occupancy_limit=launch.occupancy_limit)
+        if None in (kernel.num_warps, kernel.registers, kernel.dynamic_shared_bytes):
+            return kernel
+        shared_bytes = (kernel.dynamic_shared_bytes or 0) + (kernel.static_shared_bytes or 0)
+        share, limit = occupancy(kernel.arch, (kernel.num_warps or 0) * _WARP, kernel.registers or 0, shared_bytes)
+        return replace(kernel, occupancy=share, occupancy_limit=limit)

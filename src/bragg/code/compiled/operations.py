@@ -1,0 +1,205 @@
+"""The operations of a module of MLIR, a line each, as Triton 3.4 to 3.9 prints them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from bragg.code.mlir_text import split_location
+from bragg.code.source_place import CallChain
+from bragg.model.compiled import Argument
+
+__all__ = ["Layout", "Module", "Operation", "read_module", "tile_of"]
+
+_OPERATION = re.compile(r'\s*(?:(?P<results>%[^=]*?) = )?"?(?P<name>[a-z_]\w*\.[\w.]+)"?')
+_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
+_ARGUMENT = re.compile(
+    r"%(?P<name>[\w$.-]+): (?P<type>!?[\w.]+(?:<[^()]*?>+)?) ?(?P<attributes>\{[^{}]*\})?(?= loc|,|\))"
+)
+_DIVISIBILITY = re.compile(r"tt\.divisibility = (\d+)")
+_ALIAS = re.compile(r"(?P<name>#\w+) = #\w+\.(?P<kind>\w+)<\{(?P<inside>.*)\}>")
+_LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
+_MODULE = re.compile(r'"?([\w.-]+)"? = (?:(\d+) : i32|"([^"]*)")')
+_ITER_ARG = re.compile(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)")
+_TILE = re.compile(r"tensor<((?:\d+x)+)(!tt\.ptr<)?(\w+)[^,<>]*>*(?:, (#\w+(?:\.\w+)?))?")
+_LOOPS = ("scf.for", "scf.while")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the elements of a tile are dealt out to threads.
+
+    Attributes:
+        kind: `blocked`, `nvidia_mma`.
+        lists: Its lists by name: `sizePerThread`, `warpsPerCTA`, `order`.
+    """
+
+    kind: str
+    lists: dict[str, tuple[int, ...]]
+
+    @property
+    def per_thread(self) -> int | None:
+        """Neighbours that one thread holds along the fastest dimension; None: the layout does not say."""
+        sizes, order = self.lists.get("sizePerThread"), self.lists.get("order")
+        return sizes[order[0]] if sizes and order else None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation.
+
+    Attributes:
+        name: `tt.load`.
+        results: The values that it defines.
+        operands: The values that it uses, in order.
+        text: Its line without its location; of one with regions, its last line behind it.
+        chain: Where it comes from.
+        loop: Row of the innermost loop around it in `Module.operations`; -1: in none.
+        depth: Loops around it.
+        block: Values that loops begin with, by the values that they have inside.
+    """
+
+    name: str
+    results: tuple[str, ...]
+    operands: tuple[str, ...]
+    text: str
+    chain: CallChain
+    loop: int
+    depth: int
+    block: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module.
+
+    Attributes:
+        operations: In the order of the text.
+        arguments: Of its kernel.
+        layouts: By alias: `#blocked1`.
+        attributes: Of the module: `ttg.num-warps`.
+    """
+
+    operations: Sequence[Operation]
+    arguments: tuple[Argument, ...]
+    layouts: dict[str, Layout]
+    attributes: dict[str, str]
+
+
+def read_module(text: str, places: Sequence[CallChain]) -> Module:
+    """Read a module.
+
+    Args:
+        text: Of TTIR or TTGIR.
+        places: Where each line comes from.
+
+    Raises:
+        ValueError: It has no kernel, or breaks off.
+    """
+    reader = _Reader()
+    for line, chain in zip(text.splitlines(), places, strict=True):
+        reader.read(line, chain)
+    if reader.arguments is None or not reader.operations:
+        raise ValueError("it has no kernel")
+    if not reader.is_whole:
+        raise ValueError("it breaks off")
+    return Module(reader.operations, reader.arguments, reader.layouts, reader.attributes)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.arguments: tuple[Argument, ...] | None = None
+        self.layouts: dict[str, Layout] = {}
+        self.attributes: dict[str, str] = {}
+        # Of each open brace the row of its operation, or -1.
+        self._open: list[int] = []
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all braces are closed."""
+        return not self._open
+
+    def read(self, line: str, chain: CallChain) -> None:
+        if line.startswith("#"):
+            self._read_alias(line)
+            return
+        code = split_location(line.rstrip())[0]
+        stripped = code.lstrip()
+        row = -1
+        if stripped.startswith("}") and self._open:
+            row = self._open.pop()
+            if row >= 0:
+                last = self.operations[row]
+                self.operations[row] = replace(last, text=f"{last.text} {stripped}")
+        elif match := _OPERATION.match(code):
+            row = self._add(match, code, chain)
+        elif stripped.startswith("module"):
+            self.attributes = {name: number or text for name, number, text in _MODULE.findall(code)}
+        if code.endswith("{"):
+            self._open.append(row)
+
+    def _add(self, match: re.Match[str], code: str, chain: CallChain) -> int:
+        name = match["name"]
+        if name == "tt.func":
+            if self.arguments is None or " public " in code:
+                self.arguments = tuple(_argument(found) for found in _ARGUMENT.finditer(code))
+            return -1
+        around = [row for row in self._open if row >= 0 and self.operations[row].name in _LOOPS]
+        results = tuple(_VALUE.findall(match["results"] or ""))
+        block = dict(_ITER_ARG.findall(code)) if name == "scf.for" else {}
+        operands = tuple(_VALUE.findall(code, match.end()))
+        loop = around[-1] if around else -1
+        self.operations.append(Operation(name, results, operands, code, chain, loop, len(around), block))
+        return len(self.operations) - 1
+
+    def _read_alias(self, line: str) -> None:
+        if match := _ALIAS.match(line):
+            lists = {
+                name: tuple(int(item) for item in items.split(",") if item.strip())
+                for name, items in _LIST.findall(match["inside"])
+            }
+            self.layouts[match["name"]] = Layout(match["kind"], lists)
+
+
+def _argument(match: re.Match[str]) -> Argument:
+    divisibility = _DIVISIBILITY.search(match["attributes"] or "")
+    return Argument(match["name"], match["type"], int(divisibility[1]) if divisibility else 1)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A type of tiles.
+
+    Attributes:
+        shape: Elements along each dimension.
+        element: `f16`.
+        layout: Alias of its layout; empty: none.
+    """
+
+    shape: tuple[int, ...]
+    element: str
+    layout: str
+
+    @property
+    def elements(self) -> int:
+        product = 1
+        for size in self.shape:
+            product *= size
+        return product
+
+    @property
+    def element_bytes(self) -> int:
+        """At least 1."""
+        bits = re.search(r"\d+", self.element)
+        return max(int(bits[0]) // 8, 1) if bits else 1
+
+
+def tile_of(text: str, number: int = 0) -> _Tile | None:
+    """The type of a tile in the text of an operation: the first, or a later one; None: it has none."""
+    found = list(_TILE.finditer(text))
+    if number >= len(found):
+        return None
+    shape, _, element, layout = found[number].groups()
+    return _Tile(tuple(int(size) for size in shape.split("x") if size), element, layout or "")

@@ -1,0 +1,170 @@
+"""Facts of a kernel from TTIR: what its author wrote, before a compiler chose how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from bragg.code.compiled.operations import Module, Operation, tile_of
+from bragg.code.compiled.values import UNKNOWN, Value, values_of
+from bragg.code.source_place import CallChain, user_place
+from bragg.model import Place
+from bragg.model.compiled import Access, Atomic, Dot, Loop, SlowOperation
+
+__all__ = ["Located", "TileProgram", "place_of_chain"]
+
+_LOADS = ("tt.load", "tt.descriptor_load", "tt.experimental_descriptor_load", "tt.descriptor_gather")
+_DIVISIONS = {
+    "arith.divsi": "integer division",
+    "arith.divui": "integer division",
+    "arith.remsi": "remainder",
+    "arith.remui": "remainder",
+    "arith.divf": "division",
+}
+# Each is dozens of instructions; exponentials, logarithms and roots are one each and a few around it.
+_FUNCTIONS = re.compile(r"math\.(?:sin|cos|tan|tanh|powf|fpowi|atan|atan2|acos|asin|sinh|cosh|cbrt|erfc?)$")
+_SYMBOL = re.compile(r'symbol = "(?:__nv_)?(\w+)"')
+_PRECISION = re.compile(r"inputPrecision = (\w+)")
+
+Located = tuple[CallChain, Operation]
+
+
+def place_of_chain(chain: CallChain) -> Place:
+    """The line of the user's that a chain leads to."""
+    found = user_place(chain)
+    return Place(found.file, found.line) if found else Place()
+
+
+class TileProgram:
+    """Facts of a module of TTIR.
+
+    Args:
+        module: It.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._values = values_of(module)
+        self._unpromised = {
+            argument.name
+            for argument in module.arguments
+            if argument.divisibility == 1 and ("ptr" in argument.type or re.fullmatch(r"i\d+", argument.type))
+        }
+
+    def accesses(self) -> Iterator[tuple[CallChain, Access]]:
+        """Loads and stores of tiles, with all of where they come from."""
+        for operation in self._named("tt.load", "tt.store"):
+            types = operation.text.rpartition(" : ")[2]
+            tile = tile_of(types)
+            if tile is None or "!tt.ptr" not in types or not operation.operands:
+                continue
+            address = self._value(operation, 0)
+            mask_at = 2 if operation.name == "tt.store" else 1
+            mask = self._value(operation, mask_at) if len(operation.operands) > mask_at else Value()
+            yield (
+                operation.chain,
+                Access(
+                    place=place_of_chain(operation.chain),
+                    is_store=operation.name == "tt.store",
+                    in_loop=operation.depth > 0,
+                    element_bytes=tile.element_bytes,
+                    elements=tile.elements,
+                    strides=_of_wide_dimensions(address, tile.shape),
+                    of_address=self._promised_nothing(address),
+                    of_mask=self._promised_nothing(mask),
+                ),
+            )
+
+    def dots(self) -> Iterator[Dot]:
+        """Products of tiles."""
+        for operation in self._named("tt.dot", "tt.dot_scaled"):
+            left, right = tile_of(operation.text), tile_of(operation.text, 1)
+            if left is None or right is None or len(left.shape) < 2:
+                continue
+            precision = _PRECISION.search(operation.text)
+            yield Dot(
+                place_of_chain(operation.chain),
+                operation.depth > 0,
+                left.shape[-2],
+                right.shape[-1],
+                left.shape[-1],
+                left.element,
+                precision[1] if precision else "ieee",
+            )
+
+    def loops(self) -> Iterator[tuple[CallChain, Loop]]:
+        """Loops with loads of tiles directly in them."""
+        for row, operation in enumerate(self._module.operations):
+            if operation.name != "scf.for":
+                continue
+            inside = [each for each in self._module.operations[row + 1 :] if each.loop == row]
+            loads = [each for each in inside if each.name in _LOADS and "tensor<" in each.text]
+            if loads:
+                n_dots = sum(each.name in ("tt.dot", "tt.dot_scaled") for each in inside)
+                yield operation.chain, Loop(place_of_chain(operation.chain), len(loads), n_dots)
+
+    def slow(self) -> Iterator[SlowOperation]:
+        """Slow operations on tiles in loops."""
+        for operation in self._module.operations:
+            tile = tile_of(operation.text)
+            if not operation.depth or tile is None or not operation.operands:
+                continue
+            divisor = self._value(operation, -1)
+            if operation.name in _DIVISIONS:
+                is_float = operation.name == "arith.divf"
+                is_constant = divisor.is_constant
+                # Of one value for all elements, the compiler divides once.
+                if is_constant or self._is_same_for_all(operation) or (is_float and divisor.turns):
+                    continue
+                yield self._slow(operation, _DIVISIONS[operation.name], divisor.turns == 0, tile.elements)
+            elif name := self._function(operation):
+                yield self._slow(operation, name, False, tile.elements)
+
+    def atomics(self) -> Iterator[Atomic]:
+        """Atomic operations."""
+        for operation in self._named("tt.atomic_rmw"):
+            address = self._value(operation, 0)
+            tile = tile_of(operation.text.rpartition(" : ")[2])
+            strides = address.stride_texts
+            yield Atomic(
+                place_of_chain(operation.chain),
+                operation.depth > 0,
+                tile.elements if tile else 1,
+                True if set(strides) <= {"0"} else None if None in strides else False,
+                True if address.is_per_program else None if _is_loaded(address) else False,
+            )
+
+    def _slow(self, operation: Operation, name: str, by_invariant: bool, elements: int) -> SlowOperation:
+        return SlowOperation(place_of_chain(operation.chain), name, by_invariant, elements)
+
+    def _function(self, operation: Operation) -> str:
+        if _FUNCTIONS.match(operation.name):
+            return operation.name.removeprefix("math.")
+        if operation.name != "tt.extern_elementwise" or not (symbol := _SYMBOL.search(operation.text)):
+            return ""
+        name = symbol[1].removesuffix("f")
+        return name if _FUNCTIONS.match(f"math.{name}") or name == "pow" else ""
+
+    def _is_same_for_all(self, operation: Operation) -> bool:
+        return all(set(self._values.get(name, UNKNOWN).stride_texts) <= {"0"} for name in operation.operands)
+
+    def _value(self, operation: Operation, at: int) -> Value:
+        return self._values.get(operation.operands[at], UNKNOWN)
+
+    def _promised_nothing(self, value: Value) -> tuple[str, ...]:
+        """In the order of the kernel's arguments."""
+        names = value.names & self._unpromised
+        return tuple(argument.name for argument in self._module.arguments if argument.name in names)
+
+    def _named(self, *names: str) -> Iterator[Operation]:
+        return (operation for operation in self._module.operations if operation.name in names)
+
+
+def _is_loaded(address: Value) -> bool:
+    return address.uniform is None and None in address.strides
+
+
+def _of_wide_dimensions(address: Value, shape: tuple[int, ...]) -> tuple[str | None, ...]:
+    """Strides of the dimensions that have more than one element."""
+    texts: Mapping[int, str | None] = dict(enumerate(address.stride_texts))
+    return tuple(texts.get(at) for at, size in enumerate(shape) if size > 1)

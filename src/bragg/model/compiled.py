@@ -1,0 +1,291 @@
+"""What compilers made of kernels: one row a specialization, each fact with the line that it comes from.
+
+A fact that the kept texts cannot tell is None; a tuple of facts is empty where the text was read and has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from bragg.model.finding import Place
+
+__all__ = [
+    "Access",
+    "Argument",
+    "Atomic",
+    "CompiledKernel",
+    "Conversion",
+    "Counted",
+    "Dot",
+    "Loop",
+    "Reduction",
+    "SlowOperation",
+    "TensorCores",
+]
+
+
+class TensorCores(str, Enum):
+    """The instructions that multiply matrices, by generation."""
+
+    NONE = "none"
+    MMA = "mma.sync"  # from sm_70
+    WGMMA = "wgmma"  # sm_90
+    TCGEN05 = "tcgen05"  # sm_100
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a kernel.
+
+    Attributes:
+        name: As the source names it.
+        type: As TTIR writes it: `i32`, `!tt.ptr<f16>`.
+        divisibility: What the compiler was promised to divide it, in bytes for pointers; 1: nothing.
+    """
+
+    name: str
+    type: str
+    divisibility: int = 1
+
+
+@dataclass(frozen=True)
+class Access:
+    """A load or a store of a tile in global memory.
+
+    Attributes:
+        place: Its line.
+        is_store: Whether it writes.
+        in_loop: Whether it is in a loop.
+        element_bytes: Of one element.
+        elements: Of the tile.
+        strides: Distance of neighbours along each dimension of the tile, in elements: `1`, `stride`, `64*n`; None
+            where it is not affine.
+        intended_bytes: What one thread reads or writes at once by the layout of TTGIR; None: not known.
+        compiled_bytes: The same by the widest instruction of the PTX; None: not known.
+        of_address: Arguments without a promised divisor that the address is computed from.
+        of_mask: The same for the mask.
+    """
+
+    place: Place
+    is_store: bool
+    in_loop: bool
+    element_bytes: int
+    elements: int
+    strides: tuple[str | None, ...]
+    intended_bytes: int | None = None
+    compiled_bytes: int | None = None
+    of_address: tuple[str, ...] = ()
+    of_mask: tuple[str, ...] = ()
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether some dimension surely lies in memory element by element."""
+        return "1" in self.strides
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether surely no dimension does."""
+        return self.elements > 1 and bool(self.strides) and not {None, "1"} & set(self.strides) and any(self.spread)
+
+    @property
+    def spread(self) -> tuple[str, ...]:
+        """The strides that are known and not zero."""
+        return tuple(stride for stride in self.strides if stride not in (None, "0"))
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A product of tiles.
+
+    Attributes:
+        place: Its line.
+        in_loop: Whether it is in a loop.
+        m: Rows of the result; `n` its columns, `k` what is summed over.
+        operand: Type of the elements that are multiplied: `f16`, `f32`.
+        precision: `ieee`, `tf32` and others, for 32-bit operands.
+    """
+
+    place: Place
+    in_loop: bool
+    m: int
+    n: int
+    k: int
+    operand: str
+    precision: str
+
+
+@dataclass(frozen=True)
+class Loop:
+    """An innermost loop that loads tiles from global memory.
+
+    Attributes:
+        place: Its line.
+        n_loads: Loads of tiles in it.
+        n_dots: Products of tiles in it.
+        is_pipelined: Whether loads of later turns run while one turn computes; None: not known.
+        buffers: Turns whose tiles are held in shared memory; None: not known.
+    """
+
+    place: Place
+    n_loads: int
+    n_dots: int
+    is_pipelined: bool | None = None
+    buffers: int | None = None
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A tile that changes its layout through shared memory in a loop.
+
+    Attributes:
+        place: Its line; of a transposition that is the reason, the line of that.
+        elements: Of the tile.
+    """
+
+    place: Place
+    elements: int
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction of a tile along one axis.
+
+    Attributes:
+        place: Its line.
+        in_loop: Whether it is in a loop.
+        elements: Of the tile.
+        crosses_warps: Whether warps exchange their parts through shared memory; None: not known.
+    """
+
+    place: Place
+    in_loop: bool
+    elements: int
+    crosses_warps: bool | None = None
+
+
+@dataclass(frozen=True)
+class SlowOperation:
+    """A division, a remainder or a function of elements of a tile in a loop.
+
+    Attributes:
+        place: Its line.
+        name: `integer division`, `remainder`, `division`, or the name of the function.
+        is_by_invariant: Whether each turn divides by the same value.
+        elements: Of the tile.
+    """
+
+    place: Place
+    name: str
+    is_by_invariant: bool
+    elements: int
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """An atomic operation on global memory.
+
+    Attributes:
+        place: Its line.
+        in_loop: Whether it is in a loop.
+        elements: Of the tile; 1: of a scalar.
+        is_one_address: Whether all elements have one address; None: not known.
+        is_per_program: Whether programs have addresses of their own; None: not known.
+    """
+
+    place: Place
+    in_loop: bool
+    elements: int
+    is_one_address: bool | None = None
+    is_per_program: bool | None = None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Instructions of one line.
+
+    Attributes:
+        place: The line.
+        count: How many.
+    """
+
+    place: Place
+    count: int
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """One specialization of a kernel; None: not known.
+
+    Attributes:
+        key: `symbol/hash`.
+        names: Its kernels' names in the profile.
+        target: `cuda:90`.
+        num_warps: Warps of a block.
+        num_stages: Stages that were asked for.
+        num_ctas: Blocks of a cluster.
+        registers: Of one thread.
+        stack_bytes: Of one thread, spills among it.
+        static_shared_bytes: Shared memory of a block, fixed at compile time.
+        dynamic_shared_bytes: Shared memory of a block, asked for at launch.
+        occupancy: Share of a multiprocessor's warps that can be resident at once, 0 to 1.
+        occupancy_limit: What keeps it from being more; empty: nothing, or not known.
+        arguments: In order.
+        accesses: Loads and stores of tiles.
+        dots: Products of tiles.
+        loops: Innermost loops with loads.
+        conversions: Changes of layout in loops.
+        reductions: Reductions of tiles.
+        slow: Slow operations in loops.
+        atomics: Atomic operations on global memory.
+        tensor_cores: The newest instructions that multiply matrices.
+        doubles: Arithmetic in 64-bit floating point.
+        spills: Instructions that write registers to local memory or read them back.
+        instructions: All instructions.
+        code_bytes: Size of the machine code.
+        unread: Why facts are missing, by the text that they come from.
+    """
+
+    key: str
+    names: tuple[str, ...] = ()
+    target: str | None = None
+    num_warps: int | None = None
+    num_stages: int | None = None
+    num_ctas: int | None = None
+    registers: int | None = None
+    stack_bytes: int | None = None
+    static_shared_bytes: int | None = None
+    dynamic_shared_bytes: int | None = None
+    occupancy: float | None = None
+    occupancy_limit: str = ""
+    arguments: tuple[Argument, ...] | None = None
+    accesses: tuple[Access, ...] | None = None
+    dots: tuple[Dot, ...] | None = None
+    loops: tuple[Loop, ...] | None = None
+    conversions: tuple[Conversion, ...] | None = None
+    reductions: tuple[Reduction, ...] | None = None
+    slow: tuple[SlowOperation, ...] | None = None
+    atomics: tuple[Atomic, ...] | None = None
+    tensor_cores: TensorCores | None = None
+    doubles: tuple[Counted, ...] | None = None
+    spills: tuple[Counted, ...] | None = None
+    instructions: tuple[Counted, ...] | None = None
+    code_bytes: int | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def symbol(self) -> str:
+        """Its name in the machine code."""
+        return self.key.rpartition("/")[0]
+
+    @property
+    def hash(self) -> str:
+        """What tells it from other specializations."""
+        return self.key.rpartition("/")[2]
+
+    @property
+    def arch(self) -> str:
+        """`90`; empty: of another vendor, or not known."""
+        backend, _, arch = (self.target or "").partition(":")
+        return arch if backend == "cuda" else ""

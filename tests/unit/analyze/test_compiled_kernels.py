@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bragg.analyze.compiled_kernels import CompiledKernels
+from bragg.code.compiled.resources import Resources, resources_of
+from bragg.model.compiled import TensorCores
+from tests.support import slow_kernels
+from tests.support.profiles import profile_from_text
+
+triton = pytest.importorskip("triton")
+
+from tests.support.compiled_variants import Variant, compiled_row, line_of, profile_of  # noqa: E402
+
+HALVES = {"a": "*fp16", "b": "*fp16", "c": "*fp16", "K": "i32"}
+TILES = {"BM": 64, "BN": 64, "BK": 32, "PRECISION": "tf32"}
+PRODUCT = Variant(slow_kernels.product, HALVES, TILES, options={"num_warps": 4, "num_stages": 3})
+SCALE = Variant(slow_kernels.scale, {"x": "*fp16", "out": "*fp16", "n": "i32", "factor": "fp32"}, {"BLOCK": 1024})
+CUBIN = Path(__file__).parents[2] / "golden/cubins/triton-3.9-softmax-sm90.cubin"
+
+
+def test_what_the_compiler_was_asked_for_is_told_by_texts_not_by_the_name() -> None:
+    row = compiled_row(PRODUCT)
+    assert row.names == ("product",)
+    assert (row.target, row.arch, row.num_warps, row.num_stages, row.num_ctas) == ("cuda:90", "90", 4, 3, 1)
+    assert row.unread == {}
+    assert row.dynamic_shared_bytes == 24576
+
+
+def test_registers_of_the_cubin_limit_occupancy() -> None:
+    row = compiled_row(PRODUCT)
+    assert row.registers is not None
+    assert 32 <= row.registers <= 255
+    assert row.stack_bytes == 0
+    assert row.spills == ()
+    assert row.occupancy_limit == "registers"
+
+
+def test_a_product_has_its_dot_its_tensor_cores_and_its_pipeline() -> None:
+    row = compiled_row(PRODUCT)
+    assert row.dots is not None
+    assert row.loops is not None
+    (dot,), (loop,) = row.dots, row.loops
+    assert (dot.m, dot.n, dot.k, dot.operand, dot.in_loop) == (64, 64, 32, "f16", True)
+    assert dot.place.line == line_of(slow_kernels.product)
+    assert row.tensor_cores is TensorCores.WGMMA
+    assert (loop.place.line, loop.n_loads, loop.n_dots) == (line_of(slow_kernels.product, "loop"), 2, 1)
+    assert (loop.is_pipelined, loop.buffers) == (True, 3)
+
+
+def test_without_a_divisor_loads_are_narrow_and_nothing_is_pipelined() -> None:
+    row = compiled_row(replace(PRODUCT, unaligned=("K",)))
+    assert row.accesses is not None
+    assert row.loops is not None
+    loads = [access for access in row.accesses if not access.is_store]
+    assert [(each.intended_bytes, each.compiled_bytes, each.of_address) for each in loads] == [(2, 2, ("K",))] * 2
+    assert [(each.strides, each.is_contiguous) for each in loads] == [(("K", "1"), True), (("1", "K"), True)]
+    assert [loop.is_pipelined for loop in row.loops] == [False]
+
+
+def test_a_mask_narrows_what_the_layout_intended() -> None:
+    row = compiled_row(replace(SCALE, unaligned=("n",)))
+    assert row.accesses is not None
+    load, store = row.accesses
+    assert (load.intended_bytes, load.compiled_bytes, load.of_mask, load.of_address) == (16, 2, ("n",), ())
+    assert (store.is_store, store.compiled_bytes) == (True, 2)
+    assert load.place.line == line_of(slow_kernels.scale)
+    assert [(one.name, one.divisibility) for one in row.arguments or ()][:3] == [("x", 16), ("out", 16), ("n", 1)]
+
+
+def test_spills_have_lines() -> None:
+    large = replace(PRODUCT, constants={**TILES, "BM": 128, "BN": 128}, options={"num_warps": 4, "maxnreg": 96})
+    row = compiled_row(large)
+    assert row.stack_bytes
+    assert row.spills
+    assert row.spills[0].place.file.endswith("slow_kernels.py")
+
+
+def test_an_unreadable_text_disables_its_facts_only() -> None:
+    profile = profile_of(PRODUCT)
+    broken = {name: "tt.func {{{ %" if name.endswith(".ttir") else text for name, text in profile.sources.items()}
+    row = CompiledKernels(replace(profile, sources=broken)).of("product")
+    assert row is not None
+    assert row.accesses is None
+    assert row.dots is None
+    assert "could not be read" in row.unread["ttir"]
+    assert row.tensor_cores is TensorCores.WGMMA
+    assert row.num_warps == 4
+
+
+@pytest.mark.parametrize("ending", ["ttir", "ttgir", "ptx", "sass"])
+def test_texts_cut_anywhere_are_read_or_told(ending: str) -> None:
+    profile = profile_of(PRODUCT)
+    name = next(name for name in profile.sources if name.endswith(f".{ending}"))
+    text = profile.sources[name]
+    for at in range(0, len(text), max(len(text) // 12, 1)):
+        cut = replace(profile, sources={**profile.sources, name: text[:at]})
+        assert CompiledKernels(cut).of("product") is not None
+
+
+def test_a_kernel_without_texts_has_no_row() -> None:
+    assert CompiledKernels(profile_from_text("root\n  gemm 5us")).of("gemm") is None
+
+
+def test_registers_and_stack_of_a_cubin() -> None:
+    assert resources_of(CUBIN.read_bytes(), "softmax") == Resources(24, 0)
+    assert resources_of(CUBIN.read_bytes(), "other") is None
+
+
+@pytest.mark.parametrize("size", [0, 10, 64, 1000])
+def test_a_damaged_cubin_is_an_error(size: int) -> None:
+    with pytest.raises(ValueError, match=r"ELF|damaged"):
+        resources_of(CUBIN.read_bytes()[:size], "softmax")
