@@ -26,6 +26,9 @@ DEPENDENT = {
     "ticket_lock": "order-dependence",
     "slots_that_a_counter_hands_out": "order-dependence",
     "stack_that_programs_push_on": "order-dependence",
+    "table_of_keys_by_comparison": "order-dependence",
+    "nodes_that_are_visited_once": "order-dependence",
+    "slots_of_a_pool": "order-dependence",
     "stencil_on_a_ring": "launch-dependence",
 }
 

@@ -47,6 +47,7 @@ class Listeners:
         hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint, Triton compiles it to the same).
         decision: Of programs that decide by what atomics have returned; (their linear numbers).
+        meeting: Of programs whose threads wait for each other; (their linear numbers).
         step: After every trip of a loop and every batch; (programs that have ended).
         pointed: Of addresses from which pointers are made; int64.
         asynchronous: Of copies and products that run beside a Gluon kernel: `bragg.debug.gluon.asynchrony`.
@@ -66,6 +67,7 @@ class Listeners:
     hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str, bool], None]] = field(default_factory=list)
     decision: list[Callable[[Array], None]] = field(default_factory=list)
+    meeting: list[Callable[[Array], None]] = field(default_factory=list)
     step: list[Callable[[int], None]] = field(default_factory=list)
     pointed: list[Callable[[Array], None]] = field(default_factory=list)
     asynchronous: list[Any] = field(default_factory=list)
@@ -149,6 +151,11 @@ class Machine:
             active = self.active_programs
             for listener in self.listeners.decision:
                 listener(active if len(decides) == 1 else active[decides])
+
+    def tell_meeting(self) -> None:
+        """Tell that the threads of each active program wait for each other: at a barrier, or to exchange values."""
+        for listener in self.listeners.meeting:
+            listener(self.active_programs)
 
     def require_type(self, dtype: DType) -> None:
         """Make sure that the target has a type.

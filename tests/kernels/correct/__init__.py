@@ -11,6 +11,7 @@ from tests.kernels.correct import (
     quantisation,
     rows,
     serving,
+    sharing,
     synchronising,
     waiting,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "quantisation",
     "rows",
     "serving",
+    "sharing",
     "synchronising",
     "waiting",
 ]

@@ -1,6 +1,17 @@
 """Kernels with a planted bug each; importing this registers all of them in `PLANTED`."""
 
-from tests.kernels.planted import bounds, compilation, dependence, leaks, lifetimes, performance, races, values, waits
+from tests.kernels.planted import (
+    bounds,
+    compilation,
+    dependence,
+    leaks,
+    lifetimes,
+    performance,
+    races,
+    sharing,
+    values,
+    waits,
+)
 from tests.kernels.planted.table import PLANTED
 
 __all__ = [
@@ -12,6 +23,7 @@ __all__ = [
     "lifetimes",
     "performance",
     "races",
+    "sharing",
     "values",
     "waits",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
+from bragg.debug.checkers.shared_reads import Read, SharedReads
 from bragg.debug.findings import program_ids
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions
@@ -30,19 +30,6 @@ _HINT = "Let each element belong to one program, or use tl.atomic_add and the li
 _SAME_VALUE = "writes too, the same value this time"
 
 
-@dataclass
-class _Read:
-    """A load of memory that nobody has written yet; looked at when somebody does."""
-
-    closed: Affine | None
-    offsets: Array | None
-    programs: Array
-    size: int
-    address: int
-    step: int
-    place: int
-
-
 class _Detector:
     def __init__(self, record: LaunchFindings) -> None:
         self._record = record
@@ -51,13 +38,16 @@ class _Detector:
         self._sync = Synchronisation()
         self._regions = Regions(record.launch.buffers)
         self._cells: dict[int, Cells] = {}
-        self._reads: dict[int, list[_Read]] = {}
+        self._reads: dict[int, list[Read]] = {}
+        self._shared: dict[int, SharedReads] = {}
         self._atomic: set[int] = set()
         self._plain: set[int] = set()
         self._told: set[tuple[tuple[str, int], tuple[str, int]]] = set()
 
     def see(self, access: Access) -> None:
         self._step += 1
+        if access.kind == "store" and machine().num_warps > 1 and _spreads(access):
+            self._sync.note_block(self._step)
         place = self._place(access.place)
         buffer = access.buffer
         if not len(buffer.flat):
@@ -68,6 +58,8 @@ class _Detector:
             self._reads.setdefault(region.address, []).append(self._kept(access, place))
             return
         cells = self._cells_of(region)
+        if access.kind == "load" and not access.is_strong:
+            self._shared[region.address].add(self._kept(access, place), cells)
         if access.kind == "atomic":
             self._sync.note(self._step, access, _addresses(access))
         if not access.is_strong and access.kind != "atomic" and self._see_apart(cells, access, place):
@@ -84,6 +76,11 @@ class _Detector:
         self._step += 1
         self._sync.decide(self._step, programs)
 
+    def meet(self, programs: Array) -> None:
+        """The threads of each program wait for each other."""
+        self._step += 1
+        self._sync.meet(self._step, programs)
+
     def _place(self, place: tuple[str, int]) -> int:
         if not self._places or self._places[-1] != place:
             if place in self._places:
@@ -91,12 +88,12 @@ class _Detector:
             self._places.append(place)
         return len(self._places) - 1
 
-    def _kept(self, access: Access, place: int) -> _Read:
+    def _kept(self, access: Access, place: int) -> Read:
         closed = access.closed
         programs = machine().active_programs if closed is not None else access.programs
         offsets = None if closed is not None else access.offsets
         size = access.dtype.size_bytes
-        return _Read(closed, offsets, programs, size, access.buffer.address, self._step, place)
+        return Read(closed, offsets, programs, size, access.buffer.address, self._step, place)
 
     def _region(self, access: Access) -> Region:
         """The range of memory of an access, with cells as small as its elements."""
@@ -111,22 +108,18 @@ class _Detector:
     def _cells_of(self, region: Region) -> Cells:
         if region.address not in self._cells:
             cells = self._cells[region.address] = Cells(region)
+            shared = self._shared[region.address] = SharedReads(_lanes_of)
             for read in self._reads.pop(region.address, []):
                 self._mark_read(cells, read)
+                shared.add(read, cells)
         return self._cells[region.address]
 
-    def _mark_read(self, cells: Cells, read: _Read) -> None:
+    def _mark_read(self, cells: Cells, read: Read) -> None:
         view = _view(cells, read.closed, read.address, read.size)
         if view is not None and read.closed is not None:
             _mark_view(cells, view, _column(read.programs, read.closed), read.step, read.place)
             return
-        if read.closed is not None:
-            offsets = read.closed.array(np.dtype(np.int64))
-            programs = np.broadcast_to(_column(read.programs, read.closed), offsets.shape)
-        else:
-            assert read.offsets is not None
-            offsets, programs = read.offsets, read.programs
-        index, who, _ = _granules(cells, read.address, read.size, offsets.ravel(), programs.ravel())
+        index, who = _lanes_of(cells, read)
         _mark_lanes(cells, index, who, read.step, read.place)
 
     def _see_apart(self, cells: Cells, access: Access, place: int) -> bool:
@@ -171,8 +164,10 @@ class _Detector:
             return
         reader = cells.reader[index]
         clash = (reader != NOBODY) & (reader != who) & (reader != SEVERAL)
+        self._tell(access, clash, lanes, reader, cells.read_step[index], cells.read_place[index], "reads")
         shared = reader == SEVERAL
-        self._tell(access, clash | shared, lanes, reader, cells.read_step[index], cells.read_place[index], "reads")
+        if shared.any():
+            self._tell_shared(cells, access, index, who, lanes, shared)
         self._write(cells, access, index, who, lanes, place, is_plain)
 
     def _write(
@@ -194,6 +189,27 @@ class _Detector:
         cells.write_place[index] = place
         cells.is_atomic[index] = not is_plain
         cells.reader[index] = NOBODY
+
+    def _tell_shared(self, cells: Cells, access: Access, index: Array, who: Array, lanes: Array, shared: Array) -> None:
+        """Tell of elements that several programs have read, where one of them need not come before."""
+        reads = self._shared[cells.address]
+        steps, places = cells.read_step[index], cells.read_place[index]
+        if not (self._sync.has_events and reads.is_complete):
+            self._tell(access, shared, lanes, cells.reader[index], steps, places, "reads")
+            return
+        wanted, which = np.unique(index[shared], return_inverse=True)
+        writers = np.zeros(len(wanted), who.dtype)
+        writers[which.ravel()] = who[shared]
+        for read, at, programs in reads.of(cells, wanted):
+            rival = np.full(len(wanted), NOBODY, np.int64)
+            other = programs != writers[at]
+            rival[at[other]] = programs[other]
+            clash = np.zeros(len(index), bool)
+            clash[shared] = rival[which.ravel()] != NOBODY
+            rivals = np.full(len(index), NOBODY, np.int64)
+            rivals[shared] = rival[which.ravel()]
+            steps, places = np.full(len(index), read.step), np.full(len(index), read.place)
+            self._tell(access, clash, lanes, rivals, steps, places, "reads")
 
     def _see_lanes_that_meet(self, access: Access, index: Array, who: Array, lanes: Array) -> None:
         """Lanes of one program that store different values in one element."""
@@ -313,6 +329,26 @@ def _granules(
     return spread, *(np.repeat(array, width) for array in (programs, *(more or (offsets,))))
 
 
+def _lanes_of(cells: Cells, read: Read) -> tuple[Array, Array]:
+    """The cells of a load, and the program of each."""
+    if read.closed is not None:
+        offsets = read.closed.array(np.dtype(np.int64))
+        programs = np.broadcast_to(_column(read.programs, read.closed), offsets.shape)
+    else:
+        assert read.offsets is not None
+        offsets, programs = read.offsets, read.programs
+    index, who, _ = _granules(cells, read.address, read.size, offsets.ravel(), programs.ravel())
+    return index, who
+
+
+def _spreads(access: Access) -> bool:
+    """Several threads of a program take part: a block of more than one element."""
+    closed = access.closed
+    if closed is not None:
+        return math.prod(closed.shape) > 1
+    return len(access.offsets) > len(np.unique(access.programs))
+
+
 def _mark_view(cells: Cells, view: Any, programs: Array, step: int, place: int) -> None:
     reader = view(cells.reader)
     if (reader == NOBODY).all():
@@ -340,7 +376,7 @@ def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:
 
 def _watch(record: LaunchFindings) -> Listeners:
     detector = _Detector(record)
-    return Listeners(access=[detector.see], decision=[detector.decide])
+    return Listeners(access=[detector.see], decision=[detector.decide], meeting=[detector.meet])
 
 
 RACES = Checker("data-race", "programs that access one element at the same time, one of them writing", True, _watch)

@@ -5,10 +5,15 @@ relaxed ones too, keep it published. One that acquires sees what is published th
 program's later accesses only once the program decides by the value it got: waits for it in a loop, branches, masks or
 addresses by it. Else the two atomics met in this order by chance, and another run has them the other way round. Atomics
 of scope `cta` reach no other program; `tl.debug_barrier` orders threads within a program alone.
+
+One thread of a program executes its atomic, and all of them store a block: Triton puts no barrier between. So what a
+block stores is published only if the program's threads meet before it releases: at `tl.debug_barrier`, or where they
+exchange values, in reductions, products, and to learn what an earlier atomic of a single element returned.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,9 +60,27 @@ class Synchronisation:
         self._released: dict[int, int] = {}
         self._relaxed: dict[int, int] = {}
         self._any: dict[int, int] = {}
+        self._blocks: set[int] = set()
+        self._meetings: list[tuple[int, Array]] = []
+        self._met: dict[int, list[int]] = {}
+
+    @property
+    def has_events(self) -> bool:
+        """Something may order programs."""
+        return bool(self._events)
+
+    def note_block(self, step: int) -> None:
+        """Several threads of a program store at a step."""
+        self._blocks.add(step)
+
+    def meet(self, step: int, programs: Array) -> None:
+        """The threads of each program wait for each other."""
+        self._meetings.append((step, programs))
 
     def note(self, step: int, access: Access, addresses: Array) -> None:
         """Remember an atomic."""
+        if not access.offset.shape:
+            self._meetings.append((step, access.programs))
         if access.scope == "cta":
             self._narrow_scopes = True
             return
@@ -77,11 +100,27 @@ class Synchronisation:
     def orders(self, earlier: int, step: int, later: int) -> bool:
         """The later program knows what the earlier one did at a step."""
         self._replay()
-        return self._known.get(later, {}).get(earlier, -1) >= step
+        released = self._known.get(later, {}).get(earlier, -1)
+        return released >= step and self._is_whole(earlier, step, released)
+
+    def _is_whole(self, program: int, step: int, released: int) -> bool:
+        """All threads of a program have done what it did at a step when it released."""
+        if step not in self._blocks:
+            return True
+        for met, programs in self._meetings:
+            for one in programs.tolist():
+                self._met.setdefault(one, []).append(met)
+        self._meetings.clear()
+        meetings = self._met.get(program, [])
+        after = bisect_right(meetings, step)
+        return after < len(meetings) and meetings[after] < released
 
     def why_not(self, earlier: int, step: int, later: int) -> str:
         """What is missing for two programs to be ordered."""
         self._replay()
+        released = self._known.get(later, {}).get(earlier, -1)
+        if released >= step:
+            return "the other program's threads do not wait for each other before it releases: add tl.debug_barrier()"
         if self._released.get(earlier, -1) < step:
             if self._narrow_scopes:
                 return "atomics of scope cta order nothing between programs"

@@ -47,6 +47,7 @@ def dot(
         raise KernelFault(f"tl.dot cannot multiply blocks of shapes {list(x.shape)} and {list(y.shape)}")
     if x.dtype is not y.dtype and not (x.dtype.is_fp8() and y.dtype.is_fp8()):
         raise KernelFault(f"tl.dot needs operands of one type, not {x.dtype} and {y.dtype}", hint="Convert with .to()")
+    machine().tell_meeting()
     precision = (input_precision or "").lower()
     if precision and precision not in _PRECISIONS:
         raise KernelFault(f"tl.dot has no input_precision {precision!r}", hint=f"Choose {', '.join(_PRECISIONS)}")

@@ -55,6 +55,7 @@ def reduce(operand: Any, axis: int | None, combine: Combine, keep_dims: bool = F
             "Triton does not compile a reduction of a single value", "Reduce a block, or drop the reduction"
         )
         return operand
+    machine().tell_meeting()
     kept = (1,) * rank
     if axis is None:
         inputs = [reshape(one, (one.numel,)) for one in inputs]
@@ -152,6 +153,7 @@ def scan(operand: Any, axis: int, combine: Combine, reverse: bool = False) -> An
     is_single = isinstance(operand, Tensor)
     inputs = [as_tensor(one) for one in ((operand,) if is_single else operand)]
     axis = _axis(axis, len(inputs[0].shape))
+    machine().tell_meeting()
     if reverse:
         inputs = [rearranged(one, lambda data: np.flip(data, axis + 1)) for one in inputs]
     results = _scan_known(inputs, axis, combine) or _scan_by_doubling(inputs, axis, combine)
