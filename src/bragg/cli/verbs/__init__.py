@@ -41,6 +41,7 @@ VERBS = {
     "check": Verb("bragg.cli.verbs.check:check", "find bugs in Triton kernels, without a GPU"),
     "debug": Verb("bragg.cli.verbs.debug:debug", "step through Triton kernels, without a GPU"),
     "doctor": Verb("bragg.cli.verbs.doctor:doctor", "check what can be recorded on this machine"),
+    "mcp": Verb("bragg.cli.verbs.mcp:mcp", "serve these commands to programs, over MCP"),
     "demo": Verb("bragg.cli.verbs.demo:demo", "record and show a small program"),
 }
 

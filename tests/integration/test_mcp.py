@@ -1,0 +1,116 @@
+"""`bragg mcp`, asked by the client of its SDK: the real protocol, on pipes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bragg.cli.verbs import VERBS
+from tests.support.recordings import RECORDINGS, SAMPLE
+
+mcp = pytest.importorskip("mcp")
+
+Ask = Callable[..., Awaitable[dict[str, Any]]]
+LLAMA = next(path for path in RECORDINGS if "llama" in path.name)
+KERNEL = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def copy(x, out, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i))
+
+x = torch.ones(100)
+copy[(1,)](x, torch.empty(128), B=128)
+"""
+
+
+def asked(directory: Path, questions: Callable[[Ask, Any], Awaitable[None]]) -> None:
+    """Put questions to a server that was started in a directory."""
+
+    async def talk() -> None:
+        server = mcp.StdioServerParameters(
+            command=sys.executable, args=["-m", "bragg", "mcp", "--directory", str(directory)]
+        )
+        async with mcp.stdio_client(server) as (reading, writing), mcp.ClientSession(reading, writing) as session:
+            await session.initialize()
+
+            async def ask(tool: str, **arguments: Any) -> dict[str, Any]:
+                result = await session.call_tool(tool, arguments)
+                assert not result.is_error, result
+                answer: dict[str, Any] = result.structured_content
+                return answer
+
+            await questions(ask, session)
+
+    asyncio.run(asyncio.wait_for(talk(), 300))
+
+
+def test_a_program_is_recorded_and_its_profile_read(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("print('hello')\nsum(i * i for i in range(3_000_000))\n")
+
+    async def questions(ask: Ask, session: Any) -> None:
+        tools = {tool.name for tool in (await session.list_tools()).tools}
+        assert tools == {"record", "analyze", "view", "source", "diff", "check"}
+        recorded = await ask("record", command=["slow.py"])
+        assert (recorded["exit_code"], recorded["output"]) == (0, "hello")
+        assert recorded["profiles"] == ["run.bragg"]
+        assert {call["tool"] for call in recorded["next"]} <= tools
+        shown = await ask("view", file="run.bragg", by_name=True)
+        assert "slow.py:2" in shown["text"]
+
+    asked(tmp_path, questions)
+    assert (tmp_path / "run.bragg").exists()
+
+
+def test_a_program_that_does_not_end_is_interrupted_and_its_profile_kept(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text("while True:\n    sum(range(1000))\n")
+
+    async def questions(ask: Ask, _: Any) -> None:
+        recorded = await ask("record", command=["endless.py"], timeout_s=3)
+        assert recorded["exit_code"] != 0
+        assert "KeyboardInterrupt" in recorded["errors"]
+        assert recorded["profiles"] == ["run.bragg"]
+
+    asked(tmp_path, questions)
+
+
+def test_findings_have_evidence_a_line_and_a_gain(tmp_path: Path) -> None:
+    async def questions(ask: Ask, _: Any) -> None:
+        (profile,) = (await ask("analyze", file=str(LLAMA)))["analysis"]["profiles"]
+        first = profile["findings"][0]
+        assert (first["rule"], first["line"], first["gain"]["share"]) == ("planning", 12, pytest.approx(0.75, abs=0.05))
+        assert first["evidence"]
+        found = (await ask("diff", before=str(LLAMA), after=str(SAMPLE)))["difference"]["findings"]
+        assert "planning" in {finding["rule"] for finding in found["gone"]}
+        missing = await ask("view", file="nowhere.bragg")
+        assert missing["exit_code"] == 6
+        assert "nowhere.bragg" in missing["errors"]
+
+    asked(tmp_path, questions)
+
+
+def test_a_wrong_kernel_is_found(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    (tmp_path / "kernel.py").write_text(KERNEL)
+
+    async def questions(ask: Ask, _: Any) -> None:
+        checked = await ask("check", command=["kernel.py"])
+        (finding,) = checked["check"]["findings"]
+        assert (finding["rule"], finding["line"]) == ("out-of-bounds", 7)
+
+    asked(tmp_path, questions)
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bragg.cli.main import main
+
+    assert "mcp" in VERBS
+    monkeypatch.setitem(sys.modules, "bragg.mcp_server", None)
+    assert main(["mcp"]) == 2
