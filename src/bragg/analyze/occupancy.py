@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["occupancy"]
+__all__ = ["occupancy", "resident_blocks"]
 
 _WARP = 32
 _REGISTERS = 65_536
@@ -58,19 +58,35 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> tup
         0 to 1, and `registers`, `shared memory`, `threads` or `blocks`; empty where all warps fit. None and an empty
         text for an unknown device, or a block that does not fit.
     """
+    device, blocks = _MULTIPROCESSORS.get(arch), _blocks_by_limit(arch, threads, registers, shared_bytes)
+    if device is None or not blocks:
+        return None, ""
+    limit = min(blocks, key=lambda name: blocks[name])
+    share = blocks[limit] * _warps(threads) * _WARP / device.threads
+    return (share, "" if share == 1 else limit) if share else (None, "")
+
+
+def resident_blocks(arch: str, threads: int, registers: int, shared_bytes: int) -> int:
+    """How many blocks fit on a multiprocessor at once, by the arguments of `occupancy`; 0: not known, or none."""
+    return min(_blocks_by_limit(arch, threads, registers, shared_bytes).values(), default=0)
+
+
+def _blocks_by_limit(arch: str, threads: int, registers: int, shared_bytes: int) -> dict[str, int]:
+    """Blocks of a multiprocessor as each limit allows; none for an unknown device."""
     device = _MULTIPROCESSORS.get(arch)
     if device is None or threads <= 0:
-        return None, ""
-    warps = -(-threads // _WARP)
-    blocks = {
+        return {}
+    warps = _warps(threads)
+    return {
         "threads": device.threads // (warps * _WARP),
         "blocks": device.blocks,
         "registers": _warps_by_registers(registers) // warps if registers else device.blocks,
         "shared memory": device.shared_bytes // _shared_of_block(device, shared_bytes),
     }
-    limit = min(blocks, key=lambda name: blocks[name])
-    share = blocks[limit] * warps * _WARP / device.threads
-    return (share, "" if share == 1 else limit) if share else (None, "")
+
+
+def _warps(threads: int) -> int:
+    return -(-threads // _WARP)
 
 
 def _warps_by_registers(registers: int) -> int:

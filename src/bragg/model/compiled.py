@@ -157,12 +157,14 @@ class Reduction:
         in_loop: Whether it is in a loop.
         elements: Of the tile.
         crosses_warps: Whether warps exchange their parts through shared memory; None: not known.
+        is_only_carried: Whether its result goes into nothing but a sum, a product or an extreme over the turns.
     """
 
     place: Place
     in_loop: bool
     elements: int
     crosses_warps: bool | None = None
+    is_only_carried: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from bragg.analyze.causes.host_parts import HostParts, host_parts
+from bragg.analyze.causes.hot_kernels import HotKernel, hot_kernels
+from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.waits import critical_ns
+from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.analyze.idle_paths import with_idle_paths
 from bragg.analyze.kernel_facts import KernelFacts, kernel_facts
 from bragg.analyze.wall.activity import Activity, activity_of
@@ -111,6 +114,16 @@ class Evidence:
     def kernels(self) -> list[KernelFacts]:
         """The table of kernels over the whole run, the one with most GPU time first."""
         return kernel_facts(self.profile)
+
+    @cached_property
+    def compiled(self) -> CompiledKernels:
+        """What compilers made of the kernels whose code the profile has."""
+        return CompiledKernels(self.profile)
+
+    @cached_property
+    def hot_kernels(self) -> list[HotKernel]:
+        """The kernels whose time matters, the one with most first."""
+        return hot_kernels(self.profile, self.gpu_ns, self.kernels, self.compiled, MUCH_GPU.value)
 
     @cached_property
     def busy(self) -> float | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import FrameKind
 
-__all__ = ["API_CALLS", "GPU_TIME", "HOST_TIME", "IDLE", "LAUNCHES", "OPERATORS", "STEADY", "TIMELINE", "Need"]
+__all__ = ["API_CALLS", "CODE", "GPU_TIME", "HOST_TIME", "IDLE", "LAUNCHES", "OPERATORS", "STEADY", "TIMELINE", "Need"]
 
 
 @dataclass(frozen=True)
@@ -55,3 +55,4 @@ STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None
 OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))
 API_CALLS = Need("calls of the GPU's API", "--gpu-api", _calls_api)
 LAUNCHES = Need("launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)))
+CODE = Need("code of kernels", "", lambda evidence: bool(len(evidence.compiled)))

@@ -10,18 +10,28 @@ __all__ = [
     "FEW_LAUNCHES",
     "IDLE_GPU",
     "JITTED",
+    "LOW_OCCUPANCY",
     "MANY_ELEMENTWISE",
     "MANY_FILLS",
     "MANY_KERNELS",
+    "MANY_LANES",
     "MANY_LAUNCHES",
     "MUCH_GPU",
+    "NARROW_ACCESS",
+    "NEAR_ROOF",
     "OFTEN",
     "PLAN_CALL",
     "PLAN_SHARE",
     "SHORT_KERNEL",
+    "SHORT_LAUNCH",
+    "SLOW_LINES",
     "SMALL_COPY",
+    "SPILLED",
     "STAGED_COPY",
     "WAITS",
+    "WASTED_TRAFFIC",
+    "WASTED_WAVE",
+    "WIDE_ACCESS",
     "Threshold",
 ]
 
@@ -45,6 +55,8 @@ class Threshold:
 
 _OWN = "our recordings of real programs on an H100: the value that parts programs with the defect from those without"
 
+_OWN_CODE = "our pairs of kernels, compiled for an H100: the value that parts those with the defect from those without"
+
 IDLE_GPU = Threshold(
     0.8, "share", "a GPU that works more than this is not helped by a faster host", "HTA, nsys: 0.5-0.8"
 )
@@ -64,3 +76,20 @@ MANY_FILLS = Threshold(50, "1", "fills of memory a step", _OWN)
 MANY_ELEMENTWISE = Threshold(20, "1", "elementwise kernels a step", _OWN)
 JITTED = Threshold(4, "1", "jitted functions that each step calls", "a step of JAX is one function")
 EXPOSED = Threshold(0.05, "share", "of the wall time in communication while nothing else runs", "tb_plugin: 0.1")
+
+# What kernels are compiled to, and how they are launched. The widest access is that of the instruction set; where
+# "H100" stands, the number is from its white paper and tuning guide.
+WIDE_ACCESS = Threshold(16, "B", "what one thread can load or store at once", "PTX: .v4.b32 is the widest")
+NARROW_ACCESS = Threshold(
+    4, "B", "a thread's access that is narrow where the tile allows more", "GPUscout: vectorized loads"
+)
+WASTED_TRAFFIC = Threshold(0.3, "share", "of the memory traffic that nobody asked for", "sectors of 32 B; NCU: 0.1")
+SPILLED = Threshold(0.02, "share", "of the instructions that move registers to local memory and back", _OWN_CODE)
+LOW_OCCUPANCY = Threshold(
+    0.25, "share", "resident warps below which a kernel cannot hide its loads", "NCU asks for 0.8"
+)
+NEAR_ROOF = Threshold(0.6, "share", "of the roof, above which more resident warps do not help", "NCU: 0.6-0.8")
+WASTED_WAVE = Threshold(0.2, "share", "of the last wave of blocks that stays empty", "NCU, catalogue of waves: 0.2")
+SHORT_LAUNCH = Threshold(10_000, "ns", "a kernel that is bound by its launch, whatever its grid", "HTA: 5-20 us")
+SLOW_LINES = Threshold(0.1, "share", "of a kernel's instructions at lines that divide", _OWN_CODE)
+MANY_LANES = Threshold(32, "1", "elements of a tile, a warp of them", "CUDA: a warp has 32 threads")

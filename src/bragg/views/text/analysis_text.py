@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 _N_PARTS = 4
+# Rules of a list that are named; --json names all.
+_N_NAMES = 8
 _N_FINDINGS = 6
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
@@ -146,14 +148,19 @@ def _rest(analysis: Analysis, shown: list[Finding], least_gain: float) -> Iterat
     if small:
         yield f"{count_text(small, 'finding')} below {share_text(least_gain)}: --least-gain 0 shows them"
     if analysis.fine:
-        yield f"Fine: {', '.join(analysis.fine)}"
+        yield f"Fine: {_names(analysis.fine)}"
     if analysis.skipped:
         by_need: dict[str, list[str]] = {}
         for rule, need in analysis.skipped.items():
             option = f" (bragg run {need.option})" if need.option else ""
             by_need.setdefault(f"{need.what}{option}", []).append(rule)
-        parts = (f"{', '.join(rules)} without {need}" for need, rules in by_need.items())
+        parts = (f"{_names(rules)} without {need}" for need, rules in by_need.items())
         yield f"Not judged: {'; '.join(parts)}"
+
+
+def _names(rules: list[str]) -> str:
+    more = len(rules) - _N_NAMES
+    return ", ".join(rules) if more <= 1 else f"{', '.join(rules[:_N_NAMES])} and {more} more"
 
 
 def gain_text(finding: Finding) -> str:

@@ -1,0 +1,80 @@
+"""A finding about the code of a kernel, or about how it is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.paths import hottest_place
+from bragg.model import Confidence, Finding, Place, Quantity, Severity
+from bragg.model.compiled import CompiledKernel
+
+__all__ = ["Defect", "counted_text", "kernel_findings", "names_text"]
+
+
+@dataclass(frozen=True)
+class Defect:
+    """What is wrong with a kernel.
+
+    Attributes:
+        what: What it does: `loads 2 B at once`; the name of the kernel goes before it.
+        change: What to do about it.
+        saved: Share of its time that goes away, 0 to 1.
+        confidence: How sure it is.
+        places: Lines of its source, that to blame first; none: the line that launches it is to blame.
+        evidence: The numbers that it rests on.
+        is_measured: Whether `saved` was measured.
+    """
+
+    what: str
+    change: str
+    saved: float
+    confidence: Confidence
+    places: Sequence[Place] = ()
+    evidence: tuple[Quantity, ...] = ()
+    is_measured: bool = False
+
+
+def kernel_findings(
+    evidence: Evidence, rule: str, judge: Callable[[HotKernel, CompiledKernel], Defect | None]
+) -> Iterator[Finding]:
+    """At most one finding for each kernel whose code is known and whose time matters."""
+    for kernel in evidence.hot_kernels:
+        defect = judge(kernel, kernel.compiled) if kernel.compiled else None
+        if defect is not None:
+            yield _finding(evidence, rule, kernel, defect)
+
+
+def _finding(evidence: Evidence, rule: str, kernel: HotKernel, defect: Defect) -> Finding:
+    launch = hottest_place(evidence.profile, kernel.nodes, evidence.gpu_ns)
+    places = list(dict.fromkeys(Place(each.file, each.line) for each in defect.places if each.file)) or [launch]
+    share = Quantity("share of the GPU time", kernel.share, "share")
+    return Finding(
+        rule,
+        Severity.WARNING,
+        f"{kernel.base} {defect.what}; {kernel.share * 100:.1f} % of the GPU time",
+        defect.change,
+        node=int(np.where(kernel.nodes, evidence.gpu_ns, -1).argmax()),
+        kernel=kernel.name,
+        file=places[0].file,
+        line=places[0].line,
+        evidence=(*defect.evidence, share),
+        places=tuple(places[1:]),
+        gain=evidence.gpu_gain(kernel.nodes, min(defect.saved, 1.0), is_measured=defect.is_measured),
+        confidence=defect.confidence,
+    )
+
+
+def names_text(names: Sequence[str]) -> str:
+    """`n`, `m` and `k` as words of a sentence."""
+    unique = list(dict.fromkeys(names))
+    return unique[0] if len(unique) == 1 else f"{', '.join(unique[:-1])} and {unique[-1]}"
+
+
+def counted_text(count: int, noun: str) -> str:
+    """`1 block`, `2 blocks`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

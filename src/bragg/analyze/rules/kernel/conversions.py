@@ -1,0 +1,52 @@
+"""Tiles that change their layout through shared memory in each turn of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.compiled import CompiledKernel
+
+__all__ = ["RULE"]
+
+# Of a loop that only moves tiles: the trip through shared memory and its barriers.
+_SAVED = 0.25
+_CHANGE = (
+    "load the tile in the order in which it is used (swap the strides instead of tl.trans), "
+    "or transpose once, outside of the loop"
+)
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    conversions = compiled.conversions or ()
+    if not conversions or compiled.dots:
+        return None  # what dots need is theirs
+    worst = max(conversions, key=lambda each: each.elements)
+    return Defect(
+        f"changes the layout of tiles through shared memory {len(conversions)} times in each turn of a loop",
+        _CHANGE,
+        _SAVED,
+        Confidence.HEURISTIC,
+        [each.place for each in (worst, *conversions)],
+        (Quantity("changes of layout", len(conversions)), Quantity("elements of a tile", worst.elements)),
+    )
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from kernel_findings(evidence, "layout-conversion-in-loop", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "changes of layout through shared memory in loops of Triton kernels without products",
+    (GPU_TIME, CODE),
+    (MUCH_GPU,),
+    _CHANGE,
+)

@@ -1,0 +1,53 @@
+"""Products of tiles by tensor cores of an older generation than the GPU has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.compiled import CompiledKernel, TensorCores
+
+__all__ = ["RULE"]
+
+# A group of warps of sm_90 multiplies 64 rows at once.
+_GROUP_WARPS, _GROUP_ROWS = 4, 64
+_HOPPER = "90"
+# H100 SXM: mma.sync reaches about 0.6 of what wgmma does.
+_SAVED = 0.3
+_CHANGE = "num_warps=4 or 8: wgmma needs groups of four warps"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    dots = [each for each in compiled.dots or () if each.in_loop and each.m >= _GROUP_ROWS]
+    is_old = compiled.arch == _HOPPER and compiled.tensor_cores is TensorCores.MMA
+    if not dots or not is_old or not compiled.num_warps or compiled.num_warps % _GROUP_WARPS == 0:
+        return None
+    worst = max(dots, key=lambda each: each.m * each.n * each.k)
+    return Defect(
+        f"multiplies tiles with mma.sync, not with wgmma of this GPU: it has {compiled.num_warps} warps",
+        _CHANGE,
+        _SAVED,
+        Confidence.PROVEN,
+        [each.place for each in (worst, *dots)],
+        (Quantity("warps", compiled.num_warps), Quantity("rows of the tile", worst.m)),
+    )
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from kernel_findings(evidence, "old-tensor-cores", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "products of tiles on sm_90 with tensor cores as those of sm_80",
+    (GPU_TIME, CODE),
+    (MUCH_GPU,),
+    _CHANGE,
+)

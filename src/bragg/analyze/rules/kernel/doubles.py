@@ -1,0 +1,56 @@
+"""64-bit floating point in kernels whose tensors are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.compiled import CompiledKernel
+
+__all__ = ["RULE"]
+
+# H100 and A100 compute at half the rate in 64 bits, other boards at 1/32 and less: of the time at these lines.
+_SAVED = 0.5
+_CHANGE = "pass the scalar as float32 (a float of Python, not of NumPy), or convert it: .to(tl.float32)"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    arguments = compiled.arguments or ()
+    if not compiled.doubles or compiled.arguments is None or any("ptr<f64>" in each.type for each in arguments):
+        return None
+    places = [each.place for each in compiled.doubles]
+    scalars = [each.name for each in arguments if each.type == "f64"]
+    reason = f" because of {names_text(scalars)}" if scalars else ""
+    share, is_measured = kernel.share_of_lines(places)
+    return Defect(
+        f"computes in 64-bit floating point{reason}, and none of its tensors is in it",
+        _CHANGE,
+        share * _SAVED,
+        Confidence.PROVEN,
+        places,
+        (
+            Quantity("64-bit operations", sum(each.count for each in compiled.doubles)),
+            Quantity("share of its samples" if is_measured else "share of its instructions", share, "share"),
+        ),
+        is_measured,
+    )
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from kernel_findings(evidence, "double-arithmetic", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "64-bit floating point in kernels without tensors of it",
+    (GPU_TIME, CODE),
+    (MUCH_GPU,),
+    _CHANGE,
+)

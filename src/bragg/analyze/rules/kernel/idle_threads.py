@@ -1,0 +1,52 @@
+"""Blocks with more threads than their tiles have elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.compiled import CompiledKernel
+
+__all__ = ["RULE"]
+
+_WARP = 32
+# Threads without elements of their own still take issue slots and places on a multiprocessor.
+_SAVED = 0.3
+_CHANGE = "a larger tile for each program, or fewer warps"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    threads = (compiled.num_warps or 0) * _WARP
+    sizes = [each.elements for each in compiled.accesses or ()]
+    if not sizes or compiled.dots or max(sizes) * 2 > threads:
+        return None
+    largest = max(compiled.accesses or (), key=lambda each: each.elements)
+    return Defect(
+        f"has {threads} threads for tiles of {largest.elements} elements: "
+        f"{threads - largest.elements} of them repeat the work of others",
+        _CHANGE,
+        _SAVED * (1 - largest.elements / threads),
+        Confidence.HEURISTIC,
+        [largest.place],
+        (Quantity("threads", threads), Quantity("elements of the largest tile", largest.elements)),
+    )
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from kernel_findings(evidence, "idle-threads", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "Triton kernels whose tiles have fewer elements than half their threads",
+    (GPU_TIME, CODE),
+    (MUCH_GPU,),
+    _CHANGE,
+)

@@ -1,0 +1,56 @@
+"""Kernels of which too few warps fit on a multiprocessor to hide the time of their loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
+from bragg.analyze.causes.thresholds import LOW_OCCUPANCY, MUCH_GPU, NEAR_ROOF
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.compiled import CompiledKernel
+
+__all__ = ["RULE"]
+
+_SAVED = 0.3
+_CHANGES = {
+    "registers": "a smaller tile, or more warps for it, so that a thread needs fewer registers",
+    "shared memory": "a smaller tile, or fewer stages, so that a block needs less shared memory",
+}
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    share, limit = compiled.occupancy, compiled.occupancy_limit
+    if share is None or share >= LOW_OCCUPANCY.value or limit not in _CHANGES or compiled.dots:
+        return None  # products of tiles hide their loads by stages, not by warps
+    blocks = max((launch.blocks for launch in kernel.launches), default=0)
+    is_near_roof = kernel.roof_share is not None and kernel.roof_share >= NEAR_ROOF.value
+    if is_near_roof or blocks <= kernel.num_sms:
+        return None
+    taken = compiled.registers if limit == "registers" else compiled.dynamic_shared_bytes
+    unit = "registers a thread" if limit == "registers" else "B of shared memory a block"
+    return Defect(
+        f"fills {share * 100:.3g} % of a multiprocessor's warps: {taken or 0:,} {unit} allow no more",
+        _CHANGES[limit],
+        _SAVED,
+        Confidence.HEURISTIC,
+        (),
+        (Quantity("occupancy", share, "share"), Quantity(unit, taken or 0), Quantity("blocks", blocks)),
+    )
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from kernel_findings(evidence, "low-occupancy", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "Triton kernels without products of which few warps fit on a multiprocessor",
+    (GPU_TIME, CODE, LAUNCHES),
+    (MUCH_GPU, LOW_OCCUPANCY, NEAR_ROOF),
+    "; ".join(_CHANGES.values()),
+)

@@ -1,0 +1,65 @@
+"""Loops that load tiles and multiply them, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS
+from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.rules.kernel.narrow_access import culprits
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.compiled import CompiledKernel, TensorCores
+
+__all__ = ["RULE"]
+
+# Loads that are also narrow cost more than their latency.
+_SAVED, _SAVED_NARROW = 0.3, 0.5
+_ALIGN = "pass multiples of 16 as strides (pad the tensor, align the slice), or promise it: tl.multiple_of"
+_STAGES = "num_stages=3"
+_OTHER = "let loads depend on the loop's counter alone, and give the loop no early exit"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    loops = [each for each in compiled.loops or () if each.n_dots and each.is_pipelined is False]
+    if not loops or compiled.tensor_cores in (None, TensorCores.NONE):
+        return None
+    loads = [each for each in compiled.accesses or () if each.in_loop and not each.is_store]
+    narrow = [each for each in loads if each.compiled_bytes and each.compiled_bytes < NARROW_ACCESS.value]
+    names = [name for each in narrow for name in culprits(each)]
+    stages = compiled.num_stages
+    if stages == 1:
+        reason, change = "with num_stages=1", _STAGES
+    elif names:
+        reason, change = f"because nothing says that 16 divides {names_text(names)}", _ALIGN
+    else:
+        reason, change = f"although num_stages={stages}" if stages else "", _OTHER
+    return Defect(
+        f"loads tiles and multiplies them in turns, not at the same time, {reason}".rstrip(", "),
+        change,
+        _SAVED_NARROW if names else _SAVED,
+        Confidence.PROVEN,
+        [*(loop.place for loop in loops), *(load.place for load in narrow)],
+        (
+            *([Quantity("stages asked for", stages)] if stages else []),
+            Quantity("stages", 1),
+            Quantity("loads in the loop", loops[0].n_loads),
+        ),
+    )
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from kernel_findings(evidence, "loop-not-pipelined", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "loops of Triton kernels that load and multiply tiles in turns",
+    (GPU_TIME, CODE),
+    (MUCH_GPU, NARROW_ACCESS),
+    f"{_STAGES}; {_ALIGN}",
+)

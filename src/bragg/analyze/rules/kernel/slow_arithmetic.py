@@ -1,0 +1,64 @@
+"""Divisions, remainders and costly functions of each element in loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU, SLOW_LINES
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.compiled import CompiledKernel, SlowOperation
+
+__all__ = ["RULE"]
+
+# Of the time at these lines: a multiplication instead of a division.
+_SAVED = 0.7
+_BY_FLOAT = "multiply by the reciprocal, computed before the loop, or divide the sum after it"
+_BY_INTEGER = "carry the index on from turn to turn, tile along the period, or make the divisor a constexpr"
+_FUNCTION = "a cheaper function: multiplications for whole powers, tl.exp2 and tl.log2 for others"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    slow = compiled.slow or ()
+    places = [each.place for each in slow]
+    share, is_measured = kernel.share_of_lines(places)
+    if not slow or share < SLOW_LINES.value:
+        return None
+    worst = max(slow, key=lambda each: (each.is_by_invariant, each.elements))
+    same = " by the same value in each turn" if worst.is_by_invariant else ""
+    return Defect(
+        f"computes a {worst.name}{same} for each element in a loop",
+        _change(worst),
+        share * _SAVED,
+        Confidence.LIKELY,
+        [worst.place, *places],
+        (
+            Quantity("slow operations", len(slow)),
+            Quantity("share of its samples" if is_measured else "share of its instructions", share, "share"),
+        ),
+        is_measured,
+    )
+
+
+def _change(operation: SlowOperation) -> str:
+    if operation.name == "division":
+        return _BY_FLOAT
+    return _BY_INTEGER if operation.name in ("integer division", "remainder") else _FUNCTION
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from kernel_findings(evidence, "slow-arithmetic", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "divisions, remainders and costly functions in loops of Triton kernels",
+    (GPU_TIME, CODE),
+    (MUCH_GPU, SLOW_LINES),
+    f"{_BY_FLOAT}; {_BY_INTEGER}",
+)

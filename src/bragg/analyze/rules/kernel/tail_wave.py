@@ -1,0 +1,66 @@
+"""Grids whose last wave of blocks leaves most of the GPU empty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
+from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH, WASTED_WAVE
+from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.kernel_facts import Configuration
+from bragg.analyze.occupancy import resident_blocks
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.compiled import CompiledKernel
+
+__all__ = ["RULE"]
+
+# Blocks of the last wave share memory with fewer others, and are faster.
+_SAVED = 0.5
+_CHANGE = "another tile, whose blocks fill whole waves, or a persistent kernel with one block for each place"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    if not kernel.launches or kernel.mean_ns < SHORT_LAUNCH.value:
+        return None
+    launch = kernel.launches[0]
+    places = _places(kernel, launch)
+    if not places or launch.blocks <= places:
+        return None
+    waves = launch.blocks / places
+    waste = 1 - waves / math.ceil(waves)
+    if waste < WASTED_WAVE.value:
+        return None
+    return Defect(
+        f"takes {math.ceil(waves)} waves for {launch.blocks:,} blocks: {places:,} fit on the GPU at once, "
+        f"and the last wave has {launch.blocks - places * (math.ceil(waves) - 1):,}",
+        _CHANGE,
+        waste * _SAVED,
+        Confidence.HEURISTIC,
+        (),
+        (Quantity("waves", waves), Quantity("blocks", launch.blocks), Quantity("empty", waste, "share")),
+    )
+
+
+def _places(kernel: HotKernel, launch: Configuration) -> int:
+    """Blocks that fit on the GPU at once; 0: not known."""
+    x, y, z = launch.block
+    arch = str(kernel.device.get("arch", ""))
+    return resident_blocks(arch, x * y * z, launch.registers, launch.shared_bytes) * kernel.num_sms
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from kernel_findings(evidence, "tail-wave", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "grids of Triton kernels whose last wave is nearly empty",
+    (GPU_TIME, CODE, LAUNCHES),
+    (MUCH_GPU, WASTED_WAVE, SHORT_LAUNCH),
+    _CHANGE,
+)

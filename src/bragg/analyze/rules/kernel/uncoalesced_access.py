@@ -1,0 +1,72 @@
+"""Tiles no dimension of which lies in memory element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MANY_LANES, MUCH_GPU, WASTED_TRAFFIC
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.compiled import Access, CompiledKernel
+
+__all__ = ["RULE"]
+
+_SECTOR_BYTES = 32
+# Caches return a part of what is fetched too much.
+_MOST = 0.75
+_CHANGE = (
+    "let neighbouring threads access neighbouring elements: tile along the contiguous dimension, "
+    "or transpose the tile in the kernel or the tensor before it"
+)
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    accesses = [each for each in compiled.accesses or () if each.in_loop] or list(compiled.accesses or ())
+    strided = [each for each in accesses if each.is_strided and each.elements >= MANY_LANES.value]
+    asked, moved = (sum(size(each) for each in accesses) for size in (_asked_bytes, _moved_bytes))
+    if not strided or not moved or 1 - asked / moved < WASTED_TRAFFIC.value:
+        return None
+    worst = max(strided, key=_moved_bytes)
+    verb = "stores" if worst.is_store else "loads"
+    strides = names_text([*worst.spread])
+    return Defect(
+        f"{verb} elements that lie {strides} elements apart: a sector of 32 B for each {worst.element_bytes} B",
+        _CHANGE,
+        min(1 - asked / moved, _MOST),
+        Confidence.LIKELY,
+        [each.place for each in (worst, *strided)],
+        (
+            Quantity("memory traffic that was asked for", asked / moved, "share"),
+            Quantity("accesses without a contiguous dimension", len(strided)),
+        ),
+    )
+
+
+def _asked_bytes(access: Access) -> int:
+    return access.elements * access.element_bytes
+
+
+def _moved_bytes(access: Access) -> int:
+    """With what else is in the sectors."""
+    if not access.is_strided or access.elements < MANY_LANES.value:
+        return _asked_bytes(access)
+    nearest = min((int(stride) for stride in access.spread if stride.isdecimal()), default=_SECTOR_BYTES)
+    return access.elements * min(nearest * access.element_bytes, _SECTOR_BYTES)
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from kernel_findings(evidence, "uncoalesced-access", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "loads and stores of Triton kernels whose neighbouring elements are far apart in memory",
+    (GPU_TIME, CODE),
+    (MUCH_GPU, WASTED_TRAFFIC, MANY_LANES),
+    _CHANGE,
+)

@@ -1,0 +1,125 @@
+"""Broken and repaired kernels for each rule about kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tests.support import slow_kernels as kernels
+from tests.support.compiled_variants import Variant
+
+__all__ = ["PAIRS", "Pair"]
+
+_FLOAT, _HALF, _INT = "*fp32", "*fp16", "i32"
+_COPY = {"x": _FLOAT, "out": _FLOAT}
+_LOOP = {**_COPY, "n": _INT}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A kernel with a defect and its repaired twin.
+
+    Attributes:
+        rule: The rule that finds the defect.
+        broken: It.
+        repaired: The twin.
+        mark: The comment on the line to blame; empty: the defect is of no line.
+    """
+
+    rule: str
+    broken: Variant
+    repaired: Variant
+    mark: str = "slow"
+
+
+def _product(operand: str, *, tile: int = 64, precision: str = "tf32", **options: int) -> Variant:
+    types = {"a": operand, "b": operand, "c": operand, "K": _INT}
+    sizes = {"BM": tile, "BN": tile, "BK": 32, "PRECISION": precision}
+    return Variant(kernels.product, types, sizes, options={"num_warps": 4, **options})
+
+
+_SCALE = Variant(kernels.scale, {"x": _HALF, "out": _HALF, "n": _INT, "factor": "fp32"}, {"BLOCK": 1024})
+_SCALE_FLOAT = replace(_SCALE, types={**_SCALE.types, "x": _FLOAT, "out": _FLOAT})
+_ROWS = Variant(kernels.scale_rows, {"x": _HALF, "out": _HALF, "stride": _INT, "factor": "fp32"}, {"BLOCK": 1024})
+_COLUMNS = Variant(kernels.copy_columns, {**_COPY, "stride": _INT}, {"BLOCK": 1024})
+_WRITE = Variant(kernels.write_columns, {**_COPY, "stride": _INT}, {"BM": 64, "BN": 64})
+_HALVES = _product(_HALF)
+_FLOATS = _product(_FLOAT)
+_SOFTPLUS = Variant(kernels.softplus, {**_COPY, "beta": "fp64"}, {"BLOCK": 1024})
+_WEIGHTED = Variant(kernels.weighted_square, {**_LOOP, "weight": "fp32"}, {"BLOCK": 1024})
+_SQUARES = Variant(kernels.mean_square, {**_LOOP, "eps": "fp32"}, {"BLOCK": 1024})
+_PERIODIC = Variant(kernels.add_periodic, {**_LOOP, "bias": _FLOAT, "period": _INT}, {"BLOCK": 1024})
+_ATOMICS = Variant(kernels.sum_by_atomics, _COPY, {"BLOCK": 1024})
+_COUNT = Variant(kernels.count_in_loop, _LOOP, {"BLOCK": 1024})
+_SUM = Variant(kernels.sum_in_loop, _LOOP, {"BLOCK": 1024})
+_GREATEST = Variant(kernels.greatest_in_loop, _LOOP, {"BLOCK": 1024})
+_TILES = Variant(kernels.sum_of_transposed, {**_LOOP, "y": _FLOAT}, {"B": 64})
+_HALF_TILES = replace(_TILES, types={"x": _HALF, "y": _HALF, "out": _HALF, "n": _INT})
+_ONE_ATOMIC = replace(_ATOMICS, kernel=kernels.sum_then_atomic)
+_SUM_AFTER = replace(_SUM, kernel=kernels.sum_after_loop)
+_COUNT_AFTER = replace(_COUNT, kernel=kernels.count_after_loop)
+_LARGE = {
+    "constants": {"BM": 128, "BN": 128, "BK": 32, "PRECISION": "tf32"},
+    "options": {"num_warps": 4, "maxnreg": 96},
+}
+
+PAIRS = (
+    Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
+    Pair("narrow-access", replace(_ROWS, unaligned=("stride",)), _ROWS),
+    Pair("uncoalesced-access", _COLUMNS, replace(_COLUMNS, kernel=kernels.copy_rows)),
+    Pair("uncoalesced-access", _WRITE, replace(_WRITE, kernel=kernels.write_rows)),
+    Pair(
+        "register-spills",
+        replace(
+            _HALVES, constants={**_HALVES.constants, "BM": 128, "BN": 128}, options={"num_warps": 4, "maxnreg": 96}
+        ),
+        _HALVES,
+        "",
+    ),
+    Pair(
+        "register-spills",
+        replace(
+            _FLOATS, constants={**_FLOATS.constants, "BM": 128, "BN": 128}, options={"num_warps": 4, "maxnreg": 96}
+        ),
+        _FLOATS,
+        "",
+    ),
+    Pair("dot-without-tensor-cores", _product(_FLOAT, precision="ieee"), _FLOATS),
+    Pair("dot-without-tensor-cores", _product(_FLOAT, tile=32, precision="ieee"), _product(_FLOAT, tile=32)),
+    Pair("old-tensor-cores", _product(_HALF, num_warps=2), _HALVES),
+    Pair("old-tensor-cores", _product(_FLOAT, num_warps=2), _FLOATS),
+    Pair("loop-not-pipelined", replace(_HALVES, unaligned=("K",)), _HALVES, "loop"),
+    Pair("loop-not-pipelined", _product(_HALF, num_stages=1), _product(_HALF, num_stages=3), "loop"),
+    Pair("double-arithmetic", _SOFTPLUS, replace(_SOFTPLUS, types={**_COPY, "beta": "fp32"})),
+    Pair("double-arithmetic", replace(_WEIGHTED, types={**_LOOP, "weight": "fp64"}), _WEIGHTED),
+    Pair("slow-arithmetic", _SQUARES, replace(_SQUARES, kernel=kernels.mean_square_after)),
+    Pair("slow-arithmetic", _PERIODIC, replace(_PERIODIC, kernel=kernels.add_in_rows)),
+    Pair("atomics-on-one-address", _ATOMICS, replace(_ATOMICS, kernel=kernels.sum_then_atomic)),
+    Pair("atomics-on-one-address", _COUNT, replace(_COUNT, kernel=kernels.count_after_loop)),
+    Pair("reduction-in-loop", _SUM, replace(_SUM, kernel=kernels.sum_after_loop)),
+    Pair("reduction-in-loop", _GREATEST, replace(_GREATEST, kernel=kernels.greatest_after_loop)),
+    Pair("layout-conversion-in-loop", _TILES, replace(_TILES, kernel=kernels.sum_of_tiles)),
+    Pair("layout-conversion-in-loop", _HALF_TILES, replace(_HALF_TILES, kernel=kernels.sum_of_tiles)),
+    Pair("idle-threads", replace(_SCALE, constants={"BLOCK": 64}, options={"num_warps": 8}), _SCALE, ""),
+    Pair(
+        "idle-threads",
+        replace(_ATOMICS, kernel=kernels.sum_then_atomic, constants={"BLOCK": 32}),
+        replace(_ATOMICS, kernel=kernels.sum_then_atomic),
+        "",
+    ),
+    Pair("few-blocks", replace(_SCALE, grid=16), _SCALE, ""),
+    Pair("few-blocks", replace(_HALVES, grid=64), _HALVES, ""),
+    Pair("tail-wave", replace(_HALVES, grid=132 * 16 + 8), replace(_HALVES, grid=132 * 16), ""),
+    Pair("tail-wave", replace(_FLOATS, grid=132 * 4 + 8), replace(_FLOATS, grid=132 * 4), ""),
+    Pair(
+        "low-occupancy",
+        replace(_SUM, kernel=kernels.sum_after_loop, constants={"BLOCK": 32768}),
+        replace(_SUM, kernel=kernels.sum_after_loop),
+        "",
+    ),
+    Pair(
+        "low-occupancy",
+        replace(_COUNT, kernel=kernels.count_after_loop, constants={"BLOCK": 32768}),
+        replace(_COUNT, kernel=kernels.count_after_loop),
+        "",
+    ),
+)

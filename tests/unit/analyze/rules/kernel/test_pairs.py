@@ -1,0 +1,108 @@
+"""Each rule about kernels finds the defect of its broken kernels at its line, and nothing in their repaired twins.
+
+The code is real, compiled by Triton for an H100; times and grids are made up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Finding
+from bragg.registry import RULES
+
+triton = pytest.importorskip("triton")
+
+from tests.support import triton_kernels as kernels  # noqa: E402
+from tests.support.compiled_variants import Variant, line_of, profile_of  # noqa: E402
+from tests.support.kernel_pairs import PAIRS, Pair  # noqa: E402
+
+KERNEL_RULES = [name for name in RULES if RULES[name].find.__module__.startswith("bragg.analyze.rules.kernel")]
+FLOAT, HALF, INT = "*fp32", "*fp16", "i32"
+MATMUL = Variant(
+    kernels.matmul,
+    {"a": HALF, "b": HALF, "c": HALF, "M": INT, "N": INT, "K": INT, "am": INT, "bk": INT, "cm": INT},
+    {"ak": 1, "bn": 1, "cn": 1, "BM": 128, "BN": 128, "BK": 64},
+    options={"num_warps": 8},
+)
+ATTENTION = Variant(
+    kernels.attention,
+    {"Q": FLOAT, "K": FLOAT, "V": FLOAT, "out": FLOAT, "scale": "fp32", "N": INT},
+    {"D": 64, "BM": 64, "BN": 64, "CAUSAL": True},
+)
+WELL_WRITTEN = [
+    Variant(kernels.add, {"x": FLOAT, "y": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
+    Variant(kernels.softmax, {"out": FLOAT, "x": FLOAT, "stride": INT, "n": INT}, {"BLOCK": 1024}),
+    MATMUL,
+    replace(MATMUL, constants={**MATMUL.constants, "BM": 16, "BN": 64}, options={"num_warps": 4}),
+    ATTENTION,
+    replace(ATTENTION, constants={**ATTENTION.constants, "CAUSAL": False}),
+    Variant(kernels.gather_rows, {"x": FLOAT, "index": "*i64", "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
+    Variant(kernels.histogram, {"x": "*i32", "counts": "*i32", "n": INT}, {"BLOCK": 1024}),
+    Variant(
+        kernels.locked_sum,
+        {"x": FLOAT, "out": FLOAT, "lock": "*i32", "count": "*i32"},
+        {"GROUPS": 64, "BLOCK": 1024},
+    ),
+    Variant(kernels.random_numbers, {"out": FLOAT, "seed": INT}, {"BLOCK": 1024}),
+    Variant(kernels.transpose_by_block_pointers, {"x": FLOAT, "out": FLOAT, "M": INT, "N": INT}, {"BM": 64, "BN": 64}),
+    Variant(kernels.copy_by_descriptor, {"x": FLOAT, "out": FLOAT, "M": INT, "N": INT}, {"BM": 64, "BN": 64}),
+    Variant(
+        kernels.sum_by_last,
+        {"x": FLOAT, "part": FLOAT, "out": FLOAT, "counter": "*i32", "n": INT},
+        {"BLOCK": 1024, "PROGRAMS": 128},
+    ),
+    Variant(kernels.along_axes, {"x": FLOAT, "out": FLOAT}, {"N": 512}),
+]
+
+every_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.rule}-{pair.broken.name}")
+
+_found: dict[str, list[Finding]] = {}
+
+
+def found(variant: Variant) -> list[Finding]:
+    """What the rules about kernels find; twins of several pairs are analysed once."""
+    key = repr(variant)
+    if key not in _found:
+        _found[key] = analysis(Evidence(profile_of(variant)), KERNEL_RULES).findings
+    return _found[key]
+
+
+def test_each_rule_about_kernels_has_two_pairs() -> None:
+    of_code = [name for name in KERNEL_RULES if "code of kernels" in {need.what for need in RULES[name].needs}]
+    assert {name: sum(pair.rule == name for pair in PAIRS) for name in of_code} == dict.fromkeys(of_code, 2)
+
+
+@every_pair
+def test_the_defect_is_named_at_its_line(pair: Pair) -> None:
+    (finding,) = [each for each in found(pair.broken) if each.rule == pair.rule]
+    assert finding.kernel == pair.broken.name
+    assert finding.gain is not None
+    assert 0 < finding.gain.share < 0.8
+    assert finding.hint
+    assert finding.evidence
+    if pair.mark:
+        assert finding.file.endswith("slow_kernels.py")
+        assert finding.line == line_of(pair.broken.kernel, pair.mark)
+
+
+@every_pair
+def test_the_repaired_twin_has_no_finding(pair: Pair) -> None:
+    assert [(each.rule, each.message) for each in found(pair.repaired)] == []
+
+
+@pytest.mark.parametrize("variant", WELL_WRITTEN, ids=lambda variant: variant.name)
+def test_a_well_written_kernel_has_no_finding(variant: Variant) -> None:
+    assert [(each.rule, each.message) for each in found(variant)] == []
+
+
+def test_a_kernel_that_hides_behind_the_host_gains_nothing() -> None:
+    (pair, *_) = [pair for pair in PAIRS if pair.rule == "narrow-access"]
+    profile = profile_of(pair.broken)
+    mostly_idle = {**profile.meta, "gpu_last_ns": profile.meta["gpu_last_ns"] * 10}
+    (finding,) = analysis(Evidence(replace(profile, meta=mostly_idle)), KERNEL_RULES).findings
+    assert finding.gain is not None
+    assert (finding.gain.wall_ns, finding.gain.limit) == (0, "the host")
