@@ -36,7 +36,8 @@ def test_first_sentence_says_what_kernels_are_bound_by(pages: Any) -> None:
 
 def test_findings_lead_to_their_call_path(pages: Any) -> None:
     page = pages.open(profile())
-    findings = page.locator(".findings li")
+    page.locator("nav").get_by_role("link", name="Findings").click()
+    findings = page.locator(".findings .finding")
     assert [item.get_attribute("data-severity") for item in findings.all()] == ["warning", "note"]
     expect(findings.first).to_contain_text("copy_kernel reads <every> second byte")
     expect(findings.first).to_contain_text("Transpose it")

@@ -12,7 +12,7 @@ from bragg import formats
 from bragg.analyze.answer import answer
 from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.wall.steady import steady_part
-from bragg.model import Profile
+from bragg.model import FrameKind, Profile
 from bragg.views.terminal.flat_view import flat_lines, flat_view
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.terminal.tree_text import tree_lines
@@ -23,6 +23,7 @@ from bragg.views.text.style import PLAIN
 from bragg.views.text.units import share_text, value_text
 from bragg.views.text.variants import rows_of_frames
 from bragg.views.tui.rows import TreeRows
+from bragg.views.web.hot_tables import hot_tables
 from tests.support.recordings import RECORDINGS, SAMPLE
 
 METRICS = ("gpu_time", "host_time")
@@ -90,3 +91,18 @@ def test_a_specialization_more_makes_no_row_more(profile: Profile) -> None:
     whole = flat_view(profile, replace(ViewOptions(metrics=("gpu_time",)), full_names=True)).to_json()["rows"]
     assert len(short) <= len(whole)
     assert sum(row["values"]["gpu_time"] for row in short) == sum(row["values"]["gpu_time"] for row in whole)
+
+
+def test_the_page_shows_the_rows_of_the_table(profile: Profile) -> None:
+    part = steady_part(profile)
+    tables = {table["metric"] + table["title"]: table for table in hot_tables(profile, host_first=True)}
+    for key, metric in (("gpu_timeBy kernel", "gpu_time"), ("host_timeOn the host", "host_time")):
+        rows = flat_view(part, ViewOptions(metrics=(metric,), max_lines=10)).to_json()["rows"]
+        shown = tables[key]["rows"]
+        assert [row["value"] for row in shown] == [row["values"][metric] for row in rows]
+        assert [row["share"] for row in shown] == [row["share"] for row in rows]
+        for mine, row in zip(shown, rows, strict=True):
+            assert row["name"] in mine["name"] or mine["node"] == 0
+    operators = tables["gpu_timeBy operator"]["rows"]
+    assert sum(row["share"] for row in operators) <= 1 + 1e-9
+    assert all(profile.tree.kind[row["node"]] == FrameKind.OPERATOR for row in operators)

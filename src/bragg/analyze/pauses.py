@@ -21,9 +21,11 @@ class Pauses:
         process: Id of the process whose work it was; each may call another device its first.
         owner: Its number in the track table, which no other process has.
         device: Its ordinal.
+        begins_ns: When the first work began.
         span_ns: From the first to the last work.
         start_ns: int64 [n_pauses], ascending.
         end_ns: int64 [n_pauses].
+        next_work: int64 [n_pauses]: the slice that ended each pause.
         launch: int64 [n_pauses]: the slice of the launch that ended each pause; -1 where the timeline does not have it.
         launched_ns: int64 [n_pauses]: when that launch was made; -1 if it is not known.
     """
@@ -31,9 +33,11 @@ class Pauses:
     process: int
     owner: int
     device: int
+    begins_ns: int
     span_ns: int
     start_ns: Int64Array
     end_ns: Int64Array
+    next_work: Int64Array
     launch: Int64Array
     launched_ns: Int64Array
 
@@ -47,9 +51,11 @@ class Pauses:
         inside = (self.end_ns > start_ns) & (self.start_ns < end_ns)
         return replace(
             self,
+            begins_ns=start_ns,
             span_ns=end_ns - start_ns,
             start_ns=np.maximum(self.start_ns[inside], start_ns),
             end_ns=np.minimum(self.end_ns[inside], end_ns),
+            next_work=self.next_work[inside],
             launch=self.launch[inside],
             launched_ns=self.launched_ns[inside],
         )
@@ -67,10 +73,11 @@ def pauses_of_devices(profile: Profile) -> Iterator[Pauses]:
 def _pauses_of(profile: Profile, owner: int, device: int) -> Pauses | None:
     tracks, slices = profile.tracks, profile.slices
     is_on_device = (tracks.kind == TrackKind.GPU_STREAM) & (tracks.device == device) & (tracks.unique_process == owner)
-    work = slices.take(is_on_device[slices.track])
-    if not len(work):
+    rows = np.flatnonzero(is_on_device[slices.track])
+    if not len(rows):
         return None
-    work = work.take(np.argsort(work.start_ns, kind="stable"))
+    rows = rows[np.argsort(slices.start_ns[rows], kind="stable")]
+    work = slices.take(rows)
     end = np.maximum.accumulate(work.start_ns + work.duration_ns)
     resumed = np.flatnonzero(work.start_ns[1:] > end[:-1]) + 1
     launch = _launches(profile, owner, work.correlation[resumed])
@@ -79,9 +86,11 @@ def _pauses_of(profile: Profile, owner: int, device: int) -> Pauses | None:
         process=int(tracks.process[work.track[0]]),
         owner=owner,
         device=device,
+        begins_ns=int(work.start_ns[0]),
         span_ns=int(end[-1] - work.start_ns[0]),
         start_ns=end[resumed - 1],
         end_ns=work.start_ns[resumed],
+        next_work=rows[resumed],
         launch=launch,
         launched_ns=np.where(launch >= 0, made, -1),
     )

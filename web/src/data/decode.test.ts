@@ -16,7 +16,7 @@ function varints(values: number[], isDelta = false): number[] {
 }
 
 /** A payload of a root and a kernel with two slices. */
-function payload(version = 1): Uint8Array<ArrayBuffer> {
+function payload(version = 2): Uint8Array<ArrayBuffer> {
   const bytes: number[] = [];
   const place = (n: number, added: number[]) => {
     const at = bytes.length;
@@ -55,6 +55,12 @@ function payload(version = 1): Uint8Array<ArrayBuffer> {
       correlation: delta(3, 2),
     },
     flows: { source: delta(), target: delta() },
+    pauses: {
+      devices: [{ process: 1, device: 0, begins: 0, span: 9, count: 1 }],
+      next: delta(1),
+      duration: integers(2 ** 40),
+      launch: delta(-1),
+    },
   };
   const text = new TextEncoder().encode(JSON.stringify(header));
   const found = new Uint8Array(4 + text.length + bytes.length);
@@ -66,7 +72,7 @@ function payload(version = 1): Uint8Array<ArrayBuffer> {
 
 describe("a payload", () => {
   it("gives back columns of every kind", () => {
-    const { frames, tree, metrics, slices, title } = read(payload());
+    const { frames, tree, metrics, slices, pauses, title } = read(payload());
     expect(title).toBe("run");
     expect([frames.label, frames.file, [...frames.device]]).toEqual([
       ["root", "k"],
@@ -76,6 +82,7 @@ describe("a payload", () => {
     expect([...tree.parent]).toEqual([-1, 0]);
     expect([...metrics.time.own]).toEqual([Number.NaN, 1.5]);
     expect([...slices.correlation]).toEqual([3, 2]);
+    expect([pauses.devices[0].span, ...pauses.next, ...pauses.duration, ...pauses.launch]).toEqual([9, 1, 2 ** 40, -1]);
   });
   it("holds integers of more than 32 bits", () => {
     const { slices } = read(payload());
@@ -83,6 +90,6 @@ describe("a payload", () => {
     expect([...slices.duration]).toEqual([5, 2 ** 40]);
   });
   it("of another version is refused", () => {
-    expect(() => read(payload(2))).toThrow("reads payloads of version 1");
+    expect(() => read(payload(1))).toThrow("reads payloads of version 2");
   });
 });

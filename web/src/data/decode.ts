@@ -1,6 +1,6 @@
 // Reads what bragg/views/web/payload.py wrote: gzip of the size of the header, the header (JSON), and columns.
 
-import type { Metric, ProfileData } from "./profile";
+import type { Metric, PausesOfDevice, ProfileData } from "./profile";
 
 interface Place {
   at: number;
@@ -18,7 +18,10 @@ interface Sparse {
 
 /** The header as it is written; what is not named here is written as it is read. */
 interface Header
-  extends Omit<ProfileData, "frames" | "libraries" | "tree" | "metrics" | "durations" | "tracks" | "slices" | "flows"> {
+  extends Omit<
+    ProfileData,
+    "frames" | "libraries" | "tree" | "metrics" | "durations" | "tracks" | "slices" | "flows" | "pauses"
+  > {
   version: number;
   frames: {
     kind: Column;
@@ -37,9 +40,10 @@ interface Header
   tracks: { kind: Column; label: string[]; process: Column; device: Column };
   slices: { start: Column; duration: Column; node: Column; track: Column; correlation: Column };
   flows: { source: Column; target: Column };
+  pauses: { devices: PausesOfDevice[]; next: Column; duration: Column; launch: Column };
 }
 
-const VERSION = 1;
+const VERSION = 2;
 
 /** The profile in a gzip-packed payload. */
 export async function decode(packed: Uint8Array<ArrayBuffer>): Promise<ProfileData> {
@@ -61,7 +65,7 @@ export function read(bytes: Uint8Array<ArrayBuffer>): ProfileData {
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headerSize))) as Header;
   if (header.version !== VERSION) throw new Error(`this page reads payloads of version ${VERSION}`);
   const columns = new Columns(bytes.subarray(4 + headerSize));
-  const { version: _, frames, tree, metrics, durations, tracks, slices, flows, ...same } = header;
+  const { version: _, frames, tree, metrics, durations, tracks, slices, flows, pauses, ...same } = header;
   const files = columns.int32(frames.file);
   return {
     ...same,
@@ -98,6 +102,12 @@ export function read(bytes: Uint8Array<ArrayBuffer>): ProfileData {
       correlation: columns.int32(slices.correlation),
     },
     flows: { source: columns.int32(flows.source), target: columns.int32(flows.target) },
+    pauses: {
+      devices: pauses.devices,
+      next: columns.int32(pauses.next),
+      duration: columns.float64(pauses.duration),
+      launch: columns.int32(pauses.launch),
+    },
   };
 }
 

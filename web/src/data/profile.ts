@@ -36,6 +36,42 @@ export interface Summary {
   facts: [string, string][];
   /** What must be known before the numbers are trusted, and what the profile does not hold. */
   lacks: string[];
+  /** A few that stand large above. */
+  numbers: { value: string; name: string; about: string }[];
+  /** null: not known. */
+  wall: Wall | null;
+  /** What took most; rows, names and ranks are those of `bragg view --flat`. */
+  tables: HotTable[];
+}
+
+/** The parts of the wall time, which add up, in the order of time. */
+export interface Wall {
+  wall_ns: number;
+  text: string;
+  parts: { name: string; duration_ns: number }[];
+  /** Begin and end of the steady state, ns since the first slice; null: not known, or no timeline. */
+  steady: [number, number] | null;
+}
+
+export interface HotTable {
+  title: string;
+  /** What values are shares of. */
+  about: string;
+  metric: string;
+  unit: string;
+  rows: HotRow[];
+  /** What is not listed; empty: nothing. */
+  more: string;
+}
+
+export interface HotRow {
+  name: string;
+  full: string;
+  value: number;
+  /** Of the whole, 0 to 1. */
+  share: number;
+  /** Where most of it is; null: nowhere in the tree. */
+  node: number | null;
 }
 
 /** Things that can stand in a call path, each once. */
@@ -142,6 +178,35 @@ export interface Flows {
   target: Int32Array;
 }
 
+/** When GPUs waited, one device after another: between its first and its last work, while none of its streams ran. */
+export interface Pauses {
+  devices: PausesOfDevice[];
+  /** Row of slices: the work with which each pause ended. */
+  next: Int32Array;
+  duration: Float64Array;
+  /** Row of slices: what launched that work; -1: not known. */
+  launch: Int32Array;
+}
+
+export interface PausesOfDevice {
+  process: number;
+  device: number;
+  /** When its first work began, ns since the first slice. */
+  begins: number;
+  /** From the first to the last work. */
+  span: number;
+  /** How many of the pauses are its own. */
+  count: number;
+}
+
+export interface Place {
+  file: string;
+  line: number;
+  kernel: string;
+  node: number | null;
+}
+
+/** What bragg/model/finding.py writes (`to_json`), and after it what bragg/views/web/findings.py adds. */
 export interface Finding {
   rule: string;
   severity: "note" | "warning" | "error";
@@ -150,6 +215,46 @@ export interface Finding {
   hint: string;
   /** null: of the whole run. */
   node: number | null;
+  kernel?: string;
+  file?: string;
+  line?: number;
+  evidence?: { name: string; value: number; unit: string }[];
+  places?: Place[];
+  gain?: {
+    wall_ns: number;
+    of_ns: number;
+    limit: string;
+    is_measured: boolean;
+    is_once: boolean;
+    share: number;
+  };
+  confidence: "heuristic" | "likely" | "proven";
+  gainText: string;
+  /** What the gain is a share of. */
+  gainOf: string;
+  /** File and line, short; empty: not known. */
+  at: string;
+  /** The evidence in words. */
+  numbers: [name: string, value: string][];
+  /** Whether it gains enough to be shown at once. */
+  isWorth: boolean;
+  /** Row of slices: where the timeline shows it; null: it does not. */
+  slice: number | null;
+}
+
+/** What `bragg analyze` says. */
+export interface Findings {
+  /** What bounds the program; empty: not known. */
+  sentence: string;
+  /** Of the wall time; they add up to 1 where a timeline tells. */
+  parts: { name: string; share: number; is_gpu: boolean }[];
+  leastGain: number;
+  /** What was looked at and found fine. */
+  fine: string[];
+  /** What could not be judged, and the command that records what it misses; empty: none does. */
+  skipped: { missing: string; command: string; rules: string[] }[];
+  /** The one that gains most first. */
+  rows: Finding[];
 }
 
 export interface ProfileData {
@@ -168,7 +273,9 @@ export interface ProfileData {
   tracks: Tracks;
   slices: Slices;
   flows: Flows;
-  findings: Finding[];
+  pauses: Pauses;
+  /** null: nobody asked, as of comparisons. */
+  findings: Findings | null;
   /** Text of source files by the name that frames carry. */
   sources: Record<string, string>;
   code: KernelText[];

@@ -1,6 +1,6 @@
 // Profiles for tests, drawn as text: two spaces a level, a kind and a name, and own values.
 
-import { FrameKind, type ProfileData } from "./profile";
+import { FrameKind, type Pauses, type ProfileData, type Summary } from "./profile";
 
 const KINDS: Record<string, FrameKind> = {
   scope: FrameKind.Scope,
@@ -8,6 +8,14 @@ const KINDS: Record<string, FrameKind> = {
   library: FrameKind.Python,
   operator: FrameKind.Operator,
   kernel: FrameKind.Kernel,
+};
+
+export const NO_SUMMARY: Summary = { sentences: [], facts: [], lacks: [], numbers: [], wall: null, tables: [] };
+export const NO_PAUSES: Pauses = {
+  devices: [],
+  next: new Int32Array(0),
+  duration: new Float64Array(0),
+  launch: new Int32Array(0),
 };
 
 /**
@@ -46,7 +54,7 @@ export function profileFromText(text: string): ProfileData {
   return {
     title: "sample",
     meta: {},
-    summary: { sentences: [], facts: [], lacks: [] },
+    summary: NO_SUMMARY,
     frames: {
       kind: Uint8Array.from(kinds),
       name: names,
@@ -71,7 +79,8 @@ export function profileFromText(text: string): ProfileData {
       correlation: none(),
     },
     flows: { source: none(), target: none() },
-    findings: [],
+    pauses: NO_PAUSES,
+    findings: null,
     sources: {},
     code: [],
     roofline: null,

@@ -17,3 +17,11 @@ export function cut(text: string, length: number): string {
   const head = printable(text.slice(0, length + 1));
   return head.length > length ? `${head.slice(0, Math.max(length - 1, 0))}…` : head;
 }
+
+/** Printable text of at most so many characters: its middle gives way, for what tells names apart is often their end. */
+export function cutMiddle(text: string, length: number): string {
+  const whole = printable(text);
+  if (whole.length <= length) return whole;
+  const tail = Math.floor((length - 1) / 2);
+  return `${whole.slice(0, Math.max(length - 1 - tail, 0))}…${tail > 0 ? whole.slice(-tail) : ""}`;
+}

@@ -1,5 +1,6 @@
 import type { ProfileData } from "../data/profile";
 import { DIFFERENCE } from "./diff";
+import { FINDINGS } from "./findings";
 import { FlameView, flameLack } from "./flame/view";
 import { KernelsView, kernelsLack } from "./kernels/view";
 import { ROOFLINE } from "./roofline";
@@ -21,6 +22,7 @@ const FLAME_KEYS: [string, string][] = [
 
 const ONE_PROFILE: Record<string, ViewRow> = {
   summary: { label: "Summary", view: SummaryView, needs: () => "", keys: [] },
+  findings: FINDINGS,
   flame: { label: "Flame", view: FlameView, needs: flameLack, keys: FLAME_KEYS },
   kernels: {
     label: "Kernels",

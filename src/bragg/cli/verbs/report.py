@@ -28,7 +28,7 @@ Examples:
 @click.option("--force", is_flag=True, help="Overwrite HTML.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object.")
 def report(file: Path | None, output: Path | None, title: str | None, force: bool, as_json: bool) -> None:
-    """Write FILE as one HTML page: summary, flame graph, kernels, timeline, source, roofline.
+    """Write FILE as one HTML page: summary, findings, flame graph, kernels, timeline, source, roofline.
 
     The page needs no network: open it from disk, mail it, attach it to a job. It is named after FILE.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds
@@ -25,7 +24,6 @@ __all__ = [
     "gain_text",
     "markdown_lines",
     "place_text",
-    "shown_findings",
 ]
 
 _N_PARTS = 4
@@ -55,16 +53,6 @@ def best_lines(bounds: Bounds, analysis: Analysis, style: Style, n: int) -> list
     lines = [style.bold(bounds_sentence(bounds))]
     lines += [f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}" for finding in shown]
     return [style.cut(line, style.width) for line in lines]
-
-
-def shown_findings(found: Iterable[Finding]) -> list[Finding]:
-    """Findings whose message says the gain, the rule and the line: for a list."""
-    return [
-        replace(
-            each, message=f"{gain_text(each)}, {each.rule} ({each.confidence.name.lower()}): {each.message}{_at(each)}"
-        )
-        for each in found
-    ]
 
 
 def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], list[Finding]]:

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from bragg.analyze.kernel_facts import KernelFacts
+from bragg.analyze.pauses import pauses_of_devices
 from bragg.code.source_map import code_of_kernels, source_name
 from bragg.errors import UsageError
-from bragg.model import Finding, FrameTable, Profile
+from bragg.model import FrameTable, Profile
 from bragg.model.table import Int64Array
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
@@ -42,11 +43,17 @@ class Summary:
         sentences: Where the time went and why.
         facts: Of the run and its machine: name and value.
         lacks: What must be known before the numbers are trusted, and what was not recorded.
+        numbers: A few that stand large above: value, name, about.
+        wall: The parts of the wall time, as `first_look.py` writes them; None: not known.
+        tables: What took most, as `hot_tables.py` writes it.
     """
 
     sentences: Sequence[str] = ()
     facts: Sequence[tuple[str, str]] = ()
     lacks: Sequence[str] = ()
+    numbers: Sequence[Mapping[str, str]] = ()
+    wall: Mapping[str, Any] | None = None
+    tables: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Analyses:
         code: Texts of kernels, as the view of code reads them: JSON values.
         roofline: The roofline in the same form; None: there is none.
         difference: A comparison in the same form; None: nothing is compared.
-        findings: Why the program was slow, beside what the file carries.
+        findings: Why the program was slow, as `findings.py` writes it; None: nobody asked.
     """
 
     title: str = ""
@@ -69,7 +76,7 @@ class Analyses:
     code: Sequence[Mapping[str, Any]] = ()
     roofline: Mapping[str, Any] | None = None
     difference: Mapping[str, Any] | None = None
-    findings: Sequence[Finding] = ()
+    findings: Mapping[str, Any] | None = None
 
 
 NO_ANALYSES = Analyses()
@@ -79,7 +86,7 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
     """Everything that the page shows of a profile."""
     columns = ColumnWriter()
     header = {
-        "version": 1,
+        "version": 2,
         "title": analyses.title,
         "meta": profile.meta,
         "summary": asdict(analyses.summary),
@@ -104,10 +111,7 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
             "count": columns.integers(profile.durations.count),
         },
         **_trace(profile, columns),
-        "findings": [
-            {**finding.to_json(), "severity": finding.severity.name.lower()}
-            for finding in (*profile.carried, *analyses.findings)
-        ],
+        "findings": analyses.findings,
         "sources": _source_files(profile),
         "code": list(analyses.code),
         "roofline": analyses.roofline,
@@ -167,6 +171,28 @@ def _trace(profile: Profile, columns: ColumnWriter) -> dict[str, Any]:
             "source": columns.integers(flows.source, delta=True),
             "target": columns.integers(flows.target, delta=True),
         },
+        "pauses": _pauses(profile, columns, first_ns),
+    }
+
+
+def _pauses(profile: Profile, columns: ColumnWriter, first_ns: int) -> dict[str, Any]:
+    """When GPUs waited: each pause ends where the slice begins that is the next work; devices one after another."""
+    devices = list(pauses_of_devices(profile))
+    nothing = np.zeros(0, np.int64)
+    return {
+        "devices": [
+            {
+                "process": each.owner,
+                "device": each.device,
+                "begins": each.begins_ns - first_ns,
+                "span": each.span_ns,
+                "count": len(each.start_ns),
+            }
+            for each in devices
+        ],
+        "next": columns.integers(np.concatenate([nothing, *(each.next_work for each in devices)]), delta=True),
+        "duration": columns.integers(np.concatenate([nothing, *(each.end_ns - each.start_ns for each in devices)])),
+        "launch": columns.integers(np.concatenate([nothing, *(each.launch for each in devices)]), delta=True),
     }
 
 

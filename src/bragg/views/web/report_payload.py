@@ -15,10 +15,12 @@ from bragg.analyze.roofline import roofline
 from bragg.analyze.source_lines import annotate_stages
 from bragg.errors import UsageError
 from bragg.model import Profile
-from bragg.views.text.analysis_text import LEAST_GAIN, bounds_sentence, shown_findings
-from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
+from bragg.views.text.answer_text import MOSTLY_IDLE, fact_rows, lack_lines, sentences
 from bragg.views.text.variants import rows_of_frames
 from bragg.views.web.code import code_of
+from bragg.views.web.findings import findings_of
+from bragg.views.web.first_look import big_numbers, wall_of
+from bragg.views.web.hot_tables import hot_tables
 from bragg.views.web.payload import Analyses, Summary, pack
 from bragg.views.web.points import roofline_of
 
@@ -34,22 +36,27 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
         difference: How it differs from another one, as `views/web/diff.py` writes it; None: nothing is compared.
     """
     kernels, reason = kernel_facts(profile), answered(profile)
-    named = {finding.text for finding in reason.worth(LEAST_GAIN)}
+    # What `bragg analyze` says has a place of its own.
+    named = {finding.text for finding in reason.analysis.findings}
     hints = [finding for finding in findings(Evidence(profile)) if finding.text not in named]
-    bounds = [] if reason.bounds.busy is None else [bounds_sentence(reason.bounds)]
     found = answer(profile, kernels, rows_of_frames(profile.tree.frames))
+    steady = found.wall.steady if found.wall else None
     analyses = Analyses(
         title=title,
         summary=Summary(
-            [*sentences(profile, found), *bounds, *(f"{finding.text}." for finding in hints)],
+            # The bar of the wall time says its line.
+            [*sentences(profile, found)[found.wall is not None :], *(f"{finding.text}." for finding in hints)],
             fact_rows(profile),
             lack_lines(profile, found),
+            big_numbers(profile, found, reason),
+            wall_of(profile, found),
+            hot_tables(profile, host_first=steady is not None and max(steady.busy.values(), default=1) < MOSTLY_IDLE),
         ),
         kernels=kernels,
         code=code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile)),
         roofline=_roofline(profile),
         difference=difference,
-        findings=shown_findings(reason.worth(LEAST_GAIN)),
+        findings=findings_of(profile, reason, (steady.begins_ns, steady.ends_ns) if steady else None),
     )
     return pack(profile, analyses=analyses)
 

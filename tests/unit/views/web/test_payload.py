@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.model import Metric, MetricKind, Profile, Severity
-from bragg.model.finding import Finding
+from bragg.model import Metric, MetricKind, Profile
 from bragg.views.web.payload import Analyses, Summary, pack
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
@@ -22,6 +21,32 @@ def header(profile: Profile, analyses: Analyses | None = None) -> dict[str, Any]
     return found
 
 
+def columns(profile: Profile) -> dict[str, Any]:
+    """The table of pauses, its columns as numbers."""
+    packed = gzip.decompress(pack(profile))
+    start = 4 + int.from_bytes(packed[:4], "little")
+    found: dict[str, Any] = json.loads(packed[4:start])["pauses"]
+    return {
+        name: read(packed[start + column["at"] :], column) if name != "devices" else column
+        for name, column in found.items()
+    }
+
+
+def read(data: bytes, column: dict[str, Any]) -> list[int]:
+    """Zigzag varints, as the page reads them."""
+    values, at, before = [], 0, 0
+    for _ in range(column["n"]):
+        number = shift = 0
+        while True:
+            byte = data[at]
+            at, number, shift = at + 1, number | (byte & 0x7F) << shift, shift + 7
+            if byte < 0x80:
+                break
+        before = (number >> 1 ^ -(number & 1)) + (before if column["code"] == "delta" else 0)
+        values.append(before)
+    return values
+
+
 def test_equal_profiles_are_equal_bytes() -> None:
     profile = profile_from_text("root\n  a 1us")
     assert pack(profile) == pack(replace(profile))
@@ -30,7 +55,8 @@ def test_equal_profiles_are_equal_bytes() -> None:
 def test_what_analyses_say_is_passed_on() -> None:
     analyses = Analyses(title="run", summary=Summary(["one"], [("host", "box")], ["all"]), code=[{"key": "k/1"}])
     found = header(profile_from_text("root\n  a 1us"), analyses)
-    assert found["summary"] == {"sentences": ["one"], "facts": [["host", "box"]], "lacks": ["all"]}
+    summary = {"sentences": ["one"], "facts": [["host", "box"]], "lacks": ["all"]}
+    assert found["summary"] == {**summary, "numbers": [], "wall": None, "tables": []}
     assert (found["title"], found["code"], found["mainMetric"]) == ("run", [{"key": "k/1"}], "gpu_time")
 
 
@@ -48,12 +74,14 @@ def test_labels_are_written_where_they_differ_from_names() -> None:
     assert set(found["frames"]["labels"]) == {"0", "2"}
 
 
-def test_findings_carry_their_severity_by_name() -> None:
-    finding = Finding("rule", Severity.WARNING, "slow", node=1)
-    found = header(replace(profile_from_text("root\n  a 1us"), carried=[finding]))
-    assert found["findings"] == [
-        {"rule": "rule", "severity": "warning", "message": "slow", "hint": "", "node": 1, "confidence": 1},
-    ]
+def test_pauses_name_the_work_that_ends_them_and_its_launch() -> None:
+    trace = trace_from_text("thread 1\n  30-40 launch ->5\nstream 7\n  0-20 a\n  60-90 b <-5\n  95-99 c")
+    found = columns(trace)
+    assert found["devices"] == [{"process": 42, "device": 0, "begins": 0, "span": 99, "count": 2}]
+    names = [trace.tree.frames.name[trace.tree.frame[node]] for node in trace.slices.node.tolist()]
+    assert [names[row] for row in found["next"]] == ["b", "c"]
+    assert found["duration"] == [40, 5]
+    assert [names[row] if row >= 0 else None for row in found["launch"]] == ["launch", None]
 
 
 def test_texts_of_kernels_are_not_written_twice() -> None:

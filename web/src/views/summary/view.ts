@@ -1,15 +1,18 @@
 import "./summary.css";
-import type { Finding, ProfileData } from "../../data/profile";
-import { labelOf } from "../../data/tree";
+import "../findings/findings.css";
+import type { HotRow, HotTable, ProfileData, Wall } from "../../data/profile";
 import { element } from "../../ui/element";
-import { shareText, valueText } from "../../ui/numbers";
+import { countText, shareText, timeText, valueText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
+import { boundsBar, entry, piece } from "../findings/bounds";
+import { findingCard } from "../findings/card";
 import type { Host, View } from "../view";
-import { type HotRow, hotList } from "./hot_list";
 
-const N_HOTTEST = 10;
+const N_BEST = 3;
+/** The rows of tables that stand at the side of others. */
+const N_ROWS = 8;
 
-/** The answer in sentences, what took most, what was found, and the machine. */
+/** The answer: large numbers, where the wall time went, what to change first, and what took most. */
 export class SummaryView implements View {
   constructor(
     private readonly data: ProfileData,
@@ -17,11 +20,24 @@ export class SummaryView implements View {
   ) {}
 
   mount(parent: HTMLElement): void {
-    const { sentences, facts, lacks } = this.data.summary;
-    const main = element("section", "", ...this.hotTable(), ...this.findings());
-    const side = element("section", "", element("h2", "", "The run"), pairs(facts));
-    if (lacks.length) side.append(element("h2", "", "What is not known"), list("lacks", lacks));
-    parent.append(element("div", "summary", list("answer", sentences), main, side));
+    const { sentences, facts, lacks, numbers, wall, tables } = this.data.summary;
+    const first = this.data.findings?.sentence;
+    const root = element("div", "summary");
+    if (first) root.append(element("h2", "headline", printable(first)));
+    if (numbers.length > 0) root.append(element("div", "numbers", ...numbers.map(bigNumber)));
+    if (wall !== null) root.append(this.wall(wall));
+    if (this.data.findings?.parts.length) {
+      root.append(titled("The steady state: the GPU works, or waits", boundsBar(this.data.findings.parts)));
+    }
+    const said = element("section", "", element("h2", "", "In words"), list("answer", sentences));
+    const best = this.best();
+    root.append(element("div", best ? "two" : "one", ...(best ? [best] : []), said));
+    root.append(element("div", "tables", ...tables.map((table) => this.table(table))));
+    const run = element("section", "", element("h2", "", "The run"), pairs(facts));
+    const unknown = element("section", "");
+    if (lacks.length) unknown.append(element("h2", "", "What is not known"), list("lacks", lacks));
+    root.append(element("div", "two", run, unknown));
+    parent.append(root);
   }
 
   destroy(): void {}
@@ -32,60 +48,99 @@ export class SummaryView implements View {
 
   apply(): void {}
 
-  private hotTable(): HTMLElement[] {
-    const metric = this.data.mainMetric;
-    if (metric === null) return [];
-    const unit = this.data.metrics[metric].unit;
-    const head = element(
-      "tr",
-      "",
-      cell("th", "name", "name"),
-      cell("th", "value", metric),
-      cell("th", "share", "share"),
-    );
-    const rows = hotList(this.data, metric, N_HOTTEST).map((row) => this.hotRow(row, unit));
-    const table = element("table", "hot", element("thead", "", head), element("tbody", "", ...rows));
-    return [element("h2", "", "What took most"), table];
-  }
-
-  private hotRow(row: HotRow, unit: string): HTMLElement {
-    const name = printable(this.data.frames.label[row.frame]);
-    const link = element("a", "", name);
-    link.href = "#";
-    link.title = printable(this.data.frames.name[row.frame]);
-    link.onclick = (event) => {
-      event.preventDefault();
-      this.host.open("flame", { node: String(row.node) });
-    };
-    const nameCell = element("td", "name", link);
-    const value = cell("td", "value", valueText(row.value, unit));
-    const made = element("tr", "", nameCell, value, cell("td", "share", shareText(row.share)));
-    made.style.setProperty("--share", `${row.share * 100}%`);
-    return made;
-  }
-
-  private findings(): HTMLElement[] {
-    const rows = this.data.findings.map((finding) => this.finding(finding));
-    if (!rows.length) return [];
-    return [element("h2", "", "Findings"), element("ul", "findings", ...rows)];
-  }
-
-  private finding(finding: Finding): HTMLElement {
-    const made = element("li", "", printable(finding.message));
-    made.dataset.severity = finding.severity;
-    if (finding.hint) made.append(element("small", "", printable(finding.hint)));
-    const node = finding.node;
-    if (node !== null) {
-      const button = element("button", "", printable(labelOf(this.data, node)));
-      button.onclick = () => this.host.open("flame", { node: String(node) });
-      made.append(" ", button);
+  private wall({ wall_ns, parts, text, steady }: Wall): HTMLElement {
+    const bar = element("div", "stacked");
+    bar.setAttribute("role", "img");
+    bar.setAttribute("aria-label", printable(text));
+    const legend = element("ul", "legend");
+    for (const { name, duration_ns } of parts) {
+      const share = duration_ns / wall_ns;
+      bar.append(piece(name, "0", share, `${name} ${timeText(duration_ns)}, ${shareText(share)}`));
+      legend.append(entry(name, "0", name, timeText(duration_ns)));
+    }
+    const made = titled(`Wall time ${timeText(wall_ns)}`, bar, legend);
+    if (steady !== null) {
+      const span = steady.map(Math.round).join("~");
+      legend.append(element("li", "", this.link("steady state in the timeline", "timeline", { span })));
     }
     return made;
   }
+
+  /** The three findings that gain most, and the way to the others. */
+  private best(): HTMLElement | null {
+    const found = this.data.findings;
+    const worth = found?.rows.filter((finding) => finding.isWorth) ?? [];
+    if (worth.length === 0) return null;
+    const cards = worth.slice(0, N_BEST).map((finding) => findingCard(this.data, this.host, finding));
+    const more = (found?.rows.length ?? 0) - cards.length;
+    const title = element("h2", "", "What to change first");
+    const made = element("section", "", title, element("ol", "findings", ...cards));
+    made.append(this.link(more > 0 ? `${countText(more, "more finding")}` : "All that was looked at", "findings", {}));
+    return made;
+  }
+
+  private table({ title, about, unit, metric, rows, more }: HotTable): HTMLElement {
+    const shown = rows.slice(0, N_ROWS);
+    const body = element("tbody", "", ...shown.map((row) => this.row(row, unit, metric)));
+    const head = element("h2", "", title, " ", element("small", "", about));
+    const made = element("section", "", head, element("table", "hot", body));
+    if (more)
+      made.append(element("p", "more", this.link("all of them", metric === "gpu_time" ? "kernels" : "flame", {})));
+    return made;
+  }
+
+  private row({ name, full, value, share, node }: HotRow, unit: string, metric: string): HTMLElement {
+    const state: Record<string, string> = { node: String(node) };
+    if (metric !== this.data.mainMetric) state.metric = metric;
+    const label = nameParts(printable(name));
+    const link = node === null ? element("span", "", ...label) : this.link("", "flame", state);
+    if (node !== null) link.append(...label);
+    link.title = printable(full);
+    link.setAttribute("aria-label", printable(name));
+    const made = element(
+      "tr",
+      "",
+      element("td", "name", link),
+      element("td", "value", valueText(value, unit)),
+      element("td", "share", shareText(share)),
+    );
+    made.dataset.role = metric === "gpu_time" ? "gpu" : "host";
+    made.style.setProperty("--share", `${share * 100}%`);
+    return made;
+  }
+
+  private link(text: string, view: string, state: Record<string, string>): HTMLElement {
+    const link = element("a", "", text);
+    link.href = "#";
+    link.onclick = (event) => {
+      event.preventDefault();
+      this.host.open(view, state);
+    };
+    return link;
+  }
 }
 
-function cell(tag: "th" | "td", className: string, text: string): HTMLElement {
-  return element(tag, className, text);
+/** Two halves: where there is no room, the first gives way and the end, which tells names apart, stays. */
+function nameParts(name: string): HTMLElement[] {
+  const tail = Math.min(Math.floor(name.length / 2), 14);
+  return [
+    element("span", "head", name.slice(0, name.length - tail)),
+    element("span", "tail", name.slice(name.length - tail)),
+  ];
+}
+
+function bigNumber({ value, name, about }: { value: string; name: string; about: string }): HTMLElement {
+  return element(
+    "div",
+    "",
+    element("strong", "", printable(value)),
+    element("span", "", printable(name)),
+    element("small", "", printable(about)),
+  );
+}
+
+function titled(title: string, ...children: HTMLElement[]): HTMLElement {
+  return element("section", "stack", element("h2", "", title), ...children);
 }
 
 function list(className: string, texts: string[]): HTMLElement {

@@ -2,7 +2,7 @@
 
 import type { ProfileData } from "../../data/profile";
 import { timeText } from "../../ui/numbers";
-import { gapCause } from "./gap_cause";
+import { gapCause } from "./idle";
 import { type Model, pathOf } from "./model";
 import type { Span } from "./span";
 import { instantText } from "./ticks";
@@ -30,9 +30,10 @@ export function sliceFacts(data: ProfileData, slice: number): Facts {
 }
 
 export function gapFacts(data: ProfileData, model: Model, gap: Span): Facts {
-  const cause = gapCause(data, model, gap);
+  const cause = gapCause(data, model.busy, gap);
   const start: Facts = [["start", instantText(gap.start)]];
   if (cause === null) return start;
+  if (cause.launch < 0) return [...start, ["then ran", labelOf(data, cause.next)], ["launched by", "not recorded"]];
   return [
     ...start,
     ["waiting for the host to launch", timeText(cause.waiting_ns)],

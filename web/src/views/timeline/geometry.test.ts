@@ -4,7 +4,9 @@ import { modelOf } from "./model";
 import { firstScene } from "./scene";
 import { traceFromText } from "./trace_text";
 
-const DATA = traceFromText("thread 1\n  0-1000 step\nstream 7\n  200-500 matmul\n  700-720 relu\n");
+const DATA = traceFromText("thread 1\n  0-1000 step\nstream 7\n  200-500 matmul\n  700-720 relu\n", [
+  [500, 700, "relu"],
+]);
 const MODEL = modelOf(DATA);
 const SCENE = firstScene(MODEL.length_ns);
 const STREAM_Y = 50;

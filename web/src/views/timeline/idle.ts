@@ -1,11 +1,10 @@
-// When GPUs worked and when they waited: a GPU is idle while none of its streams runs anything.
+// When GPUs worked and when they waited, as Python found it (bragg/analyze/pauses.py).
 
-import type { ProfileData } from "../../data/profile";
-import { TrackKind } from "../../data/profile";
+import type { PausesOfDevice, ProfileData } from "../../data/profile";
 import { firstFrom } from "./order";
 import type { Span } from "./span";
 
-/** The times in which one device of one process worked, ascending and apart. */
+/** The times in which one device of one process worked, ascending and apart: what is between its pauses. */
 export interface Busy {
   process: number;
   device: number;
@@ -14,45 +13,40 @@ export interface Busy {
   end: Float64Array;
   /** Busy time before each: one entry more than times. */
   before: Float64Array;
+  /** Row of the table of pauses of its first one. */
+  firstPause: number;
 }
 
 /** One entry for each device of each process, ordered by them. */
 export function busyOfDevices(data: ProfileData): Busy[] {
-  const { slices, tracks } = data;
-  const rows = new Map<string, number[]>();
-  for (let row = 0; row < slices.track.length; row += 1) {
-    const track = slices.track[row];
-    if (tracks.kind[track] !== TrackKind.GpuStream) continue;
-    const key = `${tracks.process[track]}/${tracks.device[track]}`;
-    const own = rows.get(key);
-    if (own === undefined) rows.set(key, [row]);
-    else own.push(row);
-  }
-  const places = [...rows.keys()].map((key) => key.split("/").map(Number));
-  return [...rows.values()].map((own, index) => {
-    const [process, device] = places[index];
-    const isShared = places.filter((place) => place[1] === device).length > 1;
-    const label = `GPU ${device}${isShared ? ` of process ${process}` : ""}`;
-    return { process, device, label, ...united(slices.start, slices.duration, own) };
+  const { devices } = data.pauses;
+  let firstPause = 0;
+  return devices.map((one) => {
+    const isShared = devices.filter((other) => other.device === one.device).length > 1;
+    const label = `GPU ${one.device}${isShared ? ` of process ${one.process}` : ""}`;
+    const busy = { process: one.process, device: one.device, label, ...between(data, one, firstPause), firstPause };
+    firstPause += one.count;
+    return busy;
   });
 }
 
-function united(starts: Float64Array, durations: Float64Array, rows: number[]): Pick<Busy, "start" | "end" | "before"> {
-  const ordered = Float64Array.from(rows).sort((a, b) => starts[a] - starts[b]);
-  const start: number[] = [];
-  const end: number[] = [];
-  for (const row of ordered) {
-    const ends = starts[row] + durations[row];
-    const last = end.length - 1;
-    if (last >= 0 && starts[row] <= end[last]) end[last] = Math.max(end[last], ends);
-    else {
-      start.push(starts[row]);
-      end.push(ends);
-    }
+function between(
+  data: ProfileData,
+  { begins, span, count }: PausesOfDevice,
+  first: number,
+): Pick<Busy, "start" | "end" | "before"> {
+  const { next, duration } = data.pauses;
+  const start = new Float64Array(count + 1);
+  const end = new Float64Array(count + 1);
+  const before = new Float64Array(count + 2);
+  start[0] = begins;
+  end[count] = begins + span;
+  for (let index = 0; index < count; index += 1) {
+    start[index + 1] = data.slices.start[next[first + index]];
+    end[index] = start[index + 1] - duration[first + index];
   }
-  const before = new Float64Array(start.length + 1);
-  for (let index = 0; index < start.length; index += 1) before[index + 1] = before[index] + end[index] - start[index];
-  return { start: Float64Array.from(start), end: Float64Array.from(end), before };
+  for (let index = 0; index <= count; index += 1) before[index + 1] = before[index] + end[index] - start[index];
+  return { start, end, before };
 }
 
 /** Busy time within a span. */
@@ -76,4 +70,31 @@ export function longestGaps(busy: Busy, count: number): Span[] {
   return Array.from({ length: Math.max(busy.start.length - 1, 0) }, (_, index) => gap(busy, index))
     .sort((a, b) => b.end - b.start - (a.end - a.start))
     .slice(0, count);
+}
+
+/** Whom a GPU waited for. */
+export interface GapCause {
+  /** Row of slices: what ended the gap. */
+  next: number;
+  /** Row of slices: what launched it; -1: not known. */
+  launch: number;
+  /** Until the host had launched; null: not known. */
+  waiting_ns: number | null;
+  /** From there to the start; null: not known. */
+  starting_ns: number | null;
+}
+
+/** What ended a gap, and what it waited for; null: there is no such gap. */
+export function gapCause(data: ProfileData, busies: Busy[], span: Span): GapCause | null {
+  for (const busy of busies) {
+    const index = firstFrom(busy.end, span.start);
+    if (busy.end[index] !== span.start || busy.start[index + 1] !== span.end) continue;
+    const next = data.pauses.next[busy.firstPause + index];
+    const launch = data.pauses.launch[busy.firstPause + index];
+    if (launch < 0) return { next, launch, waiting_ns: null, starting_ns: null };
+    const made = data.slices.start[launch] + data.slices.duration[launch];
+    const launched = Math.min(Math.max(made, span.start), span.end);
+    return { next, launch, waiting_ns: launched - span.start, starting_ns: span.end - launched };
+  }
+  return null;
 }

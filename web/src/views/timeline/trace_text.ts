@@ -6,7 +6,8 @@
 //   stream 7
 //     6-9 matmul <-5
 
-import { FrameKind, type ProfileData, TrackKind } from "../../data/profile";
+import { FrameKind, type Pauses, type ProfileData, TrackKind } from "../../data/profile";
+import { NO_PAUSES, NO_SUMMARY } from "../../data/sample";
 
 interface Slice {
   start: number;
@@ -17,8 +18,15 @@ interface Slice {
   launches: boolean;
 }
 
-/** The profile that a text draws: every name is a node under the root. */
-export function traceFromText(text: string): ProfileData {
+/** A pause as Python tells it: by the name of what ended it. */
+export type TracePause = [start: number, end: number, next: string, launch?: string | undefined];
+
+/**
+ * The profile that a text draws: every name is a node under the root.
+ *
+ * @param pauses those of GPU 0, as bragg/analyze/pauses.py finds them
+ */
+export function traceFromText(text: string, pauses: TracePause[] = []): ProfileData {
   const labels: string[] = [];
   const names = ["root"];
   const slices: Slice[] = [];
@@ -40,7 +48,23 @@ export function traceFromText(text: string): ProfileData {
     });
   }
   slices.sort((a, b) => a.track - b.track || a.start - b.start || b.end - a.end);
-  return { ...EMPTY, ...framesOf(names, slices, labels), ...tracksOf(labels), ...slicesOf(slices) };
+  const parts = { ...framesOf(names, slices, labels), ...tracksOf(labels), ...slicesOf(slices) };
+  return { ...EMPTY, ...parts, pauses: pausesOf(pauses, names, slices, labels) };
+}
+
+function pausesOf(pauses: TracePause[], names: string[], slices: Slice[], labels: string[]): Pauses {
+  const work = slices.filter((one) => labels[one.track].startsWith("stream"));
+  if (work.length === 0) return NO_PAUSES;
+  const rowOf = (name: string | undefined, isIt: (one: Slice) => boolean) =>
+    slices.findIndex((one) => names[one.node] === name && isIt(one));
+  const begins = Math.min(...work.map((one) => one.start));
+  const span = Math.max(...work.map((one) => one.end)) - begins;
+  return {
+    devices: [{ process: 42, device: 0, begins, span, count: pauses.length }],
+    next: Int32Array.from(pauses, ([, end, next]) => rowOf(next, (one) => one.start === end)),
+    duration: Float64Array.from(pauses, ([start, end]) => end - start),
+    launch: Int32Array.from(pauses, ([, , , launch]) => rowOf(launch, () => true)),
+  };
 }
 
 function framesOf(names: string[], slices: Slice[], labels: string[]): Pick<ProfileData, "frames" | "tree"> {
@@ -98,13 +122,13 @@ function slicesOf(slices: Slice[]): Pick<ProfileData, "slices" | "flows"> {
 const EMPTY = {
   title: "trace",
   meta: {},
-  summary: { sentences: [], facts: [], lacks: [] },
+  summary: NO_SUMMARY,
   libraries: [],
   metrics: {},
   mainMetric: null,
   kernels: [],
   durations: { frame: new Int32Array(0), bucket: new Int32Array(0), count: new Float64Array(0) },
-  findings: [],
+  findings: null,
   sources: {},
   code: [],
   roofline: null,

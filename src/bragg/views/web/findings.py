@@ -1,0 +1,93 @@
+"""What an analysis found, as the page reads it: the same as `bragg analyze --json`, and where to look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from bragg.analyze.report import Answered, finding_json
+from bragg.model import Finding, Profile
+from bragg.model.table import BoolArray
+from bragg.model.transform import with_descendants
+from bragg.views.text.analysis_text import LEAST_GAIN, bounds_sentence, gain_text, place_text
+from bragg.views.text.units import share_text, value_text
+
+__all__ = ["findings_of"]
+
+
+def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | None) -> dict[str, Any]:
+    """Everything that `bragg analyze` says, and then what the profile carries: JSON values.
+
+    Args:
+        profile: What is shown.
+        answered: What the rules say of it.
+        steady: Begin and end of the steady state, which slices are taken from; None: not known.
+    """
+    found = [*answered.analysis.findings, *profile.carried]
+    is_worth = {id(finding) for finding in answered.worth(LEAST_GAIN)} | {id(finding) for finding in profile.carried}
+    return {
+        "sentence": "" if answered.bounds.busy is None else bounds_sentence(answered.bounds),
+        "parts": [asdict(part) for part in answered.bounds.parts],
+        "leastGain": LEAST_GAIN,
+        "fine": answered.analysis.fine,
+        "skipped": list(_skipped(answered)),
+        "rows": [
+            {
+                **finding_json(finding),
+                "gainText": gain_text(finding),
+                "gainOf": _whole(answered, finding),
+                "at": place_text(finding),
+                "numbers": [(each.name, _quantity(each.value, each.unit)) for each in finding.evidence],
+                "isWorth": id(finding) in is_worth,
+                "slice": _slice(profile, finding, steady),
+            }
+            for finding in found
+        ],
+    }
+
+
+def _whole(answered: Answered, finding: Finding) -> str:
+    if finding.gain is None:
+        return ""
+    if finding.gain.is_once:
+        return "of the run"
+    return "of the steady state" if answered.bounds.is_steady else "of the time of GPU work"
+
+
+def _quantity(value: float, unit: str) -> str:
+    return share_text(value) if unit == "share" else value_text(value, unit)
+
+
+def _skipped(answered: Answered) -> Iterator[dict[str, Any]]:
+    """What could not be judged, by what it misses."""
+    by_need: dict[tuple[str, str], list[str]] = {}
+    for rule, need in answered.analysis.skipped.items():
+        by_need.setdefault((need.what, need.option), []).append(rule)
+    for (what, option), rules in by_need.items():
+        yield {"missing": what, "command": f"bragg run {option}" if option else "", "rules": rules}
+
+
+def _slice(profile: Profile, finding: Finding, steady: tuple[int, int] | None) -> int | None:
+    """The longest slice at or below the call path, of the steady state if it has one; None: there is none."""
+    slices = profile.slices
+    if finding.node is None or finding.node <= 0 or not len(slices):
+        return None
+    marked = np.zeros(len(profile.tree), np.bool_)
+    marked[finding.node] = True
+    for among in (marked, with_descendants(profile.tree, marked)):
+        rows = _rows(profile, among, steady)
+        if len(rows):
+            return int(rows[np.argmax(slices.duration_ns[rows])])
+    return None
+
+
+def _rows(profile: Profile, nodes: BoolArray, steady: tuple[int, int] | None) -> Any:
+    slices = profile.slices
+    rows = np.flatnonzero(nodes[slices.node])
+    if steady is None:
+        return rows
+    inside = rows[(slices.start_ns[rows] >= steady[0]) & (slices.start_ns[rows] < steady[1])]
+    return inside if len(inside) else rows

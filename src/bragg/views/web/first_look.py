@@ -1,0 +1,75 @@
+"""What the page says first: a few large numbers, the parts of the wall time, and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bragg.analyze.answer import Answer
+from bragg.analyze.report import Answered
+from bragg.analyze.wall.wall_time import Steady
+from bragg.model import Profile
+from bragg.views.text.analysis_text import LEAST_GAIN, gain_text
+from bragg.views.text.run_facts import RunFacts
+from bragg.views.text.units import count_text, share_text, time_text, value_text
+from bragg.views.text.wall_line import busy_text, wall_line
+
+__all__ = ["big_numbers", "wall_of"]
+
+_UNITS = {"gpu_time": "GPU time", "host_time": "host time"}
+
+
+def big_numbers(profile: Profile, answer: Answer, answered: Answered) -> list[dict[str, str]]:
+    """At most five: value, what it is, and of what."""
+    return [
+        {"value": value, "name": name, "about": about} for value, name, about in _numbers(profile, answer, answered)
+    ]
+
+
+def _numbers(profile: Profile, answer: Answer, answered: Answered) -> Iterator[tuple[str, str, str]]:
+    parts, facts = answer.wall, RunFacts(profile.meta)
+    steady = parts.steady if parts else None
+    if parts:
+        yield time_text(parts.wall_ns), "wall time", ""
+    elif facts.duration_text():
+        yield facts.duration_text(), "wall time", ""
+    if steady and steady.n_steps:
+        yield time_text(steady.step_ns), "a step", f"{count_text(steady.n_steps, 'step')} in the steady state"
+    if steady and steady.busy:
+        yield _busy(steady), "GPU busy", "in the steady state"
+    elif facts.gpu_busy:
+        yield share_text(max(facts.gpu_busy.values())), "GPU busy", "from its first to its last work"
+    if answer.metric in _UNITS and answer.total:
+        unit = profile.metrics[answer.metric].unit
+        where = "in the steady state" if answer.is_steady else "in the whole run"
+        yield value_text(answer.total, unit), _UNITS[answer.metric], where
+    best = next((each for each in answered.worth(LEAST_GAIN) if each.gain is not None), None)
+    if best is not None:
+        yield gain_text(best), "can be saved", f"{best.rule}: the first finding"
+
+
+def _busy(steady: Steady) -> str:
+    return busy_text(steady.busy).removeprefix("GPU busy ") if len(steady.busy) == 1 else _range(steady)
+
+
+def _range(steady: Steady) -> str:
+    shares = sorted(steady.busy.values())
+    return f"{share_text(shares[0])} to {share_text(shares[-1])}"
+
+
+def wall_of(profile: Profile, answer: Answer) -> dict[str, Any] | None:
+    """The parts of the wall time, which add up, and where the steady state is in the timeline; None: not known."""
+    parts = answer.wall
+    if parts is None:
+        return None
+    steady = parts.steady
+    first_ns = int(profile.slices.start_ns.min()) if len(profile.slices) else None
+    return {
+        "wall_ns": parts.wall_ns,
+        "text": wall_line(parts),
+        "parts": [{"name": name, "duration_ns": lasts_ns} for name, lasts_ns in parts.durations()],
+        # As the timeline counts: from the first slice.
+        "steady": None
+        if steady is None or first_ns is None
+        else [steady.begins_ns - first_ns, steady.ends_ns - first_ns],
+    }

@@ -1,0 +1,141 @@
+"""What took most, as tables of the page: the rows, names and ranks are those of `bragg view --flat`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bragg.analyze.wall.steady import steady_part
+from bragg.errors import NothingRecorded, UsageError
+from bragg.grouping.modules import group_by_module
+from bragg.model import FrameKind, Profile
+from bragg.model.host_time import own_work
+from bragg.model.table import FloatArray, Int64Array
+from bragg.model.transform import innermost
+from bragg.views.terminal.flat_view import flat_view
+from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.labels import Labels
+from bragg.views.text.units import count_text, value_text
+from bragg.views.text.variants import rows_of_frames
+
+__all__ = ["hot_tables"]
+
+_N_ROWS = 10
+_GPU, _HOST = "gpu_time", "host_time"
+_METRIC_WORDS = {_GPU: "GPU time", _HOST: "host time"}
+# Layers of one kind differ in their number alone.
+_LAYER = re.compile(r"(?<=\.)\d+(?=[. ]|$)")
+
+
+def hot_tables(profile: Profile, *, host_first: bool) -> list[dict[str, Any]]:
+    """Tables by module, by operator and by what ran, of the steady state where it is known: JSON values.
+
+    Args:
+        profile: A whole run.
+        host_first: The GPU waited for the host, whose time stands first.
+    """
+    part = steady_part(profile)
+    where = "in the steady state" if part is not profile else "in the whole run"
+    tables = []
+    if host_first and _has(part, _HOST):
+        tables.append(_by_name(part, _HOST, "On the host", where))
+    if _has(part, _GPU):
+        tables += [*_by_module(part, where), *_by_operator(part, where), _by_name(part, _GPU, "By kernel", where)]
+    elif not tables and (metric := _main_metric(part)):
+        tables.append(_by_name(part, metric, "What took most", where))
+    return [table for table in tables if table["rows"]]
+
+
+def _has(profile: Profile, metric: str) -> bool:
+    return metric in profile.metrics and profile.total(metric) > 0
+
+
+def _main_metric(profile: Profile) -> str | None:
+    try:
+        return profile.main_metric
+    except UsageError:
+        return None
+
+
+def _by_name(part: Profile, metric: str, title: str, where: str) -> dict[str, Any]:
+    """What `bragg view --flat` shows."""
+    try:
+        view = flat_view(part, ViewOptions(metrics=(metric,), max_lines=_N_ROWS))
+    except NothingRecorded:
+        return _table(title, part, metric, where, [], 0)
+    labels, column = view.labels, view.columns[0]
+    node = _hottest_nodes(part, own_work(part, metric), rows_of_frames(part.tree.frames)[part.tree.frame])
+    rows = []
+    for row in view.shown.tolist():
+        frame = int(view.frames[row])
+        values = (float(column.values[row]), column.share(row), node.get(frame))
+        rows.append(_row(labels.own_text(frame), labels.full_name(frame), *values))
+    return _table(title, part, metric, where, rows, view.n_hidden)
+
+
+def _by_operator(part: Profile, where: str) -> Iterator[dict[str, Any]]:
+    """By the innermost operator that launched it."""
+    tree = part.tree
+    if not (tree.kind == FrameKind.OPERATOR).any():
+        return
+    same = rows_of_frames(tree.frames)[tree.frame].astype(np.int64)
+    operator = innermost(tree, np.where(tree.kind == FrameKind.OPERATOR, same, -1))
+    own, labels = own_work(part, _GPU), Labels(tree.frames)
+    value = np.bincount(operator[operator >= 0], weights=own[operator >= 0], minlength=len(tree.frames))
+    # The operator's own node: where its hottest launch was made.
+    at = innermost(tree, np.where(tree.kind == FrameKind.OPERATOR, np.arange(len(tree)), -1))
+    node = {frame: int(at[hot]) for frame, hot in _hottest_nodes(part, own, operator).items()}
+    order = [row for row in np.argsort(-value, kind="stable").tolist() if value[row] > 0]
+    rows = [
+        _row(labels.text(row), labels.full_name(row), value[row], value[row] / part.total(_GPU), node.get(row))
+        for row in order[:_N_ROWS]
+    ]
+    yield _table("By operator", part, _GPU, where, rows, len(order) - len(rows))
+
+
+def _by_module(part: Profile, where: str) -> Iterator[dict[str, Any]]:
+    """As `bragg view --group-by module` has them, without what is inside others; layers of one kind together."""
+    try:
+        modules = group_by_module(part, _GPU)
+    except UsageError:
+        return
+    names, own = modules.tree.frames.name, own_work(modules, _GPU)
+    nodes: dict[str, list[int]] = {}
+    for node in range(1, len(modules.tree)):
+        nodes.setdefault(_LAYER.sub("N", names[modules.tree.frame[node]]), []).append(node)
+    value = {name: float(own[of].sum()) for name, of in nodes.items()}
+    order = [name for name in sorted(value, key=lambda name: -value[name]) if value[name] > 0]
+    first: dict[str, int] = {}
+    for node, frame in enumerate(part.tree.frame.tolist()):
+        first.setdefault(part.tree.frames.name[frame], node)
+    rows = []
+    for name in order[:_N_ROWS]:
+        hottest = names[modules.tree.frame[max(nodes[name], key=lambda node: own[node])]]
+        different = {names[modules.tree.frame[node]] for node in nodes[name]}
+        shown = f"{name} x {len(different)}" if len(different) > 1 else hottest
+        path = hottest.rpartition(" (")[0] if hottest.endswith(")") else hottest
+        rows.append(_row(shown, shown, value[name], value[name] / part.total(_GPU), first.get(path)))
+    yield _table("By module", part, _GPU, where, rows, len(order) - len(rows))
+
+
+def _hottest_nodes(part: Profile, own: FloatArray, key: Int64Array) -> dict[int, int]:
+    """The node with the largest own value of each key that is not negative."""
+    order = np.lexsort((own, key))
+    last = np.flatnonzero(np.append(key[order][1:] != key[order][:-1], True))
+    return {int(key[order[at]]): int(order[at]) for at in last.tolist() if key[order[at]] >= 0}
+
+
+def _row(name: str, full: str, value: float, share: float, node: int | None) -> dict[str, Any]:
+    return {"name": name, "full": full, "value": float(value), "share": float(share), "node": node}
+
+
+def _table(
+    title: str, part: Profile, metric: str, where: str, rows: list[dict[str, Any]], n_more: int
+) -> dict[str, Any]:
+    unit = part.metrics[metric].unit
+    whole = f"of {value_text(float(part.total(metric)), unit)} of {_METRIC_WORDS.get(metric, metric)} {where}"
+    more = f"{count_text(n_more, 'row')} more" if n_more else ""
+    return {"title": title, "about": whole, "metric": metric, "unit": unit, "rows": rows, "more": more}

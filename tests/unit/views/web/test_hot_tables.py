@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from typing import Any
+
+from bragg.views.web.hot_tables import hot_tables
+from tests.support.profiles import profile_from_text
+
+
+def rows(table: dict[str, Any]) -> list[tuple[str, float, float]]:
+    return [(row["name"], row["value"], round(row["share"], 3)) for row in table["rows"]]
+
+
+def test_equal_names_are_one_row_which_leads_to_where_it_took_most() -> None:
+    profile = profile_from_text("root\n  a\n    gemm 30us\n  b\n    gemm 50us\n    copy 20us")
+    (table,) = hot_tables(profile, host_first=False)
+    assert rows(table) == [("gemm", 80_000, 0.8), ("copy", 20_000, 0.2)]
+    assert table["about"] == "of 100 us of GPU time in the whole run"
+    node = table["rows"][0]["node"]
+    assert profile.own("gpu_time")[node] == 50_000
+
+
+def test_a_profile_without_time_has_no_table() -> None:
+    assert hot_tables(profile_from_text("root"), host_first=True) == []

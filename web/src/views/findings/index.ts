@@ -1,0 +1,4 @@
+import type { ViewRow } from "../view";
+import { FindingsView } from "./view";
+
+export const FINDINGS: ViewRow = { label: "Findings", view: FindingsView, needs: () => "", keys: [] };
