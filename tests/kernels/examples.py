@@ -32,6 +32,7 @@ EXAMPLES = {
     "residency": "barrier_of_more_programs_than_fit",
     "missing-wait": "reads_a_copy_at_once",
     "tuned-twice": "adds_while_it_is_tuned",
+    "nan-result": "softmax_without_its_maximum",
     "nan-origin": "logarithm_of_zero",
     "uncoalesced": "reads_down_a_column",
     "atomic-order": "gradient_by_float_atomics",

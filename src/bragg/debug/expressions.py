@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["AccessText", "access_text", "feeding"]
+__all__ = ["AccessText", "access_text", "feeding", "feeds"]
 
 # Position of the mask among the arguments.
 _MASK = {"load": 1, "store": 2, "atomic": 2}
@@ -136,6 +136,11 @@ def feeding(places: Sequence[tuple[str, int]], here: tuple[str, int]) -> list[tu
     """Those of some places (file, line) whose values may come to a place; all of them when the source does not tell."""
     lines = _feeding_lines(*here)
     return [place for place in places if place[0] == here[0] and place[1] in lines] or list(places)
+
+
+def feeds(place: tuple[str, int], here: tuple[str, int]) -> bool:
+    """A value of a place (file, line) may come to another one, as the source of one function tells."""
+    return place[0] == here[0] and place[1] in _feeding_lines(*here)
 
 
 @lru_cache(maxsize=1024)

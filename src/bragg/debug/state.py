@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ class Listeners:
         division: Of integer divisions, with the divisor; may give bool [programs or 1, *block]: lanes without a result.
         shift: Of integers shifted by amounts that may be too large; (amount, bits of the integer); gives such lanes.
         result: Of every floating result of an operation; (inputs, result).
+        flagged: Of arithmetic that makes NaN of other numbers, or infinity of finite ones, in any lane; (NumPy's word:
+            `invalid value`, `overflow`).
         hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint, Triton compiles it to the same).
         decision: Of programs that decide by what atomics have returned; (their linear numbers).
@@ -64,6 +67,7 @@ class Listeners:
     division: list[Callable[[Any], Array | None]] = field(default_factory=list)
     shift: list[Callable[[Any, int], Array | None]] = field(default_factory=list)
     result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
+    flagged: list[Callable[[str], None]] = field(default_factory=list)
     hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str, bool], None]] = field(default_factory=list)
     decision: list[Callable[[Array], None]] = field(default_factory=list)
@@ -75,6 +79,16 @@ class Listeners:
     target: Target | None = None
     is_resident: bool = False
     is_wide: bool = False
+
+    def arithmetic(self) -> AbstractContextManager[None]:
+        """NumPy prints no warnings, and tells of flags where somebody listens."""
+        if not self.flagged:
+            return np.errstate(all="ignore")
+        return np.errstate(divide="ignore", under="ignore", invalid="call", over="call", call=self._tell_flag)
+
+    def _tell_flag(self, what: str, _flags: int) -> None:
+        for listener in self.flagged:
+            listener(what.removesuffix(" encountered"))
 
     def tell_step(self, n_ended: int = 0) -> None:
         """Tell that something goes on, and how many programs have ended."""

@@ -189,3 +189,29 @@ def softmax_of_a_row_that_is_masked_whole(x):
     scores = tl.where(i < row, tl.load(x + row * 8 + i), -float("inf"))
     weights = tl.exp(scores - tl.max(scores, 0))  # bug
     tl.store(x + row * 8 + i, weights / tl.sum(weights, 0))
+
+
+@bug("nan-result", lambda: np.full((4, 8), 100, "f4"), programs=range(4), grid=(4,))
+@triton.jit
+def softmax_without_its_maximum(x):
+    row, i = tl.program_id(0), tl.arange(0, 8)
+    weights = tl.exp(tl.load(x + row * 8 + i))  # bug
+    tl.store(x + row * 8 + i, weights / tl.sum(weights, 0))
+
+
+@bug("nan-result", lambda: np.full((2, 64), 300, "f2"), empty(2), programs=range(2), grid=(2,))
+@triton.jit
+def squares_in_half_precision(x, out):
+    row, i = tl.program_id(0), tl.arange(0, 64)
+    value = tl.load(x + row * 64 + i)
+    total = tl.sum(value * value, 0)  # bug
+    tl.store(out + row, tl.sqrt(total.to(tl.float32)))
+
+
+@bug("nan-result", floats(4, 8), lambda: np.array([3, 0, 8, 1], "i4"), empty(4), programs={1}, grid=(4,))
+@triton.jit
+def mean_of_no_numbers(x, count, out):
+    row, i = tl.program_id(0), tl.arange(0, 8)
+    n = tl.load(count + row)
+    total = tl.sum(tl.load(x + row * 8 + i, mask=i < n, other=0.0), 0)
+    tl.store(out + row, total / n)  # bug

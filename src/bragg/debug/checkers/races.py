@@ -11,10 +11,10 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
-from bragg.debug.checkers.shared_reads import Read, SharedReads
 from bragg.debug.findings import program_ids
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions
+from bragg.debug.memory.shared_reads import Read, SharedReads
 from bragg.debug.memory.synchronisation import Synchronisation
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.operands import affine_of

@@ -7,8 +7,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.state import Machine, use
 
@@ -111,7 +109,7 @@ class Turns:
     def _work(self) -> None:
         self._may_run.acquire()
         try:
-            with np.errstate(all="ignore"):
+            with self.machine.listeners.arithmetic():
                 if not self._is_cancelled:
                     self._run()
         except _Cancelled:

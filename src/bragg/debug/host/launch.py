@@ -317,7 +317,7 @@ def _linear(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
 def _run_batch(launch: Launch, machine: Machine, executable: Callable[..., Any], values: dict[str, Any]) -> None:
     before = use(machine)
     try:
-        with np.errstate(all="ignore"), _placed_faults(launch):
+        with machine.listeners.arithmetic(), _placed_faults(launch):
             executable(**values)
     finally:
         use(before)

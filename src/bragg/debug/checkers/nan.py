@@ -1,0 +1,110 @@
+"""Operations that make NaN or infinity of finite numbers: all of them, or those whose results a kernel stores.
+
+For the latter the processor's own flags say where: they are raised by the operation that makes NaN of other numbers, or
+exceeds a type, and not by those that pass NaN on. So nothing is looked at until a store has such an element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
+from bragg.debug.expressions import feeding, feeds
+from bragg.debug.flow.place import kernel_line
+from bragg.debug.memory.access import Access
+from bragg.debug.state import Listeners
+from bragg.debug.values import Tensor, lift_array
+from bragg.model import Severity
+
+__all__ = ["NAN_ORIGIN", "NAN_RESULT"]
+
+Array = npt.NDArray[Any]
+
+# NumPy's words for the flags.
+_FLAGS = ("invalid value", "overflow")
+_NAN_HINT = "Look at the operands: subtract a row's maximum before tl.exp; divisors are not 0, roots not of less"
+_INFINITY_HINT = "Compute in a wider type, .to(tl.float32), or scale before: subtract a row's maximum before tl.exp"
+
+
+def _watch(record: LaunchFindings) -> Listeners:
+    def look(operands: tuple[Any, ...], result: Tensor) -> None:
+        for name, test in (("NaN", np.isnan), ("infinity", np.isinf)):
+            bad = test(result.data)
+            if not bad.any():
+                continue
+            new = bad & ~_already_bad(operands, bad.ndim, np.isnan if name == "NaN" else _is_not_finite)
+            if new.any():
+                is_of_infinities = name == "NaN" and (new & _already_bad(operands, bad.ndim, np.isinf)).any()
+                record.at_line(
+                    f"{name} is made here of {'infinities' if is_of_infinities else 'finite numbers'}",
+                    "Look at the operands in these lanes",
+                    Severity.WARNING,
+                    new,
+                )
+
+    return Listeners(result=[look])
+
+
+def _is_not_finite(values: Array) -> Array:
+    return np.asarray(~np.isfinite(values))
+
+
+def _already_bad(operands: tuple[Any, ...], rank: int, test: Callable[[Array], Array]) -> Any:
+    """Lanes in which an operand passes a test; False when there is no operand."""
+    before: Any = False
+    for operand in operands:
+        if not isinstance(operand, Tensor) or not operand.dtype.is_floating():
+            continue
+        is_bad = test(operand.data)
+        if is_bad.ndim > rank:  # What a reduction was given: any of it may be the reason.
+            is_bad = np.logical_or.reduce(is_bad, axis=tuple(range(1, is_bad.ndim)))
+        before = before | lift_array(is_bad, rank)
+    return before
+
+
+NAN_ORIGIN = Checker("nan-origin", "operations that make NaN or infinity of finite numbers", False, _watch)
+
+
+def _watch_results(record: LaunchFindings) -> Listeners:
+    raised: dict[tuple[str, tuple[str, int]], None] = {}
+
+    def remember(what: str) -> None:
+        place = kernel_line()
+        if place[1]:
+            raised.setdefault((what, place))
+
+    def look(access: Access) -> None:
+        value = access.value
+        if value is None or not raised or not value.dtype.is_floating() or np.isfinite(value.data).all():
+            return
+        is_on: Array | bool = True
+        if access.mask is not None:
+            is_on = lift_array(access.mask, value.data.ndim)
+        invalid, overflown = ([place for kind, place in raised if kind == what] for what in _FLAGS)
+        nan, infinite = np.isnan(value.data) & is_on, np.isinf(value.data) & is_on
+        name = access.buffer.name
+        if invalid and nan.any():
+            place = feeding(invalid, kernel_line())[0]
+            infinity = next((one for one in overflown if one != place and feeds(one, place)), None)
+            if infinity is None:
+                tell(place, f"NaN is made here of other numbers, and stored to {name}", _NAN_HINT, nan)
+            else:
+                text = f"a number becomes infinite here, NaN comes of that, and is stored to {name}"
+                tell(infinity, text, _INFINITY_HINT, nan)
+        if overflown and infinite.any():
+            text = f"a number becomes infinite here, and is stored to {name}"
+            tell(feeding(overflown, kernel_line())[0], text, _INFINITY_HINT, infinite)
+
+    def tell(place: tuple[str, int], message: str, hint: str, bad: Array) -> None:
+        record.at_line(message, hint, Severity.WARNING, bad, Source(*place))
+
+    return Listeners(access=[look], flagged=[remember])
+
+
+NAN_RESULT = Checker(
+    "nan-result", "NaN and infinity that a kernel makes of its inputs and stores", True, _watch_results
+)
