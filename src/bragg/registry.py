@@ -161,6 +161,8 @@ RULES = Registry(
         "torch-recompilation": "bragg.analyze.rules.host.torch_recompilation:RULE",
         "exposed-communication": "bragg.analyze.rules.host.communication:RULE",
         "eager-jax": "bragg.analyze.rules.host.eager_jax:RULE",
+        "unaligned-matmul": "bragg.analyze.rules.kernel.library_alignment:RULE",
+        "old-library-kernel": "bragg.analyze.rules.kernel.library_generation:RULE",
         "narrow-access": "bragg.analyze.rules.kernel.narrow_access:RULE",
         "uncoalesced-access": "bragg.analyze.rules.kernel.uncoalesced_access:RULE",
         "register-spills": "bragg.analyze.rules.kernel.spills:RULE",

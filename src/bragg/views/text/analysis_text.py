@@ -147,8 +147,7 @@ def _rest(analysis: Analysis, shown: list[Finding], least_gain: float) -> Iterat
 
 
 def _names(rules: list[str]) -> str:
-    more = len(rules) - _N_NAMES
-    return ", ".join(rules) if more <= 1 else f"{', '.join(rules[:_N_NAMES])} and {more} more"
+    return ", ".join(rules) if len(rules) <= _N_NAMES else f"{', '.join(rules[:_N_NAMES])} and others"
 
 
 def gain_text(finding: Finding) -> str:

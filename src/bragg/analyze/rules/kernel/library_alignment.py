@@ -1,0 +1,51 @@
+"""Matrix products of libraries whose operands are not aligned to 16 bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import named
+from bragg.analyze.causes.thresholds import MUCH_GPU, WIDE_ACCESS
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding
+from bragg.model.library_kernel import LibraryKernel, library_kernel
+
+__all__ = ["RULE", "align_bytes"]
+
+_BYTES = {"bf16": 2, "f16": 2, "tf32": 4, "f8": 1}
+# What NVIDIA's guide to performance of matrix products shows for sizes that are no multiples of 16 bytes.
+_WORK = Work(
+    "unaligned-matmul",
+    "matrix products on tensor cores whose operands are not aligned to 16 bytes",
+    "pad dimensions to multiples of 8 in 16 bits, of 4 in 32 bits (a vocabulary of 50,257 to 50,304)",
+    0.4,
+    Confidence.LIKELY,
+)
+
+
+def _is_unaligned(name: str) -> bool:
+    kernel = library_kernel(name)
+    return kernel is not None and align_bytes(kernel) < WIDE_ACCESS.value
+
+
+def align_bytes(kernel: LibraryKernel) -> float:
+    """Bytes at whose multiples rows begin; infinite: the name does not say."""
+    size = _BYTES.get(kernel.operand)
+    return kernel.align * size if kernel.has_tensor_cores and kernel.align and size else float("inf")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from work_findings(evidence, named(evidence.profile, _is_unaligned), _WORK)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "matrix products of libraries whose operands are not aligned to 16 bytes",
+    (GPU_TIME,),
+    (MUCH_GPU, WIDE_ACCESS),
+    _WORK.change,
+)
