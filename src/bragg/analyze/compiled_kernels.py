@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -34,22 +34,31 @@ class CompiledKernels:
         self._rows: dict[str, CompiledKernel] = {}
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._names_of)
 
     def __iter__(self) -> Iterator[CompiledKernel]:
-        return (self._row(key) for key in self._names)
+        return (self._row(key) for key in self._names_of)
 
     def of(self, name: str) -> CompiledKernel | None:
         """A kernel by the name of its frames; None: the profile does not have its code."""
-        key = self._key_of.get(name)
+        key = self._keys.get(name)
         return None if key is None else self._row(key)
+
+    @property
+    def names(self) -> Iterable[str]:
+        """Names of the kernels whose code the profile has."""
+        return self._keys
+
+    def key_of(self, name: str) -> str:
+        """`symbol/hash` of one of `names`."""
+        return self._keys[name]
 
     @cached_property
     def _codes(self) -> dict[str, KernelCode]:
         return code_of_kernels(self._profile.sources)
 
     @cached_property
-    def _key_of(self) -> dict[str, str]:
+    def _keys(self) -> dict[str, str]:
         frames, attributes = self._profile.tree.frames, self._profile.run.attributes
         by_symbol = {code.symbol: key for key, code in self._codes.items()}
         names = dict.fromkeys(frames.name[row] for row in (frames.kind == FrameKind.KERNEL).nonzero()[0].tolist())
@@ -57,10 +66,10 @@ class CompiledKernels:
         return {name: key for name, key in keys.items() if key in self._codes}
 
     @cached_property
-    def _names(self) -> dict[str, list[str]]:
+    def _names_of(self) -> dict[str, list[str]]:
         """Names of kernels by key."""
         names: dict[str, list[str]] = defaultdict(list)
-        for name, key in self._key_of.items():
+        for name, key in self._keys.items():
             names[key].append(name)
         return names
 
@@ -72,7 +81,7 @@ class CompiledKernels:
 
     def _row(self, key: str) -> CompiledKernel:
         if key not in self._rows:
-            self._rows[key] = self._joined(facts_of(self._codes[key]), tuple(self._names[key]))
+            self._rows[key] = self._joined(facts_of(self._codes[key]), tuple(self._names_of[key]))
         return self._rows[key]
 
     def _joined(self, kernel: CompiledKernel, names: tuple[str, ...]) -> CompiledKernel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,11 +104,13 @@ def diff(
     --repeat 10 makes them, give two directories, or files that are numbered: main-1.bragg main-2.bragg branch-1.bragg
     branch-2.bragg. Then each change has an interval, and a gate knows what is noise.
     """
+    from bragg.analyze.comparing.compiled_changes import compiled_changes
     from bragg.analyze.comparing.diff import By, compare_sets
     from bragg.analyze.report import finding_json
     from bragg.cli.gate import Gates
     from bragg.views.terminal.columns import choose_names
     from bragg.views.text.analysis_text import changed_lines
+    from bragg.views.text.compiled_text import compiled_lines
     from bragg.views.text.diff_text import diff_json, diff_lines
     from bragg.views.text.folding import with_library_names
 
@@ -123,16 +126,18 @@ def diff(
     with working("Comparing"):
         comparison = compare_sets(one, other, By(by), name)
         verdicts = judged.verdicts(comparison, before, after)
-        changed = _changed(sides)
+        changed, compiled = _changed(sides), compiled_changes(before[-1], after[-1])
     if as_json:
         table = diff_json(comparison, lines or None)
         gone, new = ([finding_json(each) for each in found] for found in changed)
         sides_json = {"before": names[0], "after": names[1]}
-        write_json("diff", {**sides_json, **table, **judged.to_json(verdicts), "findings": {"gone": gone, "new": new}})
+        told = {"findings": {"gone": gone, "new": new}, "compiled": [asdict(change) for change in compiled]}
+        write_json("diff", {**sides_json, **table, **judged.to_json(verdicts), **told})
     else:
         max_rows = _DEFAULT_ROWS if lines is None else lines or None
         style = stream_style(sys.stdout)
-        write_lines([*diff_lines(comparison, style, max_rows), *changed_lines(*changed, style)])
+        below = [*compiled_lines(compiled, style), *changed_lines(*changed, style)]
+        write_lines([*diff_lines(comparison, style, max_rows), *below])
     if html is not None:
         from bragg.views.web.diff import pack_difference
 
