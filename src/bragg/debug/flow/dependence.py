@@ -8,7 +8,7 @@ cannot be followed counts as dependent.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
@@ -75,8 +75,8 @@ def _meanings(program: Program) -> tuple[tuple[str, str], ...] | None:
     names, found = program.names(), []
     for node in program.text.free_names:
         value = names.get(node.id) if isinstance(node, ast.Name) else None
-        if isinstance(node, ast.Name) and isinstance(value, ModuleType) and value.__name__.startswith("triton."):
-            found.append((node.id, value.__name__))
+        if isinstance(value, ModuleType) and f"{value.__name__}.".startswith("triton."):
+            found.append((ast.unparse(node), value.__name__))
         elif not (value is None or isinstance(value, int | float | str) or (is_jitted(value) and _is_tritons(value))):
             return None
     return tuple(found)
@@ -99,26 +99,27 @@ class _Function:
         self._tree = program.text.tree
         self._tainted = set(tainted)
         self._names = program.names()
-        stored = (node for node in ast.walk(self._tree) if isinstance(node, ast.Name))
+        self._nodes = list(ast.walk(self._tree))
+        stored = (node for node in self._nodes if isinstance(node, ast.Name))
         self._local = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
-        self._local |= {one.arg for one in ast.walk(self._tree) if isinstance(one, ast.arg)}
+        self._local |= {one.arg for one in self._nodes if isinstance(one, ast.arg)}
 
     def places(self) -> list[Dependence]:
         """Of the function and of those that it calls."""
         return self._result()[1]
 
     def _result(self) -> tuple[bool, list[Dependence]]:
-        before = -1
+        before, assignments = -1, list(_assignments(self._nodes))
         while before != len(self._tainted):
             before = len(self._tainted)
-            for names, value in _assignments(self._tree):
+            for names, value in assignments:
                 if self._depends(value):
                     self._tainted.update(names)
-        returned = (node.value for node in ast.walk(self._tree) if isinstance(node, ast.Return) and node.value)
+        returned = (node.value for node in self._nodes if isinstance(node, ast.Return) and node.value)
         return any(map(self._depends, returned)), list(self._places())
 
     def _places(self) -> Iterator[Dependence]:
-        for node in ast.walk(self._tree):
+        for node in self._nodes:
             if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert) and self._depends(node.test):
                 yield self._at(node, "the condition depends on data")
             elif isinstance(node, ast.Call):
@@ -256,9 +257,9 @@ def _expressions(node: ast.AST) -> Iterator[ast.expr]:
             yield from _expressions(child)
 
 
-def _assignments(tree: ast.AST) -> Iterator[tuple[set[str], ast.expr]]:
+def _assignments(nodes: Iterable[ast.AST]) -> Iterator[tuple[set[str], ast.expr]]:
     """Names that are assigned, and what to."""
-    for node in ast.walk(tree):
+    for node in nodes:
         targets: list[ast.expr] = []
         value: ast.expr | None = None
         if isinstance(node, ast.Assign):

@@ -25,8 +25,10 @@ from bragg.debug.memory.access import Access
 __all__ = ["Synchronisation"]
 
 Array = npt.NDArray[Any]
-# Of programs, the last step that is known; it never changes once it is made.
-Known = dict[int, int]
+# Of programs, by the order of their first release, the last step that is known; -1: none. It never changes once it is
+# made, so that a chain of programs that take one lock shares it. 2,000 programs on one lock: 16 MB, 1 us a release.
+Known = npt.NDArray[np.int32]
+_NOTHING: Known = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Synchronisation:
         self._known: dict[int, Known] = {}
         self._pending: dict[int, Known] = {}
         self._published: dict[int, Known] = {}
+        self._numbers: dict[int, int] = {}
         self._released: dict[int, int] = {}
         self._relaxed: dict[int, int] = {}
         self._any: dict[int, int] = {}
@@ -85,10 +88,11 @@ class Synchronisation:
             self._narrow_scopes = True
             return
         # Sums of floats are not signals, and they are many.
-        if access.dtype.is_int() or len(addresses) <= len(np.unique(access.programs)):
+        programs = set(access.programs.tolist())
+        if access.dtype.is_int() or len(addresses) <= len(programs):
             self._events.append(_Event(step, access.programs, addresses, access.order))
             if access.order in ("acquire", "acq_rel"):
-                self._undecided.update(np.unique(access.programs).tolist())
+                self._undecided |= programs
 
     def decide(self, step: int, programs: Array) -> None:
         """Programs decide by what their atomics have returned."""
@@ -100,7 +104,7 @@ class Synchronisation:
     def orders(self, earlier: int, step: int, later: int) -> bool:
         """The later program knows what the earlier one did at a step."""
         self._replay()
-        released = self._known.get(later, {}).get(earlier, -1)
+        released = self._step(self._known, later, earlier)
         return released >= step and self._is_whole(earlier, step, released)
 
     def _is_whole(self, program: int, step: int, released: int) -> bool:
@@ -118,7 +122,7 @@ class Synchronisation:
     def why_not(self, earlier: int, step: int, later: int) -> str:
         """What is missing for two programs to be ordered."""
         self._replay()
-        released = self._known.get(later, {}).get(earlier, -1)
+        released = self._step(self._known, later, earlier)
         if released >= step:
             return "the other program's threads do not wait for each other before it releases: add tl.debug_barrier()"
         if self._released.get(earlier, -1) < step:
@@ -128,44 +132,52 @@ class Synchronisation:
                 return "the other program has no atomic after it" if self._events else ""
             relaxed = self._relaxed.get(earlier, -1) >= step
             return f"the other program's atomics after it {'are relaxed' if relaxed else 'release nothing'}"
-        if self._pending.get(later, {}).get(earlier, -1) >= step:
+        if self._step(self._pending, later, earlier) >= step:
             return "the program does not decide by what its atomic returns, so it may come first as well"
         if later not in self._pending:
             what = "has relaxed atomics alone" if later in self._relaxed else "acquires nothing"
             return f"the program {what} before it"
         return "no atomic of the program reads what the other one released after it"
 
+    def _step(self, knowing: dict[int, Known], later: int, earlier: int) -> int:
+        """The last step of one program that another one knows; -1: none."""
+        known, number = knowing.get(later, _NOTHING), self._numbers.get(earlier)
+        return -1 if number is None or number >= len(known) else int(known[number])
+
     def _replay(self) -> None:
         for event in self._events[self._replayed :]:
             programs = event.programs.tolist()
             if event.addresses is None:
                 for program in programs:
-                    self._known[program] = _joined(self._known.get(program, {}), self._pending.get(program, {}))
+                    before, new = self._known.get(program, _NOTHING), self._pending.get(program, _NOTHING)
+                    self._known[program] = _joined(before, new)
                 continue
             for address, program in zip(event.addresses.tolist(), programs, strict=True):
                 self._meet(address, program, event)
         self._replayed = len(self._events)
 
     def _meet(self, address: int, program: int, event: _Event) -> None:
-        published = self._published.get(address, {})
+        published = self._published.get(address, _NOTHING)
         self._any[program] = event.step
         if event.order == "relaxed":
             self._relaxed[program] = event.step
         if event.order in ("acquire", "acq_rel"):
-            self._pending[program] = _joined(self._pending.get(program, {}), published)
+            self._pending[program] = _joined(self._pending.get(program, _NOTHING), published)
         if event.order in ("release", "acq_rel"):
-            self._published[address] = {**_joined(published, self._known.get(program, {})), program: event.step}
+            number = self._numbers.setdefault(program, len(self._numbers))
+            together = _joined(published, self._known.get(program, _NOTHING))
+            new = np.full(max(len(together), number + 1), -1, np.int32)
+            new[: len(together)] = together
+            new[number] = event.step
+            self._published[address] = new
             self._released[program] = event.step
 
 
 def _joined(one: Known, other: Known) -> Known:
-    """What both know together. Neither changes any more, so that a chain of programs that take one lock shares them."""
-    if one is other or not other:
-        return one
-    if not one:
-        return other
+    """What both know together."""
     few, many = (one, other) if len(one) < len(other) else (other, one)
-    if few.items() <= many.items():
+    if one is other or not len(few) or (few <= many[: len(few)]).all():
         return many
-    later = {program: step for program, step in few.items() if many.get(program, -1) < step}
-    return {**many, **later}
+    new: Known = many.copy()
+    np.maximum(few, new[: len(few)], out=new[: len(few)])
+    return new
