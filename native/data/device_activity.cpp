@@ -81,9 +81,9 @@ void DeviceActivity::settle_all() {
   for (auto& [id, device] : devices_) settle_device(id, device, kAll);
 }
 
-// A pause that has not ended began at the last work of its device.
+// A pause that has not ended began at the last work of its device; before the first work there is none.
 void DeviceActivity::forget_host() {
-  int64_t needed_ns = last_ns_ - kLatenessNs;
+  int64_t needed_ns = (devices_.empty() ? idle_.host_ns() : last_ns_) - kLatenessNs;
   for (const auto& [id, device] : devices_)
     if (device.sums.until_ns != 0) needed_ns = std::min(needed_ns, device.sums.until_ns);
   idle_.forget_host(needed_ns);

@@ -1,6 +1,7 @@
 // When the devices worked, and what they waited for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -31,7 +32,8 @@ class DeviceActivity {
   [[nodiscard]] ActivityTotals totals() const;
   [[nodiscard]] std::string curves_json() const;  // device -> its curve, of what is settled; empty: nothing ran
   [[nodiscard]] IdleTable& idle() { return idle_.table(); }
-  [[nodiscard]] int64_t first_ns() const { return first_ns_; }  // 0: nothing ran
+  [[nodiscard]] size_t host_spans() const { return idle_.host_spans(); }  // kept for pauses to come
+  [[nodiscard]] int64_t first_ns() const { return first_ns_; }            // 0: nothing ran
   [[nodiscard]] int64_t last_ns() const { return last_ns_; }
 
  private:

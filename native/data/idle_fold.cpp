@@ -107,6 +107,18 @@ void IdleFold::end_pause(uint32_t device, int64_t end_ns) {
 
 void IdleFold::forget_host(int64_t before_ns) {
   for (ThreadHistory& thread : threads_) thread.forget(before_ns);
+  while (host_spans() > kMaxHostSpans) {  // the first half of their time
+    int64_t first_ns = host_ns_;
+    for (const ThreadHistory& thread : threads_)
+      if (thread.size() > 0) first_ns = std::min(first_ns, thread.first_end_ns());
+    for (ThreadHistory& thread : threads_) thread.forget(first_ns + (host_ns_ - first_ns) / 2);
+  }
+}
+
+size_t IdleFold::host_spans() const {
+  size_t spans = 0;
+  for (const ThreadHistory& thread : threads_) spans += thread.size();
+  return spans;
 }
 
 }  // namespace bragg

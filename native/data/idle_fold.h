@@ -1,6 +1,8 @@
 // Pauses of devices become idle time of the code that they waited for.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,12 +35,18 @@ struct Pause {
 // what the launching thread was in, the rest to the launch itself. Threads: consumer only.
 class IdleFold {
  public:
+  // 24 MB. A program may begin threads without end, while nothing runs on its devices: what began first is forgotten.
+  static constexpr size_t kMaxHostSpans = 1u << 20;
+
   void note_host(uint32_t thread, int64_t start_ns, int64_t end_ns, NodeId node) {
     if (thread >= threads_.size()) threads_.resize(thread + 1);
     threads_[thread].note(start_ns, end_ns, node);
+    host_ns_ = std::max(host_ns_, end_ns);
   }
   void add(uint32_t device, std::span<const Pause> pauses);  // ascending
   void forget_host(int64_t before_ns);
+  [[nodiscard]] int64_t host_ns() const { return host_ns_; }  // until when it is known
+  [[nodiscard]] size_t host_spans() const;
   [[nodiscard]] IdleTable& table() { return table_; }
 
  private:
@@ -52,7 +60,8 @@ class IdleFold {
   void end_pause(uint32_t device, int64_t end_ns);
 
   std::vector<ThreadHistory> threads_;  // by track
-  std::vector<Part> parts_;             // of the pause at hand
+  int64_t host_ns_ = 0;
+  std::vector<Part> parts_;  // of the pause at hand
   IdleTable table_;
 };
 

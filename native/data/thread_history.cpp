@@ -48,6 +48,9 @@ std::vector<HostMoment> ThreadHistory::innermost(int64_t from_ns, int64_t until_
   return moments;
 }
 
-void ThreadHistory::forget(int64_t before_ns) { spans_.erase(spans_.begin(), first_ending_after(before_ns)); }
+void ThreadHistory::forget(int64_t before_ns) {
+  spans_.erase(spans_.begin(), first_ending_after(before_ns));
+  if (spans_.empty()) std::vector<Span>().swap(spans_);  // of a thread that has ended, no memory
+}
 
 }  // namespace bragg

@@ -26,6 +26,8 @@ class ThreadHistory {
   // The innermost one at each moment from `from_ns` on, ascending.
   [[nodiscard]] std::vector<HostMoment> innermost(int64_t from_ns, int64_t until_ns) const;
   void forget(int64_t before_ns);
+  [[nodiscard]] size_t size() const { return spans_.size(); }
+  [[nodiscard]] int64_t first_end_ns() const { return spans_.front().end_ns; }  // of some
 
  private:
   struct Span {

@@ -154,6 +154,30 @@ TEST(late_records_out_of_order_change_nothing) {
   CHECK_EQ(idle_us, 2 * 70 * (records.size() / 2 - 1));
 }
 
+// A server without a GPU: a thread for each request.
+TEST(threads_without_end_leave_nothing_behind_where_no_device_works) {
+  Program program;
+  const NodeId request = scope("idle request");
+  for (uint32_t thread = 0; thread < 4'000; ++thread) {
+    for (int64_t i = 0; i < 100; ++i) program.host(thread * 100'000 + i, thread * 100'000 + i + 1, request, thread);
+    program.activity.settle();
+    if (program.activity.host_spans() > 3'000) return bragg::test::fail(__FILE__, __LINE__, "they pile up");
+  }
+}
+
+TEST(the_host_is_known_for_so_long_before_a_device_works_again) {
+  Program program;
+  const NodeId request = scope("idle request");
+  program.work(1, 10, request, 1);
+  for (uint32_t thread = 0; thread < 2'000; ++thread) {
+    for (int64_t i = 0; i < 1'000; ++i) program.host(thread * 10'000 + i, thread * 10'000 + i + 1, request, thread);
+    if (thread % 100 == 0) program.activity.settle();
+  }
+  program.activity.settle();
+  const size_t spans = program.activity.host_spans();
+  CHECK(spans <= bragg::IdleFold::kMaxHostSpans && spans >= bragg::IdleFold::kMaxHostSpans / 4);
+}
+
 TEST(idle_rows_are_bounded_however_many_paths_and_hours_there_are) {
   bragg::IdleTable table;
   std::vector<NodeId> nodes;
