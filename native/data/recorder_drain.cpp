@@ -19,6 +19,8 @@ constexpr int64_t kPatienceNs = 5'000'000'000;
 constexpr const char* kPatienceVariable = "BRAGG_DRAIN_S";
 // Copies of no bytes have no record, records that were dropped do not come, and a process that was interrupted leaves.
 constexpr int64_t kShortPatienceNs = 300'000'000;
+// A flush takes that long, too, on a machine that is busy: it says little of what the next one brings.
+constexpr uint32_t kPatientFlushes = 4;
 // A program that goes on to launch graphs is always in the middle of one.
 constexpr int64_t kGraphPatienceNs = 30'000'000'000;
 constexpr int64_t kFirstNapNs = 100'000;
@@ -85,6 +87,7 @@ void Recorder::bring_by_force(uint32_t session) {
 bool Recorder::has_arrived(Drain& drain) {
   const WorkLock work(work_mutex_);
   (void)step_some();
+  ++drain.flushes;
   drain.missing = missing_of(drain);
   if (drain.missing != Missing::Nothing) return false;
   return std::exchange(drain.is_confirmed, true);
@@ -101,11 +104,15 @@ Recorder::Missing Recorder::missing_of(Drain& drain) {
   const int64_t now = monotonic_ns();
   const uint64_t pending = sources_.pending();
   const uint64_t awaited = kernels + others + pending;
-  if (awaited < drain.awaited) drain.progress_ns = now;
+  const auto note_progress = [&] {
+    drain.progress_ns = now;
+    drain.flushes = 0;
+  };
+  if (awaited < drain.awaited) note_progress();
   drain.awaited = std::min(drain.awaited, awaited);
   drain.graphs_ns = awaited > 0 ? 0 : drain.graphs_ns != 0 ? drain.graphs_ns : now;
   const bool has_more = std::exchange(drain.records, records_taken_) != records_taken_;
-  if (has_more && drain.graphs_ns != 0) drain.progress_ns = now;
+  if (has_more && drain.graphs_ns != 0) note_progress();
   if (pending > 0) return Missing::Records;
   if (!sources_.tells_records()) return Missing::Nothing;
   if (kernels > lost) return Missing::Records;
@@ -115,6 +122,7 @@ Recorder::Missing Recorder::missing_of(Drain& drain) {
 
 bool Recorder::is_out_of_patience(Drain& drain) {
   if (is_interrupted(drain)) return true;
+  if (drain.flushes < kPatientFlushes) return false;
   static const int64_t wished_ns = wished_patience_ns();
   const bool is_leaving = is_leaving_.load();
   if (drain.missing == Missing::GraphRecords && monotonic_ns() > drain.graphs_ns + kGraphPatienceNs) return true;

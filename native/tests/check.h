@@ -2,9 +2,11 @@
 // The native test harness: TEST registers, CHECK and CHECK_EQ report and go on, REQUIRE reports and leaves the test.
 // Every test executable is its own sources plus main.cpp.
 
+#include <chrono>
 #include <concepts>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -57,6 +59,17 @@ bool check_equal(const A& a, const B& b, const char* expression, const char* fil
   }
   if (!equal) fail(file, line, std::string(expression) + ": " + show(a) + " != " + show(b));
   return equal;
+}
+
+// Within a minute, however busy the machine is. Asks every 10 ms.
+template <class Condition>
+[[nodiscard]] bool comes_true(Condition&& condition) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
 }
 
 }  // namespace bragg::test

@@ -23,7 +23,8 @@ enum class Knob : uint32_t {
   FlushOnCaller,    // 1: cuptiActivityFlushAll delivers on the calling thread instead of the worker
   FlushDelayMs,     // how long cuptiActivityFlushAll takes
   WaitingFlushMs,   // a flush that comes sooner after the one before shows that the tool waits for the GPU, so virtual
-                    // time jumps to the end of the work; 0: never
+                    // time jumps to the end of the work; 0: never. Without a call of the driver in between it may be 20
+                    // times as long, for a machine that is busy
   HardwareTrace,    // 1: another tool has switched the hardware event system on: flushing in the background crashes
   LateMs,           // 0: what cuptiUnsubscribe leaves undelivered waits for a flush; else it comes so much later
   SlotTaken,        // 1: another tool, BRAGG_FAKE_SLOT_HOLDER, holds the subscription
