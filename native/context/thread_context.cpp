@@ -15,10 +15,10 @@
 namespace bragg {
 namespace {
 
-// A full ring: the consumer is behind. Wait for it up to 0.2 s, longer than any scheduling hiccup; then this event and
-// the next ones are dropped and counted, without waiting, until the ring has been read.
+// A full ring: the consumer is behind. Wait for it 3 s, longer than a busy machine puts a thread aside; then this event
+// and the next ones are dropped and counted, without waiting, until the ring has been read.
 constexpr uint32_t kFullRingYields = 64;
-constexpr uint32_t kFullRingNaps = 2000;
+constexpr uint32_t kFullRingNaps = 20'000;
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
 
 }  // namespace

@@ -2,6 +2,7 @@
 // The native test harness: TEST registers, CHECK and CHECK_EQ report and go on, REQUIRE reports and leaves the test.
 // Every test executable is its own sources plus main.cpp.
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <sstream>
@@ -61,13 +62,13 @@ bool check_equal(const A& a, const B& b, const char* expression, const char* fil
   return equal;
 }
 
-// Within a minute, however busy the machine is. Asks every 10 ms.
+// Within a minute, however busy the machine is.
 template <class Condition>
 [[nodiscard]] bool comes_true(Condition&& condition) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!condition()) {
+  for (auto nap = std::chrono::microseconds(50); !condition(); nap = std::min(2 * nap, decltype(nap)(10'000))) {
     if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(nap);
   }
   return true;
 }

@@ -3,11 +3,14 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <string>
@@ -61,6 +64,46 @@ inline const Device& device() {
   static const Device instance;
   return instance;
 }
+
+// Threads that launch while a test controls a recording: so many batches at each of its steps. However the threads are
+// scheduled, no more is launched than is read in time.
+class Launchers {
+ public:
+  Launchers(size_t count, const std::function<void()>& launch_batch) {
+    for (size_t i = 0; i < count; ++i) threads_.emplace_back([this, launch_batch] { run(launch_batch); });
+  }
+  ~Launchers() {
+    stop_.store(true);
+    for (auto& thread : threads_) thread.join();
+  }
+  Launchers(const Launchers&) = delete;
+  Launchers& operator=(const Launchers&) = delete;
+
+  // Returns when one of them is at it.
+  void go_on(uint64_t batches) {
+    const uint64_t before = begun_.load();
+    allowed_.fetch_add(batches);
+    CHECK(comes_true([&] { return begun_.load() > before; }));
+  }
+
+ private:
+  void run(const std::function<void()>& launch_batch) {
+    for (uint64_t begun = 0; !stop_.load();) {
+      if (begun == allowed_.load()) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        continue;
+      }
+      ++begun;
+      begun_.fetch_add(1);
+      launch_batch();
+    }
+  }
+
+  std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> allowed_{0};  // of each
+  std::atomic<uint64_t> begun_{0};    // of all
+  std::vector<std::thread> threads_;
+};
 
 class Recording {
  public:

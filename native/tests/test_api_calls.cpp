@@ -1,5 +1,4 @@
 // Calls of the CUDA runtime and driver as nodes: which call counts, how long it took, and what runs below it.
-#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +13,7 @@ namespace {
 
 using bragg::Event;
 using bragg::test::device;
+using bragg::test::Launchers;
 using bragg::test::Recording;
 namespace cuda = bragg::cuda;
 namespace cupti = bragg::cupti;
@@ -162,24 +162,18 @@ TEST(no_call_counts_unless_a_session_that_records_asks_for_it) {
 }
 
 TEST(levels_change_while_threads_call) {
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> threads;
-  for (uint32_t i = 0; i < 2; ++i)
-    threads.emplace_back([&] {
-      while (!stop.load()) launch_and_wait(20);
-    });
+  Launchers launchers(2, [] { launch_and_wait(20); });
   for (int round = 0; round < 20; ++round) {
+    launchers.go_on(10);
     const Recording sync("some", {.gpu_api = BRAGG_GPU_API_SYNC});
     const Recording all("all", {.trace = true, .gpu_api = BRAGG_GPU_API_ALL});
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    launchers.go_on(10);
     all.deactivate();
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    launchers.go_on(10);
     all.activate();
     all.flush();
     CHECK_EQ(all.count("dropped_records"), 0);
   }
-  stop.store(true);
-  for (auto& thread : threads) thread.join();
   CHECK(!bragg::ThreadContext::current().api_call.is_open());
 }
 

@@ -1,4 +1,5 @@
 // What a recording tells of its own cost.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -33,21 +34,25 @@ Told told(const bragg::OwnCost& cost, CostPart part) {
   return {found.calls(), found.ns()};
 }
 
-// 50,000 calls, 780 of them timed: their mean is off by 4 % one time in three, by 20 % never.
+// 50,000 calls, 780 of them timed: their mean is off by 4 % one time in three, by 20 % never. A machine that is busy
+// interrupts some of them, which only adds to what is told: the least of many is of calls that were not.
 TEST(the_cost_of_calls_that_take_turns_is_told) {
-  const auto cost = std::make_unique<bragg::OwnCost>();
   constexpr int kPairs = 25'000;
   constexpr int64_t kLongNs = 2'000;
-  for (int i = 0; i < kPairs; ++i) {
-    cost->measure(CostPart::Scopes, [] { spin(kLongNs); });
-    cost->measure(CostPart::Scopes, [] {});
+  uint64_t least_ns = ~uint64_t{0};
+  for (int tries = 0; tries < 50 && least_ns >= kPairs * kLongNs * 2; ++tries) {
+    const auto cost = std::make_unique<bragg::OwnCost>();
+    for (int i = 0; i < kPairs; ++i) {
+      cost->measure(CostPart::Scopes, [] { spin(kLongNs); });
+      cost->measure(CostPart::Scopes, [] {});
+    }
+    const Told scopes = told(*cost, CostPart::Scopes);
+    CHECK(scopes.calls > 2 * kPairs * 8 / 10 && scopes.calls < 2 * kPairs * 12 / 10);
+    CHECK(scopes.ns > kPairs * kLongNs * 8 / 10);
+    CHECK_EQ(told(*cost, CostPart::Launches).calls, 0);
+    least_ns = std::min(least_ns, scopes.ns);
   }
-  const Told scopes = told(*cost, CostPart::Scopes);
-  CHECK(scopes.calls > 2 * kPairs * 8 / 10 && scopes.calls < 2 * kPairs * 12 / 10);
-  // A machine that is busy interrupts some of them, and each such interruption counts for at most 64.
-  CHECK(scopes.ns > kPairs * kLongNs * 8 / 10);
-  CHECK(scopes.ns < kPairs * kLongNs * 2);
-  CHECK_EQ(told(*cost, CostPart::Launches).calls, 0);
+  CHECK(least_ns < kPairs * kLongNs * 2);
 }
 
 TEST(records_cost_more_where_caches_are_cold) {

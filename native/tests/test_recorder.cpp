@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,7 +18,10 @@
 
 namespace {
 
+using bragg::ThreadContext;
+using bragg::test::comes_true;
 using bragg::test::device;
+using bragg::test::Launchers;
 using bragg::test::Recording;
 namespace cuda = bragg::cuda;
 
@@ -88,35 +90,33 @@ TEST(phases_that_follow_by_themselves_have_every_launch_once) {
   const std::atomic<bool> never{false};
   std::vector<std::thread> threads;
   for (uint32_t i = 0; i < kThreads; ++i)
-    threads.emplace_back(launch_in_scope, "work", 5 * kLaunches, std::cref(never));
+    threads.emplace_back([&] {
+      for (int part = 0; part < 5; ++part) {  // each fits into the thread's ring
+        launch_in_scope("work", kLaunches, never);
+        CHECK(comes_true([] { return ThreadContext::current().ring.empty(); }));
+      }
+    });
   for (auto& thread : threads) thread.join();
   recording.wait_for_phase(4);
   CHECK_EQ(recording.stop_and_count_all("kernels"), kThreads * 5 * kLaunches);
 }
 
 TEST(sessions_come_and_go_while_threads_launch) {
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> threads;
-  for (uint32_t i = 0; i < 2; ++i)
-    threads.emplace_back([&stop] {  // no faster than a driver launches: what comes in a second must be read in one
-      while (!stop.load()) {
-        launch_in_scope("work", 100, stop);
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
-    });
+  const std::atomic<bool> never{false};
+  Launchers launchers(2, [&] { launch_in_scope("work", 100, never); });
   for (int round = 0; round < 10; ++round) {
+    launchers.go_on(20);
     const Recording outer("outer");
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    launchers.go_on(20);
     const Recording inner("inner", true);
     outer.deactivate();
     (void)inner.count("kernels");
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    launchers.go_on(20);
     outer.activate();
     inner.flush();
     CHECK_EQ(inner.count("dropped_records"), 0);
+    CHECK_EQ(inner.count("dropped_events"), 0);
   }
-  stop.store(true);
-  for (auto& thread : threads) thread.join();
 }
 
 TEST(a_session_counts_what_ran_while_it_was_active) {

@@ -40,6 +40,11 @@ bool ToySource::is_collecting() {
   return is_on_;
 }
 
+uint64_t ToySource::drains() const {
+  const std::lock_guard lock(mutex_);
+  return drains_;
+}
+
 void ToySource::start(const SourceOptions&) {
   const std::lock_guard lock(mutex_);
   is_started_ = true;

@@ -26,6 +26,7 @@ class ToySource final : public EventSource {
   void work();  // all that was submitted
   void set_power(int64_t time_ns, double watts);
   [[nodiscard]] bool is_collecting();
+  [[nodiscard]] uint64_t drains() const;
 
   void start(const SourceOptions& options) override;
   void collect(const Collecting& wanted) override;
