@@ -11,7 +11,7 @@ from tests.support.profiles import profile_from_text
 from tests.support.waiting import address, beginning, expect, expect_address, expect_value
 
 ROW_PX = 20
-KERNEL, PYTHON, SCOPE, MATCH = "rgb(230, 159, 0)", "rgb(86, 180, 233)", "rgb(240, 228, 66)", "rgb(204, 121, 167)"
+KERNEL, PYTHON, SCOPE, MATCH = "rgb(240, 178, 124)", "rgb(168, 203, 234)", "rgb(200, 188, 232)", "rgb(176, 19, 108)"
 PROFILE = """
 root
   forward
@@ -122,7 +122,7 @@ def test_width_follows_the_side(flame: Any) -> None:
 def test_forward_and_backward_have_colours(flame: Any, pixel: Pixel) -> None:
     flame.get_by_label("colour").select_option("phase")
     expect_value(
-        lambda: [pixel(flame, "canvas", x, middle(3)) for x in (200, 600)], ["rgb(86, 180, 233)", "rgb(204, 121, 167)"]
+        lambda: [pixel(flame, "canvas", x, middle(3)) for x in (200, 600)], ["rgb(168, 203, 234)", "rgb(217, 168, 207)"]
     )
 
 
@@ -147,7 +147,7 @@ def test_address_opens_the_same_picture(pages: Any, flame: Any) -> None:
 
 def test_node_that_another_view_chose_is_seen_although_the_picture_was_zoomed(flame: Any) -> None:
     flame.locator("canvas").click(position={"x": 200, "y": middle(2) + 8})
-    flame.keyboard.press("3")
+    flame.keyboard.press("4")
     flame.locator("td.name", has_text="copy").click()
     flame.get_by_role("link", name="Summary").click()
     flame.get_by_role("link", name="copy").click()

@@ -77,7 +77,7 @@ def test_kernel_that_is_chosen_is_chosen_in_every_view(pages: Any) -> None:
     expect(page.locator(".flame .detail strong")).to_have_text(KERNEL)
     expect(page.locator(".flame .links button")).to_have_text(["Kernels", "Timeline", "Source", "Roofline"])
     for view, shown in (
-        ("kernels", "tr[aria-expanded=true] td.name"),
+        ("kernels", "tr[aria-expanded=true] + tr.more"),
         ("timeline", ".timeline-slice h2"),
         ("source", "option:checked"),
         ("roofline", "li.chosen .name"),

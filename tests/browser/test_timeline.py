@@ -31,7 +31,7 @@ stream 7
 WIDTH, LABELS_PX = 1000, 150
 WHOLE = (-20, 1020)
 STREAM_Y, STEP_Y, FORWARD_Y = 50, 76, 94
-WHITE, GAP, MATMUL, RELU = "rgb(255, 255, 255)", "rgb(246, 223, 208)", "rgb(86, 180, 233)", "rgb(230, 159, 0)"
+WHITE, GAP, MATMUL, RELU = "rgb(255, 255, 255)", "rgb(232, 235, 239)", "rgb(234, 154, 82)", "rgb(243, 205, 127)"
 LANES = "canvas.timeline-lanes"
 REST_MS = 300
 SIZE_LIMIT_BYTES = 12_000_000
@@ -225,6 +225,8 @@ def test_the_longest_gap_comes_first(timeline: Any) -> None:
     timeline.get_by_role("button", name="Next gap").click()
     expect_address(timeline, "range=500~700")
     expect(totals(timeline)).to_contain_text("idle 100.0 %")
+    expect(chosen(timeline)).to_have_text("GPU idle for 200 ns")
+    expect(timeline.get_by_role("button", name="then ran relu")).to_be_visible()
     timeline.keyboard.press("g")
     expect_address(timeline, "range=720~800")
 

@@ -40,7 +40,7 @@ export class ViewFrame extends Component<Props> {
     const lack = row.needs(data);
     return (
       <main ref={this.element} class="view" data-view={row.label.toLowerCase()}>
-        {lack && <p class="lack">{lack}</p>}
+        {lack && <Lack row={row} why={lack} />}
       </main>
     );
   }
@@ -49,4 +49,24 @@ export class ViewFrame extends Component<Props> {
 function equal(one: Record<string, string>, other: Record<string, string>): boolean {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return [...names].every((name) => (one[name] ?? "") === (other[name] ?? ""));
+}
+
+/** What stands where there is nothing to show: a drawing of it, what it would be, why it is not there, and the way to it. */
+function Lack({ row, why }: { row: ViewRow; why: string }) {
+  return (
+    <section class="lack">
+      <svg viewBox="0 0 160 72" width="320" height="144" aria-hidden="true">
+        {row.sketch.map(([role, x, y, width, height]) => (
+          <rect key={`${x} ${y}`} data-role={role} x={x} y={y} width={width} height={height} rx="1.5" />
+        ))}
+      </svg>
+      <p class="shows">{row.shows}</p>
+      <p>{why}</p>
+      {row.command && (
+        <p>
+          <code>{row.command}</code>
+        </p>
+      )}
+    </section>
+  );
 }

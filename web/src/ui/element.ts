@@ -9,3 +9,13 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   made.append(...children);
   return made;
 }
+
+/** Letters that stay of the end of a name. */
+const TAIL = 14;
+
+/** A name in two parts for `.ends`: where there is no room the first gives way, and the end, which tells names apart, stays. */
+export function ends(name: string): HTMLElement[] {
+  const tail = Math.min(Math.floor(name.length / 2), TAIL);
+  const at = name.length - tail;
+  return [element("span", "head", name.slice(0, at)), element("span", "tail", name.slice(at))];
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cut, printable } from "./text";
+import { cut, cutMiddle, printable } from "./text";
 
 describe("text", () => {
   it("escapes what cannot be seen", () => {
@@ -11,5 +11,10 @@ describe("text", () => {
   it("marks what was cut off", () => {
     expect(cut("matmul_kernel", 7)).toBe("matmul…");
     expect(cut("matmul", 6)).toBe("matmul");
+  });
+  it("keeps both ends of a name where there is room for them", () => {
+    expect(cutMiddle("GPT2LMHeadModel.transformer.h.0.attn", 17)).toBe("GPT2LMHe…h.0.attn");
+    expect(cutMiddle("GPT2LMHeadModel.transformer.h.0.attn", 6)).toBe("GPT2L…");
+    expect(cutMiddle("forward", 7)).toBe("forward");
   });
 });

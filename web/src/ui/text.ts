@@ -18,10 +18,14 @@ export function cut(text: string, length: number): string {
   return head.length > length ? `${head.slice(0, Math.max(length - 1, 0))}…` : head;
 }
 
+/** In less room neither of two ends would be read. */
+const LEAST_FOR_BOTH = 11;
+
 /** Printable text of at most so many characters: its middle gives way, for what tells names apart is often their end. */
 export function cutMiddle(text: string, length: number): string {
   const whole = printable(text);
   if (whole.length <= length) return whole;
+  if (length < LEAST_FOR_BOTH) return cut(text, length);
   const tail = Math.floor((length - 1) / 2);
   return `${whole.slice(0, Math.max(length - 1 - tail, 0))}…${tail > 0 ? whole.slice(-tail) : ""}`;
 }

@@ -21,13 +21,37 @@ const FLAME_KEYS: [string, string][] = [
 ];
 
 const ONE_PROFILE: Record<string, ViewRow> = {
-  summary: { label: "Summary", view: SummaryView, needs: () => "", keys: [] },
+  summary: { label: "Summary", view: SummaryView, needs: () => "", shows: "", command: "", sketch: [], keys: [] },
   findings: FINDINGS,
-  flame: { label: "Flame", view: FlameView, needs: flameLack, keys: FLAME_KEYS },
+  flame: {
+    label: "Flame",
+    view: FlameView,
+    needs: flameLack,
+    shows: "The call tree: who called what, as wide as the time that it took.",
+    command: "bragg run SCRIPT",
+    sketch: [
+      ["host", 0, 0, 160, 15],
+      ["host", 0, 18, 110, 15],
+      ["host", 113, 18, 40, 15],
+      ["gpu", 0, 36, 70, 15],
+      ["gpu", 73, 36, 30, 15],
+      ["gpu", 113, 36, 26, 15],
+    ],
+    keys: FLAME_KEYS,
+  },
   kernels: {
     label: "Kernels",
     view: KernelsView,
     needs: kernelsLack,
+    shows: "A table of kernels: time, launches, percentiles, launch configurations and occupancy.",
+    command: "bragg run SCRIPT",
+    sketch: [
+      ["line", 0, 0, 160, 9],
+      ["gpu", 0, 15, 140, 9],
+      ["gpu", 0, 29, 90, 9],
+      ["gpu", 0, 43, 52, 9],
+      ["gpu", 0, 57, 20, 9],
+    ],
     keys: [
       ["/", "filter"],
       ["Enter", "open a row"],

@@ -28,6 +28,12 @@ export interface ViewRow {
   view: ViewClass;
   /** Why it would be empty; empty when it is not. */
   needs(data: ProfileData): string;
+  /** What it shows where there is something to show; with `command` and `sketch` it stands in its place. */
+  shows: string;
+  /** What records what it needs; empty: nothing more is needed. */
+  command: string;
+  /** Boxes of a drawing, in a room of 160 x 72: what colour means, left, top, width, height. */
+  sketch: [role: string, x: number, y: number, width: number, height: number][];
   /** Keys that it listens to, and what they do. */
   keys: [string, string][];
 }

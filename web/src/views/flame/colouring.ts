@@ -1,7 +1,7 @@
 // What colour each row has.
 
 import type { FrameKind, Metric, ProfileData } from "../../data/profile";
-import { heatColour, KIND_NAMES, kindColour, OKABE_ITO, type Theme } from "../../ui/colours";
+import { heatColour, KIND_NAMES, kindColour, LIBRARY, PASSES, type Theme } from "../../ui/colours";
 import { valueText } from "../../ui/numbers";
 import type { Forest } from "./forest";
 import { kindOfRow } from "./names";
@@ -10,20 +10,13 @@ import { Phase, phases } from "./phase";
 /** `kind`, `phase`, or the name of a metric. */
 export type ColourBy = string;
 
-const LIBRARY_COLOUR = { light: "#c9d2da", dark: "#6d7883" };
-export const PHASE_COLOURS: Record<Phase, string> = {
-  [Phase.Neither]: OKABE_ITO.grey,
-  [Phase.Forward]: OKABE_ITO.sky,
-  [Phase.Backward]: OKABE_ITO.purple,
-};
-
 /** A legend: colours and what they mean. */
 export type Legend = [string, string][];
 
-const PHASE_LEGEND: Legend = [
-  [PHASE_COLOURS[Phase.Forward], "forward"],
-  [PHASE_COLOURS[Phase.Backward], "backward"],
-  [PHASE_COLOURS[Phase.Neither], "neither"],
+const PASS_NAMES: [Phase, string][] = [
+  [Phase.Forward, "forward"],
+  [Phase.Backward, "backward"],
+  [Phase.Neither, "neither"],
 ];
 
 /** The colour of a row. */
@@ -31,7 +24,7 @@ export function colouring(data: ProfileData, forest: Forest, by: ColourBy, theme
   const n_frames = data.frames.kind.length;
   if (by === "phase") {
     const ofNode = phases(data);
-    return (row) => PHASE_COLOURS[ofNode[forest.node[row]] as Phase];
+    return (row) => PASSES[ofNode[forest.node[row]]][theme];
   }
   const metric = data.metrics[by];
   if (metric !== undefined) {
@@ -41,7 +34,7 @@ export function colouring(data: ProfileData, forest: Forest, by: ColourBy, theme
   }
   return (row) => {
     const key = forest.key[row];
-    return key >= n_frames ? LIBRARY_COLOUR[theme] : kindColour(data.frames.kind[key] as FrameKind);
+    return key >= n_frames ? LIBRARY[theme] : kindColour(data.frames.kind[key] as FrameKind, theme);
   };
 }
 
@@ -66,9 +59,9 @@ function largest(values: Float64Array): number {
 
 /** What the colours mean. */
 export function legendOf(data: ProfileData, forest: Forest, by: ColourBy, theme: Theme): Legend {
-  if (by === "phase") return PHASE_LEGEND;
+  if (by === "phase") return PASS_NAMES.map(([phase, name]) => [PASSES[phase][theme], name]);
   const metric = data.metrics[by];
-  if (metric === undefined) return kindLegend(data, forest);
+  if (metric === undefined) return kindLegend(data, forest, theme);
   const most = valueText(largest(ofRows(data, forest, metric)), metric.unit);
   return [
     [heatColour(0, theme), "none"],
@@ -76,8 +69,8 @@ export function legendOf(data: ProfileData, forest: Forest, by: ColourBy, theme:
   ];
 }
 
-function kindLegend(data: ProfileData, forest: Forest): Legend {
+function kindLegend(data: ProfileData, forest: Forest, theme: Theme): Legend {
   const kinds = new Set<FrameKind>();
   for (let row = 1; row < forest.key.length; row++) kinds.add(kindOfRow(data, forest, row));
-  return [...kinds].sort((one, other) => one - other).map((kind) => [kindColour(kind), KIND_NAMES[kind]]);
+  return [...kinds].sort((one, other) => one - other).map((kind) => [kindColour(kind, theme), KIND_NAMES[kind]]);
 }

@@ -1,7 +1,7 @@
 // Draws a flame graph on a canvas of the size of its window, and finds what is under the pointer.
 
-import { inkOn, OKABE_ITO } from "../../ui/colours";
-import { cut } from "../../ui/text";
+import { inkOn } from "../../ui/colours";
+import { cutMiddle } from "../../ui/text";
 import type { Forest } from "./forest";
 import { type Box, boxes } from "./layout";
 
@@ -9,12 +9,15 @@ export const ROW_HEIGHT = 20;
 const TEXT_HEIGHT = 12;
 const PADDING = 4;
 const LEAST_TEXT_WIDTH = 24;
-const MATCH_COLOUR = OKABE_ITO.purple;
 const FADED = 0.35;
 
 export interface Look {
   colour(row: number): string;
   name(row: number): string;
+  /** File and line, which give way first. */
+  place(row: number): string;
+  /** Of what was searched for. */
+  match: string;
   /** Stripe at the left of the box; empty: none. */
   mark(row: number): string;
   isMatch: Uint8Array | null;
@@ -69,7 +72,7 @@ export class Picture {
   private drawBox(paper: CanvasRenderingContext2D, box: Box, look: Look, isSelected: boolean): void {
     const y = box.depth * ROW_HEIGHT;
     const isFaded = look.isMatch !== null && !look.isMatch[box.row];
-    const colour = look.isMatch?.[box.row] ? MATCH_COLOUR : look.colour(box.row);
+    const colour = look.isMatch?.[box.row] ? look.match : look.colour(box.row);
     paper.globalAlpha = isFaded ? FADED : 1;
     paper.fillStyle = colour;
     paper.fillRect(box.x, y, Math.max(box.width - 0.6, 0.6), ROW_HEIGHT - 1);
@@ -82,7 +85,7 @@ export class Picture {
     if (box.width >= LEAST_TEXT_WIDTH) {
       const letters = Math.floor((box.width - 2 * PADDING) / this.letterWidth);
       paper.fillStyle = isFaded ? look.ink : inkOn(colour);
-      paper.fillText(cut(look.name(box.row), letters), box.x + PADDING, y + ROW_HEIGHT / 2, box.width - 2 * PADDING);
+      paper.fillText(textOf(look, box.row, letters), box.x + PADDING, y + ROW_HEIGHT / 2, box.width - 2 * PADDING);
     }
     if (isSelected) {
       paper.strokeStyle = look.ink;
@@ -95,4 +98,10 @@ export class Picture {
     paper.fillStyle = look.rest;
     paper.fillRect(box.x, box.depth * ROW_HEIGHT, Math.max(box.width - 0.6, 0.6), ROW_HEIGHT - 1);
   }
+}
+
+/** Name and place; where there is no room for both the name, and its middle gives way first. */
+function textOf(look: Look, row: number, letters: number): string {
+  const [name, place] = [look.name(row), look.place(row)];
+  return cutMiddle(name.length + place.length < letters ? `${name} ${place}`.trimEnd() : name, letters);
 }

@@ -1,11 +1,12 @@
 import "./flame.css";
 import type { ProfileData } from "../../data/profile";
+import { MATCH, PASSES } from "../../ui/colours";
 import { element } from "../../ui/element";
 import { act } from "../../ui/keys";
 import { countText } from "../../ui/numbers";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
-import { colouring, legendOf, PHASE_COLOURS } from "./colouring";
+import { colouring, legendOf } from "./colouring";
 import { Controls } from "./controls";
 import { Detail, shares } from "./detail";
 import { bottomUp, type Forest, topDown } from "./forest";
@@ -126,7 +127,9 @@ export class FlameView implements View {
     const style = getComputedStyle(document.documentElement);
     this.look = {
       colour: colouring(this.data, this.forest, colour, theme),
-      name: (row) => `${nameOfRow(this.data, this.forest, row)} ${placeOfRow(this.data, this.forest, row)}`,
+      name: (row) => nameOfRow(this.data, this.forest, row),
+      place: (row) => placeOfRow(this.data, this.forest, row),
+      match: MATCH[theme],
       mark: (row) => this.phaseMark(row),
       isMatch: match?.isMatch ?? null,
       ground: style.getPropertyValue("--ground"),
@@ -140,7 +143,7 @@ export class FlameView implements View {
     if (this.settings.direction === "up" || row === 0 || this.settings.colour === "phase") return "";
     const isHere = this.backward[this.forest.node[row]] === Phase.Backward;
     const above = this.forest.node[this.forest.parent[row]];
-    return isHere && this.backward[above] !== Phase.Backward ? PHASE_COLOURS[Phase.Backward] : "";
+    return isHere && this.backward[above] !== Phase.Backward ? PASSES[Phase.Backward][this.host.theme] : "";
   }
 
   private redraw(): void {

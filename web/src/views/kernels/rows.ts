@@ -44,12 +44,24 @@ function byName(data: ProfileData, grouping: Grouping): Row[] {
   const known = histograms(data.durations);
   const groups = new Map<string, KernelRow[]>();
   for (const kernel of data.kernels) {
-    const name = grouping === "kernel" ? kernel.base : data.frames.name[kernel.frame];
+    const name = grouping === "kernel" ? familyOf(data, kernel) : data.frames.name[kernel.frame];
     const group = groups.get(name);
     if (group) group.push(kernel);
     else groups.set(name, [kernel]);
   }
   return [...groups].map(([name, kernels]) => sumOf(data, known, name, kernels));
+}
+
+/** What variants of a kernel have in common: the name without its specialization, or what all of them are called here. */
+function familyOf({ frames }: ProfileData, { base, frame }: KernelRow): string {
+  return base === frames.name[frame] ? frames.label[frame] : base;
+}
+
+/** The variants that a row is the sum of, the one with most time first; none: it is one. */
+export function variantsOf(data: ProfileData, row: Row, grouping: Grouping): Row[] {
+  if (grouping !== "kernel" || row.frames.length < 2) return [];
+  const variants = rowsOf(data, "specialization").filter((one) => row.frames.includes(one.frames[0]));
+  return variants.sort((one, other) => other.time_ns - one.time_ns);
 }
 
 function sumOf(data: ProfileData, known: Histograms, name: string, kernels: KernelRow[]): Row {

@@ -1,23 +1,23 @@
 import "../../ui/sorted_table.css";
 import "./kernels.css";
 import type { Configuration, ProfileData } from "../../data/profile";
-import { element } from "../../ui/element";
+import { element, ends } from "../../ui/element";
 import { act } from "../../ui/keys";
-import { bytesText, countText, shareText } from "../../ui/numbers";
+import { bytesText, countText, shareText, timeText } from "../../ui/numbers";
 import { tester } from "../../ui/search";
 import { printable } from "../../ui/text";
 import { searchField, select } from "../../ui/toolbar";
 import { linksOf } from "../links";
 import type { Host, View } from "../view";
 import { COLUMNS, type Column, NAME, sizeText, sorted, usedColumns } from "./columns";
-import { GROUPINGS, type Grouping, type Row, rowsOf } from "./rows";
+import { GROUPINGS, type Grouping, type Row, rowsOf, variantsOf } from "./rows";
 
 /** More rows are shown when asked for: a page of thousands is slow and nobody reads it. */
 const N_SHOWN = 300;
 
 /** The table of kernels. */
 export class KernelsView implements View {
-  private grouping: Grouping = "specialization";
+  private grouping: Grouping = "kernel";
   private sort = "time";
   private isDescending = true;
   private query = "";
@@ -52,7 +52,7 @@ export class KernelsView implements View {
 
   state(): Record<string, string> {
     return {
-      by: this.grouping === "specialization" ? "" : this.grouping,
+      by: this.grouping === "kernel" ? "" : this.grouping,
       sort: this.sort === "time" ? "" : this.sort,
       order: this.isDescending ? "" : "up",
       q: this.query,
@@ -61,7 +61,7 @@ export class KernelsView implements View {
   }
 
   apply(state: Record<string, string>): void {
-    this.grouping = GROUPINGS.find((name) => name === state.by) ?? "specialization";
+    this.grouping = GROUPINGS.find((name) => name === state.by) ?? "kernel";
     this.sort = [NAME, ...COLUMNS].some((column) => column.name === state.sort) ? state.sort : "time";
     this.isDescending = state.order !== "up";
     this.query = state.q ?? "";
@@ -121,8 +121,12 @@ export class KernelsView implements View {
   }
 
   private tableRow(row: Row, columns: Column[]): HTMLElement[] {
-    const name = element("td", "name", printable(row.label));
+    const name = element("td", "name", element("span", "ends", ...ends(printable(row.label))));
+    if (this.grouping === "kernel" && row.frames.length > 1) {
+      name.append(element("small", "", `${row.frames.length} variants`));
+    }
     name.title = printable(row.name);
+    name.setAttribute("aria-label", printable(row.label));
     const cells = columns.map((column) => element("td", column.name, column.text(row)));
     const made = element("tr", "row", name, ...cells);
     made.style.setProperty("--share", `${row.share * 100}%`);
@@ -139,6 +143,8 @@ export class KernelsView implements View {
 
   private details(row: Row, n_columns: number): HTMLElement {
     const inner = element("div", "inner", element("code", "", printable(row.name)));
+    const variants = variantsOf(this.data, row, this.grouping);
+    if (variants.length > 0) inner.append(variantTable(variants, row));
     if (row.bound) inner.append(element("p", "", `Below the roof of ${row.bound}.`));
     if (row.configurations.length) inner.append(configurationTable(row.configurations));
     const node = String(this.hottestNode(row));
@@ -186,6 +192,17 @@ export class KernelsView implements View {
 /** Why there is no table; empty: there is one. */
 export function kernelsLack(data: ProfileData): string {
   return data.kernels.length ? "" : "The profile has no kernels: record a program that runs on a GPU.";
+}
+
+/** Variants differ in the ends of their names, which therefore stand whole. */
+function variantTable(variants: Row[], { time_ns }: Row): HTMLElement {
+  const rows = variants.map((one) => {
+    const values = [timeText(one.time_ns), shareText(one.time_ns / time_ns), countText(one.count, "", "").trim()];
+    const name = element("td", "variant", printable(one.name));
+    return element("tr", "", ...values.map((text) => element("td", "", text)), name);
+  });
+  const head = ["time", "share", "calls", "variant"].map((text) => element("th", "", text));
+  return element("table", "", element("thead", "", element("tr", "", ...head)), element("tbody", "", ...rows));
 }
 
 function configurationTable(configurations: Configuration[]): HTMLElement {

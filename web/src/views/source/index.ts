@@ -9,6 +9,19 @@ export const SOURCE: ViewRow = {
       ? ""
       : "This profile has no code of kernels. bragg run keeps that of Triton's kernels, and where their warps wait with: " +
         "bragg run --sample",
+  shows: "The code of a kernel from Python to machine code, side by side, with the share of samples at each line.",
+  command: "bragg run --sample SCRIPT",
+  sketch: [
+    ["line", 0, 0, 76, 7],
+    ["gpu", 0, 12, 60, 7],
+    ["line", 0, 24, 70, 7],
+    ["line", 0, 36, 48, 7],
+    ["line", 84, 0, 76, 7],
+    ["line", 84, 12, 64, 7],
+    ["gpu", 84, 24, 52, 7],
+    ["gpu", 84, 36, 66, 7],
+    ["line", 84, 48, 40, 7],
+  ],
   keys: [
     ["J K", "the next and the previous line"],
     ["Tab", "what the line became, in the next text"],

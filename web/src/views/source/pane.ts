@@ -4,7 +4,7 @@ import { element } from "../../ui/element";
 import { shareText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
 import { Heat } from "./heat";
-import { entriesOf, entryOf, mainRow, noteOf, numberText, seen } from "./rows";
+import { entriesOf, mainRow, noteOf, numberText, placesOf, seen, withoutLocation } from "./rows";
 import { tokensOf } from "./tokens";
 
 export const STAGE_NAMES: Record<Stage, string> = {
@@ -31,6 +31,7 @@ export class Pane {
   readonly root: HTMLElement;
   readonly heat: Heat;
   private readonly entries: Int32Array;
+  private readonly places: Int32Array;
   private readonly scroller = element("div", "code-scroll");
   private readonly lines = element("div", "code-lines");
   private readonly strip = element("canvas", "code-strip");
@@ -47,10 +48,12 @@ export class Pane {
     kernel: KernelText,
     private readonly pane: CodePane,
     private readonly theme: Theme,
+    private readonly hidesLocations: boolean,
     private readonly on: PaneEvents,
   ) {
     this.heat = new Heat(kernel, pane);
-    this.entries = entriesOf(pane);
+    this.entries = entriesOf(pane, hidesLocations);
+    this.places = placesOf(this.entries, pane.lines.length);
     const note = element("span", "note", noteOf(pane, this.heat.most > 0));
     const head = element("header", "", element("h2", "", STAGE_NAMES[pane.stage]), note);
     this.root = element("section", "code-pane", head, element("div", "code-body", this.scroller, this.strip));
@@ -92,14 +95,14 @@ export class Pane {
   reveal(rows: number[]): void {
     const [first, last] = [this.scroller.scrollTop, this.scroller.scrollTop + this.scroller.clientHeight - LINE_PX];
     const isSeen = rows.some((row) => {
-      const y = entryOf(this.pane, row) * LINE_PX;
+      const y = this.places[row] * LINE_PX;
       return y >= first && y <= last;
     });
     if (!isSeen) this.scrollTo(mainRow(rows));
   }
 
   scrollTo(row: number): void {
-    this.scroller.scrollTop = entryOf(this.pane, row) * LINE_PX - this.scroller.clientHeight / 3;
+    this.scroller.scrollTop = this.places[row] * LINE_PX - this.scroller.clientHeight / 3;
     this.update();
   }
 
@@ -162,7 +165,8 @@ export class Pane {
       return element("div", "code-title", element("span", "", title));
     }
     const code = element("code");
-    for (const { kind, text } of tokensOf(this.pane.stage, this.pane.lines[row].slice(0, MAX_LENGTH))) {
+    const whole = this.hidesLocations ? withoutLocation(this.pane.lines[row]) : this.pane.lines[row];
+    for (const { kind, text } of tokensOf(this.pane.stage, whole.slice(0, MAX_LENGTH))) {
       code.append(kind === "plain" ? shown(text) : element("span", `tok-${kind}`, shown(text)));
     }
     const line = element("div", "code-line", this.heatCell(row), element("b", "", this.number(row)), code);
@@ -195,7 +199,7 @@ export class Pane {
     this.strip.width = STRIP_PX;
     this.strip.height = height;
     const context = this.strip.getContext("2d")!;
-    const y = (row: number): number => (entryOf(this.pane, row) / Math.max(this.entries.length, 1)) * height;
+    const y = (row: number): number => (this.places[row] / Math.max(this.entries.length, 1)) * height;
     const size = Math.max(height / Math.max(this.entries.length, 1), 2);
     for (const [row] of this.pane.samples) {
       context.fillStyle = heatColour(this.heat.relative(row), this.theme);

@@ -10,8 +10,23 @@ export function noteOf(pane: CodePane, hasSamples: boolean): string {
   return hasSamples && isByPlace ? `${length}, each with all samples of its place in the source` : length;
 }
 
+/** Lines of MLIR that do nothing but name places. */
+const LOCATION_LINE = /^#loc\d* = /;
+/** The place of an operation or of an argument. */
+const LOCATION = / loc\((?:#loc\d*|unknown|"[^"]*"(?:\(#loc\d*\))?)\)/g;
+
+/** Whether a text names the places that its operations come from. */
+export function hasLocations(pane: CodePane): boolean {
+  return (pane.stage === "ttir" || pane.stage === "ttgir") && pane.lines.some((line) => line.includes("loc("));
+}
+
+/** A line without the place that it comes from. */
+export function withoutLocation(line: string): string {
+  return line.replace(LOCATION, "");
+}
+
 /** Entries of a pane: a row of its lines, or -1 - the number of a section's title. */
-export function entriesOf(pane: CodePane): Int32Array {
+export function entriesOf(pane: CodePane, hidesLocations = false): Int32Array {
   const entries = new Int32Array(pane.lines.length + pane.sections.length);
   let at = 0;
   let section = 0;
@@ -21,15 +36,22 @@ export function entriesOf(pane: CodePane): Int32Array {
       at += 1;
       section += 1;
     }
+    if (hidesLocations && LOCATION_LINE.test(pane.lines[row])) continue;
     entries[at] = row;
     at += 1;
   }
   return entries.subarray(0, at);
 }
 
-/** Where a row stands among the entries. */
-export function entryOf(pane: CodePane, row: number): number {
-  return row + pane.sections.filter(([first]) => first <= row).length;
+/** Where each row stands among the entries; of those that are hidden the next one that is not. */
+export function placesOf(entries: Int32Array, n_rows: number): Int32Array {
+  const places = new Int32Array(n_rows).fill(-1);
+  for (let entry = 0; entry < entries.length; entry += 1) if (entries[entry] >= 0) places[entries[entry]] = entry;
+  for (let row = n_rows - 1, next = Math.max(entries.length - 1, 0); row >= 0; row -= 1) {
+    if (places[row] < 0) places[row] = next;
+    else next = places[row];
+  }
+  return places;
 }
 
 /** The entries that are seen, with some around them: scrolling by less makes nothing anew. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { CodePane, KernelText, Stage } from "../../data/code";
 import { Heat } from "./heat";
 import { CodeLinks } from "./links";
-import { entriesOf, entryOf, mainRow, noteOf, numberText, seen } from "./rows";
+import { entriesOf, hasLocations, mainRow, noteOf, numberText, placesOf, seen, withoutLocation } from "./rows";
 import { tokensOf } from "./tokens";
 
 function pane(stage: Stage, place: number[], more: Partial<CodePane> = {}): CodePane {
@@ -106,7 +106,7 @@ describe("entries of a pane", () => {
 
   it("have the titles before their parts", () => {
     expect([...entriesOf(parted)]).toEqual([-1, 0, 1, -2, 2]);
-    expect([0, 1, 2].map((row) => entryOf(parted, row))).toEqual([1, 2, 4]);
+    expect([...placesOf(entriesOf(parted), 3)]).toEqual([1, 2, 4]);
   });
 
   it("exist where they are seen", () => {
@@ -196,4 +196,26 @@ it("texts that keep only the place in the source say that their lines share samp
   const note = (stage: Stage, hasSamples = true) => noteOf(pane(stage, [0, 0]), hasSamples);
   expect(note("ttgir")).toBe("2 lines, each with all samples of its place in the source");
   expect([note("ttir", false), note("ptx"), note("sass")]).toEqual(["2 lines", "2 lines", "2 instructions"]);
+});
+
+describe("locations of MLIR", () => {
+  const lines = [
+    '#loc = loc("a.py":16:0)',
+    "module {",
+    '  tt.func @k(%x: !tt.ptr<f32> loc("x"(#loc)), %n: i32 loc(#loc3)) {',
+    "  } loc(#loc)",
+    "#loc1 = loc(unknown)",
+  ];
+  const text: CodePane = { ...pane("ttgir", []), lines };
+
+  it("are hidden with the lines that only name them", () => {
+    expect(hasLocations(text)).toBe(true);
+    expect([...entriesOf(text, true)]).toEqual([1, 2, 3]);
+    expect([...placesOf(entriesOf(text, true), 5)]).toEqual([0, 0, 1, 2, 2]);
+    expect(lines.slice(2, 4).map(withoutLocation)).toEqual(["  tt.func @k(%x: !tt.ptr<f32>, %n: i32) {", "  }"]);
+  });
+
+  it("are not looked for in other texts", () => {
+    expect(hasLocations({ ...text, stage: "ptx" })).toBe(false);
+  });
 });

@@ -5,11 +5,12 @@ import { element } from "../../ui/element";
 import { isForView } from "../../ui/keys";
 import { countText, shareText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
+import { tick } from "../../ui/toolbar";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
 import { CodeLinks, type Line } from "./links";
 import { Pane, STAGE_NAMES } from "./pane";
-import { mainRow } from "./rows";
+import { hasLocations, mainRow } from "./rows";
 
 const STAGES: Stage[] = ["python", "ttir", "ttgir", "ptx", "sass"];
 /** Which texts are shown first where there is not room for all. */
@@ -35,6 +36,8 @@ export class SourceView implements View {
   private pinned: Line | null = null;
   private hovered: Line | null = null;
   private dwell = 0;
+  private showsLocations = false;
+  private readonly locations = tick("locations", (isOn) => this.showLocations(isOn));
 
   constructor(
     private readonly data: ProfileData,
@@ -63,6 +66,7 @@ export class SourceView implements View {
     const state: Record<string, string> = {};
     if (this.kernel !== this.data.code[0]) state.kernel = this.kernel.name;
     if (this.stages !== null) state.panes = this.stages.join(",");
+    if (this.showsLocations) state.locations = "1";
     if (this.pinned !== null) state.line = `${this.pinned.stage}:${this.pinned.row}`;
     return state;
   }
@@ -73,6 +77,7 @@ export class SourceView implements View {
     this.choice.value = String(this.data.code.indexOf(this.kernel));
     const wanted = STAGES.filter((stage) => (state.panes ?? "").split(",").includes(stage));
     this.stages = wanted.length > 0 ? wanted : null;
+    this.showsLocations = state.locations === "1";
     this.build();
     const [stage, row] = (state.line ?? "").split(":");
     const pane = this.panes.find((one) => one.stage === stage);
@@ -91,7 +96,9 @@ export class SourceView implements View {
     }
     this.choice.setAttribute("aria-label", "Kernel");
     this.choice.addEventListener("change", () => {
-      this.apply({ kernel: this.data.code[Number(this.choice.value)].name, panes: (this.stages ?? []).join(",") });
+      const locations = this.showsLocations ? "1" : "";
+      const kernel = this.data.code[Number(this.choice.value)].name;
+      this.apply({ kernel, panes: (this.stages ?? []).join(","), locations });
       this.selectNode();
       this.host.changed();
     });
@@ -103,7 +110,8 @@ export class SourceView implements View {
       this.buttons.set(stage, button);
       group.append(button);
     }
-    return element("div", "tools", this.choice, group);
+    this.locations[1].title = "Where operations of TTIR and TTGIR come from: loc(…)";
+    return element("div", "tools", this.choice, group, this.locations[0]);
   }
 
   /** The kernel that an address names, else the one that is, holds, or is above its node. */
@@ -139,6 +147,13 @@ export class SourceView implements View {
     return shown.length > 0 ? shown : this.usual();
   }
 
+  private showLocations(isOn: boolean): void {
+    this.showsLocations = isOn;
+    this.build();
+    this.light(this.pinned, true);
+    this.host.changed();
+  }
+
   private toggle(stage: Stage): void {
     const shown = this.shown;
     const next = shown.includes(stage) ? shown.filter((one) => one !== stage) : [...shown, stage];
@@ -157,13 +172,15 @@ export class SourceView implements View {
       .filter((pane) => shown.includes(pane.stage))
       .map(
         (text) =>
-          new Pane(this.kernel, text, this.host.theme, {
+          new Pane(this.kernel, text, this.host.theme, !this.showsLocations && hasLocations(text), {
             hover: (row, event, isHeat) => this.hover({ stage: text.stage, row }, event, isHeat),
             leave: () => this.leave(),
             click: (row) => this.click({ stage: text.stage, row }),
           }),
       );
     this.panesElement.replaceChildren(...this.panes.map((pane) => pane.root));
+    this.locations[1].checked = this.showsLocations;
+    this.locations[0].hidden = !this.kernel.panes.some(hasLocations);
     for (const [stage, button] of this.buttons) {
       button.setAttribute("aria-pressed", String(shown.includes(stage)));
       button.disabled = !this.available.includes(stage);

@@ -1,7 +1,7 @@
 import "./summary.css";
 import "../findings/findings.css";
 import type { HotRow, HotTable, ProfileData, Wall } from "../../data/profile";
-import { element } from "../../ui/element";
+import { element, ends } from "../../ui/element";
 import { countText, shareText, timeText, valueText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
 import { boundsBar, entry, piece } from "../findings/bounds";
@@ -92,9 +92,12 @@ export class SummaryView implements View {
   private row({ name, full, value, share, node }: HotRow, unit: string, metric: string): HTMLElement {
     const state: Record<string, string> = { node: String(node) };
     if (metric !== this.data.mainMetric) state.metric = metric;
-    const label = nameParts(printable(name));
-    const link = node === null ? element("span", "", ...label) : this.link("", "flame", state);
-    if (node !== null) link.append(...label);
+    const label = ends(printable(name));
+    const link = node === null ? element("span", "ends", ...label) : this.link("", "flame", state);
+    if (node !== null) {
+      link.classList.add("ends");
+      link.append(...label);
+    }
     link.title = printable(full);
     link.setAttribute("aria-label", printable(name));
     const made = element(
@@ -118,15 +121,6 @@ export class SummaryView implements View {
     };
     return link;
   }
-}
-
-/** Two halves: where there is no room, the first gives way and the end, which tells names apart, stays. */
-function nameParts(name: string): HTMLElement[] {
-  const tail = Math.min(Math.floor(name.length / 2), 14);
-  return [
-    element("span", "head", name.slice(0, name.length - tail)),
-    element("span", "tail", name.slice(name.length - tail)),
-  ];
 }
 
 function bigNumber({ value, name, about }: { value: string; name: string; about: string }): HTMLElement {

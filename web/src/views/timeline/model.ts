@@ -1,11 +1,10 @@
-// What the timeline makes of a profile once: lanes, idle times, arrows, colours.
+// What the timeline makes of a profile once: lanes, idle times, arrows.
 
 import type { ProfileData } from "../../data/profile";
 import { FlowIndex } from "./flows";
 import { type Busy, busyOfDevices } from "./idle";
 import { type Group, groupsOf, type Lane, type Row } from "./lanes";
 import { firstFrom } from "./order";
-import { frameColours } from "./palette";
 
 export interface Model {
   groups: Group[];
@@ -13,7 +12,6 @@ export interface Model {
   /** Idle times of each device as a row of a lane. */
   gaps: Row[];
   flows: FlowIndex;
-  colours: string[];
   /** From the first slice to the end of the last. */
   length_ns: number;
 }
@@ -48,7 +46,6 @@ function made(data: ProfileData): Model {
     busy,
     gaps: busy.map(gapRow),
     flows: new FlowIndex(data.flows),
-    colours: frameColours(data),
     length_ns,
   };
 }

@@ -2,13 +2,9 @@
 
 import type { ProfileData } from "../../data/profile";
 import { FrameKind } from "../../data/profile";
-import { categoryColour, kindColour, type Theme } from "../../ui/colours";
+import { kernelColour, kindColour, MATCH, type Theme, WAITING } from "../../ui/colours";
 import type { Pixel } from "./paint";
 import { mixed, pixelOf } from "./paint";
-
-/** Entries of the palette for kernels: all but the colour of copies, and grey, which the rest of them have. */
-const OWN = [0, 1, 2, 3, 5, 6];
-const REST = 7;
 
 export interface Palette {
   background: Pixel;
@@ -38,7 +34,7 @@ export interface Palette {
 }
 
 /** Colour of each frame: `#rrggbb`. */
-export function frameColours(data: ProfileData): string[] {
+export function frameColours(data: ProfileData, theme: Theme): string[] {
   const { frames, slices, tree } = data;
   const time = new Float64Array(frames.kind.length);
   for (let row = 0; row < slices.node.length; row += 1) time[tree.frame[slices.node[row]]] += slices.duration[row];
@@ -48,8 +44,8 @@ export function frameColours(data: ProfileData): string[] {
   const rank = new Map(kernels.map((frame, index) => [frame, index]));
   return frames.name.map((_, frame) => {
     const kernel = rank.get(frame);
-    if (kernel !== undefined) return categoryColour(OWN[kernel] ?? REST);
-    return kindColour(frames.kind[frame] as FrameKind);
+    if (kernel !== undefined) return kernelColour(kernel, theme);
+    return kindColour(frames.kind[frame] as FrameKind, theme);
   });
 }
 
@@ -63,13 +59,13 @@ export function paletteOf(colours: string[], theme: Theme): Palette {
     backgroundCss,
     group: isLight ? "#f4f6f8" : "#1d2126",
     grid: pixelOf(isLight ? "#eceef2" : "#22262e"),
-    gap: pixelOf(isLight ? "#f6dfd0" : "#3b2218"),
-    hit: pixelOf(isLight ? "#b0136c" : "#ff8fd0"),
+    gap: pixelOf(WAITING[theme]),
+    hit: pixelOf(MATCH[theme]),
     hitInk: isLight ? "#ffffff" : "#111111",
     veil: isLight ? "rgb(255 255 255 / 60%)" : "rgb(10 11 14 / 60%)",
     accent: isLight ? "#0072b2" : "#56b4e9",
-    gpu: isLight ? "#c98a00" : "#e69f00",
-    host: isLight ? "#7fa7bd" : "#4d7f99",
+    gpu: isLight ? "#dd8f4a" : "#d08a4e",
+    host: isLight ? "#6d9dc5" : "#5f8fb8",
     ink: isLight ? "#171a1d" : "#e8ebee",
     faint: isLight ? "#57616b" : "#9aa5b0",
     line: isLight ? "#d8dde3" : "#343b43",

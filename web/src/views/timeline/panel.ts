@@ -1,9 +1,12 @@
+import { codeLine, lineText, writtenAt } from "../../data/places";
 import type { ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
 import { countText, shareText, timeText } from "../../ui/numbers";
-import { printable } from "../../ui/text";
-import { labelOf, sliceFacts } from "./facts";
+import { cutMiddle, printable } from "../../ui/text";
+import { type Facts, gapFacts, labelOf, sliceFacts } from "./facts";
+import { gapCause } from "./idle";
 import type { Model } from "./model";
+import type { Span } from "./span";
 import { idleTexts, type Totals } from "./totals";
 
 const MAX_ROWS = 40;
@@ -12,6 +15,7 @@ const MAX_NAME = 200;
 export interface PanelEvents {
   goTo(slice: number): void;
   find(name: string): void;
+  open(view: string, state: Record<string, string>): void;
 }
 
 /** Below the lanes: the slice that is chosen, and what ran in the range or in view. */
@@ -23,6 +27,7 @@ export class Panel {
     parent: HTMLElement,
     private readonly data: ProfileData,
     private readonly model: Model,
+    private readonly colours: string[],
     private readonly on: PanelEvents,
   ) {
     this.slice.setAttribute("aria-live", "polite");
@@ -35,13 +40,46 @@ export class Panel {
       this.slice.replaceChildren(element("h2", "", "Slice"), element("p", "faint", hint));
       return;
     }
-    const list = element("dl");
-    for (const [name, value] of sliceFacts(this.data, slice)) {
-      list.append(element("dt", "", name), element("dd", "", printable(value)));
-    }
+    const list = pairs(sliceFacts(this.data, slice));
     const name = element("h2", "", printable(labelOf(this.data, slice)));
     name.title = printable(this.data.frames.name[this.data.tree.frame[this.data.slices.node[slice]]]);
-    this.slice.replaceChildren(name, list, ...this.links(slice));
+    this.slice.replaceChildren(name, list, ...this.source(slice), ...this.links(slice));
+  }
+
+  /** A range that is a gap of a GPU: what it waited for. Of other ranges what a slice would be told of. */
+  showGap(gap: Span): void {
+    const cause = gapCause(this.data, this.model.busy, gap);
+    if (cause === null) {
+      this.showSlice(-1);
+      return;
+    }
+    const title = element("h2", "", `GPU idle for ${timeText(gap.end - gap.start)}`);
+    const links = [cause.next, cause.launch]
+      .filter((slice) => slice >= 0)
+      .map((slice, index) => {
+        const label = cutMiddle(labelOf(this.data, slice), 80);
+        return this.link(`${index === 0 ? "→ then ran" : "← launched by"} ${label}`, () => this.on.goTo(slice));
+      });
+    this.slice.replaceChildren(title, pairs(gapFacts(this.data, this.model, gap)), ...links);
+  }
+
+  /** The line of the program that a slice comes from, with its text where the profile has it. */
+  private source(slice: number): HTMLElement[] {
+    const at = writtenAt(this.data, this.data.slices.node[slice]);
+    if (at === null) return [];
+    const name = `${at.file.split("/").slice(-2).join("/")}:${at.line}`;
+    const made = element("p", "source-line", element("code", "", printable(name)));
+    const text = lineText(this.data, at.file, at.line);
+    if (text) made.append(" ", element("code", "", printable(text)));
+    const code = codeLine(this.data, at.file, at.line);
+    if (code !== null) {
+      const state = { kernel: code.code.name, line: `python:${code.row}` };
+      made.append(
+        " ",
+        this.link("Source", () => this.on.open("source", state)),
+      );
+    }
+    return [made];
   }
 
   showTotals(totals: Totals, length_ns: number, isRange: boolean): void {
@@ -49,7 +87,7 @@ export class Panel {
     const table = element("table");
     for (const { frame, time_ns, count } of totals.frames.slice(0, MAX_ROWS)) {
       const colour = element("i", "swatch");
-      colour.style.background = this.model.colours[frame];
+      colour.style.background = this.colours[frame];
       const label = this.data.frames.label[frame].slice(0, MAX_NAME);
       const name = element(
         "td",
@@ -76,7 +114,7 @@ export class Panel {
       .map(([source, target]) => {
         const other = source === slice ? target : source;
         const delay = timeText(start[target] - start[source]);
-        const label = labelOf(this.data, other).slice(0, 80);
+        const label = cutMiddle(labelOf(this.data, other), 80);
         const words =
           source === slice ? `→ caused ${label}, ${delay} later` : `← launched by ${label}, ${delay} before`;
         return this.link(words, () => this.on.goTo(other));
@@ -89,4 +127,10 @@ export class Panel {
     button.addEventListener("click", act);
     return button;
   }
+}
+
+function pairs(facts: Facts): HTMLElement {
+  const list = element("dl");
+  for (const [name, value] of facts) list.append(element("dt", "", name), element("dd", "", printable(value)));
+  return list;
 }

@@ -1,6 +1,6 @@
 import type { ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
-import { cut } from "../../ui/text";
+import { cut, cutMiddle } from "../../ui/text";
 import { Geometry, RULER_PX } from "./geometry";
 import { type Caption, LanePixels } from "./lane_pixels";
 import { type Band, GROUP_PX, ROW_PX } from "./layout";
@@ -86,7 +86,7 @@ export class Stage {
     if (room < 2) return;
     this.context.fillStyle = ink;
     // The sign of what was cut is about two letters wide.
-    this.context.fillText(text.length <= room ? text : cut(text, room - 1), x + 4, y + ROW_PX / 2 - 1);
+    this.context.fillText(text.length <= room ? text : cutMiddle(text, room - 1), x + 4, y + ROW_PX / 2 - 1);
   }
 
   private drawLabels(scene: Scene): void {

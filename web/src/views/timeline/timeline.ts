@@ -15,7 +15,7 @@ import { HELD } from "./keys";
 import { Minimap } from "./minimap";
 import { belowNode, type Model, modelOf, placeOfSlice } from "./model";
 import { firstFrom } from "./order";
-import { type Palette, paletteOf } from "./palette";
+import { frameColours, type Palette, paletteOf } from "./palette";
 import { Panel } from "./panel";
 import { perfettoDialog } from "./perfetto";
 import { firstScene, type Scene } from "./scene";
@@ -56,7 +56,7 @@ export class TimelineView implements View {
     private readonly host: Host,
   ) {
     this.model = modelOf(data);
-    this.palette = paletteOf(this.model.colours, host.theme);
+    this.palette = paletteOf(frameColours(data, host.theme), host.theme);
     this.scene = firstScene(this.model.length_ns);
     this.bar = new Bar(
       { find: (text) => this.setFound(text), nextFound: (step) => this.nextFound(step) },
@@ -72,8 +72,9 @@ export class TimelineView implements View {
     );
     this.root.append(lanes);
     this.stage = new Stage(lanes, this.data, this.model, this.palette);
-    this.panel = new Panel(this.root, this.data, this.model, {
+    this.panel = new Panel(this.root, this.data, this.model, this.palette.css, {
       goTo: (slice) => this.goTo(slice),
+      open: (view, state) => this.host.open(view, state),
       find: (name) => this.setFound(name),
     });
     parent.append(this.root);
@@ -129,7 +130,8 @@ export class TimelineView implements View {
     this.setFound(state.find ?? "");
     const span = parseSpan(state.span);
     scene.span = span === null ? whole(this.model.length_ns) : clamped(span, this.model.length_ns);
-    this.panel.showSlice(scene.selected);
+    if (scene.selected < 0 && scene.range !== null) this.panel.showGap(scene.range);
+    else this.panel.showSlice(scene.selected);
     if (scene.selected >= 0) this.scrollTo(scene.selected);
     this.changed();
   }
@@ -283,7 +285,8 @@ export class TimelineView implements View {
     if (hit.band !== null && hit.band.lane === null) this.toggle(hit.band.group);
     else if (!hit.inRuler && !hit.inLabels) {
       if (hit.slice < 0) this.scene.range = null;
-      this.select(hit.slice);
+      if (hit.slice < 0 && hit.gap !== null) this.chooseGap(hit.gap);
+      else this.select(hit.slice);
     }
   }
 
@@ -335,9 +338,17 @@ export class TimelineView implements View {
       .sort((a, b) => b.end - b.start - (a.end - a.start))
       .slice(0, MAX_GAPS);
     if (gaps.length === 0) return;
-    this.gapIndex = (this.gapIndex + step + gaps.length) % gaps.length;
-    this.scene.range = gaps[this.gapIndex];
+    this.gapIndex =
+      this.gapIndex < 0 && step < 0 ? gaps.length - 1 : (this.gapIndex + step + gaps.length) % gaps.length;
+    this.chooseGap(gaps[this.gapIndex]);
     this.show(around(gaps[this.gapIndex], this.model.length_ns, 1));
+  }
+
+  /** A gap is a range, and the panel says what it waited for. */
+  private chooseGap(gap: Span): void {
+    this.scene.selected = -1;
+    this.panel.showGap(gap);
+    this.choose(gap);
   }
 
   private neighbour(step: 1 | -1): void {
