@@ -25,6 +25,7 @@ class Pauses:
         span_ns: From the first to the last work.
         start_ns: int64 [n_pauses], ascending.
         end_ns: int64 [n_pauses].
+        last_work: int64 [n_pauses]: the slice at whose end each pause began.
         next_work: int64 [n_pauses]: the slice that ended each pause.
         launch: int64 [n_pauses]: the slice of the launch that ended each pause; -1 where the timeline does not have it.
         launched_ns: int64 [n_pauses]: when that launch was made; -1 if it is not known.
@@ -37,6 +38,7 @@ class Pauses:
     span_ns: int
     start_ns: Int64Array
     end_ns: Int64Array
+    last_work: Int64Array
     next_work: Int64Array
     launch: Int64Array
     launched_ns: Int64Array
@@ -55,6 +57,7 @@ class Pauses:
             span_ns=end_ns - start_ns,
             start_ns=np.maximum(self.start_ns[inside], start_ns),
             end_ns=np.minimum(self.end_ns[inside], end_ns),
+            last_work=self.last_work[inside],
             next_work=self.next_work[inside],
             launch=self.launch[inside],
             launched_ns=self.launched_ns[inside],
@@ -78,7 +81,10 @@ def _pauses_of(profile: Profile, owner: int, device: int) -> Pauses | None:
         return None
     rows = rows[np.argsort(slices.start_ns[rows], kind="stable")]
     work = slices.take(rows)
-    end = np.maximum.accumulate(work.start_ns + work.duration_ns)
+    own_end = work.start_ns + work.duration_ns
+    end = np.maximum.accumulate(own_end)
+    # Which work has lasted longest so far.
+    last = np.maximum.accumulate(np.where(own_end == end, np.arange(len(rows)), 0))
     resumed = np.flatnonzero(work.start_ns[1:] > end[:-1]) + 1
     launch = _launches(profile, owner, work.correlation[resumed])
     made = (slices.start_ns + slices.duration_ns)[launch] if len(slices) else launch
@@ -90,6 +96,7 @@ def _pauses_of(profile: Profile, owner: int, device: int) -> Pauses | None:
         span_ns=int(end[-1] - work.start_ns[0]),
         start_ns=end[resumed - 1],
         end_ns=work.start_ns[resumed],
+        last_work=rows[last[resumed - 1]],
         next_work=rows[resumed],
         launch=launch,
         launched_ns=np.where(launch >= 0, made, -1),

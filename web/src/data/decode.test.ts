@@ -58,7 +58,7 @@ function payload(version = 2): Uint8Array<ArrayBuffer> {
     pauses: {
       devices: [{ process: 1, device: 0, begins: 0, span: 9, count: 1 }],
       next: delta(1),
-      duration: integers(2 ** 40),
+      back: integers(1),
       launch: delta(-1),
     },
   };
@@ -82,7 +82,7 @@ describe("a payload", () => {
     expect([...tree.parent]).toEqual([-1, 0]);
     expect([...metrics.time.own]).toEqual([Number.NaN, 1.5]);
     expect([...slices.correlation]).toEqual([3, 2]);
-    expect([pauses.devices[0].span, ...pauses.next, ...pauses.duration, ...pauses.launch]).toEqual([9, 1, 2 ** 40, -1]);
+    expect([pauses.devices[0].span, ...pauses.last, ...pauses.next, ...pauses.launch]).toEqual([9, 0, 1, -1]);
   });
   it("holds integers of more than 32 bits", () => {
     const { slices } = read(payload());

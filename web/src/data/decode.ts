@@ -40,7 +40,7 @@ interface Header
   tracks: { kind: Column; label: string[]; process: Column; device: Column };
   slices: { start: Column; duration: Column; node: Column; track: Column; correlation: Column };
   flows: { source: Column; target: Column };
-  pauses: { devices: PausesOfDevice[]; next: Column; duration: Column; launch: Column };
+  pauses: { devices: PausesOfDevice[]; next: Column; back: Column; launch: Column };
 }
 
 const VERSION = 2;
@@ -67,6 +67,7 @@ export function read(bytes: Uint8Array<ArrayBuffer>): ProfileData {
   const columns = new Columns(bytes.subarray(4 + headerSize));
   const { version: _, frames, tree, metrics, durations, tracks, slices, flows, pauses, ...same } = header;
   const files = columns.int32(frames.file);
+  const next = columns.int32(pauses.next);
   return {
     ...same,
     frames: {
@@ -104,8 +105,8 @@ export function read(bytes: Uint8Array<ArrayBuffer>): ProfileData {
     flows: { source: columns.int32(flows.source), target: columns.int32(flows.target) },
     pauses: {
       devices: pauses.devices,
-      next: columns.int32(pauses.next),
-      duration: columns.float64(pauses.duration),
+      last: columns.int32(pauses.back).map((back, row) => next[row] - back),
+      next,
       launch: columns.int32(pauses.launch),
     },
   };

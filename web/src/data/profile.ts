@@ -181,9 +181,10 @@ export interface Flows {
 /** When GPUs waited, one device after another: between its first and its last work, while none of its streams ran. */
 export interface Pauses {
   devices: PausesOfDevice[];
-  /** Row of slices: the work with which each pause ended. */
+  /** Row of slices: the work at whose end each pause began. */
+  last: Int32Array;
+  /** Row of slices: the work with which it ended. */
   next: Int32Array;
-  duration: Float64Array;
   /** Row of slices: what launched that work; -1: not known. */
   launch: Int32Array;
 }

@@ -13,8 +13,8 @@ const KINDS: Record<string, FrameKind> = {
 export const NO_SUMMARY: Summary = { sentences: [], facts: [], lacks: [], numbers: [], wall: null, tables: [] };
 export const NO_PAUSES: Pauses = {
   devices: [],
+  last: new Int32Array(0),
   next: new Int32Array(0),
-  duration: new Float64Array(0),
   launch: new Int32Array(0),
 };
 

@@ -80,7 +80,8 @@ def test_pauses_name_the_work_that_ends_them_and_its_launch() -> None:
     assert found["devices"] == [{"process": 42, "device": 0, "begins": 0, "span": 99, "count": 2}]
     names = [trace.tree.frames.name[trace.tree.frame[node]] for node in trace.slices.node.tolist()]
     assert [names[row] for row in found["next"]] == ["b", "c"]
-    assert found["duration"] == [40, 5]
+    before = [row - back for row, back in zip(found["next"], found["back"], strict=True)]
+    assert [names[row] for row in before] == ["a", "b"]
     assert [names[row] if row >= 0 else None for row in found["launch"]] == ["launch", None]
 
 

@@ -35,15 +35,16 @@ function between(
   { begins, span, count }: PausesOfDevice,
   first: number,
 ): Pick<Busy, "start" | "end" | "before"> {
-  const { next, duration } = data.pauses;
+  const { last, next } = data.pauses;
+  const { slices } = data;
   const start = new Float64Array(count + 1);
   const end = new Float64Array(count + 1);
   const before = new Float64Array(count + 2);
   start[0] = begins;
   end[count] = begins + span;
   for (let index = 0; index < count; index += 1) {
-    start[index + 1] = data.slices.start[next[first + index]];
-    end[index] = start[index + 1] - duration[first + index];
+    end[index] = slices.start[last[first + index]] + slices.duration[last[first + index]];
+    start[index + 1] = slices.start[next[first + index]];
   }
   for (let index = 0; index <= count; index += 1) before[index + 1] = before[index] + end[index] - start[index];
   return { start, end, before };

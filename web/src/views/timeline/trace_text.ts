@@ -61,8 +61,8 @@ function pausesOf(pauses: TracePause[], names: string[], slices: Slice[], labels
   const span = Math.max(...work.map((one) => one.end)) - begins;
   return {
     devices: [{ process: 42, device: 0, begins, span, count: pauses.length }],
+    last: Int32Array.from(pauses, ([start]) => slices.findIndex((one) => work.includes(one) && one.end === start)),
     next: Int32Array.from(pauses, ([, end, next]) => rowOf(next, (one) => one.start === end)),
-    duration: Float64Array.from(pauses, ([start, end]) => end - start),
     launch: Int32Array.from(pauses, ([, , , launch]) => rowOf(launch, () => true)),
   };
 }
