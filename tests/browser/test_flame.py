@@ -171,3 +171,18 @@ def test_pointer_shows_what_a_box_is(flame: Any) -> None:
     tooltip = flame.get_by_role("tooltip")
     expect(tooltip).to_have_text(beginning("backward"))
     expect(tooltip).to_contain_text("400 us, 40.0 % of all")
+
+
+def test_sandwich_has_callers_above_the_chosen_name_and_callees_below(flame: Any, pixel: Pixel) -> None:
+    flame.locator("canvas").click(position={"x": 350, "y": middle(3) + 8})
+    chosen = detail(flame).locator("strong")
+    expect(chosen).to_have_text("relu")
+    flame.get_by_role("button", name="Sandwich").click()
+    expect(chosen).to_have_text("relu")
+    expect_address(flame, "direction=sandwich", "node=")
+    # What called it is above it, and is the middle once it is chosen.
+    expect_value(lambda: pixel(flame, "canvas", 200, middle(0)), SCOPE)
+    flame.locator("canvas").click(position={"x": 200, "y": middle(0)})
+    expect(chosen).to_have_text("forward")
+    flame.get_by_role("button", name="Top down").click()
+    expect_address(flame, lacks="direction")

@@ -16,6 +16,7 @@ const FLAME_KEYS: [string, string][] = [
   ["0", "everything"],
   ["/", "search"],
   ["b", "bottom up or top down"],
+  ["s", "sandwich: callers above the chosen name, callees below it"],
   ["l", "fold libraries"],
   ["c", "colour by kind or by forward and backward"],
 ];

@@ -12,6 +12,7 @@ import { type Settings, widthMetrics } from "./settings";
 const DIRECTIONS: [Direction, string][] = [
   ["down", "Top down"],
   ["up", "Bottom up"],
+  ["sandwich", "Sandwich"],
 ];
 const SIDES: [string, string][] = [
   ["gpu_time", "GPU"],

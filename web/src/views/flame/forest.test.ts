@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ProfileData } from "../../data/profile";
 import { profileFromText } from "../../data/sample";
 import { ofRows } from "./colouring";
-import { bottomUp, type Forest, topDown } from "./forest";
+import { bottomUp, type Forest, sandwich, topDown } from "./forest";
 import { boxes, neighbour } from "./layout";
 import { nameOfRow } from "./names";
 import { Phase, phases } from "./phase";
@@ -159,5 +159,31 @@ describe("values of rows", () => {
     const { own } = data.metrics.gpu_time;
     expect(ofRows(data, forest, { unit: "ns", kind: "inclusive", own })[1]).toBe(3);
     expect(ofRows(data, forest, { unit: "ns", kind: "property", own })[1]).toBe(2);
+  });
+});
+
+describe("a sandwich", () => {
+  const data = profileFromText(
+    "scope a\n  scope f\n    kernel x 3\n    scope f\n      kernel y 2\nscope b\n  scope f\n    kernel x 1\nkernel x 9",
+  );
+  const node = Array.from(data.tree.frame).findIndex((frame) => data.frames.name[frame] === "f");
+  const forest = sandwich(data, data.metrics.gpu_time.own, false, node);
+  const named = (rows: number[]) => rows.map((row) => [data.frames.name[forest.key[row]], forest.value[row]]);
+  const below = (row: number) => Array.from({ length: forest.count[row] }, (_, index) => forest.first[row] + index);
+
+  it("has what a name called below it, of all its places", () => {
+    expect(named([0, ...below(0)])).toEqual([
+      ["f", 6],
+      ["x", 4],
+      ["f", 2],
+    ]);
+  });
+
+  it("has who called it, with what passed through them", () => {
+    expect(named([forest.callers, ...below(forest.callers)])).toEqual([
+      ["f", 6],
+      ["a", 5],
+      ["b", 1],
+    ]);
   });
 });

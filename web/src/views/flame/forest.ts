@@ -3,7 +3,7 @@
 import { FrameKind, type ProfileData } from "../../data/profile";
 import { Rows } from "./rows";
 
-export type Direction = "down" | "up";
+export type Direction = "down" | "up" | "sandwich";
 
 /**
  * Rows of a flame graph. Row 0 is the whole; parents precede children, and the children of a row stand side by side,
@@ -27,6 +27,8 @@ export interface Forest {
   folded: Int32Array;
   /** The row of each node of the profile; -1: it has none. */
   rowOfNode: Int32Array;
+  /** Of a sandwich the row of the name once more, below which its callers stand as children; 0: it is none. */
+  callers: number;
 }
 
 // Callers of less than this share of the whole are not followed: nobody could point at them.
@@ -66,6 +68,65 @@ export function bottomUp(data: ProfileData, own: Float64Array, foldsLibraries: b
     rows,
     rowOfNode.map((row) => (row < 0 ? -1 : leafRow[row])),
   );
+}
+
+/** What a name called and, in a tree of its own, who called it: every place of the name together. */
+export function sandwich(data: ProfileData, own: Float64Array, foldsLibraries: boolean, node: number): Forest {
+  const { rows, rowOfNode } = mergedRows(data, own, foldsLibraries);
+  const ownValue = Float64Array.from(rows.value);
+  addUp(rows);
+  const key = rows.key[rowOfNode[node]];
+  const callees = new Rows();
+  const callers = new Rows();
+  callees.child(-1, key, node);
+  callers.child(-1, key, node);
+  // Of a name within itself the outermost counts: what is inside is part of it.
+  const into = new Int32Array(rows.parent.length).fill(-1);
+  for (let row = 0; row < into.length; row++) {
+    const above = row ? into[rows.parent[row]] : -1;
+    if (above < 0 && rows.key[row] !== key) continue;
+    into[row] = above < 0 ? 0 : callees.child(above, rows.key[row], rows.node[row]);
+    callees.value[into[row]] += ownValue[row];
+    callees.folded[into[row]] = Math.max(callees.folded[into[row]], rows.folded[row]);
+    if (above < 0) addCallers(rows, row, callers);
+  }
+  addUp(callees);
+  const below = arrange(
+    callees,
+    rowOfNode.map((row) => (row < 0 ? -1 : into[row])),
+  );
+  return joined(below, arrange(callers, new Int32Array(0)));
+}
+
+function addCallers(rows: Rows, row: number, callers: Rows): void {
+  let at = 0;
+  callers.value[0] += rows.value[row];
+  callers.folded[0] = Math.max(callers.folded[0], rows.folded[row]);
+  for (let above = rows.parent[row]; above > 0; above = rows.parent[above]) {
+    at = callers.child(at, rows.key[above], rows.node[above]);
+    callers.value[at] += rows.value[row];
+    callers.folded[at] = Math.max(callers.folded[at], rows.folded[above]);
+  }
+}
+
+/** Two trees as one table: the rows of the second behind those of the first. */
+function joined(one: Forest, other: Forest): Forest {
+  const n = one.key.length;
+  const both = (a: Int32Array, b: Int32Array, by = 0) =>
+    Int32Array.from([...a, ...b.map((row) => (row < 0 ? -1 : row + by))]);
+  return {
+    parent: both(one.parent, other.parent, n),
+    depth: both(one.depth, other.depth),
+    key: both(one.key, other.key),
+    value: Float64Array.from([...one.value, ...other.value]),
+    start: Float64Array.from([...one.start, ...other.start]),
+    first: both(one.first, other.first, n),
+    count: both(one.count, other.count),
+    node: both(one.node, other.node),
+    folded: both(one.folded, other.folded),
+    rowOfNode: one.rowOfNode,
+    callers: n,
+  };
 }
 
 /** Own values by row, where equal siblings and the frames of an excursion into a library are one row. */
@@ -177,5 +238,6 @@ function emptyForest(n_rows: number, rowOfNode: Int32Array): Forest {
     node: whole(),
     folded: whole(),
     rowOfNode: new Int32Array(rowOfNode.length),
+    callers: 0,
   };
 }

@@ -15,7 +15,7 @@ export function kindOfRow(data: ProfileData, forest: Forest, row: number): Frame
 /** What a row is called. */
 export function nameOfRow(data: ProfileData, forest: Forest, row: number): string {
   const key = forest.key[row];
-  if (row === 0) return "total";
+  if (key === data.tree.frame[0]) return "total";
   if (key < data.frames.kind.length) return data.frames.label[key];
   const library = data.libraries[key - data.frames.kind.length];
   return `[${library}: ${forest.folded[row]} frame${forest.folded[row] === 1 ? "" : "s"}]`;
@@ -32,7 +32,7 @@ export function placeText(data: ProfileData, forest: Forest, row: number): strin
   const key = forest.key[row];
   if (key >= data.frames.kind.length) return "library";
   const kind = KIND_NAMES[data.frames.kind[key] as FrameKind];
-  if (row === 0) return "";
+  if (key === data.tree.frame[0]) return "";
   const line = data.frames.line[key];
   const file = printable(data.frames.file[key]);
   return file ? `${kind}, ${file}${line ? `:${line}` : ""}` : kind;
@@ -41,5 +41,7 @@ export function placeText(data: ProfileData, forest: Forest, row: number): strin
 /** The whole name; of kernels as the program gave it. */
 export function wholeName(data: ProfileData, forest: Forest, row: number): string {
   const key = forest.key[row];
-  return key < data.frames.kind.length && row > 0 ? data.frames.name[key] : nameOfRow(data, forest, row);
+  return key < data.frames.kind.length && key !== data.tree.frame[0]
+    ? data.frames.name[key]
+    : nameOfRow(data, forest, row);
 }

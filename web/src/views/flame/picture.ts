@@ -28,6 +28,8 @@ export interface Look {
 
 export class Picture {
   private found: Box[] = [];
+  /** Levels of callers above the others. */
+  n_above = 0;
   private letterWidth = 7;
 
   constructor(private readonly canvas: HTMLCanvasElement) {}
@@ -35,6 +37,14 @@ export class Picture {
   /** Lay out; `draw` shows it. */
   layOut(forest: Forest, zoomed: number, width: number): void {
     this.found = boxes(forest, zoomed, width);
+    this.n_above = 0;
+    if (!forest.callers) return;
+    // Callers stand upside down on what they called.
+    const callers = boxes(forest, forest.callers, width);
+    const n_above = callers.reduce((most, box) => Math.max(most, box.depth), 0);
+    this.n_above = n_above;
+    for (const box of this.found) box.depth += n_above;
+    for (const box of callers) if (box.depth > 0) this.found.push({ ...box, depth: n_above - box.depth });
   }
 
   /** Levels of the picture. */

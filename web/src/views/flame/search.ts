@@ -37,5 +37,5 @@ export function search(data: ProfileData, forest: Forest, query: string): Match 
     count += isMatch[row];
     if (isMatch[row] && !isBelow[row]) value += forest.value[row];
   }
-  return { isMatch, count, share: forest.value[0] ? value / forest.value[0] : 0 };
+  return { isMatch, count, share: forest.value[0] ? Math.min(value / forest.value[0], 1) : 0 };
 }

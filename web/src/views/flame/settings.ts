@@ -14,6 +14,8 @@ export interface Settings {
   query: string;
 }
 
+const DIRECTIONS: Direction[] = ["down", "up", "sandwich"];
+
 /** Metrics that add up along call paths and are not zero everywhere. */
 export function widthMetrics(data: ProfileData): string[] {
   return Object.entries(data.metrics)
@@ -38,7 +40,7 @@ export function parseSettings(state: Record<string, string>, data: ProfileData):
   const colours = ["phase", ...Object.keys(data.metrics)];
   return {
     metric: widthMetrics(data).find((name) => name === state.metric) ?? usual.metric,
-    direction: state.direction === "up" ? "up" : "down",
+    direction: DIRECTIONS.find((name) => name === state.direction) ?? "down",
     folds: state.libraries ? state.libraries === "true" : usual.folds,
     colour: colours.find((name) => name === state.colour) ?? "kind",
     query: state.q ?? "",

@@ -9,7 +9,7 @@ import type { Host, View } from "../view";
 import { colouring, legendOf } from "./colouring";
 import { Controls } from "./controls";
 import { Detail, shares } from "./detail";
-import { bottomUp, type Forest, topDown } from "./forest";
+import { bottomUp, type Forest, sandwich, topDown } from "./forest";
 import { isAtOrAbove, neighbour } from "./layout";
 import { nameOfRow, placeOfRow, placeText } from "./names";
 import { Phase, phases } from "./phase";
@@ -29,6 +29,8 @@ export class FlameView implements View {
   private look!: Look;
   private selected = 0;
   private zoomed = 0;
+  /** Of a sandwich: a node of the name in its middle. */
+  private middle = 0;
   private readonly backward: Uint8Array;
 
   private readonly canvas = element("canvas");
@@ -71,18 +73,26 @@ export class FlameView implements View {
   }
 
   state(): Record<string, string> {
-    const isDown = this.settings.direction === "down";
+    const { direction } = this.settings;
+    const node = direction === "sandwich" ? this.middle : direction === "down" ? this.forest.node[this.selected] : 0;
     return {
       ...settingsState(this.settings, this.data),
-      node: this.selected && isDown ? String(this.forest.node[this.selected]) : "",
-      row: this.selected && !isDown ? String(this.selected) : "",
+      node: node ? String(node) : "",
+      row: this.selected && direction === "up" ? String(this.selected) : "",
       zoom: this.zoomed ? String(this.zoomed) : "",
     };
   }
 
   apply(state: Record<string, string>): void {
     this.settings = parseSettings(state, this.data);
+    this.middle = within(Number(state.node || 0), this.data.tree.parent.length - 1) || this.hottest();
     this.grow();
+    if (this.settings.direction === "sandwich") {
+      this.selected = 0;
+      this.zoomed = 0;
+      this.redraw();
+      return;
+    }
     const last = this.forest.key.length - 1;
     this.selected = within(state.row ? Number(state.row) : this.rowOf(Number(state.node || 0)), last);
     const zoomed = within(Number(state.zoom || 0), last);
@@ -101,8 +111,10 @@ export class FlameView implements View {
   private set(changed: Partial<Settings>): void {
     const isOther = "metric" in changed || "direction" in changed || "folds" in changed;
     const node = this.forest.node[this.selected];
-    const stays = isOther && this.settings.direction === "down" && changed.direction !== "up";
+    const wasUp = this.settings.direction === "up";
     Object.assign(this.settings, changed);
+    const stays = isOther && !wasUp && this.settings.direction === "down";
+    if (changed.direction === "sandwich") this.middle = node || this.hottest();
     this.grow();
     if (isOther) {
       this.selected = stays ? this.rowOf(node) : 0;
@@ -115,10 +127,11 @@ export class FlameView implements View {
   /** The rows, colours and matches that the settings ask for. */
   private grow(): void {
     const { metric, direction, folds, colour, query } = this.settings;
-    const wanted = `${metric} ${direction} ${folds}`;
+    const wanted = `${metric} ${direction} ${folds} ${direction === "sandwich" ? this.middle : ""}`;
     if (wanted !== this.grownFor) {
-      const grown = direction === "up" ? bottomUp : topDown;
-      this.forest = grown(this.data, this.data.metrics[metric].own, folds);
+      const { own } = this.data.metrics[metric];
+      if (direction === "sandwich") this.forest = sandwich(this.data, own, folds, this.middle);
+      else this.forest = (direction === "up" ? bottomUp : topDown)(this.data, own, folds);
       this.grownFor = wanted;
     }
     const match = query ? search(this.data, this.forest, query) : null;
@@ -140,7 +153,7 @@ export class FlameView implements View {
 
   /** Marks where the backward pass begins. */
   private phaseMark(row: number): string {
-    if (this.settings.direction === "up" || row === 0 || this.settings.colour === "phase") return "";
+    if (this.settings.direction !== "down" || row === 0 || this.settings.colour === "phase") return "";
     const isHere = this.backward[this.forest.node[row]] === Phase.Backward;
     const above = this.forest.node[this.forest.parent[row]];
     return isHere && this.backward[above] !== Phase.Backward ? PASSES[Phase.Backward][this.host.theme] : "";
@@ -151,7 +164,7 @@ export class FlameView implements View {
     if (!width) return;
     this.picture.layOut(this.forest, this.zoomed, width);
     this.spacer.style.height = `${this.picture.n_levels * ROW_HEIGHT}px`;
-    const top = this.forest.depth[this.selected] * ROW_HEIGHT;
+    const top = (this.picture.n_above + this.forest.depth[this.selected]) * ROW_HEIGHT;
     const { scrollTop, clientHeight } = this.scroll;
     if (top < scrollTop || top + 2 * ROW_HEIGHT > scrollTop + clientHeight)
       this.scroll.scrollTop = top - clientHeight / 3;
@@ -165,7 +178,21 @@ export class FlameView implements View {
     this.picture.draw(this.look, scrollTop, clientWidth, clientHeight, this.selected);
   }
 
+  /** The node with most of its own. */
+  private hottest(): number {
+    const { own } = this.data.metrics[this.settings.metric];
+    return own.reduce((most, value, node) => (value > (own[most] || 0) ? node : most), 0);
+  }
+
   private choose(row: number, zoomed: number): void {
+    if (this.settings.direction === "sandwich") {
+      this.middle = this.forest.node[row];
+      this.grow();
+      this.redraw();
+      this.host.select(this.middle);
+      this.host.changed();
+      return;
+    }
     this.selected = row;
     this.zoomed = zoomed;
     this.redraw();
@@ -205,6 +232,7 @@ export class FlameView implements View {
       "0": () => this.choose(0, 0),
       "/": () => this.controls.field.focus(),
       b: () => this.set({ direction: this.settings.direction === "up" ? "down" : "up" }),
+      s: () => this.set({ direction: this.settings.direction === "sandwich" ? "down" : "sandwich" }),
       l: () => this.set({ folds: !this.settings.folds }),
       c: () => this.set({ colour: this.settings.colour === "kind" ? "phase" : "kind" }),
     };
