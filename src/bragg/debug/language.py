@@ -24,7 +24,6 @@ from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.promotion import extremes_are_wide, is_number
 from bragg.debug.numbers.scaled import dot_scaled
 from bragg.debug.numbers.shapes import broadcast_pair, broadcast_to, flat_shape
-from bragg.debug.ptx.assembly import inline_asm_elementwise
 from bragg.debug.state import is_wide, machine
 from bragg.debug.values import MISLED, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
 
@@ -350,6 +349,13 @@ def _numbers_too(name: str) -> Callable[..., Any]:
     return lambda x, y, sanitize_overflow=True: OPERATORS[name](as_tensor(x), y)
 
 
+def _assembly(asm: str, constraints: str, args: Sequence[Any], dtype: Any, is_pure: bool, pack: int) -> Any:
+    """Inline PTX, whose engine few kernels need: it takes 10 ms to import."""
+    from bragg.debug.ptx.assembly import inline_asm_elementwise
+
+    return inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack)
+
+
 FUNCTIONS: dict[str, Any] = {
     **DTYPES,
     **{f"float{bits}": DTYPES[f"fp{bits}"] for bits in (16, 32, 64)},
@@ -384,7 +390,7 @@ FUNCTIONS: dict[str, Any] = {
     "aggregate_replace": aggregate_replace,
     "tuple": lambda values, _type=None: tuple(values),
     "slice": slice,
-    "inline_asm_elementwise": inline_asm_elementwise,
+    "inline_asm_elementwise": _assembly,
     "map_elementwise": map_elementwise,
     "where": arithmetic.select,
     "add": _numbers_too("add"),
@@ -438,8 +444,8 @@ FUNCTIONS: dict[str, Any] = {
     "async_task": lambda *_arguments, **_named: None,
     "gdc_wait": lambda: None,
     "gdc_launch_dependents": lambda: None,
-    "globaltimer": lambda: inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], DTYPES["int64"], False, 1),
-    "smid": lambda: inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], DTYPES["int32"], True, 1),
+    "globaltimer": lambda: _assembly("mov.u64 $0, %globaltimer;", "=l", [], DTYPES["int64"], False, 1),
+    "smid": lambda: _assembly("mov.u32 $0, %smid;", "=r", [], DTYPES["int32"], True, 1),
     "convert_custom_float8_sm70": cast,
     "convert_custom_float8_sm80": cast,
     "multiple_of": _hint("multiple_of"),
