@@ -352,3 +352,23 @@ def steps_in_place_that_several_programs_read():
         expected = expected + np.roll(expected, 1) + np.roll(expected, -1)
     in_place_kernel[(6,)](x, zeros(1), N=6, STEPS=3)
     return [(x, expected)]
+
+
+@triton.jit
+def flags_kernel(x, box, flags, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    if tl.program_id(0) == 0:
+        tl.store(box + i, tl.load(x + i) * 3)
+        tl.atomic_xchg(flags + i, tl.full((B,), 1, tl.int32), sem="release")
+    else:
+        raised = 0
+        while raised < B:
+            raised = tl.sum(tl.atomic_add(flags + i, tl.zeros((B,), tl.int32), sem="acquire"), 0)
+        tl.store(out + i, tl.load(box + i))
+
+
+@correct
+def elements_with_a_flag_each():
+    x, out = normal(64), np.empty(64, "f4")
+    flags_kernel[(2,)](x, np.empty(64, "f4"), zeros(64), out, B=64)
+    return [(out, x * 3)]

@@ -64,8 +64,8 @@ class Synchronisation:
         self._relaxed: dict[int, int] = {}
         self._any: dict[int, int] = {}
         self._blocks: set[int] = set()
-        self._meetings: list[tuple[int, Array]] = []
-        self._met: dict[int, list[int]] = {}
+        self._meetings: list[tuple[float, Array]] = []
+        self._met: dict[int, list[float]] = {}
 
     @property
     def has_events(self) -> bool:
@@ -84,6 +84,8 @@ class Synchronisation:
         """Remember an atomic."""
         if not access.offset.shape:
             self._meetings.append((step, access.programs))
+        elif access.order in ("release", "acq_rel"):  # Each thread releases what it has stored itself.
+            self._meetings.append((step - 0.5, access.programs))
         if access.scope == "cta":
             self._narrow_scopes = True
             return
