@@ -35,6 +35,7 @@ def welcome_lines() -> list[str]:
         "  bragg check, debug     find bugs in Triton kernels; step through them",
         "  bragg export, info     write a profile for another tool; what it holds",
         "  bragg recover          make profiles of what a killed run left behind",
+        "  bragg mcp              these commands for programs that call tools",
         "  bragg doctor           what can be recorded here",
         "",
         "All options: bragg COMMAND --help. Viewing needs no GPU.",
