@@ -107,7 +107,9 @@ def _compiled(key: _Key) -> Any:
     attributes = {(names.index(name),): [["tt.divisibility", 16]] for name in promised if name not in variant.unaligned}
     constants = {(names.index(name),): value for name, value in variant.constants.items()}
     source = ASTSource(variant.kernel, signature, constants, attributes)
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=dict(variant.options))
+    # Triton 3.9 warns where fusion is left to it.
+    options = {"enable_fp_fusion": True, **variant.options}
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
 
 
 def _launches(profile: Profile, variants: tuple[Variant, ...], compiled: Mapping[str, Any]) -> KernelTable:

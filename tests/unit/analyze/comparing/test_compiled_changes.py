@@ -19,17 +19,18 @@ PRODUCT = Variant(slow_kernels.product, HALVES, TILES, options={"num_warps": 4, 
 
 
 def changes(before: Variant, after: Variant) -> dict[str, tuple[object, object]]:
-    """What changed, by fact; facts that depend on how ptxas gives out registers are left out."""
+    """What changed, by fact, without what versions of Triton and ptxas do differently."""
     found = compiled_changes(profile_of(before), profile_of(after))
     assert {change.kernel for change in found} <= {"product"}
     return {
-        change.fact: (change.before, change.after) for change in found if change.fact not in ("registers", "occupancy")
+        change.fact: (change.before, change.after)
+        for change in found
+        if change.fact not in ("registers", "occupancy", "shared memory")
     }
 
 
 def test_lost_alignment_is_told_as_width_and_pipeline() -> None:
     assert changes(PRODUCT, replace(PRODUCT, unaligned=("K",))) == {
-        "shared memory": (24576, 8192),
         "width of loads": (16, 2),
         "pipelined loops": (1, 0),
     }
@@ -57,4 +58,4 @@ def test_a_kernel_is_one_line() -> None:
     assert empty == ""
     assert line.startswith("compiled otherwise: product: ")
     assert "width of loads 16 B → 2 B" in line
-    assert "shared memory 24,576 B → 8,192 B" in line
+    assert "shared memory 24,576 B → " in line

@@ -48,7 +48,6 @@ WELL_WRITTEN = [
         {"GROUPS": 64, "BLOCK": 1024},
     ),
     Variant(kernels.random_numbers, {"out": FLOAT, "seed": INT}, {"BLOCK": 1024}),
-    Variant(kernels.transpose_by_block_pointers, {"x": FLOAT, "out": FLOAT, "M": INT, "N": INT}, {"BM": 64, "BN": 64}),
     Variant(kernels.copy_by_descriptor, {"x": FLOAT, "out": FLOAT, "M": INT, "N": INT}, {"BM": 64, "BN": 64}),
     Variant(
         kernels.sum_by_last,
