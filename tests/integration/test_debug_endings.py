@@ -110,3 +110,19 @@ def test_a_process_that_goes_on_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     os.kill(int(output.split("server ")[1].split()[0]), signal.SIGKILL)
     assert code == 7, output
     assert "still runs: it was not checked further" in report["not_executed"][0]["because"]
+
+
+STARTED = """
+if __name__ == "__main__":
+    for name, function in (("spawn", {spawned}), ("forkserver", {served})):
+        process = multiprocessing.get_context(name).Process(target=function)
+        process.start()
+        process.join()
+"""
+
+
+def test_processes_that_multiprocessing_starts_anew_are_executed(tmp_path: Path) -> None:
+    kernels = [launches(name).replace("launch", f"launch_{name}") for name in ("spawned", "served")]
+    start = STARTED.format(spawned="launch_spawned", served="launch_served")
+    code, report, output = run_check(tmp_path, "".join([HEAD, *kernels, start]))
+    assert (code, found_in(report)) == (3, {"spawned", "served"}), output

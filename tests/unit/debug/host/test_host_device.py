@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bragg.debug.faults import Unsupported
 from bragg.debug.host.driver import HostDevice, HostDriver
 
 
@@ -24,3 +25,9 @@ def test_choosing_the_device_passes_exceptions_on() -> None:
 def test_every_stand_in_has_the_name_of_a_part_of_pytorch() -> None:
     cuda = pytest.importorskip("torch").cuda
     assert [name for name in vars(HostDevice) if not name.startswith("_") and not hasattr(cuda, name)] == []
+
+
+def test_a_launch_that_reaches_the_driver_is_refused() -> None:
+    launch = HostDriver().launcher_cls(None, None)
+    with pytest.raises(Unsupported, match="it was not executed"):
+        launch(1, 1, 1, 0)
