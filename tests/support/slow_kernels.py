@@ -70,16 +70,17 @@ def product(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PR
 def softplus(x, out, beta, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x + offsets)
-    scaled = values * beta  # slow
+    scaled = values * tl.load(beta)  # slow
     tl.store(out + offsets, scaled.to(tl.float32))
 
 
 @triton.jit
 def weighted_square(x, out, n, weight, BLOCK: tl.constexpr):
+    factor = tl.load(weight)
     total = tl.zeros((BLOCK,), dtype=tl.float32)
     for start in range(0, n, BLOCK):
         values = tl.load(x + tl.program_id(0) * n + start + tl.arange(0, BLOCK))
-        total += (values * values * weight).to(tl.float32)  # slow
+        total += (values * values * factor).to(tl.float32)  # slow
     tl.store(out + tl.program_id(0), tl.sum(total, 0))
 
 

@@ -58,6 +58,7 @@ class Access:
         place: Its line.
         is_store: Whether it writes.
         in_loop: Whether it is in a loop.
+        element: Type of its elements: `f32`.
         element_bytes: Of one element.
         elements: Of the tile.
         strides: Distance of neighbours along each dimension of the tile, in elements: `1`, `stride`, `64*n`; None
@@ -71,6 +72,7 @@ class Access:
     place: Place
     is_store: bool
     in_loop: bool
+    element: str
     element_bytes: int
     elements: int
     strides: tuple[str | None, ...]

@@ -67,6 +67,7 @@ class TileProgram:
                     place=place_of_chain(operation.chain),
                     is_store=operation.name == "tt.store",
                     in_loop=operation.depth > 0,
+                    element=tile.element,
                     element_bytes=tile.element_bytes,
                     elements=tile.elements,
                     strides=_of_wide_dimensions(address, tile.shape),

@@ -1,4 +1,4 @@
-"""64-bit floating point in kernels whose tensors are not."""
+"""64-bit floating point in kernels whose tiles are not of it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ __all__ = ["RULE"]
 
 # H100 and A100 compute at half the rate in 64 bits, other boards at 1/32 and less: of the time at these lines.
 _SAVED = 0.5
-_CHANGE = "pass the scalar as float32 (a float of Python, not of NumPy), or convert it: .to(tl.float32)"
+_CHANGE = "convert what is in 64 bits, .to(tl.float32), or make its tensor float32: NumPy's are float64 by default"
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
-    arguments = compiled.arguments or ()
-    if not compiled.doubles or compiled.arguments is None or any("ptr<f64>" in each.type for each in arguments):
+    if not compiled.doubles or compiled.accesses is None or any(each.element == "f64" for each in compiled.accesses):
         return None
     places = [each.place for each in compiled.doubles]
-    scalars = [each.name for each in arguments if each.type == "f64"]
-    reason = f" because of {names_text(scalars)}" if scalars else ""
+    wide = [each.name for each in compiled.arguments or () if "f64" in each.type]
+    reason = f" because of {names_text(wide)}" if wide else ""
     share, is_measured = kernel.share_of_lines(places)
     return Defect(
-        f"computes in 64-bit floating point{reason}, and none of its tensors is in it",
+        f"computes in 64-bit floating point{reason}, and loads and stores no tile of it",
         _CHANGE,
         share * _SAVED,
         Confidence.PROVEN,
@@ -49,7 +48,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 RULE = Rule(
     _find,
     Subject.ANALYSIS,
-    "64-bit floating point in kernels without tensors of it",
+    "64-bit floating point in Triton kernels without tiles of it",
     (GPU_TIME, CODE),
     (MUCH_GPU,),
     _CHANGE,

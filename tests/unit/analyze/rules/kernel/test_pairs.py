@@ -34,6 +34,7 @@ ATTENTION = Variant(
     {"D": 64, "BM": 64, "BN": 64, "CAUSAL": True},
 )
 WELL_WRITTEN = [
+    Variant(kernels.add, {"x": "*fp64", "y": "*fp64", "out": "*fp64", "n": INT}, {"BLOCK": 1024}),
     Variant(kernels.add, {"x": FLOAT, "y": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
     Variant(kernels.softmax, {"out": FLOAT, "x": FLOAT, "stride": INT, "n": INT}, {"BLOCK": 1024}),
     MATMUL,

@@ -1,0 +1,78 @@
+"""Launches one side of a pair of kernels: kernel_pair.py NUMBER broken|repaired.
+
+Tensors are large enough that the kernel takes most of the time, and both sides of a pair do the same work.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from tests.support.compiled_variants import Variant
+from tests.support.kernel_pairs import PAIRS
+
+LAUNCHES = 30
+ELEMENTS = 1 << 26
+LENGTH, PROGRAMS = 1 << 15, 2048
+TYPES = {"*fp16": torch.float16, "*fp32": torch.float32, "*fp64": torch.float64}
+
+
+def integer(variant: Variant, name: str) -> int:
+    """A value of an argument; one that nothing is promised of is not divisible by 16."""
+    kernel = variant.kernel.__name__
+    strides = {
+        "scale_rows": 1040,
+        "copy_columns": 1 << 16,
+        "copy_rows": 1024,
+        "write_columns": 1 << 22,
+        "write_rows": 64,
+    }
+    sizes = {"scale": ELEMENTS, "product": 4096, "sum_of_transposed": 4096, "sum_of_tiles": 4096}
+    value = strides[kernel] if name == "stride" else sizes.get(kernel, LENGTH)
+    return value - 11 if name in variant.unaligned else value
+
+
+def grid(variant: Variant) -> tuple[int, ...]:
+    """Enough blocks for all elements."""
+    kernel, constants = variant.kernel.__name__, variant.constants
+    if kernel == "product":
+        return 4096 // constants["BM"], 4096 // constants["BN"]
+    if kernel in ("copy_columns", "copy_rows", "scale_rows"):
+        return (1 << 16,)
+    if kernel in ("write_columns", "write_rows"):
+        return (1024,)
+    if kernel in ("sum_of_transposed", "sum_of_tiles"):
+        return (256,)
+    has_loop = "n" in variant.kernel.arg_names and kernel != "scale"
+    return (PROGRAMS,) if has_loop else (ELEMENTS // constants["BLOCK"],)
+
+
+def argument(variant: Variant, name: str) -> Any:
+    """A tensor, a number or a constant."""
+    kind = variant.types.get(name)
+    if kind is None:
+        return variant.constants[name]
+    if kind in TYPES:
+        # Transposed writes reach 64 strides far.
+        count = 1 << 28 if variant.kernel.__name__ == "write_columns" and name == "out" else (1 << 26) + (1 << 22)
+        return torch.ones(count, dtype=TYPES[kind], device="cuda")
+    return integer(variant, name) if kind == "i32" else 1.5
+
+
+def main() -> None:
+    """Launch it."""
+    pair = PAIRS[int(sys.argv[1])]
+    variant = pair.broken if sys.argv[2] == "broken" else pair.repaired
+    arguments = [argument(variant, name) for name in variant.kernel.arg_names]
+    for _ in range(LAUNCHES):
+        variant.kernel[grid(variant)](*arguments, **variant.options)
+    torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    main()
