@@ -1,3 +1,5 @@
+import type { Parts } from "./text";
+
 /** An element with a class and children; strings become text nodes, so nothing in them is HTML. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -10,12 +12,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Letters that stay of the end of a name. */
-const TAIL = 14;
-
-/** A name in two parts for `.ends`: where there is no room the first gives way, and the end, which tells names apart, stays. */
-export function ends(name: string): HTMLElement[] {
-  const tail = Math.min(Math.floor(name.length / 2), TAIL);
-  const at = name.length - tail;
-  return [element("span", "head", name.slice(0, at)), element("span", "tail", name.slice(at))];
+/** The parts of a name for `.ends`, which shows as much of them as there is room for. */
+export function ends([head, kept, rest]: Parts): HTMLElement[] {
+  return [element("span", "head", head), element("span", "kept", kept), element("span", "rest", rest)];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cut, cutMiddle, printable } from "./text";
+import { cut, cutMiddle, partsApart, printable } from "./text";
 
 describe("text", () => {
   it("escapes what cannot be seen", () => {
@@ -16,5 +16,15 @@ describe("text", () => {
     expect(cutMiddle("GPT2LMHeadModel.transformer.h.0.attn", 17)).toBe("GPT2LMHe…h.0.attn");
     expect(cutMiddle("GPT2LMHeadModel.transformer.h.0.attn", 6)).toBe("GPT2L…");
     expect(cutMiddle("forward", 7)).toBe("forward");
+  });
+  it("keeps what tells names apart, which may be before their end", () => {
+    const names = [
+      "cutlass_80_simt_sgemm_256x128_8x4_nt_align1",
+      "cutlass_80_simt_sgemm_128x256_8x4_nt_align1",
+      "copy",
+    ];
+    expect(partsApart(names).map(([, tail]) => tail)).toEqual(["mm_256x128_8x4", "mm_128x256_8x4", "py"]);
+    expect(partsApart(names).map((parts) => parts.join(""))).toEqual(names);
+    expect(partsApart(["a_rather_long_name_of_a_kernel"])).toEqual([["a_rather_long_na", "me_of_a_kernel", ""]]);
   });
 });

@@ -29,3 +29,29 @@ export function cutMiddle(text: string, length: number): string {
   const tail = Math.floor((length - 1) / 2);
   return `${whole.slice(0, Math.max(length - 1 - tail, 0))}…${tail > 0 ? whole.slice(-tail) : ""}`;
 }
+
+/** Letters that stay of the end of a name. */
+const TAIL = 14;
+/** Letters before a difference that stay, too. */
+const BEFORE = 3;
+
+/** A name in three parts: where there is no room the last gives way, then the first. */
+export type Parts = [head: string, kept: string, rest: string];
+
+/** Each name in parts, of which its end is kept; of names that begin and end alike what differs. */
+export function partsApart(names: string[]): Parts[] {
+  return names.map((name) => {
+    const at = name.length - Math.min(Math.floor(name.length / 2), TAIL);
+    const alike = names.filter((other) => other !== name && other.slice(-TAIL) === name.slice(-TAIL));
+    const differs = Math.min(...alike.map((other) => firstDifference(name, other)));
+    if (alike.length === 0 || differs < BEFORE) return [name.slice(0, at), name.slice(at), ""];
+    const begin = Math.min(differs - BEFORE, at);
+    return [name.slice(0, begin), name.slice(begin, begin + TAIL), name.slice(begin + TAIL)];
+  });
+}
+
+function firstDifference(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  return at;
+}

@@ -5,7 +5,7 @@ import { element, ends } from "../../ui/element";
 import { act } from "../../ui/keys";
 import { bytesText, countText, shareText, timeText } from "../../ui/numbers";
 import { tester } from "../../ui/search";
-import { printable } from "../../ui/text";
+import { type Parts, partsApart, printable } from "../../ui/text";
 import { searchField, select } from "../../ui/toolbar";
 import { linksOf } from "../links";
 import type { Host, View } from "../view";
@@ -95,7 +95,8 @@ export class KernelsView implements View {
     const sortColumn = [NAME, ...columns].find((column) => column.name === this.sort) ?? COLUMNS[0];
     const rows = sorted(this.rows, sortColumn, this.isDescending);
     const shown = this.showsAll ? rows : rows.slice(0, N_SHOWN);
-    const body = element("tbody", "", ...shown.flatMap((row) => this.tableRow(row, columns)));
+    const names = partsApart(shown.map((row) => printable(row.label)));
+    const body = element("tbody", "", ...shown.flatMap((row, index) => this.tableRow(row, names[index], columns)));
     const { scrollTop, scrollLeft } = this.scroll;
     this.scroll.replaceChildren(element("table", "", element("thead", "", this.head(columns)), body));
     if (shown.length < rows.length) this.scroll.append(this.moreButton(rows.length - shown.length));
@@ -120,8 +121,8 @@ export class KernelsView implements View {
     return cell;
   }
 
-  private tableRow(row: Row, columns: Column[]): HTMLElement[] {
-    const name = element("td", "name", element("span", "ends", ...ends(printable(row.label))));
+  private tableRow(row: Row, parts: Parts, columns: Column[]): HTMLElement[] {
+    const name = element("td", "name", element("span", "ends", ...ends(parts)));
     if (this.grouping === "kernel" && row.frames.length > 1) {
       name.append(element("small", "", `${row.frames.length} variants`));
     }

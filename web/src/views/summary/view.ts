@@ -3,7 +3,7 @@ import "../findings/findings.css";
 import type { HotRow, HotTable, ProfileData, Wall } from "../../data/profile";
 import { element, ends } from "../../ui/element";
 import { countText, shareText, timeText, valueText } from "../../ui/numbers";
-import { printable } from "../../ui/text";
+import { type Parts, partsApart, printable } from "../../ui/text";
 import { boundsBar, entry, piece } from "../findings/bounds";
 import { findingCard } from "../findings/card";
 import type { Host, View } from "../view";
@@ -81,7 +81,8 @@ export class SummaryView implements View {
 
   private table({ title, about, unit, metric, rows, more }: HotTable): HTMLElement {
     const shown = rows.slice(0, N_ROWS);
-    const body = element("tbody", "", ...shown.map((row) => this.row(row, unit, metric)));
+    const names = partsApart(shown.map((row) => printable(row.name)));
+    const body = element("tbody", "", ...shown.map((row, index) => this.row(row, names[index], unit, metric)));
     const head = element("h2", "", title, " ", element("small", "", about));
     const made = element("section", "", head, element("table", "hot", body));
     if (more)
@@ -89,10 +90,10 @@ export class SummaryView implements View {
     return made;
   }
 
-  private row({ name, full, value, share, node }: HotRow, unit: string, metric: string): HTMLElement {
+  private row({ name, full, value, share, node }: HotRow, parts: Parts, unit: string, metric: string): HTMLElement {
     const state: Record<string, string> = { node: String(node) };
     if (metric !== this.data.mainMetric) state.metric = metric;
-    const label = ends(printable(name));
+    const label = ends(parts);
     const link = node === null ? element("span", "ends", ...label) : this.link("", "flame", state);
     if (node !== null) {
       link.classList.add("ends");
