@@ -46,7 +46,7 @@ class Listeners:
         shift: Of integers shifted by amounts that may be too large; (amount, bits of the integer); gives such lanes.
         result: Of every floating result of an operation; (inputs, result).
         flagged: Of arithmetic that makes NaN of other numbers, or infinity of finite ones, in any lane; (NumPy's word:
-            `invalid value`, `overflow`).
+            `invalid value`, `overflow`, `divide by zero`).
         hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint, Triton compiles it to the same).
         decision: Of programs that decide by what atomics have returned; (their linear numbers).
@@ -84,7 +84,7 @@ class Listeners:
         """NumPy prints no warnings, and tells of flags where somebody listens."""
         if not self.flagged:
             return np.errstate(all="ignore")
-        return np.errstate(divide="ignore", under="ignore", invalid="call", over="call", call=self._tell_flag)
+        return np.errstate(under="ignore", divide="call", invalid="call", over="call", call=self._tell_flag)
 
     def _tell_flag(self, what: str, _flags: int) -> None:
         for listener in self.flagged:

@@ -215,3 +215,11 @@ def mean_of_no_numbers(x, count, out):
     n = tl.load(count + row)
     total = tl.sum(tl.load(x + row * 8 + i, mask=i < n, other=0.0), 0)
     tl.store(out + row, total / n)  # bug
+
+
+@bug("nan-result", floats(4, 8), lambda: np.array([3, 0, 8, 1], "f4"), empty(4), programs={1}, grid=(4,))
+@triton.jit
+def scale_by_a_divisor_that_is_zero(x, divisor, out):
+    row, i = tl.program_id(0), tl.arange(0, 8)
+    scale = 1 / tl.load(divisor + row)  # bug
+    tl.store(out + row, tl.sum(tl.load(x + row * 8 + i), 0) * scale)

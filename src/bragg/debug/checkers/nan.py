@@ -6,6 +6,7 @@ exceeds a type, and not by those that pass NaN on. So nothing is looked at until
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,8 @@ __all__ = ["NAN_ORIGIN", "NAN_RESULT"]
 Array = npt.NDArray[Any]
 
 # NumPy's words for the flags.
-_FLAGS = ("invalid value", "overflow")
+_FLAGS = ("invalid value", "overflow", "divide by zero")
+_ZERO_HINT = "Add a small number to the divisor, or choose with tl.where before the division"
 _NAN_HINT = "Look at the operands: subtract a row's maximum before tl.exp; divisors are not 0, roots not of less"
 _INFINITY_HINT = "Compute in a wider type, .to(tl.float32), or scale before: subtract a row's maximum before tl.exp"
 
@@ -84,7 +86,7 @@ def _watch_results(record: LaunchFindings) -> Listeners:
         is_on: Array | bool = True
         if access.mask is not None:
             is_on = lift_array(access.mask, value.data.ndim)
-        invalid, overflown = ([place for kind, place in raised if kind == what] for what in _FLAGS)
+        invalid, overflown, divided = ([place for kind, place in raised if kind == what] for what in _FLAGS)
         nan, infinite = np.isnan(value.data) & is_on, np.isinf(value.data) & is_on
         name = access.buffer.name
         if invalid and nan.any():
@@ -95,14 +97,25 @@ def _watch_results(record: LaunchFindings) -> Listeners:
             else:
                 text = f"a number becomes infinite here, NaN comes of that, and is stored to {name}"
                 tell(infinity, text, _INFINITY_HINT, nan)
-        if overflown and infinite.any():
-            text = f"a number becomes infinite here, and is stored to {name}"
-            tell(feeding(overflown, kernel_line())[0], text, _INFINITY_HINT, infinite)
+        if not infinite.any():
+            return
+        here = kernel_line()  # Infinity is a usual constant: it must come from the line that is blamed.
+        for place in (one for one in overflown if feeds(one, here)):
+            tell(place, f"a number becomes infinite here, and is stored to {name}", _INFINITY_HINT, infinite)
+            return
+        for place in (one for one in divided if feeds(one, here) and not _is_logarithm(one)):
+            tell(place, f"a number is divided by 0 here, and infinity is stored to {name}", _ZERO_HINT, infinite)
+            return
 
     def tell(place: tuple[str, int], message: str, hint: str, bad: Array) -> None:
         record.at_line(message, hint, Severity.WARNING, bad, Source(*place))
 
     return Listeners(access=[look], flagged=[remember])
+
+
+def _is_logarithm(place: tuple[str, int]) -> bool:
+    """That of 0 is wanted as often as not."""
+    return "log" in linecache.getline(*place)
 
 
 NAN_RESULT = Checker(
