@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 
 import pytest
 
@@ -16,15 +15,15 @@ gpu.synchronize()
 gpu.set_kernel_ns("endless", 1 << 60)
 gpu.launch("endless", gpu.stream())
 """
-# With bragg a program with a GPU that hangs takes as long as without, and some margin for a slow machine.
-PROMPT_S = 15
+# For so long a program waits for what does not come: `record` gives one up after 120 s.
+PATIENCE_S = 300
 
 
 @pytest.mark.parametrize(
     ("ending", "exit_code"),
     [
-        ("os.kill(os.getpid(), signal.SIGINT); time.sleep(60)", -signal.SIGINT),
-        ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", -signal.SIGTERM),
+        (f"os.kill(os.getpid(), signal.SIGINT); time.sleep({PATIENCE_S})", -signal.SIGINT),
+        (f"os.kill(os.getpid(), signal.SIGTERM); time.sleep({PATIENCE_S})", -signal.SIGTERM),
         # While the end of the program waits for the GPU.
         ("threading.Thread(target=lambda: (time.sleep(1), os.kill(os.getpid(), signal.SIGTERM)), daemon=True).start()",
          -signal.SIGTERM),
@@ -33,10 +32,8 @@ PROMPT_S = 15
 def test_signal_ends_a_program_whose_gpu_hangs(
     record: Record, monkeypatch: pytest.MonkeyPatch, ending: str, exit_code: int
 ) -> None:
-    monkeypatch.setenv("BRAGG_DRAIN_S", "60")
-    began = time.monotonic()
+    monkeypatch.setenv("BRAGG_DRAIN_S", str(PATIENCE_S))
     run = record(HANGS + ending, START)
-    assert time.monotonic() - began < PROMPT_S
     assert run.exit_code == exit_code
     assert kernels(run.main)["k"] == 100
 
@@ -45,9 +42,7 @@ def test_program_that_leaves_a_hanging_gpu_ends_and_its_profile_says_what_is_mis
     record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BRAGG_DRAIN_S", "0.5")
-    began = time.monotonic()
     run = record(HANGS, START)
-    assert time.monotonic() - began < PROMPT_S
     assert run.exit_code == 0
     assert kernels(run.main)["k"] == 100
     told = statistics(run)
@@ -56,21 +51,19 @@ def test_program_that_leaves_a_hanging_gpu_ends_and_its_profile_says_what_is_mis
 
 
 def test_ctrl_c_cuts_a_wait_for_the_gpu_short(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BRAGG_DRAIN_S", "60")
-    began = time.monotonic()
+    monkeypatch.setenv("BRAGG_DRAIN_S", str(PATIENCE_S))
     run = record(
         HANGS
         + """
 session = bragg.start("inner.bragg")
 gpu.launch("k")
-threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
-    session.deactivate()  # 60 s
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    session.deactivate()  # as long as that
 except KeyboardInterrupt:
     pass
 os.kill(os.getpid(), signal.SIGTERM)
 """,
         START,
     )
-    assert time.monotonic() - began < PROMPT_S
     assert run.exit_code == -signal.SIGTERM

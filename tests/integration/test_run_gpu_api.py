@@ -144,7 +144,7 @@ def test_a_call_that_lasts_while_recording_pauses_is_not_taken_for_another(recor
         """
         import threading, time
         session = bragg.start("inner.bragg", gpu_api="all", context="shadow")
-        gpu.set_kernel_ns("slow", 1_000_000_000)
+        gpu.set_kernel_ns("slow", 3_000_000_000)
         gpu.launch("slow")
         ready = threading.Event()
         def wait():
@@ -155,7 +155,14 @@ def test_a_call_that_lasts_while_recording_pauses_is_not_taken_for_another(recor
         thread = threading.Thread(target=wait)
         thread.start()
         ready.wait()
-        time.sleep(0.2)
+        def slept():  # how often, if it does now
+            lines = open(f"/proc/self/task/{thread.native_id}/status").read().splitlines()
+            fields = dict(line.split(":", 1) for line in lines)
+            return fields["State"].strip()[0] == "S" and fields["voluntary_ctxt_switches"]
+        seen = []
+        while thread.is_alive() and not (len(seen) > 10 and seen[-1] and len(set(seen[-10:])) == 1):
+            seen.append(slept())
+            time.sleep(0.01)  # in its call, once it has slept through ten of these
         session.deactivate(flush=False)
         session.activate()
         thread.join()
