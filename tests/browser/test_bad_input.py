@@ -74,6 +74,9 @@ def test_profile_of_one_node_says_what_it_lacks(pages: Any) -> None:
     expect(page.locator(".answer")).to_have_text("No time was recorded.")
     page.get_by_role("link", name="Flame").click()
     page.locator(".lack").filter(has_text="nothing to draw").wait_for()
+    expect(page.locator(".lack .shows")).to_contain_text("The call tree")
+    expect(page.locator(".lack code")).to_have_text("bragg run SCRIPT")
+    expect(page.locator(".lack rect")).to_have_count(6)
     page.get_by_role("link", name="Kernels").click()
     page.locator(".lack").filter(has_text="no kernels").wait_for()
 

@@ -62,7 +62,7 @@ def source(pages: Any) -> Any:
 def test_a_line_of_python_lights_what_it_became(source: Any) -> None:
     number(source, "python", "tl.load").hover()
     expect(linked(source, "sass")).to_have_text(["LDG.E R1, [R2] ;"])
-    expect(linked(source, "ttgir")).to_have_text([f'%0 = tt.load %x loc("{FILE}":8:5)'])
+    expect(linked(source, "ttgir")).to_have_text(["%0 = tt.load %x"])
     number(source, "python", "scale(values)").hover()
     expect(linked(source, "sass")).to_have_text(["FMNMX R1, R1, R3 ;"])
 
@@ -200,3 +200,12 @@ def test_a_kernel_that_triton_compiled_is_linked_through_all_texts(
     expect(linked(page, "sass").filter(has_text="MMA")).not_to_have_count(0)
     number(page, "ttir", "tt.dot").hover()
     expect(linked(page, "python")).to_have_text(["total = tl.dot(left, right, total)"])
+
+
+def test_places_of_ttgir_are_hidden_until_they_are_asked_for(pages: Any) -> None:
+    page = pages.open(profile(), "view=source&panes=python,ttgir")
+    lines = page.locator("[data-stage=ttgir] .code-line code")
+    expect(lines).to_have_text(["%0 = tt.load %x", '%1 = "tt.reduce"(%0)', "tt.store %out, %1"])
+    page.get_by_label("locations").check()
+    expect(lines).to_have_count(4)
+    expect_address(page, "locations=1")

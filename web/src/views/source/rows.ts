@@ -13,7 +13,7 @@ export function noteOf(pane: CodePane, hasSamples: boolean): string {
 /** Lines of MLIR that do nothing but name places. */
 const LOCATION_LINE = /^#loc\d* = /;
 /** The place of an operation or of an argument. */
-const LOCATION = / loc\((?:#loc\d*|unknown|"[^"]*"(?:\(#loc\d*\))?)\)/g;
+const LOCATION = / loc\((?:#loc\d*|unknown|"[^"]*"(?:\(#loc\d*\)|:\d+:\d+)?)\)/g;
 
 /** Whether a text names the places that its operations come from. */
 export function hasLocations(pane: CodePane): boolean {

@@ -203,7 +203,7 @@ describe("locations of MLIR", () => {
     '#loc = loc("a.py":16:0)',
     "module {",
     '  tt.func @k(%x: !tt.ptr<f32> loc("x"(#loc)), %n: i32 loc(#loc3)) {',
-    "  } loc(#loc)",
+    '  } loc("a.py":16:0)',
     "#loc1 = loc(unknown)",
   ];
   const text: CodePane = { ...pane("ttgir", []), lines };

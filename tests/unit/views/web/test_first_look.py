@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from bragg import formats
+from bragg.analyze.answer import answer
+from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.report import answered
+from bragg.model import Profile
+from bragg.views.text.variants import rows_of_frames
+from bragg.views.web.first_look import big_numbers, wall_of
+from tests.support.profiles import profile_from_text
+from tests.support.recordings import SAMPLE
+
+
+def numbers(profile: Profile) -> list[tuple[str, str]]:
+    found = answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames))
+    return [(each["value"], each["name"]) for each in big_numbers(profile, found, answered(profile))]
+
+
+def test_the_sample_says_wall_time_step_busy_gpu_time_and_the_best_gain() -> None:
+    shown = numbers(formats.load(SAMPLE))
+    assert [name for _, name in shown] == ["wall time", "a step", "GPU busy", "GPU time", "can be saved"]
+    assert [value for value, _ in shown[:4]] == ["11.3 s", "2.11 ms", "96.8 %", "79.7 ms"]
+
+
+def test_parts_of_the_wall_time_add_up_and_the_steady_state_is_in_the_timeline() -> None:
+    profile = formats.load(SAMPLE)
+    wall = wall_of(profile, answer(profile, (), rows_of_frames(profile.tree.frames)))
+    assert wall is not None
+    assert sum(part["duration_ns"] for part in wall["parts"]) == wall["wall_ns"]
+    begins, ends = wall["steady"]
+    steady = next(part["duration_ns"] for part in wall["parts"] if part["name"] == "steady")
+    assert 0 < begins < ends
+    assert ends - begins == steady
+
+
+def test_what_is_not_known_has_no_number() -> None:
+    profile = profile_from_text("root\n  matmul 12us")
+    assert numbers(profile) == [("12.0 us", "GPU time")]
+    assert wall_of(profile, answer(profile, (), rows_of_frames(profile.tree.frames))) is None
