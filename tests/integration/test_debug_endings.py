@@ -24,7 +24,7 @@ AT_THE_END = {
     "in_an_executor": "ThreadPoolExecutor(1).submit(lambda: (time.sleep(0.2), launch()))",
     "in_a_process": "multiprocessing.get_context('fork').Process(target=lambda: (time.sleep(0.2), launch())).start()",
     "forked": "if os.fork() == 0:\n    time.sleep(0.2)\n    launch()\n    os._exit(0)",
-    "left_behind": "subprocess.Popen([sys.executable, 'other.py'], env={'PATH': os.environ['PATH']})",
+    "left_behind": "subprocess.Popen(args=[sys.executable, 'other.py'], env={'PATH': '', 'PYTHONPATH': 'own'})",
 }
 NOT_REGISTERED = "atexit.register(print, 'not called')\natexit.unregister(print)\n"
 

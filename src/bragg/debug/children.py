@@ -52,7 +52,8 @@ def with_children(session: CheckedSession) -> Iterator[Callable[[], None]]:
         }
         values = {_DIRECTORY: name, _CHOICE: json.dumps(choice), "PYTHONPATH": path}
         running = RunningProcesses(directory)
-        with _environment(values), handed_on(values, running.mark):
+        own = {name: value for name, value in values.items() if name != "PYTHONPATH"}
+        with _environment(values), handed_on(own, _INJECTED, running.mark):
             _follow_forks(session, directory)
             try:
                 yield partial(_collect, session, directory)
@@ -106,7 +107,8 @@ def start() -> None:
         return
     running = RunningProcesses(Path(directory))
     running.mark()
-    _KEPT.enter_context(handed_on({name: os.environ[name] for name in (_DIRECTORY, _CHOICE)}, running.mark))
+    values = {name: os.environ[name] for name in (_DIRECTORY, _CHOICE)}
+    _KEPT.enter_context(handed_on(values, _INJECTED, running.mark))
 
     def check_torch(torch: ModuleType) -> None:
         from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda

@@ -11,6 +11,9 @@ from typing import Any, NoReturn
 
 __all__ = ["concluded_before_leaving", "end_forked", "handed_on"]
 
+# Arguments of `subprocess.Popen` before its environment, which programs give by name.
+_BEFORE_ENV = 10
+
 
 @contextmanager
 def concluded_before_leaving(conclude: Callable[[int], int]) -> Iterator[None]:
@@ -63,19 +66,25 @@ def _flush() -> None:
 
 
 @contextmanager
-def handed_on(values: Mapping[str, str], started: Callable[[int], None]) -> Iterator[None]:
-    """Give variables to the processes that are started in this block with an environment made for them.
+def handed_on(values: Mapping[str, str], folder: str, started: Callable[[int], None]) -> Iterator[None]:
+    """Give variables to the processes that are started in this block, also with an environment made for them.
 
     Args:
         values: The variables.
+        folder: Leads their PYTHONPATH.
         started: Is told the number of each process of this interpreter.
     """
     begin = subprocess.Popen.__init__
 
-    def begin_with(popen: Any, arguments: Any, *more: Any, **named: Any) -> None:
-        if named.get("env") is not None:
-            named["env"] = {**values, **named["env"]}
-        begin(popen, arguments, *more, **named)
+    def begin_with(popen: Any, *given: Any, **named: Any) -> None:
+        environment = os.environ if named.get("env") is None else named["env"]
+        path = str(environment.get("PYTHONPATH") or "")
+        is_whole = values.items() <= environment.items() and folder in path.split(os.pathsep)
+        if not is_whole and len(given) <= _BEFORE_ENV:
+            together = os.pathsep.join(filter(None, [folder, path]))
+            named["env"] = {**environment, **values, "PYTHONPATH": together}
+        begin(popen, *given, **named)
+        arguments = given[0] if given else named["args"]
         first = arguments[0] if isinstance(arguments, (list, tuple)) and arguments else arguments
         if os.fspath(first) == sys.executable:
             started(popen.pid)
