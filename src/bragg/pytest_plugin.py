@@ -36,6 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bragg-lines", type=int, default=10, metavar="N", help="Slowest tests in the summary; 0: all.  [10]"
     )
     group.addoption(
+        "--bragg-fail-on",
+        choices=["heuristic", "likely", "proven"],
+        help="With --bragg, a test fails if bragg analyze finds something this sure in its profile.",
+    )
+    group.addoption(
         "--bragg-check", action="store_true", help="Check the Triton kernels of each test; a bug fails the test."
     )
     group.addoption("--bragg-add", action="append", default=[], metavar="CHECKER", help="Use this checker too.")
@@ -92,16 +97,19 @@ class _TestRecorder:
         self._here = config.invocation_params.dir
         self._directory = self._here / str(config.getoption("--bragg-dir"))
         self._n_lines = int(config.getoption("--bragg-lines"))
+        self._fail_on: str | None = config.getoption("--bragg-fail-on")
         self._measured: list[_Measured] = []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         session = self._start(item)
         try:
-            return (yield)
+            returned = yield
         finally:
             if session is not None:
                 item.stash[_MEASURED] = _stop(session, item.nodeid)
+        self._judge(item)
+        return returned
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -122,6 +130,19 @@ class _TestRecorder:
         if lines:
             terminalreporter.section("bragg")
             terminalreporter.write("".join(f"{line}\n" for line in lines))
+
+    def _judge(self, item: pytest.Item) -> None:
+        path = item.stash[_MEASURED].path
+        if self._fail_on is None or not path:
+            return
+        from bragg import load
+        from bragg.model import Confidence
+        from bragg.views.text.analysis_text import finding_line
+
+        least = Confidence[self._fail_on.upper()]
+        found = [finding for finding in load(path).findings() if finding.gain and finding.confidence >= least]
+        if found:
+            pytest.fail("\n".join(map(finding_line, found)), pytrace=False)
 
     def _start(self, item: pytest.Item) -> Session | None:
         """Start to record a test; whatever is wrong with that is not the test's fault."""

@@ -21,6 +21,7 @@ __all__ = [
     "brief_json",
     "changed_findings",
     "changed_lines",
+    "finding_line",
     "gain_text",
     "markdown_lines",
     "place_text",
@@ -68,11 +69,16 @@ def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], 
 def changed_lines(gone: Sequence[Finding], new: Sequence[Finding], style: Style) -> list[str]:
     """A line for each finding that has gone or is new, below an empty one."""
     lines = [
-        f"{word}: {gain_text(each)}  {each.rule}: {_message(each)}{_at(each)}"
+        f"{word}: {finding_line(each)}"
         for word, found in (("finding gone", gone), ("new finding", new))
         for each in found
     ]
     return ["", *(style.cut(line, style.width) for line in lines)] if lines else []
+
+
+def finding_line(finding: Finding) -> str:
+    """A finding in one line: what it gains, its rule, what was found and where."""
+    return f"{gain_text(finding)}  {finding.rule}: {_message(finding)}{_at(finding)}"
 
 
 def is_shown(finding: Finding, least_gain: float) -> bool:
