@@ -38,6 +38,21 @@ def copy_rows(x, out, stride, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def copy_first_of_eight(x, out, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + offsets * 8)  # slow
+    tl.store(out + offsets, values)
+
+
+@triton.jit
+def rotate_pairs(x, out, BLOCK: tl.constexpr):
+    pairs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    real, imaginary = tl.load(x + pairs * 2), tl.load(x + pairs * 2 + 1)
+    tl.store(out + pairs * 2, -imaginary)
+    tl.store(out + pairs * 2 + 1, real)
+
+
+@triton.jit
 def write_columns(x, out, stride, BM: tl.constexpr, BN: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.arange(0, BN)

@@ -31,7 +31,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     worst = max(slow, key=lambda each: (each.is_by_invariant, each.elements))
     same = " by the same value in each turn" if worst.is_by_invariant else ""
     return Defect(
-        f"computes a {worst.name}{same} for each element in a loop",
+        f"computes {_article(worst.name)} {worst.name}{same} for each element in a loop",
         _change(worst),
         share * _SAVED,
         Confidence.LIKELY,
@@ -42,6 +42,10 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         ),
         is_measured,
     )
+
+
+def _article(name: str) -> str:
+    return "an" if name[0] in "aei" else "a"
 
 
 def _change(operation: SlowOperation) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
@@ -27,14 +27,15 @@ _CHANGE = (
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     accesses = [each for each in compiled.accesses or () if each.in_loop] or list(compiled.accesses or ())
     strided = [each for each in accesses if each.is_strided and each.elements >= MANY_LANES.value]
-    asked, moved = (sum(size(each) for each in accesses) for size in (_asked_bytes, _moved_bytes))
+    asked = sum(each.elements * each.element_bytes for each in accesses)
+    moved = sum(each.elements * _bytes_of_element(each, strided) for each in accesses)
     if not strided or not moved or 1 - asked / moved < WASTED_TRAFFIC.value:
         return None
-    worst = max(strided, key=_moved_bytes)
+    worst = max(strided, key=lambda each: each.elements * _bytes_of_element(each, strided))
     verb = "stores" if worst.is_store else "loads"
-    strides = names_text([*worst.spread])
     return Defect(
-        f"{verb} elements that lie {strides} elements apart: a sector of 32 B for each {worst.element_bytes} B",
+        f"{verb} elements that lie {names_text(worst.spread)} elements apart: "
+        f"{_bytes_of_element(worst, strided):.3g} B move for each {worst.element_bytes} B",
         _CHANGE,
         min(1 - asked / moved, _MOST),
         Confidence.LIKELY,
@@ -46,16 +47,14 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-def _asked_bytes(access: Access) -> int:
-    return access.elements * access.element_bytes
-
-
-def _moved_bytes(access: Access) -> int:
-    """With what else is in the sectors."""
-    if not access.is_strided or access.elements < MANY_LANES.value:
-        return _asked_bytes(access)
+def _bytes_of_element(access: Access, strided: Sequence[Access]) -> float:
+    """What moves for one element; accesses side by side, as of real and imaginary parts, share it."""
+    if access not in strided:
+        return access.element_bytes
     nearest = min((int(stride) for stride in access.spread if stride.isdecimal()), default=_SECTOR_BYTES)
-    return access.elements * min(nearest * access.element_bytes, _SECTOR_BYTES)
+    beside = sum(each.strides == access.strides and each.is_store == access.is_store for each in strided)
+    moved = nearest * access.element_bytes
+    return max(moved / beside, access.element_bytes) if moved < _SECTOR_BYTES else _SECTOR_BYTES
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:

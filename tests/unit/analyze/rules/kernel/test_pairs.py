@@ -16,6 +16,7 @@ from bragg.registry import RULES
 
 triton = pytest.importorskip("triton")
 
+from tests.support import slow_kernels  # noqa: E402
 from tests.support import triton_kernels as kernels  # noqa: E402
 from tests.support.compiled_variants import Variant, line_of, profile_of  # noqa: E402
 from tests.support.kernel_pairs import PAIRS, Pair  # noqa: E402
@@ -34,6 +35,7 @@ ATTENTION = Variant(
     {"D": 64, "BM": 64, "BN": 64, "CAUSAL": True},
 )
 WELL_WRITTEN = [
+    Variant(slow_kernels.rotate_pairs, {"x": FLOAT, "out": FLOAT}, {"BLOCK": 1024}),
     Variant(kernels.add, {"x": "*fp64", "y": "*fp64", "out": "*fp64", "n": INT}, {"BLOCK": 1024}),
     Variant(kernels.add, {"x": FLOAT, "y": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
     Variant(kernels.softmax, {"out": FLOAT, "x": FLOAT, "stride": INT, "n": INT}, {"BLOCK": 1024}),
@@ -106,3 +108,9 @@ def test_a_kernel_that_hides_behind_the_host_gains_nothing() -> None:
     (finding,) = analysis(Evidence(replace(profile, meta=mostly_idle)), KERNEL_RULES).findings
     assert finding.gain is not None
     assert (finding.gain.wall_ns, finding.gain.limit) == (0, "the host")
+
+
+def test_elements_that_share_sectors_count_less() -> None:
+    (finding,) = found(Variant(slow_kernels.copy_first_of_eight, {"x": "*fp16", "out": "*fp16"}, {"BLOCK": 1024}))
+    assert "16 B move for each 2 B" in finding.message
+    assert finding.line == line_of(slow_kernels.copy_first_of_eight)
