@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -111,8 +111,8 @@ class _Reader:
         """Those that go through shared memory, which the PTX tells."""
         if not self._code.texts.get(Stage.PTX):
             return None
-        is_through_shared: Callable[[CallChain], bool] = lambda chain: instructions.is_through_shared(self._code, chain)  # noqa: E731
-        return tuple(each for chain, each in layouts.conversions() if is_through_shared(chain))
+        found = layouts.conversions()
+        return tuple(each for chain, each in found if instructions.is_through_shared(self._code, chain))
 
     def _ptx(self, _: Mapping[str, Any]) -> dict[str, Any]:
         text = self._code.texts[Stage.PTX]

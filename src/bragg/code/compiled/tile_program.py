@@ -11,7 +11,7 @@ from bragg.code.source_place import CallChain, user_place
 from bragg.model import Place
 from bragg.model.compiled import Access, Atomic, Dot, Loop, SlowOperation
 
-__all__ = ["Located", "TileProgram", "place_of_chain"]
+__all__ = ["TileProgram", "place_of_chain"]
 
 _LOADS = ("tt.load", "tt.descriptor_load", "tt.experimental_descriptor_load", "tt.descriptor_gather")
 _DIVISIONS = {
@@ -25,8 +25,6 @@ _DIVISIONS = {
 _FUNCTIONS = re.compile(r"math\.(?:sin|cos|tan|tanh|powf|fpowi|atan|atan2|acos|asin|sinh|cosh|cbrt|erfc?)$")
 _SYMBOL = re.compile(r'symbol = "(?:__nv_)?(\w+)"')
 _PRECISION = re.compile(r"inputPrecision = (\w+)")
-
-Located = tuple[CallChain, Operation]
 
 
 def place_of_chain(chain: CallChain) -> Place:
@@ -117,9 +115,10 @@ class TileProgram:
                 # Of one value for all elements, the compiler divides once.
                 if is_constant or self._is_same_for_all(operation) or (is_float and divisor.turns):
                     continue
-                yield self._slow(operation, _DIVISIONS[operation.name], divisor.turns == 0, tile.elements)
+                place, name = place_of_chain(operation.chain), _DIVISIONS[operation.name]
+                yield SlowOperation(place, name, divisor.turns == 0, tile.elements)
             elif name := self._function(operation):
-                yield self._slow(operation, name, False, tile.elements)
+                yield SlowOperation(place_of_chain(operation.chain), name, False, tile.elements)
 
     def atomics(self) -> Iterator[Atomic]:
         """Atomic operations."""
@@ -134,9 +133,6 @@ class TileProgram:
                 True if set(strides) <= {"0"} else None if None in strides else False,
                 True if address.is_per_program else None if _is_loaded(address) else False,
             )
-
-    def _slow(self, operation: Operation, name: str, by_invariant: bool, elements: int) -> SlowOperation:
-        return SlowOperation(place_of_chain(operation.chain), name, by_invariant, elements)
 
     def _function(self, operation: Operation) -> str:
         if _FUNCTIONS.match(operation.name):
