@@ -11,10 +11,10 @@ constexpr size_t kMaxBins = 4096;  // 64 KB a device
 
 }  // namespace
 
-size_t ActivityCurve::bin_of(int64_t time_ns) {
+size_t ActivityCurve::new_bin_of(int64_t time_ns) {
   if (start_ns_ == 0) start_ns_ = time_ns;
   const int64_t since_ns = std::max<int64_t>(time_ns - start_ns_, 0);
-  while (since_ns / bin_ns_ >= static_cast<int64_t>(kMaxBins)) {
+  while (since_ns >> bin_bits_ >= static_cast<int64_t>(kMaxBins)) {
     bins_.resize(bins_.size() + bins_.size() % 2);
     for (size_t i = 0; i < bins_.size() / 2; ++i) {
       const Bin& first = bins_[2 * i];
@@ -23,16 +23,11 @@ size_t ActivityCurve::bin_of(int64_t time_ns) {
                   first.queued_ns + second.queued_ns};
     }
     bins_.resize(bins_.size() / 2);
-    bin_ns_ *= 2;
+    ++bin_bits_;
   }
-  const auto bin = static_cast<size_t>(since_ns / bin_ns_);
+  const auto bin = static_cast<size_t>(since_ns >> bin_bits_);
   if (bin >= bins_.size()) bins_.resize(bin + 1);
   return bin;
-}
-
-void ActivityCurve::began(int64_t start_ns) {
-  const size_t bin = bin_of(start_ns);
-  ++bins_[bin].launches;
 }
 
 void ActivityCurve::worked(int64_t start_ns, int64_t end_ns) { add(&Bin::busy_ns, start_ns, end_ns); }
@@ -46,9 +41,15 @@ void ActivityCurve::add(int64_t Bin::* column, int64_t start_ns, int64_t end_ns)
   if (end_ns <= start_ns) return;
   const size_t last = bin_of(end_ns);  // the first: bins may become wider
   start_ns = std::max(start_ns, start_ns_);
-  for (size_t bin = bin_of(start_ns); bin <= last; ++bin) {
-    const int64_t from_ns = start_ns_ + static_cast<int64_t>(bin) * bin_ns_;
-    bins_[bin].*column += std::max<int64_t>(std::min(end_ns, from_ns + bin_ns_) - std::max(start_ns, from_ns), 0);
+  const size_t first = bin_of(start_ns);
+  if (first == last) {
+    bins_[first].*column += std::max<int64_t>(end_ns - start_ns, 0);
+    return;
+  }
+  for (size_t bin = first; bin <= last; ++bin) {
+    const int64_t from_ns = start_ns_ + (static_cast<int64_t>(bin) << bin_bits_);
+    const int64_t until_ns = from_ns + (int64_t{1} << bin_bits_);
+    bins_[bin].*column += std::max<int64_t>(std::min(end_ns, until_ns) - std::max(start_ns, from_ns), 0);
   }
 }
 
@@ -65,7 +66,10 @@ std::string ActivityCurve::json() const {
     queued += std::to_string(bin.queued_ns);
   }
   JsonObject json;
-  json.put("start_ns", start_ns_).put("bin_ns", bin_ns_).raw("busy_ns", busy + ']').raw("launches", launches + ']');
+  json.put("start_ns", start_ns_)
+      .put("bin_ns", int64_t{1} << bin_bits_)
+      .raw("busy_ns", busy + ']')
+      .raw("launches", launches + ']');
   json.raw("late_ns", late + ']').raw("queued_ns", queued + ']');
   return json.text();
 }

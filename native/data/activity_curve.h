@@ -1,6 +1,7 @@
 // How the work of a device was spread over the run: a curve of bounded size.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,14 +9,13 @@
 
 namespace bragg {
 
-// Bins of equal width from the first work on: how long the device worked and waited in each,
-// and how much began there. Where the
-// run outgrows the bins, each two become one: the whole has 2048 to 4096 of them after its first half second.
-// Threads: consumer only.
+// Bins of equal width from the first work on: how long the device worked and waited in each, and how much began
+// there. Where the run outgrows the bins, each two become one: the whole has 2048 to 4096 of them after its first half
+// second. Threads: consumer only.
 class ActivityCurve {
  public:
-  void began(int64_t start_ns);                   // work; what began before the first counts there
-  void worked(int64_t start_ns, int64_t end_ns);  // no two intervals overlap
+  void began(int64_t start_ns) { ++bins_[bin_of(start_ns)].launches; }  // what began before the first counts there
+  void worked(int64_t start_ns, int64_t end_ns);                        // no two intervals overlap
   // A pause: nothing was launched until `late_until_ns`, then what was did not run yet.
   void waited(int64_t start_ns, int64_t late_until_ns, int64_t end_ns);
   [[nodiscard]] std::string json() const;  // start_ns, bin_ns and the columns of the bins
@@ -27,11 +27,15 @@ class ActivityCurve {
     int64_t late_ns = 0;
     int64_t queued_ns = 0;
   };
-  [[nodiscard]] size_t bin_of(int64_t time_ns);
+  [[nodiscard]] size_t bin_of(int64_t time_ns) {
+    const auto bin = static_cast<size_t>(std::max<int64_t>(time_ns - start_ns_, 0) >> bin_bits_);
+    return bin < bins_.size() ? bin : new_bin_of(time_ns);
+  }
+  [[nodiscard]] size_t new_bin_of(int64_t time_ns);
   void add(int64_t Bin::* column, int64_t start_ns, int64_t end_ns);
 
   int64_t start_ns_ = 0;  // 0: nothing began
-  int64_t bin_ns_ = 1 << 17;
+  int bin_bits_ = 17;     // a bin is 2^17 ns wide
   std::vector<Bin> bins_;
 };
 

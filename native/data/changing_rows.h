@@ -13,14 +13,14 @@ class ChangingRows {
  public:
   [[nodiscard]] uint32_t append(const Row& row) {
     rows_.push_back(row);
-    is_changed_.push_back(false);
+    is_changed_.push_back(0);
     return static_cast<uint32_t>(rows_.size() - 1);
   }
 
   // The row, which is about to change.
   [[nodiscard]] Row& change(uint32_t index) {
-    if (!is_changed_[index]) {
-      is_changed_[index] = true;
+    if (is_changed_[index] == 0) {
+      is_changed_[index] = 1;
       changed_.push_back(index);
     }
     return rows_[index];
@@ -34,7 +34,7 @@ class ChangingRows {
     changes.reserve(changed_.size());
     for (const uint32_t index : changed_) {
       changes.push_back(rows_[index]);
-      is_changed_[index] = false;
+      is_changed_[index] = 0;
     }
     changed_.clear();
     return changes;
@@ -42,7 +42,7 @@ class ChangingRows {
 
  private:
   std::vector<Row> rows_;
-  std::vector<bool> is_changed_;
+  std::vector<uint8_t> is_changed_;  // not bits: a row changes with each event
   std::vector<uint32_t> changed_;
 };
 

@@ -66,7 +66,11 @@ void DeviceActivity::settle_device(uint32_t id, Device& device, int64_t before_n
 void DeviceActivity::add(const DeviceEvent& event, const LaunchMoment& launch) {
   if (first_ns_ == 0 || event.start_ns < first_ns_) first_ns_ = event.start_ns;
   last_ns_ = std::max(last_ns_, event.end_ns);
-  Device& device = devices_[event.device];
+  if (last_device_ == nullptr || last_device_id_ != event.device) {
+    last_device_ = &devices_[event.device];  // a map's values stay where they are
+    last_device_id_ = event.device;
+  }
+  Device& device = *last_device_;
   device.waiting.push_back({event.start_ns, event.end_ns, launch});
   if (device.waiting.size() % kSettleEvery == 0)
     settle_device(event.device, device, device.waiting.size() < kMaxWaiting ? last_ns_ - kLatenessNs : last_ns_);
@@ -89,15 +93,15 @@ void DeviceActivity::forget_host() {
   idle_.forget_host(needed_ns);
 }
 
-ActivityTotals DeviceActivity::totals() const {
+ActivityTotals DeviceActivity::totals() {
   JsonObject json;
   uint64_t fed_ns = 0;
-  for (const auto& [id, device] : devices_) {
-    Device rest{.waiting = device.waiting, .n_sorted = device.n_sorted, .sums = device.sums, .curve = {}};
-    rest.sort();
-    for (const Interval& interval : rest.waiting) (void)rest.sums.add(interval);
-    json.put(std::to_string(id), rest.sums.busy_ns);
-    fed_ns = std::max(fed_ns, rest.sums.busy_ns + rest.sums.short_gaps_ns);
+  for (auto& [id, device] : devices_) {
+    device.sort();
+    Sums sums = device.sums;
+    for (const Interval& interval : device.waiting) (void)sums.add(interval);
+    json.put(std::to_string(id), sums.busy_ns);
+    fed_ns = std::max(fed_ns, sums.busy_ns + sums.short_gaps_ns);
   }
   return {json.text(), fed_ns};
 }

@@ -27,9 +27,9 @@ class DeviceActivity {
   void note_host(uint32_t thread, int64_t start_ns, int64_t end_ns, NodeId node) {
     idle_.note_host(thread, start_ns, end_ns, node);
   }
-  void settle();      // what is complete: now and then
-  void settle_all();  // at the end
-  [[nodiscard]] ActivityTotals totals() const;
+  void settle();                                  // what is complete: now and then
+  void settle_all();                              // at the end
+  [[nodiscard]] ActivityTotals totals();          // with what is not settled yet
   [[nodiscard]] std::string curves_json() const;  // device -> its curve, of what is settled; empty: nothing ran
   [[nodiscard]] IdleTable& idle() { return idle_.table(); }
   [[nodiscard]] size_t host_spans() const { return idle_.host_spans(); }  // kept for pauses to come
@@ -61,6 +61,8 @@ class DeviceActivity {
   void forget_host();
 
   std::map<uint32_t, Device> devices_;
+  Device* last_device_ = nullptr;  // that a record came of
+  uint32_t last_device_id_ = 0;
   IdleFold idle_;
   int64_t first_ns_ = 0;
   int64_t last_ns_ = 0;

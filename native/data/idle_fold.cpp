@@ -1,26 +1,23 @@
 #include "data/idle_fold.h"
 
 #include <algorithm>
-#include <map>
 
 namespace bragg {
-namespace {
 
-bool is_scope(NodeId node) {
-  const FrameKind kind = FrameTable::instance().frame(CallingContextTree::instance().frame(node)).kind;
-  return kind == FrameKind::Scope || kind == FrameKind::Operator || kind == FrameKind::GpuApi;
+bool IdleFold::is_scope(NodeId node) {
+  const FrameId frame = CallingContextTree::instance().frame(node);
+  if (frame >= frames_.size()) frames_.resize(std::max<size_t>(frame + 1, 256));
+  if (frames_[frame] == FrameIs::NotKnown) {
+    const FrameKind kind = FrameTable::instance().frame(frame).kind;  // under its lock
+    const bool is_one = kind == FrameKind::Scope || kind == FrameKind::Operator || kind == FrameKind::GpuApi;
+    frames_[frame] = is_one ? FrameIs::Scope : FrameIs::Other;
+  }
+  return frames_[frame] == FrameIs::Scope;
 }
-
-struct Moments {
-  int64_t from_ns;
-  int64_t until_ns;
-  std::vector<HostMoment> list;
-  size_t at = 0;
-};
 
 // Of a time in which no scope was open that has ended since: that of the scope which is still open, and was around the
 // launch; without one that of the code that launched. What began after the last such time has ended, and is no owner.
-NodeId owner_of_rest(const LaunchMoment& launch, std::span<const HostMoment> moments, int64_t until_ns) {
+NodeId IdleFold::owner_of_rest(const LaunchMoment& launch, std::span<const HostMoment> moments, int64_t until_ns) {
   const auto& tree = CallingContextTree::instance();
   NodeId node = launch.node;
   for (size_t i = 1; i < moments.size() && moments[i].start_ns < until_ns; ++i)
@@ -29,20 +26,21 @@ NodeId owner_of_rest(const LaunchMoment& launch, std::span<const HostMoment> mom
   return node != kRootNode ? node : launch.node;
 }
 
-}  // namespace
-
-void IdleFold::add(uint32_t device, std::span<const Pause> pauses) {
-  std::map<uint32_t, Moments> threads;
-  const auto is_followed = [&](const Pause& pause) {
-    return pause.launch.ended_ns > pause.start_ns && pause.end_ns - pause.start_ns >= kShortPauseNs &&
-           pause.launch.thread < threads_.size();
-  };
+void IdleFold::read_hosts(std::span<const Pause> pauses) {
+  hosts_.assign(threads_.size(), {});
   for (const Pause& pause : pauses) {
     if (!is_followed(pause)) continue;
-    const auto [found, is_new] = threads.try_emplace(pause.launch.thread, Moments{pause.start_ns, pause.end_ns, {}});
-    found->second.until_ns = pause.end_ns;
+    Host& host = hosts_[pause.launch.thread];
+    if (host.until_ns == 0) host.from_ns = pause.start_ns;
+    host.until_ns = pause.end_ns;
   }
-  for (auto& [thread, moments] : threads) moments.list = threads_[thread].innermost(moments.from_ns, moments.until_ns);
+  for (size_t thread = 0; thread < hosts_.size(); ++thread)
+    if (Host& host = hosts_[thread]; host.until_ns != 0)
+      host.moments = threads_[thread].innermost(host.from_ns, host.until_ns);
+}
+
+void IdleFold::add(uint32_t device, std::span<const Pause> pauses) {
+  read_hosts(pauses);
   for (const Pause& pause : pauses) {
     const bool is_short = pause.end_ns - pause.start_ns < kShortPauseNs;
     const bool is_known = pause.launch.ended_ns != 0;
@@ -55,8 +53,7 @@ void IdleFold::add(uint32_t device, std::span<const Pause> pauses) {
       add_part(device, IdleKind::ShortQueued, kRootNode, late_until_ns, pause.end_ns);
     } else {
       if (is_followed(pause)) {
-        Moments& moments = threads.at(pause.launch.thread);
-        add_late(device, pause, moments.list, moments.at);
+        add_late(device, pause, hosts_[pause.launch.thread]);
       } else {
         add_part(device, IdleKind::Late, pause.launch.node, pause.start_ns, late_until_ns);
       }
@@ -66,7 +63,9 @@ void IdleFold::add(uint32_t device, std::span<const Pause> pauses) {
   }
 }
 
-void IdleFold::add_late(uint32_t device, const Pause& pause, std::span<const HostMoment> moments, size_t& at) {
+void IdleFold::add_late(uint32_t device, const Pause& pause, Host& host) {
+  const std::span<const HostMoment> moments = host.moments;
+  size_t& at = host.at;
   const int64_t until_ns = pause.late_until_ns();
   while (at + 1 < moments.size() && moments[at + 1].start_ns <= pause.start_ns) ++at;
   NodeId rest = kNone;
@@ -82,26 +81,33 @@ void IdleFold::add_late(uint32_t device, const Pause& pause, std::span<const Hos
 void IdleFold::add_part(uint32_t device, IdleKind kind, NodeId node, int64_t start_ns, int64_t end_ns) {
   if (end_ns <= start_ns) return;
   table_.add(device, kind, node, start_ns, end_ns);
+  if (parts_.size() <= kFewParts)
+    for (Part& part : parts_)
+      if (part.node == node && part.kind == kind) return void(part.lasts_ns += end_ns - start_ns);
   parts_.push_back({node, kind, end_ns - start_ns});
 }
 
-void IdleFold::end_pause(uint32_t device, int64_t end_ns) {
-  const auto is_before = [](const Part& a, const Part& b) {
-    return a.node != b.node ? a.node < b.node : a.kind < b.kind;
-  };
-  if (parts_.size() > 1) std::sort(parts_.begin(), parts_.end(), is_before);
+void IdleFold::add_up_parts() {
+  std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) { return a.is_before(b); });
   size_t n_parts = 0;
-  for (const Part& part : parts_) {  // those of one node as one
+  for (const Part& part : parts_) {
     if (n_parts > 0 && parts_[n_parts - 1].node == part.node && parts_[n_parts - 1].kind == part.kind)
       parts_[n_parts - 1].lasts_ns += part.lasts_ns;
     else
       parts_[n_parts++] = part;
   }
   parts_.resize(n_parts);
-  const auto largest = std::max_element(parts_.begin(), parts_.end(),
-                                        [](const Part& a, const Part& b) { return a.lasts_ns < b.lasts_ns; });
-  for (auto part = parts_.begin(); part != parts_.end(); ++part)
-    table_.note_pause(device, part->kind, part->node, end_ns, part->lasts_ns, part == largest);
+}
+
+// Those of one node count as one.
+void IdleFold::end_pause(uint32_t device, int64_t end_ns) {
+  if (parts_.size() > kFewParts) add_up_parts();
+  const Part* largest = parts_.data();
+  for (const Part& part : parts_)
+    if (part.lasts_ns > largest->lasts_ns || (part.lasts_ns == largest->lasts_ns && part.is_before(*largest)))
+      largest = &part;
+  for (const Part& part : parts_)
+    table_.note_pause(device, part.kind, part.node, end_ns, part.lasts_ns, &part == largest);
   parts_.clear();
 }
 

@@ -54,14 +54,39 @@ class IdleFold {
     NodeId node;
     IdleKind kind;
     int64_t lasts_ns;
+
+    [[nodiscard]] bool is_before(const Part& other) const {
+      return node != other.node ? node < other.node : kind < other.kind;
+    }
   };
-  void add_late(uint32_t device, const Pause& pause, std::span<const HostMoment> moments, size_t& at);
+  static constexpr size_t kFewParts = 8;  // of a pause: so many are looked through, more are sorted
+
+  // A thread that was waited for: what it was in while the pauses at hand lasted.
+  struct Host {
+    int64_t from_ns = 0;
+    int64_t until_ns = 0;  // 0: it was not
+    std::vector<HostMoment> moments;
+    size_t at = 0;  // of those, for the pause at hand
+  };
+  enum class FrameIs : uint8_t { NotKnown, Scope, Other };
+
+  [[nodiscard]] bool is_followed(const Pause& pause) const {
+    return pause.launch.ended_ns > pause.start_ns && pause.end_ns - pause.start_ns >= kShortPauseNs &&
+           pause.launch.thread < threads_.size();
+  }
+  [[nodiscard]] bool is_scope(NodeId node);
+  [[nodiscard]] NodeId owner_of_rest(const LaunchMoment& launch, std::span<const HostMoment> moments, int64_t until_ns);
+  void read_hosts(std::span<const Pause> pauses);
+  void add_late(uint32_t device, const Pause& pause, Host& host);
   void add_part(uint32_t device, IdleKind kind, NodeId node, int64_t start_ns, int64_t end_ns);
+  void add_up_parts();
   void end_pause(uint32_t device, int64_t end_ns);
 
   std::vector<ThreadHistory> threads_;  // by track
   int64_t host_ns_ = 0;
-  std::vector<Part> parts_;  // of the pause at hand
+  std::vector<Host> hosts_;      // likewise
+  std::vector<Part> parts_;      // of the pause at hand
+  std::vector<FrameIs> frames_;  // by FrameId
   IdleTable table_;
 };
 

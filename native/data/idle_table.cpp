@@ -7,28 +7,27 @@ namespace bragg {
 namespace {
 
 constexpr int64_t kMostBinsAtOnce = 256;
-constexpr int64_t kWidestNs = int64_t{1} << 50;  // 13 days
+constexpr int kWidestBits = 50;  // 13 days
 
 }  // namespace
 
-IdleRow& IdleTable::row(IdleKey key) {
-  key.start_ns &= ~(bin_ns_ - 1);
-  if (const auto found = index_.find(key); found != index_.end()) return rows_.change(found->second);
+uint32_t IdleTable::find_or_append(IdleKey key) {
+  if (const auto found = index_.find(key); found != index_.end()) return found->second;
   if (rows_.all().size() >= kMaxRows) {
-    while (rows_.all().size() > kMaxRows / 2 && bin_ns_ < kWidestNs) widen();
+    while (rows_.all().size() > kMaxRows / 2 && bin_bits_ < kWidestBits) widen();
     if (rows_.all().size() >= kMaxRows) key.node = kRootNode;  // more paths than rows
-    key.start_ns &= ~(bin_ns_ - 1);
+    key.start_ns = bin_of(key.start_ns);
   }
   const auto [found, is_new] = index_.try_emplace(key, kNone);
   if (is_new) found->second = rows_.append({key});
-  return rows_.change(found->second);
+  return found->second;
 }
 
 void IdleTable::add(uint32_t device, IdleKind kind, NodeId node, int64_t start_ns, int64_t end_ns) {
-  while ((end_ns - start_ns) / bin_ns_ > kMostBinsAtOnce && bin_ns_ < kWidestNs) widen();
+  while ((end_ns - start_ns) >> bin_bits_ > kMostBinsAtOnce && bin_bits_ < kWidestBits) widen();
   while (start_ns < end_ns) {
     IdleRow& found = row({start_ns, node, device, kind});  // bins may become wider
-    const int64_t until_ns = std::min(end_ns, (start_ns & ~(bin_ns_ - 1)) + bin_ns_);
+    const int64_t until_ns = std::min(end_ns, bin_of(start_ns) + bin_ns());
     found.idle_ns += static_cast<uint64_t>(until_ns - start_ns);
     start_ns = until_ns;
   }
@@ -42,12 +41,12 @@ void IdleTable::note_pause(uint32_t device, IdleKind kind, NodeId node, int64_t 
 }
 
 void IdleTable::widen() {
-  bin_ns_ *= 2;
+  ++bin_bits_;
   const std::vector<IdleRow> before = std::exchange(rows_, {}).all();
   index_.clear();
   for (const IdleRow& old : before) {
     IdleKey key = old.key;
-    key.start_ns &= ~(bin_ns_ - 1);
+    key.start_ns = bin_of(key.start_ns);
     const auto [found, is_new] = index_.try_emplace(key, kNone);
     if (is_new) found->second = rows_.append({key});
     IdleRow& wider = rows_.change(found->second);

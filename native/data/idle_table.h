@@ -1,6 +1,7 @@
 // Idle time of devices by why they waited and for which code, over time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -51,7 +52,7 @@ class IdleTable {
   // A pause ended at `end_ns` with a part of `part_ns` at a node; `is_largest`: that is where it counts.
   void note_pause(uint32_t device, IdleKind kind, NodeId node, int64_t end_ns, int64_t part_ns, bool is_largest);
 
-  [[nodiscard]] int64_t bin_ns() const { return bin_ns_; }
+  [[nodiscard]] int64_t bin_ns() const { return int64_t{1} << bin_bits_; }
   [[nodiscard]] std::vector<IdleRow> take_changes() { return rows_.take_changes(); }
   [[nodiscard]] const std::vector<IdleRow>& rows() const { return rows_.all(); }
 
@@ -62,11 +63,23 @@ class IdleTable {
                      pair_of(key.node, key.device * 8 + static_cast<uint32_t>(key.kind)));
     }
   };
-  [[nodiscard]] IdleRow& row(IdleKey key);
+  // Most parts of pauses have the row of the last ones of their node: where that may be. A 16 KB cache stays in reach.
+  static constexpr size_t kRecentRows = 4096;
+  using RecentRows = std::array<uint32_t, kRecentRows>;
+
+  [[nodiscard]] int64_t bin_of(int64_t time_ns) const { return time_ns & -bin_ns(); }
+  [[nodiscard]] IdleRow& row(IdleKey key) {
+    key.start_ns = bin_of(key.start_ns);
+    uint32_t& recent = recent_[spread(key.node * 8 + static_cast<uint32_t>(key.kind) + key.device) >> 20];
+    if (recent >= rows_.all().size() || rows_[recent].key != key) recent = find_or_append(key);
+    return rows_.change(recent);
+  }
+  [[nodiscard]] uint32_t find_or_append(IdleKey key);
   void widen();
 
-  int64_t bin_ns_ = 1 << 24;
+  int bin_bits_ = 24;  // a bin is 2^24 ns wide
   std::unordered_map<IdleKey, uint32_t, KeyHash> index_;
+  RecentRows recent_{};
   ChangingRows<IdleRow> rows_;
 };
 

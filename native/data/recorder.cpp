@@ -99,7 +99,7 @@ uint64_t Recorder::missing_records(const Phase& phase) {
   return missing - std::min(missing, phase.counters.unattributed + sources_.dropped_records());
 }
 
-JsonObject Recorder::facts_of(const Phase& phase) {
+JsonObject Recorder::facts_of(Phase& phase) {
   const ThreadTotals totals = phase.after.value_or(thread_totals());
   const PhaseCounters& counters = phase.counters;
   JsonObject statistics;

@@ -180,7 +180,7 @@ class Recorder final : private EventSink {
   void end(Phase& phase, const std::string& meta_json);
   [[nodiscard]] ThreadTotals thread_totals();
   [[nodiscard]] uint64_t missing_records(const Phase& phase);
-  [[nodiscard]] JsonObject facts_of(const Phase& phase);  // for META
+  [[nodiscard]] JsonObject facts_of(Phase& phase);  // for META
   [[nodiscard]] Phase* newest_on(uint32_t session);
   [[nodiscard]] Phase* owner(uint32_t slot);
   template <class Visit>

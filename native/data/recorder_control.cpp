@@ -281,7 +281,7 @@ void Recorder::finish() {
 std::string Recorder::statistics(int session) {
   const WorkLock work(work_mutex_);
   step();
-  const Phase* phase = current(session);
+  Phase* phase = current(session);
   return phase != nullptr ? facts_of(*phase).text() : "{}";
 }
 

@@ -5,12 +5,7 @@
 
 namespace bragg {
 
-void ThreadHistory::note(int64_t start_ns, int64_t end_ns, NodeId node) {
-  if (end_ns <= start_ns) return;
-  if (spans_.size() == kMaxSpans) spans_.erase(spans_.begin(), spans_.begin() + kMaxSpans / 2);
-  if (!spans_.empty()) end_ns = std::max(end_ns, spans_.back().end_ns);  // two readings of the clock may swap
-  spans_.push_back({start_ns, end_ns, node});
-}
+void ThreadHistory::forget_half() { spans_.erase(spans_.begin(), spans_.begin() + kMaxSpans / 2); }
 
 std::vector<ThreadHistory::Span>::const_iterator ThreadHistory::first_ending_after(int64_t time_ns) const {
   return std::upper_bound(spans_.begin(), spans_.end(), time_ns,

@@ -1,6 +1,7 @@
 // What one thread was in, for as long as records of devices that waited for it may still come.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,7 +23,12 @@ class ThreadHistory {
   static constexpr size_t kMaxSpans = 1u << 18;
 
   // Scopes, operators and calls, as they end.
-  void note(int64_t start_ns, int64_t end_ns, NodeId node);
+  void note(int64_t start_ns, int64_t end_ns, NodeId node) {
+    if (end_ns <= start_ns) return;
+    if (spans_.size() == kMaxSpans) forget_half();
+    if (!spans_.empty()) end_ns = std::max(end_ns, spans_.back().end_ns);  // two readings of the clock may swap
+    spans_.push_back({start_ns, end_ns, node});
+  }
   // The innermost one at each moment from `from_ns` on, ascending.
   [[nodiscard]] std::vector<HostMoment> innermost(int64_t from_ns, int64_t until_ns) const;
   void forget(int64_t before_ns);
@@ -35,6 +41,7 @@ class ThreadHistory {
     int64_t end_ns;
     NodeId node;
   };
+  void forget_half();
   [[nodiscard]] std::vector<Span>::const_iterator first_ending_after(int64_t time_ns) const;
 
   std::vector<Span> spans_;  // by end

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.killed_runs import MODES, kill_at_random
 
-# BRAGG_KILL_ROUNDS=200 for a thousand kills, of about 2.5 s each.
+# BRAGG_KILL_ROUNDS=200 for a thousand kills, of about 2.5 s each; benchmarks/killed.py counts what was lost.
 _ROUNDS = int(os.environ.get("BRAGG_KILL_ROUNDS", "1"))
 
 

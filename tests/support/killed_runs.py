@@ -151,7 +151,8 @@ def _link_when_there(directory: Path, chance: random.Random) -> list[Path]:
 
 def _flushed(capture: Path) -> int:
     """Counts of launches and scopes in the METRICS of a capture, as native/data/CAPTURE.md draws it."""
-    data, at, last = capture.read_bytes(), 16, {}
+    data, at = capture.read_bytes(), 16
+    last: dict[tuple[int, int], int] = {}
     while at + 24 <= len(data):
         magic, kind, _, rows, size, crc, header_crc = struct.unpack_from("<4sHHIIII", data, at)
         payload = data[at + 24 : at + 24 + size]
