@@ -158,6 +158,7 @@ class Recorder final : private EventSink {
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
   void flush_due_sessions();
   void update_collecting();
+  void update_owed_collecting(RecorderThreads& threads);
   [[nodiscard]] bool all_want_whole_graphs(const Phase& next);
   void finish();
   // nullptr: there is none, as in a forked child. One of the locks held.

@@ -193,8 +193,20 @@ void Recorder::deactivate(int session, bool flush) {
 }
 
 void Recorder::update_collecting() {
-  if (threads_ != nullptr && !responds(*threads_)) return;  // a source hangs, and would here too
+  if (threads_ != nullptr && !responds(*threads_)) {  // a source hangs, and would here too; or the machine is busy
+    threads_->owes_collecting.store(true);
+    return;
+  }
   sources_.for_each([](EventSource& source) { source.collect({recording(), wanted_api_level()}); });
+}
+
+// On the thread of the sources, which respond again.
+void Recorder::update_owed_collecting(RecorderThreads& threads) {
+  if (!threads.owes_collecting.load()) return;
+  const std::unique_lock control(control_mutex_, std::try_to_lock);
+  if (!control) return;  // at the next poll
+  threads.owes_collecting.store(false);
+  update_collecting();
 }
 
 void Recorder::flush(int session) {

@@ -24,6 +24,7 @@ constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in a 
 constexpr int64_t kEndingFlushNs = 20'000'000;   // nor than this while a phase waits for its last ones
 constexpr timespec kEndNap{.tv_sec = 0, .tv_nsec = 100'000};
 constexpr int64_t kEndPatienceNs = 1'000'000'000;
+constexpr int64_t kBusyPatienceNs = 10'000'000'000;  // on a machine that is busy
 
 // Signals are for the program's threads.
 void begin_thread(const char* name) {
@@ -64,7 +65,9 @@ bool Recorder::end_threads() {
   threads->writer_signal.wake();
   const int64_t since_ns = monotonic_ns();
   for (auto& member : threads->members) {
-    while (!member.has_ended.load() && monotonic_ns() < since_ns + kEndPatienceNs) nanosleep(&kEndNap, nullptr);
+    const bool is_of_sources = &member == &threads->members[1];  // left behind, it leaves them unstopped
+    const auto patience_ns = [&] { return is_of_sources && responds(*threads) ? kBusyPatienceNs : kEndPatienceNs; };
+    while (!member.has_ended.load() && monotonic_ns() < since_ns + patience_ns()) nanosleep(&kEndNap, nullptr);
     member.has_ended.load() ? member.thread.join() : member.thread.detach();
   }
   return threads->members[1].has_ended.load();
@@ -96,6 +99,7 @@ void Recorder::source_loop(RecorderThreads& threads) {
     if (threads.stopping.load()) return;  // it was left behind
     threads.source_call_ns.store(0);
     if (threads.stopping.load()) return;
+    update_owed_collecting(threads);
     rotate_due_sessions();
     if (recording_state.native.load() != 0) LoadedCode::instance().note_changes();
     end_drained_phases();

@@ -22,9 +22,10 @@ struct RecorderThreads {
   ConsumerSignal writer_signal;
   std::atomic<uint64_t> flushes_wanted{0};
   std::atomic<uint64_t> flushes_done{0};
-  std::atomic<bool> forces_flush{false};   // the next one
-  std::atomic<int64_t> source_call_ns{0};  // since when it is in calls of sources, which may hang; 0: it is not
-  std::array<Member, 3> members;           // readers of rings, sources, captures
+  std::atomic<bool> forces_flush{false};     // the next one
+  std::atomic<bool> owes_collecting{false};  // sources were not told what to collect, as they did not respond
+  std::atomic<int64_t> source_call_ns{0};    // since when it is in calls of sources, which may hang; 0: it is not
+  std::array<Member, 3> members;             // readers of rings, sources, captures
 };
 
 }  // namespace bragg

@@ -129,6 +129,7 @@ TEST(what_is_complete_beside_a_kernel_that_does_not_end_is_in_the_capture) {
   std::thread([] {
     const Program program;
     for (int i = 0; i < 10; ++i) program.launch();
+    device().must("cuStreamSynchronize", program.stream);  // they are complete, however soon the wait is interrupted
     device().launch(device().kernel("endless"), device().stream());
   }).join();
   bragg_set_interrupt_look([] { return 1; });
@@ -190,6 +191,27 @@ TEST(records_that_come_with_a_later_flush_are_awaited_however_long_one_takes) {
   set("waiting_flush_ms", 15);
   CHECK_EQ(recording.count("sets"), 1);
   CHECK_EQ(recording.count("missing_records"), 0);
+}
+
+// However long a call of a source takes: it is told later what to collect.
+TEST(what_is_switched_on_while_a_flush_takes_long_is_recorded) {
+  const Program program;
+  const Recording recording("switched on");
+  recording.deactivate();
+  set("flush_delay_ms", 60'000);
+  const uint64_t before = flushes();
+  std::thread waiting([&] { recording.flush(); });
+  CHECK(comes_true([&] { return flushes() > before; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));  // it does not respond, as far as others know
+  recording.activate();
+  set("flush_delay_ms", 0);
+  waiting.join();
+  const bool is_recorded = comes_true([&] {
+    program.launch();
+    recording.flush();
+    return recording.count("kernels") > 0;
+  });
+  CHECK(is_recorded);
 }
 
 TEST(scopes_and_launches_go_on_while_cupti_flushes_for_long) {

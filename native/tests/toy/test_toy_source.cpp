@@ -24,6 +24,7 @@ namespace {
 
 using bragg::ChunkType;
 using bragg::ColumnType;
+using bragg::test::comes_true;
 using bragg::test::ScratchDirectory;
 using bragg::test::ToySource;
 
@@ -137,6 +138,16 @@ TEST(a_toy_source_is_awaited_while_it_works) {
   trace.stop();
   device.join();
   CHECK_EQ(trace.column(ChunkType::Slices, 0).size(), 2);
+}
+
+TEST(a_toy_source_that_is_slow_is_stopped_all_the_same) {
+  Trace trace;
+  toy().set_poll_ms(1500);
+  CHECK(comes_true([] { return toy().is_polled(); }));
+  const uint64_t before = toy().stops();
+  trace.stop();
+  toy().set_poll_ms(0);
+  CHECK_EQ(toy().stops(), before + 1);
 }
 
 #ifndef __SANITIZE_THREAD__  // which starts no threads in a forked child

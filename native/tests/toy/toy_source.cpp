@@ -1,5 +1,7 @@
 #include "toy/toy_source.h"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "context/frame_table.h"
@@ -45,6 +47,11 @@ uint64_t ToySource::drains() const {
   return drains_;
 }
 
+uint64_t ToySource::stops() const {
+  const std::lock_guard lock(mutex_);
+  return stops_;
+}
+
 void ToySource::start(const SourceOptions&) {
   const std::lock_guard lock(mutex_);
   is_started_ = true;
@@ -58,10 +65,16 @@ void ToySource::collect(const Collecting& wanted) {
 void ToySource::stop() {
   const std::lock_guard lock(mutex_);
   is_started_ = is_on_ = false;
+  ++stops_;
   submitted_.clear();
 }
 
 void ToySource::poll(uint64_t) {
+  if (const uint32_t poll_ms = poll_ms_.load(); poll_ms > 0) {
+    is_polled_.store(true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(poll_ms));
+    is_polled_.store(false);
+  }
   const std::lock_guard lock(mutex_);
   ++polls_;
 }

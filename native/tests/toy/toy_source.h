@@ -1,6 +1,7 @@
 // A device that is none: what a source of events has to do, and no more.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -27,6 +28,9 @@ class ToySource final : public EventSource {
   void set_power(int64_t time_ns, double watts);
   [[nodiscard]] bool is_collecting();
   [[nodiscard]] uint64_t drains() const;
+  [[nodiscard]] uint64_t stops() const;
+  void set_poll_ms(uint32_t poll_ms) { poll_ms_.store(poll_ms); }     // how long each takes from now on
+  [[nodiscard]] bool is_polled() const { return is_polled_.load(); }  // for so long
 
   void start(const SourceOptions& options) override;
   void collect(const Collecting& wanted) override;
@@ -57,6 +61,9 @@ class ToySource final : public EventSource {
   bool is_on_ = false;
   uint64_t polls_ = 0;
   uint64_t drains_ = 0;
+  uint64_t stops_ = 0;
+  std::atomic<uint32_t> poll_ms_{0};
+  std::atomic<bool> is_polled_{false};
   std::vector<Work> submitted_, done_, ready_, gathered_;
   std::vector<Power> power_;
 
