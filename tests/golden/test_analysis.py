@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.report import answered
-from bragg.model import SliceTable
+from bragg.model import IdleKind, IdleTable, Profile, SliceTable
 from bragg.views.text.analysis_text import analysis_lines
 from bragg.views.text.style import PLAIN
 from tests.support.recordings import RECORDINGS, SAMPLE, curve
@@ -84,3 +85,65 @@ def test_without_a_timeline_the_sentence_is_the_same_and_nothing_is_guessed(path
     for finding in answer.analysis.findings:
         if finding.gain and not finding.gain.is_once:
             assert finding.gain.share == pytest.approx(known.get(finding.rule, 0.0), abs=0.05)
+
+
+# Rules that read the timeline itself, not what is folded from it.
+OF_TIMELINES = {"pageable-copies", "synchronization", "exposed-communication", "allocator-churn"}
+
+
+@pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+def test_what_the_recorder_adds_up_leads_to_the_same_findings_as_the_timeline(path: Path) -> None:
+    profile = formats.load(path)
+    whole = answered(profile)
+    folded = answered(without_timeline(profile))
+    assert folded.bounds.by == whole.bounds.by
+    expected = {each.rule: each for each in whole.worth(LEAST) if each.rule in HOST_RULES - OF_TIMELINES}
+    found = {each.rule: each for each in folded.worth(LEAST) if each.rule in HOST_RULES}
+    assert set(found) == set(expected)
+    for rule, finding in found.items():
+        assert finding.gain is not None
+        other = expected[rule]
+        assert other.gain is not None
+        assert finding.gain.share == pytest.approx(other.gain.share, abs=0.05)
+        assert (finding.file, finding.line) == (other.file, other.line)
+
+
+def without_timeline(profile: Profile) -> Profile:
+    """As a recording by default: idle time of the steady state by node in one bin, and no slices."""
+    evidence = Evidence(profile)
+    assert evidence.idle_ns is not None
+    assert evidence.steady is not None
+    queued, _ = evidence.idle_elsewhere_ns
+    nodes = np.flatnonzero(evidence.idle_ns)
+    n_rows = len(nodes) + 1
+    idle_ns = np.append(evidence.idle_ns[nodes], queued).astype(np.int64)
+    begins_ns, ends_ns = evidence.steady.begins_ns, evidence.steady.ends_ns
+    zeros = np.zeros(n_rows, np.int64)
+    table = IdleTable(
+        process=zeros.astype(np.int32),
+        device=zeros.astype(np.int32),
+        kind=np.append(np.full(len(nodes), IdleKind.LATE), IdleKind.QUEUED).astype(np.int32),
+        node=np.append(nodes, 0).astype(np.int32),
+        start_ns=zeros + begins_ns,
+        bin_ns=zeros + (ends_ns - begins_ns),
+        count=zeros + 1,
+        idle_ns=idle_ns,
+        longest_ns=idle_ns,
+    )
+    meta = {**profile.meta, "gpu_activity": curve(profile)}
+    return replace(profile, slices=SliceTable.empty(), idle=table, meta=meta)
+
+
+# Recorded with the default options on an H100, where nothing but sums is kept: what timelines of these programs say.
+DEFAULT_TRUTH = {
+    "h100-llama_generate": {"planning": 0.75, "many-launches": 0.13},
+    "h100-dynamic_net": {"many-launches": 0.65},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULT_TRUTH)
+def test_a_default_recording_names_the_causes(name: str) -> None:
+    answer = answered(formats.load(RECORDINGS[0].parent / "default" / f"{name}.bragg"))
+    found = {finding.rule: finding.gain.share for finding in answer.worth(LEAST) if finding.gain}
+    assert found == pytest.approx(DEFAULT_TRUTH[name], abs=0.06)
+    assert answer.bounds.by == "the host"

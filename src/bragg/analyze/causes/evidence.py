@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from bragg.analyze.causes.host_parts import HostParts, host_parts
+from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts
 from bragg.analyze.causes.hot_kernels import HotKernel, hot_kernels
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.waits import critical_ns
 from bragg.analyze.compiled_kernels import CompiledKernels
@@ -19,6 +20,7 @@ from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import during, steady_profile
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
+from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import group_by_region
 from bragg.model import FrameKind, Gain, IdleKind, Profile, SliceTable, TrackKind
 from bragg.model.table import BoolArray, FloatArray
@@ -28,6 +30,8 @@ __all__ = ["Evidence"]
 # A GPU that is this busy decides the wall time: what it saves, the program saves.
 _BUSY = 0.9
 _UNKNOWN_STEPS = 20
+_RARE = 0.02  # share of launches by paths that are taken less often than each step takes its own
+_CAPTURED = "<captured_at>"  # above the kernels of a graph
 # One that is less busy waits for the host more than it works: what it saves hides behind the host.
 _IDLE = 0.5
 
@@ -102,8 +106,17 @@ class Evidence:
 
     @property
     def steps(self) -> int:
-        """Steps to compare counts with: where they are not known, so many that only what is repeated counts."""
-        return self.n_steps or _UNKNOWN_STEPS
+        """Steps to compare counts with: where they are not known, at least so many as would be these."""
+        return self.n_steps or self._repetitions
+
+    @cached_property
+    def _repetitions(self) -> int:
+        """How often the call paths that launch nearly everything were taken, but for compilations."""
+        counts = np.sort(self.gpu_count[(self.gpu_count > 0) & ~self.compiling])
+        if not len(counts):
+            return _UNKNOWN_STEPS
+        launched = np.cumsum(counts)
+        return max(int(counts[np.searchsorted(launched, _RARE * launched[-1])]), _UNKNOWN_STEPS)
 
     @cached_property
     def n_steps(self) -> int:
@@ -158,15 +171,22 @@ class Evidence:
         if metric is None:
             return np.zeros(len(self.profile.tree))
         own: FloatArray = np.nan_to_num(metric.own.astype(np.float64))
-        return own if self.is_steady or not self.of_steady else own * self._share_of_steady(name)
+        return own if self.is_steady or not self.of_steady else own * self._shares_of_steady(name)
 
-    def _share_of_steady(self, name: str) -> float:
-        """Part of a metric of the whole run that is in the steady state, if kernels are the same in all of it."""
-        steady, total = self.steady, self.profile.total(name)
+    def _shares_of_steady(self, name: str) -> FloatArray:
+        """Part of each node's metric of the whole run that is in the steady state: [n_nodes], an estimate.
+
+        Nothing is compiled there, and all else is as it is in the whole run.
+        """
+        shares: FloatArray = np.ones(len(self.profile.tree))
+        metric, steady = self.profile.metrics.get(name), self.steady
+        total = 0.0 if metric is None else float(np.nansum(metric.own[~self.compiling]))
         if steady is None or not total:
-            return 1.0
+            return shares
         of_steady = steady.n_launches if name == "gpu_count" else sum(steady.busy.values()) * steady.duration_ns
-        return min(of_steady / total, 1.0)
+        shares[:] = min(of_steady / total, 1.0)
+        shares[self.compiling] = 0.0
+        return shares
 
     @cached_property
     def critical_ns(self) -> FloatArray | None:
@@ -217,8 +237,38 @@ class Evidence:
 
     @cached_property
     def calls(self) -> FloatArray:
-        """How often the host was in each node in `part`: [n_nodes]; 0 without a timeline."""
-        return np.bincount(self.slices.node[self.on_host], minlength=len(self.profile.tree)).astype(np.float64)
+        """How often the host was in each node in `part`: [n_nodes]; without a timeline estimated from the whole run."""
+        if self.has_timeline:
+            return np.bincount(self.slices.node[self.on_host], minlength=len(self.profile.tree)).astype(np.float64)
+        counts = self.profile.metrics.get("host_count")
+        if counts is None:
+            return np.zeros(len(self.profile.tree))
+        own: FloatArray = np.nan_to_num(counts.own.astype(np.float64))
+        return own * self._shares_of_steady("gpu_count") if self.of_steady else own
+
+    @cached_property
+    def compiling(self) -> BoolArray:
+        """Nodes in or below what compiles or tunes: [n_nodes]."""
+        return compiling(self.profile)
+
+    @cached_property
+    def is_launch(self) -> BoolArray:
+        """Nodes that are a launch of one kernel, not of a graph: [n_nodes]. They are in timelines alone."""
+        tree = self.profile.tree
+        named_so = np.array(["Launch" in name and "Graph" not in name for name in tree.frames.name], np.bool_)
+        found: BoolArray = named_so[tree.frame] & (tree.kind == FrameKind.GPU_API)
+        return found
+
+    @cached_property
+    def n_launches(self) -> float | None:
+        """Launches of single kernels in `part`; None: not known, because kernels of XLA's graphs look like others."""
+        if self.has_timeline:
+            return float(self.calls[self.is_launch].sum())
+        profile = self.profile
+        if any(name.startswith(CALLS) for name in profile.tree.frames.name):
+            return None
+        in_graph = below(profile, named(profile, _CAPTURED.__eq__))
+        return float(self.gpu_count[(profile.tree.kind == FrameKind.KERNEL) & ~in_graph].sum())
 
     @cached_property
     def host(self) -> HostParts:

@@ -15,7 +15,7 @@ from bragg.model import FrameKind, Profile
 from bragg.model.kernel_name import operator_name
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["HostParts", "host_parts"]
+__all__ = ["HostParts", "compiling", "host_parts"]
 
 _INPUT = re.compile(r"enumerate\(DataLoader\)#.*|data|torch: data")
 _COMPILATION = re.compile(rf"{re.escape(COMPILE)}.*|_compile\.compile_inner.*|autotune")
@@ -68,13 +68,18 @@ def host_parts(profile: Profile, idle_ns: FloatArray | None, calls: FloatArray, 
 
     found = {
         "input": take(below(profile, named(profile, _INPUT.fullmatch))),
-        "compilation": take(below(profile, named(profile, _COMPILATION.fullmatch))),
+        "compilation": take(compiling(profile)),
         "waiting": take(_waiting(profile)),
         "allocation": take(named(profile, _ALLOCATION.fullmatch)),
         "copying": take(_writing(profile)),
     }
     planning, computing = _long_operators(profile, idle_ns, calls, wall_ns)
     return HostParts(**found, planning=take(planning), computing=take(computing), launching=left)
+
+
+def compiling(profile: Profile) -> BoolArray:
+    """Nodes in or below what compiles or tunes: [n_nodes]."""
+    return below(profile, named(profile, _COMPILATION.fullmatch))
 
 
 def _waiting(profile: Profile) -> BoolArray:

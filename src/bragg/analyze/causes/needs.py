@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import FrameKind
 
-__all__ = ["API_CALLS", "CODE", "GPU_TIME", "HOST_TIME", "IDLE", "LAUNCHES", "OPERATORS", "STEADY", "TIMELINE", "Need"]
+__all__ = [
+    "API_CALLS",
+    "CODE",
+    "GPU_TIME",
+    "HOST_TIME",
+    "IDLE",
+    "LAUNCHES",
+    "LAUNCH_COUNT",
+    "OPERATORS",
+    "STEADY",
+    "TIMELINE",
+    "Need",
+]
 
 
 @dataclass(frozen=True)
@@ -55,4 +67,9 @@ STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None
 OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))
 API_CALLS = Need("calls of the GPU's API", "--gpu-api", _calls_api)
 LAUNCHES = Need("launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)))
+LAUNCH_COUNT = Need(
+    "how often it launches, and what GPUs waited for",
+    "--data trace",
+    lambda evidence: evidence.idle_ns is not None and evidence.n_launches is not None,
+)
 CODE = Need("code of kernels", "", lambda evidence: bool(len(evidence.compiled)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import OPERATORS, TIMELINE
+from bragg.analyze.causes.needs import IDLE, OPERATORS
 from bragg.analyze.causes.paths import hottest_place
 from bragg.analyze.causes.thresholds import CPU_CALL, PLAN_SHARE
 from bragg.analyze.engine import Rule, Subject
@@ -49,7 +49,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "operators that compute on the CPU while the GPU waits",
-    (OPERATORS, TIMELINE),
+    (OPERATORS, IDLE),
     (CPU_CALL, PLAN_SHARE),
     'make data on the GPU (device="cuda"), or prepare it in workers',
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import TIMELINE
+from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, hottest_place, named
 from bragg.analyze.causes.thresholds import IDLE_GPU, JITTED
 from bragg.analyze.engine import Rule, Subject
@@ -19,14 +19,14 @@ _SAVED = 0.9
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, idle_ns = evidence.profile, evidence.idle_ns
-    if idle_ns is None or not evidence.n_steps or (evidence.busy or 1.0) > IDLE_GPU.value:
+    if idle_ns is None or (evidence.busy or 1.0) > IDLE_GPU.value:
         return
     names = profile.tree.frames.name
     jitted = [name for name in dict.fromkeys(names) if name.startswith(CALLS)]
     often = []
     for name in jitted:
         nodes = named(profile, name.__eq__)
-        if float(evidence.calls[nodes].sum()) >= 0.9 * evidence.n_steps:
+        if float(evidence.calls[nodes].sum()) >= 0.9 * evidence.steps:
             often.append((float(evidence.gpu_ns[below(profile, nodes)].sum()), name))
     if len(often) < JITTED.value:
         return
@@ -38,13 +38,13 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         "eager-jax",
         Severity.WARNING,
-        f"beside {main} each step calls {calls / evidence.n_steps:.0f} more jitted functions "
+        f"beside {main} each step calls {calls / evidence.steps:.0f} more jitted functions "
         f"({', '.join(sorted(small)[:3])} ...), and the GPU waits for their dispatch",
         "move what makes the inputs of the step into the jitted step, or into one jitted function",
         node=place.node,
         file=place.file,
         line=place.line,
-        evidence=(Quantity("jitted calls a step", calls / evidence.n_steps),),
+        evidence=(Quantity("jitted calls a step", calls / evidence.steps),),
         gain=evidence.host_gain(nodes, _SAVED),
         confidence=Confidence.LIKELY,
     )
@@ -54,7 +54,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "steps of JAX that consist of many jitted calls",
-    (TIMELINE,),
+    (IDLE,),
     (JITTED, IDLE_GPU),
     "one jitted function a step",
 )

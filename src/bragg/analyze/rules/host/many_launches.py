@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import GPU_TIME, TIMELINE
+from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.paths import hottest_place
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, IDLE_GPU, MANY_LAUNCHES, SHORT_KERNEL
 from bragg.analyze.engine import Rule, Subject
@@ -21,16 +19,14 @@ _SAVED = 0.8
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     tree, idle_ns = evidence.profile.tree, evidence.idle_ns
-    is_launch = np.array(["Launch" in name and "Graph" not in name for name in tree.frames.name], np.bool_)[tree.frame]
-    is_launch &= tree.kind == FrameKind.GPU_API
-    n_launches = float(evidence.calls[is_launch].sum())
+    n_launches = evidence.n_launches or 0.0
     kernels = tree.kind == FrameKind.KERNEL
     n_kernels = float(evidence.gpu_count[kernels].sum())
     least = MANY_LAUNCHES.value * evidence.n_steps if evidence.n_steps else FEW_LAUNCHES.value
     if n_launches < least or not n_kernels or idle_ns is None or (evidence.busy or 1.0) > IDLE_GPU.value:
         return
     mean_ns = float(evidence.gpu_ns[kernels].sum()) / n_kernels
-    nodes = evidence.host.launching & (evidence.has_work | is_launch)
+    nodes = evidence.host.launching & (evidence.has_work | evidence.is_launch)
     gain = evidence.host_gain(nodes, _SAVED)
     if mean_ns > SHORT_KERNEL.value or gain is None:
         return
@@ -68,7 +64,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "many short kernels, each launched by itself, while the GPU waits",
-    (GPU_TIME, TIMELINE),
+    (GPU_TIME, LAUNCH_COUNT),
     (MANY_LAUNCHES, FEW_LAUNCHES, SHORT_KERNEL, IDLE_GPU),
     'torch.compile(mode="reduce-overhead"), a CUDA graph, or larger batches',
 )

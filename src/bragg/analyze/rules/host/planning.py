@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import OPERATORS, TIMELINE
+from bragg.analyze.causes.needs import IDLE, OPERATORS
 from bragg.analyze.causes.paths import hottest_place
 from bragg.analyze.causes.thresholds import PLAN_CALL, PLAN_SHARE
 from bragg.analyze.engine import Rule, Subject
@@ -60,7 +60,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "operators that plan, tune or compile at each call",
-    (OPERATORS, TIMELINE),
+    (OPERATORS, IDLE),
     (PLAN_CALL, PLAN_SHARE),
     "keep shapes the same, or choose an implementation that needs no plan",
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import TIMELINE
+from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import hottest_place, named
 from bragg.analyze.causes.thresholds import OFTEN, SMALL_COPY
 from bragg.analyze.engine import Rule, Subject
@@ -51,7 +51,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "many small copies from the host",
-    (TIMELINE,),
+    (IDLE,),
     (OFTEN, SMALL_COPY),
     "one copy of one tensor",
 )
