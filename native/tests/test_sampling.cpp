@@ -23,6 +23,7 @@ using bragg::DutyCycle;
 using bragg::PcSample;
 using bragg::SampleAttribution;
 using bragg::SampleTarget;
+using bragg::test::comes_true;
 using bragg::test::device;
 using bragg::test::Recording;
 
@@ -228,16 +229,6 @@ bool has_reached(const Recording& recording, const char* statistic, uint64_t lea
   return count >= least && count != ~uint64_t{0};
 }
 
-template <class Condition>
-bool comes_true(Condition&& condition) {  // within a minute
-  for (int i = 0; i < 6000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return condition();
-}
-
-void wait_until(const Recording& recording, const char* statistic, uint64_t least) {
-  comes_true([&] { return has_reached(recording, statistic, least); });
-}
-
 bool is_described(const char* text) { return bragg::pc_sampling::description_json().find(text) != std::string::npos; }
 
 void sample_while_threads_launch(int mode) {
@@ -260,7 +251,7 @@ void sample_while_threads_launch(int mode) {
     recording.activate();
     if (i % 5 == 0) recording.flush();
   }
-  wait_until(recording, "total", 1000);
+  CHECK(comes_true([&] { return has_reached(recording, "total", 1000); }));
   stop.store(true);
   for (auto& thread : threads) thread.join();
   recording.flush();

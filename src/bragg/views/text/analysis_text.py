@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds
+from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
 from bragg.model import Finding
@@ -33,12 +34,15 @@ _N_NAMES = 8
 _N_FINDINGS = 6
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
+_NO_GPU = "No GPU worked in this run, and the rules are for programs that use one."
 _LEAST_PART = 0.005
 
 
 def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
     """The whole answer, in at most 25 lines."""
     shown = [finding for finding in analysis.findings if is_shown(finding, least_gain)]
+    if not shown and GPU_TIME in analysis.skipped.values():
+        return [style.bold(_NO_GPU), "Where the host's time went: bragg view"]
     lines = [style.bold(bounds_sentence(bounds)), *_parts_line(bounds)]
     for number, finding in enumerate(shown[:_N_FINDINGS], 1):
         lines += _finding_lines(number, finding, bounds, style)
