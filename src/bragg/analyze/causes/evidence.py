@@ -260,13 +260,18 @@ class Evidence:
         return found
 
     @cached_property
+    def is_jitted(self) -> bool:
+        """Whether functions of JAX were called."""
+        return any(name.startswith(CALLS) for name in self.profile.tree.frames.name)
+
+    @cached_property
     def n_launches(self) -> float | None:
         """Launches of single kernels in `part`; None: not known, because kernels of XLA's graphs look like others."""
         if self.has_timeline:
             return float(self.calls[self.is_launch].sum())
-        profile = self.profile
-        if any(name.startswith(CALLS) for name in profile.tree.frames.name):
+        if self.is_jitted:
             return None
+        profile = self.profile
         in_graph = below(profile, named(profile, _CAPTURED.__eq__))
         return float(self.gpu_count[(profile.tree.kind == FrameKind.KERNEL) & ~in_graph].sum())
 

@@ -8,6 +8,7 @@ __all__ = [
     "CPU_CALL",
     "EXPOSED",
     "FEW_LAUNCHES",
+    "HOST_BOUND",
     "IDLE_GPU",
     "JITTED",
     "LOW_OCCUPANCY",
@@ -60,6 +61,7 @@ _OWN_CODE = "our pairs of kernels, compiled for an H100: the value that parts th
 IDLE_GPU = Threshold(
     0.8, "share", "a GPU that works more than this is not helped by a faster host", "HTA, nsys: 0.5-0.8"
 )
+HOST_BOUND = Threshold(0.4, "share", "of the wall time, for which a GPU waits for Python, operators and launches", _OWN)
 MANY_LAUNCHES = Threshold(50, "1", "launches a step, above which a graph saves more than it costs", _OWN)
 FEW_LAUNCHES = Threshold(1000, "1", "launches in all, where no steps are known", _OWN)
 SHORT_KERNEL = Threshold(20_000, "ns", "mean duration of a kernel, below which the launch costs more", "HTA: 5-20 us")

@@ -59,6 +59,11 @@ PAIRS = {
         stepped(launched(100, MM, "gemm", 2, 40), 4010),
         stepped(queued(10, MM, "gemm", 390), 4010),
     ),
+    # Two kernels of 50 us, each after 450 us of Python; the repaired one has a batch ten times as large.
+    "small-steps": (
+        stepped(f"host 0-1000 {MAIN}\n" + launched(2, MM, "gemm", 50, 450, 450), 1000),
+        stepped(f"host 0-1400 {MAIN}\n" + launched(2, MM, "gemm", 500, 450, 450), 1500),
+    ),
     "planning": (
         stepped(
             f"host 0-3000 {MAIN} > aten::_cudnn_attention_forward#operator\n"
@@ -188,6 +193,7 @@ def test_the_defect_is_found_and_the_repaired_program_is_fine(rule: str) -> None
         # Of 4010 us the GPU waits 38 us for each of 100 launches; a graph saves 0.8 of it.
         ("many-launches", 0.70),
         ("planning", 0.93),
+        ("small-steps", 0.45),
         ("cpu-work", 0.86),
         ("data-loading", 0.75),
         ("full-precision-matmul", 0.72),

@@ -1,0 +1,1 @@
+"""Rules about bytes that move without being computed with: copies, conversions of type and layout, fills."""

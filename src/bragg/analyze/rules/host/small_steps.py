@@ -1,0 +1,57 @@
+"""Programs whose steps launch little, and give a GPU too little work for the time that the host takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
+from bragg.analyze.causes.paths import hottest_place
+from bragg.analyze.causes.thresholds import FEW_LAUNCHES, HOST_BOUND, MANY_LAUNCHES
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity, Severity
+
+__all__ = ["RULE"]
+
+# Of twice the batch the host's part is half for each sample.
+_SAVED = 0.5
+_CHANGE = "a larger batch, which costs the host no more; or several steps in one graph"
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    idle_ns, busy, n_launches = evidence.idle_ns, evidence.busy, evidence.n_launches
+    if idle_ns is None or busy is None or n_launches is None or not evidence.wall_ns or evidence.is_jitted:
+        return
+    most = MANY_LAUNCHES.value * evidence.n_steps if evidence.n_steps else FEW_LAUNCHES.value
+    nodes = evidence.host.launching
+    share = float(idle_ns[nodes].sum()) / evidence.wall_ns
+    if n_launches >= most or share < HOST_BOUND.value:
+        return
+    place = hottest_place(evidence.profile, nodes, idle_ns)
+    yield Finding(
+        "small-steps",
+        Severity.NOTE,
+        f"the GPU works {busy:.0%} of the time and waits {share:.0%} for Python and operators, which launch little: "
+        f"{evidence.per_step(n_launches):,.3g} kernels {evidence.step_word} beside graphs",
+        _CHANGE,
+        node=place.node,
+        file=place.file,
+        line=place.line,
+        evidence=(
+            Quantity("busy", busy, "share"),
+            Quantity("waits for the host", share, "share"),
+            Quantity(f"launches {evidence.step_word}", evidence.per_step(n_launches)),
+        ),
+        gain=evidence.host_gain(nodes, _SAVED),
+        confidence=Confidence.HEURISTIC,
+    )
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "steps with few launches and little work for the GPU",
+    (GPU_TIME, LAUNCH_COUNT),
+    (HOST_BOUND, MANY_LAUNCHES, FEW_LAUNCHES),
+    _CHANGE,
+)
