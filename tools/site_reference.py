@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 import bragg
+from bragg.analyze.causes.thresholds import Threshold
 from bragg.analyze.engine import Rule
 from bragg.cli.main import command_line
 from bragg.cli.verbs import VERBS
@@ -32,6 +33,7 @@ from bragg.model.table import Table
 from bragg.record import RecordConfig
 from bragg.registry import CHECKERS, RULES
 from bragg.views.text.metric_meanings import MEANINGS
+from bragg.views.text.units import share_text, value_text
 
 __all__ = ["BLOCKS", "PAGES", "expanded"]
 
@@ -109,7 +111,7 @@ def rules() -> str:
 
 def _rule(rule: Rule) -> str:
     needs = ", ".join(f"{need.what}{f' (`bragg run {need.option}`)' if need.option else ''}" for need in rule.needs)
-    rows = [f"| {each.meaning} | {each.value:g} {each.unit} | {each.source} |" for each in rule.thresholds]
+    rows = [f"| {each.meaning} | {_limit(each)} | {each.source} |" for each in rule.thresholds]
     table = ["", "| what is compared | with | source |", "|---|---|---|", *rows] if rows else []
     texts = [
         f"Looks for {rule.summary}.",
@@ -117,6 +119,12 @@ def _rule(rule: Rule) -> str:
         f"Change: {rule.change}." if rule.change else "",
     ]
     return "\n".join([" ".join(filter(None, texts)), *table])
+
+
+def _limit(threshold: Threshold) -> str:
+    if threshold.unit == "share":
+        return share_text(threshold.value)
+    return f"{threshold.value:g}" if threshold.unit == "1" else value_text(threshold.value, threshold.unit)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {"metrics": metrics, "checkers": checkers, "rules": rules, "columns": columns}
