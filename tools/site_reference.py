@@ -33,7 +33,7 @@ from bragg.model.table import Table
 from bragg.record import RecordConfig
 from bragg.registry import CHECKERS, RULES
 from bragg.views.text.metric_meanings import MEANINGS
-from bragg.views.text.units import share_text, value_text
+from bragg.views.text.units import quantity_text
 
 __all__ = ["BLOCKS", "PAGES", "expanded"]
 
@@ -122,9 +122,7 @@ def _rule(rule: Rule) -> str:
 
 
 def _limit(threshold: Threshold) -> str:
-    if threshold.unit == "share":
-        return share_text(threshold.value)
-    return f"{threshold.value:g}" if threshold.unit == "1" else value_text(threshold.value, threshold.unit)
+    return f"{threshold.value:g}" if threshold.unit == "1" else quantity_text(threshold.value, threshold.unit)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {"metrics": metrics, "checkers": checkers, "rules": rules, "columns": columns}

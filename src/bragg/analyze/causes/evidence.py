@@ -254,9 +254,8 @@ class Evidence:
     @cached_property
     def is_launch(self) -> BoolArray:
         """Nodes that are a launch of one kernel, not of a graph: [n_nodes]. They are in timelines alone."""
-        tree = self.profile.tree
-        named_so = np.array(["Launch" in name and "Graph" not in name for name in tree.frames.name], np.bool_)
-        found: BoolArray = named_so[tree.frame] & (tree.kind == FrameKind.GPU_API)
+        is_meant = named(self.profile, lambda name: "Launch" in name and "Graph" not in name)
+        found: BoolArray = is_meant & (self.profile.tree.kind == FrameKind.GPU_API)
         return found
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["Scale", "bytes_text", "count_text", "scale_for", "share_text", "time_text", "value_text"]
+__all__ = ["Scale", "bytes_text", "count_text", "quantity_text", "scale_for", "share_text", "time_text", "value_text"]
 
 # Largest first: a value is shown in the first unit in which it is at least one.
 _LADDERS = {
@@ -74,6 +74,11 @@ def bytes_text(size_bytes: float) -> str:
 def count_text(count: int, noun: str, nouns: str = "") -> str:
     """A count with its noun: `1 kernel`, `12,345 kernels`; `nouns` where an s does not make the plural."""
     return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
+
+
+def quantity_text(value: float, unit: str) -> str:
+    """A value with its unit, shares of a whole as percent."""
+    return share_text(value) if unit == "share" else value_text(value, unit)
 
 
 def share_text(share: float) -> str:

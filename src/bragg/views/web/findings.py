@@ -13,7 +13,7 @@ from bragg.model import Finding, Profile
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_descendants
 from bragg.views.text.analysis_text import LEAST_GAIN, bounds_sentence, gain_text, place_text
-from bragg.views.text.units import share_text, value_text
+from bragg.views.text.units import quantity_text
 
 __all__ = ["findings_of"]
 
@@ -40,7 +40,7 @@ def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | 
                 "gainText": gain_text(finding),
                 "gainOf": _whole(answered, finding),
                 "at": place_text(finding),
-                "numbers": [(each.name, _quantity(each.value, each.unit)) for each in finding.evidence],
+                "numbers": [(each.name, quantity_text(each.value, each.unit)) for each in finding.evidence],
                 "isWorth": id(finding) in is_worth,
                 "slice": _slice(profile, finding, steady),
             }
@@ -55,10 +55,6 @@ def _whole(answered: Answered, finding: Finding) -> str:
     if finding.gain.is_once:
         return "of the run"
     return "of the steady state" if answered.bounds.is_steady else "of the time of GPU work"
-
-
-def _quantity(value: float, unit: str) -> str:
-    return share_text(value) if unit == "share" else value_text(value, unit)
 
 
 def _skipped(answered: Answered) -> Iterator[dict[str, Any]]:
