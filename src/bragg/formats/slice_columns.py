@@ -33,7 +33,7 @@ def pack(slices: SliceTable) -> dict[str, UInt8Array]:
 
 
 def unpack(planes: Mapping[str, NDArray[Any]]) -> SliceTable:
-    """The slices from their byte planes.
+    """The slices from their byte planes, uint8 [bytes a value, slices] each.
 
     Raises:
         ValueError: The planes do not fit together.

@@ -62,7 +62,7 @@ class DurationTable(Table):
         """A quantile of the durations of some kernels together, ns; within 3.2 %.
 
         Args:
-            frames: Rows of the frame table.
+            frames: [kernels], rows of the frame table.
             q: 0 to 1; 0.5 is the median.
 
         Returns:

@@ -77,7 +77,7 @@ class Metric:
         return found
 
     def with_own(self, own: NDArray[Any], counted: BoolArray | None = None) -> Metric:
-        """The same metric over other nodes."""
+        """The same metric over other nodes: values [n_nodes], and `counted` [n_nodes] as in the class."""
         return Metric(self.name, self.unit, self.kind, own, self.combine, counted)
 
     def gather(self, target: NDArray[Any], n_nodes: int) -> Metric:

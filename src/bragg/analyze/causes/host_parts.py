@@ -54,8 +54,8 @@ def host_parts(profile: Profile, idle_ns: FloatArray | None, calls: FloatArray, 
 
     Args:
         profile: What was recorded.
-        idle_ns: How long a GPU waited for each node's own code; None: not known, and nothing plans or computes.
-        calls: How often the host was in each node.
+        idle_ns: [nodes], how long a GPU waited for each one's code; None: not known, and nothing plans or computes.
+        calls: [nodes], how often the host was in each.
         wall_ns: The wall time of these.
     """
     left = np.ones(len(profile.tree), np.bool_)

@@ -45,7 +45,7 @@ def place_of(profile: Profile, node: int) -> Place:
 
 
 def hottest_place(profile: Profile, nodes: BoolArray, weight: FloatArray | Int64Array) -> Place:
-    """The line under which most of a weight of these nodes lies; its node is the heaviest of them."""
+    """The line under which most of a weight of these nodes lies; both are [nodes]; its node is the heaviest of them."""
     chosen = np.flatnonzero(nodes & (weight > 0))
     by_line: dict[tuple[str, int], float] = {}
     heaviest = chosen[np.argsort(-weight[chosen], kind="stable")].tolist()

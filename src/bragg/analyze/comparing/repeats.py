@@ -44,8 +44,8 @@ class Noise:
 
 # Neighbouring runs of 0.3 s on a quiet virtual machine: 1.9 %; where others work, one run in twenty takes 30 % longer.
 _OF_HOST = Noise(0.015, 0.01, 0.03)
-# A step of matrix products on one H100: 0.02 % from one burst to the next, 0.2 % between processes (benchmarks/diff_gate.py --gpu); left
-# wider, because clocks fall with temperature and power.
+# Matrix products on an H100: 0.02 % from one burst to the next, 0.2 % between processes (benchmarks/diff_gate.py
+# --gpu). Wider here, because clocks fall with temperature and power.
 _OF_GPU = Noise(0.0075, 0.003, 0.0075)
 _EXACT = Noise(0.0, 0.0, 0.0)
 

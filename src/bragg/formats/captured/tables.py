@@ -59,7 +59,7 @@ class IdColumns:
         self.end = first_id + rows
 
     def column(self, name: str) -> NDArray[np.int64]:
-        """One column over all ids, int64; -1 stands for no reference and in lost rows."""
+        """One column [end], a row for each id; -1 stands for no reference and in lost rows."""
         values = np.full(self.end, -1, np.int64)
         for first, part in zip(self.firsts, self.parts, strict=True):
             read = part[name].astype(np.int64)

@@ -19,7 +19,7 @@ _HEADER = re.compile(rb"\{'descr': '([^']+)', 'fortran_order': False, 'shape': \
 
 
 def encode(values: NDArray[Any]) -> bytes:
-    """An array of one or two dimensions as a file that `numpy.load` reads."""
+    """An array, [rows] or [rows, columns] of any type, as a file that `numpy.load` reads."""
     header = f"{{'descr': '{values.dtype.str}', 'fortran_order': False, 'shape': {values.shape}, }}".encode()
     header += b" " * (-(len(_MAGIC) + 2 + len(header) + 1) % 64) + b"\n"
     return _MAGIC + len(header).to_bytes(2, "little") + header + values.tobytes()

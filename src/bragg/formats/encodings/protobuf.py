@@ -141,13 +141,13 @@ class Messages:
         self._lengths = np.zeros(rows, np.int64)
 
     def numbers(self, field: int, values: NDArray[Any], where: BoolArray | None = None) -> Messages:
-        """A varint field, in the rows of `where`."""
+        """A varint field, one of integers [messages], in the rows of `where` [messages]; None: in all."""
         present = self._tag(field << 3 | _VARINT, where)
         self._varints(values.astype(np.uint64), present)
         return self
 
     def fixed64(self, field: int, values: NDArray[Any], where: BoolArray | None = None) -> Messages:
-        """A field of eight bytes: integers or doubles, in the rows of `where`."""
+        """A field of eight bytes: integers or doubles [messages], in the rows of `where` [messages]; None: in all."""
         present = self._tag(field << 3 | _FIXED64, where)
         for column in (
             np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, 8).T
@@ -156,7 +156,7 @@ class Messages:
         return self
 
     def messages(self, field: int, inner: Messages, where: BoolArray | None = None) -> Messages:
-        """A field that holds the message of `inner` in the same row, in the rows of `where`."""
+        """A field that holds the message of `inner` in the same row, where `where` [messages] is true; None: in all."""
         present = self._tag(field << 3 | _LENGTH, where)
         self._varints(inner._lengths.astype(np.uint64), present)
         for column, inner_present in zip(inner._columns, inner._present, strict=True):

@@ -60,7 +60,7 @@ class _Stacks:
         return json.dumps(path, separators=(",", ":"))
 
     def sampled(self, name: str, unit: str, nodes: Int64Array, weights: NDArray[Any]) -> str:
-        """One profile of the document."""
+        """One profile of the document: nodes [samples] and the weight of each [samples]."""
         header = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": weights.sum().item()}
         samples = ",".join(map(self.text, nodes.tolist()))
         return f'{json.dumps(header)[:-1]},"samples":[{samples}],"weights":{json.dumps(weights.tolist())}}}'

@@ -37,7 +37,7 @@ class ColumnWriter:
     size_bytes: int = 0
 
     def raw(self, values: NDArray[Any], type_name: str) -> dict[str, Any]:
-        """The values as they are, `u8` or `f64`."""
+        """Values [rows] as they are, `u8` or `f64`."""
         data = np.ascontiguousarray(values, np.dtype(_RAW_TYPES[type_name]).newbyteorder("<")).tobytes()
         return {"code": "raw", "type": type_name, "n": len(values), **self._place(data)}
 
@@ -45,20 +45,20 @@ class ColumnWriter:
         """Integers below 2^53 in size.
 
         Args:
-            values: The column.
+            values: [rows], int64.
             delta: Neighbours are alike.
         """
         signed = np.diff(values, prepend=np.int64(0)) if delta else values
         return {"code": "delta" if delta else "varint", "n": len(values), **self._place(_varint(_zigzag(signed)))}
 
     def numbers(self, values: NDArray[Any]) -> dict[str, Any]:
-        """Any numbers; as integers where all of them are."""
+        """Any numbers [rows]; as integers where all of them are."""
         if not len(values) or bool(((np.abs(values) < _MAX_EXACT) & (values == np.trunc(values))).all()):
             return self.integers(values.astype(np.int64))
         return self.raw(values, "f64")
 
     def sparse(self, values: NDArray[Any], is_there: NDArray[np.bool_]) -> dict[str, Any]:
-        """Numbers of which few are there; the others become NaN."""
+        """Numbers [rows] of which few are there [rows]; the others become NaN."""
         rows = np.flatnonzero(is_there)
         return {
             "code": "sparse",
