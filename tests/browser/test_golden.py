@@ -11,8 +11,9 @@ import pytest
 from bragg import formats
 from bragg.analyze.idle import idle_times
 from bragg.analyze.wall.parts import wall_parts
+from bragg.model import FrameKind
 from tests.support.recordings import RECORDINGS, SAMPLE
-from tests.support.waiting import expect
+from tests.support.waiting import expect, expect_address
 
 
 @pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
@@ -31,3 +32,25 @@ def test_idle_time_of_a_range_is_that_of_the_analysis(pages: Any, path: Path) ->
     assert shown is not None
     # The range is in whole nanoseconds, and the share has one digit.
     assert float(shown[1]) / 100 == pytest.approx(idle.share, abs=0.0006)
+
+
+def test_the_page_opens_with_what_the_view_opens_with(pages: Any) -> None:
+    profile = formats.load(next(path for path in RECORDINGS if "trainer" in path.stem))
+    page = pages.open(profile, "view=flame")
+    expect(page.locator(".flame .detail")).to_contain_text("host_time 1.60 s")
+    page.get_by_role("button", name="Whole run").click()
+    page.get_by_role("button", name="GPU", exact=True).click()
+    expect(page.locator(".flame .detail")).to_contain_text("gpu_time 191 ms")
+    expect_address(page, "part=all")
+    page = pages.open(profile, "view=timeline")
+    expect(page.locator(".timeline-totals")).to_contain_text("In view: 1.67 s")
+    page.get_by_role("button", name="All", exact=True).click()
+    expect(page.locator(".timeline-totals")).to_contain_text("In view: 6.12 s")
+
+
+def test_a_kernel_of_a_host_bound_run_is_shown_by_gpu_time(pages: Any) -> None:
+    profile = formats.load(next(path for path in RECORDINGS if "trainer" in path.stem))
+    kernel = next(node for node in range(len(profile.tree)) if profile.tree.kind[node] == FrameKind.KERNEL)
+    page = pages.open(profile, f"view=flame&node={kernel}")
+    expect(page.locator(".flame .detail")).to_contain_text("gpu_time ")
+    expect(page.locator(".flame .detail strong")).to_have_text(profile.tree.label(kernel))

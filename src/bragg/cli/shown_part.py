@@ -64,9 +64,6 @@ def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
 
 def _is_better(profile: Profile, options: ViewOptions, steady: Steady | None) -> bool:
     """Whether the GPU was mostly idle in a steady state, and the reader has asked for no metric."""
-    from bragg.views.text.answer_text import MOSTLY_IDLE
+    from bragg.views.text.answer_text import is_host_first
 
-    if options.metrics or options.sort or steady is None or not steady.busy:
-        return False
-    has_both = all(name in profile.metrics and profile.total(name) > 0 for name in _OF_HOST)
-    return has_both and max(steady.busy.values()) < MOSTLY_IDLE
+    return not options.metrics and not options.sort and is_host_first(profile, steady)

@@ -16,7 +16,7 @@ function varints(values: number[], isDelta = false): number[] {
 }
 
 /** A payload of a root and a kernel with two slices. */
-function payload(version = 2): Uint8Array<ArrayBuffer> {
+function payload(version = 3): Uint8Array<ArrayBuffer> {
   const bytes: number[] = [];
   const place = (n: number, added: number[]) => {
     const at = bytes.length;
@@ -41,7 +41,8 @@ function payload(version = 2): Uint8Array<ArrayBuffer> {
       libraries: [""],
       library: integers(-1, -1),
     },
-    tree: { parent: delta(-1, 0), frame: integers(0, 1) },
+    tree: { parent: delta(-1, 0), frame: integers(0, 1), fold: integers(-1, 0) },
+    steady: null,
     metrics: {
       time: { unit: "ns", kind: "inclusive", own: { code: "sparse", n: 2, rows: delta(1), values: doubles(1.5) } },
     },
@@ -90,6 +91,6 @@ describe("a payload", () => {
     expect([...slices.duration]).toEqual([5, 2 ** 40]);
   });
   it("of another version is refused", () => {
-    expect(() => read(payload(1))).toThrow("reads payloads of version 2");
+    expect(() => read(payload(1))).toThrow("reads payloads of version 3");
   });
 });

@@ -16,11 +16,13 @@ interface Sparse {
   values: Column;
 }
 
+type PackedMetrics = Record<string, Omit<Metric, "own"> & { own: Sparse }>;
+
 /** The header as it is written; what is not named here is written as it is read. */
 interface Header
   extends Omit<
     ProfileData,
-    "frames" | "libraries" | "tree" | "metrics" | "durations" | "tracks" | "slices" | "flows" | "pauses"
+    "frames" | "libraries" | "tree" | "metrics" | "steady" | "durations" | "tracks" | "slices" | "flows" | "pauses"
   > {
   version: number;
   frames: {
@@ -34,8 +36,9 @@ interface Header
     libraries: string[];
     library: Column;
   };
-  tree: { parent: Column; frame: Column };
-  metrics: Record<string, Omit<Metric, "own"> & { own: Sparse }>;
+  tree: { parent: Column; frame: Column; fold: Column };
+  metrics: PackedMetrics;
+  steady: PackedMetrics | null;
   durations: { frame: Column; bucket: Column; count: Column };
   tracks: { kind: Column; label: string[]; process: Column; device: Column };
   slices: { start: Column; duration: Column; node: Column; track: Column; correlation: Column };
@@ -43,7 +46,7 @@ interface Header
   pauses: { devices: PausesOfDevice[]; next: Column; back: Column; launch: Column };
 }
 
-const VERSION = 2;
+const VERSION = 3;
 
 /** The profile in a gzip-packed payload. */
 export async function decode(packed: Uint8Array<ArrayBuffer>): Promise<ProfileData> {
@@ -65,7 +68,7 @@ export function read(bytes: Uint8Array<ArrayBuffer>): ProfileData {
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headerSize))) as Header;
   if (header.version !== VERSION) throw new Error(`this page reads payloads of version ${VERSION}`);
   const columns = new Columns(bytes.subarray(4 + headerSize));
-  const { version: _, frames, tree, metrics, durations, tracks, slices, flows, pauses, ...same } = header;
+  const { version: _, frames, tree, metrics, steady, durations, tracks, slices, flows, pauses, ...same } = header;
   const files = columns.int32(frames.file);
   const next = columns.int32(pauses.next);
   return {
@@ -80,10 +83,13 @@ export function read(bytes: Uint8Array<ArrayBuffer>): ProfileData {
       library: columns.int32(frames.library),
     },
     libraries: frames.libraries,
-    tree: { parent: columns.int32(tree.parent), frame: columns.int32(tree.frame) },
-    metrics: Object.fromEntries(
-      Object.entries(metrics).map(([name, metric]) => [name, { ...metric, own: columns.sparse(metric.own) }]),
-    ),
+    tree: {
+      parent: columns.int32(tree.parent),
+      frame: columns.int32(tree.frame),
+      fold: columns.int32(tree.fold),
+    },
+    metrics: columns.metrics(metrics),
+    steady: steady && columns.metrics(steady),
     durations: {
       frame: columns.int32(durations.frame),
       bucket: columns.int32(durations.bucket),
@@ -134,6 +140,11 @@ class Columns {
     const values = this.float64(column.values);
     for (let i = 0; i < rows.length; i++) found[rows[i]] = values[i];
     return found;
+  }
+
+  metrics(packed: PackedMetrics): Record<string, Metric> {
+    const read = Object.entries(packed).map(([name, metric]) => [name, { ...metric, own: this.sparse(metric.own) }]);
+    return Object.fromEntries(read);
   }
 
   private fill<T extends Uint8Array | Int32Array | Float64Array>(column: Column, into: T): T {

@@ -91,11 +91,23 @@ export interface Frames {
   library: Int32Array;
 }
 
+/** What of a folded tree a node is that begins no excursion into a library. */
+export enum Fold {
+  /** A row of its own. */
+  Own = -1,
+  /** One more frame of the excursion around it. */
+  Inside = -2,
+  /** A part of the node above. */
+  Part = -3,
+}
+
 /** Node 0 is the root; parents precede their children. */
 export interface Tree {
   /** -1: the root. */
   parent: Int32Array;
   frame: Int32Array;
+  /** What stands for a node where libraries are folded: the row of `libraries` whose excursion it begins, or `Fold`. */
+  fold: Int32Array;
 }
 
 export type MetricKind = "inclusive" | "exclusive" | "property";
@@ -266,8 +278,10 @@ export interface ProfileData {
   libraries: string[];
   tree: Tree;
   metrics: Record<string, Metric>;
-  /** What says where the time went; null: no time was recorded. */
-  mainMetric: string | null;
+  /** The metrics of the steady state; null: they are not known. */
+  steady: Record<string, Metric> | null;
+  /** What is shown first: of the steady state or of all, and the metric; null: no time was recorded. */
+  opens: { isSteady: boolean; metric: string | null };
   /** The one with most time first. */
   kernels: KernelRow[];
   durations: Durations;

@@ -1,6 +1,6 @@
 // Profiles for tests, drawn as text: two spaces a level, a kind and a name, and own values.
 
-import { FrameKind, type Pauses, type ProfileData, type Summary } from "./profile";
+import { Fold, FrameKind, type Pauses, type ProfileData, type Summary } from "./profile";
 
 const KINDS: Record<string, FrameKind> = {
   scope: FrameKind.Scope,
@@ -32,6 +32,7 @@ export function profileFromText(text: string): ProfileData {
   const library = [-1];
   const frame = [0];
   const own = [Number.NaN];
+  const fold: number[] = [Fold.Own];
   const open: number[] = [0];
   for (const line of lines) {
     const depth = (line.search(/\S/) - left) / 2 + 1;
@@ -46,6 +47,9 @@ export function profileFromText(text: string): ProfileData {
       library.push(libraries.indexOf(owner));
     }
     open.length = depth;
+    const isLibrary = kind === "library";
+    const isInside = isLibrary && fold[open[depth - 1]] !== Fold.Own;
+    fold.push(isInside ? Fold.Inside : isLibrary ? libraries.indexOf(name.split(".")[0]) : Fold.Own);
     parent.push(open[depth - 1]);
     open.push(parent.length - 1);
     own.push(value ? Number(value) : Number.NaN);
@@ -65,9 +69,10 @@ export function profileFromText(text: string): ProfileData {
       library: Int32Array.from(library),
     },
     libraries,
-    tree: { parent: Int32Array.from(parent), frame: Int32Array.from(frame) },
+    tree: { parent: Int32Array.from(parent), frame: Int32Array.from(frame), fold: Int32Array.from(fold) },
     metrics: { gpu_time: { unit: "ns", kind: "inclusive", own: Float64Array.from(own) } },
-    mainMetric: "gpu_time",
+    steady: null,
+    opens: { isSteady: false, metric: "gpu_time" },
     kernels: [],
     durations: { frame: none(), bucket: none(), count: new Float64Array(0) },
     tracks: { kind: new Uint8Array(0), label: [], process: none(), device: none() },

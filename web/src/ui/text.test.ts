@@ -28,3 +28,12 @@ describe("text", () => {
     expect(partsApart(["a_rather_long_name_of_a_kernel"])).toEqual([["a_rather_long_na", "me_of_a_kernel", ""]]);
   });
 });
+
+it("a name that only ends like others does not hide what tells similar ones apart", () => {
+  const names = [
+    "batch_norm_backward<bf16, float, int>",
+    "batch_norm_transform<bf16, float, int>",
+    "pool<bf16, float, int>",
+  ];
+  expect(partsApart(names).map(([, kept]) => kept)).toEqual(["rm_backward<bf", "rm_transform<b", "float, int>"]);
+});

@@ -43,8 +43,9 @@ export function partsApart(names: string[]): Parts[] {
   return names.map((name) => {
     const at = name.length - Math.min(Math.floor(name.length / 2), TAIL);
     const alike = names.filter((other) => other !== name && other.slice(-TAIL) === name.slice(-TAIL));
-    const differs = Math.min(...alike.map((other) => firstDifference(name, other)));
-    if (alike.length === 0 || differs < BEFORE) return [name.slice(0, at), name.slice(at), ""];
+    const places = alike.map((other) => firstDifference(name, other)).filter((place) => place >= BEFORE);
+    if (places.length === 0) return [name.slice(0, at), name.slice(at), ""];
+    const differs = Math.min(...places);
     const begin = Math.min(differs - BEFORE, at);
     return [name.slice(0, begin), name.slice(begin, begin + TAIL), name.slice(begin + TAIL)];
   });

@@ -9,6 +9,7 @@ import numpy as np
 from bragg.analyze.answer import Answer, HotSpot
 from bragg.analyze.idle import Idle
 from bragg.analyze.imports import without_imports
+from bragg.analyze.wall.wall_time import Steady
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import own_work
 from bragg.views.text.folding import fold_libraries
@@ -20,7 +21,15 @@ from bragg.views.text.units import count_text, share_text, time_text, value_text
 from bragg.views.text.waiting import waiting_lines
 from bragg.views.text.wall_line import wall_line
 
-__all__ = ["MOSTLY_IDLE", "fact_rows", "host_sentences", "idle_sentences", "lack_lines", "sentences"]
+__all__ = [
+    "MOSTLY_IDLE",
+    "fact_rows",
+    "host_sentences",
+    "idle_sentences",
+    "is_host_first",
+    "lack_lines",
+    "sentences",
+]
 
 _METRIC_NAMES = {"gpu_time": "of GPU time", "host_time": "of host time", "samples": "samples"}
 _MAX_NAME = 60
@@ -28,6 +37,16 @@ _MAX_NAME = 60
 _LITTLE = 0.05
 MOSTLY_IDLE = 0.5
 """If a device is busy for a smaller share of the steady state than this, the host's time matters."""
+
+
+_BOTH_SIDES = ("host_time", "gpu_time", "gpu_count")
+
+
+def is_host_first(profile: Profile, steady: Steady | None) -> bool:
+    """Whether the GPU was mostly idle in the steady state, so that the host's time says more than the GPU's."""
+    if steady is None or not steady.busy or max(steady.busy.values()) >= MOSTLY_IDLE:
+        return False
+    return all(name in profile.metrics and profile.total(name) > 0 for name in _BOTH_SIDES)
 
 
 def sentences(profile: Profile, answer: Answer) -> list[str]:

@@ -15,10 +15,21 @@ from bragg.views.text.folding_rules import STANDARD, is_kept, library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text
 
-__all__ = ["FoldedProfile", "fold_libraries", "with_library_names"]
+__all__ = [
+    "INSIDE",
+    "OWN_ROW",
+    "PART",
+    "FoldMarks",
+    "FoldedProfile",
+    "fold_libraries",
+    "fold_marks",
+    "with_library_names",
+]
 
 # They are part of excursions into every other library, so they name only those without another.
 _COMMON = (STANDARD, "bragg")
+# What a node is in `FoldMarks` if it does not begin an excursion.
+OWN_ROW, INSIDE, PART = -1, -2, -3
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +57,36 @@ class FoldedProfile:
         return cls(merged, np.zeros(len(merged.tree), np.int64))
 
 
+@dataclass(frozen=True, eq=False)
+class FoldMarks:
+    """How `fold_libraries` folds each node of a tree, for readers that fold it themselves.
+
+    Attributes:
+        libraries: Their names.
+        mark: int64 [n_nodes]: the library whose excursion begins at a node, OWN_ROW, INSIDE (one more frame of the
+            excursion around it) or PART (of the node above, without being a frame more).
+    """
+
+    libraries: list[str]
+    mark: Int64Array
+
+
+def fold_marks(profile: Profile) -> FoldMarks:
+    """What stands for each node of a profile once its libraries are folded."""
+    merging = _recursion(profile)
+    merged = merging.apply(profile) if merging else profile
+    found = _excursions(merged, "{}")
+    single = found.is_library & (found.n_paths[found.regrouping.target] == 1)
+    mark = np.where(found.is_library, np.where(found.entered, found.name, INSIDE), OWN_ROW)
+    mark[single] = OWN_ROW
+    mark[found.of_module] = PART
+    if not merging:
+        return FoldMarks(found.libraries, mark)
+    is_merged = merging.target == merging.target[profile.tree.parent]
+    is_merged[0] = False
+    return FoldMarks(found.libraries, np.where(is_merged, PART, mark[merging.target]))
+
+
 def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> FoldedProfile:
     """Put together the Python frames between user code and what a library calls, under the name of that library.
 
@@ -54,9 +95,8 @@ def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> Fo
         keep: Names of frames that stay, besides those of `folding_rules`.
     """
     profile = _without_recursion(profile)
-    tree = profile.tree
-    is_library, regrouping = _excursions(profile, "{}", keep)
-    n_paths = np.bincount(regrouping.target[is_library], minlength=len(regrouping.tree))
+    tree, found = profile.tree, _excursions(profile, "{}", keep)
+    is_library, regrouping, n_paths = found.is_library, found.regrouping, found.n_paths
     single = is_library & (n_paths[regrouping.target] == 1)
     frame = regrouping.tree.frame.copy()
     frame[regrouping.target[single]] = tree.frame[single]
@@ -69,11 +109,16 @@ def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> Fo
 def with_library_names(profile: Profile) -> Profile:
     """Likewise, each under the name `[torch]`, also where only one path leads through it: other runs may have more."""
     profile = _without_recursion(profile)
-    return _excursions(profile, "[{}]")[1].apply(profile)
+    return _excursions(profile, "[{}]").regrouping.apply(profile)
 
 
 def _without_recursion(profile: Profile) -> Profile:
-    """A Python function that calls itself as one node: what its calls took, not how deep they were."""
+    regrouping = _recursion(profile)
+    return regrouping.apply(profile) if regrouping else profile
+
+
+def _recursion(profile: Profile) -> Regrouping | None:
+    """A Python function that calls itself as one node: what its calls took, not how deep they were; None: none does."""
     tree, first = profile.tree, dict[tuple[str, str], int]()
     rows = zip(tree.frames.kind.tolist(), tree.frames.name, tree.frames.file, strict=True)
     of_frame = [
@@ -83,11 +128,37 @@ def _without_recursion(profile: Profile) -> Profile:
     function = np.array(of_frame, np.int64)[tree.frame]
     calls_itself = (function >= 0) & (function == function[tree.parent])
     calls_itself[0] = False
-    return regroup(tree, folded=calls_itself).apply(profile) if calls_itself.any() else profile
+    return regroup(tree, folded=calls_itself) if calls_itself.any() else None
 
 
-def _excursions(profile: Profile, pattern: str, keep: Sequence[re.Pattern[str]] = ()) -> tuple[BoolArray, Regrouping]:
-    """Which nodes are of a library: [n_nodes], and the tree with one node for each excursion, named by the pattern.
+@dataclass(frozen=True, eq=False)
+class _Excursions:
+    """Where call paths lead into libraries.
+
+    Attributes:
+        libraries: Their names.
+        is_library: [n_nodes]: nodes of excursions, but for those that are parts of modules.
+        entered: [n_nodes]: where excursions begin.
+        of_module: [n_nodes]: library nodes that are parts of modules.
+        name: [n_nodes]: the library that an excursion which begins here is named after.
+        regrouping: The tree with one node for each excursion.
+    """
+
+    libraries: list[str]
+    is_library: BoolArray
+    entered: BoolArray
+    of_module: BoolArray
+    name: Int64Array
+    regrouping: Regrouping
+
+    @property
+    def n_paths(self) -> Int64Array:
+        """Nodes of libraries that each node of the new tree stands for."""
+        return np.bincount(self.regrouping.target[self.is_library], minlength=len(self.regrouping.tree))
+
+
+def _excursions(profile: Profile, pattern: str, keep: Sequence[re.Pattern[str]] = ()) -> _Excursions:
+    """The excursions of a profile, named by the pattern.
 
     What a recorded module runs before its own code, and between it and what it calls, is a part of the module.
     """
@@ -106,7 +177,8 @@ def _excursions(profile: Profile, pattern: str, keep: Sequence[re.Pattern[str]] 
         np.where(entered, len(tree.frames) + name, tree.frame).astype(np.int32),
         FrameTable.concatenate([tree.frames, FrameTable.of_names(FrameKind.PYTHON, list(map(pattern.format, names)))]),
     )
-    return is_library & ~of_module, regroup(named, folded=is_library & ~entered | of_module)
+    regrouping = regroup(named, folded=is_library & ~entered | of_module)
+    return _Excursions(names, is_library & ~of_module, entered, of_module, name, regrouping)
 
 
 def _modules(profile: Profile) -> BoolArray:

@@ -22,6 +22,7 @@ from bragg.code.source_map import code_of_kernels, source_name
 from bragg.errors import UsageError
 from bragg.model import FrameTable, Profile
 from bragg.model.table import Int64Array
+from bragg.views.text.folding import fold_marks
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.style import printable
@@ -68,6 +69,8 @@ class Analyses:
         roofline: The roofline in the same form; None: there is none.
         difference: A comparison in the same form; None: nothing is compared.
         findings: Why the program was slow, as `findings.py` writes it; None: nobody asked.
+        steady: The same tree with the metrics of the steady state; None: they are not known.
+        is_host_first: The GPU waited for the host: what opens is the host's time, in the steady state if that is known.
     """
 
     title: str = ""
@@ -77,6 +80,8 @@ class Analyses:
     roofline: Mapping[str, Any] | None = None
     difference: Mapping[str, Any] | None = None
     findings: Mapping[str, Any] | None = None
+    steady: Profile | None = None
+    is_host_first: bool = False
 
 
 NO_ANALYSES = Analyses()
@@ -85,25 +90,24 @@ NO_ANALYSES = Analyses()
 def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
     """Everything that the page shows of a profile."""
     columns = ColumnWriter()
+    frames = _frames(profile.tree.frames, columns)
     header = {
-        "version": 2,
+        "version": 3,
         "title": analyses.title,
         "meta": profile.meta,
         "summary": asdict(analyses.summary),
-        "frames": _frames(profile.tree.frames, columns),
+        "frames": frames,
         "tree": {
             "parent": columns.integers(profile.tree.parent, delta=True),
             "frame": columns.integers(profile.tree.frame),
+            "fold": columns.integers(_fold(profile, frames["libraries"])),
         },
-        "metrics": {
-            name: {
-                "unit": metric.unit,
-                "kind": metric.kind.value,
-                "own": columns.sparse(metric.own, metric.has_value & np.isfinite(metric.own)),
-            }
-            for name, metric in profile.metrics.items()
+        "metrics": _metrics(profile, columns),
+        "steady": None if analyses.steady is None else _metrics(analyses.steady, columns),
+        "opens": {
+            "isSteady": analyses.steady is not None and analyses.is_host_first,
+            "metric": "host_time" if analyses.is_host_first else _main_metric(profile),
         },
-        "mainMetric": _main_metric(profile),
         "kernels": [asdict(kernel) for kernel in analyses.kernels],
         "durations": {
             "frame": columns.integers(profile.durations.frame, delta=True),
@@ -120,6 +124,26 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
     text = json.dumps(_safe(header), separators=(",", ":")).encode()
     packed = b"".join([len(text).to_bytes(4, "little"), text, *columns.parts])
     return gzip.compress(packed, _GZIP_LEVEL, mtime=0)
+
+
+def _metrics(profile: Profile, columns: ColumnWriter) -> dict[str, Any]:
+    return {
+        name: {
+            "unit": metric.unit,
+            "kind": metric.kind.value,
+            "own": columns.sparse(metric.own, metric.has_value & np.isfinite(metric.own)),
+        }
+        for name, metric in profile.metrics.items()
+    }
+
+
+def _fold(profile: Profile, libraries: list[str]) -> Int64Array:
+    """What `fold_marks` says, with the rows of the page's libraries."""
+    marks = fold_marks(profile)
+    row = np.array([libraries.index(name) if name in libraries else -1 for name in marks.libraries], np.int64)
+    begins = marks.mark >= 0
+    found: Int64Array = np.where(begins, row[np.where(begins, marks.mark, 0)], marks.mark)
+    return found
 
 
 def _frames(frames: FrameTable, columns: ColumnWriter) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.report import answered
 from bragg.analyze.roofline import roofline
 from bragg.analyze.source_lines import annotate_stages
+from bragg.analyze.wall.steady import steady_profile
 from bragg.errors import UsageError
 from bragg.model import Profile
-from bragg.views.text.answer_text import MOSTLY_IDLE, fact_rows, lack_lines, sentences
+from bragg.views.text.answer_text import fact_rows, is_host_first, lack_lines, sentences
 from bragg.views.text.variants import rows_of_frames
 from bragg.views.web.code import code_of
 from bragg.views.web.findings import findings_of
@@ -41,6 +42,7 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
     hints = [finding for finding in findings(Evidence(profile)) if finding.text not in named]
     found = answer(profile, kernels, rows_of_frames(profile.tree.frames))
     steady = found.wall.steady if found.wall else None
+    host_first = is_host_first(profile, steady)
     analyses = Analyses(
         title=title,
         summary=Summary(
@@ -50,13 +52,15 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
             lack_lines(profile, found),
             big_numbers(profile, found, reason),
             wall_of(profile, found),
-            hot_tables(profile, host_first=steady is not None and max(steady.busy.values(), default=1) < MOSTLY_IDLE),
+            hot_tables(profile, host_first=host_first),
         ),
         kernels=kernels,
         code=code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile)),
         roofline=_roofline(profile),
         difference=difference,
         findings=findings_of(profile, reason, (steady.begins_ns, steady.ends_ns) if steady else None),
+        steady=steady_profile(profile, steady) if steady else None,
+        is_host_first=host_first,
     )
     return pack(profile, analyses=analyses)
 

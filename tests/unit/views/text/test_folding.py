@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 
+from bragg import formats
 from bragg.model import Profile
-from bragg.views.text.folding import fold_libraries
+from bragg.views.text.folding import INSIDE, OWN_ROW, PART, fold_libraries, fold_marks
 from bragg.views.text.folding_rules import library_of
+from bragg.views.text.labels import Labels
 from tests.support.profiles import profile_from_text
 from tests.support.random_profiles import profiles
+from tests.support.recordings import RECORDINGS, SAMPLE
 
 
 @pytest.mark.parametrize(
@@ -121,3 +126,56 @@ def test_a_function_that_calls_itself_is_one_node() -> None:
     assert shown["a.py:1@fib"] == 7e6
     assert sorted(shown.values())[-3:] == [7e6, 8e6, 16e6]
     assert len(folded.tree) == 5
+
+
+@pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+def test_marks_fold_the_paths_of_real_programs_as_the_tree_does(path: Path) -> None:
+    profile = formats.load(path)
+    assert rows_by_marks(profile) == rows_by_folding(profile)
+
+
+def test_marks_tell_excursions_single_frames_and_recursion() -> None:
+    torch = "/l/site-packages/torch"
+    profile = profile_from_text(
+        f"root\n  {torch}/a.py:1@a\n    {torch}/b.py:2@b\n      k 1us\n"
+        f"  {torch}/c.py:3@c\n    m 1us\n  train.py:4@step\n    train.py:5@step\n      {torch}/d.py:6@d\n        n 1us"
+    )
+    marks = fold_marks(profile)
+    torch_row = marks.libraries.index("torch")
+    # `c` is the same excursion as `a` and `b`: their row is one. `d` is the only frame of its excursion.
+    expected = {"root": OWN_ROW, "a": torch_row, "b": INSIDE, "k": OWN_ROW, "c": torch_row, "m": OWN_ROW}
+    assert marks.mark.tolist() == [*expected.values(), OWN_ROW, PART, OWN_ROW, OWN_ROW]
+
+
+Rows = dict[tuple[str, ...], tuple[float, int]]
+
+
+def rows_by_folding(profile: Profile) -> Rows:
+    folded = fold_libraries(profile)
+    tree, own = folded.profile.tree, folded.profile.own("host_time")
+    names = [folded.name(node, Labels(tree.frames)) for node in range(len(tree))]
+    found: Rows = {}
+    for node in range(len(tree)):
+        path = tuple(re.sub(r"\d+ frames?\]", "]", names[each]) for each in tree.path(node))
+        value, length = found.get(path, (0.0, 0))
+        found[path] = (value + np.nan_to_num(own[node]), max(length, int(folded.n_folded[node])))
+    return found
+
+
+def rows_by_marks(profile: Profile) -> Rows:
+    """As the page does it: `mergedRows` of web/src/views/flame/forest.ts."""
+    tree, own, marks = profile.tree, profile.own("host_time"), fold_marks(profile)
+    labels = Labels(tree.frames)
+    path: list[tuple[str, ...]] = []
+    length = np.zeros(len(tree), np.int64)
+    found: Rows = {}
+    for node, mark in enumerate(marks.mark.tolist()):
+        above = path[tree.parent[node]] if node else ()
+        name = f"[{marks.libraries[mark]}: ]" if mark >= 0 else labels.name(int(tree.frame[node]))
+        path.append(above if mark in (INSIDE, PART) else (*above, name))
+        if mark != OWN_ROW:
+            before = 0 if mark >= 0 else length[tree.parent[node]]
+            length[node] = before + (mark != PART)
+        value, longest = found.get(path[node], (0.0, 0))
+        found[path[node]] = (value + np.nan_to_num(own[node]), max(longest, int(length[node])))
+    return found

@@ -57,7 +57,8 @@ def test_what_analyses_say_is_passed_on() -> None:
     found = header(profile_from_text("root\n  a 1us"), analyses)
     summary = {"sentences": ["one"], "facts": [["host", "box"]], "lacks": ["all"]}
     assert found["summary"] == {**summary, "numbers": [], "wall": None, "tables": []}
-    assert (found["title"], found["code"], found["mainMetric"]) == ("run", [{"key": "k/1"}], "gpu_time")
+    assert (found["title"], found["code"], found["steady"]) == ("run", [{"key": "k/1"}], None)
+    assert found["opens"] == {"isSteady": False, "metric": "gpu_time"}
 
 
 def test_json_has_no_nan() -> None:
@@ -101,4 +102,13 @@ def test_correlation_ids_beyond_32_bits_are_numbered_anew() -> None:
 
 def test_profile_of_one_node_has_no_main_metric() -> None:
     found = header(profile_from_text("root"))
-    assert (found["mainMetric"], found["slices"]["start"]["n"], found["kernels"]) == (None, 0, [])
+    assert (found["opens"]["metric"], found["slices"]["start"]["n"], found["kernels"]) == (None, 0, [])
+
+
+def test_where_the_gpu_waited_the_host_of_the_steady_state_opens() -> None:
+    profile = profile_from_text("root\n  warm_up host=9us\n  step host=3us\n    k 1us")
+    steady = profile_from_text("root\n  warm_up\n  step host=3us\n    k 1us")
+    found = header(profile, Analyses(steady=steady, is_host_first=True))
+    assert found["opens"] == {"isSteady": True, "metric": "host_time"}
+    n_values = [metrics["host_time"]["own"]["rows"]["n"] for metrics in (found["metrics"], found["steady"])]
+    assert n_values == [2, 1]

@@ -2,7 +2,11 @@ import { describe, expect, test } from "vitest";
 import { boxesOf, changeShare, fateOf, neighbour, scaleOf, sidesOf } from "./sides";
 
 // root > (a > (b, c), d): b became slower, c is gone, d is new.
-const TREE = { parent: Int32Array.of(-1, 0, 1, 1, 0), frame: Int32Array.of(0, 1, 2, 3, 4) };
+const TREE = {
+  parent: Int32Array.of(-1, 0, 1, 1, 0),
+  frame: Int32Array.of(0, 1, 2, 3, 4),
+  fold: new Int32Array(5).fill(-1),
+};
 const SIDES = sidesOf(TREE, Float64Array.of(0, 0, 10, 30, 0), Float64Array.of(0, 0, 20, 0, 60));
 
 describe("two sides", () => {

@@ -41,9 +41,10 @@ export class Detail {
     this.element.setAttribute("aria-live", "polite");
   }
 
-  show(forest: Forest, row: number, metric: string): void {
+  /** `data` has the metrics of the part of the run that is shown. */
+  show(data: ProfileData, forest: Forest, row: number, metric: string): void {
     const values = element("div", "values");
-    const rows = [...shares(this.data, forest, row, metric), ...ownValues(this.data, forest, row)];
+    const rows = [...shares(data, forest, row, metric), ...ownValues(data, forest, row)];
     for (const [name, value] of rows) {
       values.append(element("div", "", element("span", "", `${name} `), value));
     }

@@ -16,7 +16,7 @@ const TRAINING = `
           kernel gemm 30
       kernel relu 10
   scope backward
-    library stdlib.run
+    library torch.run
       library torch.engine
         kernel gemm 40
     library stdlib.run

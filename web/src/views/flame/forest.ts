@@ -1,6 +1,6 @@
 // A call tree as a flame graph draws it: equal siblings as one row, the largest first.
 
-import { FrameKind, type ProfileData } from "../../data/profile";
+import { Fold, type ProfileData } from "../../data/profile";
 import { Rows } from "./rows";
 
 export type Direction = "down" | "up" | "sandwich";
@@ -33,8 +33,6 @@ export interface Forest {
 
 // Callers of less than this share of the whole are not followed: nobody could point at them.
 const LEAST_SHARE = 1e-5;
-// Python's own library and the recorder are part of excursions into others, so they name only those without another.
-const COMMON = ["stdlib", "bragg"];
 
 /** From the root to the leaves: who called what. */
 export function topDown(data: ProfileData, own: Float64Array, foldsLibraries: boolean): Forest {
@@ -134,45 +132,21 @@ function mergedRows(data: ProfileData, own: Float64Array, foldsLibraries: boolea
   const { tree, frames } = data;
   const rows = new Rows();
   const rowOfNode = new Int32Array(tree.parent.length);
-  const library = foldsLibraries ? excursions(data) : null;
   const length = new Int32Array(rowOfNode.length); // frames of an excursion that end at each node
   for (let node = 0; node < rowOfNode.length; node++) {
     const above = node ? rowOfNode[tree.parent[node]] : -1;
-    const name = library ? library[node] : NOT_IN_LIBRARY;
-    const key = name >= 0 ? frames.kind.length + name : tree.frame[node];
-    const row = name === INSIDE ? above : rows.child(above, key, node);
-    if (name !== NOT_IN_LIBRARY) {
-      length[node] = name === INSIDE ? length[tree.parent[node]] + 1 : 1;
+    const fold = foldsLibraries ? tree.fold[node] : Fold.Own;
+    const key = fold >= 0 ? frames.kind.length + fold : tree.frame[node];
+    const row = fold === Fold.Inside || fold === Fold.Part ? above : rows.child(above, key, node);
+    if (fold !== Fold.Own) {
+      const before = fold >= 0 ? 0 : length[tree.parent[node]];
+      length[node] = fold === Fold.Part ? before : before + 1;
       rows.folded[row] = Math.max(rows.folded[row], length[node]);
     }
     rows.value[row] += own[node] > 0 ? own[node] : 0;
     rowOfNode[node] = row;
   }
   return { rows, rowOfNode };
-}
-
-const NOT_IN_LIBRARY = -1;
-const INSIDE = -2;
-
-/** For the first node of each excursion into libraries the library that names it; INSIDE for those below it. */
-function excursions(data: ProfileData): Int32Array {
-  const { tree, frames, libraries } = data;
-  const isCommon = libraries.map((name) => COMMON.includes(name));
-  const start = new Int32Array(tree.parent.length).fill(-1);
-  const named = new Int32Array(tree.parent.length).fill(NOT_IN_LIBRARY);
-  for (let node = 0; node < start.length; node++) {
-    const frame = tree.frame[node];
-    const library = frames.kind[frame] === FrameKind.Python ? frames.library[frame] : -1;
-    if (library < 0) continue;
-    const entered = node ? start[tree.parent[node]] : -1;
-    start[node] = entered >= 0 ? entered : node;
-    if (entered < 0) named[node] = library;
-    else {
-      named[node] = INSIDE;
-      if (isCommon[named[entered]] && !isCommon[library]) named[entered] = library;
-    }
-  }
-  return named;
 }
 
 function addUp(rows: Rows): void {

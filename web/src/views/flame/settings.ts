@@ -3,7 +3,11 @@
 import type { ProfileData } from "../../data/profile";
 import type { Direction } from "./forest";
 
+/** Of which time the widths are. */
+export type Part = "steady" | "all";
+
 export interface Settings {
+  part: Part;
   /** What widths mean. */
   metric: string;
   direction: Direction;
@@ -14,7 +18,13 @@ export interface Settings {
   query: string;
 }
 
+const PARTS: Part[] = ["steady", "all"];
 const DIRECTIONS: Direction[] = ["down", "up", "sandwich"];
+
+/** The profile with the metrics of a part of its run. */
+export function ofPart(data: ProfileData, part: Part): ProfileData {
+  return part === "steady" && data.steady ? { ...data, metrics: data.steady } : data;
+}
 
 /** Metrics that add up along call paths and are not zero everywhere. */
 export function widthMetrics(data: ProfileData): string[] {
@@ -26,7 +36,8 @@ export function widthMetrics(data: ProfileData): string[] {
 /** What is shown until something else is chosen. */
 export function usualSettings(data: ProfileData): Settings {
   return {
-    metric: data.mainMetric ?? widthMetrics(data)[0],
+    part: data.opens.isSteady ? "steady" : "all",
+    metric: data.opens.metric ?? widthMetrics(data)[0],
     direction: "down",
     folds: data.libraries.some((name) => name !== ""),
     colour: "kind",
@@ -37,9 +48,14 @@ export function usualSettings(data: ProfileData): Settings {
 /** The settings of an address; what it says wrongly or not is as usual. */
 export function parseSettings(state: Record<string, string>, data: ProfileData): Settings {
   const usual = usualSettings(data);
-  const colours = ["phase", ...Object.keys(data.metrics)];
+  const part = data.steady ? (PARTS.find((name) => name === state.part) ?? usual.part) : "all";
+  const shown = ofPart(data, part);
+  const colours = ["phase", ...Object.keys(shown.metrics)];
+  const metrics = widthMetrics(shown);
+  const metric = metrics.find((name) => name === state.metric) ?? metrics.find((name) => name === usual.metric);
   return {
-    metric: widthMetrics(data).find((name) => name === state.metric) ?? usual.metric,
+    part,
+    metric: metric ?? metrics[0],
     direction: DIRECTIONS.find((name) => name === state.direction) ?? "down",
     folds: state.libraries ? state.libraries === "true" : usual.folds,
     colour: colours.find((name) => name === state.colour) ?? "kind",
@@ -52,6 +68,7 @@ export function settingsState(settings: Settings, data: ProfileData): Record<str
   const usual = usualSettings(data);
   const unless = (isUsual: boolean, text: string) => (isUsual ? "" : text);
   return {
+    part: unless(settings.part === usual.part, settings.part),
     metric: unless(settings.metric === usual.metric, settings.metric),
     direction: unless(settings.direction === "down", settings.direction),
     libraries: unless(settings.folds === usual.folds, String(settings.folds)),

@@ -15,10 +15,12 @@ import { nameOfRow, placeOfRow, placeText } from "./names";
 import { Phase, phases } from "./phase";
 import { type Look, Picture, ROW_HEIGHT } from "./picture";
 import { search } from "./search";
-import { parseSettings, type Settings, settingsState, usualSettings, widthMetrics } from "./settings";
+import { ofPart, parseSettings, type Settings, settingsState, usualSettings, widthMetrics } from "./settings";
 
 /** Selecting a row with less than this share of the whole zooms to it: it would hardly be seen. */
 const LEAST_SEEN = 0.02;
+/** Settings that decide which rows there are. */
+const CHANGE_ROWS: (keyof Settings)[] = ["part", "metric", "direction", "folds"];
 
 /** The call tree as an icicle: width is what a metric says. */
 export class FlameView implements View {
@@ -32,6 +34,8 @@ export class FlameView implements View {
   /** Of a sandwich: a node of the name in its middle. */
   private middle = 0;
   private readonly backward: Uint8Array;
+  /** The profile with the metrics of the part of the run that is shown. */
+  private shown: ProfileData;
 
   private readonly canvas = element("canvas");
   private readonly picture = new Picture(this.canvas);
@@ -47,6 +51,7 @@ export class FlameView implements View {
     private readonly host: Host,
   ) {
     this.settings = usualSettings(data);
+    this.shown = data;
     this.controls = new Controls(data, (changed) => this.set(changed));
     this.backward = phases(data);
     const open = (view: string, state: Record<string, string>) => host.open(view, state);
@@ -84,9 +89,10 @@ export class FlameView implements View {
   }
 
   apply(state: Record<string, string>): void {
+    const node = within(Number(state.node || 0), this.data.tree.parent.length - 1);
     this.settings = parseSettings(state, this.data);
-    this.middle = within(Number(state.node || 0), this.data.tree.parent.length - 1) || this.hottest();
-    this.grow();
+    this.middle = node || this.hottest();
+    this.growWith(state, node);
     if (this.settings.direction === "sandwich") {
       this.selected = 0;
       this.zoomed = 0;
@@ -101,6 +107,18 @@ export class FlameView implements View {
     this.redraw();
   }
 
+  /** The forest of an address: a node that has no value of what is usual is shown where it has one. */
+  private growWith(state: Record<string, string>, node: number): void {
+    const others = [{}, { metric: state.metric || "gpu_time" }, { part: state.part || "all" }];
+    for (const other of node && this.settings.direction !== "up" ? [...others, { ...others[1], ...others[2] }] : []) {
+      this.settings = parseSettings({ ...state, ...other }, this.data);
+      this.grow();
+      if (this.forest.rowOfNode[node] >= 0) return;
+    }
+    this.settings = parseSettings(state, this.data);
+    this.grow();
+  }
+
   /** The row of a node, or of the nearest above it that has one. */
   private rowOf(node: number): number {
     let at = node;
@@ -109,10 +127,11 @@ export class FlameView implements View {
   }
 
   private set(changed: Partial<Settings>): void {
-    const isOther = "metric" in changed || "direction" in changed || "folds" in changed;
+    const isOther = CHANGE_ROWS.some((name) => name in changed);
     const node = this.forest.node[this.selected];
     const wasUp = this.settings.direction === "up";
     Object.assign(this.settings, changed);
+    if ("part" in changed) this.settings = parseSettings(this.state(), this.data);
     const stays = isOther && !wasUp && this.settings.direction === "down";
     if (changed.direction === "sandwich") this.middle = node || this.hottest();
     this.grow();
@@ -126,20 +145,21 @@ export class FlameView implements View {
 
   /** The rows, colours and matches that the settings ask for. */
   private grow(): void {
-    const { metric, direction, folds, colour, query } = this.settings;
-    const wanted = `${metric} ${direction} ${folds} ${direction === "sandwich" ? this.middle : ""}`;
+    const { part, metric, direction, folds, colour, query } = this.settings;
+    const wanted = `${part} ${metric} ${direction} ${folds} ${direction === "sandwich" ? this.middle : ""}`;
     if (wanted !== this.grownFor) {
-      const { own } = this.data.metrics[metric];
+      this.shown = ofPart(this.data, part);
+      const { own } = this.shown.metrics[metric];
       if (direction === "sandwich") this.forest = sandwich(this.data, own, folds, this.middle);
       else this.forest = (direction === "up" ? bottomUp : topDown)(this.data, own, folds);
       this.grownFor = wanted;
     }
     const match = query ? search(this.data, this.forest, query) : null;
     const { theme } = this.host;
-    this.controls.show(this.settings, match, legendOf(this.data, this.forest, colour, theme));
+    this.controls.show(this.settings, match, legendOf(this.shown, this.forest, colour, theme));
     const style = getComputedStyle(document.documentElement);
     this.look = {
-      colour: colouring(this.data, this.forest, colour, theme),
+      colour: colouring(this.shown, this.forest, colour, theme),
       name: (row) => nameOfRow(this.data, this.forest, row),
       place: (row) => placeOfRow(this.data, this.forest, row),
       match: MATCH[theme],
@@ -169,7 +189,7 @@ export class FlameView implements View {
     if (top < scrollTop || top + 2 * ROW_HEIGHT > scrollTop + clientHeight)
       this.scroll.scrollTop = top - clientHeight / 3;
     this.draw();
-    this.detail.show(this.forest, this.selected, this.settings.metric);
+    this.detail.show(this.shown, this.forest, this.selected, this.settings.metric);
   }
 
   private draw(): void {
@@ -180,7 +200,7 @@ export class FlameView implements View {
 
   /** The node with most of its own. */
   private hottest(): number {
-    const { own } = this.data.metrics[this.settings.metric];
+    const { own } = ofPart(this.data, this.settings.part).metrics[this.settings.metric];
     return own.reduce((most, value, node) => (value > (own[most] || 0) ? node : most), 0);
   }
 
@@ -212,7 +232,7 @@ export class FlameView implements View {
     else if (box.row < 0)
       this.tooltip.show(event.clientX, event.clientY, `${countText(box.more, "box", "boxes")} too narrow to draw`, []);
     else {
-      const rows = shares(this.data, this.forest, box.row, this.settings.metric);
+      const rows = shares(this.shown, this.forest, box.row, this.settings.metric);
       const place: [string, string] = ["", placeText(this.data, this.forest, box.row)];
       this.tooltip.show(event.clientX, event.clientY, nameOfRow(this.data, this.forest, box.row), [...rows, place]);
     }

@@ -92,7 +92,8 @@ export class SummaryView implements View {
 
   private row({ name, full, value, share, node }: HotRow, parts: Parts, unit: string, metric: string): HTMLElement {
     const state: Record<string, string> = { node: String(node) };
-    if (metric !== this.data.mainMetric) state.metric = metric;
+    if (metric !== this.data.opens.metric) state.metric = metric;
+    if (this.data.steady && !this.data.opens.isSteady) state.part = "steady";
     const label = ends(parts);
     const link = node === null ? element("span", "ends", ...label) : this.link("", "flame", state);
     if (node !== null) {

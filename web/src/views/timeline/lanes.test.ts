@@ -29,6 +29,14 @@ describe("lanes", () => {
     expect(names(STEP, 0)).toEqual([["gemm"], ["copy"]]);
   });
 
+  it("need two rows where each kernel begins before the one before it ends", () => {
+    const text = "stream 7\n  0-10 a\n  9-20 b\n  19-30 c\n  29-40 d\n";
+    expect(names(text, 0)).toEqual([
+      ["a", "c"],
+      ["b", "d"],
+    ]);
+  });
+
   it("show domains of NVTX apart", () => {
     const text = "thread 1\n  0-9 nccl: reduce\n  1-5 forward\n  6-8 forward\n";
     expect(groupsOf(traceFromText(text))[0].lanes.map((lane) => lane.label)).toEqual(["thread 1", "thread 1 · nccl"]);

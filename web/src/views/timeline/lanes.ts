@@ -75,7 +75,7 @@ function* lanesOf(data: ProfileData): Generator<Lane> {
     const isGpu = tracks.kind[track] === TrackKind.GpuStream;
     for (const [domain, rows] of isGpu ? [["", all(first, last)] as const] : byDomain(data, domains, first, last)) {
       const label = domain ? `${tracks.label[track]} · ${domain}` : tracks.label[track];
-      yield { track, label, isGpu, rows: nested(slices, rows) };
+      yield { track, label, isGpu, rows: (isGpu ? beside : nested)(slices, rows) };
     }
   }
 }
@@ -126,6 +126,23 @@ export function nested(slices: Slices, rows: Int32Array): Row[] {
     depth[index] = level;
     counts[level] = (counts[level] ?? 0) + 1;
     level += 1;
+  }
+  return counts.map((count, own) => rowOf(slices, rows, depth, own, count));
+}
+
+/** Work of a stream, each in the first row that is free: it overlaps a little where a kernel may begin before another ends. */
+export function beside(slices: Slices, rows: Int32Array): Row[] {
+  const depth = new Uint8Array(rows.length);
+  const counts: number[] = [];
+  const ends = new Float64Array(MAX_DEPTH).fill(Number.NEGATIVE_INFINITY);
+  for (let index = 0; index < rows.length; index += 1) {
+    const start = slices.start[rows[index]];
+    let level = 0;
+    while (level < MAX_DEPTH - 1 && ends[level] > start) level += 1;
+    ends[level] = start + slices.duration[rows[index]];
+    depth[index] = level;
+    while (counts.length <= level) counts.push(0);
+    counts[level] += 1;
   }
   return counts.map((count, own) => rowOf(slices, rows, depth, own, count));
 }

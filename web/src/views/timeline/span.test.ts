@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clamped, overlap, panned, parseSpan, SHORTEST_NS, spanText, whole, zoomed } from "./span";
+import { clamped, overlap, panned, parseSpan, SHORTEST_NS, spanText, usualSpan, whole, zoomed } from "./span";
 
 const LENGTH = 1000;
 
@@ -31,6 +31,11 @@ describe("panning", () => {
 it("a span survives an address, and nonsense does not become one", () => {
   expect(parseSpan(spanText({ start: -5, end: 120 }))).toEqual({ start: -5, end: 120 });
   for (const text of [undefined, "", "5", "9~3", "a~b"]) expect(parseSpan(text)).toBeNull();
+});
+
+it("the steady state is shown first, with a little around it", () => {
+  expect(usualSpan([500, 700], LENGTH)).toEqual({ start: 496, end: 704 });
+  expect(usualSpan(null, LENGTH)).toEqual(whole(LENGTH));
 });
 
 it("spans that only touch share nothing", () => {

@@ -7,7 +7,7 @@ export interface Span {
 
 /** Less than any slice that is recorded. */
 export const SHORTEST_NS = 20;
-// Around the whole, so that its ends are seen to be ends.
+// Around the whole, or the steady state, so that its ends are seen to be ends.
 const MARGIN = 0.02;
 
 /** What is shown at first: everything, with a margin. */
@@ -57,6 +57,13 @@ export function overlap(one: Span, other: Span): Span | null {
   const start = Math.max(one.start, other.start);
   const end = Math.min(one.end, other.end);
   return start < end ? { start, end } : null;
+}
+
+/** The steady state, where it is known: warm-up may be a hundred times as long, and would leave it a few pixels. */
+export function usualSpan(steady: [number, number] | null | undefined, length_ns: number): Span {
+  if (!steady) return whole(length_ns);
+  const margin_ns = (steady[1] - steady[0]) * MARGIN;
+  return clamped({ start: steady[0] - margin_ns, end: steady[1] + margin_ns }, length_ns);
 }
 
 /** `120~450`, as an address says it. */

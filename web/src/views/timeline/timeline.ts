@@ -19,7 +19,7 @@ import { frameColours, type Palette, paletteOf } from "./palette";
 import { Panel } from "./panel";
 import { perfettoDialog } from "./perfetto";
 import { firstScene, type Scene } from "./scene";
-import { around, centred, clamped, panned, parseSpan, type Span, spanText, whole, zoomed } from "./span";
+import { around, centred, clamped, panned, parseSpan, type Span, spanText, usualSpan, whole, zoomed } from "./span";
 import { Stage } from "./stage";
 import { totalsOf } from "./totals";
 
@@ -112,8 +112,8 @@ export class TimelineView implements View {
   state(): Record<string, string> {
     const { span, range, selected, closed, found } = this.scene;
     const state: Record<string, string> = {};
-    const all = whole(this.model.length_ns);
-    if (span.start !== all.start || span.end !== all.end) state.span = spanText(span);
+    const usual = usualSpan(this.data.summary.wall?.steady, this.model.length_ns);
+    if (span.start !== usual.start || span.end !== usual.end) state.span = spanText(span);
     if (range !== null) state.range = spanText(range);
     if (selected >= 0) state.slice = String(selected);
     if (found !== null) state.find = found.text;
@@ -128,12 +128,22 @@ export class TimelineView implements View {
     scene.selected = this.sliceOf(state);
     scene.range = parseSpan(state.range);
     this.setFound(state.find ?? "");
-    const span = parseSpan(state.span);
-    scene.span = span === null ? whole(this.model.length_ns) : clamped(span, this.model.length_ns);
+    const span = parseSpan(state.span) ?? this.firstSpan();
+    scene.span = clamped(span, this.model.length_ns);
     if (scene.selected < 0 && scene.range !== null) this.panel.showGap(scene.range);
     else this.panel.showSlice(scene.selected);
     if (scene.selected >= 0) this.scrollTo(scene.selected);
     this.changed();
+  }
+
+  /** As usual, or all of the run where that would hide what is chosen. */
+  private firstSpan(): Span {
+    const usual = usualSpan(this.data.summary.wall?.steady, this.model.length_ns);
+    const { range, selected } = this.scene;
+    const { start, duration } = this.data.slices;
+    const slice = selected < 0 ? usual : { start: start[selected], end: start[selected] + duration[selected] };
+    const chosen = range ?? slice;
+    return chosen.start >= usual.start && chosen.end <= usual.end ? usual : whole(this.model.length_ns);
   }
 
   private buttons(): [string, string, () => void][] {

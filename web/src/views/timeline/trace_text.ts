@@ -82,7 +82,11 @@ function framesOf(names: string[], slices: Slice[], labels: string[]): Pick<Prof
       device: none,
       library: none,
     },
-    tree: { parent: Int32Array.from(names, (_, node) => (node === 0 ? -1 : 0)), frame: Int32Array.from(names.keys()) },
+    tree: {
+      parent: Int32Array.from(names, (_, node) => (node === 0 ? -1 : 0)),
+      frame: Int32Array.from(names.keys()),
+      fold: none,
+    },
   };
 }
 
@@ -125,7 +129,8 @@ const EMPTY = {
   summary: NO_SUMMARY,
   libraries: [],
   metrics: {},
-  mainMetric: null,
+  steady: null,
+  opens: { isSteady: false, metric: null },
   kernels: [],
   durations: { frame: new Int32Array(0), bucket: new Int32Array(0), count: new Float64Array(0) },
   findings: null,
