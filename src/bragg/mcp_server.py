@@ -101,7 +101,7 @@ async def source(file: str, kernel: str = "", ir: str = "python") -> Answer:
     Args:
         file: A profile.
         kernel: Its name, or a regular expression; by default the hottest kernel with code.
-        ir: `python`, or a stage of the compiler: `ttir`, `ttgir`, `ptx`, `sass`.
+        ir: `python`, or a stage of the compiler: `ttir`, `ttgir`, `llir`, `ptx`, `sass`.
     """
     done = await _run(["source", "--ir", ir, file, *([kernel] if kernel else [])], _READ_S)
     return {**_text(done), "next": [_call("analyze", file=file), _call("check", command=[])]}

@@ -58,7 +58,7 @@ def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_the_texts_are_those_of_the_compiler(compiled: Compiled) -> None:
-    for stage in (Stage.TTIR, Stage.TTGIR, Stage.PTX):
+    for stage in (Stage.TTIR, Stage.TTGIR, Stage.LLIR, Stage.PTX):
         assert compiled.code.texts[stage] == compiled.kernel.asm[stage.value]
     assert compiled.profile.sources[str(SOURCE)] == SOURCE.read_text()
     assert compiled.profile.meta["kernel_code"] == {}

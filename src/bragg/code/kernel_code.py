@@ -30,6 +30,8 @@ _DISASSEMBLY_S = 5.0
 _MAX_KERNELS = 200
 _MAX_TEXT_BYTES = 4 << 20
 _MAX_BYTES = 64 << 20
+# LLVM IR is the longest text by far (a product of matrices: 0.3 MB), and the one that is read least.
+_MAX_LLIR_BYTES, _MAX_LLIR_BYTES_IN_ALL = 1 << 20, 16 << 20
 # As Triton's description of a kernel names them; `shared` is in bytes.
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "shared")
 
@@ -115,7 +117,8 @@ class _Compiled:
             OSError, ValueError, KeyError: A file is missing or damaged.
         """
         described = json.loads(description.read_text())
-        files = {stage: description.with_suffix(f".{stage.value}") for stage in (Stage.TTIR, Stage.TTGIR, Stage.PTX)}
+        stages: list[Stage] = [stage for stage in Stage if stage is not Stage.SASS]
+        files = {stage: description.with_suffix(f".{stage.value}") for stage in stages}
         texts = {stage: file.read_text() for stage, file in files.items() if file.exists()}  # Gluon has no TTIR
         options = {name: value for name in _OPTIONS if isinstance(value := described.get(name), int)}
         return cls(key, str(described["name"]), description.with_suffix(".cubin").read_bytes(), texts, options)
@@ -144,7 +147,7 @@ class _Collector:
         self.missing: dict[str, str] = {}
         self.options: dict[str, dict[str, int]] = {}
         self._kernels: dict[str, _Compiled] = {}
-        self._size_bytes = 0
+        self._size_bytes = self._llir_bytes = 0
 
     def read(self, name: str, noted: Mapping[str, str], sampled: SampledFunction | None) -> None:
         """Find a kernel, in its files or in what was sampled of it."""
@@ -178,7 +181,8 @@ class _Collector:
             try:
                 self.options[kernel.key] = kernel.options
                 for stage, text in kernel.texts.items():
-                    self._put(source_name(kernel.key, stage), text)
+                    if stage is not Stage.LLIR or self._has_room_for_llir(kernel, text):
+                        self._put(source_name(kernel.key, stage), text)
                 self._put_machine_code(kernel, listing.get(kernel.symbol, {}))
             except ValueError as error:
                 self.missing[kernel.key] = f"its code could not be read: {error}"
@@ -210,6 +214,14 @@ class _Collector:
         chains = name_functions((instruction.chain for instruction in code), self.texts)
         kernel.code = [instruction._replace(chain=chain) for instruction, chain in zip(code, chains, strict=True)]
         self._put(source_name(kernel.key, Stage.SASS), format_listing(kernel.code))
+
+    def _has_room_for_llir(self, kernel: _Compiled, text: str) -> bool:
+        if len(text) > _MAX_LLIR_BYTES or self._llir_bytes + len(text) > _MAX_LLIR_BYTES_IN_ALL:
+            note = f"its LLIR, {len(text) >> 10} kB, is left out"
+            self.missing[kernel.key] = "; ".join(filter(None, (self.missing.get(kernel.key), note)))
+            return False
+        self._llir_bytes += len(text)
+        return True
 
     def _put_source(self, key: str, file: str) -> None:
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
 
+from bragg.code.llvm_text import places_of_llvm
 from bragg.code.mlir_text import places_of_mlir
 from bragg.code.ptx_text import places_of_ptx
 from bragg.code.sass_listing import Instruction, parse_listing
@@ -27,6 +28,7 @@ class Stage(str, Enum):
 
     TTIR = "ttir"
     TTGIR = "ttgir"
+    LLIR = "llir"
     PTX = "ptx"
     SASS = "sass"
 
@@ -109,6 +111,7 @@ class KernelCode:
         return {
             Stage.TTIR: places_of_mlir(self.texts.get(Stage.TTIR, "")),
             Stage.TTGIR: places_of_mlir(self.texts.get(Stage.TTGIR, "")),
+            Stage.LLIR: places_of_llvm(self.texts.get(Stage.LLIR, "")),
             Stage.PTX: places_of_ptx(self.texts.get(Stage.PTX, "")),
             Stage.SASS: [instruction.chain for instruction in self.instructions],
         }

@@ -27,7 +27,7 @@ def compiled(directory: Path, ptx: str = "") -> Path:
     """The files that Triton writes for a kernel; returns the one that describes it."""
     directory.mkdir()
     (directory / "softmax.json").write_text(json.dumps({"name": "softmax", "hash": "0123abcd"}))
-    for ending, text in {"ttir": "tt.load", "ttgir": "ttg.load", "ptx": ptx}.items():
+    for ending, text in {"ttir": "tt.load", "ttgir": "ttg.load", "llir": "ret void", "ptx": ptx}.items():
         (directory / f"softmax.{ending}").write_text(text)
     (directory / "softmax.cubin").write_bytes(CUBIN)
     return directory / "softmax.json"
@@ -83,7 +83,7 @@ def test_a_stage_that_the_compiler_does_not_have_is_left_out(tmp_path: Path) -> 
     description = compiled(tmp_path / "a")
     description.with_suffix(".ttir").unlink()
     (code,) = code_of_kernels(with_kernel_code(noted(a=description)).sources).values()
-    assert list(code.texts) == [Stage.TTGIR, Stage.PTX, Stage.SASS]
+    assert list(code.texts) == [Stage.TTGIR, Stage.LLIR, Stage.PTX, Stage.SASS]
 
 
 def test_a_damaged_cubin_is_told_and_the_other_texts_kept(tmp_path: Path) -> None:
@@ -92,7 +92,16 @@ def test_a_damaged_cubin_is_told_and_the_other_texts_kept(tmp_path: Path) -> Non
     profile = with_kernel_code(noted(a=description))
     assert "could not be read" in profile.meta["kernel_code"]["softmax/a"]
     (code,) = code_of_kernels(profile.sources).values()
-    assert list(code.texts) == [Stage.TTIR, Stage.TTGIR, Stage.PTX]
+    assert list(code.texts) == [Stage.TTIR, Stage.TTGIR, Stage.LLIR, Stage.PTX]
+
+
+def test_llir_without_room_is_told_and_the_other_texts_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_code, "_MAX_LLIR_BYTES_IN_ALL", 10)
+    profile = with_kernel_code(noted(a=compiled(tmp_path / "a"), b=compiled(tmp_path / "b")))
+    first, second = code_of_kernels(profile.sources).values()
+    assert (Stage.LLIR in first.texts, Stage.LLIR in second.texts) == (True, False)
+    assert Stage.SASS in second.texts
+    assert "its LLIR, 0 kB, is left out" in profile.meta["kernel_code"]["softmax/b"]
 
 
 def test_the_hottest_kernels_are_kept_where_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

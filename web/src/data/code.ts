@@ -1,7 +1,7 @@
 // The code of kernels at each stage of their compilation. Written by bragg/views/web/code.py.
 
 /** What a kernel is at some point of its compilation, first to last. */
-export type Stage = "python" | "ttir" | "ttgir" | "ptx" | "sass";
+export type Stage = "python" | "ttir" | "ttgir" | "llir" | "ptx" | "sass";
 
 /** Row, samples, and samples by reason (row of `reasons`) of a line. */
 export type LineSamples = [row: number, count: number, byReason: [reason: number, count: number][]];

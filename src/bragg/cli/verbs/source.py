@@ -29,7 +29,7 @@ Examples:
 @click.argument("kernel", required=False, shell_complete=kernels)
 @click.option(
     "--ir",
-    type=click.Choice([_SOURCE, "ttir", "ttgir", "ptx", "sass"]),
+    type=click.Choice([_SOURCE, "ttir", "ttgir", "llir", "ptx", "sass"]),
     default=_SOURCE,
     help="Show the source, or a stage of what the compiler made of it.  [python]",
 )

@@ -89,7 +89,7 @@ def _notes(code: AnnotatedCode, stage: Stage | None) -> Iterator[str]:
         yield code.missing
     if code.unplaced.count:
         yield f"{share_text(code.unplaced.count / code.total.count)} of the samples belong to no line of this text"
-    if code.total.count and stage in (Stage.TTIR, Stage.TTGIR):
+    if code.total.count and stage in (Stage.TTIR, Stage.TTGIR, Stage.LLIR):
         yield "lines that come from the same place in the source cannot be told apart: each shows all their samples"
 
 

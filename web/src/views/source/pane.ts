@@ -11,6 +11,7 @@ export const STAGE_NAMES: Record<Stage, string> = {
   python: "Python",
   ttir: "TTIR",
   ttgir: "TTGIR",
+  llir: "LLIR",
   ptx: "PTX",
   sass: "SASS",
 };

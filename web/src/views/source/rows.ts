@@ -1,23 +1,27 @@
 // What a pane shows below each other: lines, and before each part its title.
 
-import type { CodePane } from "../../data/code";
+import type { CodePane, Stage } from "../../data/code";
 import { countText } from "../../ui/numbers";
+
+/** Texts that keep only a place of the source by line, in a notation of their own. */
+const BY_PLACE: Stage[] = ["ttir", "ttgir", "llir"];
 
 /** How long the text is, and, of texts that keep only a place of the source by line, what samples of a line are. */
 export function noteOf(pane: CodePane, hasSamples: boolean): string {
   const length = countText(pane.lines.length, pane.stage === "sass" ? "instruction" : "line");
-  const isByPlace = pane.stage === "ttir" || pane.stage === "ttgir";
-  return hasSamples && isByPlace ? `${length}, each with all samples of its place in the source` : length;
+  return hasSamples && BY_PLACE.includes(pane.stage)
+    ? `${length}, each with all samples of its place in the source`
+    : length;
 }
 
-/** Lines of MLIR that do nothing but name places. */
-const LOCATION_LINE = /^#loc\d* = /;
+/** Lines of MLIR and LLVM that do nothing but name places. */
+const LOCATION_LINE = /^#loc\d* = |^!\d+ = (?:distinct )?!DI|^!llvm\.dbg/;
 /** The place of an operation or of an argument. */
-const LOCATION = / loc\((?:#loc\d*|unknown|"[^"]*"(?:\(#loc\d*\)|:\d+:\d+)?)\)/g;
+const LOCATION = /,? !dbg !\d+| loc\((?:#loc\d*|unknown|"[^"]*"(?:\(#loc\d*\)|:\d+:\d+)?)\)/g;
 
 /** Whether a text names the places that its operations come from. */
 export function hasLocations(pane: CodePane): boolean {
-  return (pane.stage === "ttir" || pane.stage === "ttgir") && pane.lines.some((line) => line.includes("loc("));
+  return BY_PLACE.includes(pane.stage) && pane.lines.some((line) => line.includes("loc(") || line.includes("!dbg"));
 }
 
 /** A line without the place that it comes from. */

@@ -177,7 +177,7 @@ describe("tokens", () => {
 
   it("together are the line, whatever it holds", () => {
     for (const line of ["", "<script>alert(1)</script>", "\u202eabc\u0000", "'".repeat(99), '"""'.repeat(50)]) {
-      for (const stage of ["python", "ttir", "ptx", "sass"] as const) {
+      for (const stage of ["python", "ttir", "llir", "ptx", "sass"] as const) {
         expect(
           tokensOf(stage, line)
             .map((token) => token.text)
@@ -213,6 +213,14 @@ describe("locations of MLIR", () => {
     expect([...entriesOf(text, true)]).toEqual([1, 2, 3]);
     expect([...placesOf(entriesOf(text, true), 5)]).toEqual([0, 0, 1, 2, 2]);
     expect(lines.slice(2, 4).map(withoutLocation)).toEqual(["  tt.func @k(%x: !tt.ptr<f32>, %n: i32) {", "  }"]);
+  });
+
+  it("of LLVM are hidden, too", () => {
+    const llvm = ["  ret void, !dbg !7", "!1 = !DIFile(a)", "!4 = distinct !DISubprogram(b)", "attributes #0 = { }"];
+    const text: CodePane = { ...pane("llir", []), lines: llvm };
+    expect(hasLocations(text)).toBe(true);
+    expect([...entriesOf(text, true)]).toEqual([0, 3]);
+    expect(withoutLocation(llvm[0])).toBe("  ret void");
   });
 
   it("are not looked for in other texts", () => {

@@ -12,9 +12,9 @@ import { CodeLinks, type Line } from "./links";
 import { Pane, STAGE_NAMES } from "./pane";
 import { hasLocations, mainRow } from "./rows";
 
-const STAGES: Stage[] = ["python", "ttir", "ttgir", "ptx", "sass"];
+const STAGES: Stage[] = ["python", "ttir", "ttgir", "llir", "ptx", "sass"];
 /** Which texts are shown first where there is not room for all. */
-const PREFERRED: Stage[] = ["python", "sass", "ttgir", "ptx", "ttir"];
+const PREFERRED: Stage[] = ["python", "sass", "ttgir", "ptx", "ttir", "llir"];
 const PANE_PX = 380;
 const NARROW_PX = 640;
 /** The pointer rests on a line for so long before others scroll to what belongs to it. */
@@ -110,7 +110,7 @@ export class SourceView implements View {
       this.buttons.set(stage, button);
       group.append(button);
     }
-    this.locations[1].title = "Where operations of TTIR and TTGIR come from: loc(…)";
+    this.locations[1].title = "Where operations of TTIR, TTGIR and LLIR come from: loc(…), !dbg";
     return element("div", "tools", this.choice, group, this.locations[0]);
   }
 

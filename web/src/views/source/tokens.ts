@@ -39,6 +39,15 @@ const RULES: Record<Stage, [TokenKind, string][]> = {
   ],
   ttir: MLIR,
   ttgir: MLIR,
+  llir: [
+    ["comment", String.raw`;.*|,? !dbg !\d+`],
+    ["string", String.raw`c?"(?:[^"\\]|\\.)*"`],
+    ["register", String.raw`%[\w.]+`],
+    ["label", String.raw`[@!#][\w.]+|^\w+:`],
+    ["type", String.raw`\b(?:i\d+|half|bfloat|float|double|ptr|void|addrspace)\b`],
+    ["keyword", String.raw`(?<=^\s*(?:%[\w.]+ = )?(?:tail )?)[a-z]\w*`],
+    ["number", NUMBER],
+  ],
   ptx: [
     ["comment", String.raw`//.*|/\*.*?\*/`],
     ["string", String.raw`"[^"]*"`],
