@@ -96,7 +96,8 @@ class CompiledKernels:
             num_stages=options.integer("num_stages") or (int(stages[1]) if stages else None),
             num_ctas=kernel.num_ctas or options.integer("num_ctas"),
             registers=launch.registers if launch else options.integer("registers"),
-            stack_bytes=launch.local_bytes_per_thread if launch else options.integer("stack_bytes"),
+            # CUPTI 13 tells 0 B of kernels that spill (H100): what the binary says is first.
+            stack_bytes=options.integer("stack_bytes") or (launch.local_bytes_per_thread if launch else None),
             static_shared_bytes=launch.static_shared_bytes if launch else None,
             dynamic_shared_bytes=launch.dynamic_shared_bytes if launch else options.integer("shared"),
         )

@@ -299,7 +299,13 @@ class Evidence:
         by_node = np.bincount(table.node[late], weights=idle_ns[late], minlength=n_nodes)
         others = [float(idle_ns[rows].sum()) for rows in (short, queued, unknown)]
         found: FloatArray = np.append(by_node, others)
-        return found
+        return found * self._share_that_fits(float(found.sum()))
+
+    def _share_that_fits(self, idle_ns: float) -> float:
+        """Bins may be longer than `part`: what falls to it is at most the time in which its GPUs did not work."""
+        if not self.steady or not self.steady.busy or not idle_ns:
+            return 1.0
+        return min(sum(1 - busy for busy in self.steady.busy.values()) * self.wall_ns / idle_ns, 1.0)
 
     def per_step(self, value: float) -> float:
         """A value of `part` for each step; without steps as it is."""

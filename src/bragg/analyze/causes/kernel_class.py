@@ -25,6 +25,8 @@ _CLASSES = (
     ("normalization", re.compile(r"norm|softmax", re.I)),
     ("elementwise", re.compile(r"elementwise|multi_tensor_apply|triton_poi|loop_\w*fusion|FillFunctor", re.I)),
     ("reductions", re.compile(r"reduce|triton_red|triton_per|scan", re.I)),
+    # Their names have warps and stages.
+    ("other Triton kernels", re.compile(r"<(.* )?w\d+ s\d+[ >]")),
 )
 _MEMORY, _OTHER = "copies", "other kernels"
 CLASSES = tuple(dict.fromkeys([*(name for name, _ in _CLASSES), _OTHER]))

@@ -23,7 +23,7 @@ class Defect:
     Attributes:
         what: What it does: `loads 2 B at once`; the name of the kernel goes before it.
         change: What to do about it.
-        saved: Share of its time that goes away, 0 to 1.
+        saved: Share of its time that goes away, 0 to 1; None: not known.
         confidence: How sure it is.
         places: Lines of its source, that to blame first; none: the line that launches it is to blame.
         evidence: The numbers that it rests on.
@@ -32,7 +32,7 @@ class Defect:
 
     what: str
     change: str
-    saved: float
+    saved: float | None
     confidence: Confidence
     places: Sequence[Place] = ()
     evidence: tuple[Quantity, ...] = ()
@@ -52,6 +52,7 @@ def kernel_findings(
 def _finding(evidence: Evidence, rule: str, kernel: HotKernel, defect: Defect) -> Finding:
     launch = hottest_place(evidence.profile, kernel.nodes, evidence.gpu_ns)
     places = list(dict.fromkeys(Place(each.file, each.line) for each in defect.places if each.file)) or [launch]
+    saved = None if defect.saved is None else min(defect.saved, 1.0)
     share = Quantity("share of the GPU time", kernel.share, "share")
     return Finding(
         rule,
@@ -64,7 +65,7 @@ def _finding(evidence: Evidence, rule: str, kernel: HotKernel, defect: Defect) -
         line=places[0].line,
         evidence=(*defect.evidence, share),
         places=tuple(places[1:]),
-        gain=evidence.gpu_gain(kernel.nodes, min(defect.saved, 1.0), is_measured=defect.is_measured),
+        gain=None if saved is None else evidence.gpu_gain(kernel.nodes, saved, is_measured=defect.is_measured),
         confidence=defect.confidence,
     )
 

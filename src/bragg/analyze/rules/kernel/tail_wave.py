@@ -32,11 +32,14 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         return None
     waves = launch.blocks / places
     waste = 1 - waves / math.ceil(waves)
-    if waste < WASTED_WAVE.value:
+    last = launch.blocks - places * (math.ceil(waves) - 1)
+    # A kernel without products of tiles waits for memory, which fewer blocks keep as busy: one on each multiprocessor.
+    is_enough = last >= kernel.num_sms and not compiled.dots
+    if waste < WASTED_WAVE.value or is_enough:
         return None
     return Defect(
         f"takes {math.ceil(waves)} waves for {launch.blocks:,} blocks: {places:,} fit on the GPU at once, "
-        f"and the last wave has {launch.blocks - places * (math.ceil(waves) - 1):,}",
+        f"and the last wave has {last:,}",
         _CHANGE,
         waste * _SAVED,
         Confidence.HEURISTIC,
