@@ -79,9 +79,8 @@ struct Event {
   NodeId shadow;
   NodeId python;
   union {
-    Interval interval;  // LaunchEnd, Scope, ApiCall, Mark, Range
+    Interval interval;  // LaunchEnd, Scope, ApiCall, Mark, Range; Sample: the time that it stands for
     LaunchedWork work;  // Launch, OwnLaunch
-    int64_t weight_ns;  // Sample
     RecordedValue value;
     InputOrigin origin;  // Input
   };

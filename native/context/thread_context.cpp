@@ -254,17 +254,19 @@ void ThreadContext::record_sample(SessionMask mask, int64_t elapsed_ns, int64_t 
   const int64_t wait_ns = std::clamp<int64_t>(waited_ns, 0, here_ns);
   const int64_t work_ns = here_ns - wait_ns;
   const ContextNodes nodes = here();
-  const auto record_part = [&](NodeId node, int64_t part_ns, bool is_smaller) {
-    Event event = Event::of(EventKind::Sample, mask, {nodes.shadow, node});
+  const auto record_part = [&](NodeId node, Interval part, bool is_smaller) {
+    Event event = Event::spanning(EventKind::Sample, mask, {nodes.shadow, node}, part);
     event.is_smaller_part = is_smaller;
-    event.weight_ns = part_ns;
     record(event);
   };
+  const int64_t worked_from_ns = sampled_ns_ - work_ns;
   if (wait_ns > 0) {
     static const FrameId waiting = intern_frame(FrameKind::State, "[waiting]");
-    record_part(CallingContextTree::instance().child(nodes.python, waiting), wait_ns, wait_ns < work_ns);
+    const NodeId node = CallingContextTree::instance().child(nodes.python, waiting);
+    record_part(node, {worked_from_ns - wait_ns, worked_from_ns}, wait_ns < work_ns);
   }
-  if (work_ns > 0 || wait_ns == 0) record_part(nodes.python, work_ns, work_ns <= wait_ns && wait_ns > 0);
+  if (work_ns > 0 || wait_ns == 0)
+    record_part(nodes.python, {worked_from_ns, sampled_ns_}, work_ns <= wait_ns && wait_ns > 0);
 }
 
 bool ThreadContext::has_own_context() const noexcept { return depth_ > 0 || current_python_frame() != nullptr; }

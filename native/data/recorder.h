@@ -154,6 +154,11 @@ class Recorder final : private EventSink {
   void give_samples(uint32_t session, const SampleTarget* target, const Code& code, const PcSample& sample,
                     uint64_t count, bool is_exact);
   [[nodiscard]] uint32_t host_track(ThreadContext& thread);
+  struct SampledThread {
+    uint32_t track;
+    int64_t until_ns;  // end of its last sample
+  };
+  [[nodiscard]] SampledThread& sampled_thread(const ThreadContext& thread);
   [[nodiscard]] uint32_t range_track();
   [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
   void flush_due_sessions();
@@ -225,6 +230,7 @@ class Recorder final : private EventSink {
   std::atomic<bool> samples_are_due_{false};
   std::vector<Track> tracks_;
   uint32_t range_track_ = kNone;
+  std::map<uint32_t, SampledThread> sampled_threads_;  // by system id: the main thread alone
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;
   using DeviceAndName = std::pair<uint32_t, StringId>;
   std::unordered_map<const char*, std::pair<std::string, std::map<DeviceAndName, FrameId>>> kernel_frames_;

@@ -130,14 +130,21 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       return;
     case EventKind::ApiCall:
       return take_api_call(thread, event);
-    case EventKind::Sample:
+    case EventKind::Sample: {
+      SampledThread& sampled = sampled_thread(thread);
+      // Two clocks are read for a sample, one after the other: by what lies between them samples would overlap.
+      Event rest = event;
+      rest.interval.start_ns = std::max(rest.interval.start_ns, std::exchange(sampled.until_ns, event.interval.end_ns));
       for_phases(event.mask, [&](Phase& phase) {
         if (!phase.options().python_context) return;
         phase.counters.samples += !event.is_smaller_part;
-        phase.count(event.python, MetricGroup::Sample, static_cast<uint64_t>(event.weight_ns), 0,
-                    event.is_smaller_part ? 0 : 1);
+        phase.count(event.python, MetricGroup::Sample, duration_of(event.interval), 0, event.is_smaller_part ? 0 : 1);
+        const Span span = within(phase, rest);
+        if (phase.options().trace && span.duration_ns > 0)
+          phase.keep({span.start_ns, span.duration_ns, event.python, sampled.track, 0});
       });
       return;
+    }
     case EventKind::Value:
       for_phases(event.mask, [&](Phase& phase) {
         phase.add_value({phase.node_of(event), event.metric, event.value.index, event.value.length}, event.value.bits);
@@ -333,6 +340,17 @@ uint32_t Recorder::host_track(ThreadContext& thread) {
         {TrackKind::HostThread, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
   }
   return thread.track;
+}
+
+// Apart from what the thread's scopes and operators measured exactly.
+Recorder::SampledThread& Recorder::sampled_thread(const ThreadContext& thread) {
+  const SampledThread unseen{static_cast<uint32_t>(tracks_.size()), 0};
+  const auto [found, is_new] = sampled_threads_.try_emplace(thread.system_id, unseen);
+  if (is_new) {
+    const std::string name = "samples of thread " + std::to_string(thread.system_id);
+    tracks_.push_back({TrackKind::Samples, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
+  }
+  return found->second;
 }
 
 // Of the whole process: a reader spreads ranges that overlap over several lanes.

@@ -9,7 +9,7 @@
 
 namespace bragg {
 
-enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2, Counter = 3, Ranges = 4, DeviceUnit = 5 };
+enum class TrackKind : uint32_t { HostThread = 1, GpuStream = 2, Counter = 3, Ranges = 4, DeviceUnit = 5, Samples = 6 };
 
 struct Track {
   TrackKind kind;

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bragg.model import Profile
+from bragg import formats
+from bragg.model import Profile, TrackKind
+from bragg.model.sample_stacks import with_sample_stacks
 from bragg.model.transform import outermost
 from tests.support.runs import Recorder
 
@@ -76,3 +78,36 @@ def test_every_fork_is_sampled(recorder: Recorder) -> None:
     assert all(profile.total("host_time") > 20e6 for profile in children)
     cost = [profile.meta["overhead"]["recorder_cpu_ns"] for profile in children]
     assert all(0 <= cost_ns < 1e9 for cost_ns in cost), cost
+
+
+def test_a_timeline_keeps_when_each_function_ran(recorder: Recorder, tmp_path: Path) -> None:
+    recorder.program(
+        """
+        import time
+
+        def load():
+            end = time.thread_time() + 0.06
+            while time.thread_time() < end:
+                sum(range(100))
+
+        def train():
+            load()
+
+        load()
+        train()
+        """,
+        data="trace",
+        sample_interval_us=1000,
+    )
+    whole = formats.load(tmp_path / "program.bragg")
+    profile = with_sample_stacks(whole)
+    of_samples = whole.slices.take((whole.tracks.kind == TrackKind.SAMPLES)[whole.slices.track])
+    assert of_samples.duration_ns.sum() == pytest.approx(whole.total("host_time"), rel=0.02)
+    assert (of_samples.start_ns[1:] >= of_samples.start_ns[:-1] + of_samples.duration_ns[:-1]).all()
+    slices, frames = profile.slices, profile.tree.frames
+    name = np.array([frames.name[row] for row in profile.tree.frame[slices.node].tolist()])
+    begins_ns = slices.start_ns[name == "train"].min()
+    first, second = (
+        slices.take((name == "load") & side) for side in (slices.start_ns < begins_ns, slices.start_ns >= begins_ns)
+    )
+    assert min(first.duration_ns.sum(), second.duration_ns.sum()) > 40e6

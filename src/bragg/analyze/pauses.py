@@ -109,7 +109,7 @@ def _launches(profile: Profile, owner: int, correlation: Int64Array) -> Int64Arr
     PyTorch's traces show each GPU as a process of its own, which has no threads.
     """
     tracks, slices = profile.tracks, profile.slices
-    is_thread = ~np.isin(tracks.kind, (TrackKind.GPU_STREAM, TrackKind.DEVICE_UNIT))
+    is_thread = ~np.isin(tracks.kind, (TrackKind.GPU_STREAM, TrackKind.DEVICE_UNIT, TrackKind.SAMPLES))
     have_both = np.isin(tracks.unique_process[~is_thread], tracks.unique_process[is_thread]).any()
     is_host = is_thread & ((tracks.unique_process == owner) | ~have_both)
     launches = np.flatnonzero(is_host[slices.track] & (slices.correlation != 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from bragg.analyze.wall.steady import steady_part
 from bragg.cli.progress import working
 from bragg.cli.worker_profiles import with_folded_workers
 from bragg.errors import BackendUnavailable, NothingRecorded
-from bragg.formats import finish
+from bragg.formats import finish, load
 from bragg.model import Profile
 from bragg.views.terminal.flat_view import flat_view
 from bragg.views.terminal.summary import summary_lines, warning_lines
@@ -36,6 +37,8 @@ _N_HOT_ROWS = 5
 _N_CAUSES = 3
 _N_NOTES = 1
 _N_NAMED = 3
+# Four million slices, which take 0.15 GB and about a second; of longer timelines the sums are shown.
+_MAX_READ_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +92,16 @@ class RunReport:
         """The profile that says most about the time: launchers and helpers record little, or wait for ranks."""
         return max(self.profiles, key=lambda item: _weight(item[1]))
 
+    @cached_property
+    def shown(self) -> Profile:
+        """The main profile, with its timeline if it has one: what is said at the end is what `bragg view` says."""
+        path, profile = self.main
+        is_read = profile.run.is_trace and not len(profile.slices) and path.stat().st_size <= _MAX_READ_BYTES
+        return load(path) if is_read else profile
+
     def lines(self, style: Style, *, summary: bool, every_process: bool) -> list[str]:
         """At most 15 lines, but one more for each process if every process is asked for."""
-        profile = self.main[1]
+        profile = self.shown
         lines = self._summary_lines(style) if summary else warning_lines(profile, style)
         notes = self.notes if every_process else self.notes[:_N_NOTES]
         lines += [style.warning(f"note: {note}") for note in notes]
@@ -103,7 +113,7 @@ class RunReport:
         return [*lines, self._wrote_line()]
 
     def _summary_lines(self, style: Style) -> list[str]:
-        profile = self.main[1]
+        profile = self.shown
         answer = answered(profile)
         causes = best_lines(answer.bounds, answer.analysis, style, _N_CAUSES)
         hints = findings(Evidence(profile))
@@ -114,7 +124,7 @@ class RunReport:
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; the hottest kernels or functions are those of the profile that says most."""
-        path, profile = self.main
+        path, profile = self.main[0], self.shown
         hottest = flat_view(steady_part(profile), ViewOptions(max_lines=_N_HOT_ROWS))
         return {
             "exit_code": self.exit_code,

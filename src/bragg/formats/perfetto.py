@@ -21,6 +21,7 @@ from bragg.formats.files import new_file
 from bragg.formats.format import Format
 from bragg.formats.timeline import Lane, lanes, require_slices
 from bragg.model import FlowTable, Profile, TrackKind
+from bragg.model.sample_stacks import with_sample_stacks
 from bragg.model.table import BoolArray, Int64Array
 
 __all__ = ["FORMAT", "write"]
@@ -53,6 +54,7 @@ def write(profile: Profile, path: Path) -> None:
         BadFile: The file cannot be written.
     """
     require_slices(profile)
+    profile = with_sample_stacks(profile)
     trace = _Trace(profile)
     with new_file(path) as file:
         for lane in lanes(profile):

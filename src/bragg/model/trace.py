@@ -21,6 +21,7 @@ class TrackKind(IntEnum):
     COUNTER = 3
     RANGES = 4
     DEVICE_UNIT = 5
+    SAMPLES = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,8 @@ class TrackTable(Table):
         process: Id of the process that was recorded; two hosts may have one of the same id.
         device: Device ordinal; -1 for host threads.
         context: Device context id; 0 for host threads; of a unit of a device (an SM, a CTA, a warp) its clock.
-        stream: Stream id; the system's thread id for host threads; 0 for ranges of the process; of a unit its number.
+        stream: Stream id; the system's thread id for host threads and samples of them; 0 for ranges of the process; of
+            a unit its number.
         name: Name that the program gave; for a counter its name and unit. May be empty.
         rank: Rank of the process in a distributed job; -1: it is alone, or not known.
         host: Machine of the process; empty: not known.
@@ -85,6 +87,8 @@ class TrackTable(Table):
             return "ranges"
         if self.kind[track] == TrackKind.DEVICE_UNIT:
             return f"GPU {self.device[track]} unit {self.stream[track]}"
+        if self.kind[track] == TrackKind.SAMPLES:
+            return f"samples of thread {self.stream[track]}"
         if self.kind[track] == TrackKind.GPU_STREAM:
             return f"GPU {self.device[track]} stream {self.stream[track]}"
         return f"thread {self.stream[track]}"

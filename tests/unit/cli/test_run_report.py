@@ -9,10 +9,10 @@ import pytest
 from bragg import formats
 from bragg.cli.run_report import RunReport
 from bragg.errors import BackendUnavailable
-from bragg.model import Profile
+from bragg.model import Profile, SliceTable
 from bragg.views.text.style import PLAIN
 from tests.support.profiles import profile_from_text
-from tests.support.recordings import SAMPLE
+from tests.support.recordings import RECORDINGS, SAMPLE
 
 FAILED = {"cuda": {"state": "failed", "reason": "the slot is taken"}}
 
@@ -106,3 +106,14 @@ def test_the_end_of_a_run_names_what_bounds_it_and_the_best_findings(tmp_path: P
     assert lines[at + 1].startswith("   60.8 %  matrix products in 32-bit floating point without tensor cores")
     assert "demo_gpu.py:45" in lines[at + 1]
     assert len(lines) <= 15
+
+
+def test_a_run_with_a_timeline_ends_with_what_its_file_says(tmp_path: Path) -> None:
+    whole = formats.load(next(path for path in RECORDINGS if "timm" in path.stem))
+    # What recording returns has no slices: they are in the file alone.
+    path = tmp_path / "timm.bragg"
+    formats.export(whole, "bragg", path)
+    summed = replace(whole, slices=SliceTable.empty())
+    lines = RunReport(0, 15.7, [(path, summed)], 0, []).lines(PLAIN, summary=True, every_process=False)
+    assert lines[:-1] == RunReport(0, 15.7, [(path, whole)], 0, []).lines(PLAIN, summary=True, every_process=False)[:-1]
+    assert any("aten::normal_ computes on the CPU" in line for line in lines)

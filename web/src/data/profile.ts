@@ -27,6 +27,7 @@ export enum TrackKind {
   Counter = 3,
   Ranges = 4,
   DeviceUnit = 5,
+  Samples = 6,
 }
 
 export interface Summary {

@@ -19,6 +19,7 @@ from bragg.formats.files import new_file
 from bragg.formats.format import Format
 from bragg.formats.timeline import lanes, require_slices
 from bragg.model import FrameKind, Profile
+from bragg.model.sample_stacks import with_sample_stacks
 
 __all__ = ["FORMAT", "read", "write"]
 
@@ -31,6 +32,7 @@ def write(profile: Profile, path: Path) -> None:
         BadFile: The file cannot be written.
     """
     require_slices(profile)
+    profile = with_sample_stacks(profile)
     document = _Document(profile)
     header = {"displayTimeUnit": "ns", "baseTimeNanoseconds": document.origin_ns, "otherData": profile.meta}
     with new_file(path) as file:

@@ -16,6 +16,7 @@ import numpy as np
 
 from bragg.formats.files import new_file
 from bragg.model import FrameKind, Profile, TrackKind
+from bragg.model.sample_stacks import without_samples
 from bragg.proton.output.view import proton_view
 from bragg.proton.recording import timed_values
 from bragg.proton.upstream import TRACE_OF_KERNELS_ALONE
@@ -57,6 +58,7 @@ class _Trace:
     """The events of a profile."""
 
     def __init__(self, profile: Profile) -> None:
+        profile = without_samples(profile)  # Proton has none
         self._profile = profile
         self._kinds = profile.tree.kind
         self.base_ns = int(profile.slices.start_ns.min())

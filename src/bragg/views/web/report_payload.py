@@ -16,7 +16,9 @@ from bragg.analyze.source_lines import annotate_stages
 from bragg.analyze.wall.steady import steady_profile
 from bragg.errors import UsageError
 from bragg.model import Profile
+from bragg.model.sample_stacks import with_sample_stacks
 from bragg.views.text.answer_text import fact_rows, is_host_first, lack_lines, sentences
+from bragg.views.text.folding import OWN_ROW, fold_marks
 from bragg.views.text.variants import rows_of_frames
 from bragg.views.web.code import code_of
 from bragg.views.web.findings import findings_of
@@ -36,6 +38,7 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
         title: What the reader calls it: the name of its file.
         difference: How it differs from another one, as `views/web/diff.py` writes it; None: nothing is compared.
     """
+    profile = with_sample_stacks(profile, fold_marks(profile).mark >= OWN_ROW)
     kernels, reason = kernel_facts(profile), answered(profile)
     # What `bragg analyze` says has a place of its own.
     named = {finding.text for finding in reason.analysis.findings}

@@ -17,7 +17,9 @@ export function densityOf(
     start: span.start + index * step,
     end: span.start + (index + 1) * step,
   }));
-  const host = groups.flatMap((group) => group.lanes.filter((lane) => !lane.isGpu).map((lane) => lane.rows[0]));
+  const host = groups.flatMap((group) =>
+    group.lanes.filter((lane) => !lane.isGpu && !lane.isSampled).map((lane) => lane.rows[0]),
+  );
   return {
     gpu: parts.map((part) => mean(busy.map((one) => busyWithin(one, part) / step))),
     host: parts.map((part) =>

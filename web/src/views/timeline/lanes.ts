@@ -18,6 +18,8 @@ export interface Lane {
   track: number;
   label: string;
   isGpu: boolean;
+  /** Whether it shows samples, which are of the same time as what was measured of their thread. */
+  isSampled: boolean;
   /** Outermost first. */
   rows: Row[];
 }
@@ -28,6 +30,9 @@ export interface Group {
   process: number;
   lanes: Lane[];
 }
+
+/** Streams first, threads last, samples before them: those of the main thread above it. */
+const RANKS: Record<number, number> = { [TrackKind.GpuStream]: 0, [TrackKind.Samples]: 2, [TrackKind.HostThread]: 3 };
 
 const MAX_DEPTH = 64;
 // More prefixes than that on one thread are names with values in them, such as `step 12: forward`.
@@ -51,7 +56,7 @@ export function groupsOf(data: ProfileData): Group[] {
 }
 
 function place(data: ProfileData, lane: Lane): number {
-  const rank = { [TrackKind.GpuStream]: 0, [TrackKind.HostThread]: 2 }[data.tracks.kind[lane.track]] ?? 1;
+  const rank = RANKS[data.tracks.kind[lane.track]] ?? 1;
   return rank * 1e6 + Math.max(data.tracks.device[lane.track], 0) * 1e4;
 }
 
@@ -75,7 +80,13 @@ function* lanesOf(data: ProfileData): Generator<Lane> {
     const isGpu = tracks.kind[track] === TrackKind.GpuStream;
     for (const [domain, rows] of isGpu ? [["", all(first, last)] as const] : byDomain(data, domains, first, last)) {
       const label = domain ? `${tracks.label[track]} · ${domain}` : tracks.label[track];
-      yield { track, label, isGpu, rows: (isGpu ? beside : nested)(slices, rows) };
+      yield {
+        track,
+        label,
+        isGpu,
+        isSampled: tracks.kind[track] === TrackKind.Samples,
+        rows: (isGpu ? beside : nested)(slices, rows),
+      };
     }
   }
 }

@@ -30,9 +30,10 @@ export interface Totals {
 export function totalsOf(data: ProfileData, groups: Group[], busy: Busy[], span: Span): Totals {
   const lanes = groups.flatMap((group) => group.lanes);
   const ofGpu = lanes.some((lane) => lane.isGpu);
+  const hasMeasured = lanes.some((lane) => !lane.isGpu && !lane.isSampled);
   const found = new Map<number, FrameTotal>();
   for (const lane of lanes) {
-    if (lane.isGpu !== ofGpu) continue;
+    if (lane.isGpu !== ofGpu || (lane.isSampled && hasMeasured)) continue;
     // Slices that overlap on a stream stand below each other; those below on a thread are part of those above.
     for (const row of ofGpu ? lane.rows : lane.rows.slice(0, 1)) addRow(data, row, span, found);
   }
