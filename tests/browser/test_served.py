@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +95,20 @@ def test_a_new_run_is_listed_first_and_the_chosen_one_stays(pages: Any, tmp_path
         expect(names).to_have_text(["two.bragg", "one.bragg"])
         expect(page.get_by_label("Profile")).to_have_value("1")
         expect(page.get_by_text("softmax")).to_have_count(0)
+
+
+def test_runs_are_listed_with_command_duration_and_time(pages: Any, tmp_path: Path) -> None:
+    run = {
+        "command": ["/usr/bin/python3", "train.py"],
+        "started_ns": 1_795_000_000 * 10**9,
+        "end_ns": 1_795_000_012 * 10**9,
+    }
+    formats.export(BEFORE, "bragg", tmp_path / "one.bragg")
+    with serving(tmp_path) as address:
+        page = opened(pages, address, "kernels")
+        formats.export(replace(AFTER, meta=run), "bragg", tmp_path / "two.bragg")
+        option = page.get_by_label("Profile").locator("option").first
+        expect(option).to_have_text(re.compile(r"two\.bragg · python3 train\.py · 12\.0 s · \d+ Nov,? \d\d:\d\d"))
 
 
 def test_zoom_that_goes_on_outlives_a_change_of_the_file(pages: Any, tmp_path: Path) -> None:

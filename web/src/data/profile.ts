@@ -273,6 +273,8 @@ export interface Findings {
 
 export interface ProfileData {
   title: string;
+  /** What was run, how long it took, and when it began, ms since 1970; empty or null: not known. */
+  run: { command: string; duration: string; startedMs: number | null };
   meta: Record<string, unknown>;
   summary: Summary;
   frames: Frames;

@@ -11,6 +11,7 @@ const KINDS: Record<string, FrameKind> = {
 };
 
 export const NO_SUMMARY: Summary = { sentences: [], facts: [], lacks: [], numbers: [], wall: null, tables: [] };
+export const NO_RUN = { command: "", duration: "", startedMs: null };
 export const NO_PAUSES: Pauses = {
   devices: [],
   last: new Int32Array(0),
@@ -57,6 +58,7 @@ export function profileFromText(text: string): ProfileData {
   const none = () => new Int32Array(0);
   return {
     title: "sample",
+    run: NO_RUN,
     meta: {},
     summary: NO_SUMMARY,
     frames: {

@@ -7,6 +7,7 @@ import type { Host, View } from "../views/view";
 import { type Place, parsePlace, placeText } from "./address";
 import { tellPlace } from "./embed";
 import { Help } from "./help";
+import { runLabel } from "./run_label";
 import { applyTheme, initialTheme, storeTheme } from "./theme";
 import { ViewFrame } from "./view_frame";
 
@@ -107,7 +108,7 @@ export class App extends Component<Props, State> {
       >
         {this.props.profiles.map((profile, index) => (
           <option key={`${index} ${profile.title}`} value={index}>
-            {printable(profile.title)}
+            {runLabel(profile)}
           </option>
         ))}
       </select>

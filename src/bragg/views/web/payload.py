@@ -25,6 +25,7 @@ from bragg.model.table import Int64Array
 from bragg.views.text.folding import fold_marks
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
+from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import printable
 from bragg.views.web.column_codes import ColumnWriter
 
@@ -94,6 +95,7 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
     header = {
         "version": 3,
         "title": analyses.title,
+        "run": _run(profile),
         "meta": profile.meta,
         "summary": asdict(analyses.summary),
         "frames": frames,
@@ -124,6 +126,15 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
     text = json.dumps(_safe(header), separators=(",", ":")).encode()
     packed = b"".join([len(text).to_bytes(4, "little"), text, *columns.parts])
     return gzip.compress(packed, _GZIP_LEVEL, mtime=0)
+
+
+def _run(profile: Profile) -> dict[str, Any]:
+    facts, started_ns = RunFacts(profile.meta), profile.run.started_ns
+    return {
+        "command": facts.command,
+        "duration": facts.duration_text(),
+        "startedMs": None if started_ns is None else started_ns // 1_000_000,
+    }
 
 
 def _metrics(profile: Profile, columns: ColumnWriter) -> dict[str, Any]:

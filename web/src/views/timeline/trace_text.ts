@@ -7,7 +7,7 @@
 //     6-9 matmul <-5
 
 import { FrameKind, type Pauses, type ProfileData, TrackKind } from "../../data/profile";
-import { NO_PAUSES, NO_SUMMARY } from "../../data/sample";
+import { NO_PAUSES, NO_RUN, NO_SUMMARY } from "../../data/sample";
 
 interface Slice {
   start: number;
@@ -125,6 +125,7 @@ function slicesOf(slices: Slice[]): Pick<ProfileData, "slices" | "flows"> {
 
 const EMPTY = {
   title: "trace",
+  run: NO_RUN,
   meta: {},
   summary: NO_SUMMARY,
   libraries: [],
