@@ -101,8 +101,9 @@ class RunReport:
 
     def lines(self, style: Style, *, summary: bool, every_process: bool) -> list[str]:
         """At most 15 lines, but one more for each process if every process is asked for."""
-        profile = self.shown
-        lines = self._summary_lines(style) if summary else warning_lines(profile, style)
+        with working("Analyzing the profile"):
+            profile = self.shown
+            lines = self._summary_lines(style) if summary else warning_lines(profile, style)
         notes = self.notes if every_process else self.notes[:_N_NOTES]
         lines += [style.warning(f"note: {note}") for note in notes]
         if sampled := sampling_line(profile.meta):

@@ -6,7 +6,8 @@ import pty
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,28 @@ def test_ctrl_c_while_a_file_is_read_ends_with_130_and_a_clean_line(tmp_path: Pa
     assert b"Traceback" not in seen
     assert seen.rstrip().endswith(b"\r\x1b[K")
     assert not (tmp_path / "a.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["analyze"], ["Reading {}", "Analyzing {}"]),
+        (["report", "-o", "new.html"], ["Reading {}", "Making new.html"]),
+        (["export", "-f", "speedscope", "-o", "new.json"], ["Reading {}", "Writing new.json"]),
+    ],
+    ids=lambda value: value[0],
+)
+def test_long_commands_say_each_step(
+    bragg: Bragg, profile_file: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], said: list[str]
+) -> None:
+    steps: list[str] = []
+
+    @contextmanager
+    def noting(text: str) -> Iterator[progress.Callable[[str], None]]:
+        steps.append(text)
+        yield steps.append
+
+    for module in ("profile_file", "verbs.analyze", "verbs.report", "verbs.export"):
+        monkeypatch.setattr(f"bragg.cli.{module}.working", noting)
+    assert bragg(command[0], profile_file, *command[1:]).exit_code == 0
+    assert steps == [text.format(profile_file) for text in said]

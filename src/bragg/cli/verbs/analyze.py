@@ -10,6 +10,7 @@ import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.profile_file import loaded, newest_profile
+from bragg.cli.progress import working
 from bragg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,7 +74,11 @@ def analyze(
     if sum((as_json, brief, sarif, markdown)) > 1:
         raise UsageError("--json, --brief, --sarif and --markdown exclude each other", hint="Choose one")
     paths = [newest_profile(file) for file in files or [None]]
-    answers = [answered(loaded(path), rules, name=str(path)) for path in paths]
+    answers = []
+    for path in paths:
+        profile = loaded(path)
+        with working(f"Analyzing {path}"):
+            answers.append(answered(profile, rules, name=str(path)))
     _write(answers, least_gain, as_json=as_json, brief=brief, sarif=sarif, markdown=markdown)
     if fail_on is not None:
         least = Confidence[fail_on.upper()]

@@ -77,7 +77,7 @@ def _show(report: RunReport, sample: Path | None) -> None:
     say([*report.lines(talk, summary=True, every_process=False), "", f"$ bragg view {path}"])
     write_lines(profile_lines(profile, str(path), ViewOptions(max_lines=_LINES), style))
     if sample is not None:
-        say(["", f"In short, a profile that was recorded on a GPU; all of it: bragg view {sample}"])
+        say(["", f"A profile that was recorded on a GPU; all of it: bragg view {sample}"])
         _show_sample()
     name = quote(str(path))
     say(["", f"Next: bragg view --flat {name}; bragg report {name}; bragg run your_script.py; bragg doctor"])
@@ -85,6 +85,6 @@ def _show(report: RunReport, sample: Path | None) -> None:
 
 def _show_sample() -> None:
     from bragg import formats
-    from bragg.views.terminal.summary import summary_lines
+    from bragg.views.terminal.story import story_lines
 
-    write_lines(summary_lines(formats.load(_SAMPLE), stream_style(sys.stdout)))
+    write_lines(story_lines(formats.load(_SAMPLE), stream_style(sys.stdout)))

@@ -16,6 +16,7 @@ from bragg.views.text.units import count_text, share_text, time_text
 
 __all__ = [
     "LEAST_GAIN",
+    "advice_text",
     "analysis_lines",
     "best_lines",
     "bounds_sentence",
@@ -130,10 +131,10 @@ def _finding_lines(number: int, finding: Finding, bounds: Bounds, style: Style) 
     yield style.bold(f"{head}{limit}")
     yield f"   {_message(finding)}{_at(finding)}"
     if finding.hint:
-        yield f"   {_advice(finding.hint)}"
+        yield f"   {advice_text(finding.hint)}"
 
 
-def _advice(hint: str) -> str:
+def advice_text(hint: str) -> str:
     """A hint that introduces itself (`which: ...`) as it is."""
     introduces = ": " in hint and " " not in hint.partition(":")[0]
     return printable(f"{hint[0].upper()}{hint[1:]}" if introduces else f"Change: {hint}")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ import pytest
 from bragg import formats
 from bragg.cli.verbs import demo as demo_module
 from bragg.model import Profile
+from bragg.views.terminal.story import story_lines
+from bragg.views.text.style import PLAIN
+from tests.support.recordings import SAMPLE
 from tests.unit.cli.conftest import Bragg
 
 
@@ -27,8 +31,16 @@ def test_sample_is_shown_where_there_is_no_gpu(
     formats.export(training, "bragg", sample)
     monkeypatch.setattr(demo_module, "_SAMPLE", sample)
     outcome = bragg("demo")
-    assert f"a profile that was recorded on a GPU; all of it: bragg view {sample}" in outcome.stderr
-    assert "matmul" in outcome.stdout
+    assert f"A profile that was recorded on a GPU; all of it: bragg view {sample}" in outcome.stderr
+
+
+def test_the_story_of_the_sample_takes_at_most_ten_lines() -> None:
+    lines = story_lines(formats.load(SAMPLE), PLAIN)
+    assert len(lines) <= 10
+    assert re.match(r"start [\d.]+ s \| warm-up [\d.]+ s \| steady .* GPU busy", lines[1])
+    assert lines[2].startswith("The GPU bounds the program: ")
+    assert "matrix products in 32-bit floating point without tensor cores" in lines[3]
+    assert lines[4].strip().startswith("Change: torch.set_float32_matmul_precision")
 
 
 def test_json_names_profile_and_sample(bragg: Bragg, monkeypatch: pytest.MonkeyPatch) -> None:
