@@ -22,6 +22,7 @@ from bragg.views.terminal.flat_view import flat_view
 from bragg.views.terminal.summary import summary_lines, warning_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import best_lines
+from bragg.views.text.clock_facts import clock_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
 from bragg.views.text.style import Style
@@ -108,6 +109,7 @@ class RunReport:
         lines += [style.warning(f"note: {note}") for note in notes]
         if sampled := sampling_line(profile.meta):
             lines.append(sampled)
+        lines += clock_lines(profile.meta)
         if every_process:
             lines += [self._process_line(path, profile) for path, profile in self.profiles]
             lines += [f"processes that recorded nothing: {self.n_empty}"]

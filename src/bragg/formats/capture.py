@@ -12,6 +12,7 @@ import numpy as np
 
 from bragg.errors import BadFile, NothingRecorded
 from bragg.formats.captured.chunks import FILE_MAGIC, Scan, scan
+from bragg.formats.captured.clocks import with_clocks
 from bragg.formats.captured.counters import Clock, clocks_of, counters_of
 from bragg.formats.captured.profile import (
     attributes_of,
@@ -150,7 +151,7 @@ def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
         idle=idle_of(tables, tree),
     )
     try:
-        profile = with_samples(profile, tables, code, limits)
+        profile = with_clocks(with_samples(profile, tables, code, limits), limits)
     except TooLargeError as error:
         raise _too_large(path, error) from error
     useful = has_data(profile)

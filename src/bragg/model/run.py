@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from bragg.model.facts import Facts
+from bragg.model.inside_kernels import InsideKernel, inside_kernels
 
 __all__ = ["Cuda", "Run"]
 
@@ -211,6 +212,11 @@ class Run:
     def was_sampled(self) -> bool:
         """Whether the sampling of instructions was asked for."""
         return self._facts.is_table("sampling")
+
+    @cached_property
+    def inside_kernels(self) -> list[InsideKernel]:
+        """What clocks inside of kernels said, for each kernel that was to have some."""
+        return inside_kernels(self._facts.rows("inside_kernels"))
 
     @property
     def overhead(self) -> Facts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -26,6 +27,7 @@ _OF_FILES = ("output", "force", "rotate_s", "rotate_keep")
 _ROTATE = "bragg run --rotate 60s --keep 10"
 # What the hardware can do, in powers of two.
 _MAX_TREE_MB = 1 << 14  # 64 M call paths, as many as have numbers
+_MIN_CLOCKS_MB, _MAX_CLOCKS_MB = 4, 1 << 14
 _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
 
 
@@ -56,6 +58,10 @@ class RecordConfig:
         sample_period: A multiprocessor is sampled every 2^n cycles; 2^15 is about 60,000 times a second. Less often
             if the GPU's buffer overflows.
         sample_budget: Share of the program's time that windows may cost.
+        instrument: Put clocks into the Triton kernels whose name this regular expression finds; empty: into none.
+        instrument_budget: Share by which clocks may make a launch longer; a kernel in which they cost more has fewer of
+            them, or none.
+        instrument_buffer_mb: Memory of the GPU for the readings of clocks, MB.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
         launch_metadata: Call the `launch_metadata` functions of Triton kernels.
         kernel_code: Keep the code of Triton kernels, and of others that are sampled, in the profile: source, TTIR,
@@ -87,6 +93,9 @@ class RecordConfig:
     sampling: Sampling = "off"
     sample_period: int = 15
     sample_budget: float = 0.03
+    instrument: str = ""
+    instrument_budget: float = 0.05
+    instrument_buffer_mb: int = 256
     nvtx: bool | None = None
     launch_metadata: bool = True
     kernel_code: bool = True
@@ -123,6 +132,13 @@ class RecordConfig:
             )
         if not 0 < self.sample_budget <= 1:
             raise UsageError(f"the sample budget is a share of the time, above 0, not {self.sample_budget}")
+        _check_pattern(self.instrument)
+        if not 0 < self.instrument_budget <= 1:
+            raise UsageError(f"the budget of clocks is a share of the time, above 0, not {self.instrument_budget}")
+        if not _MIN_CLOCKS_MB <= self.instrument_buffer_mb <= _MAX_CLOCKS_MB:
+            raise UsageError(
+                f"the buffer of clocks is {_MIN_CLOCKS_MB} to {_MAX_CLOCKS_MB} MB, not {self.instrument_buffer_mb}"
+            )
         if self.rotate_s is not None and not self.rotate_s > 0:
             raise UsageError(f"the time of a phase must be positive, not {self.rotate_s} s")
         if self.rotate_keep is not None and (self.rotate_keep < 1 or self.rotate_s is None):
@@ -137,6 +153,13 @@ class RecordConfig:
 def _check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise UsageError(f"unknown {what} {value!r}", hint=f"Choose one of: {', '.join(choices)}")
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"{pattern!r} is not a regular expression: {error}") from None
 
 
 def _check_regions(names: str) -> None:

@@ -66,3 +66,16 @@ def test_every_option_of_a_program_is_one_of_a_recording() -> None:
 def test_value_out_of_range_is_a_usage_error(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         RecordConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"instrument": "(mat"}, "not a regular expression"),
+        ({"instrument_budget": 0.0}, "above 0"),
+        ({"instrument_buffer_mb": 1}, "4 to 16384 MB"),
+    ],
+)
+def test_clocks_have_a_pattern_a_budget_and_a_buffer(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        RecordConfig(**options)

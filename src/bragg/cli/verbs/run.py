@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -29,6 +31,7 @@ _SAMPLING_MODES = ("continuous", "windows", "serialized")
 _API_LEVELS = ("all", "sync")
 # Options that may stand alone: the word after them may be the target. Alone they mean the first of their choices.
 _CHOICES_OF_BARE = {"--sample": _SAMPLING_MODES, "--gpu-api": _API_LEVELS}
+_INSTRUMENT = "--instrument"
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -52,6 +55,10 @@ class _RunCommand(click.Command):
         position = 0
         while position < len(given) and given[position].startswith("-") and given[position] != "--":
             option = given[position]
+            if option == _INSTRUMENT and _is_target(given[position + 1 :]):
+                given[position] = f"{_INSTRUMENT}=."
+                position += 1
+                continue
             choices = _CHOICES_OF_BARE.get(option, ())
             if choices and given[position + 1 : position + 2] not in [[choice] for choice in choices]:
                 given[position] = f"{option}={choices[0]}"
@@ -59,6 +66,11 @@ class _RunCommand(click.Command):
             else:
                 position += 2 if option in valued else 1
         return given
+
+
+def _is_target(words: list[str]) -> bool:
+    """Whether words that follow a bare option are options and the target, rather than its value."""
+    return len(words) < 2 or words[0].startswith("-") or shutil.which(words[0]) is not None or Path(words[0]).exists()
 
 
 def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -161,6 +173,25 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     callback=_share,
     metavar="SHARE",
     help="Limit the cost of --sample windows to this share of the time: 3% or 0.03.  [0.03]",
+)
+@click.option(
+    "--instrument",
+    metavar="[REGEX]",
+    help="Put clocks into the Triton kernels whose name the regular expression finds, or into all: what their warps do "
+    "and wait for, by line.",
+)
+@click.option(
+    "--instrument-budget",
+    callback=_share,
+    metavar="SHARE",
+    help="Let clocks make a launch longer by this share at most: 5% or 0.05.  [0.05]",
+)
+@click.option(
+    "--instrument-buffer",
+    "instrument_buffer_mb",
+    type=int,
+    metavar="MB",
+    help="Limit the memory of the GPU for the readings of clocks.  [256]",
 )
 @click.option(
     "--rotate",

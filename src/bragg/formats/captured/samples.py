@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from bragg.code.sampled_function import SampledFunction
 from bragg.code.source_place import CallChain
 from bragg.code.stall_reasons import VENDOR_PREFIX, StallReason, parse_vendor_name
 from bragg.formats.captured.chunks import ChunkType
+from bragg.formats.captured.growth import Growth, padded
 from bragg.formats.captured.profile import LOST, resolve
 from bragg.formats.captured.tables import CaptureTables, Columns, last_rows
 from bragg.formats.limits import Limits
-from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
+from bragg.model import CallTree, Metric, MetricKind, Profile
 
 TYPE_CHECKING = False  # Viewing needs no reader of code, which takes 30 ms to import.
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def with_samples(profile: Profile, tables: CaptureTables, code: CodeWish | None,
         return profile
     grown, node = _with_instructions(profile.tree, rows, chains)
     limits.check_metrics(len(np.unique(rows["reason"])), len(grown))
-    metrics = {name: _padded(metric, len(grown)) for name, metric in profile.metrics.items()}
+    metrics = {name: padded(metric, len(grown)) for name, metric in profile.metrics.items()}
     metrics |= {metric.name: metric for metric in _metrics(rows, tables, node, len(grown))}
     sampling = {**profile.run.sampling.values(), **_totals(metrics, rows, profile.tree)}
     return replace(profile, tree=grown, metrics=metrics, meta={**profile.meta, "sampling": sampling})
@@ -85,50 +86,11 @@ def _sampled_functions(tree: CallTree, rows: Columns, tables: CaptureTables) -> 
     }
 
 
-@dataclass
-class _Growth:
-    """Nodes and frames that are being added to a tree.
-
-    Attributes:
-        first_node: Id of the first new node.
-        first_frame: Row of the first new frame.
-    """
-
-    first_node: int
-    first_frame: int
-    parent: list[int] = field(default_factory=list)
-    frame: list[int] = field(default_factory=list)
-    frames: dict[tuple[str, str, int], int] = field(default_factory=dict)
-    _children: dict[tuple[int, int], int] = field(default_factory=dict)
-
-    def child(self, parent: int, name: str, file: str = "", line: int = 0) -> int:
-        """The node of a line or instruction below a node."""
-        frame = self.frames.setdefault((name, file, line), self.first_frame + len(self.frames))
-        node = self._children.setdefault((parent, frame), self.first_node + len(self.parent))
-        if node == self.first_node + len(self.parent):
-            self.parent.append(parent)
-            self.frame.append(frame)
-        return node
-
-    def applied_to(self, tree: CallTree) -> CallTree:
-        """The tree with what was added."""
-        names, files, lines = zip(*self.frames, strict=True)
-        old, n_new = tree.frames, len(self.frames)
-        frames = FrameTable(
-            kind=np.append(old.kind, np.full(n_new, FrameKind.LINE, np.uint8)),
-            name=[*old.name, *names],
-            file=[*old.file, *files],
-            line=np.append(old.line, np.array(lines, np.int32)),
-            device=np.append(old.device, np.full(n_new, -1, np.int32)),
-        )
-        return CallTree(np.append(tree.parent, self.parent), np.append(tree.frame, self.frame), frames)
-
-
 def _with_instructions(tree: CallTree, rows: Columns, chains: _Chains) -> tuple[CallTree, NDArray[np.int64]]:
     """The tree with a node for each instruction, and the node of each row: int64 [n_rows]."""
     places = np.stack([rows[name].astype(np.int64) for name in ("node", "code", "pc_offset")], axis=1)
     instructions, row_of = np.unique(places, axis=0, return_inverse=True)
-    growth = _Growth(len(tree), len(tree.frames))
+    growth = Growth(len(tree), len(tree.frames))
     frames = tree.frame[instructions[:, 0]].tolist()
     nodes = []
     for (kernel, code, offset_bytes), frame in zip(instructions.tolist(), frames, strict=True):
@@ -169,13 +131,6 @@ def _reason(vendor_name: str) -> StallReason:
         return parse_vendor_name(vendor_name)[0]
     except ValueError:  # a device that names them otherwise: the name is all that is known
         return parse_vendor_name(VENDOR_PREFIX + vendor_name)[0]
-
-
-def _padded(metric: Metric, n_nodes: int) -> Metric:
-    """A metric over more nodes, which have none of it."""
-    nothing = 0 if metric.combine is Combine.SUM else np.nan
-    missing = np.full(n_nodes - len(metric.own), nothing, metric.own.dtype)
-    return replace(metric, own=np.append(metric.own, missing))
 
 
 def _totals(metrics: dict[str, Metric], rows: Columns, tree: CallTree) -> dict[str, int]:

@@ -79,10 +79,21 @@ class Cuda(Backend):
             *((module, shared_cupti.share_cupti) for module in shared_cupti.MODULES),
             (profiler.MODULE, profiler.share_device_records),
             *operator_hooks(options),
+            *_clocks(options),
             ("triton", kernel_names.name_kernels),
             (inductor.MODULE, inductor.name_kernels),
             *([("triton", launch_metadata.ask_launches)] if asks else []),
         ]
+
+
+def _clocks(options: Mapping[str, Any]) -> list[Hook]:
+    if not options["instrument"]:
+        return []
+    from functools import partial
+
+    from bragg.record.instrument.kernels import instrument_kernels
+
+    return [("triton", partial(instrument_kernels, options))]
 
 
 def _driver_on_library_path(environ: Mapping[str, str]) -> bool:

@@ -13,10 +13,10 @@ from bragg.record.inside.redaction import without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["at_start", "at_stop", "count_interpreted_launch", "tell", "told"]
+__all__ = ["at_start", "at_stop", "count_interpreted_launch", "tell", "tell_at_stop", "told"]
 
 # What changes the speed of a program from outside. The rest of the environment stays private.
 _ENVIRONMENT = (
@@ -37,11 +37,22 @@ _FRAMEWORKS = ("torch", "triton", "jax", "numpy")
 
 _interpreted_launches = 0
 _told: dict[str, str] = {}
+_asked: dict[str, Callable[[bool], object]] = {}
 
 
 def tell(key: str, value: str) -> None:
     """Put something that a hook has found into the meta of what stops from now on."""
     _told[key] = value
+
+
+def tell_at_stop(key: str, function: Callable[[bool], object]) -> None:
+    """Put what a function returns, unless it is empty, into the meta of what stops from now on.
+
+    Args:
+        key: Of the meta.
+        function: Called with whether the program ends, rather than a phase.
+    """
+    _asked[key] = function
 
 
 def told(key: str) -> str:
@@ -87,8 +98,12 @@ def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def at_stop() -> dict[str, Any]:
-    """Facts that are known when it stops: versions of frameworks, compiled and interpreted kernels, notes of hooks."""
+def at_stop(*, is_end: bool = True) -> dict[str, Any]:
+    """Facts that are known when it stops: versions of frameworks, compiled and interpreted kernels, notes of hooks.
+
+    Args:
+        is_end: The recording ends, rather than a phase of it.
+    """
     versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in _FRAMEWORKS}
     return {
         "stopped_ns": core.now_ns(),
@@ -96,6 +111,7 @@ def at_stop() -> dict[str, Any]:
         **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
         **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),
         **_told,
+        **{key: found for key, function in _asked.items() if (found := guarded(function)(is_end))},
     }
 
 

@@ -45,6 +45,9 @@ class Options(TypedDict, total=False):
     sampling: Sampling
     sample_period: int
     sample_budget: float
+    instrument: str
+    instrument_budget: float
+    instrument_buffer_mb: int
     flush_interval_ms: int
     tree_limit_mb: int
     sample_interval_us: int | None

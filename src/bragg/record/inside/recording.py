@@ -74,24 +74,24 @@ class Recording:
             RuntimeError: The core cannot record one more phase.
         """
         meta = {**metadata.at_start(self.backend.name, self._options), "phase": phase}
-        self.session.advance(part_path, meta=json.dumps(meta), end_meta=self._meta_at_stop())
+        self.session.advance(part_path, meta=json.dumps(meta), end_meta=self._meta_at_stop(is_end=False))
 
     def stop(self) -> None:
         """End the session and complete its capture."""
         try:
-            self.session.stop(self._meta_at_stop())
+            self.session.stop(self._meta_at_stop(is_end=True))
         finally:
             _HOOKS.release(self._hooks)
             if self._has_timeline:
                 REGIONS.spans.end()
 
-    def _meta_at_stop(self) -> str:
+    def _meta_at_stop(self, *, is_end: bool) -> str:
         before, self._regions = self._regions, _reading()
         regions = since(before, self._regions)
         spans = REGIONS.spans.since(self._n_spans) if self._has_timeline else {}
         self._n_spans = len(REGIONS.spans)
         found = {"regions": regions, "region_spans": spans}
-        return json.dumps({**metadata.at_stop(), **{key: value for key, value in found.items() if value}})
+        return json.dumps({**metadata.at_stop(is_end=is_end), **{key: value for key, value in found.items() if value}})
 
     def _start(self, part_path: str) -> core.Session:
         options = {**self._options, "backend": self.backend.name}

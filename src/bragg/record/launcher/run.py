@@ -127,6 +127,10 @@ def run_target(config: RecordConfig, argv: Sequence[str], finisher: Finisher | N
 
 def _asked_in_vain(config: RecordConfig, backend: Backend) -> list[str]:
     """Requested options that need a GPU, if none is recorded."""
-    asked = {"instruction samples": config.sampling != "off", "calls of the GPU's API": config.gpu_api != "off"}
+    asked = {
+        "instruction samples": config.sampling != "off",
+        "clocks inside kernels": bool(config.instrument),
+        "calls of the GPU's API": config.gpu_api != "off",
+    }
     lacking = " and no ".join(what for what, is_wanted in asked.items() if is_wanted)
     return [f"no NVIDIA GPU is recorded here: no {lacking}"] if lacking and backend.name == "cpu" else []

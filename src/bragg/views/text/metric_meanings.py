@@ -52,6 +52,10 @@ MEANINGS = {
         "1", _INCLUSIVE, "Instruction samples that several call paths share by their GPU time."
     ),
     "stalled_<reason>": Meaning("1", _INCLUSIVE, "Instruction samples by stall reason, with the vendor's name."),
+    "warp_cycles": Meaning(
+        "cycles", _INCLUSIVE, "Cycles of a kernel's warps in one launch, by what they did (`bragg run --instrument`)."
+    ),
+    "warp_wait_cycles": Meaning("cycles", _INCLUSIVE, "Part of `warp_cycles` in which they waited."),
     "marker_time": Meaning("ns", _EXCLUSIVE, "Time that NVTX ranges made by start and end were open."),
     "marker_count": Meaning("1", _EXCLUSIVE, "Number of NVTX ranges made by start and end, and of marks."),
     "nvtx_payload": Meaning("", _PROPERTY, "Last payload of an NVTX range or mark."),

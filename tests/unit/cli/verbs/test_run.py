@@ -41,6 +41,12 @@ def script(tmp_path: Path) -> Path:
         (["--gpu-api", "train.py", "sync"], ("train.py", "sync")),
         (["--gpu-api", "sync", "--sample", "train.py"], ("train.py",)),
         (["--json", "-m", "pkg.train"], ("-m", "pkg.train")),
+        (["--instrument", "--", "a"], ("--", "a")),
+        (["--instrument", "-m", "pkg.train"], ("-m", "pkg.train")),
+        (["--instrument", "matmul|softmax", "train.py", "1"], ("train.py", "1")),
+        (["--instrument=mat", "train.py", "1"], ("train.py", "1")),
+        (["--instrument", "python", "train.py"], ("python", "train.py")),
+        (["--instrument", "train.py"], ("train.py",)),
         (["pytest", "-m", "slow"], ("pytest", "-m", "slow")),
         ([], ()),
     ],
@@ -50,13 +56,26 @@ def test_everything_from_the_program_on_belongs_to_it(arguments: list[str], targ
     assert context.params["target"] == target
 
 
+@pytest.mark.parametrize(
+    ("arguments", "pattern"),
+    [
+        (["train.py"], None),
+        (["--instrument", "train.py"], "."),
+        (["--instrument", "mat", "train.py"], "mat"),
+        (["--instrument", "--json", "train.py"], "."),
+    ],
+)
+def test_clocks_go_into_all_kernels_or_into_those_that_are_named(arguments: list[str], pattern: str | None) -> None:
+    assert run.make_context("run", arguments, resilient_parsing=False).params["instrument"] == pattern
+
+
 def test_defaults_in_the_help_are_those_of_a_recording() -> None:
     said = {
         option.name: re.search(r"\[(\S+)\]$", option.help or "") for option in run.params if hasattr(option, "help")
     }
     defaults = {name: match[1] for name, match in said.items() if name and match}
     assert defaults == {name: str(getattr(RecordConfig(), name)) for name in defaults}
-    assert len(defaults) == 13
+    assert len(defaults) == 15
 
 
 def test_run_says_where_the_time_went_and_what_is_next(bragg_process: Bragg, script: Path) -> None:

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.triton.specialization import Path, Specialization
 
-__all__ = ["give_name", "name_kernels", "specialization_of", "types_by_path"]
+__all__ = ["follow_loading", "give_name", "name_kernels", "specialization_of", "types_by_path"]
 
 # Triton sets it right after it has loaded a kernel, and no launch reads it.
 _SET_WHEN_LOADED = "n_max_threads"
 
 # Hash of the kernel that a name was given to.
 _owners: dict[str, str] = {}
+_followers: list[Callable[[Any, str], object]] = []
 
 
 def name_kernels(triton: ModuleType) -> Callable[[], None] | None:
@@ -47,18 +48,32 @@ def name_kernels(triton: ModuleType) -> Callable[[], None] | None:
     return lambda: delattr(kernel_class, _SET_WHEN_LOADED)
 
 
-def give_name(kernel: Any, specialization: Specialization, attributes: Sequence[tuple[str, str]] = ()) -> None:
+def follow_loading(follower: Callable[[Any, str], object]) -> Callable[[], None]:
+    """Call a function with each kernel that was named, and its name, before it is launched.
+
+    Returns:
+        What undoes it.
+    """
+    _followers.append(follower)
+    return lambda: _followers.remove(follower)
+
+
+def give_name(kernel: Any, specialization: Specialization, attributes: Sequence[tuple[str, str]] = ()) -> str:
     """Let launches of a loaded kernel be called what it was specialized for.
 
     Args:
         kernel: An object with the `function` of the driver, its `name` and a `hash` of all that it was compiled from.
         specialization: What it was specialized for.
         attributes: Keys and values that describe it.
+
+    Returns:
+        The name.
     """
     from bragg.record.hooks.triton.specialization import specialized_name
 
     name = _own_name(specialized_name(kernel.name, specialization), kernel.hash)
     core.name_kernel(kernel.function, name, kernel.name, (*attributes, *attributes_of(kernel)))
+    return name
 
 
 def specialization_of(kernel: Any) -> Specialization:
@@ -113,9 +128,12 @@ def _kernel_was_loaded(kernel: Any) -> None:
     if not isinstance(kernel.function, int):
         return
     if function is not None and kernel.name != function.__name__:  # chosen by the program: @triton.jit(repr=...)
-        core.name_kernel(kernel.function, kernel.name, kernel.name, attributes_of(kernel))
+        name = kernel.name
+        core.name_kernel(kernel.function, name, name, attributes_of(kernel))
     else:
-        give_name(kernel, specialization_of(kernel))
+        name = give_name(kernel, specialization_of(kernel))
+    for follower in _followers:
+        follower(kernel, name)
 
 
 def _own_name(name: str, identity: str) -> str:

@@ -1,0 +1,56 @@
+"""What clocks inside of kernels cost: launches without and with them in turn, and whether results stay equal.
+
+The pairs are those of `bragg run --instrument`, of kernels of `tests/support/timed_kernels.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import bragg
+import harness
+
+PROGRAM = Path(__file__).parents[1] / "tests" / "gpu" / "programs" / "timed_kernel.py"
+KERNELS = ("matmul_tma", "matmul_tma8", "matmul", "matmul8", "softmax", "attention", "copy")
+LIMIT_S = 120
+
+
+def row_of(kernel: str, directory: str) -> dict[str, Any]:
+    """The cost of clocks in one kernel, with the levels that were refused."""
+    output = f"{directory}/{kernel}.bragg"
+    command = [sys.executable, "-m", "bragg", "run", "--no-summary", "--instrument=.", "-o", output]
+    done = subprocess.run([*command, str(PROGRAM), kernel], capture_output=True, text=True, timeout=LIMIT_S, check=True)
+    (told,) = bragg.load(output).run.inside_kernels
+    covered = max(told.covered_cycles, 1)
+    return {
+        "kernel": kernel,
+        "level": told.level,
+        "time_ratio": None if told.cost is None else round(1 + told.cost, 4),
+        "pairs": told.pairs,
+        "plain_us": round(told.plain_ns / 1e3, 1),
+        "registers": f"{told.registers[0]} to {told.registers[1]}",
+        "span_of_time": round(told.span_ns / max(told.timed_ns, 1), 3),
+        "waits": round(sum(each.total for each in told.stretches if each.is_wait) / covered, 3),
+        "stretches": len(told.stretches),
+        "refused": "; ".join(f"{level}: {why}" for level, why in told.refused),
+        "results": next((line for line in done.stdout.splitlines() if "results are equal" in line), ""),
+    }
+
+
+def main() -> None:
+    """Measure all kernels."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        rows = [row_of(kernel, directory) for kernel in KERNELS]
+    harness.report("clocks", rows, arguments.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""What the clock readings of a launch say, by segment, warp and block; see `rewriting` for the layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES
+from bragg.code.instrument.segments import Frame, Segment
+
+__all__ = ["Events", "Readings", "Warps", "read_frames", "read_headers"]
+
+UInt32Array = NDArray[np.uint32]
+_WORD = 4
+_LAST_START = WARP_BYTES - 128
+
+
+@dataclass(frozen=True, eq=False)
+class Warps:
+    """The headers of warps that ended; all arrays are [warps].
+
+    Attributes:
+        slot: int64, position of the header: blocks with headers in order, warps of a block in order.
+        block: int64, number of the block in its launch.
+        multiprocessor: int64.
+        start_ns, end_ns: int64, on the GPU's global timer.
+        start, end: uint64, on the clock of the multiprocessor, cycles.
+        due_bytes: int64, of frames, also those for which there was no room.
+    """
+
+    slot: NDArray[np.int64]
+    block: NDArray[np.int64]
+    multiprocessor: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    start: NDArray[np.uint64]
+    end: NDArray[np.uint64]
+    due_bytes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Single passages of segments; all arrays are [events].
+
+    Attributes:
+        warp: int64, row of the frames.
+        segment: int64, index among all segments.
+        clock: uint32, low half of the clock at the start.
+        cycles: int64.
+    """
+
+    warp: NDArray[np.int64]
+    segment: NDArray[np.int64]
+    clock: UInt32Array
+    cycles: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """The frames of a launch, added up.
+
+    Attributes:
+        segments: All of them, in the order of the text.
+        count: int64 [segments], passages.
+        cycles: int64 [segments, warps of a block].
+        longest: int64 [segments], cycles.
+        covered: int64 [warps], cycles from a warp's start to its last frame that had room, or to its end.
+        damaged: Warps whose frames are not what the kernel stores.
+        events: Of the first warps.
+    """
+
+    segments: Sequence[Segment]
+    count: NDArray[np.int64]
+    cycles: NDArray[np.int64]
+    longest: NDArray[np.int64]
+    covered: NDArray[np.int64]
+    damaged: int
+    events: Events
+
+
+def read_headers(image: bytes) -> Warps:
+    """The headers of a launch; warps that have not ended are left out.
+
+    Args:
+        image: Headers, 64 bytes each.
+    """
+    words = np.frombuffer(image, "<u4", len(image) // HEADER_BYTES * (HEADER_BYTES // _WORD))
+    words = words.reshape(-1, HEADER_BYTES // _WORD)
+    slot = np.flatnonzero(words[:, 8] == MAGIC)
+    words = np.ascontiguousarray(words[slot])
+    times = words[:, :8].copy().view("<u8")
+    return Warps(
+        slot,
+        words[:, 10].astype(np.int64),
+        words[:, 9].astype(np.int64),
+        times[:, 0].astype(np.int64),
+        times[:, 2].astype(np.int64),
+        times[:, 1],
+        times[:, 3],
+        words[:, 11].astype(np.int64),
+    )
+
+
+def read_frames(
+    image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_block: int, n_with_events: int = 0
+) -> Readings:
+    """Add up the frames of a launch.
+
+    Args:
+        image: `WARP_BYTES` for each warp.
+        frames: Of the kernel, by number.
+        warps: The headers of the same warps: row for row.
+        warps_of_block: Warps of a block.
+        n_with_events: So many first warps have their events told, too.
+    """
+    words = np.frombuffer(image, "<u4").reshape(-1, WARP_BYTES // _WORD)
+    segments = [segment for frame in frames for segment in frame.segments]
+    first_of = np.cumsum([0, *(len(frame.segments) for frame in frames)])
+    count = np.zeros(len(segments), np.int64)
+    cycles = np.zeros((len(segments), warps_of_block), np.int64)
+    longest = np.zeros(len(segments), np.int64)
+    last = warps.start.astype(np.uint32)
+    place = warps.slot % warps_of_block
+    events: list[tuple[NDArray[np.int64], int, UInt32Array, NDArray[np.int64]]] = []
+    at = np.zeros(len(words), np.int64)
+    rows = np.flatnonzero(warps.due_bytes > 0)
+    damaged = 0
+    while len(rows):
+        head = words[rows, at[rows]]
+        number = (head >> 8) & 0xFFFFF
+        is_frame = ((head & 0xF0000000) == FRAME) & (number < len(frames))
+        damaged += int((~is_frame).sum())
+        rows, number = rows[is_frame], number[is_frame]
+        for each in np.unique(number).tolist():
+            frame, own = frames[each], rows[number == each]
+            clocks = words[own[:, None], at[own, None] + 1 + np.arange(len(frame.reads))]
+            for index, segment in enumerate(frame.segments, int(first_of[each])):
+                took = (clocks[:, segment.end] - clocks[:, segment.start]).astype(np.int64)
+                count[index] += len(own)
+                cycles[index] += np.bincount(place[own], took, warps_of_block).astype(np.int64)
+                longest[index] = max(longest[index], took.max(initial=0))
+                told = own < n_with_events
+                if told.any():
+                    events.append((own[told], index, clocks[told, segment.start], took[told]))
+            last[own] = clocks[:, -1]
+            at[own] += -(-(len(frame.reads) + 1) // 4) * 4
+        rows = rows[(at[rows] * _WORD <= _LAST_START) & (at[rows] * _WORD < warps.due_bytes[rows])]
+    whole = warps.due_bytes <= at * _WORD
+    covered = np.where(
+        whole, (warps.end - warps.start).astype(np.int64), (last - warps.start.astype(np.uint32)).astype(np.int64)
+    )
+    return Readings(segments, count, cycles, longest, covered, damaged, _events(events))
+
+
+def _events(found: list[tuple[NDArray[np.int64], int, UInt32Array, NDArray[np.int64]]]) -> Events:
+    if not found:
+        none = np.zeros(0, np.int64)
+        return Events(none, none, none.astype(np.uint32), none)
+    return Events(
+        np.concatenate([each[0] for each in found]),
+        np.concatenate([np.full(len(each[0]), each[1], np.int64) for each in found]),
+        np.concatenate([each[2] for each in found]),
+        np.concatenate([each[3] for each in found]),
+    )

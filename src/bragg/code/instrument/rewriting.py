@@ -1,0 +1,189 @@
+"""PTX that stores clock readings: a header for each warp, and a frame for each passage of a block.
+
+Every number of the layout that a reader needs stands here. A warp writes, with one lane:
+
+| bytes | header of 64 bytes |
+|---|---|
+| 0, 8 | u64 global time, ns, and clock of the multiprocessor at the start |
+| 16, 24 | the same at the end |
+| 32 | u32 `MAGIC` |
+| 36, 40 | u32 multiprocessor, and block of the launch, counted along x, y, z |
+| 44 | u32 bytes of frames that were due, also those for which there was no room |
+
+and to memory of its own, 16-byte aligned frames: u32 `FRAME | number << 8 | readings`, the readings (low half of the
+clock), and the first word again up to the end of the vector. Where frames go is not compiled in: the program sets
+`CONTROL`, which is zero at first, and then nothing is stored.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from bragg.code.instrument.blocks import Activity, Kernel
+from bragg.code.instrument.segments import Frame, frames_of
+
+__all__ = ["CONTROL", "CONTROL_BYTES", "FRAME", "HEADER_BYTES", "MAGIC", "WARP_BYTES", "Instrumented", "instrument"]
+
+CONTROL = "bragg_control"
+"""Symbol: u64 address of headers, u64 of frames; u32 mask and shift of blocks with headers; the same of frames.
+
+A block has a header when its number has no bit of the mask, and its headers are those of slot `number >> shift`.
+"""
+CONTROL_BYTES = 32
+HEADER_BYTES = 64
+MAGIC = 0xB4A66002
+FRAME = 0xB0000000
+WARP_BYTES = 16384
+"""Of frames; a warp's memory is aligned to it."""
+# A frame is begun only where the largest one leaves room for another: the address must not leave the warp's memory.
+_LAST_START = WARP_BYTES - 128
+_VECTOR_WORDS = 4
+
+
+@dataclass(frozen=True)
+class Instrumented:
+    """A kernel's PTX with clocks.
+
+    Attributes:
+        text: The PTX.
+        frames: By number.
+    """
+
+    text: str
+    frames: Sequence[Frame]
+
+
+def instrument(kernel: Kernel, wanted: Collection[Activity]) -> Instrumented:
+    """Add clocks to a kernel.
+
+    Args:
+        kernel: The kernel.
+        wanted: What is timed; nothing: warps have headers alone.
+
+    Raises:
+        ValueError: A warp may leave the kernel at a place that depends on a predicate.
+    """
+    frames = frames_of(kernel, wanted)
+    before: dict[int, list[str]] = defaultdict(list)
+    after: dict[int, list[str]] = defaultdict(list)
+    for number, frame in enumerate(frames):
+        for clock, (at, is_behind) in enumerate(frame.reads):
+            (after if is_behind else before)[at].append(f"\tmov.u32 \t%bragg_c{clock}, %clock;")
+        at, is_behind = frame.flush
+        (after if is_behind else before)[at] += _flush(number, frame)
+    for block in kernel.blocks:
+        for statement in block.statements:
+            if statement.branch in ("ret", "exit"):
+                if statement.is_guarded:
+                    raise ValueError("a predicate decides whether it returns")
+                before[statement.first] += _epilogue(has_frames=bool(frames))
+    first = next((block.statements[0].first for block in kernel.blocks if block.statements), None)
+    if first is None:
+        raise ValueError("the kernel is empty")
+    before[first][:0] = _prologue(has_frames=bool(frames))
+    after[kernel.body - 1] = _registers(max((len(frame.reads) for frame in frames), default=0))
+    lines = []
+    for number, line in enumerate(kernel.lines):
+        if number == kernel.entry:
+            lines.append(f".visible .global .align 16 .b8 {CONTROL}[{CONTROL_BYTES}];")
+        lines += [*before.get(number, ()), line, *after.get(number, ())]
+    return Instrumented("\n".join(lines) + "\n", frames)
+
+
+def _registers(n_clocks: int) -> list[str]:
+    return [
+        f"\t.reg .b32 \t%bragg_c<{n_clocks + 1}>;",
+        "\t.reg .b32 \t%bragg_w<12>;",
+        "\t.reg .b64 \t%bragg_d<6>;",
+        "\t.reg .b64 \t%bragg_at;",
+        "\t.reg .pred \t%bragg_on, %bragg_has, %bragg_p;",
+    ]
+
+
+# Sets %bragg_d1 to the warp's header, %bragg_d2 to its frames, %bragg_has and %bragg_on to whether it has them.
+_FIND = """
+mov.u64 %bragg_d0, bragg_control;
+ld.global.v2.b64 {%bragg_d1, %bragg_d2}, [%bragg_d0];
+ld.global.v4.b32 {%bragg_w0, %bragg_w1, %bragg_w2, %bragg_w3}, [%bragg_d0+16];
+mov.u32 %bragg_w4, %ctaid.z;
+mov.u32 %bragg_w5, %nctaid.y;
+mov.u32 %bragg_w6, %ctaid.y;
+mad.lo.u32 %bragg_w4, %bragg_w4, %bragg_w5, %bragg_w6;
+mov.u32 %bragg_w5, %nctaid.x;
+mov.u32 %bragg_w6, %ctaid.x;
+mad.lo.u32 %bragg_w4, %bragg_w4, %bragg_w5, %bragg_w6;
+mov.u32 %bragg_w5, %tid.x;
+and.b32 %bragg_w6, %bragg_w5, 31;
+shr.u32 %bragg_w5, %bragg_w5, 5;
+mov.u32 %bragg_w7, %ntid.x;
+shr.u32 %bragg_w7, %bragg_w7, 5;
+and.b32 %bragg_w0, %bragg_w0, %bragg_w4;
+or.b32 %bragg_w0, %bragg_w0, %bragg_w6;
+setp.eq.u32 %bragg_has, %bragg_w0, 0;
+setp.ne.and.u64 %bragg_has, %bragg_d1, 0, %bragg_has;
+and.b32 %bragg_w2, %bragg_w2, %bragg_w4;
+setp.eq.and.u32 %bragg_p, %bragg_w2, 0, %bragg_has;
+setp.ne.and.u64 %bragg_p, %bragg_d2, 0, %bragg_p;
+shr.u32 %bragg_w1, %bragg_w4, %bragg_w1;
+mad.lo.u32 %bragg_w1, %bragg_w1, %bragg_w7, %bragg_w5;
+mul.wide.u32 %bragg_d3, %bragg_w1, {header};
+add.s64 %bragg_d1, %bragg_d1, %bragg_d3;
+shr.u32 %bragg_w3, %bragg_w4, %bragg_w3;
+mad.lo.u32 %bragg_w3, %bragg_w3, %bragg_w7, %bragg_w5;
+mul.wide.u32 %bragg_d3, %bragg_w3, {warp};
+add.s64 %bragg_d2, %bragg_d2, %bragg_d3;
+""".replace("{header}", str(HEADER_BYTES)).replace("{warp}", str(WARP_BYTES))
+
+_START = """
+mov.u64 %bragg_d4, %globaltimer;
+mov.u64 %bragg_d5, %clock64;
+@%bragg_has st.global.cs.v2.b64 [%bragg_d1], {%bragg_d4, %bragg_d5};
+"""
+
+_END = f"""
+mov.u64 %bragg_d4, %globaltimer;
+mov.u64 %bragg_d5, %clock64;
+@%bragg_has st.global.cs.v2.b64 [%bragg_d1+16], {{%bragg_d4, %bragg_d5}};
+mov.u32 %bragg_w0, {MAGIC:#x};
+mov.u32 %bragg_w1, %smid;
+@%bragg_has st.global.cs.v4.b32 [%bragg_d1+32], {{%bragg_w0, %bragg_w1, %bragg_w4, %bragg_w8}};
+"""
+
+
+def _prologue(*, has_frames: bool) -> list[str]:
+    begin = ["mov.b64 %bragg_at, %bragg_d2;", "mov.pred %bragg_on, %bragg_p;"] if has_frames else []
+    return _indented([*_FIND.split("\n"), *_START.split("\n"), *begin])
+
+
+def _epilogue(*, has_frames: bool) -> list[str]:
+    due = (
+        ["sub.s64 %bragg_d3, %bragg_at, %bragg_d2;", "cvt.u32.u64 %bragg_w8, %bragg_d3;"]
+        if has_frames
+        else ["mov.u32 %bragg_w8, 0;"]
+    )
+    return _indented([*_FIND.split("\n"), *due, *_END.split("\n")])
+
+
+def _flush(number: int, frame: Frame) -> list[str]:
+    words = ["%bragg_w9", *(f"%bragg_c{clock}" for clock in range(len(frame.reads)))]
+    words += ["%bragg_w9"] * (-len(words) % _VECTOR_WORDS)
+    stores = [
+        f"@%bragg_on st.global.cs.v4.b32 [%bragg_at+{4 * at}], {{{', '.join(words[at : at + _VECTOR_WORDS])}}};"
+        for at in range(0, len(words), _VECTOR_WORDS)
+    ]
+    return _indented(
+        [
+            f"mov.u32 %bragg_w9, {FRAME | number << 8 | len(frame.reads):#x};",
+            *stores,
+            f"add.s64 %bragg_at, %bragg_at, {4 * len(words)};",
+            "cvt.u32.u64 %bragg_w10, %bragg_at;",
+            f"and.b32 %bragg_w10, %bragg_w10, {WARP_BYTES - 1};",
+            f"setp.le.and.u32 %bragg_on, %bragg_w10, {_LAST_START}, %bragg_on;",
+        ]
+    )
+
+
+def _indented(statements: Sequence[str]) -> list[str]:
+    return [f"\t{statement}" for statement in statements if statement]

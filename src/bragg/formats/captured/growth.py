@@ -1,0 +1,62 @@
+"""Nodes that are added below the kernels of a tree that was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric
+
+__all__ = ["Growth", "padded"]
+
+
+@dataclass
+class Growth:
+    """Nodes and frames that are being added to a tree.
+
+    Attributes:
+        first_node: Id of the first new node.
+        first_frame: Row of the first new frame.
+    """
+
+    first_node: int
+    first_frame: int
+    parent: list[int] = field(default_factory=list)
+    frame: list[int] = field(default_factory=list)
+    frames: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    _children: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def child(self, parent: int, name: str, file: str = "", line: int = 0) -> int:
+        """The node of a line or instruction below a node."""
+        frame = self.frames.setdefault((name, file, line), self.first_frame + len(self.frames))
+        node = self._children.setdefault((parent, frame), self.first_node + len(self.parent))
+        if node == self.first_node + len(self.parent):
+            self.parent.append(parent)
+            self.frame.append(frame)
+        return node
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of the tree with what was added."""
+        return self.first_node + len(self.parent)
+
+    def applied_to(self, tree: CallTree) -> CallTree:
+        """The tree with what was added."""
+        names, files, lines = zip(*self.frames, strict=True)
+        old, n_new = tree.frames, len(self.frames)
+        frames = FrameTable(
+            kind=np.append(old.kind, np.full(n_new, FrameKind.LINE, np.uint8)),
+            name=[*old.name, *names],
+            file=[*old.file, *files],
+            line=np.append(old.line, np.array(lines, np.int32)),
+            device=np.append(old.device, np.full(n_new, -1, np.int32)),
+        )
+        return CallTree(np.append(tree.parent, self.parent), np.append(tree.frame, self.frame), frames)
+
+
+def padded(metric: Metric, n_nodes: int) -> Metric:
+    """A metric over more nodes, which have none of it."""
+    nothing = 0 if metric.combine is Combine.SUM else np.nan
+    missing = np.full(n_nodes - len(metric.own), nothing, metric.own.dtype)
+    return replace(metric, own=np.append(metric.own, missing))

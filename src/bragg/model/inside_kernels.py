@@ -1,0 +1,153 @@
+"""What clocks inside of kernels said: `bragg run --instrument`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bragg.model.facts import Facts
+
+__all__ = ["WITH_CLOCKS", "InsideKernel", "Line", "Stretch", "inside_kernels"]
+
+WITH_CLOCKS = " (with clocks)"
+"""Ends the name of a kernel's launches with clocks."""
+
+_MAX_CALLS = 50
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of source; `function` is empty when it is not known."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of a kernel that was timed, in one launch.
+
+    Attributes:
+        does: What its warps do: `wait for matrix products`.
+        is_wait: They do nothing else.
+        lines: Its line, and those that it was inlined at, innermost first.
+        in_loop: It is in a loop.
+        count: How often warps passed through.
+        cycles: That they took, by warp of the block.
+        longest: Cycles of one passage.
+    """
+
+    does: str
+    is_wait: bool
+    lines: tuple[Line, ...]
+    in_loop: bool
+    count: int
+    cycles: tuple[int, ...]
+    longest: int
+
+    @property
+    def total(self) -> int:
+        """Cycles of all warps."""
+        return sum(self.cycles)
+
+
+@dataclass(frozen=True)
+class InsideKernel:
+    """One kernel with clocks.
+
+    Attributes:
+        kernel: Its name.
+        level: How much of it was timed; empty: nothing, see `refused`.
+        refused: Levels that were not used, each with the reason: `cost`, `spills`, `serialized` or a sentence.
+        pairs: Launches without and with clocks that were compared.
+        plain_ns, timed_ns: Their median times.
+        registers: Of a thread, without and with clocks.
+        blocks: Of the launch.
+        warps: Of a block.
+        warps_with_times: That told what they passed through.
+        covered_cycles: Of these warps, from their starts to the last passage for which there was room.
+        warp_cycles: Of these warps, to their ends.
+        clock_ghz: Of the multiprocessors.
+        span_ns: From the first block's start to the last one's end.
+        block_ns: Time of the fastest block, the median one and the slowest.
+        stretches: In the order of the code.
+    """
+
+    kernel: str
+    level: str
+    refused: tuple[tuple[str, str], ...]
+    pairs: int
+    plain_ns: float
+    timed_ns: float
+    registers: tuple[int, int]
+    blocks: int
+    warps: int
+    warps_with_times: int
+    covered_cycles: int
+    warp_cycles: int
+    clock_ghz: float
+    span_ns: int
+    block_ns: tuple[float, float, float]
+    stretches: tuple[Stretch, ...]
+
+    @property
+    def cost(self) -> float | None:
+        """Share by which clocks made a launch longer, negative if it was shorter; None: not known."""
+        return self.timed_ns / self.plain_ns - 1 if self.pairs and self.plain_ns else None
+
+    @property
+    def other_cycles(self) -> int:
+        """Covered cycles in no stretch: arithmetic, and waiting for registers that loads fill."""
+        return max(self.covered_cycles - sum(each.total for each in self.stretches), 0)
+
+
+def inside_kernels(rows: list[Mapping[str, Any]]) -> list[InsideKernel]:
+    """Each kernel of a list in the meta; what is missing is empty."""
+    return [_kernel(Facts(row)) for row in rows if row]
+
+
+def _kernel(facts: Facts) -> InsideKernel:
+    plain_registers, timed_registers, *_ = *_integers(facts, "registers"), 0, 0
+    fastest, median, slowest, *_ = *(Facts({"x": each}).number("x") for each in _values(facts, "block_ns")), 0, 0, 0
+    return InsideKernel(
+        facts.text("kernel"),
+        facts.text("level"),
+        tuple((Facts(row).text("level"), Facts(row).text("why")) for row in facts.rows("refused")),
+        facts.count("pairs"),
+        facts.number("plain_ns"),
+        facts.number("timed_ns"),
+        (plain_registers, timed_registers),
+        facts.count("blocks"),
+        facts.count("warps"),
+        facts.count("warps_with_frames"),
+        facts.count("covered_cycles"),
+        facts.count("warp_cycles"),
+        facts.number("clock_ghz"),
+        facts.count("span_ns"),
+        (fastest, median, slowest),
+        tuple(_stretch(Facts(row)) for row in facts.rows("segments")),
+    )
+
+
+def _stretch(facts: Facts) -> Stretch:
+    places = [Facts(row) for row in facts.rows("place")[:_MAX_CALLS]]
+    return Stretch(
+        facts.text("does"),
+        facts.values().get("waits") is True,
+        tuple(Line(place.text("file"), place.count("line"), place.text("function")) for place in places),
+        facts.values().get("in_loop") is True,
+        facts.count("count"),
+        tuple(_integers(facts, "cycles")),
+        facts.count("longest"),
+    )
+
+
+def _integers(facts: Facts, name: str) -> list[int]:
+    return [Facts({"x": each}).count("x") for each in _values(facts, name)]
+
+
+def _values(facts: Facts, name: str) -> list[Any]:
+    values = facts.values().get(name)
+    return values if isinstance(values, list) else []

@@ -1,0 +1,124 @@
+"""The readings of a launch as a JSON object."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.code.instrument.readings import Readings, Warps, read_frames, read_headers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from bragg.code.instrument.rewriting import Instrumented
+    from bragg.record.instrument.buffers import Plan
+
+__all__ = ["summed"]
+
+
+def summed(headers: bytes, frames: bytes, instrumented: Instrumented, plan: Plan) -> dict[str, Any]:
+    """The readings of a launch, added up.
+
+    Args:
+        headers: As the kernel wrote them.
+        frames: Likewise.
+        instrumented: The kernel.
+        plan: Which blocks write.
+
+    Raises:
+        ValueError: No warp has ended.
+    """
+    warps = read_headers(headers)
+    if not len(warps.slot):
+        raise ValueError("no warp has stored its clocks")
+    found = {"blocks": plan.blocks, **_of_blocks(warps, plan)}
+    if not instrumented.frames:
+        return found
+    own = _with_frames(warps, plan)
+    readings = read_frames(frames, instrumented.frames, own, plan.warps)
+    return {**found, **_of_segments(readings, own)}
+
+
+def _of_blocks(warps: Warps, plan: Plan) -> dict[str, Any]:
+    """When blocks ran, and where."""
+    block = warps.slot // plan.warps
+    blocks, row = np.unique(block, return_inverse=True)
+    start, end = np.full(len(blocks), np.iinfo(np.int64).max), np.zeros(len(blocks), np.int64)
+    np.minimum.at(start, row, warps.start_ns)
+    np.maximum.at(end, row, warps.end_ns)
+    where = np.zeros(len(blocks), np.int64)
+    where[row] = warps.multiprocessor
+    spent = (warps.end - warps.start).astype(np.float64)
+    took_ns = (warps.end_ns - warps.start_ns).astype(np.float64)
+    multiprocessors, of = np.unique(where, return_inverse=True)
+    first = int(start.min())
+    # A multiprocessor's own time, from its first block to its last one's end.
+    begun, ended = np.full(len(multiprocessors), np.iinfo(np.int64).max), np.zeros(len(multiprocessors), np.int64)
+    np.minimum.at(begun, of, start)
+    np.maximum.at(ended, of, end)
+    return {
+        "blocks_with_times": len(blocks),
+        "span_ns": int(end.max()) - first,
+        "block_ns": [float(each) for each in np.quantile(end - start, (0, 0.5, 1))],
+        "clock_ghz": float(spent.sum() / took_ns.sum()) if took_ns.sum() else 0.0,
+        "multiprocessors": {
+            "number": multiprocessors.tolist(),
+            "blocks": np.bincount(of).tolist(),
+            "first_start_ns": (begun - first).tolist(),
+            "last_end_ns": (ended - first).tolist(),
+        },
+    }
+
+
+def _with_frames(warps: Warps, plan: Plan) -> Warps:
+    """A row for each warp that has frames, in their order; those that did not end have nothing due."""
+    n_warps = ((plan.blocks - 1 >> plan.frame_shift) + 1) * plan.warps
+    frame_row = np.arange(n_warps)
+    slot = (frame_row // plan.warps << plan.frame_shift >> plan.header_shift) * plan.warps + frame_row % plan.warps
+    at = np.minimum(np.searchsorted(warps.slot, slot), len(warps.slot) - 1)
+    has_ended = warps.slot[at] == slot
+
+    def column(values: NDArray[Any]) -> NDArray[Any]:
+        return np.where(has_ended, values[at], values.dtype.type(0))
+
+    return Warps(
+        slot,
+        column(warps.block),
+        column(warps.multiprocessor),
+        column(warps.start_ns),
+        column(warps.end_ns),
+        column(warps.start),
+        column(warps.end),
+        column(warps.due_bytes),
+    )
+
+
+def _of_segments(readings: Readings, warps: Warps) -> dict[str, Any]:
+    return {
+        "warps_with_frames": len(warps.slot),
+        "warp_cycles": int((warps.end - warps.start).sum()),
+        "covered_cycles": int(readings.covered.sum()),
+        "damaged_warps": readings.damaged,
+        "segments": [
+            {
+                "does": segment.activity.value,
+                "waits": segment.activity.is_wait,
+                "place": [
+                    {"file": place.file, "line": place.line, "function": place.function} for place in segment.place
+                ],
+                "in_loop": segment.in_loop,
+                "count": count,
+                "longest": longest,
+                "cycles": cycles,
+            }
+            for segment, count, longest, cycles in zip(
+                readings.segments,
+                readings.count.tolist(),
+                readings.longest.tolist(),
+                readings.cycles.tolist(),
+                strict=True,
+            )
+            if count
+        ],
+    }

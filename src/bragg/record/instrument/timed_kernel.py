@@ -1,0 +1,258 @@
+"""A Triton kernel some of whose launches have clocks: its ladder, its trials and its readings."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from threading import Lock
+
+from bragg.code.instrument.assembling import Binary, assemble
+from bragg.code.instrument.blocks import Kernel, read_kernel
+from bragg.code.instrument.rewriting import CONTROL, Instrumented, instrument
+from bragg.core import core
+from bragg.model.inside_kernels import WITH_CLOCKS
+from bragg.record.inside.notes import note
+from bragg.record.instrument.buffers import Buffers, plan
+from bragg.record.instrument.driver import Driver
+from bragg.record.instrument.levels import LEVELS, Level
+from bragg.record.instrument.summing import summed
+from bragg.record.instrument.trial import PAIRS, Trial
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+__all__ = ["STATE", "Limits", "TimedKernel"]
+
+STATE = "<clocks inside kernels>"
+"""Under it stands what this copies and sets on the GPU."""
+
+_WARP_THREADS = 32
+_THREADS = re.compile(r"^\s*\.(?:req|max)ntid\s+(\d+)", re.MULTILINE)
+_ASSEMBLE_WITHIN_S = 30.0
+_LOOK_EVERY_S = 0.002
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What timing may take.
+
+    Attributes:
+        budget: Share by which a launch may become longer.
+        buffer_bytes: Memory of the GPU for each kernel's readings.
+    """
+
+    budget: float
+    buffer_bytes: int
+
+
+@dataclass
+class _Attempt:
+    """One level that is being tried.
+
+    Attributes:
+        function: The driver's handle of the kernel with clocks.
+        trial: Its launches; None until the first one, which tells the grid.
+    """
+
+    level: Level
+    binary: Binary
+    instrumented: Instrumented
+    module: int
+    function: int
+    trial: Trial | None = None
+
+
+class TimedKernel:
+    """Stands in place of a kernel's launcher.
+
+    Args:
+        kernel: A `CompiledKernel` that was loaded.
+        name: Of its frames.
+        launch: Its launcher.
+        load: Loads a cubin; as `load_binary` of Triton's driver.
+        ptxas: Path of ptxas.
+        limits: What timing may take.
+
+    Raises:
+        ValueError: Its PTX cannot be read or assembled.
+        DriverError: There is no context.
+    """
+
+    def __init__(
+        self,
+        kernel: Any,
+        name: str,
+        launch: Callable[..., Any],
+        load: Callable[[str, bytes, int], tuple[int, int]],
+        ptxas: str,
+        limits: Limits,
+    ) -> None:
+        self.name = name
+        self._launch = launch
+        self._load = load
+        self._ptxas = ptxas
+        self._limits = limits
+        self._options = _options_of(kernel.metadata)
+        self._ctas = int(getattr(kernel.metadata, "num_ctas", 1))
+        self._shared_bytes = int(kernel.metadata.shared)
+        ptx = kernel.asm["ptx"]
+        threads = _THREADS.search(ptx)
+        if threads is None:
+            raise ValueError("its PTX does not say how many warps a block has")
+        self._warps = int(threads[1]) // _WARP_THREADS
+        self._kernel: Kernel = read_kernel(ptx)
+        self._plain = assemble(ptxas, ptx, self._options, _ASSEMBLE_WITHIN_S)
+        self._driver = Driver()
+        self._lock = Lock()
+        self._levels = list(LEVELS)
+        self._refused: list[dict[str, Any]] = []
+        self._grid: tuple[int, int, int] | None = None
+        self._buffers: Buffers | None = None
+        self._attempt: _Attempt | None = self._next()
+        self._accepted: tuple[_Attempt, dict[str, Any]] | None = None
+        self._is_told = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._launch, name)
+
+    def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: int, function: int, *rest: Any) -> Any:
+        """Launch the kernel, with clocks when it is its turn."""
+        grid = (grid_x, grid_y, grid_z)
+        if self._attempt is None or not self._lock.acquire(blocking=False):
+            return self._launch(*grid, stream, function, *rest)
+        try:
+            begun = self._begin(grid, stream)
+            if begun is None:
+                return self._launch(*grid, stream, function, *rest)
+            trial, chosen = begun
+            try:
+                return self._launch(*grid, stream, chosen or function, *rest)
+            finally:
+                self._guarded(trial.end, stream)
+        finally:
+            self._lock.release()
+
+    def result(self, wait_s: float) -> dict[str, Any] | None:
+        """What was measured, as a JSON object; None: nothing new.
+
+        Args:
+            wait_s: How long launches may still take.
+        """
+        if self._is_told:
+            return None
+        until_s = time.monotonic() + wait_s
+        while self._attempt is not None and self._attempt.trial is not None:
+            self._guarded(self._decide, True)
+            if self._attempt is None or not self._attempt.trial.begun_pairs or time.monotonic() >= until_s:
+                break
+            time.sleep(_LOOK_EVERY_S)
+        if self._accepted is None and not wait_s:
+            return None
+        self._is_told = True
+        measured = self._guarded(self._readings) or {}
+        return {"kernel": self.name, "refused": self._refused, "warps": self._warps, **measured}
+
+    def _begin(self, grid: tuple[int, int, int], stream: int) -> tuple[Trial, int] | None:
+        """Begin to measure a launch; None: it is not. The number is the handle of the kernel with clocks, or 0."""
+        begun: tuple[Trial, int] | None = self._guarded(self._begun, grid, stream)
+        return begun
+
+    def _begun(self, grid: tuple[int, int, int], stream: int) -> tuple[Trial, int] | None:
+        if self._driver.is_capturing(stream):
+            return None
+        with self._driver.relaxed():
+            if self._attempt is not None and self._attempt.trial is not None and self._attempt.trial.is_full:
+                self._decide(False)
+            attempt = self._attempt
+            if attempt is None or grid != (self._grid or grid):
+                return None
+            if attempt.trial is None:
+                self._prepare(attempt, grid)
+            assert attempt.trial is not None
+            if attempt.trial.is_full:
+                return None
+            is_timed = attempt.trial.begin(stream)
+            return None if is_timed is None else (attempt.trial, attempt.function if is_timed else 0)
+
+    def _prepare(self, attempt: _Attempt, grid: tuple[int, int, int]) -> None:
+        core.enter_state(STATE)
+        try:
+            if self._buffers is None:
+                self._grid = grid
+                blocks = grid[0] * grid[1] * grid[2] * self._ctas
+                self._buffers = Buffers(self._driver, plan(blocks, self._warps, self._limits.buffer_bytes))
+            ready = self._driver.write(self._driver.symbol(attempt.module, CONTROL), self._buffers.control)
+        finally:
+            core.exit_state()
+        attempt.trial = Trial(self._driver, ready)
+
+    def _decide(self, is_last: bool) -> None:
+        """Accept the level that was tried, or go on to the next one."""
+        attempt = self._attempt
+        if attempt is None or attempt.trial is None:
+            return
+        pairs = attempt.trial.done_pairs
+        if not pairs or pairs < (attempt.trial.begun_pairs if is_last else PAIRS):
+            return
+        plain_ns, timed_ns = attempt.trial.times_ns(pairs)
+        told = {"level": attempt.level.name, "pairs": pairs, "plain_ns": plain_ns, "timed_ns": timed_ns}
+        if timed_ns <= plain_ns * (1 + self._limits.budget):
+            self._accepted, self._attempt = (attempt, told), None
+            return
+        self._refused.append({**told, "why": "cost"})
+        self._attempt = None if is_last else self._next()
+
+    def _next(self) -> _Attempt | None:
+        """The next level that neither spills nor makes matrix products wait."""
+        while self._levels:
+            level = self._levels.pop(0)
+            try:
+                instrumented = instrument(self._kernel, level.wanted)
+                binary = assemble(self._ptxas, instrumented.text, self._options, _ASSEMBLE_WITHIN_S)
+            except ValueError as error:
+                self._refused.append({"level": level.name, "why": str(error)})
+                continue
+            if binary.spill_bytes > self._plain.spill_bytes or binary.is_serialized > self._plain.is_serialized:
+                why = "spills" if binary.spill_bytes > self._plain.spill_bytes else "serialized"
+                self._refused.append({"level": level.name, "why": why, "spill_bytes": binary.spill_bytes})
+                continue
+            module, function = self._load(self._kernel.name, binary.cubin, self._shared_bytes)
+            core.name_kernel(function, self.name + WITH_CLOCKS, self._kernel.name)
+            return _Attempt(level, binary, instrumented, module, function)
+        return None
+
+    def _readings(self) -> dict[str, Any]:
+        if self._accepted is None:
+            return {}
+        attempt, told = self._accepted
+        assert self._buffers is not None
+        core.enter_state(STATE)
+        try:
+            with self._driver.current():
+                headers, frames = self._buffers.read()
+        finally:
+            core.exit_state()
+        resources = {
+            "registers": [self._plain.registers, attempt.binary.registers],
+            "stack_bytes": [self._plain.stack_bytes, attempt.binary.stack_bytes],
+        }
+        return {**told, **resources, **summed(headers, frames, attempt.instrumented, self._buffers.plan)}
+
+    def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call something; when it fails, this kernel is not measured any more."""
+        try:
+            return function(*arguments)
+        except Exception as error:  # noqa: BLE001 - the program's launches go on
+            self._attempt = None
+            self._refused.append({"why": str(error)})
+            note(f"{self.name} has no clocks any more: {type(error).__name__}: {error}")
+            return None
+
+
+def _options_of(metadata: Any) -> Sequence[str]:
+    """Options of ptxas beside the target, as Triton gives them."""
+    more = getattr(metadata, "ptx_options", None)
+    return [*([] if getattr(metadata, "enable_fp_fusion", True) else ["--fmad=false"]), *(more.split() if more else [])]

@@ -1,0 +1,63 @@
+"""Launches of a kernel without and with clocks in turn, timed by events of the driver."""
+
+from __future__ import annotations
+
+from statistics import median
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bragg.record.instrument.driver import Driver
+
+__all__ = ["PAIRS", "Trial"]
+
+PAIRS = 6
+"""The first one is not counted: code is loaded in it."""
+
+
+class Trial:
+    """Decides which of a kernel's launches have clocks, and what they cost.
+
+    Args:
+        driver: Makes the events.
+        ready: Event after which launches with clocks may begin.
+    """
+
+    def __init__(self, driver: Driver, ready: int) -> None:
+        self._driver = driver
+        self._ready = ready
+        self._times: list[tuple[int, int]] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further launch is needed."""
+        return len(self._times) == 2 * PAIRS
+
+    @property
+    def begun_pairs(self) -> int:
+        """Pairs both of whose launches were made."""
+        return len(self._times) // 2
+
+    @property
+    def done_pairs(self) -> int:
+        """Pairs that the GPU is done with."""
+        return sum(self._driver.is_done(last) for _, last in self._times) // 2
+
+    def begin(self, stream: int) -> bool | None:
+        """Begin a launch: with clocks or without; None: it is not measured."""
+        if not self._times and not self._driver.is_done(self._ready):
+            return None
+        first, last = self._driver.event(), self._driver.event()
+        self._driver.record(first, stream)
+        self._times.append((first, last))
+        return len(self._times) % 2 == 0
+
+    def end(self, stream: int) -> None:
+        """End it."""
+        self._driver.record(self._times[-1][1], stream)
+
+    def times_ns(self, n_pairs: int) -> tuple[float, float]:
+        """Time of a launch without and with clocks: medians over the pairs, without the first if there are more."""
+        took = [self._driver.between_ns(*each) for each in self._times[: 2 * n_pairs]]
+        plain, timed = took[::2], took[1::2]
+        counted = slice(1, None) if n_pairs > 1 else slice(None)
+        return median(plain[counted]), median(timed[counted])

@@ -1,0 +1,74 @@
+"""What clocks inside of kernels said, in a few lines."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from bragg.model.inside_kernels import InsideKernel
+from bragg.model.run import Run
+from bragg.views.text.style import printable
+from bragg.views.text.units import count_text, share_text
+
+__all__ = ["clock_lines"]
+
+_N_LINES = 5
+_LEAST = 0.005
+_ELSE = "everything else: arithmetic, and waits for registers that loads fill"
+_WHY = {
+    "cost": "costs too much",
+    "spills": "spills registers",
+    "serialized": "makes matrix products wait for each other",
+}
+
+
+def clock_lines(meta: Mapping[str, Any]) -> Iterator[str]:
+    """For each kernel what its warps did, the longest first, and what clocks cost."""
+    return map(printable, _lines(meta))
+
+
+def _lines(meta: Mapping[str, Any]) -> Iterator[str]:
+    for kernel in Run(meta).inside_kernels:
+        yield f"inside {kernel.kernel}: {_headline(kernel)}"
+        yield from (f"  {line}" for line in _shares(kernel))
+        if kernel.level and kernel.refused:
+            yield f"  fewer clocks than asked for: {_refused(kernel)}"
+
+
+def _headline(kernel: InsideKernel) -> str:
+    if not kernel.level:
+        return f"no clocks: {_refused(kernel)}" if kernel.refused else "no clocks: it was launched less than twice"
+    cost = kernel.cost or 0
+    text = f"clocks of {kernel.level} cost {share_text(max(cost, 0))} of a launch ({count_text(kernel.pairs, 'pair')})"
+    if kernel.covered_cycles and kernel.blocks:
+        told = kernel.warps_with_times / (kernel.blocks * max(kernel.warps, 1))
+        text += f"; {share_text(min(told, 1))} of the warps told"
+        if kernel.covered_cycles < kernel.warp_cycles:
+            text += f", {share_text(kernel.covered_cycles / kernel.warp_cycles)} of their time"
+    return text
+
+
+def _shares(kernel: InsideKernel) -> Iterator[str]:
+    """`52.6 %  wait for a barrier in memory (matmul.py:67)`, and what is left."""
+    if not kernel.covered_cycles:
+        low, median, high = kernel.block_ns
+        if high:
+            yield f"a block takes {median / 1e3:,.1f} us, from {low / 1e3:,.1f} to {high / 1e3:,.1f}"
+        return
+    by_line: dict[tuple[str, str, int], int] = defaultdict(int)
+    for stretch in kernel.stretches:
+        place = stretch.lines[-1] if stretch.lines else None
+        by_line[stretch.does, place.file if place else "", place.line if place else 0] += stretch.total
+    ranked = sorted(by_line.items(), key=lambda item: -item[1])
+    shown = [item for item in ranked[:_N_LINES] if item[1] >= _LEAST * kernel.covered_cycles]
+    for (does, file, line), cycles in shown:
+        where = f" ({PurePosixPath(file).name}:{line})" if file else ""
+        yield f"{share_text(cycles / kernel.covered_cycles):>7}  {does}{where}"
+    left = kernel.covered_cycles - sum(cycles for _, cycles in shown)
+    yield f"{share_text(left / kernel.covered_cycles):>7}  {_ELSE}"
+
+
+def _refused(kernel: InsideKernel) -> str:
+    return "; ".join(f"{level or 'one level'}: {_WHY.get(why, why)}" for level, why in kernel.refused)

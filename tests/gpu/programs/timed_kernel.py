@@ -1,0 +1,56 @@
+"""Launches a kernel of `tests/support/timed_kernels.py` often; says how often the result was equal, bit for bit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+from tests.support import timed_kernels as kernels
+
+SIZE, LAUNCHES = 8192, 60
+
+
+def half(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, device="cuda", dtype=torch.float16)
+
+
+def launcher(name: str) -> tuple[Callable[[], object], torch.Tensor]:
+    """What launches the kernel, and where its result is."""
+    _, _, constants, options = kernels.KERNELS[name]
+    if name == "copy":
+        x = torch.randn(1 << 26, device="cuda")
+        y = torch.empty_like(x)
+        return lambda: kernels.copy[(1 << 16,)](x, y, 1 << 26, **constants, **options), y
+    if name == "softmax":
+        x = half(SIZE, SIZE)
+        y = torch.empty_like(x)
+        return lambda: kernels.softmax[(SIZE,)](x, y, SIZE, **constants, **options), y
+    if name == "attention":
+        q, k, v = (half(2 * SIZE, 64) for _ in range(3))
+        out = torch.empty_like(q)
+        return lambda: kernels.attention[(128,)](q, k, v, out, 2 * SIZE, 0.125, **constants, **options), out
+    a, b, c = half(SIZE, SIZE), half(SIZE, SIZE), half(SIZE, SIZE)
+    kernel, given = kernels.matmul, [a, b, c]
+    if "tma" in name:
+        tiles = ([128, 64], [64, 128], [128, 128])
+        given = [TensorDescriptor.from_tensor(each, tile) for each, tile in zip(given, tiles, strict=True)]
+        kernel = kernels.matmul_tma
+    grid = ((SIZE // 128) ** 2,)
+    return lambda: kernel[grid](*given, SIZE, SIZE, SIZE, **constants, **options), c
+
+
+torch.manual_seed(0)
+launch, result = launcher(sys.argv[1])
+launch()
+first = result.clone()
+n_equal = 0
+for _ in range(LAUNCHES):
+    result.zero_()
+    launch()
+    n_equal += torch.equal(first, result)
+print(f"{n_equal} of {LAUNCHES} results are equal")

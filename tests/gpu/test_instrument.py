@@ -1,0 +1,52 @@
+"""Clocks inside of kernels on a real GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.gpu.conftest import Recorded, kernel_nodes
+from tests.support.timed_kernels import KERNELS, line_of
+
+pytestmark = pytest.mark.cuda
+Run = Callable[..., Recorded]
+BUDGET = 0.05
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_results_are_equal_and_the_cost_is_within_its_budget(run: Run, name: str) -> None:
+    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=.", arguments=[name])
+    assert "60 of 60 results are equal" in recorded.stdout
+    (kernel,) = recorded.profile.run.inside_kernels
+    assert kernel.kernel.startswith(f"{KERNELS[name][0].__name__}<")
+    print(name, kernel.level, f"{(kernel.cost or 0) * 100:.1f} %", kernel.refused)
+    assert kernel.level
+    assert kernel.pairs == 6
+    assert kernel.cost is not None
+    assert kernel.cost <= BUDGET
+    assert kernel.registers[0] > 0
+    # A warp's time is that of the kernel: the clock and the global timer agree.
+    assert 0.8 < kernel.span_ns / kernel.timed_ns < 1.1  # of one launch, and the median of five with their gaps
+    assert 1.0 < kernel.clock_ghz < 2.1
+    assert sum(each.total for each in kernel.stretches) <= kernel.covered_cycles <= kernel.warp_cycles
+
+
+def test_waits_of_a_pipelined_product_stand_at_its_line(run: Run) -> None:
+    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=matmul", arguments=["matmul_tma"])
+    profile = recorded.profile
+    (kernel,) = profile.run.inside_kernels
+    loop = [each for each in kernel.stretches if each.in_loop]
+    waits = [each for each in loop if each.does == "wait for a barrier in memory"]
+    assert waits
+    assert {each.lines[-1].line for each in loop} <= {line_of("matmul_tma", text) for text in ("for step", "tl.dot")}
+    assert sum(each.total for each in waits) > 0.2 * kernel.covered_cycles
+    (node,) = kernel_nodes(profile, under=f"{kernel.kernel} (with clocks)")
+    assert profile.inclusive("warp_cycles")[node] == kernel.covered_cycles
+    assert "inside matmul_tma<" in recorded.stderr + recorded.stdout
+
+
+def test_kernels_that_are_not_wanted_stay_as_they_are(run: Run) -> None:
+    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=no_such", arguments=["copy"])
+    assert recorded.profile.run.inside_kernels == []
+    assert "warp_cycles" not in recorded.profile.metrics

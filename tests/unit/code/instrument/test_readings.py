@@ -1,0 +1,111 @@
+"""Clock readings as a GPU would store them, and what is read from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bragg.code.instrument.blocks import Activity
+from bragg.code.instrument.readings import read_frames, read_headers
+from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES
+from bragg.code.instrument.segments import Frame, Segment
+
+FRAMES = [
+    Frame(
+        (Segment(Activity.LOAD, (), False, 0, 1), Segment(Activity.BARRIER, (), False, 1, 2)),
+        ((1, False), (1, True), (2, True)),
+        (2, True),
+    ),
+    Frame((Segment(Activity.MMA_WAIT, (), True, 0, 1),), ((5, False), (5, True)), (6, False)),
+]
+
+
+class Warp:
+    """Stores as the PTX does: a sticky predicate, an address that goes on."""
+
+    def __init__(self, start: int) -> None:
+        self.start = self.clock = start
+        self.memory = np.zeros(WARP_BYTES // 4, np.uint32)
+        self.at = 0
+        self.is_on = True
+
+    def frame(self, number: int, times: list[int]) -> None:
+        words = [FRAME | number << 8 | len(times), *(time % 2**32 for time in times)]
+        words += [words[0]] * (-len(words) % 4)
+        if self.is_on:
+            self.memory[self.at // 4 : self.at // 4 + len(words)] = words
+        self.at += 4 * len(words)
+        self.is_on = self.is_on and self.at % WARP_BYTES <= WARP_BYTES - 128
+
+    def header(self, block: int) -> bytes:
+        words = np.zeros(HEADER_BYTES // 4, np.uint32)
+        words[:8] = np.array([10, self.start, 10 + (self.clock - self.start) // 2, self.clock], np.uint64).view("<u4")
+        words[8:12] = MAGIC, block % 7, block, self.at
+        return words.tobytes()
+
+
+def launch(passages: list[int], start: int = 2**32 - 50) -> tuple[list[Warp], np.ndarray]:
+    """Warps, of which each passes so often through its loop; the true cycles by segment and warp."""
+    truth = np.zeros((3, len(passages)), np.int64)
+    random = np.random.default_rng(len(passages))
+    warps = []
+    for number, n_passages in enumerate(passages):
+        warp = Warp(start)
+        spent = random.integers(1, 1000, 2)
+        warp.frame(0, [start, start + int(spent[0]), start + int(spent.sum())])
+        truth[:2, number] += spent
+        warp.clock += int(spent.sum())
+        for _ in range(n_passages):
+            took = int(random.integers(1, 5000))
+            if warp.is_on:
+                truth[2, number] += took
+            warp.frame(1, [warp.clock, warp.clock + took])
+            warp.clock += took + 3
+        warps.append(warp)
+    return warps, truth
+
+
+@pytest.mark.parametrize("passages", [[0, 1, 5, 17], [1000], [2000, 3, 1022, 1023, 1024, 1025, 1021, 1020]])
+def test_what_was_stored_is_read(passages: list[int]) -> None:
+    warps, truth = launch(passages)
+    headers = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
+    read = read_frames(b"".join(warp.memory.tobytes() for warp in warps), FRAMES, headers, len(warps))
+    assert read.cycles.tolist() == truth.tolist()
+    assert read.damaged == 0
+    assert read.count[0] == len(warps)
+    whole = [warp.at <= WARP_BYTES - 112 for warp in warps]
+    spans = [warp.clock - warp.start for warp in warps]
+    assert [int(each) for each, is_whole in zip(read.covered, whole, strict=True) if is_whole] == [
+        span for span, is_whole in zip(spans, whole, strict=True) if is_whole
+    ]
+    assert (read.covered <= spans).all()
+    assert (read.covered >= truth.sum(axis=0)).all()
+
+
+def test_headers_of_warps_that_did_not_end_are_left_out() -> None:
+    warps, _ = launch([1, 2, 3])
+    image = warps[0].header(0) + bytes(HEADER_BYTES) + warps[2].header(2)
+    headers = read_headers(image)
+    assert headers.slot.tolist() == [0, 2]
+    assert headers.block.tolist() == [0, 2]
+    assert headers.start.tolist() == [2**32 - 50] * 2
+
+
+def test_memory_that_holds_something_else_is_told_and_not_counted() -> None:
+    warps, truth = launch([3, 3])
+    warps[1].memory[4] = 7
+    headers = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
+    read = read_frames(b"".join(warp.memory.tobytes() for warp in warps), FRAMES, headers, 2)
+    assert read.damaged == 1
+    assert read.cycles[:, 0].tolist() == truth[:, 0].tolist()
+    assert read.cycles[2, 1] == 0
+
+
+def test_events_of_the_first_warps() -> None:
+    warps, _ = launch([2, 2, 2])
+    headers = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
+    events = read_frames(b"".join(warp.memory.tobytes() for warp in warps), FRAMES, headers, 3, 2).events
+    assert sorted(zip(events.warp.tolist(), events.segment.tolist(), strict=True)) == [
+        *((0, segment) for segment in (0, 1, 2, 2)),
+        *((1, segment) for segment in (0, 1, 2, 2)),
+    ]

@@ -1,0 +1,94 @@
+"""PTX with clocks: the program's own statements stay as they were, and ptxas takes it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import triton
+
+from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
+from bragg.code.instrument.blocks import Activity, read_kernel
+from bragg.code.instrument.rewriting import CONTROL, instrument
+from bragg.code.instrument.segments import MAX_READS, Segment
+from tests.support.timed_kernels import KERNELS, compiled
+
+LEVELS = [set(Activity), {each for each in Activity if each.is_wait}, set()]
+TRITON = str(Path(triton.__file__).parent)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("level", range(3))
+def test_nothing_of_the_program_changes(name: str, level: int) -> None:
+    plain = compiled(name).asm["ptx"]
+    timed = instrument(read_kernel(plain), LEVELS[level])
+    assert [line for line in timed.text.splitlines() if "bragg_" not in line] == plain.splitlines()
+    assert timed.text.count(f"{CONTROL}[") == 1
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_ptxas_takes_it_without_new_spills(name: str, capability: int) -> None:
+    plain = compiled(name, capability).asm["ptx"]
+    ptxas = find_ptxas(TRITON, target_of(plain), os.environ)
+    waits = instrument(read_kernel(plain), LEVELS[1])
+    before, after = (assemble(ptxas, text, [], 60) for text in (plain, waits.text))
+    assert after.cubin[:4] == b"\x7fELF"
+    assert CONTROL.encode() in after.cubin
+    assert not after.is_serialized or before.is_serialized
+    if (name, capability) not in {("matmul_tma", 80), ("matmul_tma8", 80)}:  # those spill without clocks, too
+        assert after.spill_bytes == before.spill_bytes == 0
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_frames_hold_readings_in_order(name: str) -> None:
+    for frame in instrument(read_kernel(compiled(name).asm["ptx"]), LEVELS[0]).frames:
+        assert 2 <= len(frame.reads) <= MAX_READS
+        assert list(frame.reads) == sorted(frame.reads)
+        assert all(each.start < each.end < len(frame.reads) for each in frame.segments)
+        ends = [each.end for each in frame.segments]
+        assert ends == sorted(set(ends))
+        assert {reading for each in frame.segments for reading in (each.start, each.end)} == set(
+            range(len(frame.reads))
+        )
+
+
+def test_neighbours_share_a_reading() -> None:
+    text = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry two(.param .u64 a)
+{
+	.reg .b32 %r<3>;
+	.reg .b64 %rd<2>;
+	ld.param.u64 %rd1, [a];
+	ld.global.b32 %r1, [%rd1];
+	atom.global.add.u32 %r2, [%rd1], 1;
+	add.u32 %r1, %r1, %r2;
+	st.global.b32 [%rd1], %r1;
+	ret;
+}
+"""
+    (frame,) = instrument(read_kernel(text), LEVELS[0]).frames
+    assert [(each.activity, each.start, each.end) for each in frame.segments] == [
+        (Activity.LOAD, 0, 1),
+        (Activity.ATOMIC, 1, 2),
+        (Activity.STORE, 3, 4),
+    ]
+    assert frame.segments[0] == Segment(Activity.LOAD, (), False, 0, 1)
+    (waits,) = {len(instrument(read_kernel(text), LEVELS[1]).frames)}
+    assert waits == 0
+
+
+def test_a_return_that_depends_on_a_predicate_is_refused() -> None:
+    text = ".version 8.0\n.target sm_90a\n.visible .entry a()\n{\n\t.reg .pred %p<2>;\n\t@%p1 ret;\n\tret;\n}\n"
+    with pytest.raises(ValueError, match="predicate"):
+        instrument(read_kernel(text), LEVELS[0])
+
+
+def test_ptxas_that_refuses_says_why() -> None:
+    with pytest.raises(ValueError, match="ptxas ended"):
+        assemble(find_ptxas(TRITON, "sm_90a", {}), ".version 8.0\n.target sm_90a\nnonsense;\n", [], 60)
+    with pytest.raises(ValueError, match="there is no ptxas"):
+        find_ptxas("/nowhere", "sm_90a", {})

@@ -1,0 +1,122 @@
+"""What clocks inside of kernels said, in the tree and in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bragg.formats.captured.clocks import with_clocks
+from bragg.formats.limits import Limits
+from bragg.model import Profile
+from bragg.model.inside_kernels import inside_kernels
+from bragg.views.text.clock_facts import clock_lines
+from tests.support.profiles import profile_from_text
+
+KERNEL = "matmul<w4 s3 f16>"
+TREE = f"""root
+  step
+    {KERNEL} 100ms x10 @0
+    {KERNEL} (with clocks) 20ms x2 @0
+  other
+    {KERNEL} (with clocks) 60ms x6 @0"""
+
+
+def stretch(does: str, line: int, cycles: list[int], *, waits: bool = False, inlined: int = 0) -> dict[str, Any]:
+    places = [{"file": "/src/standard.py", "line": inlined, "function": "sum"}] if inlined else []
+    place = [*places, {"file": "/src/matmul.py", "line": line, "function": "matmul"}]
+    return {"does": does, "waits": waits, "place": place, "in_loop": True, "count": 8, "longest": 90, "cycles": cycles}
+
+
+MEASURED = {
+    "kernel": KERNEL,
+    "level": "everything",
+    "refused": [],
+    "pairs": 6,
+    "plain_ns": 1000.0,
+    "timed_ns": 1020.0,
+    "registers": [90, 96],
+    "blocks": 128,
+    "warps": 4,
+    "warps_with_frames": 256,
+    "covered_cycles": 10_000,
+    "warp_cycles": 10_000,
+    "block_ns": [80.0, 100.0, 140.0],
+    "segments": [
+        stretch("wait for matrix products", 20, [3000, 2000], waits=True),
+        stretch("begin matrix products", 20, [500, 500]),
+        stretch("wait for matrix products", 20, [600, 400], waits=True, inlined=191),
+    ],
+}
+
+
+def measured(*rows: dict[str, Any]) -> Profile:
+    profile = profile_from_text(TREE)
+    return with_clocks(replace(profile, meta={**profile.meta, "inside_kernels": list(rows)}), Limits(1 << 30))
+
+
+def test_cycles_stand_below_the_lines_of_the_launches_with_clocks() -> None:
+    profile = measured(MEASURED)
+    cycles = profile.inclusive("warp_cycles")
+    assert cycles[0] == 10_000
+    assert profile.own("warp_cycles").sum() == 10_000
+    assert profile.inclusive("warp_wait_cycles")[0] == 6000
+    tree = profile.tree
+    by_name = {tree.frames.name[tree.frame[node]]: int(cycles[node]) for node in range(len(tree)) if cycles[node]}
+    assert by_name["other"] == 10_000  # where most of the launches with clocks are
+    assert "step" not in by_name
+    assert by_name["begin matrix products"] == 1000
+    assert by_name["<between what has clocks>"] == 3000
+    lines = {
+        int(tree.frames.line[tree.frame[node]]): int(cycles[node])
+        for node in range(len(tree))
+        if cycles[node] and tree.frames.file[tree.frame[node]]
+    }
+    assert lines == {20: 7000, 191: 1000}
+    assert profile.own("gpu_time").sum() == profile_from_text(TREE).own("gpu_time").sum()
+
+
+def test_a_profile_without_clocks_is_as_it_was() -> None:
+    assert "warp_cycles" not in measured().metrics
+    assert "warp_cycles" not in measured({**MEASURED, "kernel": "another"}).metrics
+    assert "warp_cycles" not in measured({"kernel": KERNEL, "refused": [{"level": "waits", "why": "cost"}]}).metrics
+
+
+def test_the_lines_say_what_warps_did_and_what_it_cost() -> None:
+    assert list(clock_lines({"inside_kernels": [MEASURED]})) == [
+        f"inside {KERNEL}: clocks of everything cost 2.0 % of a launch (6 pairs); 50.0 % of the warps told",
+        "   60.0 %  wait for matrix products (matmul.py:20)",
+        "   10.0 %  begin matrix products (matmul.py:20)",
+        "   30.0 %  everything else: arithmetic, and waits for registers that loads fill",
+    ]
+
+
+def test_the_lines_say_why_there_are_fewer_clocks_or_none() -> None:
+    refused = [{"level": "everything", "why": "cost"}, {"level": "waits", "why": "spills"}]
+    fewer = {**MEASURED, "level": "blocks", "refused": refused, "covered_cycles": 0, "segments": []}
+    none = {"kernel": "k\x1b[2J", "refused": refused}
+    never = {"kernel": "once", "refused": []}
+    assert list(clock_lines({"inside_kernels": [fewer, none, never]})) == [
+        f"inside {KERNEL}: clocks of blocks cost 2.0 % of a launch (6 pairs)",
+        "  a block takes 0.1 us, from 0.1 to 0.1",
+        "  fewer clocks than asked for: everything: costs too much; waits: spills registers",
+        "inside k\\x1b[2J: no clocks: everything: costs too much; waits: spills registers",
+        "inside once: no clocks: it was launched less than twice",
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"kernel": 5},
+        {"kernel": KERNEL, "segments": [{"place": "x", "cycles": [None, "2", 3.5]}], "registers": "many"},
+        {"kernel": KERNEL, "segments": [{"place": [{"line": -5}], "cycles": [4]}], "pairs": True, "plain_ns": "x"},
+        {"kernel": KERNEL, "refused": ["x", {"why": ["y"]}], "block_ns": {"a": 1}},
+    ],
+)
+def test_what_anybody_may_have_written_is_read_without_trust(row: dict[str, Any]) -> None:
+    (kernel,) = inside_kernels([row])
+    assert kernel.covered_cycles == 0
+    measured(row)
+    assert list(clock_lines({"inside_kernels": [row]}))

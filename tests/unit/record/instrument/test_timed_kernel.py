@@ -1,0 +1,226 @@
+"""Launches of a kernel with clocks, on a driver that keeps the time itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import triton
+
+from bragg.code.instrument.assembling import find_ptxas
+from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, WARP_BYTES
+from bragg.model.inside_kernels import inside_kernels
+from bragg.record.instrument import timed_kernel
+from bragg.record.instrument.buffers import plan
+from bragg.record.instrument.driver import DriverError
+from bragg.record.instrument.timed_kernel import Limits, TimedKernel
+from bragg.record.instrument.trial import PAIRS
+from tests.support.timed_kernels import compiled
+
+PLAIN = 7
+PTXAS = find_ptxas(str(Path(triton.__file__).parent), "sm_90a", os.environ)
+
+
+class FakeDriver:
+    """Events have the time of a clock that launches set on; memory holds the headers of warps that took 1000 cycles."""
+
+    now_ns = 0.0
+    capturing = False
+    late = False
+    broken = ""
+
+    def __init__(self) -> None:
+        self.events: list[float] = []
+        self.sizes: dict[int, int] = {}
+
+    def is_capturing(self, stream: int) -> bool:
+        return FakeDriver.capturing
+
+    def relaxed(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    current = relaxed
+
+    def zeros(self, size_bytes: int) -> int:
+        if FakeDriver.broken == "zeros":
+            raise DriverError("cuMemAlloc_v2 returned 2")
+        self.sizes[len(self.sizes)] = size_bytes
+        return (len(self.sizes) << 32) + 256
+
+    def symbol(self, module: int, name: str) -> int:
+        return module
+
+    def write(self, address: int, content: bytes) -> int:
+        return self.event()
+
+    def read(self, address: int, size_bytes: int) -> bytes:
+        if size_bytes % WARP_BYTES == 0 and address % WARP_BYTES == 0:
+            return bytes(size_bytes)
+        words = np.zeros((size_bytes // HEADER_BYTES, HEADER_BYTES // 4), np.uint32)
+        words[:, 2], words[:, 4], words[:, 6], words[:, 8] = 500, 700, 1500, MAGIC
+        return words.tobytes()
+
+    def event(self) -> int:
+        self.events.append(0.0)
+        return len(self.events) - 1
+
+    def record(self, event: int, stream: int) -> None:
+        self.events[event] = FakeDriver.now_ns
+
+    def is_done(self, event: int) -> bool:
+        return not FakeDriver.late
+
+    def between_ns(self, first: int, second: int) -> float:
+        return self.events[second] - self.events[first]
+
+
+class Machine:
+    """A kernel of the fake driver: its launches, and how much longer those with clocks take, level by level."""
+
+    def __init__(self, costs: list[float], name: str = "matmul_tma") -> None:
+        self.costs = costs
+        self.launched: list[int] = []
+        self.loaded = 0
+        self.kernel = TimedKernel(
+            compiled(name), f"{name}<w4 s3>", self.launch, self.load, PTXAS, Limits(0.05, 64 << 20)
+        )
+
+    def load(self, symbol: str, cubin: bytes, shared_bytes: int) -> tuple[int, int]:
+        self.loaded += 1
+        return 1, 100 + self.loaded
+
+    def launch(self, x: int, y: int, z: int, stream: int, function: int, *rest: Any) -> str:
+        self.launched.append(function)
+        FakeDriver.now_ns += 1000 * (1 if function == PLAIN else 1 + self.costs[function - 101])
+        return "launched"
+
+    def run(self, times: int, grid: tuple[int, int, int] = (64, 1, 1)) -> None:
+        for _ in range(times):
+            assert self.kernel(*grid, 0, PLAIN, "argument") == "launched"
+
+
+@pytest.fixture(autouse=True)
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(timed_kernel, "Driver", FakeDriver)
+    monkeypatch.setattr(timed_kernel.core, "name_kernel", lambda *_: None)
+    FakeDriver.capturing, FakeDriver.late, FakeDriver.broken = False, False, ""
+    return iter(())
+
+
+def test_launches_alternate_and_then_stay_plain() -> None:
+    machine = Machine([0.02])
+    machine.run(40)
+    assert machine.launched == [PLAIN, 101] * PAIRS + [PLAIN] * (40 - 2 * PAIRS)
+    result = machine.kernel.result(0)
+    assert result is not None
+    assert (result["level"], result["pairs"], result["refused"]) == ("everything", PAIRS, [])
+    assert result["timed_ns"] / result["plain_ns"] == pytest.approx(1.02)
+    assert (result["blocks"], result["warps"], result["warps_with_frames"]) == (64, 4, 256)
+    assert (result["covered_cycles"], result["span_ns"]) == (256 * 1000, 700)
+    assert machine.kernel.result(0) is None  # told once
+
+
+def test_a_level_that_costs_too_much_gives_way() -> None:
+    machine = Machine([0.2, 0.09, 0.04])
+    machine.run(60)
+    result = machine.kernel.result(0)
+    assert result is not None
+    assert result["level"] == "waits"
+    assert [(each["level"], each["why"]) for each in result["refused"]] == [
+        ("everything", "cost"),
+        ("without shared memory", "cost"),
+    ]
+    assert machine.launched.count(PLAIN) == 60 - 3 * PAIRS
+
+
+def test_where_all_cost_too_much_nothing_is_told() -> None:
+    machine = Machine([0.3] * 4)
+    machine.run(80)
+    result = machine.kernel.result(1)
+    assert result is not None
+    assert "level" not in result
+    assert len(result["refused"]) == 4
+    (told,) = inside_kernels([result])
+    assert (told.level, told.cost, told.stretches) == ("", None, ())
+
+
+def test_two_launches_are_enough_and_one_is_not() -> None:
+    few, one = Machine([0.0]), Machine([0.0])
+    few.run(2)
+    one.run(1)
+    told, nothing = few.kernel.result(1), one.kernel.result(1)
+    assert told is not None
+    assert (told["level"], told["pairs"]) == ("everything", 1)
+    assert nothing == {"kernel": "matmul_tma<w4 s3>", "refused": [], "warps": 4}
+
+
+def test_a_kernel_that_spills_with_clocks_has_fewer() -> None:
+    machine = Machine([0.0], "matmul80")
+    machine.run(2 * PAIRS + 1)
+    result = machine.kernel.result(0)
+    assert result is not None
+    assert [(each["level"], each["why"]) for each in result["refused"]] == [
+        ("everything", "spills"),
+        ("without shared memory", "spills"),
+    ]
+    assert result["level"] == "waits"
+
+
+def test_captures_and_other_grids_are_launched_as_they_are() -> None:
+    machine = Machine([0.0])
+    FakeDriver.capturing = True
+    machine.run(5)
+    FakeDriver.capturing = False
+    machine.run(2, (64, 1, 1))
+    machine.run(5, (65, 1, 1))
+    machine.run(2 * PAIRS - 2)
+    assert machine.launched == [PLAIN] * 5 + [PLAIN, 101] + [PLAIN] * 5 + [PLAIN, 101] * (PAIRS - 1)
+
+
+def test_launches_that_the_gpu_has_not_done_are_waited_for_until_the_end() -> None:
+    machine = Machine([0.0])
+    machine.run(1)
+    FakeDriver.late = True
+    machine.run(30)
+    assert machine.kernel.result(0) is None
+    FakeDriver.late = False
+    result = machine.kernel.result(5)
+    assert result is not None
+    assert result["level"] == "everything"
+
+
+def test_a_driver_that_fails_leaves_the_launch_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    FakeDriver.broken = "zeros"
+    machine = Machine([0.0])
+    machine.run(5)
+    assert machine.launched == [PLAIN] * 5
+    assert "has no clocks any more: DriverError: cuMemAlloc_v2 returned 2" in capsys.readouterr().err
+
+
+def test_a_launch_that_raises_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine([0.0])
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("out of resources")
+
+    monkeypatch.setattr(machine.kernel, "_launch", fail)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="out of resources"):
+            machine.kernel(64, 1, 1, 0, PLAIN)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 63, 4096, 1 << 20])
+@pytest.mark.parametrize("warps", [1, 4, 16])
+def test_readings_fit_into_their_memory(blocks: int, warps: int) -> None:
+    found = plan(blocks, warps, 64 << 20)
+    assert found.frame_bytes <= 64 << 20
+    assert found.header_bytes <= 4 << 20
+    assert found.frame_shift >= found.header_shift
+    with_frames = [block for block in range(blocks) if not block & (1 << found.frame_shift) - 1]
+    assert found.frame_bytes == len(with_frames) * warps * WARP_BYTES
+    assert max(with_frames) >> found.frame_shift == len(with_frames) - 1
