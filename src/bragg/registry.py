@@ -102,6 +102,7 @@ CHECKERS = Registry(
         "out-of-bounds": "bragg.debug.checkers.bounds:BOUNDS",
         "data-race": "bragg.debug.checkers.races:RACES",
         "uninitialised-read": "bragg.debug.checkers.uninitialised:UNINITIALISED",
+        "unwritten": "bragg.debug.checkers.unwritten:UNWRITTEN_RESULT",
         "broken-promise": "bragg.debug.checkers.promises:PROMISES",
         "integer-overflow": "bragg.debug.checkers.overflow:OVERFLOW",
         "division-by-zero": "bragg.debug.checkers.division:DIVISION",

@@ -24,6 +24,7 @@ EXAMPLES = {
     "out-of-bounds": "mask_one_too_far",
     "data-race": "shift_in_place",
     "uninitialised-read": "sums_lanes_that_were_not_loaded",
+    "unwritten": "grid_without_the_last_tile",
     "broken-promise": "not_contiguous",
     "integer-overflow": "square_of_a_row_number_in_32_bits",
     "division-by-zero": "mean_of_an_empty_group",

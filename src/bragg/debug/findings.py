@@ -200,6 +200,7 @@ class Report:
         self.additions = 0
         self.refused: Counter[str] = Counter()
         self.verdicts = Verdicts()
+        self._judgements: dict[tuple[Any, ...], Callable[[], None]] = {}
 
     @property
     def findings(self) -> list[KernelFinding]:
@@ -245,6 +246,15 @@ class Report:
         if is_new and self._tell is not None:
             self._tell(known)
 
+    def judge_at_end(self, key: tuple[Any, ...], judge: Callable[[], None]) -> None:
+        """Keep what only the end of the program can tell; the first of those with one key."""
+        self._judgements.setdefault(key, judge)
+
+    def judge(self) -> None:
+        """The program has ended."""
+        while self._judgements:
+            self._judgements.pop(next(iter(self._judgements)))()
+
     def refuse(self, reason: str) -> None:
         """Something was not executed, whatever the program makes of it."""
         self.refused[reason] += 1
@@ -256,6 +266,7 @@ class Report:
     def clear(self) -> None:
         """Begin anew."""
         self._found.clear()
+        self._judgements.clear()
         self.refused.clear()
         self.verdicts.counts.clear()
         self.launches = self.programs = 0

@@ -121,6 +121,12 @@ class CheckedSession:
             if self.outbox is not None:
                 self.outbox.put(self.report)
 
+    def finish(self) -> None:
+        """The program has ended: judge what only its end can tell."""
+        self.report.judge()
+        if self.outbox is not None:
+            self.outbox.put(self.report)
+
     def _observe(self, launch: Launch) -> Listeners:
         self.report.launches += 1
         self.report.programs += 1 if launch.only else launch.programs
@@ -156,3 +162,4 @@ def checking(session: CheckedSession) -> Iterator[Report]:
         checked_pallas_calls(session.report, names),
     ):
         yield session.report
+        session.finish()

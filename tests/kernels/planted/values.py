@@ -118,6 +118,39 @@ def square_of_a_row_number_in_32_bits(x, n):
     tl.load(x + place, mask=(place >= 0) & (place < 64), other=0.0)
 
 
+@bug("integer-overflow", lambda: np.full(64, 100, "i1"), integers(64), programs=range(4), grid=(4,))
+@triton.jit
+def sum_in_8_bits_that_is_stored_in_32(x, out):
+    offsets = tl.program_id(0) * 16 + tl.arange(0, 16)
+    twice = tl.load(x + offsets) + tl.load(x + offsets)  # bug
+    tl.store(out + offsets, twice)
+
+
+@bug("integer-overflow", lambda: np.full(64, 100, "i1"), floats(64), 0.5, programs=range(4), grid=(4,))
+@triton.jit
+def product_in_8_bits_that_is_scaled(x, out, scale):
+    offsets = tl.program_id(0) * 16 + tl.arange(0, 16)
+    square = tl.load(x + offsets) * tl.load(x + offsets)  # bug
+    tl.store(out + offsets, square.to(tl.float32) * scale)
+
+
+@bug("unwritten", floats(1000), empty(1000), 1000, tensor="out", grid=(7,), B=128)
+@triton.jit
+def grid_without_the_last_tile(x, out, n, B: tl.constexpr):
+    offsets = tl.program_id(0) * B + tl.arange(0, B)
+    values = tl.load(x + offsets, mask=offsets < n)
+    tl.store(out + offsets, values * 2, mask=offsets < n)  # bug
+
+
+@bug("unwritten", empty(96, 80), 96, 80, 80, 1, tensor="out", grid=(3, 3), R=32, C=32)
+@triton.jit
+def mask_one_too_short(out, rows, columns, row_stride, column_stride, R: tl.constexpr, C: tl.constexpr):
+    row = tl.program_id(0) * R + tl.arange(0, R)[:, None]
+    column = tl.program_id(1) * C + tl.arange(0, C)[None, :]
+    mask = (tl.arange(0, R)[:, None] < R - 1) & (column < columns)
+    tl.store(out + row * row_stride + column * column_stride, 1.0, mask=mask)  # bug
+
+
 @bug("division-by-zero", integers(4), integers(4), programs=range(4))
 @triton.jit
 def divides_by_a_loaded_zero(x, out):

@@ -1,4 +1,4 @@
-"""Offsets that were computed in 32 bits and did not fit: the operation that overflows, and the address it ends in."""
+"""Integers that do not fit: offsets of 32 bits, and narrow ones that wrap before they are made wider."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ __all__ = ["OVERFLOW"]
 Array = npt.NDArray[Any]
 
 
+_USES = {
+    "offset": ("an offset overflows {bits} bits", "Convert a factor with .to(tl.int64) before the operation"),
+    "widened": ("a number wraps in {dtype} before it is made wider", "Convert an operand with .to(tl.int32) before it"),
+}
+
+
 def _watch(record: LaunchFindings) -> Listeners:
     numbers: dict[tuple[str, int], tuple[DType, int]] = {}
 
@@ -28,13 +34,14 @@ def _watch(record: LaunchFindings) -> Listeners:
         numbers.setdefault(kernel_line(), (dtype, number))
 
     def tell(use: str, taint: Array, bit: int, buffer: Buffer | None) -> None:
-        if use != "offset" or bit != OVERFLOWN:
+        if use not in _USES or bit != OVERFLOWN:
             return
+        what, hint = _USES[use]
         for place in feeding(list(numbers), kernel_line()):
             dtype, number = numbers[place]
             record.at_line(
-                f"an offset overflows {dtype.bits} bits: {number} does not fit into {dtype}",
-                "Convert a factor with .to(tl.int64) before the operation",
+                f"{what.format(dtype=dtype, bits=dtype.bits)}: {number} does not fit into {dtype}",
+                hint,
                 Severity.ERROR,
                 (taint & bit) != 0,
                 Source(*place, *_use(buffer)),
@@ -51,4 +58,4 @@ def _use(buffer: Buffer | None) -> tuple[TensorFacts | None, AccessText]:
     return TensorFacts.of(buffer), next((text for text in texts if text.address), AccessText())
 
 
-OVERFLOW = Checker("integer-overflow", "offsets that overflow 32 bits", True, _watch)
+OVERFLOW = Checker("integer-overflow", "offsets that overflow 32 bits, narrow integers that wrap", True, _watch)

@@ -12,7 +12,7 @@ from bragg.debug.memory.provenance import addresses_of, pointer_of_addresses
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.numbers.rounding import decode, encode, round_to, truncate_to
 from bragg.debug.state import is_wide, machine, tell_result
-from bragg.debug.values import Pointer, Tensor
+from bragg.debug.values import OVERFLOWN, Pointer, Tensor
 
 __all__ = ["bitcast", "cast"]
 
@@ -52,6 +52,8 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
         raise KernelFault(
             f"a conversion of {source} to {dtype} has no rounding to choose", hint="Leave the rounding out"
         )
+    if x.taint is not None and source.is_int() and source.bits < min(dtype.bits, 32):
+        machine().tell_taint("widened", x.taint, OVERFLOWN)
     if source.is_int() and dtype.is_int() and dtype.bits > 1:
         return _cast_integer(x, dtype)
     result = Tensor(_converted(x.data, source, dtype, rounding), dtype, taint=x.taint)

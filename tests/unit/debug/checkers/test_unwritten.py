@@ -1,0 +1,133 @@
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
+"""Results of which a part is written by nobody, and tensors that are larger than what is written on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("triton")
+
+import triton
+import triton.language as tl
+
+import bragg.debug
+
+
+@triton.jit
+def doubled(x, out, n, B: tl.constexpr, STEP: tl.constexpr = 0):
+    i = tl.program_id(0) * (STEP or B) + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+@triton.jit
+def copied(x, out, rows, columns, x_stride, out_stride, R: tl.constexpr, C: tl.constexpr):
+    r = tl.program_id(0) * R + tl.arange(0, R)[:, None]
+    c = tl.program_id(1) * C + tl.arange(0, C)[None, :]
+    mask = (r < rows) & (c < columns)
+    tl.store(out + r * out_stride + c, tl.load(x + r * x_stride + c, mask=mask), mask=mask)
+
+
+@triton.jit
+def lower_triangle(out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i[:, None] * B + i[None, :], 1.0, mask=i[:, None] >= i[None, :])
+
+
+@triton.jit
+def slots(out, slot, used, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + tl.program_id(0) * slot + i, 1.0, mask=i < used)
+
+
+@triton.jit
+def scattered(index, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + tl.load(index + i), 1.0)
+
+
+def found(run: Callable[[], Any]) -> list[str]:
+    with bragg.debug.check(only=["unwritten"]) as report:
+        run()
+    return [f"{finding.message}; {finding.example}" for finding in report]
+
+
+def ones(*shape: int) -> Any:
+    return np.ones(shape, "f4")
+
+
+def empty(*shape: int) -> Any:
+    return np.empty(shape, "f4")
+
+
+def test_tail_that_the_grid_leaves_out() -> None:
+    assert found(lambda: doubled[(1000 // 128,)](ones(1000), empty(1000), 1000, B=128)) == [
+        "104 of 1000 elements of out are written by nobody, and their neighbours are;"
+        " the first is out[896], the last out[999]"
+    ]
+
+
+def test_gaps_between_tiles() -> None:
+    (text,) = found(lambda: doubled[(4,)](ones(1000), empty(1000), 1000, B=128, STEP=256))
+    assert text.startswith("488 of 1000 ")
+    assert text.endswith("the first is out[128], the last out[999]")
+
+
+def copy(grid: tuple[int, int], out: Any, rows: int = 96, columns: int = 64) -> None:
+    copied[grid](ones(rows, columns), out, rows, columns, columns, out.strides[0] // 4, R=32, C=32)
+
+
+@pytest.mark.parametrize("grid", [(2, 2), (3, 1)])
+def test_tiles_that_the_grid_leaves_out(grid: tuple[int, int]) -> None:
+    (text,) = found(lambda: copy(grid, empty(96, 64)))
+    assert text.startswith(f"{96 * 64 - grid[0] * grid[1] * 1024} of 6144 ")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: copy((3, 2), empty(96, 64)),
+        lambda: copy((3, 2), empty(96, 72)),
+        lambda: copy((3, 2), empty(96, 72)[:, :64]),
+        lambda: copy((3, 2), empty(128, 64)),
+        lambda: copy((2, 2), np.zeros((96, 64), "f4")),
+        lambda: doubled[(8,)](ones(1000), empty(1024), 1000, B=128),
+        lambda: doubled[(2,)](ones(1000), empty(1000), 200, B=128),
+        lambda: lower_triangle[(1,)](empty(32, 32), B=32),
+        lambda: slots[(4,)](empty(4 * 40), 40, 30, B=32),
+        lambda: scattered[(1,)](np.arange(0, 64, 2), empty(100), 100, B=32),
+    ],
+    ids=["whole", "padded", "view", "more-rows", "initialised", "aligned", "part", "triangle", "slots", "scattered"],
+)
+def test_tensors_that_are_larger_on_purpose(run: Callable[[], Any]) -> None:
+    assert found(run) == []
+
+
+def test_what_others_write_later_is_written() -> None:
+    def by_another_launch() -> None:
+        out = empty(1000)
+        doubled[(7,)](ones(1000), out, 1000, B=128)
+        doubled[(1,)](ones(104), out[896:], 104, B=128)
+
+    def by_the_host() -> None:
+        out = empty(1000)
+        doubled[(7,)](ones(1000), out, 1000, B=128)
+        out[896:] = 0
+
+    assert found(by_another_launch) == []
+    assert found(by_the_host) == []
+
+
+def test_tensors_of_pytorch_whose_memory_is_gone() -> None:
+    torch = pytest.importorskip("torch")
+
+    def run() -> None:
+        out = torch.empty(1000)
+        doubled[(7,)](torch.ones(1000), out, 1000, B=128)
+        out.untyped_storage().resize_(0)
+
+    assert found(run) == []
+    assert len(found(lambda: doubled[(7,)](torch.ones(1000), torch.empty(1000), 1000, B=128))) == 1
