@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bragg.errors import UsageError
 
-__all__ = ["set_name", "two_sets"]
+__all__ = ["set_name", "short_names", "two_sets"]
 
 _NUMBERED = re.compile(r"(?P<stem>.+?)[-_.](?P<number>\d+)")
 _HINT = (
@@ -43,6 +43,15 @@ def two_sets(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 def set_name(files: Sequence[Path]) -> str:
     """What a set is called: its file, or what its files are called without their numbers."""
     return str(files[0]) if len(files) == 1 else f"{_without_number(files[0])} ({len(files)} runs)"
+
+
+def short_names(before: str, after: str) -> tuple[str, str]:
+    """Names of two sets from where they differ on."""
+    one, other = before.split("/"), after.split("/")
+    n_common = 0
+    while n_common < min(len(one), len(other)) - 1 and one[n_common] == other[n_common]:
+        n_common += 1
+    return "/".join(one[n_common:]), "/".join(other[n_common:])
 
 
 def _files_of(word: Path) -> list[Path]:

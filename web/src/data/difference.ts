@@ -18,6 +18,8 @@ export interface DifferenceData {
   /** What the reader calls the two. */
   before: string;
   after: string;
+  /** What the reader of two different programs must know; empty: they are runs of one. */
+  note: string;
   /** The largest change first. */
   rows: ChangedRow[];
 }

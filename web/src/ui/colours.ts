@@ -88,8 +88,8 @@ export function heatColour(share: number, theme: Theme): string {
 /** Less (blue), the same (grey) or more (vermilion) than before; -1 to 1. */
 export function changeColour(change: number, theme: Theme): string {
   const size = Math.min(Math.abs(change), 1);
-  const lightness = theme === "light" ? 92 - 44 * size : 30 + 28 * size;
-  return `hsl(${change < 0 ? 202 : 26} ${Math.round(5 + 85 * size)}% ${Math.round(lightness)}%)`;
+  const lightness = theme === "light" ? 92 - 24 * size : 30 + 12 * size;
+  return `hsl(${change < 0 ? 202 : 26} ${Math.round(5 + 50 * size)}% ${Math.round(lightness)}%)`;
 }
 
 // Black, for a dark grey and white leave colours between them without enough contrast.

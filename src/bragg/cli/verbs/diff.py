@@ -16,10 +16,10 @@ from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.output_file import refuse_existing, write_text
 from bragg.cli.profile_file import loaded
 from bragg.cli.progress import working
-from bragg.cli.run_sets import set_name, two_sets
+from bragg.cli.run_sets import set_name, short_names, two_sets
 
 if TYPE_CHECKING:
-    from bragg.model import Finding
+    from bragg.model import Finding, Profile
 
 __all__ = ["diff"]
 
@@ -48,8 +48,7 @@ Examples:
 @click.option(
     "--by",
     type=click.Choice(["path", "kernel", "specialization"]),
-    default="path",
-    help="Compare call paths, kernels or specializations.  [path]",
+    help="Compare call paths, kernels or specializations.  [path; of programs without common paths kernel]",
 )
 @click.option(
     "-m",
@@ -87,7 +86,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all rows, or with --lines.")
 def diff(
     files: tuple[Path, ...],
-    by: str,
+    by: str | None,
     metric: str | None,
     lines: int | None,
     no_fold: bool,
@@ -112,7 +111,7 @@ def diff(
     from bragg.views.text.analysis_text import changed_lines
     from bragg.views.text.compiled_text import compiled_lines
     from bragg.views.text.diff_text import diff_json, diff_lines
-    from bragg.views.text.folding import with_library_names
+    from bragg.views.web.diff import pack_difference, unrelated_note
 
     judged = Gates.parse(gates, fail_over, floor)
     if html is not None:
@@ -121,10 +120,14 @@ def diff(
     names = [set_name(side) for side in sides]
     before, after = ([loaded(file, trace=False) for file in side] for side in sides)
     name = choose_names(after[-1], [metric], ())[0] if metric else None
-    folds = by == "path" and not no_fold
-    one, other = ([with_library_names(run) for run in side] if folds else side for side in (before, after))
+    folds = by in (None, "path") and not no_fold
+    one, other = _folded(before, after) if folds else (before, after)
     with working("Comparing"):
-        comparison = compare_sets(one, other, By(by), name)
+        paths = comparison = compare_sets(one, other, By(by or "path"), name)
+        # Gates and programs that read the answer count on paths.
+        unrelated = by is None and not gates and not as_json and unrelated_note(paths)
+        if unrelated:
+            comparison = compare_sets(before, after, By.KERNEL, name)
         verdicts = judged.verdicts(comparison, before, after)
         changed, compiled = _changed(sides), compiled_changes(before[-1], after[-1])
     if as_json:
@@ -137,16 +140,26 @@ def diff(
         max_rows = _DEFAULT_ROWS if lines is None else lines or None
         style = stream_style(sys.stdout)
         below = [*compiled_lines(compiled, style), *changed_lines(*changed, style)]
-        write_lines([*diff_lines(comparison, style, max_rows), *below])
+        notes = [style.dim(f"{unrelated}, so this compares what ran; call paths: --by path")] if unrelated else []
+        write_lines([*notes, *diff_lines(comparison, style, max_rows), *below])
     if html is not None:
-        from bragg.views.web.diff import pack_difference
-
         with working(f"Making {html}"):
-            paths = compare_sets(before, after, By.PATH, comparison.metric)
-            flat = compare_sets(before, after, By.KERNEL, comparison.metric) if by == "path" else comparison
-            packed = pack_difference(paths, flat, *names)
-        _write_page(html, packed, " → ".join(names))
+            if by not in (None, "path"):
+                folded_before, folded_after = _folded(before, after)
+                paths = compare_sets(folded_before, folded_after, By.PATH, comparison.metric)
+            is_flat = by not in (None, "path") or unrelated
+            flat = comparison if is_flat else compare_sets(before, after, By.KERNEL, comparison.metric)
+            short = short_names(*names)
+            packed = pack_difference(paths, flat, *short)
+        _write_page(html, packed, " → ".join(short))
     judged.judge(verdicts, comparison)
+
+
+def _folded(*sides: Sequence[Profile]) -> list[list[Profile]]:
+    """Each side with its libraries put together: other runs may have more paths through them."""
+    from bragg.views.text.folding import with_library_names
+
+    return [[with_library_names(run) for run in side] for side in sides]
 
 
 def _changed(sides: Sequence[Sequence[Path]]) -> tuple[list[Finding], list[Finding]]:

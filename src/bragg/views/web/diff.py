@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from bragg.analyze.comparing.common_paths import UNRELATED, common_share, own_values
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.table import FloatArray
 from bragg.views.text.diff_text import change_text
 from bragg.views.text.labels import Labels
+from bragg.views.text.units import share_text
 from bragg.views.web.payload import Analyses, Summary, pack
 
 __all__ = ["pack_difference"]
@@ -30,7 +29,8 @@ def pack_difference(paths: Comparison, flat: Comparison, before: str, after: str
     """
     values = {"before": paths.before, "after": paths.after}
     metrics = {
-        side: Metric(side, paths.unit, MetricKind.INCLUSIVE, _own(paths, values)) for side, values in values.items()
+        side: Metric(side, paths.unit, MetricKind.INCLUSIVE, own_values(paths, values))
+        for side, values in values.items()
     }
     labels = Labels(flat.tree.frames, with_device=False)
     difference = {
@@ -38,6 +38,7 @@ def pack_difference(paths: Comparison, flat: Comparison, before: str, after: str
         "unit": paths.unit,
         "before": before,
         "after": after,
+        "note": unrelated_note(paths),
         "rows": [_row(flat, node, labels) for node in flat.rows.tolist()],
     }
     summary = Summary(sentences=_sentences(paths, flat, labels), facts=[("before", before), ("after", after)])
@@ -47,11 +48,10 @@ def pack_difference(paths: Comparison, flat: Comparison, before: str, after: str
     )
 
 
-def _own(paths: Comparison, inclusive: FloatArray) -> FloatArray:
-    """The values without what ran below; no less than nothing, which sums of fractions may give."""
-    inner = paths.tree.parent[1:]
-    below = np.bincount(inner, weights=inclusive[1:], minlength=len(inclusive))
-    return np.maximum(inclusive - below, 0)
+def unrelated_note(paths: Comparison) -> str:
+    """What the reader of two different programs must know; empty for runs of one."""
+    share = common_share(paths)
+    return f"only {share_text(share)} of the time is on call paths that both have" if share < UNRELATED else ""
 
 
 def _row(flat: Comparison, node: int, labels: Labels) -> dict[str, Any]:

@@ -171,3 +171,33 @@ def test_diff_names_findings_that_have_gone_and_new_ones(bragg: Bragg, tmp_path:
     lines = bragg("diff", slow, fast).stdout.splitlines()
     assert lines[-1].startswith("finding gone: 71.4 %  full-precision-matmul: ")
     assert bragg("diff", fast, slow).stdout.splitlines()[-1].startswith("new finding: 71.4 %")
+
+
+def test_programs_without_common_paths_are_compared_by_what_ran(bragg: Bragg, tmp_path: Path) -> None:
+    for name, scope in (("one", "train"), ("other", "serve")):
+        formats.export(
+            profile_from_text(f"root\n  {scope}\n    gemm 10us x3\n    {scope}_copy 5us"), "bragg", Path(name)
+        )
+    lines = bragg("diff", "one", "other").stdout.splitlines()
+    assert (
+        lines[0]
+        == "only 0.0 % of the time is on call paths that both have, so this compares what ran; call paths: --by path"
+    )
+    assert [line.split()[-1] for line in lines[4:6]] == ["train_copy", "serve_copy"]
+    assert not any("→" in line for line in lines)
+    by_path = bragg("diff", "one", "other", "--by", "path").stdout
+    assert "train → gemm" in by_path
+    assert "so this compares" not in by_path
+
+
+def test_a_page_names_the_files_as_far_as_they_differ(bragg: Bragg, tmp_path: Path) -> None:
+    for folder in ("main", "branch"):
+        (tmp_path / folder).mkdir()
+        formats.export(profile_from_text("root\n  train\n    gemm 10us"), "bragg", tmp_path / folder / "run.bragg")
+    assert (
+        bragg(
+            "diff", str(tmp_path / "main/run.bragg"), str(tmp_path / "branch/run.bragg"), "--html", "d.html"
+        ).exit_code
+        == 0
+    )
+    assert "<title>main/run.bragg → branch/run.bragg" in Path("d.html").read_text()

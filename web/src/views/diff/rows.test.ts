@@ -14,6 +14,7 @@ const DATA = {
   unit: "ns",
   before: "a",
   after: "b",
+  note: "",
   rows: [row("slow", 100, 150), row("gone", 80, 0, [3, null]), row("new", 0, 10), row("same", 5, 5, [null, null])],
 };
 const names = (column: string, isDescending = true) => sorted(DATA, column, isDescending).map((found) => found.label);

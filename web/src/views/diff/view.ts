@@ -189,7 +189,8 @@ export class DifferenceView implements View {
     const all = sorted(this.difference, this.sort, this.isDescending);
     const rows = all.filter((row) => !this.query || means(row.label));
     const change = rows.reduce((sum, row) => sum + row.after - row.before, 0);
-    this.note.textContent = `${countText(rows.length, "row")}, ${signed(change, this.difference.unit)}`;
+    const summed = `${countText(rows.length, "row")}, ${signed(change, this.difference.unit)}`;
+    this.note.textContent = [summed, this.difference.note].filter(Boolean).join("; ");
     const most = Math.max(...rows.map((row) => Math.abs(row.after - row.before)), Number.MIN_VALUE);
     const body = element("tbody", "", ...rows.slice(0, N_SHOWN).map((row) => this.row(row, most)));
     this.table.replaceChildren(element("table", "", element("thead", "", this.head()), body));
