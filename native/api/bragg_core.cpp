@@ -162,20 +162,21 @@ uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t siz
 }
 
 uint32_t bragg_scope_frame(const char* name, uint32_t size) {
-  return bragg::intern_frame(bragg::FrameKind::Scope, {name, size});
+  return bragg::number_of(bragg::intern_frame(bragg::FrameKind::Scope, {name, size}));
 }
 uint32_t bragg_operator_frame(const char* name, uint32_t size) {
-  return bragg::intern_frame(bragg::FrameKind::Operator, {name, size});
+  return bragg::number_of(bragg::intern_frame(bragg::FrameKind::Operator, {name, size}));
 }
 void bragg_describe_frame(uint32_t frame, const char* key, const char* value) {
-  bragg::FrameTable::instance().describe(frame, key, value);
+  bragg::FrameTable::instance().describe(bragg::FrameId{frame}, key, value);
 }
 
-void bragg_scope_enter(uint32_t frame) { bragg::push_context(bragg::Source::Api, frame); }
+void bragg_scope_enter(uint32_t frame) { bragg::push_context(bragg::Source::Api, bragg::FrameId{frame}); }
 void bragg_scope_exit(void) { bragg_scope_exit_of(nullptr); }
 void bragg_scope_enter_of(uint32_t frame, const void* owner) {
   ThreadContext& thread = ThreadContext::current();
-  thread.cost.measure(bragg::CostPart::Scopes, [&] { thread.push_owned(bragg::Source::Api, frame, owner); });
+  thread.cost.measure(bragg::CostPart::Scopes,
+                      [&] { thread.push_owned(bragg::Source::Api, bragg::FrameId{frame}, owner); });
 }
 void bragg_scope_exit_of(const void* owner) {
   ThreadContext* thread = ThreadContext::current_if_any();
@@ -184,7 +185,8 @@ void bragg_scope_exit_of(const void* owner) {
 int bragg_task_scope_enter(uint32_t frame, const void* owner) {
   ThreadContext& thread = ThreadContext::current();
   bool has_changed = false;
-  thread.cost.measure(bragg::CostPart::Scopes, [&] { has_changed = thread.enter_in_task(frame, owner); });
+  thread.cost.measure(bragg::CostPart::Scopes,
+                      [&] { has_changed = thread.enter_in_task(bragg::FrameId{frame}, owner); });
   return has_changed ? 1 : 0;
 }
 int bragg_task_scope_exit(const void* owner) {
@@ -200,14 +202,14 @@ uint64_t bragg_inherited_scope(void) {
   return nodes ? std::bit_cast<uint64_t>(*nodes) : 0;
 }
 uint32_t bragg_state_frame(const char* name, uint32_t size) {
-  return bragg::intern_frame(bragg::FrameKind::State, {name, size});
+  return bragg::number_of(bragg::intern_frame(bragg::FrameKind::State, {name, size}));
 }
-void bragg_state_enter(uint32_t frame) { bragg::push_context(bragg::Source::State, frame); }
+void bragg_state_enter(uint32_t frame) { bragg::push_context(bragg::Source::State, bragg::FrameId{frame}); }
 void bragg_state_exit(void) { bragg::pop_context(bragg::Source::State); }
 uint32_t bragg_host_kernel_frame(const char* name, uint32_t size) {
-  return bragg::intern_frame(bragg::FrameKind::Kernel, {name, size});
+  return bragg::number_of(bragg::intern_frame(bragg::FrameKind::Kernel, {name, size}));
 }
-void bragg_host_kernel_enter(uint32_t frame) { bragg::push_context(bragg::Source::HostKernel, frame); }
+void bragg_host_kernel_enter(uint32_t frame) { bragg::push_context(bragg::Source::HostKernel, bragg::FrameId{frame}); }
 void bragg_host_kernel_exit(void) { bragg::pop_context(bragg::Source::HostKernel); }
 uint32_t bragg_context_depth(void) { return ThreadContext::current().depth(); }
 void bragg_lend_context(void) { ThreadContext::current().lend(); }
@@ -279,7 +281,7 @@ void bragg_expect_launch(const void* function, const char* name, const uint32_t*
   if (!bragg::recording()) return;
   bragg::ExpectedLaunch& expected = ThreadContext::current().expected_launch;
   expected.function = function;
-  expected.name = name != nullptr ? bragg::FrameTable::instance().intern_string(name) : bragg::kNone;
+  expected.name = name != nullptr ? bragg::FrameTable::instance().intern_string(name) : bragg::StringId::None;
   expected.values.clear();
   for (uint32_t i = 0; i < count; ++i) expected.values.push_back({metrics[i], bits[i]});
 }

@@ -13,9 +13,6 @@ namespace bragg {
 
 class ThreadContext;
 
-// Of the timeline. A forked child has none of its parent's.
-enum class TrackId : uint32_t {};
-
 // A clock that is not the profile's, as a source numbers them. 0: the profile's.
 enum class ClockId : uint32_t { Profile = 0 };
 

@@ -18,8 +18,8 @@ struct SamplingOptions {
 // How often an instruction was seen with one stall reason.
 struct PcSample {
   uint64_t cubin_crc = 0;
-  StringId function = kNone;  // symbol of the kernel
-  StringId reason = kNone;    // the vendor's name
+  StringId function = StringId::None;  // symbol of the kernel
+  StringId reason = StringId::None;    // the vendor's name
   uint32_t pc_offset = 0;
   uint32_t correlation = 0;  // 0: launch not known
   uint64_t count = 0;

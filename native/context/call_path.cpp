@@ -35,11 +35,11 @@ void NativeCallPath::collect_python(const OpeningFrames& opened_in) noexcept {
 }
 
 void NativeCallPath::append_python(uint32_t end) noexcept {
-  while (n_told_ < end && n_path_ < kMaxFrames) path_[n_path_++] = {python_[n_told_++], kNone};
+  while (n_told_ < end && n_path_ < kMaxFrames) path_[n_path_++] = {python_[n_told_++], FrameId::None};
 }
 
 void NativeCallPath::append_native(FrameId frame) noexcept {
-  if (frame != kNone && n_path_ < kMaxFrames) path_[n_path_++] = {{}, frame};
+  if (frame != FrameId::None && n_path_ < kMaxFrames) path_[n_path_++] = {{}, frame};
 }
 
 uint64_t NativeCallPath::stack_end(uint64_t stack_pointer) noexcept {

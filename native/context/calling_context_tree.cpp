@@ -20,7 +20,7 @@ CallingContextTree::CallingContextTree() {
   tables_.push_back(std::make_unique<Table>(1u << 12));
   table_.store(tables_.back().get(), std::memory_order_release);
   auto* chunk = new Node[kChunkNodes];
-  chunk[0] = {kNone, 0, 0};
+  chunk[0] = {kNone, FrameId::Root, 0};
   chunks_[0].store(chunk, std::memory_order_release);
   size_.store(1, std::memory_order_release);
 }

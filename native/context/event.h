@@ -43,7 +43,7 @@ struct Interval {
 
 // What a Launch puts on a device, as far as it is known.
 struct LaunchedWork {
-  StringId kernel;  // kNone: it goes by its symbol
+  StringId kernel;  // None: it goes by its symbol
   uint32_t graph;   // GraphVersionId; 0: none, or one that is not known
   uint16_t code;    // CodeNumber of the kernel; 0: not known
 };

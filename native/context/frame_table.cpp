@@ -23,7 +23,7 @@ FrameTable& FrameTable::instance() {
   return table;
 }
 
-FrameTable::FrameTable() { intern_locked({FrameKind::Root, intern_string_locked("ROOT"), kNone, 0, kNone}); }
+FrameTable::FrameTable() { intern_locked({FrameKind::Root, intern_string_locked("ROOT"), StringId::None, 0, kNone}); }
 
 StringId FrameTable::intern_string_locked(std::string_view text) {
   if (const auto found = string_ids_.find(text); found != string_ids_.end()) return found->second;
@@ -45,7 +45,7 @@ StringId FrameTable::intern_string(std::string_view text) {
 
 FrameId FrameTable::intern(FrameKind kind, std::string_view name, uint32_t device) {
   const std::lock_guard lock(mutex_);
-  return intern_locked({kind, intern_string_locked(within_quota(kind, name)), kNone, 0, device});
+  return intern_locked({kind, intern_string_locked(within_quota(kind, name)), StringId::None, 0, device});
 }
 
 std::string_view FrameTable::within_quota(FrameKind kind, std::string_view name) {
@@ -101,7 +101,7 @@ uint32_t FrameTable::attribute_count() {
 
 Frame FrameTable::frame(FrameId id) {
   const std::lock_guard lock(mutex_);
-  return frames_[id];
+  return frames_[number_of(id)];
 }
 
 FrameAttribute FrameTable::attribute(uint32_t index) {
@@ -111,7 +111,7 @@ FrameAttribute FrameTable::attribute(uint32_t index) {
 
 std::string_view FrameTable::string(StringId id) {
   const std::lock_guard lock(mutex_);
-  return strings_[id];
+  return strings_[number_of(id)];
 }
 
 FrameId intern_frame(FrameKind kind, std::string_view name) { return FrameTable::instance().intern(kind, name); }

@@ -9,13 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "context/ids.h"
 #include "context/name_quota.h"
 
 namespace bragg {
 
-using StringId = uint32_t;
-using FrameId = uint32_t;
-inline constexpr uint32_t kNone = 0xFFFFFFFFu;
 inline constexpr std::string_view kOtherNames = "<other names>";  // what is beyond the quota is called
 
 // The numbers are part of the capture format (native/data/CAPTURE.md).
@@ -35,8 +33,8 @@ enum class FrameKind : uint32_t {
 
 struct Frame {
   FrameKind kind = FrameKind::Root;
-  StringId name = kNone;
-  StringId file = kNone;
+  StringId name = StringId::None;
+  StringId file = StringId::None;
   uint32_t line = 0;
   uint32_t device = kNone;
   friend bool operator==(const Frame&, const Frame&) = default;

@@ -4,6 +4,8 @@
 #include <concepts>
 #include <cstdint>
 
+#include "context/ids.h"
+
 namespace bragg {
 
 // 2^32 and 2^64 divided by the golden ratio, made odd: keys that follow one another land far apart (Knuth, The Art of
@@ -18,13 +20,19 @@ namespace bragg {
   return hash ^ (hash >> 29);
 }
 
-[[nodiscard]] constexpr uint64_t hash_of(std::unsigned_integral auto... parts) noexcept {
+[[nodiscard]] constexpr auto bits_of(std::unsigned_integral auto part) noexcept { return part; }
+[[nodiscard]] constexpr auto bits_of(Id auto id) noexcept { return number_of(id); }
+
+[[nodiscard]] constexpr uint64_t hash_of(auto... parts) noexcept {
   uint64_t hash = 1;
-  ((hash = mix(hash, parts)), ...);
+  ((hash = mix(hash, bits_of(parts))), ...);
   return hash;
 }
 
 // Two numbers of 32 bits as one.
-[[nodiscard]] constexpr uint64_t pair_of(uint32_t high, uint32_t low) noexcept { return uint64_t{high} << 32 | low; }
+[[nodiscard]] constexpr uint64_t pair_of(auto high, auto low) noexcept {
+  static_assert(sizeof(high) == sizeof(uint32_t) && sizeof(low) == sizeof(uint32_t));
+  return uint64_t{bits_of(high)} << 32 | bits_of(low);
+}
 
 }  // namespace bragg

@@ -22,9 +22,10 @@ KernelNames::Slot& KernelNames::slot_of(const Table& table, const void* function
 
 StringId KernelNames::find(const void* function) const noexcept {
   const Table* table = table_.load(std::memory_order_acquire);
-  if (table == nullptr || function == nullptr) return kNone;
+  if (table == nullptr || function == nullptr) return StringId::None;
   const Slot& slot = slot_of(*table, function);
-  return slot.function.load(std::memory_order_relaxed) == function ? slot.name.load(std::memory_order_relaxed) : kNone;
+  return slot.function.load(std::memory_order_relaxed) == function ? slot.name.load(std::memory_order_relaxed)
+                                                                   : StringId::None;
 }
 
 void KernelNames::set(const void* function, std::string_view name, std::string_view symbol,
@@ -37,7 +38,7 @@ void KernelNames::set(const void* function, std::string_view name, std::string_v
 
 void KernelNames::forget(const void* function) {
   const std::lock_guard lock(mutex_);
-  if (find(function) != kNone) store(function, kNone);
+  if (find(function) != StringId::None) store(function, StringId::None);
 }
 
 void KernelNames::store(const void* function, StringId name) {

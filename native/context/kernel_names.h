@@ -29,7 +29,7 @@ class KernelNames {
   void set(const void* function, std::string_view name, std::string_view symbol, std::vector<Attribute> attributes);
   void forget(const void* function);
 
-  // kNone: the kernel goes by its symbol.
+  // None: the kernel goes by its symbol.
   [[nodiscard]] StringId find(const void* function) const noexcept;
   [[nodiscard]] bool fits(StringId name, std::string_view symbol);
   // Gives a kernel's frame what is known of its name.
@@ -41,7 +41,7 @@ class KernelNames {
  private:
   struct Slot {
     std::atomic<const void*> function{nullptr};  // never removed; a forgotten one has no name
-    std::atomic<StringId> name{kNone};
+    std::atomic<StringId> name{StringId::None};
   };
   struct Table {
     explicit Table(size_t capacity) : mask(capacity - 1), slots(new Slot[capacity]) {}

@@ -20,7 +20,7 @@ enum class CodeOwner : uint8_t { Program, System, Interpreter, Driver };
 // What is known of one instruction.
 struct CodePlace {
   UnwindRule rule;
-  FrameId frame = kNone;  // of its function; kNone: of the interpreter, the driver, or of no library
+  FrameId frame = FrameId::None;  // of its function; None: of the interpreter, the driver, or of no library
   CodeOwner owner = CodeOwner::Program;
 };
 

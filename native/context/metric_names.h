@@ -16,8 +16,8 @@ using MetricId = uint32_t;
 enum class MetricKind : uint32_t { Inclusive = 0, Exclusive = 1, Property = 2 };
 
 struct MetricName {
-  StringId name = kNone;
-  StringId unit = kNone;
+  StringId name = StringId::None;
+  StringId unit = StringId::None;
   MetricKind kind = MetricKind::Inclusive;
   bool is_float = true;
   friend bool operator==(const MetricName&, const MetricName&) = default;

@@ -54,7 +54,7 @@ inline uint64_t without_signature(uint64_t return_address) noexcept { return ret
 #endif
 
 struct NativeFrame {
-  FrameId frame;      // kNone: not shown
+  FrameId frame;      // None: not shown
   uint64_t cfa;       // the stack pointer of its caller: what the function keeps on the stack is below
   uint64_t function;  // its address
   CodeOwner owner;

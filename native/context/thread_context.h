@@ -54,7 +54,7 @@ struct ExpectedLaunch {
     uint64_t bits;
   };
   const void* function = nullptr;  // the driver's handle; nullptr: none is expected
-  StringId name = kNone;
+  StringId name = StringId::None;
   std::vector<Value> values;  // for the kernel's node
 };
 
@@ -62,7 +62,7 @@ struct ExpectedLaunch {
 struct OpenCall {
   uint32_t correlation = 0;  // 0: in none that queues work
   uint16_t mask = 0;
-  StringId kernel = kNone;            // unless it goes by its symbol
+  StringId kernel = StringId::None;   // unless it goes by its symbol
   std::vector<CapturedValue> values;  // of its kernel
 };
 
@@ -233,7 +233,7 @@ class ThreadContext {
   };
   struct alignas(32) ChildCache {
     ContextNodes outer;
-    FrameId frame = 0;  // the root's, which is nobody's child
+    FrameId frame = FrameId::Root;  // the root's, which is nobody's child
     ContextNodes nodes;
   };
   // Ranges that a program begins and never ends are as many as it runs long.

@@ -60,7 +60,8 @@ NodeId ThreadContext::native_node(NodeId outer) noexcept {
   bool has_python = false;
   for (const PathFrame& frame : frames) {
     has_python = has_python || frame.python.code != nullptr;
-    hash = mix(hash, address(frame.python.code) ^ uint64_t{frame.python.instruction_offset} << 40 ^ frame.native);
+    hash = mix(hash,
+               address(frame.python.code) ^ uint64_t{frame.python.instruction_offset} << 40 ^ number_of(frame.native));
   }
   if (has_python) context_lenders.note_python(this);
   hash = mix(hash, outer) | 1;
@@ -135,7 +136,7 @@ NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noex
 ContextNodes ThreadContext::children(ContextNodes outer, FrameId frame) noexcept {
   const bool has_python = recording_state.python.load(std::memory_order_relaxed) != 0;
   if (!has_python) outer.python = kNone;
-  const uint64_t hash = spread(pair_of(outer.shadow, outer.python) ^ spread(uint64_t{frame}));
+  const uint64_t hash = spread(pair_of(outer.shadow, outer.python) ^ spread(uint64_t{number_of(frame)}));
   ChildCache& known = child_cache_[(hash >> 20) % kChildCacheSize];
   if (known.frame == frame && known.outer == outer) return known.nodes;
   auto& tree = CallingContextTree::instance();

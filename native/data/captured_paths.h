@@ -18,7 +18,7 @@ namespace bragg {
 struct CapturedPlace {
   GraphNodeId node = 0;        // 0: empty
   const char* name = nullptr;  // the record's
-  FrameId frame = kNone;
+  FrameId frame = FrameId::None;
   const CapturedNode* captured = nullptr;  // nullptr: not known
   ContextNodes nodes{kNone, kNone};        // kNone: no session needed it yet
 };
@@ -60,7 +60,7 @@ class CapturedPaths {
     if (place.node == event.graph_node && place.name == event.name) return place;
     const CapturedNode* captured = replay.graph != nullptr ? replay.graph->nodes.find(event.graph_node) : nullptr;
     if (captured != nullptr && !captured->is_known()) captured = nullptr;
-    const FrameId frame = frame_of(captured != nullptr ? captured->name : kNone);
+    const FrameId frame = frame_of(captured != nullptr ? captured->name : StringId::None);
     return replay.places.set({event.graph_node, event.name, frame, captured});
   }
   // The tree node of that place, for sessions with or without Python call paths.

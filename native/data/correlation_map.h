@@ -17,15 +17,15 @@ namespace bragg {
 struct Launch {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
-  StringId name = kNone;    // of the kernel, unless it goes by its symbol
-  SessionMask mask = 0;     // slots, and above them their lines
-  bool keeps : 1 = false;   // more records with this id may come: graphs, copies
-  uint8_t records : 2 = 0;  // that came; 2: or more
-  DrainRound round = 0;     // in which it was made
-  uint16_t code = 0;        // CodeNumber of the kernel
-  uint32_t graph = 0;       // GraphVersionId of a graph launch; 0: no graph, or one that is not known
-  uint32_t thread = kNone;  // track of the one that made it
-  uint32_t ended[2] = {};   // when the call returned, ns; 0: not known. In halves, so that a slot has no gap
+  StringId name = StringId::None;  // of the kernel, unless it goes by its symbol
+  SessionMask mask = 0;            // slots, and above them their lines
+  bool keeps : 1 = false;          // more records with this id may come: graphs, copies
+  uint8_t records : 2 = 0;         // that came; 2: or more
+  DrainRound round = 0;            // in which it was made
+  uint16_t code = 0;               // CodeNumber of the kernel
+  uint32_t graph = 0;              // GraphVersionId of a graph launch; 0: no graph, or one that is not known
+  uint32_t thread = kNone;         // track of the one that made it
+  uint32_t ended[2] = {};          // when the call returned, ns; 0: not known. In halves, so that a slot has no gap
 
   void end_at(int64_t time_ns) {
     ended[0] = static_cast<uint32_t>(time_ns);

@@ -10,6 +10,7 @@
 #include "context/frame_table.h"
 #include "context/hash.h"
 #include "data/changing_rows.h"
+#include "data/per_id.h"
 
 namespace bragg {
 
@@ -24,7 +25,7 @@ static_assert(duration_bucket(15) == 15 && duration_bucket(16) == 16 && duration
 static_assert(duration_bucket(32) == 32 && duration_bucket(33) == 32 && duration_bucket(63) == 47);
 
 struct DurationRow {
-  FrameId frame = 0;
+  FrameId frame = FrameId::Root;
   uint32_t bucket = 0;
   uint64_t count = 0;
   int64_t first_ns = 0;  // when the first of them began
@@ -35,7 +36,6 @@ class Durations {
  public:
   void add(FrameId frame, uint64_t duration_ns, int64_t start_ns) {
     const uint32_t bucket = duration_bucket(duration_ns);
-    if (frame >= last_.size()) last_.resize(std::max<size_t>(frame + 1, 256), kNone);
     uint32_t& last = last_[frame];  // most launches of a kernel take about as long as the one before
     if (last == kNone || rows_[last].bucket != bucket) {
       const auto [found, is_new] = index_.try_emplace(pair_of(frame, bucket), kNone);
@@ -51,7 +51,7 @@ class Durations {
   [[nodiscard]] const std::vector<DurationRow>& rows() const { return rows_.all(); }
 
  private:
-  std::vector<uint32_t> last_;  // frame -> row
+  PerId<FrameId, uint32_t> last_{kNone};  // its row
   std::unordered_map<uint64_t, uint32_t> index_;
   ChangingRows<DurationRow> rows_;
 };

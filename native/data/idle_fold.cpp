@@ -6,13 +6,13 @@ namespace bragg {
 
 bool IdleFold::is_scope(NodeId node) {
   const FrameId frame = CallingContextTree::instance().frame(node);
-  if (frame >= frames_.size()) frames_.resize(std::max<size_t>(frame + 1, 256));
-  if (frames_[frame] == FrameIs::NotKnown) {
+  FrameIs& known = frames_[frame];
+  if (known == FrameIs::NotKnown) {
     const FrameKind kind = FrameTable::instance().frame(frame).kind;  // under its lock
     const bool is_one = kind == FrameKind::Scope || kind == FrameKind::Operator || kind == FrameKind::GpuApi;
-    frames_[frame] = is_one ? FrameIs::Scope : FrameIs::Other;
+    known = is_one ? FrameIs::Scope : FrameIs::Other;
   }
-  return frames_[frame] == FrameIs::Scope;
+  return known == FrameIs::Scope;
 }
 
 // Of a time in which no scope was open that has ended since: that of the scope which is still open, and was around the

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/idle_table.h"
+#include "data/per_id.h"
 #include "data/thread_history.h"
 
 namespace bragg {
@@ -84,9 +85,9 @@ class IdleFold {
 
   std::vector<ThreadHistory> threads_;  // by track
   int64_t host_ns_ = 0;
-  std::vector<Host> hosts_;      // likewise
-  std::vector<Part> parts_;      // of the pause at hand
-  std::vector<FrameIs> frames_;  // by FrameId
+  std::vector<Host> hosts_;  // likewise
+  std::vector<Part> parts_;  // of the pause at hand
+  PerId<FrameId, FrameIs> frames_;
   IdleTable table_;
 };
 

@@ -41,9 +41,7 @@ size_t Phase::KernelConfigHash::operator()(const KernelConfig& config) const noe
 }
 
 void Phase::count_kernel(const KernelConfig& config) {
-  const uint32_t frame = config.fields[0];
-  if (frame >= last_row_of_frame_.size()) last_row_of_frame_.resize(std::max<size_t>(frame + 1, 256), kNone);
-  uint32_t& last = last_row_of_frame_[frame];
+  uint32_t& last = last_row_of_frame_[FrameId{config.fields[0]}];
   if (last == kNone || kernels_[last].config != config) {
     const auto found = kernel_rows_.find(config);
     if (found == kernel_rows_.end()) {

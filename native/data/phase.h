@@ -26,6 +26,7 @@
 #include "data/first_correlation.h"
 #include "data/input_table.h"
 #include "data/metric_table.h"
+#include "data/per_id.h"
 #include "data/recorder_cpu.h"
 #include "data/sample_table.h"
 #include "data/value_table.h"
@@ -253,7 +254,7 @@ class Phase {
   std::vector<ClockReading> clock_readings_;
   ChangingRows<KernelRow> kernels_;
   std::unordered_map<KernelConfig, uint32_t, KernelConfigHash> kernel_rows_;
-  std::vector<uint32_t> last_row_of_frame_;  // most launches repeat the configuration of the one before
+  PerId<FrameId, uint32_t> last_row_of_frame_{kNone};  // most launches repeat the configuration of the one before
   int64_t started_ns_ = now_ns();
   FirstCorrelation first_correlation_;
   std::shared_ptr<Origin> origin_;  // all phases have one

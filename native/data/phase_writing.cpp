@@ -110,7 +110,7 @@ Chunk Phase::slices_chunk() {
   chunk.column(slices_, [](const Slice& slice) { return slice.start_ns; });
   chunk.column(slices_, [](const Slice& slice) { return slice.duration_ns; });
   chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.node(slice.node); });
-  chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.track(slice.track); });
+  chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.track(TrackId{slice.track}); });
   chunk.column(slices_, [](const Slice& slice) { return slice.correlation; });
   slices_.clear();
   return chunk;
@@ -121,8 +121,7 @@ Chunk Phase::counters_chunk() {
   chunk.number(0);
   chunk.column(counter_samples_, [](const CounterSample& sample) { return sample.time_ns; });
   chunk.column(counter_samples_, [](const CounterSample& sample) { return sample.value; });
-  chunk.column(counter_samples_,
-               [this](const CounterSample& sample) { return vocabulary_.track(static_cast<uint32_t>(sample.track)); });
+  chunk.column(counter_samples_, [this](const CounterSample& sample) { return vocabulary_.track(sample.track); });
   counter_samples_.clear();
   return chunk;
 }
@@ -140,7 +139,7 @@ Chunk Phase::clocks_chunk() {
 Chunk Phase::kernels_chunk(const std::vector<KernelRow>& rows) {
   Chunk chunk(ChunkType::Kernels, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
-  chunk.column(rows, [this](const KernelRow& row) { return vocabulary_.frame(row.config.fields[0]); });
+  chunk.column(rows, [this](const KernelRow& row) { return vocabulary_.frame(FrameId{row.config.fields[0]}); });
   for (size_t field = 1; field < KernelConfig::kFields; ++field)
     chunk.column(rows, [field](const KernelRow& row) { return row.config.fields[field]; });
   chunk.column(rows, [](const KernelRow& row) { return row.count; });

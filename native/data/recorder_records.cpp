@@ -23,7 +23,7 @@ const char* operation_name(const DeviceEvent& event) {
 
 KernelConfig config_of(const DeviceEvent& event, FrameId frame) {
   KernelConfig config;
-  config.fields[0] = frame;
+  config.fields[0] = number_of(frame);
   std::copy(std::begin(event.launch_config), std::end(event.launch_config), &config.fields[1]);
   return config;
 }
@@ -322,10 +322,10 @@ FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
     text = name;
     frames.clear();
   }
-  const auto [found, is_new] = frames.try_emplace({event.device, wanted}, kNone);
+  const auto [found, is_new] = frames.try_emplace({event.device, wanted}, FrameId::None);
   if (is_new) {
     auto& table = FrameTable::instance();
-    const bool fits = wanted != kNone && KernelNames::instance().fits(wanted, text);
+    const bool fits = wanted != StringId::None && KernelNames::instance().fits(wanted, text);
     found->second = table.intern(FrameKind::Kernel, fits ? table.string(wanted) : text, event.device);
     if (fits) KernelNames::instance().describe(found->second, wanted);
   }

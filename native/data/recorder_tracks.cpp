@@ -10,7 +10,8 @@ TrackId Recorder::add_track(const Track& track) {
 
 TrackId Recorder::add_counter(std::string_view name, std::string_view unit, uint32_t device) {
   auto& frames = FrameTable::instance();
-  return add_track({TrackKind::Counter, device, frames.intern_string(unit), 0, frames.intern_string(name)});
+  const StringId unit_text = frames.intern_string(unit);
+  return add_track({TrackKind::Counter, device, number_of(unit_text), 0, frames.intern_string(name)});
 }
 
 TrackId Recorder::add_lane(std::string_view name, uint32_t device) {

@@ -24,7 +24,7 @@ struct SampleTarget {
 // A kernel that ran.
 struct SampledKernel {
   SampleTarget target;
-  StringId function = kNone;
+  StringId function = StringId::None;
   uint64_t cubin_crc = 0;    // 0: not known
   uint32_t correlation = 0;  // 0: its samples do not tell theirs
   // How many samples it gets compared to others of its function: GPU time that was sampled, times multiprocessors.

@@ -16,7 +16,7 @@ using CodeId = uint32_t;
 // A function of a cubin.
 struct Code {
   uint64_t cubin_crc = 0;
-  StringId function = kNone;
+  StringId function = StringId::None;
   friend bool operator==(const Code&, const Code&) = default;
 };
 
@@ -24,7 +24,7 @@ struct SampleKey {
   NodeId node = 0;  // of the kernel
   CodeId code = 0;
   uint32_t pc_offset = 0;
-  StringId reason = kNone;
+  StringId reason = StringId::None;
   friend bool operator==(const SampleKey&, const SampleKey&) = default;
 };
 

@@ -8,20 +8,11 @@
 
 namespace bragg {
 
-uint32_t CaptureIds::add(uint32_t id) {
-  if (id >= ids_.size()) ids_.resize(std::max<size_t>(id + 1, ids_.size() * 2), kNone);
-  if (ids_[id] == kNone) {
-    ids_[id] = size();
-    known_.push_back(id);
-  }
-  return ids_[id];
-}
-
-uint32_t Vocabulary::string(StringId id) { return id == kNone ? kNone : strings_.add(id); }
+uint32_t Vocabulary::string(StringId id) { return id == StringId::None ? kNone : strings_.add(id); }
 
 uint32_t Vocabulary::frame(FrameId id) { return frames_.add(id); }
 
-uint32_t Vocabulary::track(uint32_t id) { return tracks_.add(id); }
+uint32_t Vocabulary::track(TrackId id) { return tracks_.add(id); }
 
 // Parents precede children.
 uint32_t Vocabulary::node(NodeId id) {
@@ -54,11 +45,17 @@ void Vocabulary::write(CaptureWriter& writer, const std::vector<Track>& tracks) 
   const Chunk strings = strings_chunk();
   for (const Chunk* chunk : {&strings, &frames, &nodes, &track_rows, &attributes, &metric_names})
     if (chunk->rows() > 0) writer.write(*chunk);
-  for (CaptureIds* ids : {&strings_, &frames_, &nodes_, &tracks_}) ids->note_written();
+  strings_.note_written();
+  frames_.note_written();
+  nodes_.note_written();
+  tracks_.note_written();
 }
 
 void Vocabulary::forget_written() {
-  for (CaptureIds* ids : {&strings_, &frames_, &nodes_, &tracks_}) ids->forget_written();
+  strings_.forget_written();
+  frames_.forget_written();
+  nodes_.forget_written();
+  tracks_.forget_written();
   metric_names_written_ = 0;
 }
 
@@ -96,16 +93,17 @@ Chunk Vocabulary::nodes_chunk() {
 }
 
 Chunk Vocabulary::tracks_chunk(const std::vector<Track>& tracks) {
-  const std::vector<uint32_t> rows = tracks_.unwritten();
+  std::vector<Track> rows;
+  for (const TrackId id : tracks_.unwritten()) rows.push_back(tracks[number_of(id)]);
   Chunk chunk(ChunkType::Tracks, static_cast<uint32_t>(rows.size()));
   chunk.number(tracks_.written());
-  chunk.column(rows, [&](uint32_t id) { return static_cast<uint32_t>(tracks[id].kind); });
-  chunk.column(rows, [&](uint32_t id) { return tracks[id].device; });
-  chunk.column(rows, [&](uint32_t id) {
-    return tracks[id].kind == TrackKind::Counter ? string(tracks[id].context) : tracks[id].context;
+  chunk.column(rows, [](const Track& track) { return static_cast<uint32_t>(track.kind); });
+  chunk.column(rows, [](const Track& track) { return track.device; });
+  chunk.column(rows, [this](const Track& track) {
+    return track.kind == TrackKind::Counter ? string(StringId{track.context}) : track.context;
   });
-  chunk.column(rows, [&](uint32_t id) { return tracks[id].stream; });
-  chunk.column(rows, [&](uint32_t id) { return string(tracks[id].name); });
+  chunk.column(rows, [](const Track& track) { return track.stream; });
+  chunk.column(rows, [this](const Track& track) { return string(track.name); });
   return chunk;
 }
 

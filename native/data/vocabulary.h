@@ -6,6 +6,7 @@
 
 #include "context/calling_context_tree.h"
 #include "data/capture_writer.h"
+#include "data/per_id.h"
 
 namespace bragg {
 
@@ -16,26 +17,34 @@ struct Track {
   uint32_t device;
   uint32_t context;  // of a counter its unit, a string; of a unit of a device its ClockId
   uint32_t stream;   // system thread id of a host thread; number of a unit
-  uint32_t name;
+  StringId name;
 };
 
 // Ids of the process become ids of the capture, in the order in which it needs them.
+template <class T>
 class CaptureIds {
  public:
-  [[nodiscard]] uint32_t find(uint32_t id) const { return id < ids_.size() ? ids_[id] : kNone; }
-  uint32_t add(uint32_t id);
-  [[nodiscard]] const std::vector<uint32_t>& all() const { return known_; }  // ids of the process
+  [[nodiscard]] uint32_t find(T id) const { return ids_.find(id); }
+  uint32_t add(T id) {
+    uint32_t& known = ids_[id];
+    if (known == kNone) {
+      known = size();
+      known_.push_back(id);
+    }
+    return known;
+  }
+  [[nodiscard]] const std::vector<T>& all() const { return known_; }  // ids of the process
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(known_.size()); }
 
   // Those that are not in the file yet.
-  [[nodiscard]] std::vector<uint32_t> unwritten() const { return {known_.begin() + written_, known_.end()}; }
+  [[nodiscard]] std::vector<T> unwritten() const { return {known_.begin() + written_, known_.end()}; }
   [[nodiscard]] uint32_t written() const { return written_; }
   void note_written() { written_ = size(); }
   void forget_written() { written_ = 0; }
 
  private:
-  std::vector<uint32_t> ids_;
-  std::vector<uint32_t> known_;
+  PerId<T, uint32_t> ids_{kNone};
+  std::vector<T> known_;
   uint32_t written_ = 0;
 };
 
@@ -45,10 +54,10 @@ class Vocabulary {
   Vocabulary() { (void)node(kRootNode); }
 
   // The capture's ids. What they mean is written by the next `write`, which comes before the rows that refer to them.
-  [[nodiscard]] uint32_t string(StringId id);  // kNone stays
+  [[nodiscard]] uint32_t string(StringId id);  // None stays: kNone
   [[nodiscard]] uint32_t frame(FrameId id);
   [[nodiscard]] uint32_t node(NodeId id);
-  [[nodiscard]] uint32_t track(uint32_t id);
+  [[nodiscard]] uint32_t track(TrackId id);
 
   // Scopes and states that were met since this began, in that order: one without a value is in the tree, too.
   void add_new_nodes();
@@ -65,10 +74,10 @@ class Vocabulary {
   [[nodiscard]] Chunk attributes_chunk();
   [[nodiscard]] Chunk metric_names_chunk();
 
-  CaptureIds strings_;
-  CaptureIds frames_;
-  CaptureIds nodes_;
-  CaptureIds tracks_;
+  CaptureIds<StringId> strings_;
+  CaptureIds<FrameId> frames_;
+  CaptureIds<NodeId> nodes_;
+  CaptureIds<TrackId> tracks_;
   NodeId nodes_seen_ = CallingContextTree::instance().size();
   uint32_t attributes_seen_ = 0;
   uint32_t metric_names_written_ = 0;  // their ids are the process's

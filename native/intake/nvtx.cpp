@@ -72,7 +72,7 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
   const bool records =
       wanted.load(std::memory_order_relaxed) && recording_state.existing.load(std::memory_order_relaxed) != 0;
   const PushedFrame pushed = records ? pushed_frame(domain, attributes) : PushedFrame{};
-  const bool pushes = pushed.frame != kNone && !record_function::is_told(pushed.frame, pushed.task);
+  const bool pushes = pushed.frame != FrameId::None && !record_function::is_told(pushed.frame, pushed.task);
   nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
   if (pushes) {
     if (pushed.above.empty()) {

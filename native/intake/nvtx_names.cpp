@@ -132,7 +132,7 @@ void describe(FrameId frame, const Message& message, Use& use, const EventAttrib
 
 FrameId frame_of(const Message& message, Use& use, FrameKind kind, const EventAttributes& attributes) {
   FrameId frame = use.frame.load(std::memory_order_relaxed);
-  if (frame == kNone) {
+  if (frame == FrameId::None) {
     std::string name(message.domain->name);
     if (!name.empty()) name += ": ";
     frame = intern_frame(kind, name.append(message.name));
@@ -162,7 +162,7 @@ Message* register_string(const Domain& domain, std::string_view text) noexcept {
 PushedFrame pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept {
   Message& message = message_of(domain, attributes);
   if (reads_xla() && message.is_detail) return {};
-  if (reads_xla() && message.read_as != kNone) return {message.above, message.read_as, message.task};
+  if (reads_xla() && message.read_as != FrameId::None) return {message.above, message.read_as, message.task};
   return {{}, frame_of(message, message.pushed, message.kind, attributes), message.task};
 }
 

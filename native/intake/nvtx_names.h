@@ -30,7 +30,7 @@ struct Domain {
 
 // What a message means where it is used.
 struct Use {
-  std::atomic<FrameId> frame{kNone};
+  std::atomic<FrameId> frame{FrameId::None};
   std::atomic<bool> is_described{false};
 };
 
@@ -40,7 +40,7 @@ struct Message {
   FrameKind kind;           // of the frame that it pushes
   autograd::TaskKind task;  // of an operator
   // Of a range of XLA, when these are read: what it pushes, and frames between the context and that.
-  FrameId read_as = kNone;
+  FrameId read_as = FrameId::None;
   std::vector<FrameId> above{};
   bool is_detail = false;  // or nothing
   Use pushed{};
@@ -61,7 +61,7 @@ void name_category(Domain& domain, uint32_t id, std::string_view name) noexcept;
 // A range of these attributes when it is pushed: a scope, or an operator of PyTorch.
 struct PushedFrame {
   std::span<const FrameId> above{};
-  FrameId frame = kNone;  // nothing is pushed
+  FrameId frame = FrameId::None;  // nothing is pushed
   autograd::TaskKind task{};
 };
 [[nodiscard]] PushedFrame pushed_frame(const Domain& domain, const EventAttributes& attributes) noexcept;

@@ -109,7 +109,7 @@ struct Operator {
   const char* name;
   autograd::TaskKind kind;
   FrameId frame;
-  FrameId evaluated;  // what the engine evaluates in this range; kNone: it is no such range
+  FrameId evaluated;  // what the engine evaluates in this range; None: it is no such range
   Makes makes;
   Operator* next;
 };
@@ -130,7 +130,7 @@ NamedNode<Operator> make_operator(const char* name) {
       new Operator{.name = strdup(name),
                    .kind = autograd::kind_of(name),
                    .frame = intern_frame(FrameKind::Operator, name),
-                   .evaluated = evaluated.empty() ? kNone : intern_frame(FrameKind::Operator, evaluated),
+                   .evaluated = evaluated.empty() ? FrameId::None : intern_frame(FrameKind::Operator, evaluated),
                    .makes = makes_of(name),
                    .next = nullptr});
 }
@@ -155,8 +155,8 @@ class alignas(64) MetOperator {
   }
   [[nodiscard]] const char* name() const noexcept { return name_; }
 
-  FrameId frame = kNone;
-  FrameId evaluated = kNone;
+  FrameId frame = FrameId::None;
+  FrameId evaluated = FrameId::None;
   autograd::TaskKind kind{};
   Makes makes{};
 
@@ -252,7 +252,7 @@ Context* open(ThreadContext& thread, const RecordFunction* running) noexcept {
   autograd::begin(thread, Source::RecordFunction, frame_of(known, running), kind, running);
   if (wanted.origins.load(std::memory_order_relaxed))
     tensor_origins::note_inputs(thread, running, thread.innermost_entry());
-  if (evaluated == kNone) return &observed.context_of_entries[0];
+  if (evaluated == FrameId::None) return &observed.context_of_entries[0];
   thread.push_operator(Source::RecordFunction, evaluated, running);
   return &observed.context_of_entries[1];
 }

@@ -19,6 +19,7 @@ namespace {
 using bragg::CallingContextTree;
 using bragg::Event;
 using bragg::EventKind;
+using bragg::FrameId;
 using bragg::FrameKind;
 using bragg::kRootNode;
 using bragg::NodeId;
@@ -44,11 +45,12 @@ TEST(a_frame_has_one_id_however_often_it_is_interned) {
 TEST(children_of_the_tree_are_stable_and_parents_precede_them) {
   CallingContextTree tree;
   std::vector<NodeId> nodes;
-  for (uint32_t frame = 1; frame <= 20000; ++frame) nodes.push_back(tree.child(frame % 7 == 0 ? frame / 7 : 0, frame));
+  for (uint32_t frame = 1; frame <= 20000; ++frame)
+    nodes.push_back(tree.child(frame % 7 == 0 ? frame / 7 : 0, FrameId{frame}));
   CHECK_EQ(tree.size(), 20001);
   for (uint32_t frame = 1; frame <= 20000; ++frame) {
     const NodeId node = nodes[frame - 1];
-    if (tree.child(frame % 7 == 0 ? frame / 7 : 0, frame) != node)
+    if (tree.child(frame % 7 == 0 ? frame / 7 : 0, FrameId{frame}) != node)
       bragg::test::fail(__FILE__, __LINE__, "another node");
     if (tree.parent(node) >= node) bragg::test::fail(__FILE__, __LINE__, "parent after child");
   }
@@ -61,7 +63,7 @@ TEST(threads_that_add_the_same_children_get_the_same_nodes) {
   std::vector<std::thread> threads;
   for (auto& nodes : seen)
     threads.emplace_back([&] {
-      for (uint32_t frame = 1; frame <= 3000; ++frame) nodes.push_back(tree.child(frame / 2, frame));
+      for (uint32_t frame = 1; frame <= 3000; ++frame) nodes.push_back(tree.child(frame / 2, FrameId{frame}));
     });
   for (auto& thread : threads) thread.join();
   CHECK_EQ(tree.size(), 3001);
@@ -115,7 +117,7 @@ TEST(kernel_names_are_found_while_others_are_set) {
   std::thread reader([&] {
     while (set.load() < kNames) {
       const uintptr_t known = set.load();
-      for (uintptr_t i = 0; i < known; i += 97) wrong += names.find(handle(i)) == bragg::kNone;
+      for (uintptr_t i = 0; i < known; i += 97) wrong += names.find(handle(i)) == bragg::StringId::None;
     }
   });
   for (uintptr_t i = 0; i < kNames; ++i) {
@@ -124,13 +126,13 @@ TEST(kernel_names_are_found_while_others_are_set) {
   }
   reader.join();
   CHECK_EQ(wrong.load(), 0);
-  CHECK_EQ(names.find(handle(kNames)), bragg::kNone);
+  CHECK_EQ(names.find(handle(kNames)), bragg::StringId::None);
   const auto name = names.find(handle(7));
   CHECK_EQ(bragg::FrameTable::instance().string(name), "kernel<7>");
   CHECK(names.fits(name, "kernel"));
   CHECK(!names.fits(name, "another"));
   names.forget(handle(7));
-  CHECK_EQ(names.find(handle(7)), bragg::kNone);
+  CHECK_EQ(names.find(handle(7)), bragg::StringId::None);
 }
 
 TEST(scopes_nest) {

@@ -26,6 +26,7 @@ namespace {
 using bragg::Chunk;
 using bragg::ChunkType;
 using bragg::CorrelationMap;
+using bragg::FrameId;
 using bragg::Launch;
 using bragg::MetricGroup;
 
@@ -130,8 +131,8 @@ TEST(a_metric_keeps_its_first_type) {
 
 TEST(durations_are_counted_in_buckets_of_a_sixteenth_octave) {
   bragg::Durations durations;
-  for (const uint64_t duration_ns : {1000, 1023, 1024, 1087, 1088}) durations.add(3, duration_ns, 50);
-  durations.add(3, 1000, 40);
+  for (const uint64_t duration_ns : {1000, 1023, 1024, 1087, 1088}) durations.add(FrameId{3}, duration_ns, 50);
+  durations.add(FrameId{3}, 1000, 40);
   const auto rows = durations.take_changes();
   REQUIRE(rows.size() == 3);
   CHECK_EQ(rows[0].count, 3);  // 992 ... 1023

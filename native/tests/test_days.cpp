@@ -28,6 +28,7 @@ namespace {
 
 using bragg::CallingContextTree;
 using bragg::ChunkType;
+using bragg::FrameId;
 using bragg::FrameKind;
 using bragg::NameQuota;
 using bragg::NodeId;
@@ -161,7 +162,7 @@ TEST(names_beyond_the_quota_are_one_node_and_counted) {
 TEST(a_path_has_a_greatest_depth) {
   CallingContextTree tree;
   NodeId node = bragg::kRootNode;
-  for (uint32_t i = 0; i < CallingContextTree::kMaxDepth + 100; ++i) node = tree.child(node, 1);
+  for (uint32_t i = 0; i < CallingContextTree::kMaxDepth + 100; ++i) node = tree.child(node, FrameId{1});
   CHECK_EQ(tree.size(), CallingContextTree::kMaxDepth + 1);
   CHECK_EQ(tree.too_deep(), 100);
 }
@@ -212,11 +213,11 @@ TEST(a_deep_captured_path_is_placed_on_a_small_stack) {
 TEST(the_tree_has_a_limit_in_bytes) {
   CallingContextTree tree;
   tree.set_limit(1000 * CallingContextTree::kNodeBytes);
-  for (uint32_t frame = 1; frame <= 1500; ++frame) (void)tree.child(bragg::kRootNode, frame);
+  for (uint32_t frame = 1; frame <= 1500; ++frame) (void)tree.child(bragg::kRootNode, FrameId{frame});
   CHECK_EQ(tree.size(), 1000);
   CHECK_EQ(tree.refused(), 501);
-  CHECK_EQ(tree.child(bragg::kRootNode, 1500), bragg::kRootNode);
-  CHECK_EQ(tree.child(bragg::kRootNode, 7), 7);  // known ones stay
+  CHECK_EQ(tree.child(bragg::kRootNode, FrameId{1500}), bragg::kRootNode);
+  CHECK_EQ(tree.child(bragg::kRootNode, FrameId{7}), 7);  // known ones stay
 }
 
 TEST(a_session_sets_the_limit_of_the_tree) {

@@ -27,7 +27,7 @@ using bragg::test::comes_true;
 using bragg::test::device;
 using bragg::test::Recording;
 
-constexpr bragg::StringId kMatmul = 1, kSoftmax = 2, kStall = 3;
+constexpr bragg::StringId kMatmul{1}, kSoftmax{2}, kStall{3};
 
 struct Received {
   std::map<bragg::NodeId, uint64_t> count;

@@ -16,7 +16,7 @@ constexpr uint32_t kMaxCbids = 1024;
 struct Call {
   const char* callback_name = nullptr;  // CUPTI's own text, which stays; nullptr: not followed at any level
   Waiting waiting = Waiting::No;
-  std::atomic<FrameId> frame{kNone};  // interned by the first call
+  std::atomic<FrameId> frame{FrameId::None};  // interned by the first call
 };
 
 struct Calls {
@@ -64,7 +64,7 @@ void learn_names(const CuptiLibrary& cupti) {
 
 FrameId frame_of(Call& call) noexcept {
   FrameId frame = call.frame.load(std::memory_order_relaxed);
-  if (frame != kNone) return frame;
+  if (frame != FrameId::None) return frame;
   frame = FrameTable::instance().intern(FrameKind::GpuApi, cupti::api_name(call.callback_name));
   call.frame.store(frame, std::memory_order_relaxed);
   return frame;

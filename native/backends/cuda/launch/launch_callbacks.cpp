@@ -54,8 +54,8 @@ bool is_expected(const ThreadContext& thread, const void* function) noexcept {
 }
 
 StringId kernel_name(const ThreadContext& thread, const void* function) noexcept {
-  const StringId expected = is_expected(thread, function) ? thread.expected_launch.name : kNone;
-  return expected != kNone ? expected : KernelNames::instance().find(function);
+  const StringId expected = is_expected(thread, function) ? thread.expected_launch.name : StringId::None;
+  return expected != StringId::None ? expected : KernelNames::instance().find(function);
 }
 
 // The framework's values for the kernel's node. The driver tells later whether this launch runs now, becomes part of a
@@ -63,7 +63,7 @@ StringId kernel_name(const ThreadContext& thread, const void* function) noexcept
 void record_expected_values(ThreadContext& thread, ContextNodes nodes, StringId name, const char* symbol) noexcept {
   auto& frames = FrameTable::instance();
   auto& tree = CallingContextTree::instance();
-  const std::string_view text = name != kNone ? frames.string(name) : symbol;
+  const std::string_view text = name != StringId::None ? frames.string(name) : symbol;
   const FrameId kernel = frames.intern(FrameKind::Kernel, text, thread.device_contexts[0].device);
   const ContextNodes kernel_nodes{tree.child(nodes.shadow, kernel), tree.child(nodes.python, kernel)};
   for (const ExpectedLaunch::Value& value : thread.expected_launch.values)
@@ -126,9 +126,9 @@ void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, Ses
   note_context(thread, data.context);
   thread.open_call.correlation = data.correlation;
   thread.open_call.mask = static_cast<uint16_t>(mask);
-  thread.open_call.kernel = kNone;
+  thread.open_call.kernel = StringId::None;
   Event event = launch_event(EventKind::OwnLaunch, mask, data.correlation, {});
-  event.work = {kNone, 0, 0};
+  event.work = {StringId::None, 0, 0};
   thread.record(event);
 }
 
@@ -138,7 +138,7 @@ void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& da
   const GraphVersionId graph = launched_graph(data, cbid).version;
   if (graph == 0) return;
   Event event = launch_event(EventKind::Launch, 0, 0, {});
-  event.work = {kNone, graph, 0};
+  event.work = {StringId::None, graph, 0};
   thread.record(event);
 }
 

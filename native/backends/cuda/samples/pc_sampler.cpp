@@ -82,7 +82,7 @@ cupti::Result PcSampler::read_reasons() {
   if (const auto result = library_.name_reasons(&named); result != cupti::Result::Success) return result;
   for (size_t i = 0; i < count; ++i) {
     if (numbers[i] >= kMaxReasons) return cupti::Result::Unknown;
-    if (numbers[i] >= reasons_.size()) reasons_.resize(numbers[i] + 1, kNone);
+    if (numbers[i] >= reasons_.size()) reasons_.resize(numbers[i] + 1, StringId::None);
     const std::string_view name(names[i], strnlen(names[i], cupti::kStallReasonNameBytes));
     if (!name.ends_with(kNotIssued)) reasons_[numbers[i]] = FrameTable::instance().intern_string(name);
   }
@@ -132,16 +132,16 @@ DrainResult PcSampler::drain(std::vector<PcSample>& samples, SampleCounters& cou
 
 void PcSampler::take(const Buffer& buffer, std::vector<PcSample>& samples) const {
   const char* last_name = nullptr;
-  StringId function = kNone;
+  StringId function = StringId::None;
   for (size_t i = 0; i < std::min(buffer.data.pc_count, buffer.pcs.size()); ++i) {
     const cupti::PcSamples& pc = buffer.pcs[i];
-    if (pc.function_name != last_name || function == kNone) {  // those of one function come together
+    if (pc.function_name != last_name || function == StringId::None) {  // those of one function come together
       function = FrameTable::instance().intern_string(pc.function_name != nullptr ? pc.function_name : "");
       last_name = pc.function_name;
     }
     for (size_t k = 0; k < std::min(pc.reason_count, buffer.reasons); ++k) {
       const cupti::StallSamples& stall = pc.reasons[k];
-      if (stall.samples == 0 || stall.reason >= reasons_.size() || reasons_[stall.reason] == kNone) continue;
+      if (stall.samples == 0 || stall.reason >= reasons_.size() || reasons_[stall.reason] == StringId::None) continue;
       samples.push_back({pc.cubin_crc, function, reasons_[stall.reason], static_cast<uint32_t>(pc.pc_offset),
                          pc.correlation, stall.samples});
     }

@@ -68,7 +68,7 @@ class PcSampler {
 
   const PcSamplingLibrary& library_;
   cuda::Context context_;
-  std::vector<StringId> reasons_;      // by CUPTI's number; kNone: not wanted
+  std::vector<StringId> reasons_;      // by CUPTI's number; None: not wanted
   std::unique_ptr<Buffer> left_over_;  // CUPTI's between `enable` and `disable`
   std::unique_ptr<Buffer> buffer_;
 };

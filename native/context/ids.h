@@ -1,0 +1,25 @@
+// Ids of the process. Each kind is a type of its own, so that none is taken for another. Their numbers appear only
+// where tables, packed keys and captures need them.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+namespace bragg {
+
+inline constexpr uint32_t kNone = 0xFFFFFFFFu;  // of numbers that are no ids: devices, slots, rows
+
+enum class StringId : uint32_t { None = kNone };
+enum class FrameId : uint32_t { Root = 0, None = kNone };
+enum class TrackId : uint32_t { None = kNone };  // of a timeline; a forked child has none of its parent's
+
+template <class T>
+concept Id = std::is_enum_v<T> && requires { T::None; };
+
+template <Id T>
+[[nodiscard]] constexpr std::underlying_type_t<T> number_of(T id) noexcept {
+  return static_cast<std::underlying_type_t<T>>(id);
+}
+
+}  // namespace bragg
