@@ -1,25 +1,29 @@
-"""The DataLoader has no workers."""
+"""The step waits for its batch: the loader has no workers."""
+
+import time
 
 import torch
 
 
 class Items(torch.utils.data.Dataset):
-    """Items that take a while to make."""
+    """Items that take a while to read."""
 
     def __len__(self):
         return 1600
 
     def __getitem__(self, index):
-        generator = torch.Generator().manual_seed(index)
-        return torch.randn(64, 1024, generator=generator).sort().values[0]
+        time.sleep(0.002)
+        return torch.full((4096,), index / 1600)
 
 
 if __name__ == "__main__":
-    model = torch.nn.Linear(1024, 1024, device="cuda")
+    torch.set_float32_matmul_precision("high")
+    model = torch.nn.Linear(4096, 4096, device="cuda")
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     loader = torch.utils.data.DataLoader(Items(), batch_size=16)
     for batch in loader:
-        model(batch.cuda(non_blocking=True)).square().mean().backward()
+        rows = batch.cuda().repeat(1024, 1)
+        model(rows).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
     torch.cuda.synchronize()

@@ -24,6 +24,8 @@ _WORK = Work(
     Confidence.HEURISTIC,
     least_share=0.15,
 )
+# Without steps a call path counts as one, though it may be taken often in each.
+_CHAIN = 4
 _ELEMENTWISE = re.compile(r"at::native.*elementwise_kernel|at6native\d*.*elementwise_kernel")
 _COPIES = re.compile(r"copy_kernel|FillFunctor")
 
@@ -32,7 +34,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     nodes = named(evidence.profile, lambda name: _ELEMENTWISE.search(name) and not _COPIES.search(name))
     nodes &= ~below(evidence.profile, named(evidence.profile, lambda name: name.startswith("Optimizer.")))
     count = float(evidence.gpu_count[nodes].sum())
-    if count >= MANY_ELEMENTWISE.value * evidence.steps:
+    many = MANY_ELEMENTWISE.value * evidence.n_steps if evidence.n_steps else _CHAIN * evidence.steps
+    if count >= many:
         yield from work_findings(evidence, nodes, _WORK)
 
 
