@@ -1,7 +1,8 @@
 """How long `bragg report` takes, what its page weighs, and how soon a browser shows it. Needs no GPU.
 
-Two profiles: a call tree of 40,000 nodes, and a trace of 500,000 slices, half launches and half what they caused. The
-browser's figures are left out where Playwright or Chromium is missing.
+Three profiles: a call tree of 50,000 nodes, a trace of 500,000 slices, half launches and half what they caused, and the
+largest recording of a real program, GPT-2 in Hugging Face's Trainer. The browser's figures are left out where Playwright
+or Chromium is missing.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from typing import Any
 import numpy as np
 
 import harness
+from bragg import formats
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind, TrackTable
 from bragg.views.web.page import page
 from bragg.views.web.report_payload import report_payload
 from view_speed import synthetic_profile
 
-NODES = 40_000
+NODES = 50_000
 SLICES = 500_000
+RECORDING = Path(__file__).parents[1] / "tests/golden/recordings/h100-trainer_gpt2.bragg"
 ROUNDS = 5
 PAN_FRAMES = 60
 # From the beginning of the navigation to the first frame after the view was drawn.
@@ -132,11 +135,13 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as directory, browser() as started:
+        real = formats.load(RECORDING)
         for name, profile, views in (
+            (f"GPT-2: {len(real.tree):,} nodes, {len(real.slices):,} slices", real, ("summary", "flame", "timeline")),
             (f"{NODES:,} nodes", synthetic_profile(NODES), ("summary", "flame", "kernels")),
             (f"{SLICES:,} slices", trace_profile(), ("summary", "timeline")),
         ):
-            file = Path(directory) / f"{name.split()[1]}.html"
+            file = Path(directory) / "page.html"
             row = {"profile": name, **build_row(profile, file)}
             if started is not None:
                 row |= {f"{view}_ms": interactive_ms(started, file, view) for view in views}

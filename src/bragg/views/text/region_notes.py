@@ -8,9 +8,14 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import Subject, findings
+from bragg.analyze.wall.parts import wall_parts
+from bragg.analyze.wall.wall_time import Steady
 from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import of_compilations, step_function
 from bragg.model import FrameKind, Profile
+from bragg.views.text.training_steps import steps_line
+from bragg.views.text.units import count_text, time_text
+from bragg.views.text.wall_line import busy_text
 
 __all__ = ["region_notes"]
 
@@ -34,7 +39,17 @@ def region_notes(profile: Profile, regions: Profile) -> list[str]:
     if function:
         return [f"{count} steps, calls of {function}, each from the end of the one before", *_jitted_calls(profile)]
     steps = f"{count} steps; the row of the total is a whole step"
+    parts = wall_parts(profile)
+    if parts and parts.steady and parts.steady.n_steps:
+        return [steps, *_of_steady(profile, parts.steady)]
     return [steps, *(finding.text for finding in findings(Evidence(profile, regions), Subject.STEPS))]
+
+
+def _of_steady(profile: Profile, steady: Steady) -> list[str]:
+    """What steps are like after the warm-up, whose steps may be a hundred times as long and make up most of the sums."""
+    busy = f", {busy_text(steady.busy)}" if steady.busy else ""
+    line = f"without warm-up: {count_text(steady.n_steps, 'step')} of {time_text(steady.step_ns)}{busy}"
+    return [line, *filter(None, [steps_line(profile, steady)])]
 
 
 def _jitted_calls(profile: Profile) -> list[str]:
