@@ -20,7 +20,7 @@ constexpr int kSettleEvery = 160'000;  // a second of launches
 extern "C" double idle_fold_ns(int part, int records) {
   auto& tree = bragg::CallingContextTree::instance();
   static bragg::NodeId nodes[kPaths];
-  for (int i = 0; i < kPaths && nodes[i] == 0; ++i)
+  for (int i = 0; i < kPaths && nodes[i] == bragg::kRootNode; ++i)
     nodes[i] = tree.child(bragg::kRootNode, bragg::intern_frame(bragg::FrameKind::Operator, "op" + std::to_string(i)));
   bragg::DeviceActivity activity;
   const auto start = std::chrono::steady_clock::now();

@@ -6,7 +6,7 @@
 namespace bragg {
 namespace {
 
-constexpr CapturedNode kUnknownNode{{kNone, kNone}};
+constexpr CapturedNode kUnknownNode{{NodeId::None, NodeId::None}};
 
 constexpr uint32_t number_in_graph(GraphNodeId node) { return static_cast<uint32_t>(node); }
 

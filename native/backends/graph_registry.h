@@ -20,10 +20,10 @@ using GraphNodeId = uint64_t;  // CUPTI's: id of the graph << 32 | number of the
 [[nodiscard]] constexpr GraphId graph_id(GraphNodeId node) { return static_cast<GraphId>(node >> 32); }
 
 struct CapturedNode {
-  ContextNodes nodes;              // where it was captured; kNone: not known, it was before anything recorded
+  ContextNodes nodes;              // where it was captured; None: not known, it was before anything recorded
   StringId name = StringId::None;  // of its kernel, unless it goes by its symbol
   uint32_t reading = 0;            // not 0: a kernel of ours, for the ValueTargets of this capture
-  [[nodiscard]] bool is_known() const { return nodes.shadow != kNone; }
+  [[nodiscard]] bool is_known() const { return nodes.shadow != NodeId::None; }
 };
 
 // Nodes by id. Ids come in ascending order, but for those of nested graphs.

@@ -20,7 +20,7 @@ CallingContextTree::CallingContextTree() {
   tables_.push_back(std::make_unique<Table>(1u << 12));
   table_.store(tables_.back().get(), std::memory_order_release);
   auto* chunk = new Node[kChunkNodes];
-  chunk[0] = {kNone, FrameId::Root, 0};
+  chunk[0] = {NodeId::None, FrameId::Root, 0};
   chunks_[0].store(chunk, std::memory_order_release);
   size_.store(1, std::memory_order_release);
 }
@@ -34,7 +34,7 @@ NodeId CallingContextTree::find(const Table& table, uint64_t key) noexcept {
     const Slot& slot = table.slots[i & table.mask];
     const uint64_t present = slot.key.load(std::memory_order_acquire);
     if (present == key) return slot.node.load(std::memory_order_relaxed);
-    if (present == 0) return kNone;
+    if (present == 0) return NodeId::None;
   }
 }
 
@@ -53,7 +53,7 @@ void CallingContextTree::set_limit(uint64_t bytes) noexcept {
 
 NodeId CallingContextTree::child(NodeId parent, FrameId frame) noexcept {
   const uint64_t key = pair_of(parent, frame);
-  if (const NodeId node = find(*table_.load(std::memory_order_acquire), key); node != kNone) return node;
+  if (const NodeId node = find(*table_.load(std::memory_order_acquire), key); node != NodeId::None) return node;
   if (size() >= limit_.load(std::memory_order_relaxed)) {  // without the lock: a full tree costs no thread more
     refused_.fetch_add(1, std::memory_order_relaxed);
     return parent;
@@ -63,25 +63,27 @@ NodeId CallingContextTree::child(NodeId parent, FrameId frame) noexcept {
     return parent;
   }
   const std::lock_guard lock(mutex_);
-  if (const NodeId node = find(*tables_.back(), key); node != kNone) return node;
+  if (const NodeId node = find(*tables_.back(), key); node != NodeId::None) return node;
   return append(parent, frame, key);
 }
 
 NodeId CallingContextTree::append(NodeId parent, FrameId frame, uint64_t key) noexcept {
-  const uint32_t node = size_.load(std::memory_order_relaxed);
-  if (node % kChunkNodes == 0) chunks_[node / kChunkNodes].store(new Node[kChunkNodes], std::memory_order_release);
-  chunks_[node / kChunkNodes].load(std::memory_order_relaxed)[node % kChunkNodes] = {parent, frame,
-                                                                                     at(parent).depth + 1};
-  size_.store(node + 1, std::memory_order_release);
-  if (node * 2 > tables_.back()->mask) grow();
-  insert(*tables_.back(), key, node);
-  return node;
+  const uint32_t i = size_.load(std::memory_order_relaxed);
+  if (i % kChunkNodes == 0) chunks_[i / kChunkNodes].store(new Node[kChunkNodes], std::memory_order_release);
+  chunks_[i / kChunkNodes].load(std::memory_order_relaxed)[i % kChunkNodes] = {parent, frame, at(parent).depth + 1};
+  size_.store(i + 1, std::memory_order_release);
+  if (i * 2 > tables_.back()->mask) grow();
+  insert(*tables_.back(), key, NodeId{i});
+  return NodeId{i};
 }
 
 void CallingContextTree::grow() noexcept {
   auto bigger = std::make_unique<Table>((tables_.back()->mask + 1) * 2);
   const uint32_t count = size_.load(std::memory_order_relaxed) - 1;  // the node being added is inserted by the caller
-  for (NodeId node = 1; node < count; ++node) insert(*bigger, pair_of(at(node).parent, at(node).frame), node);
+  for (uint32_t i = 1; i < count; ++i) {
+    const Node& node = at(NodeId{i});
+    insert(*bigger, pair_of(node.parent, node.frame), NodeId{i});
+  }
   table_.store(bigger.get(), std::memory_order_release);
   tables_.push_back(std::move(bigger));
 }

@@ -12,8 +12,7 @@
 
 namespace bragg {
 
-using NodeId = uint32_t;
-inline constexpr NodeId kRootNode = 0;
+inline constexpr NodeId kRootNode = NodeId::Root;
 
 // Threads: `child` from any thread, callbacks included: a hit is lock-free (one hash probe), a miss takes a mutex.
 // Nodes are never removed, so a NodeId stays valid and parents precede children.
@@ -54,7 +53,7 @@ class CallingContextTree {
   };
   struct Slot {
     std::atomic<uint64_t> key{0};  // parent << 32 | frame; 0 is empty (frame 0 is the root's and nobody's child)
-    std::atomic<NodeId> node{0};
+    std::atomic<NodeId> node{kRootNode};
   };
   struct Table {
     explicit Table(uint32_t capacity) : mask(capacity - 1), slots(new Slot[capacity]) {}
@@ -66,7 +65,8 @@ class CallingContextTree {
   static constexpr uint32_t kSpareNodes = kChunkNodes;  // threads that add at once pass the limit by one each
 
   [[nodiscard]] const Node& at(NodeId node) const noexcept {
-    return chunks_[node / kChunkNodes].load(std::memory_order_acquire)[node % kChunkNodes];
+    const uint32_t i = number_of(node);
+    return chunks_[i / kChunkNodes].load(std::memory_order_acquire)[i % kChunkNodes];
   }
   static NodeId find(const Table& table, uint64_t key) noexcept;
   static void insert(Table& table, uint64_t key, NodeId node) noexcept;

@@ -12,7 +12,8 @@ inline constexpr uint32_t kNone = 0xFFFFFFFFu;  // of numbers that are no ids: d
 
 enum class StringId : uint32_t { None = kNone };
 enum class FrameId : uint32_t { Root = 0, None = kNone };
-enum class TrackId : uint32_t { None = kNone };  // of a timeline; a forked child has none of its parent's
+enum class NodeId : uint32_t { Root = 0, None = kNone };  // of the calling context tree
+enum class TrackId : uint32_t { None = kNone };           // of a timeline; a forked child has none of its parent's
 
 template <class T>
 concept Id = std::is_enum_v<T> && requires { T::None; };

@@ -228,8 +228,8 @@ class ThreadContext {
  private:
   struct PathCache {
     uint64_t hash = 0;
-    NodeId node = kNone;
-    NodeId python = kNone;  // without the native frames inside the innermost Python frame
+    NodeId node = NodeId::None;
+    NodeId python = NodeId::None;  // without the native frames inside the innermost Python frame
   };
   struct alignas(32) ChildCache {
     ContextNodes outer;

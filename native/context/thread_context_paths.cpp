@@ -64,7 +64,7 @@ NodeId ThreadContext::native_node(NodeId outer) noexcept {
                address(frame.python.code) ^ uint64_t{frame.python.instruction_offset} << 40 ^ number_of(frame.native));
   }
   if (has_python) context_lenders.note_python(this);
-  hash = mix(hash, outer) | 1;
+  hash = mix(hash, number_of(outer)) | 1;
   PathCache& cached = cached_path(hash);
   if (cached.hash != hash) {
     cached = append_frames(outer, is_whole ? without_frames_above(outer, frames) : frames);
@@ -110,7 +110,7 @@ NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noex
   if (count == 0) return outer;  // no Python since
   context_lenders.note_python(this);
   const bool is_whole = depth_ > 0 && !reached_opening;
-  hash = mix(hash + (is_whole ? 2 : 0), outer) | 1;
+  hash = mix(hash + (is_whole ? 2 : 0), number_of(outer)) | 1;
   PathCache& cached = cached_path(hash);
   if (cached.hash != hash) {
     const NodeId node = append_frames(outer, frames, count, is_whole);
@@ -135,7 +135,7 @@ NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noex
 
 ContextNodes ThreadContext::children(ContextNodes outer, FrameId frame) noexcept {
   const bool has_python = recording_state.python.load(std::memory_order_relaxed) != 0;
-  if (!has_python) outer.python = kNone;
+  if (!has_python) outer.python = NodeId::None;
   const uint64_t hash = spread(pair_of(outer.shadow, outer.python) ^ spread(uint64_t{number_of(frame)}));
   ChildCache& known = child_cache_[(hash >> 20) % kChildCacheSize];
   if (known.frame == frame && known.outer == outer) return known.nodes;

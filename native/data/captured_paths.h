@@ -19,8 +19,8 @@ struct CapturedPlace {
   GraphNodeId node = 0;        // 0: empty
   const char* name = nullptr;  // the record's
   FrameId frame = FrameId::None;
-  const CapturedNode* captured = nullptr;  // nullptr: not known
-  ContextNodes nodes{kNone, kNone};        // kNone: no session needed it yet
+  const CapturedNode* captured = nullptr;          // nullptr: not known
+  ContextNodes nodes{NodeId::None, NodeId::None};  // None: no session needed it yet
 };
 
 // Values of a graph that was launched `count` times.
@@ -66,7 +66,7 @@ class CapturedPaths {
   // The tree node of that place, for sessions with or without Python call paths.
   [[nodiscard]] NodeId node_of(CapturedPlace& place, const Launch& launch, bool python_context) {
     NodeId& node = python_context ? place.nodes.python : place.nodes.shadow;
-    if (node == kNone) node = find_node(place, launch, python_context);
+    if (node == NodeId::None) node = find_node(place, launch, python_context);
     return node;
   }
 

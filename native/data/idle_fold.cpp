@@ -21,7 +21,8 @@ NodeId IdleFold::owner_of_rest(const LaunchMoment& launch, std::span<const HostM
   const auto& tree = CallingContextTree::instance();
   NodeId node = launch.node;
   for (size_t i = 1; i < moments.size() && moments[i].start_ns < until_ns; ++i)
-    if (moments[i - 1].node == kNone) node = moments[i].node == kRootNode ? kRootNode : tree.parent(moments[i].node);
+    if (moments[i - 1].node == NodeId::None)
+      node = moments[i].node == kRootNode ? kRootNode : tree.parent(moments[i].node);
   while (node != kRootNode && !is_scope(node)) node = tree.parent(node);
   return node != kRootNode ? node : launch.node;
 }
@@ -68,12 +69,13 @@ void IdleFold::add_late(uint32_t device, const Pause& pause, Host& host) {
   size_t& at = host.at;
   const int64_t until_ns = pause.late_until_ns();
   while (at + 1 < moments.size() && moments[at + 1].start_ns <= pause.start_ns) ++at;
-  NodeId rest = kNone;
+  NodeId rest = NodeId::None;
   for (size_t i = at; i < moments.size() && moments[i].start_ns < until_ns; ++i) {
     const int64_t start_ns = std::max(moments[i].start_ns, pause.start_ns);
     const int64_t end_ns = i + 1 < moments.size() ? std::min(moments[i + 1].start_ns, until_ns) : until_ns;
     NodeId node = moments[i].node;
-    if (node == kNone) node = rest != kNone ? rest : rest = owner_of_rest(pause.launch, moments.subspan(i), until_ns);
+    if (node == NodeId::None)
+      node = rest != NodeId::None ? rest : rest = owner_of_rest(pause.launch, moments.subspan(i), until_ns);
     add_part(device, IdleKind::Late, node, start_ns, end_ns);
   }
 }

@@ -70,7 +70,7 @@ class IdleTable {
   [[nodiscard]] int64_t bin_of(int64_t time_ns) const { return time_ns & -bin_ns(); }
   [[nodiscard]] IdleRow& row(IdleKey key) {
     key.start_ns = bin_of(key.start_ns);
-    uint32_t& recent = recent_[spread(key.node * 8 + static_cast<uint32_t>(key.kind) + key.device) >> 20];
+    uint32_t& recent = recent_[spread(number_of(key.node) * 8 + static_cast<uint32_t>(key.kind) + key.device) >> 20];
     if (recent >= rows_.all().size() || rows_[recent].key != key) recent = find_or_append(key);
     return rows_.change(recent);
   }

@@ -12,10 +12,10 @@
 namespace bragg {
 
 struct InputKey {
-  NodeId node = 0;      // the operator
-  uint32_t input = 0;   // the number of its argument
-  NodeId producer = 0;  // the operator that made it
-  uint32_t output = 0;  // which of the tensors that this one made
+  NodeId node = kRootNode;      // the operator
+  uint32_t input = 0;           // the number of its argument
+  NodeId producer = kRootNode;  // the operator that made it
+  uint32_t output = 0;          // which of the tensors that this one made
   friend bool operator==(const InputKey&, const InputKey&) = default;
 };
 

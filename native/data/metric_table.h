@@ -9,6 +9,7 @@
 
 #include "context/calling_context_tree.h"
 #include "data/changing_rows.h"
+#include "data/per_id.h"
 
 namespace bragg {
 
@@ -16,7 +17,7 @@ namespace bragg {
 enum class MetricGroup : uint32_t { Device = 1, Host = 2, Sample = 3, Marker = 4, Wait = 5 };
 
 struct MetricRow {
-  NodeId node = 0;
+  NodeId node = kRootNode;
   MetricGroup group = MetricGroup::Device;
   uint64_t count = 0;
   uint64_t total_ns = 0;
@@ -29,10 +30,9 @@ struct MetricRow {
 class MetricTable {
  public:
   void add(NodeId node, MetricGroup group, uint64_t duration_ns, uint64_t bytes = 0, uint64_t times = 1) {
-    std::vector<uint32_t>& index = index_[static_cast<size_t>(group) - 1];
-    if (node >= index.size()) index.resize(std::max<size_t>(node + 1, index.size() * 2), kNone);
-    if (index[node] == kNone) index[node] = rows_.append({node, group});
-    MetricRow& row = rows_.change(index[node]);
+    uint32_t& known = index_[static_cast<size_t>(group) - 1][node];
+    if (known == kNone) known = rows_.append({node, group});
+    MetricRow& row = rows_.change(known);
     row.count += times;
     row.total_ns += duration_ns;
     row.min_ns = std::min(row.min_ns, duration_ns);
@@ -44,7 +44,10 @@ class MetricTable {
   [[nodiscard]] const std::vector<MetricRow>& rows() const { return rows_.all(); }
 
  private:
-  std::array<std::vector<uint32_t>, 5> index_;  // node -> row
+  struct RowOfNode : PerId<NodeId, uint32_t> {
+    RowOfNode() : PerId(kNone) {}
+  };
+  std::array<RowOfNode, 5> index_;  // by group
   ChangingRows<MetricRow> rows_;
 };
 

@@ -21,7 +21,7 @@ struct Code {
 };
 
 struct SampleKey {
-  NodeId node = 0;  // of the kernel
+  NodeId node = kRootNode;  // of the kernel
   CodeId code = 0;
   uint32_t pc_offset = 0;
   StringId reason = StringId::None;

@@ -10,7 +10,7 @@
 
 namespace bragg {
 
-// From `start_ns` on until the next moment of the list; kNone: in nothing that has ended.
+// From `start_ns` on until the next moment of the list; None: in nothing that has ended.
 struct HostMoment {
   int64_t start_ns;
   NodeId node;

@@ -14,7 +14,7 @@
 namespace bragg {
 
 struct ValueKey {
-  NodeId node = 0;
+  NodeId node = kRootNode;
   MetricId metric = 0;
   uint32_t index = 0;   // element of a vector
   uint32_t length = 0;  // 0: a scalar

@@ -19,7 +19,8 @@ uint32_t Vocabulary::node(NodeId id) {
   if (const uint32_t known = nodes_.find(id); known != kNone) return known;
   const auto& tree = CallingContextTree::instance();
   std::vector<NodeId> unknown;
-  for (NodeId each = id; each != kNone && nodes_.find(each) == kNone; each = tree.parent(each)) unknown.push_back(each);
+  for (NodeId each = id; each != NodeId::None && nodes_.find(each) == kNone; each = tree.parent(each))
+    unknown.push_back(each);
   for (const NodeId each : std::views::reverse(unknown)) {
     (void)frames_.add(tree.frame(each));
     (void)nodes_.add(each);
@@ -29,9 +30,10 @@ uint32_t Vocabulary::node(NodeId id) {
 
 void Vocabulary::add_new_nodes() {
   const auto& tree = CallingContextTree::instance();
-  for (const NodeId count = tree.size(); nodes_seen_ < count; ++nodes_seen_) {
-    const FrameKind kind = FrameTable::instance().frame(tree.frame(nodes_seen_)).kind;
-    if (kind == FrameKind::Scope || kind == FrameKind::State) (void)node(nodes_seen_);
+  for (const uint32_t count = tree.size(); nodes_seen_ < count; ++nodes_seen_) {
+    const NodeId each{nodes_seen_};
+    const FrameKind kind = FrameTable::instance().frame(tree.frame(each)).kind;
+    if (kind == FrameKind::Scope || kind == FrameKind::State) (void)node(each);
   }
 }
 

@@ -78,7 +78,7 @@ class Vocabulary {
   CaptureIds<FrameId> frames_;
   CaptureIds<NodeId> nodes_;
   CaptureIds<TrackId> tracks_;
-  NodeId nodes_seen_ = CallingContextTree::instance().size();
+  uint32_t nodes_seen_ = CallingContextTree::instance().size();
   uint32_t attributes_seen_ = 0;
   uint32_t metric_names_written_ = 0;  // their ids are the process's
 };

@@ -46,11 +46,11 @@ TEST(children_of_the_tree_are_stable_and_parents_precede_them) {
   CallingContextTree tree;
   std::vector<NodeId> nodes;
   for (uint32_t frame = 1; frame <= 20000; ++frame)
-    nodes.push_back(tree.child(frame % 7 == 0 ? frame / 7 : 0, FrameId{frame}));
+    nodes.push_back(tree.child(NodeId{frame % 7 == 0 ? frame / 7 : 0}, FrameId{frame}));
   CHECK_EQ(tree.size(), 20001);
   for (uint32_t frame = 1; frame <= 20000; ++frame) {
     const NodeId node = nodes[frame - 1];
-    if (tree.child(frame % 7 == 0 ? frame / 7 : 0, FrameId{frame}) != node)
+    if (tree.child(NodeId{frame % 7 == 0 ? frame / 7 : 0}, FrameId{frame}) != node)
       bragg::test::fail(__FILE__, __LINE__, "another node");
     if (tree.parent(node) >= node) bragg::test::fail(__FILE__, __LINE__, "parent after child");
   }
@@ -63,7 +63,7 @@ TEST(threads_that_add_the_same_children_get_the_same_nodes) {
   std::vector<std::thread> threads;
   for (auto& nodes : seen)
     threads.emplace_back([&] {
-      for (uint32_t frame = 1; frame <= 3000; ++frame) nodes.push_back(tree.child(frame / 2, FrameId{frame}));
+      for (uint32_t frame = 1; frame <= 3000; ++frame) nodes.push_back(tree.child(NodeId{frame / 2}, FrameId{frame}));
     });
   for (auto& thread : threads) thread.join();
   CHECK_EQ(tree.size(), 3001);

@@ -29,6 +29,7 @@ using bragg::CorrelationMap;
 using bragg::FrameId;
 using bragg::Launch;
 using bragg::MetricGroup;
+using bragg::NodeId;
 
 std::vector<uint8_t> bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -51,49 +52,50 @@ const Launch* take(CorrelationMap& map, uint32_t correlation) {
 
 TEST(a_launch_is_taken_once) {
   CorrelationMap map;
-  map.insert(7, Launch{.shadow = 3});
+  map.insert(7, Launch{.shadow = NodeId{3}});
   const Launch* launch = take(map, 7);
   REQUIRE(launch != nullptr);
-  CHECK_EQ(launch->shadow, 3);
+  CHECK_EQ(launch->shadow, NodeId{3});
   CHECK(take(map, 7) == nullptr);
   CHECK(take(map, 8) == nullptr);
 }
 
 TEST(a_launch_that_keeps_its_id_is_found_again) {
   CorrelationMap map;
-  map.insert(7, Launch{.shadow = 3, .keeps = true});
+  map.insert(7, Launch{.shadow = NodeId{3}, .keeps = true});
   for (int i = 0; i < 1000; ++i) CHECK(take(map, 7) != nullptr);
 }
 
 TEST(an_id_that_comes_round_again_is_the_new_launch) {
   CorrelationMap map;
-  map.insert(7, Launch{.shadow = 3});
+  map.insert(7, Launch{.shadow = NodeId{3}});
   (void)take(map, 7);
-  map.insert(7, Launch{.shadow = 4});
+  map.insert(7, Launch{.shadow = NodeId{4}});
   const Launch* launch = take(map, 7);
   REQUIRE(launch != nullptr);
-  CHECK_EQ(launch->shadow, 4);
+  CHECK_EQ(launch->shadow, NodeId{4});
 }
 
 TEST(launches_without_records_age_out_and_recent_ones_stay) {
   CorrelationMap map;
   constexpr uint32_t kLaunches = 3'000'000;
-  for (uint32_t id = 1; id <= kLaunches; ++id) map.insert(id, Launch{.shadow = id});
+  for (uint32_t id = 1; id <= kLaunches; ++id) map.insert(id, Launch{.shadow = NodeId{id}});
   CHECK(take(map, 1) == nullptr);
   for (uint32_t id = kLaunches - 200'000; id <= kLaunches; ++id) {
     const Launch* launch = take(map, id);
-    if (launch == nullptr || launch->shadow != id) bragg::test::fail(__FILE__, __LINE__, "a recent launch is lost");
+    if (launch == nullptr || launch->shadow != NodeId{id})
+      bragg::test::fail(__FILE__, __LINE__, "a recent launch is lost");
   }
 }
 
 TEST(metrics_add_up_and_only_changes_are_taken) {
   bragg::MetricTable table;
-  table.add(5, MetricGroup::Device, 100, 8);
-  table.add(5, MetricGroup::Device, 50, 8);
-  table.add(5, MetricGroup::Host, 1000);
+  table.add(NodeId{5}, MetricGroup::Device, 100, 8);
+  table.add(NodeId{5}, MetricGroup::Device, 50, 8);
+  table.add(NodeId{5}, MetricGroup::Host, 1000);
   CHECK_EQ(table.take_changes().size(), 2);
   CHECK_EQ(table.take_changes().size(), 0);
-  table.add(5, MetricGroup::Device, 300);
+  table.add(NodeId{5}, MetricGroup::Device, 300);
   const auto changes = table.take_changes();
   REQUIRE(changes.size() == 1);
   CHECK_EQ(changes[0].count, 3);
@@ -109,9 +111,9 @@ TEST(values_add_up_by_the_law_of_their_metric) {
   const auto bytes = names.intern("test bytes", "B", bragg::MetricKind::Exclusive, false);
   const auto tile = names.intern("test tile", "", bragg::MetricKind::Property, false);
   bragg::ValueTable table;
-  for (const double value : {1.5, 2.25}) table.add({7, flops}, std::bit_cast<uint64_t>(value));
-  for (const int64_t value : {5, -2}) table.add({7, bytes, 1, 2}, static_cast<uint64_t>(value));
-  for (const uint64_t value : {64, 32}) table.add({7, tile}, value);
+  for (const double value : {1.5, 2.25}) table.add({NodeId{7}, flops}, std::bit_cast<uint64_t>(value));
+  for (const int64_t value : {5, -2}) table.add({NodeId{7}, bytes, 1, 2}, static_cast<uint64_t>(value));
+  for (const uint64_t value : {64, 32}) table.add({NodeId{7}, tile}, value);
   const auto rows = table.take_changes();
   REQUIRE(rows.size() == 3);
   CHECK_EQ(std::bit_cast<double>(rows[0].bits), 3.75);

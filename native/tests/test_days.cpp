@@ -217,7 +217,7 @@ TEST(the_tree_has_a_limit_in_bytes) {
   CHECK_EQ(tree.size(), 1000);
   CHECK_EQ(tree.refused(), 501);
   CHECK_EQ(tree.child(bragg::kRootNode, FrameId{1500}), bragg::kRootNode);
-  CHECK_EQ(tree.child(bragg::kRootNode, FrameId{7}), 7);  // known ones stay
+  CHECK_EQ(tree.child(bragg::kRootNode, FrameId{7}), NodeId{7});  // known ones stay
 }
 
 TEST(a_session_sets_the_limit_of_the_tree) {

@@ -13,12 +13,13 @@ namespace {
 using bragg::ArrivedValue;
 using bragg::GraphReadings;
 using bragg::Launch;
+using bragg::NodeId;
 using bragg::ValueTarget;
 
 constexpr uint32_t kReading = 7;
 
-Launch launch_from(bragg::NodeId place, uint32_t graph = 1) {
-  return {.shadow = place, .python = place, .mask = 1, .graph = graph};
+Launch launch_from(uint32_t place, uint32_t graph = 1) {
+  return {.shadow = NodeId{place}, .python = NodeId{place}, .mask = 1, .graph = graph};
 }
 
 ArrivedValue integer(int64_t value, uint64_t count = 1, uint32_t index = 0, uint32_t length = 0) {
@@ -27,26 +28,26 @@ ArrivedValue integer(int64_t value, uint64_t count = 1, uint32_t index = 0, uint
 }
 
 // Sum by place of launch.
-using Given = std::map<bragg::NodeId, int64_t>;
+using Given = std::map<uint32_t, int64_t>;
 Given take(GraphReadings& readings, const std::vector<ArrivedValue>& values) {
   Given given;
   for (const ArrivedValue& value : values)
     readings.take(value, [&](const Launch& launch, uint64_t bits, uint64_t) {
-      if (launch.mask != 0) given[launch.shadow] += static_cast<int64_t>(bits);
+      if (launch.mask != 0) given[number_of(launch.shadow)] += static_cast<int64_t>(bits);
     });
   return given;
 }
 
 TEST(a_launch_that_failed_reads_nothing) {
   GraphReadings readings;
-  for (const bragg::NodeId place : {1, 2, 1}) readings.note_launch(kReading, launch_from(place));
+  for (const uint32_t place : {1, 2, 1}) readings.note_launch(kReading, launch_from(place));
   readings.take_back(kReading, launch_from(2));
   CHECK(take(readings, {integer(10), integer(20)}) == (Given{{1, 30}}));
 }
 
 TEST(each_value_is_the_launchs_that_read_it) {
   GraphReadings readings;
-  for (const bragg::NodeId place : {1, 1, 2, 1, 2}) readings.note_launch(kReading, launch_from(place));
+  for (const uint32_t place : {1, 1, 2, 1, 2}) readings.note_launch(kReading, launch_from(place));
   CHECK((take(readings, {integer(1), integer(10), integer(100)}) == Given{{1, 11}, {2, 100}}));
   readings.note_launch(kReading, launch_from(3));
   CHECK((take(readings, {integer(1000), integer(10000), integer(5)}) == Given{{1, 1000}, {2, 10000}, {3, 5}}));
@@ -54,7 +55,7 @@ TEST(each_value_is_the_launchs_that_read_it) {
 
 TEST(elements_of_a_vector_come_each_in_their_own_order) {
   GraphReadings readings;
-  for (const bragg::NodeId place : {1, 2}) readings.note_launch(kReading, launch_from(place));
+  for (const uint32_t place : {1, 2}) readings.note_launch(kReading, launch_from(place));
   const auto element = [](int64_t value, uint32_t index) { return integer(value, 1, index, 2); };
   CHECK((take(readings, {element(1, 0), element(10, 0), element(100, 1), element(1000, 1)}) ==
          Given{{1, 101}, {2, 1010}}));
@@ -62,7 +63,7 @@ TEST(elements_of_a_vector_come_each_in_their_own_order) {
 
 TEST(a_sum_is_shared_out_by_launches_and_stays_exact) {
   GraphReadings readings;
-  for (const bragg::NodeId place : {1, 1, 1, 2, 2}) readings.note_launch(kReading, launch_from(place));
+  for (const uint32_t place : {1, 1, 1, 2, 2}) readings.note_launch(kReading, launch_from(place));
   CHECK((take(readings, {integer(7), integer(403, 4)}) == Given{{1, 207}, {2, 203}}));
   readings.note_launch(kReading, launch_from(3));
   CHECK((take(readings, {integer(5)}) == Given{{3, 5}}));
@@ -70,7 +71,7 @@ TEST(a_sum_is_shared_out_by_launches_and_stays_exact) {
 
 TEST(floating_point_sums_are_shared_out_too) {
   GraphReadings readings;
-  for (const bragg::NodeId place : {1, 2, 2}) readings.note_launch(kReading, launch_from(place));
+  for (const uint32_t place : {1, 2, 2}) readings.note_launch(kReading, launch_from(place));
   const ArrivedValue value{ValueTarget{.capture = kReading}, 0, 3, std::bit_cast<uint64_t>(4.5), true};
   std::vector<double> given;
   readings.take(value, [&](const Launch&, uint64_t bits, uint64_t) { given.push_back(std::bit_cast<double>(bits)); });

@@ -20,6 +20,7 @@ namespace {
 
 using bragg::Code;
 using bragg::DutyCycle;
+using bragg::NodeId;
 using bragg::PcSample;
 using bragg::SampleAttribution;
 using bragg::SampleTarget;
@@ -30,7 +31,7 @@ using bragg::test::Recording;
 constexpr bragg::StringId kMatmul{1}, kSoftmax{2}, kStall{3};
 
 struct Received {
-  std::map<bragg::NodeId, uint64_t> count;
+  std::map<NodeId, uint64_t> count;
   uint64_t exact = 0;
   uint64_t nobodys = 0;
   SampleAttribution::Give give = [this](const SampleTarget* target, const Code&, const PcSample&, uint64_t samples,
@@ -52,37 +53,37 @@ PcSample sample(bragg::StringId function, uint32_t pc_offset, uint64_t count, ui
 TEST(samples_of_a_function_that_one_node_launched_are_exactly_its) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, 5}, kMatmul, 0, 0, 1000});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 1000});
   attribution.add(sample(kMatmul, 16, 90));
   attribution.settle(received.give);
-  CHECK_EQ(received.count[5], 90);
+  CHECK_EQ(received.count[NodeId{5}], 90);
   CHECK_EQ(received.exact, 90);
 }
 
 TEST(samples_are_shared_out_by_weight_and_none_is_lost_to_rounding) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, 5}, kMatmul, 0, 0, 600});
-  attribution.add({{0, 6}, kMatmul, 0, 0, 300});
-  attribution.add({{0, 7}, kMatmul, 0, 0, 100});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 600});
+  attribution.add({{0, NodeId{6}}, kMatmul, 0, 0, 300});
+  attribution.add({{0, NodeId{7}}, kMatmul, 0, 0, 100});
   for (uint32_t i = 0; i < 1000; ++i) attribution.add(sample(kMatmul, i * 16, 1));  // one each: all would go to node 5
   attribution.settle(received.give);
-  CHECK_EQ(received.count[5], 600);
-  CHECK_EQ(received.count[6], 300);
-  CHECK_EQ(received.count[7], 100);
+  CHECK_EQ(received.count[NodeId{5}], 600);
+  CHECK_EQ(received.count[NodeId{6}], 300);
+  CHECK_EQ(received.count[NodeId{7}], 100);
   CHECK_EQ(received.exact, 0);
 }
 
 TEST(cubins_with_a_function_of_the_same_name_are_told_apart) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, 5}, kMatmul, 7, 0, 1});
-  attribution.add({{0, 6}, kMatmul, 8, 0, 999});
+  attribution.add({{0, NodeId{5}}, kMatmul, 7, 0, 1});
+  attribution.add({{0, NodeId{6}}, kMatmul, 8, 0, 999});
   attribution.add(sample(kMatmul, 0, 40, 7));
   attribution.add(sample(kMatmul, 0, 4, 8));
   attribution.settle(received.give);
-  CHECK_EQ(received.count[5], 40);
-  CHECK_EQ(received.count[6], 4);
+  CHECK_EQ(received.count[NodeId{5}], 40);
+  CHECK_EQ(received.count[NodeId{6}], 4);
   CHECK_EQ(received.exact, 44);
 }
 
@@ -91,13 +92,13 @@ TEST(samples_wait_for_their_kernels_and_find_those_of_the_window_before) {
   Received received;
   attribution.add(sample(kMatmul, 0, 3));
   attribution.settle(received.give);
-  CHECK_EQ(received.count[5], 0);
-  attribution.add({{0, 5}, kMatmul, 0, 0, 10});
+  CHECK_EQ(received.count[NodeId{5}], 0);
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 10});
   attribution.settle(received.give);
-  CHECK_EQ(received.count[5], 3);
+  CHECK_EQ(received.count[NodeId{5}], 3);
   attribution.add(sample(kMatmul, 0, 4));
   attribution.settle(received.give);
-  CHECK_EQ(received.count[5], 7);
+  CHECK_EQ(received.count[NodeId{5}], 7);
   attribution.add(sample(kSoftmax, 0, 2));
   attribution.settle(received.give);
   attribution.give_up(received.give);
@@ -107,11 +108,11 @@ TEST(samples_wait_for_their_kernels_and_find_those_of_the_window_before) {
 TEST(kernels_that_ran_while_nothing_was_sampled_have_no_share) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, 5}, kMatmul, 0, 0, 0});
-  attribution.add({{0, 6}, kMatmul, 0, 0, 10});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 0});
+  attribution.add({{0, NodeId{6}}, kMatmul, 0, 0, 10});
   attribution.add(sample(kMatmul, 0, 8));
   attribution.settle(received.give);
-  CHECK_EQ(received.count[6], 8);
+  CHECK_EQ(received.count[NodeId{6}], 8);
   CHECK_EQ(received.exact, 8);
 }
 
@@ -134,26 +135,26 @@ TEST(only_the_time_within_windows_is_sampled) {
 TEST(serialized_samples_belong_to_their_launch) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, 5}, kMatmul, 0, 100, 1});
-  attribution.add({{0, 6}, kMatmul, 0, 101, 999});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, 100, 1});
+  attribution.add({{0, NodeId{6}}, kMatmul, 0, 101, 999});
   attribution.add(sample(kMatmul, 0, 8, 7, 100));
   attribution.add(sample(kMatmul, 0, 9, 7, 101));
   attribution.settle(received.give);
-  CHECK_EQ(received.count[5], 8);
-  CHECK_EQ(received.count[6], 9);
+  CHECK_EQ(received.count[NodeId{5}], 8);
+  CHECK_EQ(received.count[NodeId{6}], 9);
   CHECK_EQ(received.exact, 17);
 }
 
 TEST(a_session_that_has_ended_gets_no_more_samples) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, 5}, kMatmul, 0, 0, 10});
-  attribution.add({{1, 6}, kMatmul, 0, 0, 10});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 10});
+  attribution.add({{1, NodeId{6}}, kMatmul, 0, 0, 10});
   attribution.forget(0);
   attribution.add(sample(kMatmul, 0, 3));
   attribution.settle(received.give);
-  CHECK_EQ(received.count[5], 0);
-  CHECK_EQ(received.count[6], 3);
+  CHECK_EQ(received.count[NodeId{5}], 0);
+  CHECK_EQ(received.count[NodeId{6}], 3);
 }
 
 TEST(every_refusal_says_what_is_in_the_way_and_what_to_do) {

@@ -88,12 +88,12 @@ std::vector<Input> inputs_of(const std::vector<Value>& values) {
   auto& thread = bragg::ThreadContext::current();
   thread.ring.drain([](const bragg::Event&) {});
   bragg::recording_state.active.store(1);
-  origins::note_inputs(thread, &running, {.shadow = 9, .python = 9});
+  origins::note_inputs(thread, &running, {.shadow = bragg::NodeId{9}, .python = bragg::NodeId{9}});
   bragg::recording_state.active.store(0);
   std::vector<Input> found;
   thread.ring.drain([&](const bragg::Event& event) {
     if (event.kind != bragg::EventKind::Input) return;
-    found.push_back({event.input, event.origin.shadow, event.origin.output});
+    found.push_back({event.input, number_of(event.origin.shadow), event.origin.output});
   });
   return found;
 }
@@ -101,7 +101,7 @@ std::vector<Input> inputs_of(const std::vector<Value>& values) {
 void make(std::vector<Value> outputs, uint32_t producer) {
   Running running;
   running.outputs = std::move(outputs);
-  origins::note_outputs(&running, {.shadow = producer, .python = producer});
+  origins::note_outputs(&running, {.shadow = bragg::NodeId{producer}, .python = bragg::NodeId{producer}});
 }
 
 TEST(an_input_is_known_by_the_operator_that_made_it) {
