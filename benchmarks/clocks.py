@@ -16,7 +16,7 @@ import bragg
 import harness
 
 PROGRAM = Path(__file__).parents[1] / "tests" / "gpu" / "programs" / "timed_kernel.py"
-KERNELS = ("matmul_tma", "matmul_tma8", "matmul", "matmul8", "softmax", "attention", "copy")
+KERNELS = ("matmul_scoped", "matmul_tma", "matmul_tma8", "matmul", "matmul8", "softmax", "attention", "copy")
 LIMIT_S = 120
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bragg.bench import do_bench, do_bench_cudagraph
     from bragg.formats import finish, load, read_capture
     from bragg.model import Profile
+    from bragg.record.inside.kernel_scope import kernel_scope
     from bragg.record.inside.metric_values import record_metrics
     from bragg.record.inside.recorder import Recorder
     from bragg.record.inside.scope import enter_scope, exit_scope, scope
@@ -31,6 +32,7 @@ __all__ = [
     "enter_scope",
     "errors",
     "exit_scope",
+    "kernel_scope",
     "load",
     "profile",
     "record_metrics",
@@ -49,6 +51,7 @@ _PLACES = {
     "enter_scope": "bragg.record.inside.scope:enter_scope",
     "errors": "bragg.errors",
     "exit_scope": "bragg.record.inside.scope:exit_scope",
+    "kernel_scope": "bragg.record.inside.kernel_scope:kernel_scope",
     "load": "bragg.formats:load",
     "load_ipython_extension": "bragg.notebook.magic:load_ipython_extension",
     "record_metrics": "bragg.record.inside.metric_values:record_metrics",

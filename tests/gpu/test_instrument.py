@@ -46,6 +46,16 @@ def test_waits_of_a_pipelined_product_stand_at_its_line(run: Run) -> None:
     assert "inside matmul_tma<" in recorded.stderr + recorded.stdout
 
 
+def test_scopes_are_timed_from_their_first_effect_to_the_last(run: Run) -> None:
+    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=.", arguments=["matmul_scoped"])
+    assert "60 of 60 results are equal" in recorded.stdout
+    (kernel,) = recorded.profile.run.inside_kernels
+    print(kernel.level, f"{(kernel.cost or 0) * 100:.1f} %", [(each.does, each.count) for each in kernel.stretches])
+    assert kernel.level == "scopes"
+    assert {each.does for each in kernel.stretches} == {"load", "multiply"}
+    assert sum(each.total for each in kernel.stretches) > 0.5 * kernel.covered_cycles
+
+
 def test_kernels_that_are_not_wanted_stay_as_they_are(run: Run) -> None:
     recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=no_such", arguments=["copy"])
     assert recorded.profile.run.inside_kernels == []

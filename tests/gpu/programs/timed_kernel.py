@@ -36,10 +36,10 @@ def launcher(name: str) -> tuple[Callable[[], object], torch.Tensor]:
         return lambda: kernels.attention[(128,)](q, k, v, out, 2 * SIZE, 0.125, **constants, **options), out
     a, b, c = half(SIZE, SIZE), half(SIZE, SIZE), half(SIZE, SIZE)
     kernel, given = kernels.matmul, [a, b, c]
-    if "tma" in name:
+    if name != "matmul" and name != "matmul8":
         tiles = ([128, 64], [64, 128], [128, 128])
         given = [TensorDescriptor.from_tensor(each, tile) for each, tile in zip(given, tiles, strict=True)]
-        kernel = kernels.matmul_tma
+        kernel = kernels.KERNELS[name][0]
     grid = ((SIZE // 128) ** 2,)
     return lambda: kernel[grid](*given, SIZE, SIZE, SIZE, **constants, **options), c
 

@@ -18,11 +18,11 @@ clock), and the first word again up to the end of the vector. Where frames go is
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bragg.code.instrument.blocks import Activity, Kernel
-from bragg.code.instrument.segments import Frame, frames_of
+from bragg.code.instrument.blocks import Kernel
+from bragg.code.instrument.segments import Frame, Selection, frames_of
 
 __all__ = ["CONTROL", "CONTROL_BYTES", "FRAME", "HEADER_BYTES", "MAGIC", "WARP_BYTES", "Instrumented", "instrument"]
 
@@ -55,17 +55,17 @@ class Instrumented:
     frames: Sequence[Frame]
 
 
-def instrument(kernel: Kernel, wanted: Collection[Activity]) -> Instrumented:
+def instrument(kernel: Kernel, selection: Selection) -> Instrumented:
     """Add clocks to a kernel.
 
     Args:
         kernel: The kernel.
-        wanted: What is timed; nothing: warps have headers alone.
+        selection: What is timed; nothing: warps have headers alone.
 
     Raises:
         ValueError: A warp may leave the kernel at a place that depends on a predicate.
     """
-    frames = frames_of(kernel, wanted)
+    frames = frames_of(kernel, selection)
     before: dict[int, list[str]] = defaultdict(list)
     after: dict[int, list[str]] = defaultdict(list)
     for number, frame in enumerate(frames):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bragg.code.instrument.blocks import Activity
+from bragg.code.instrument.segments import Activities, Scopes, Selection
 
-__all__ = ["LEVELS", "Level"]
+__all__ = ["LEVELS", "Level", "levels_of"]
 
 
 @dataclass(frozen=True)
@@ -15,19 +16,24 @@ class Level:
 
     Attributes:
         name: As it is shown.
-        wanted: What is timed.
+        selection: What is timed.
     """
 
     name: str
-    wanted: frozenset[Activity]
+    selection: Selection
 
 
-_ALL = frozenset(Activity)
+_BLOCKS = Level("blocks", Activities(()))
 
 LEVELS = (
-    Level("everything", _ALL),
-    Level("without shared memory", _ALL - {Activity.SHARED}),
-    Level("waits", frozenset(each for each in Activity if each.is_wait)),
-    Level("blocks", frozenset()),
+    Level("everything", Activities(frozenset(Activity))),
+    Level("without shared memory", Activities(frozenset(Activity) - {Activity.SHARED})),
+    Level("waits", Activities(frozenset(each for each in Activity if each.is_wait))),
+    _BLOCKS,
 )
 """The ladder: a kernel is timed with the first one whose cost is within the budget."""
+
+
+def levels_of(scopes: Scopes | None) -> tuple[Level, ...]:
+    """The ladder of a kernel; one with scopes is timed at them alone."""
+    return (Level("scopes", scopes), _BLOCKS) if scopes else LEVELS

@@ -102,8 +102,8 @@ def _of_segments(readings: Readings, warps: Warps) -> dict[str, Any]:
         "damaged_warps": readings.damaged,
         "segments": [
             {
-                "does": segment.activity.value,
-                "waits": segment.activity.is_wait,
+                "does": segment.does,
+                "waits": segment.is_wait,
                 "place": [
                     {"file": place.file, "line": place.line, "function": place.function} for place in segment.place
                 ],

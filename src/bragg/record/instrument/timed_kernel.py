@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ from threading import Lock
 from bragg.code.instrument.assembling import Binary, assemble
 from bragg.code.instrument.blocks import Kernel, read_kernel
 from bragg.code.instrument.rewriting import CONTROL, Instrumented, instrument
+from bragg.code.instrument.scopes import scopes_of
+from bragg.code.instrument.segments import Scopes
 from bragg.core import core
 from bragg.model.inside_kernels import WITH_CLOCKS
 from bragg.record.inside.notes import note
 from bragg.record.instrument.buffers import Buffers, plan
 from bragg.record.instrument.driver import Driver
-from bragg.record.instrument.levels import LEVELS, Level
+from bragg.record.instrument.levels import Level, levels_of
 from bragg.record.instrument.summing import summed
 from bragg.record.instrument.trial import PAIRS, Trial
 
@@ -107,7 +110,7 @@ class TimedKernel:
         self._plain = assemble(ptxas, ptx, self._options, _ASSEMBLE_WITHIN_S)
         self._driver = Driver()
         self._lock = Lock()
-        self._levels = list(LEVELS)
+        self._levels = list(levels_of(_scopes(kernel)))
         self._refused: list[dict[str, Any]] = []
         self._grid: tuple[int, int, int] | None = None
         self._buffers: Buffers | None = None
@@ -210,7 +213,7 @@ class TimedKernel:
         while self._levels:
             level = self._levels.pop(0)
             try:
-                instrumented = instrument(self._kernel, level.wanted)
+                instrumented = instrument(self._kernel, level.selection)
                 binary = assemble(self._ptxas, instrumented.text, self._options, _ASSEMBLE_WITHIN_S)
             except ValueError as error:
                 self._refused.append({"level": level.name, "why": str(error)})
@@ -250,6 +253,17 @@ class TimedKernel:
             self._refused.append({"why": str(error)})
             note(f"{self.name} has no clocks any more: {type(error).__name__}: {error}")
             return None
+
+
+def _scopes(kernel: Any) -> Scopes | None:
+    """Scopes of its source; None: it has none."""
+    function = getattr(getattr(kernel.src, "fn", None), "fn", None)
+    try:
+        lines, first = inspect.getsourcelines(function)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return None
+    found = scopes_of("".join(lines), first)
+    return Scopes(found, inspect.getsourcefile(function) or "") if found else None  # type: ignore[arg-type]
 
 
 def _options_of(metadata: Any) -> Sequence[str]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bragg.code.instrument.blocks import Activity
 from bragg.code.instrument.readings import read_frames, read_headers
 from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES
 from bragg.code.instrument.segments import Frame, Segment
 
 FRAMES = [
     Frame(
-        (Segment(Activity.LOAD, (), False, 0, 1), Segment(Activity.BARRIER, (), False, 1, 2)),
+        (Segment("load", False, (), False, 0, 1), Segment("barrier", True, (), False, 1, 2)),
         ((1, False), (1, True), (2, True)),
         (2, True),
     ),
-    Frame((Segment(Activity.MMA_WAIT, (), True, 0, 1),), ((5, False), (5, True)), (6, False)),
+    Frame((Segment("mma_wait", True, (), True, 0, 1),), ((5, False), (5, True)), (6, False)),
 ]
 
 
