@@ -1,8 +1,8 @@
 """How long `bragg report` takes, what its page weighs, and how soon a browser shows it. Needs no GPU.
 
 Three profiles: a call tree of 50,000 nodes, a trace of 500,000 slices, half launches and half what they caused, and the
-largest recording of a real program, GPT-2 in Hugging Face's Trainer. The browser's figures are left out where Playwright
-or Chromium is missing.
+largest recording of a real program, GPT-2 in Hugging Face's Trainer. The browser's figures are left out where
+Playwright or Chromium is missing.
 """
 
 from __future__ import annotations

@@ -56,6 +56,14 @@ def test_scopes_are_timed_from_their_first_effect_to_the_last(run: Run) -> None:
     assert sum(each.total for each in kernel.stretches) > 0.5 * kernel.covered_cycles
 
 
+def test_of_a_tuned_kernel_the_chosen_configuration_has_clocks(run: Run) -> None:
+    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=copy", arguments=["tuned"])
+    assert "60 of 60 results are equal" in recorded.stdout
+    (kernel,) = recorded.profile.run.inside_kernels
+    print(kernel.kernel, kernel.level)
+    assert kernel.pairs == 6
+
+
 def test_kernels_that_are_not_wanted_stay_as_they_are(run: Run) -> None:
     recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=no_such", arguments=["copy"])
     assert recorded.profile.run.inside_kernels == []

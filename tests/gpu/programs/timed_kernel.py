@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
@@ -21,6 +22,12 @@ def half(*shape: int) -> torch.Tensor:
 
 def launcher(name: str) -> tuple[Callable[[], object], torch.Tensor]:
     """What launches the kernel, and where its result is."""
+    if name == "tuned":
+        x = torch.randn(1 << 26, device="cuda")
+        y = torch.empty_like(x)
+        tuned = triton.autotune([triton.Config({"BLOCK": size}) for size in (128, 256, 512, 1024, 2048, 4096)], ["n"])
+        copy = tuned(kernels.copy)
+        return lambda: copy[lambda meta: ((1 << 26) // meta["BLOCK"],)](x, y, 1 << 26), y
     _, _, constants, options = kernels.KERNELS[name]
     if name == "copy":
         x = torch.randn(1 << 26, device="cuda")
