@@ -14,6 +14,11 @@ __all__ = ["Bounds", "Part", "bounds_of"]
 
 # More than half of the time decides.
 _BUSY = 0.5
+# A special cause is named from this share of the wall time on, as in the rules about steps; below, it is the host.
+_NAMED = 0.2
+_ON_GPU = ("communication", "copies")
+_SPECIAL = (*_ON_GPU, "input", "compilation", "allocation", "synchronisation")
+_OF_PART = {"copies to the GPU": "copies"}
 UNKNOWN = "reasons that were not recorded"
 
 
@@ -103,13 +108,15 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
 def _by(busy: float | None, parts: list[Part]) -> str:
     if busy is None:
         return ""
+    shares = dict.fromkeys(_SPECIAL, 0.0)
+    for part in parts:
+        name = _OF_PART.get(part.name, part.name)
+        name = name if name in shares or name == UNKNOWN else "the GPU" if part.is_gpu else "the host"
+        shares[name] = shares.get(name, 0.0) + part.share
+    special = max(_SPECIAL, key=lambda name: shares[name])
     if busy >= _BUSY:
-        largest = max((part for part in parts if part.is_gpu), key=lambda part: part.share, default=None)
-        special = largest is not None and largest.name in ("communication", "copies") and largest.share > busy / 2
-        return largest.name if special and largest is not None else "the GPU"
-    waits = [part for part in parts if not part.is_gpu]
-    largest = max(waits, key=lambda part: part.share, default=None)
-    if largest is not None and largest.name == UNKNOWN:
+        return special if special in _ON_GPU and shares[special] > busy / 2 else "the GPU"
+    host = shares.get("the host", 0.0)
+    if shares.get(UNKNOWN, 0.0) > max(host, shares[special]):
         return ""
-    special = largest is not None and largest.name in ("input", "compilation", "allocation", "synchronisation")
-    return largest.name if special and largest is not None else "the host"
+    return special if shares[special] >= max(_NAMED, host) else "the host"

@@ -247,6 +247,14 @@ class Evidence:
         return own * self._shares_of_steady("gpu_count") if self.of_steady else own
 
     @cached_property
+    def host_ns(self) -> FloatArray:
+        """Own time of the host in each node in `part`, [n_nodes]; without a timeline estimated from the whole run."""
+        if not self.has_timeline and self.of_steady and "host_time" in self.profile.metrics:
+            own: FloatArray = np.nan_to_num(self.profile.own("host_time").astype(np.float64))
+            return own * self._shares_of_steady("gpu_count")
+        return self._own("host_time")
+
+    @cached_property
     def compiling(self) -> BoolArray:
         """Nodes in or below what compiles or tunes: [n_nodes]."""
         return compiling(self.profile)
@@ -277,7 +285,7 @@ class Evidence:
     @cached_property
     def host(self) -> HostParts:
         """What the code of the host is for."""
-        return host_parts(self.profile, self.idle_ns, self.calls, self.wall_ns)
+        return host_parts(self.profile, self.idle_ns, self._longest_wait_ns, self.calls, self.wall_ns)
 
     @cached_property
     def has_work(self) -> BoolArray:
@@ -285,6 +293,16 @@ class Evidence:
         is_work = np.isin(self.profile.tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
         found: BoolArray = self.profile.tree.sum_up(is_work.astype(np.int64)) > 0
         return found
+
+    @property
+    def _longest_wait_ns(self) -> FloatArray:
+        """The longest time in which a GPU waited for each node's own host code at once: [n_nodes]; 0: not known."""
+        result: FloatArray = np.zeros(len(self.profile.tree))
+        if not self.has_timeline:
+            table = self.profile.idle
+            late = table.kind == IdleKind.LATE
+            np.maximum.at(result, table.node[late], table.longest_ns[late])
+        return result
 
     def _folded_idle(self) -> FloatArray:
         """What the recorder added up, by node, and behind the nodes as `with_idle_paths` has it."""

@@ -19,7 +19,11 @@ __all__ = ["HostParts", "compiling", "host_parts"]
 
 _INPUT = re.compile(r"enumerate\(DataLoader\)#.*|data|torch: data")
 _COMPILATION = re.compile(rf"{re.escape(COMPILE)}.*|_compile\.compile_inner.*|autotune")
+# Dynamo is there when it has no code for a frame yet, and what it calls; compiled code runs outside of it.
+_COMPILER = re.compile(r"torch[/\\]_dynamo[/\\]convert_frame\.py$")
 _ALLOCATION = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Free|Malloc)\w*")
+# Operators over lists of tensors take as long as their lists are.
+_IS_ONE = re.compile(r"aten::(?!_foreach_|_fused_)")
 _READ = re.compile(r"cu(?:da)?Memcpy\w*DtoH\w*|copy DtoH")
 _WRITE = re.compile(r"cu(?:da)?Memcpy\w*HtoD\w*|copy HtoD")
 
@@ -49,12 +53,15 @@ class HostParts:
     launching: BoolArray
 
 
-def host_parts(profile: Profile, idle_ns: FloatArray | None, calls: FloatArray, wall_ns: float) -> HostParts:
+def host_parts(
+    profile: Profile, idle_ns: FloatArray | None, longest_ns: FloatArray, calls: FloatArray, wall_ns: float
+) -> HostParts:
     """The parts.
 
     Args:
         profile: What was recorded.
         idle_ns: [nodes], how long a GPU waited for each one's code; None: not known, and nothing plans or computes.
+        longest_ns: [nodes], the longest single wait; 0: not known.
         calls: [nodes], how often the host was in each.
         wall_ns: The wall time of these.
     """
@@ -73,13 +80,15 @@ def host_parts(profile: Profile, idle_ns: FloatArray | None, calls: FloatArray, 
         "allocation": take(named(profile, _ALLOCATION.fullmatch)),
         "copying": take(_writing(profile)),
     }
-    planning, computing = _long_operators(profile, idle_ns, calls, wall_ns)
+    planning, computing = _long_operators(profile, idle_ns, longest_ns, calls, wall_ns)
     return HostParts(**found, planning=take(planning), computing=take(computing), launching=left)
 
 
 def compiling(profile: Profile) -> BoolArray:
     """Nodes in or below what compiles or tunes: [n_nodes]."""
-    return below(profile, named(profile, _COMPILATION.fullmatch))
+    frames = profile.tree.frames
+    of_torch = np.array([_COMPILER.search(file) is not None for file in frames.file], np.bool_)
+    return below(profile, named(profile, _COMPILATION.fullmatch) | of_torch[profile.tree.frame])
 
 
 def _waiting(profile: Profile) -> BoolArray:
@@ -102,7 +111,7 @@ def _writing(profile: Profile) -> BoolArray:
 
 
 def _long_operators(
-    profile: Profile, idle_ns: FloatArray | None, calls: FloatArray, wall_ns: float
+    profile: Profile, idle_ns: FloatArray | None, longest_ns: FloatArray, calls: FloatArray, wall_ns: float
 ) -> tuple[BoolArray, BoolArray]:
     """Operators whose own code keeps a GPU waiting for long: those that launch work, and those that never do."""
     tree = profile.tree
@@ -112,13 +121,16 @@ def _long_operators(
     is_work = np.isin(tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
     n_work = tree.sum_up(is_work.astype(np.int64))
     names = np.array([operator_name(name) for name in tree.frames.name])
-    is_aten = np.array([name.startswith("aten::") for name in names.tolist()], np.bool_)[tree.frame]
+    is_aten = np.array([_IS_ONE.match(name) is not None for name in names.tolist()], np.bool_)[tree.frame]
     operators = np.flatnonzero(is_aten & (tree.kind == FrameKind.OPERATOR) & (idle_ns > 0))
     for launches, found, least_ns in ((True, planning, PLAN_CALL.value), (False, computing, CPU_CALL.value)):
         group = operators[(n_work[operators] > 0) == launches]
         labels, row = np.unique(names[tree.frame[group]], return_inverse=True)
-        idle = np.bincount(row, weights=idle_ns[group], minlength=len(labels))
+        idle: FloatArray = np.bincount(row, weights=idle_ns[group], minlength=len(labels)).astype(np.float64)
         count = np.bincount(row, weights=calls[group], minlength=len(labels))
-        is_long = (idle >= PLAN_SHARE.value * wall_ns) & (count > 0) & (idle >= least_ns * count)
+        # The first call may load a library, for long: the others decide.
+        longest = np.zeros(len(labels))
+        np.maximum.at(longest, row, longest_ns[group])
+        is_long = (idle >= PLAN_SHARE.value * wall_ns) & (count > 0) & (idle - longest >= least_ns * count)
         found[group[is_long[row]]] = True
     return planning, computing

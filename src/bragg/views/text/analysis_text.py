@@ -105,8 +105,10 @@ def bounds_sentence(bounds: Bounds) -> str:
         works = f"{per_step}the GPU works {share_text(bounds.busy)}"
         return f"{works[0].upper()}{works[1:]}; why it waits is not known."
     name = bounds.by[0].upper() + bounds.by[1:]
+    bound = "bound" if bounds.by == "copies" else "bounds"
     idle = 1 - bounds.busy
-    return f"{name} bounds the program: {per_step}the GPU works {share_text(bounds.busy)} and waits {share_text(idle)}."
+    works = f"the GPU works {share_text(bounds.busy)} and waits {share_text(idle)}"
+    return f"{name} {bound} the program: {per_step}{works}."
 
 
 def _parts_line(bounds: Bounds) -> Iterator[str]:

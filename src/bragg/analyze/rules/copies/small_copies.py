@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
-from bragg.analyze.causes.paths import hottest_place, named
+from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import OFTEN, SMALL_COPY
 from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity, Severity
+from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
 
@@ -31,20 +32,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     # The call that copies is made by the node above.
     nodes = small.copy()
     nodes[profile.tree.parent[np.flatnonzero(small)]] = True
-    place = hottest_place(profile, small, evidence.gpu_count)
-    yield Finding(
+    cause = Cause(
         "small-copies",
-        Severity.WARNING,
         f"{evidence.per_step(count):,.3g} copies {evidence.step_word} from the host, each below "
         f"{SMALL_COPY.value / 1024:.0f} kB: the calls cost more than the bytes",
         "put what is copied into one tensor, or make it on the GPU",
-        node=place.node,
-        file=place.file,
-        line=place.line,
         evidence=(Quantity(f"copies {evidence.step_word}", evidence.per_step(count)),),
         gain=evidence.whole_gain(nodes, _SAVED),
         confidence=Confidence.LIKELY,
     )
+    yield host_finding(evidence, small, evidence.gpu_count, cause)
 
 
 RULE = Rule(

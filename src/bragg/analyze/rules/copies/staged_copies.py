@@ -1,7 +1,4 @@
-"""Copies from ordinary (pageable) memory of the host: the call lasts as long as the copy.
-
-A timeline tells it of each copy; without one, the sums of a call path do: what PyTorch's operator took in all.
-"""
+"""Copies from ordinary (pageable) memory of the host: the call lasts as long as the copy."""
 
 from __future__ import annotations
 
@@ -10,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
-from bragg.analyze.causes.paths import hottest_place, named
-from bragg.analyze.causes.thresholds import STAGED_COPY
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
 from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
+from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.table import FloatArray
 
 __all__ = ["RULE"]
@@ -23,69 +21,62 @@ __all__ = ["RULE"]
 _STAGED = 0.5
 # From 5 to 10 GB/s to 20 to 50 GB/s, and the copy runs beside kernels.
 _SAVED = 0.8
-_OFTEN = 0.5
-
-
-def _from_timeline(evidence: Evidence) -> tuple[FloatArray, int]:
-    """Time of staged copies by node, [n_nodes], and their number."""
-    profile, slices = evidence.profile, evidence.slices
-    is_copy = named(profile, lambda name: name == "copy HtoD")[slices.node] & ~evidence.on_host
-    copies = slices.take(is_copy & (slices.duration_ns >= STAGED_COPY.value) & (slices.correlation != 0))
-    calls = slices.take(evidence.on_host & (slices.correlation != 0))
-    if not len(copies) or not len(calls):
-        return np.zeros(len(profile.tree)), 0
-    calls = calls.take(np.argsort(calls.correlation, kind="stable"))
-    row = np.minimum(np.searchsorted(calls.correlation, copies.correlation), len(calls) - 1)
-    is_staged = (calls.correlation[row] == copies.correlation) & (
-        calls.duration_ns[row] >= _STAGED * copies.duration_ns
-    )
-    staged_ns = np.bincount(copies.node[is_staged], copies.duration_ns[is_staged], len(profile.tree))
-    return staged_ns.astype(np.float64), int(is_staged.sum())
-
-
-def _from_sums(evidence: Evidence) -> tuple[FloatArray, float]:
-    """The same of operators whose own host time is that of their copies."""
-    profile, tree = evidence.profile, evidence.profile.tree
-    operator = np.maximum(tree.parent, 0)
-    host_ns, copy_ns = (profile.own(metric).astype(np.float64) for metric in ("host_time", "gpu_time"))
-    is_staged = (
-        named(profile, lambda name: name == "copy HtoD")
-        & (tree.kind[operator] == FrameKind.OPERATOR)
-        & (copy_ns >= STAGED_COPY.value * profile.own("gpu_count"))
-        & (host_ns[operator] >= _STAGED * copy_ns)
-        & (copy_ns > 0)
-    )
-    # Paths that are not taken in most steps may lie outside of `part`.
-    is_staged &= evidence.gpu_count >= _OFTEN * evidence.steps
-    return np.where(is_staged, evidence.gpu_ns, 0.0), float(evidence.gpu_count[is_staged].sum())
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    profile = evidence.profile
-    staged_ns, n = (_from_timeline if evidence.has_timeline else _from_sums)(evidence)
-    total_ns = float(staged_ns.sum())
-    if not n or not total_ns:
+    count, staged_ns = _of_timeline(evidence) if evidence.has_timeline else _of_sums(evidence)
+    n, total_ns = float(count.sum()), float(staged_ns.sum())
+    if not n:
         return
     # While it is copied, the call holds up the host, whatever else the GPU does.
-    place = hottest_place(profile, staged_ns > 0, staged_ns)
-    yield Finding(
+    wall_ns = min(total_ns * _SAVED, evidence.wall_ns)
+    cause = Cause(
         "pageable-copies",
-        Severity.WARNING,
         f"copies from memory that is not pinned, {evidence.per_step(n):.3g} {evidence.step_word}, "
         f"{total_ns / n / 1e6:.2f} ms each: the host and the GPU wait for them",
         "pin_memory=True for the DataLoader, or tensor.pin_memory(), and .to(device, non_blocking=True)",
-        node=place.node,
-        file=place.file,
-        line=place.line,
         evidence=(
             Quantity(f"copies {evidence.step_word}", evidence.per_step(n)),
             Quantity(f"time {evidence.step_word}", evidence.per_step(total_ns), "ns"),
         ),
-        gain=Gain(min(total_ns, evidence.wall_ns) * _SAVED, evidence.wall_ns, is_measured=evidence.has_timeline)
-        if evidence.wall_ns
-        else None,
+        gain=Gain(wall_ns, evidence.wall_ns, is_measured=evidence.has_timeline) if evidence.wall_ns else None,
         confidence=Confidence.LIKELY,
     )
+    yield host_finding(evidence, staged_ns > 0, staged_ns, cause)
+
+
+def _of_timeline(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """Of each node, how many long copies whose calls lasted as long, and how long: each [n_nodes]."""
+    slices, n_nodes = evidence.slices, len(evidence.profile.tree)
+    is_copy = named(evidence.profile, "copy HtoD".__eq__)[slices.node] & ~evidence.on_host
+    copies = slices.take(is_copy & (slices.duration_ns >= STAGED_COPY.value) & (slices.correlation != 0))
+    calls = slices.take(evidence.on_host & (slices.correlation != 0))
+    if not len(copies) or not len(calls):
+        return np.zeros(n_nodes), np.zeros(n_nodes)
+    calls = calls.take(np.argsort(calls.correlation, kind="stable"))
+    row = np.minimum(np.searchsorted(calls.correlation, copies.correlation), len(calls) - 1)
+    staged = copies.take(
+        (calls.correlation[row] == copies.correlation) & (calls.duration_ns[row] >= _STAGED * copies.duration_ns)
+    )
+    count = np.bincount(staged.node, minlength=n_nodes).astype(np.float64)
+    return count, np.bincount(staged.node, staged.duration_ns, n_nodes).astype(np.float64)
+
+
+def _of_sums(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """The same without a timeline: by the mean copy of a node, and the time of the operator or call above it.
+
+    A model is moved to its GPU once, with one copy for each parameter.
+    """
+    profile, tree = evidence.profile, evidence.profile.tree
+    often = (evidence.gpu_count >= WAITS.value * evidence.steps) & ~below(
+        profile, named(profile, "Module._apply".__eq__)
+    )
+    is_copy = named(profile, "copy HtoD".__eq__) & (evidence.gpu_count > 0) & (tree.parent >= 0)
+    above = np.maximum(tree.parent, 0)
+    is_long = evidence.gpu_ns >= STAGED_COPY.value * evidence.gpu_count
+    lasts = (evidence.calls[above] > 0) & (evidence.host_ns[above] >= _STAGED * evidence.gpu_ns)
+    staged = is_copy & often & is_long & lasts
+    return np.where(staged, evidence.gpu_count, 0.0), np.where(staged, evidence.gpu_ns, 0.0)
 
 
 RULE = Rule(
@@ -93,6 +84,6 @@ RULE = Rule(
     Subject.ANALYSIS,
     "copies to the GPU from memory that is not pinned",
     (GPU_TIME, HOST_TIME),
-    (STAGED_COPY,),
+    (STAGED_COPY, WAITS),
     "pinned memory and non_blocking=True",
 )

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import TIMELINE
-from bragg.analyze.causes.paths import hottest_place, named
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import EXPOSED
 from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Gain, Quantity, Severity
-from bragg.model.table import FloatArray, Int64Array
+from bragg.model import Confidence, Finding, Gain, Quantity
+from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = ["RULE"]
 
@@ -22,31 +23,46 @@ _SAVED = 0.7
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    profile, on_gpu = evidence.profile, evidence.slices.take(~evidence.on_host)
-    is_message = named(profile, _NCCL.search)[on_gpu.node]
-    if not is_message.any() or not evidence.wall_ns:
+    if not evidence.wall_ns:
         return
-    messages, others = on_gpu.take(is_message), on_gpu.take(~is_message)
+    is_message = named(evidence.profile, _NCCL.search) & (evidence.gpu_ns > 0)
+    exposed = _of_timeline(evidence, is_message) if evidence.has_timeline else _of_sums(evidence, is_message)
+    total_ns = float(exposed.sum()) / evidence.n_devices
+    if total_ns < EXPOSED.value * evidence.wall_ns or not total_ns:
+        return
+    least = "" if evidence.has_timeline else "at least "
+    cause = Cause(
+        "exposed-communication",
+        f"{least}{total_ns / evidence.wall_ns * 100:.0f} % of the wall time is communication beside which nothing "
+        "else runs",
+        "larger buckets, gradients that are sent while others are computed, no find_unused_parameters",
+        evidence=(Quantity(f"alone {evidence.step_word}", evidence.per_step(total_ns), "ns"),),
+        gain=Gain(min(total_ns * _SAVED, evidence.wall_ns), evidence.wall_ns, is_measured=evidence.has_timeline),
+        confidence=Confidence.LIKELY,
+    )
+    yield host_finding(evidence, exposed > 0, exposed, cause)
+
+
+def _of_timeline(evidence: Evidence, is_message: BoolArray) -> FloatArray:
+    """How long each node's messages run alone: [n_nodes]."""
+    on_gpu = evidence.slices.take(~evidence.on_host)
+    messages, others = on_gpu.take(is_message[on_gpu.node]), on_gpu.take(~is_message[on_gpu.node])
     exposed = messages.duration_ns - _overlap(
         messages.start_ns, messages.duration_ns, others.start_ns, others.duration_ns
     )
-    by_node = np.bincount(messages.node, weights=exposed, minlength=len(profile.tree))
-    total_ns = float(exposed.sum())
-    if total_ns < EXPOSED.value * evidence.wall_ns:
-        return
-    place = hottest_place(profile, by_node > 0, by_node)
-    yield Finding(
-        "exposed-communication",
-        Severity.WARNING,
-        f"{total_ns / evidence.wall_ns * 100:.0f} % of the wall time is communication beside which nothing else runs",
-        "larger buckets, gradients that are sent while others are computed, no find_unused_parameters",
-        node=place.node,
-        file=place.file,
-        line=place.line,
-        evidence=(Quantity(f"alone {evidence.step_word}", evidence.per_step(total_ns), "ns"),),
-        gain=Gain(total_ns * _SAVED, evidence.wall_ns, is_measured=True),
-        confidence=Confidence.LIKELY,
-    )
+    by_node: FloatArray = np.bincount(messages.node, exposed, len(is_message)).astype(np.float64)
+    return by_node
+
+
+def _of_sums(evidence: Evidence, is_message: BoolArray) -> FloatArray:
+    """The same without a timeline, at least: all that GPUs did side by side was beside a message."""
+    messages_ns = float(evidence.gpu_ns[is_message].sum())
+    if not messages_ns or evidence.busy is None:
+        return np.zeros(len(is_message))
+    busy_ns = sum(evidence.steady.busy.values()) * evidence.wall_ns if evidence.steady else 0.0
+    busy_ns = busy_ns or evidence.busy * evidence.wall_ns * evidence.n_devices
+    together_ns = max(float(evidence.gpu_ns.sum()) - busy_ns, 0.0)
+    return np.where(is_message, evidence.gpu_ns, 0.0) * max(1 - together_ns / messages_ns, 0.0)
 
 
 def _overlap(
@@ -71,7 +87,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "communication that nothing runs beside",
-    (TIMELINE,),
+    (GPU_TIME,),
     (EXPOSED,),
     "send gradients while others are computed",
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
-from bragg.analyze.causes.paths import below, hottest_place, named
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity, Severity
+from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
 
@@ -39,19 +40,15 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         waited_ns = float(idle_ns[loading].sum())
         if not waited_ns:
             continue
-        place = hottest_place(profile, loading, idle_ns)
-        yield Finding(
+        cause = Cause(
             "data-loading",
-            Severity.WARNING,
             f"{message}, and the GPU waits {evidence.per_step(waited_ns) / 1e6:.2f} ms {evidence.step_word}",
             change,
-            node=place.node,
-            file=place.file,
-            line=place.line,
             evidence=(Quantity(f"wait {evidence.step_word}", evidence.per_step(waited_ns), "ns"),),
             gain=evidence.host_gain(loading, _SAVED),
             confidence=confidence,
         )
+        yield host_finding(evidence, loading, idle_ns, cause)
 
 
 RULE = Rule(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
-from bragg.analyze.causes.paths import below, hottest_place, named
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import IDLE_GPU, JITTED
 from bragg.analyze.engine import Rule, Subject
 from bragg.grouping.hlo_names import CALLS
-from bragg.model import Confidence, Finding, Quantity, Severity
+from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
 
@@ -34,20 +35,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     small = {name for _, name in often} - {main}
     nodes = below(profile, named(profile, small.__contains__))
     calls = float(evidence.calls[named(profile, small.__contains__)].sum())
-    place = hottest_place(profile, nodes, idle_ns)
-    yield Finding(
+    cause = Cause(
         "eager-jax",
-        Severity.WARNING,
         f"beside {main} each step calls {calls / evidence.steps:.0f} more jitted functions "
         f"({', '.join(sorted(small)[:3])} ...), and the GPU waits for their dispatch",
         "move what makes the inputs of the step into the jitted step, or into one jitted function",
-        node=place.node,
-        file=place.file,
-        line=place.line,
         evidence=(Quantity("jitted calls a step", calls / evidence.steps),),
         gain=evidence.host_gain(nodes, _SAVED),
         confidence=Confidence.LIKELY,
     )
+    yield host_finding(evidence, nodes, idle_ns, cause)
 
 
 RULE = Rule(

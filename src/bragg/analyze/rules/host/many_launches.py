@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
-from bragg.analyze.causes.paths import hottest_place
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, IDLE_GPU, MANY_LAUNCHES, SHORT_KERNEL
 from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
+from bragg.model import Confidence, Finding, FrameKind, Quantity
 
 __all__ = ["RULE"]
 
@@ -30,17 +30,12 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     gain = evidence.host_gain(nodes, _SAVED)
     if mean_ns > SHORT_KERNEL.value or gain is None:
         return
-    place = hottest_place(evidence.profile, nodes, idle_ns)
     host_ns = float(idle_ns[nodes].sum()) / n_launches
-    yield Finding(
+    cause = Cause(
         "many-launches",
-        Severity.WARNING,
         f"{evidence.per_step(n_launches):,.0f} launches {evidence.step_word} of kernels that take "
         f"{mean_ns / 1e3:.1f} us each: the GPU waits {host_ns / 1e3:.1f} us for each launch",
         _change(evidence),
-        node=place.node,
-        file=place.file,
-        line=place.line,
         evidence=(
             Quantity(f"launches {evidence.step_word}", evidence.per_step(n_launches)),
             Quantity("mean kernel", mean_ns, "ns"),
@@ -50,6 +45,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         gain=gain,
         confidence=Confidence.LIKELY,
     )
+    yield host_finding(evidence, nodes, idle_ns, cause)
 
 
 def _change(evidence: Evidence) -> str:

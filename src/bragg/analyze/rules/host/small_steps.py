@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
-from bragg.analyze.causes.paths import hottest_place
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, HOST_BOUND, MANY_LAUNCHES
 from bragg.analyze.engine import Rule, Subject
 from bragg.model import Confidence, Finding, Quantity, Severity
@@ -27,16 +27,11 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     share = float(idle_ns[nodes].sum()) / evidence.wall_ns
     if n_launches >= most or share < HOST_BOUND.value:
         return
-    place = hottest_place(evidence.profile, nodes, idle_ns)
-    yield Finding(
+    cause = Cause(
         "small-steps",
-        Severity.NOTE,
         f"the GPU works {busy:.0%} of the time and waits {share:.0%} for Python and operators, which launch little: "
         f"{evidence.per_step(n_launches):,.3g} kernels {evidence.step_word} beside graphs",
         _CHANGE,
-        node=place.node,
-        file=place.file,
-        line=place.line,
         evidence=(
             Quantity("busy", busy, "share"),
             Quantity("waits for the host", share, "share"),
@@ -44,7 +39,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         ),
         gain=evidence.host_gain(nodes, _SAVED),
         confidence=Confidence.HEURISTIC,
+        severity=Severity.NOTE,
     )
+    yield host_finding(evidence, nodes, idle_ns, cause)
 
 
 RULE = Rule(

@@ -1,8 +1,4 @@
-"""Steps in which the host waits for a GPU, which then waits for the host.
-
-A timeline tells how long the GPU still worked in each wait. Without one, the time in the calls that wait is known, and
-that the GPU waits for the host, but not how much of that a wait made.
-"""
+"""Steps in which the host waits for a GPU, which then waits for the host."""
 
 from __future__ import annotations
 
@@ -11,82 +7,77 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
-from bragg.analyze.causes.paths import hottest_place
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import GPU_TIME, IDLE
+from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule, Subject
 from bragg.analyze.wall.activity import activity_of
-from bragg.model import Confidence, Finding, Gain, Quantity, Severity
+from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.kernel_name import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 
 __all__ = ["RULE"]
 
 _FEW = 10
-# A call that finds the GPU idle takes this long, PyTorch's operator around it and its copy included (H100).
-_CALL_NS = 20_000
-# Of what is held up: a launch would have been late for other reasons as well.
-_SAVED_BY_SUMS = 0.5
-
-
-def _from_sums(evidence: Evidence) -> tuple[FloatArray, float] | None:
-    """Time in which calls held up the host by node, [n_nodes], and their number."""
-    profile, tree = evidence.profile, evidence.profile.tree
-    is_waiting = evidence.host.waiting & (evidence.calls > 0)
-    is_waiting &= ~is_waiting[np.maximum(tree.parent, 0)]
-    took_ns = profile.inclusive("host_time").astype(np.float64)
-    times = np.maximum(profile.own("host_count").astype(np.float64), 1)
-    held_ns = np.where(is_waiting, np.maximum(took_ns / times - _CALL_NS, 0) * evidence.calls, 0.0)
-    return (held_ns, float(evidence.calls[is_waiting].sum())) if held_ns.any() else None
-
-
-def _from_timeline(evidence: Evidence) -> tuple[FloatArray, float] | None:
-    """The same, while a GPU worked."""
-    profile, activity = evidence.profile, activity_of(evidence.profile)
-    slices = evidence.slices.take(evidence.on_host & evidence.host.waiting[evidence.slices.node])
-    if activity is None or not len(slices) or evidence.busy is None:
-        return None
-    slices = slices.take(_outer(slices.track, slices.start_ns, slices.start_ns + slices.duration_ns))
-    # The host is only held up while the GPU still works: the call itself costs time without a wait, too.
-    ends = (slices.start_ns + slices.duration_ns).astype(np.float64)
-    time_ns, busy_ns = max(activity.busy.values(), key=lambda curve: float(curve[1][-1]))
-    blocked = np.interp(ends, time_ns, busy_ns) - np.interp(slices.start_ns, time_ns, busy_ns)
-    by_node: FloatArray = np.zeros(len(profile.tree))
-    np.add.at(by_node, slices.node, blocked)
-    return by_node, float(len(slices))
+# What a call that reads a number takes where a GPU has nothing left to do: 15 to 30 us for a copy of 4 B on an H100.
+_READ_NS = 30_000
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    profile = evidence.profile
-    found = (_from_timeline if evidence.has_timeline else _from_sums)(evidence)
-    if found is None or not evidence.wall_ns:
+    if evidence.idle_ns is None or evidence.busy is None:
         return
-    held_ns, n_waits = found
+    calls, blocked = _of_timeline(evidence) if evidence.has_timeline else _of_sums(evidence)
+    n_waits, blocked_ns = float(calls.sum()), float(blocked.sum())
     if n_waits < (WAITS.value * evidence.n_steps if evidence.n_steps else _FEW):
         return
-    total_ns = float(held_ns.sum())
-    late_ns = float(evidence.idle_ns.sum()) if evidence.idle_ns is not None else 0.0
-    wall_ns = min(total_ns, late_ns) * (1 if evidence.has_timeline else _SAVED_BY_SUMS)
-    place = hottest_place(profile, held_ns > 0, held_ns)
-    names = sorted({operator_name(profile.tree.label(node)) for node in np.flatnonzero(held_ns).tolist()})
-    yield Finding(
+    late_ns = float(evidence.idle_ns.sum())
+    wall_ns = min(blocked_ns, late_ns)
+    tree = evidence.profile.tree
+    names = sorted({operator_name(tree.label(node)) for node in np.flatnonzero(calls).tolist()})
+    cause = Cause(
         "synchronization",
-        Severity.WARNING,
         f"waits for the GPU ({', '.join(names[:3])}), {evidence.per_step(n_waits):.3g} {evidence.step_word}, hold up "
-        f"the host {evidence.per_step(total_ns) / 1e6:.2f} ms, in which it could launch",
+        f"the host {evidence.per_step(blocked_ns) / 1e6:.2f} ms, in which it could launch",
         "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True",
-        node=place.node,
-        file=place.file,
-        line=place.line,
         evidence=(
             Quantity(f"waits {evidence.step_word}", evidence.per_step(n_waits)),
-            Quantity(f"held up {evidence.step_word}", evidence.per_step(total_ns), "ns"),
+            Quantity(f"held up {evidence.step_word}", evidence.per_step(blocked_ns), "ns"),
         ),
-        gain=Gain(
-            wall_ns, evidence.wall_ns, "the GPU" if late_ns < total_ns else "", is_measured=evidence.has_timeline
-        ),
-        confidence=Confidence.LIKELY if evidence.has_timeline else Confidence.HEURISTIC,
+        gain=Gain(wall_ns, evidence.wall_ns, "the GPU" if late_ns < blocked_ns else "", evidence.has_timeline),
+        confidence=Confidence.LIKELY,
     )
+    yield host_finding(evidence, calls > 0, np.where(blocked.any(), blocked, calls), cause)
+
+
+def _of_timeline(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """How often the host waits in each node, and how long: each [n_nodes].
+
+    It is only held up while the GPU still works: the call itself costs time without a wait, too.
+    """
+    activity, n_nodes = activity_of(evidence.profile), len(evidence.profile.tree)
+    slices = evidence.slices.take(evidence.on_host & evidence.host.waiting[evidence.slices.node])
+    if activity is None:
+        return np.zeros(n_nodes), np.zeros(n_nodes)
+    slices = slices.take(_outer(slices.track, slices.start_ns, slices.start_ns + slices.duration_ns))
+    ends = (slices.start_ns + slices.duration_ns).astype(np.float64)
+    time_ns, busy_ns = max(activity.busy.values(), key=lambda curve: float(curve[1][-1]))
+    blocked = np.interp(ends, time_ns, busy_ns) - np.interp(slices.start_ns, time_ns, busy_ns)
+    by_node: FloatArray = np.bincount(slices.node, blocked, n_nodes).astype(np.float64)
+    return np.bincount(slices.node, minlength=n_nodes).astype(np.float64), by_node
+
+
+def _of_sums(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """The same without a timeline: what calls take beyond a read that finds nothing to wait for.
+
+    Waits that only the sampling of Python shows are not counted there, and not judged.
+    """
+    tree, waiting = evidence.profile.tree, evidence.host.waiting
+    is_inner = below(evidence.profile, waiting)[np.maximum(tree.parent, 0)] & (tree.parent >= 0)
+    calls = np.where(waiting & ~is_inner, evidence.calls, 0.0)
+    inside: FloatArray = tree.sum_up(np.where(waiting, evidence.host_ns, 0.0))
+    blocked: FloatArray = np.where(calls > 0, np.maximum(inside - _READ_NS * calls, 0.0), 0.0)
+    return calls, blocked
 
 
 def _outer(track: Int32Array, start_ns: Int64Array, end_ns: Int64Array) -> BoolArray:
@@ -104,7 +95,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "waits for the GPU in each step: item, cpu, nonzero, synchronize",
-    (GPU_TIME, HOST_TIME),
+    (GPU_TIME, IDLE),
     (WAITS,),
     "read results less often; copy with non_blocking=True from pinned memory",
 )

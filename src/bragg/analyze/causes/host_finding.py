@@ -1,0 +1,52 @@
+"""A finding about code of the host, or about copies: its line is that under which most of a weight lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.paths import hottest_place
+from bragg.model import Confidence, Finding, Gain, Quantity, Severity
+from bragg.model.table import BoolArray, FloatArray
+
+__all__ = ["Cause", "host_finding"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What keeps a program waiting.
+
+    Attributes:
+        rule: The rule that found it.
+        what: What the host does, with its numbers; one line.
+        change: What to do about it.
+        gain: What the change saves; None: not known.
+        confidence: How sure it is.
+        evidence: The numbers that it rests on.
+        severity: How much it matters.
+    """
+
+    rule: str
+    what: str
+    change: str
+    gain: Gain | None
+    confidence: Confidence
+    evidence: tuple[Quantity, ...] = ()
+    severity: Severity = Severity.WARNING
+
+
+def host_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, cause: Cause) -> Finding:
+    """The finding, at the line of these nodes with most of the weight; both are [n_nodes]."""
+    place = hottest_place(evidence.profile, nodes, weight)
+    return Finding(
+        cause.rule,
+        cause.severity,
+        cause.what,
+        cause.change,
+        node=place.node,
+        file=place.file,
+        line=place.line,
+        evidence=cause.evidence,
+        gain=cause.gain,
+        confidence=cause.confidence,
+    )

@@ -1,0 +1,64 @@
+"""What is said of slow programs and of their repaired twins, recorded on an H100 with the default options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.analyze.report import Answered, answered
+
+RECORDINGS = Path(__file__).parent / "recordings/pairs"
+
+# The rule that names the defect, and its line; 0: the rule has none.
+PAIRS = {
+    "allocator": ("allocator-churn", 10),
+    "attention": ("unfused-attention", 10),
+    "cpu_work": ("cpu-work", 7),
+    "jax_dispatch": ("eager-jax", 10),
+    "launches": ("many-launches", 10),
+    "layout": ("layout-conversions", 9),
+    "optimizer": ("optimizer-loop", 11),
+    "pageable": ("pageable-copies", 9),
+    "precision": ("full-precision-matmul", 8),
+    "recompiled": ("torch-recompilation", 0),
+    "small_copies": ("small-copies", 7),
+    "sync": ("synchronization", 18),
+    "unfused": ("unfused-elementwise", 9),
+    "zero_grad": ("zero-grad", 11),
+}
+# Rules whose findings are true of other pairs than their own, or heuristics that name what a program does at all.
+OTHERS = {"full-precision-matmul", "device-copies", "autotuning", "many-launches", "small-steps", "narrow-access"}
+# Other defects that a program has, too.
+ALSO = {"cpu_work": {"pageable-copies"}}
+
+
+def of(name: str) -> Answered:
+    return answered(formats.load(RECORDINGS / f"h100-{name}.bragg"))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_defect_is_named_at_its_line_and_the_repaired_program_is_fine(name: str) -> None:
+    rule, line = PAIRS[name]
+    slow, fast = of(f"{name}_slow"), of(f"{name}_fast")
+    (finding,) = (each for each in slow.analysis.findings if each.rule == rule)
+    assert finding.line == line
+    assert Path(finding.file).name == (f"{name}_slow.py" if line else "")
+    assert [each for each in fast.analysis.findings if each.rule == rule] == []
+    others = {each.rule for each in (*slow.analysis.findings, *fast.analysis.findings)} - {rule} - OTHERS
+    assert others == ALSO.get(name, set())
+
+
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [
+        ("small_copies_slow", "copies"),
+        ("pageable_slow", "copies"),
+        ("recompiled_fast", "compilation"),
+        ("precision_slow", "the GPU"),
+        ("jax_dispatch_slow", "the host"),
+    ],
+)
+def test_what_bounds_a_program_is_named(name: str, by: str) -> None:
+    assert of(name).bounds.by == by
