@@ -13,7 +13,7 @@ from tests.support.profiles import profile_from_text
 from tests.support.waiting import beginning, expect, expect_address
 from tests.support.whole_profiles import KERNEL, whole_profile
 
-SAMPLE = Path(__file__).parents[2] / "src" / "bragg" / "data" / "sample-h200.bragg"
+SAMPLE = Path(__file__).parents[2] / "src" / "bragg" / "data" / "sample-h100.bragg"
 EVERY_VIEW = ["summary", "findings", "flame", "kernels", "timeline", "source", "roofline"]
 
 
@@ -26,15 +26,16 @@ def test_summary_answers_first(pages: Any, sample: Profile) -> None:
     page = pages.open(sample)
     expect(page.locator(".answer li")).to_have_text(
         [
-            beginning("sm80_xmma_gemm_f32_tn_128x128x8 took 34.9 % of 79.7 ms of GPU time in the steady state"),
-            beginning("A step takes the host 1.61 ms: forward 15.6 %"),
-            beginning("GPU 0 idled 2.65 ms, 3.2 % of the steady state."),
-            "The recording is complete.",
+            beginning("sm80_xmma_gemm_f32_tn_128x128x8 took 23.7 % of 64.1 ms of GPU time in the steady state"),
+            beginning("A steady step: data 7.1 %, forward 28.1 %"),
+            beginning("GPU 0 idled 36.4 ms, 36.2 % of the steady state"),
+            beginning("The host was 20.2 % of the steady state in cuLaunchKernel"),
+            beginning("The recording is complete"),
         ]
     )
-    headline = "The GPU bounds the program: in 39 steps of 2.11 ms, the GPU works 96.8 %"
+    headline = "The GPU bounds the program: in 6 steps of 16.8 ms, the GPU works 63.8 %"
     expect(page.locator(".headline")).to_have_text(beginning(headline))
-    expect(page.locator(".pairs")).to_contain_text("NVIDIA H200")
+    expect(page.locator(".pairs")).to_contain_text("NVIDIA H100")
     page.get_by_role("link", name="cutlass_80_simt_sgemm_128x256_8x4_nt_align1").click()
     expect(page.locator(".flame .detail strong")).to_contain_text("cutlass_80_simt_sgemm_128x256")
 

@@ -30,8 +30,8 @@ TRUTH = {
     # Images are made by torch.randn on the CPU.
     "h100-timm_resnet50": ("the host", ["cpu-work", "many-launches", "pageable-copies"]),
     "h100-trainer_gpt2": ("the host", ["many-launches", "data-loading"]),
-    # FP32 without TF32; the loss is read in each step.
-    "sample-h200": ("the GPU", ["full-precision-matmul"]),
+    # FP32 without TF32; the loss is read in each step, whose batch the step makes itself.
+    "sample-h100": ("the GPU", ["full-precision-matmul", "synchronization", "data-loading"]),
 }
 
 
@@ -91,7 +91,8 @@ def test_the_line_and_the_numbers_of_llama() -> None:
 @pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
 def test_without_a_timeline_the_sentence_is_the_same_and_nothing_is_guessed(path: Path) -> None:
     profile = formats.load(path)
-    summed = replace(profile, slices=SliceTable.empty(), meta={**profile.meta, "gpu_activity": curve(profile)})
+    meta = {**profile.meta, "gpu_activity": curve(profile)}
+    summed = replace(profile, slices=SliceTable.empty(), idle=IdleTable.empty(), meta=meta)
     whole, answer = answered(profile), answered(summed)
     assert answer.bounds.by == whole.bounds.by
     assert answer.bounds.busy == pytest.approx(whole.bounds.busy, abs=0.05)
@@ -100,8 +101,12 @@ def test_without_a_timeline_the_sentence_is_the_same_and_nothing_is_guessed(path
     assert "many-launches" in answer.analysis.skipped
     known = {finding.rule: finding.gain.share for finding in whole.analysis.findings if finding.gain}
     for finding in answer.analysis.findings:
-        if finding.gain and not finding.gain.is_once:
+        if finding.gain and finding.gain.wall_ns and not finding.gain.is_once:
             assert finding.gain.share == pytest.approx(known.get(finding.rule, 0.0), abs=0.05)
+
+
+# Sums do not tell the copies that bring a model to the GPU from those of its steps, of which this run has six.
+OF_SHORT_RUNS = {"sample-h100": {"pageable-copies"}}
 
 
 @pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
@@ -111,9 +116,12 @@ def test_what_the_recorder_adds_up_leads_to_the_same_findings_as_the_timeline(pa
     folded = answered(without_timeline(profile))
     assert folded.bounds.by == whole.bounds.by
     expected = {each.rule: each for each in whole.worth(LEAST) if each.rule in HOST_RULES}
-    found = {each.rule: each for each in folded.worth(LEAST) if each.rule in HOST_RULES}
+    judged = HOST_RULES - OF_SHORT_RUNS.get(path.stem, set())
+    found = {each.rule: each for each in folded.worth(LEAST) if each.rule in judged}
     assert set(found) == set(expected)
     for rule, finding in found.items():
+        if rule == "full-precision-matmul":  # what the host waits for its kernels is not known without a timeline
+            continue
         assert finding.gain is not None
         other = expected[rule]
         assert other.gain is not None

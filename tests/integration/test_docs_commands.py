@@ -1,7 +1,7 @@
 """The commands of the documentation: blocks marked `console` are run and their output is compared.
 
 A block holds commands behind `$` and below each what it prints; a line `...` stands for any lines. The blocks of a page
-run in order, in a directory with `sample-h200.bragg` and the examples. Output is compared to the letter. Two things
+run in order, in a directory with `sample-h100.bragg` and the examples. Output is compared to the letter. Two things
 depend on the machine: recordings that are made here, and lines `Wrote FILE (size)`; there figures, units, bars and
 widths are left out of the comparison. All other commands of the pages need a GPU, a network or a file of the reader's:
 their names and options are looked up.
@@ -28,7 +28,7 @@ from bragg.cli.main import command_line, main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
-SAMPLE = Path(bragg.__file__).parent / "data" / "sample-h200.bragg"
+SAMPLE = Path(bragg.__file__).parent / "data" / "sample-h100.bragg"
 # What starts another program is run as a process of its own.
 IN_OWN_PROCESS = {"run", "check", "debug"}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "src/bragg/data/sample-h200.bragg"
+SAMPLE = ROOT / "src/bragg/data/sample-h100.bragg"
 # What Windows has not.
 _ELSEWHERE = """
 import os, signal, sys

@@ -14,7 +14,7 @@ __all__ = ["RECORDINGS", "SAMPLE", "busy_ns", "curve", "gpu_work"]
 
 _ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((_ROOT / "tests/golden/recordings").glob("*.bragg"))
-SAMPLE = _ROOT / "src/bragg/data/sample-h200.bragg"
+SAMPLE = _ROOT / "src/bragg/data/sample-h100.bragg"
 
 
 def gpu_work(profile: Profile) -> list[tuple[int, int]]:

@@ -33,7 +33,7 @@ def test_a_directory_stands_for_its_newest_profile(bragg: Bragg, tmp_path: Path)
     (tmp_path / "runs").mkdir()
     assert bragg("view", "runs").stderr.startswith("error: there is no .bragg file in runs\n")
     shutil.copy(SAMPLE, tmp_path / "runs" / "train.bragg")
-    assert bragg("view", "runs").stdout.startswith("runs/train.bragg: python3 demo_gpu.py\n")
+    assert bragg("view", "runs").stdout.startswith("runs/train.bragg: python3 train_gpt2.py --layers 2 --steps 7\n")
 
 
 def test_plot_needs_no_kind(bragg: Bragg, profile_file: Path) -> None:

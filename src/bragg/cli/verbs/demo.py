@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 _DATA = Path(__file__).parents[2] / "data"
-_SAMPLE = _DATA / "sample-h200.bragg"
+_SAMPLE = _DATA / "sample-h100.bragg"
 _LINES = 25
 _EPILOG = """\b
 Examples:
