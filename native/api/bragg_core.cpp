@@ -250,20 +250,22 @@ void bragg_sample(int64_t weight_ns, int64_t waited_ns, int64_t interruption_ns)
 }
 
 uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float) {
-  return bragg::MetricNames::instance().intern(name, unit, static_cast<bragg::MetricKind>(kind), is_float != 0);
+  const auto law = static_cast<bragg::MetricKind>(kind);
+  return number_of(bragg::MetricNames::instance().intern(name, unit, law, is_float != 0));
 }
 
 void bragg_add_value(uint32_t metric, uint64_t bits, uint32_t index, uint32_t length) {
   if (!bragg::recording()) return;
   ThreadContext& thread = ThreadContext::current();
-  thread.cost.measure(bragg::CostPart::Values,
-                      [&] { thread.record_value(thread.innermost_entry(), metric, bits, index, length); });
+  thread.cost.measure(bragg::CostPart::Values, [&] {
+    thread.record_value(thread.innermost_entry(), bragg::MetricId{metric}, bits, index, length);
+  });
 }
 
 int bragg_add_device_value(uint32_t metric, uint64_t address, int dtype, uint32_t length, int64_t stride, void* stream,
                            char* reason, uint32_t reason_size) {
   const bragg::DeviceArray array{address, static_cast<bragg::Dtype>(dtype), length, stride};
-  const std::string refusal = bragg::EventSources::instance().add_value(metric, array, stream);
+  const std::string refusal = bragg::EventSources::instance().add_value(bragg::MetricId{metric}, array, stream);
   copy_text(refusal, reason, reason_size);
   return refusal.empty() ? 0 : -1;
 }
@@ -283,7 +285,7 @@ void bragg_expect_launch(const void* function, const char* name, const uint32_t*
   expected.function = function;
   expected.name = name != nullptr ? bragg::FrameTable::instance().intern_string(name) : bragg::StringId::None;
   expected.values.clear();
-  for (uint32_t i = 0; i < count; ++i) expected.values.push_back({metrics[i], bits[i]});
+  for (uint32_t i = 0; i < count; ++i) expected.values.push_back({bragg::MetricId{metrics[i]}, bits[i]});
 }
 
 int64_t bragg_now_ns() { return bragg::now_ns(); }

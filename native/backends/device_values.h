@@ -24,11 +24,11 @@ struct ValueTarget {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
   uint16_t mask = 0;  // sessions that were active
-  MetricId metric = 0;
+  MetricId metric = MetricId::None;
   uint32_t length = 0;  // 0: a scalar
   bool is_float = true;
   bool is_property = false;
-  uint32_t capture = 0;  // not 0: read when a graph is replayed, for whoever launches it
+  ReadingId reading = ReadingId::None;  // else read when a graph is replayed, for whoever launches it
   friend bool operator==(const ValueTarget&, const ValueTarget&) = default;
 };
 

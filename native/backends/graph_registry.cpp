@@ -97,7 +97,7 @@ GraphVersion GraphRegistry::version_from(GraphId graph, const Pairs& pairs) cons
     version.exec = graph_id(id);
     const CapturedNode node = node_of(original);
     version.nodes.set(id, node);
-    if (node.reading != 0) version.readings.push_back(node.reading);
+    if (node.reading != ReadingId::None) version.readings.push_back(node.reading);
     version.originals[id] = original;
     sources.insert(graph_id(original));
   }

@@ -20,9 +20,9 @@ using GraphNodeId = uint64_t;  // CUPTI's: id of the graph << 32 | number of the
 [[nodiscard]] constexpr GraphId graph_id(GraphNodeId node) { return static_cast<GraphId>(node >> 32); }
 
 struct CapturedNode {
-  ContextNodes nodes;              // where it was captured; None: not known, it was before anything recorded
-  StringId name = StringId::None;  // of its kernel, unless it goes by its symbol
-  uint32_t reading = 0;            // not 0: a kernel of ours, for the ValueTargets of this capture
+  ContextNodes nodes;                   // where it was captured; None: not known, it was before anything recorded
+  StringId name = StringId::None;       // of its kernel, unless it goes by its symbol
+  ReadingId reading = ReadingId::None;  // else it is a kernel of ours
   [[nodiscard]] bool is_known() const { return nodes.shadow != NodeId::None; }
 };
 
@@ -46,7 +46,7 @@ struct GraphVersion {
   GraphNodes nodes;
   std::unordered_map<GraphNodeId, GraphNodeId> originals;  // of `nodes`: those of the source and of graphs within
   std::vector<CapturedValue> values;                       // of each launch
-  std::vector<uint32_t> readings;                          // of `nodes`
+  std::vector<ReadingId> readings;                         // of `nodes`
 };
 
 using GraphVersionId = uint32_t;  // never used again; 0: none

@@ -13,6 +13,10 @@ inline constexpr uint32_t kNone = 0xFFFFFFFFu;  // of numbers that are no ids: d
 enum class StringId : uint32_t { None = kNone };
 enum class FrameId : uint32_t { Root = 0, None = kNone };
 enum class NodeId : uint32_t { Root = 0, None = kNone };  // of the calling context tree
+enum class MetricId : uint32_t { None = kNone };          // that the program records itself
+enum class CodeId : uint32_t { None = kNone };            // of a session's sampled functions
+enum class CaptureId : uint32_t { None = 0 };             // of StreamCaptures, never used again
+enum class ReadingId : uint32_t { None = 0 };             // a kernel of ours in a graph, which reads values
 enum class TrackId : uint32_t { None = kNone };           // of a timeline; a forked child has none of its parent's
 
 template <class T>

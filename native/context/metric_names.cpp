@@ -19,7 +19,7 @@ MetricId MetricNames::intern(std::string_view name, std::string_view unit, Metri
     metrics_.push_back(wanted);
     return static_cast<MetricId>(metrics_.size() - 1);
   }
-  return *found == wanted ? static_cast<MetricId>(found - metrics_.begin()) : kNone;
+  return *found == wanted ? static_cast<MetricId>(found - metrics_.begin()) : MetricId::None;
 }
 
 uint32_t MetricNames::size() {
@@ -29,7 +29,7 @@ uint32_t MetricNames::size() {
 
 MetricName MetricNames::at(MetricId id) {
   const std::lock_guard lock(mutex_);
-  return metrics_[id];
+  return metrics_[number_of(id)];
 }
 
 }  // namespace bragg

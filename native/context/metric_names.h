@@ -10,8 +10,6 @@
 
 namespace bragg {
 
-using MetricId = uint32_t;
-
 // The numbers are part of the capture format (native/data/CAPTURE.md).
 enum class MetricKind : uint32_t { Inclusive = 0, Exclusive = 1, Property = 2 };
 
@@ -28,7 +26,7 @@ class MetricNames {
  public:
   static MetricNames& instance();
 
-  // kNone: the name has another unit, kind or type already.
+  // None: the name has another unit, kind or type already.
   [[nodiscard]] MetricId intern(std::string_view name, std::string_view unit, MetricKind kind, bool is_float);
   [[nodiscard]] uint32_t size();
   [[nodiscard]] MetricName at(MetricId id);

@@ -11,7 +11,8 @@ StreamCaptures& StreamCaptures::instance() {
 
 void StreamCaptures::begin(const void* stream, ThreadContext& thread) {
   const std::lock_guard lock(mutex_);
-  open_.push_back({++last_id_, stream, &thread, {}});
+  last_id_ = CaptureId{number_of(last_id_) + 1};
+  open_.push_back({last_id_, stream, &thread, {}});
   open_count_.store(static_cast<uint32_t>(open_.size()), std::memory_order_relaxed);
   thread.capture.store(last_id_, std::memory_order_relaxed);
 }
@@ -32,7 +33,7 @@ std::vector<CapturedValue> StreamCaptures::end(const void* stream) {
 CaptureId StreamCaptures::newest_of(const ThreadContext* thread) const noexcept {
   const auto newest =
       std::find_if(open_.rbegin(), open_.rend(), [&](const Capture& each) { return each.thread == thread; });
-  return newest != open_.rend() ? newest->id : kNoCapture;
+  return newest != open_.rend() ? newest->id : CaptureId::None;
 }
 
 void StreamCaptures::add(CaptureId capture, const CapturedValue& value) {
@@ -43,7 +44,7 @@ void StreamCaptures::add(CaptureId capture, const CapturedValue& value) {
 
 void StreamCaptures::clear() {
   const std::lock_guard lock(mutex_);
-  for (const Capture& capture : open_) capture.thread->capture.store(kNoCapture, std::memory_order_relaxed);
+  for (const Capture& capture : open_) capture.thread->capture.store(CaptureId::None, std::memory_order_relaxed);
   open_.clear();
   open_count_.store(0, std::memory_order_relaxed);
 }

@@ -38,7 +38,7 @@ class StreamCaptures {
 
   std::mutex mutex_;
   std::atomic<uint32_t> open_count_{0};
-  CaptureId last_id_ = kNoCapture;
+  CaptureId last_id_ = CaptureId::None;
   std::vector<Capture> open_;  // in the order they began
 };
 

@@ -53,7 +53,7 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   task_ = kNoTask;
   tasks_.clear();  // contexts of tasks that never left their scopes stay: to let them go needs the GIL
   slots_.clear();
-  track = kNone;
+  track = TrackId::None;
   device_contexts = {};
   is_behind_ = false;
   expected_launch.function = nullptr;
@@ -66,7 +66,7 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   gated_calls = 0;
   is_sampled_alone = false;
   is_in_gated_call.store(false, std::memory_order_relaxed);
-  capture.store(kNoCapture, std::memory_order_relaxed);
+  capture.store(CaptureId::None, std::memory_order_relaxed);
   publish({});
   exited.store(false, std::memory_order_release);
 }
@@ -107,7 +107,7 @@ bool ThreadContext::wait_and_push(const Event& event) noexcept {
 void ThreadContext::record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index,
                                  uint32_t length) noexcept {
   auto& captures = StreamCaptures::instance();
-  if (!captures.any() || capturing() == kNoCapture) return record_value_now(nodes, metric, bits, index, length);
+  if (!captures.any() || capturing() == CaptureId::None) return record_value_now(nodes, metric, bits, index, length);
   if (recording()) captures.add(capturing(), {nodes, metric, bits, index, length});
 }
 
@@ -278,9 +278,9 @@ const ThreadContext* ThreadContext::lender() const noexcept {
 
 CaptureId ThreadContext::capturing() const noexcept {
   const CaptureId own = capture.load(std::memory_order_relaxed);
-  if (own != kNoCapture || has_own_context()) return own;
+  if (own != CaptureId::None || has_own_context()) return own;
   const ThreadContext* from = lender();
-  return from != nullptr ? from->capture.load(std::memory_order_relaxed) : kNoCapture;
+  return from != nullptr ? from->capture.load(std::memory_order_relaxed) : CaptureId::None;
 }
 
 ContextNodes ThreadContext::inherited() const noexcept {

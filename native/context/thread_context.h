@@ -35,9 +35,6 @@ using EntryOwner = const void*;
 using TaskSlot = uint16_t;
 inline constexpr TaskSlot kNoTask = 0;  // the thread's own entries, which all of its tasks see
 
-using CaptureId = uint32_t;  // of StreamCaptures, never used again
-inline constexpr CaptureId kNoCapture = 0;
-
 // A value that counts each time a graph runs. Element `index` of `length`; 0 of 0 is a scalar.
 struct CapturedValue {
   ContextNodes nodes;  // where it was recorded
@@ -193,7 +190,7 @@ class ThreadContext {
                     uint32_t length = 0) noexcept;
   void record_value_now(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index = 0,
                         uint32_t length = 0) noexcept;
-  // What this thread, or the one whose context it is in, captures a stream into; kNoCapture when nothing.
+  // What this thread, or the one whose context it is in, captures a stream into; None when nothing.
   [[nodiscard]] CaptureId capturing() const noexcept;
   [[nodiscard]] uint32_t depth() const noexcept { return depth_; }
 
@@ -204,7 +201,7 @@ class ThreadContext {
   std::atomic<uint64_t> too_deep{0};
   std::atomic<bool> exited{false};
   uint32_t system_id = 0;
-  uint32_t track = kNone;  // consumer only
+  TrackId track = TrackId::None;  // consumer only
   struct DeviceContext {
     const void* handle = nullptr;
     uint32_t device = kNone;
@@ -215,10 +212,10 @@ class ThreadContext {
   bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
   bool makes_own_calls = false;      // nor are the calls that it makes
   ApiCall api_call;
-  uint32_t own_reading = 0;  // of that kernel: its ValueTarget's capture
+  ReadingId own_reading = ReadingId::None;  // that kernel
   OpenCall open_call;
-  std::atomic<CaptureId> capture{kNoCapture};  // its own; written by StreamCaptures
-  uint32_t gated_calls = 0;                    // of LaunchGate, within each other
+  std::atomic<CaptureId> capture{CaptureId::None};  // its own; written by StreamCaptures
+  uint32_t gated_calls = 0;                         // of LaunchGate, within each other
   std::atomic<bool> is_in_gated_call{false};
   bool is_sampled_alone = false;                // the launch that this thread is in; no other thread launches meanwhile
   Event open_launch{};                          // the driver call this thread is in

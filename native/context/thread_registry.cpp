@@ -41,7 +41,7 @@ void ThreadRegistry::keep_only(ThreadContext* survivor) noexcept {
   }
   if (survivor == nullptr) return;
   survivor->system_id = system_thread_id();
-  survivor->track = kNone;
+  survivor->track = TrackId::None;
 }
 
 size_t ThreadRegistry::size() noexcept {

@@ -76,7 +76,7 @@ void CapturedPaths::take_back(const Launch& launch) {
   if (replay.graph == nullptr) return;
   const auto counted = replay.launches.find(launch.mask);
   if (counted != replay.launches.end() && counted->second > 0) --counted->second;
-  for (const uint32_t reading : replay.graph->readings) readings_.take_back(reading, launch);
+  for (const ReadingId reading : replay.graph->readings) readings_.take_back(reading, launch);
 }
 
 void CapturedPaths::note_unrecorded_launch(const Launch& launch) {
@@ -85,7 +85,7 @@ void CapturedPaths::note_unrecorded_launch(const Launch& launch) {
 }
 
 void CapturedPaths::note_readings(const GraphVersion& graph, const Launch& launch) {
-  for (const uint32_t reading : graph.readings) readings_.note_launch(reading, launch);
+  for (const ReadingId reading : graph.readings) readings_.note_launch(reading, launch);
 }
 
 void CapturedPaths::note_exec(GraphId exec, const Launch& launch) {

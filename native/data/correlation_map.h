@@ -24,7 +24,7 @@ struct Launch {
   DrainRound round = 0;            // in which it was made
   uint16_t code = 0;               // CodeNumber of the kernel
   uint32_t graph = 0;              // GraphVersionId of a graph launch; 0: no graph, or one that is not known
-  uint32_t thread = kNone;         // track of the one that made it
+  TrackId thread = TrackId::None;  // track of the one that made it
   uint32_t ended[2] = {};          // when the call returned, ns; 0: not known. In halves, so that a slot has no gap
 
   void end_at(int64_t time_ns) {

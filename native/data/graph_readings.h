@@ -19,7 +19,7 @@ namespace bragg {
 class GraphReadings {
  public:
   // A graph with this reading was launched: a value will come, of a vector one an element.
-  void note_launch(uint32_t reading, const Launch& launch) {
+  void note_launch(ReadingId reading, const Launch& launch) {
     Reading& self = readings_[reading];
     if (self.runs.empty() || !is_same_place(self.runs.back().launch, launch)) self.runs.push_back({launch, 0});
     self.runs.back().launch.graph = launch.graph;
@@ -27,7 +27,7 @@ class GraphReadings {
   }
 
   // That launch failed: no value will come.
-  void take_back(uint32_t reading, const Launch& launch) {
+  void take_back(ReadingId reading, const Launch& launch) {
     const auto found = readings_.find(reading);
     if (found == readings_.end()) return;
     auto& runs = found->second.runs;
@@ -40,7 +40,7 @@ class GraphReadings {
   // More values than launches, as of a loop within a graph, are the last launch's if its sessions still record.
   template <class Give>
   void take(const ArrivedValue& value, Give&& give) {
-    const auto found = readings_.find(value.target.capture);
+    const auto found = readings_.find(value.target.reading);
     if (found == readings_.end()) return;  // launched before anything recorded
     Reading& reading = found->second;
     if (value.index >= reading.taken.size()) reading.taken.resize(std::max(value.target.length, 1u), reading.forgotten);
@@ -121,7 +121,7 @@ class GraphReadings {
     static uint64_t bits_of(double number) { return std::bit_cast<uint64_t>(number); }
   };
 
-  std::unordered_map<uint32_t, Reading> readings_;  // by the capture of their targets
+  std::unordered_map<ReadingId, Reading> readings_;
 };
 
 }  // namespace bragg

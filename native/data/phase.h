@@ -53,7 +53,7 @@ struct Slice {
   int64_t start_ns;
   uint64_t duration_ns;
   NodeId node;
-  uint32_t track;
+  TrackId track;
   uint32_t correlation;
 };
 

@@ -38,7 +38,7 @@ Chunk Phase::values_chunk(const std::vector<ValueRow>& rows) {
   Chunk chunk(ChunkType::Values, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
   chunk.column(rows, [this](const ValueRow& row) { return vocabulary_.node(row.key.node); });
-  chunk.column(rows, [](const ValueRow& row) { return row.key.metric; });
+  chunk.column(rows, [](const ValueRow& row) { return number_of(row.key.metric); });
   chunk.column(rows, [](const ValueRow& row) { return row.key.index; });
   chunk.column(rows, [](const ValueRow& row) { return row.key.length; });
   chunk.column(rows, [](const ValueRow& row) { return row.count; });
@@ -96,7 +96,7 @@ Chunk Phase::samples_chunk(const std::vector<SampleRow>& rows) {
   Chunk chunk(ChunkType::Samples, static_cast<uint32_t>(rows.size()));
   chunk.number(0);
   chunk.column(rows, [this](const SampleRow& row) { return vocabulary_.node(row.key.node); });
-  chunk.column(rows, [](const SampleRow& row) { return row.key.code; });
+  chunk.column(rows, [](const SampleRow& row) { return number_of(row.key.code); });
   chunk.column(rows, [](const SampleRow& row) { return row.key.pc_offset; });
   chunk.column(rows, [this](const SampleRow& row) { return vocabulary_.string(row.key.reason); });
   chunk.column(rows, [](const SampleRow& row) { return row.count; });
@@ -110,7 +110,7 @@ Chunk Phase::slices_chunk() {
   chunk.column(slices_, [](const Slice& slice) { return slice.start_ns; });
   chunk.column(slices_, [](const Slice& slice) { return slice.duration_ns; });
   chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.node(slice.node); });
-  chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.track(TrackId{slice.track}); });
+  chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.track(slice.track); });
   chunk.column(slices_, [](const Slice& slice) { return slice.correlation; });
   slices_.clear();
   return chunk;

@@ -153,14 +153,14 @@ class Recorder final : private EventSink {
   void end_samples(Phase& phase);
   void give_samples(uint32_t session, const SampleTarget* target, const Code& code, const PcSample& sample,
                     uint64_t count, bool is_exact);
-  [[nodiscard]] uint32_t host_track(ThreadContext& thread);
+  [[nodiscard]] TrackId host_track(ThreadContext& thread);
   struct SampledThread {
-    uint32_t track;
-    int64_t until_ns;  // end of its last sample
+    TrackId track = TrackId::None;
+    int64_t until_ns = 0;  // end of its last sample
   };
   [[nodiscard]] SampledThread& sampled_thread(const ThreadContext& thread);
-  [[nodiscard]] uint32_t range_track();
-  [[nodiscard]] uint32_t stream_track(const DeviceEvent& event);
+  [[nodiscard]] TrackId range_track();
+  [[nodiscard]] TrackId stream_track(const DeviceEvent& event);
   void flush_due_sessions();
   void update_collecting();
   void update_owed_collecting(RecorderThreads& threads);
@@ -229,9 +229,9 @@ class Recorder final : private EventSink {
   std::atomic<uint64_t> launch_count_{0};
   std::atomic<bool> samples_are_due_{false};
   std::vector<Track> tracks_;
-  uint32_t range_track_ = kNone;
-  std::map<uint32_t, SampledThread> sampled_threads_;  // by system id: the main thread alone
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> stream_tracks_;
+  TrackId range_track_ = TrackId::None;
+  std::map<uint32_t, SampledThread> sampled_threads_;                          // by system id: the main thread alone
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, TrackId> stream_tracks_;  // by device, context, stream
   using DeviceAndName = std::pair<uint32_t, StringId>;
   std::unordered_map<const char*, std::pair<std::string, std::map<DeviceAndName, FrameId>>> kernel_frames_;
   std::array<int64_t, kMaxSessions> next_flush_ns_{};

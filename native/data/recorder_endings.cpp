@@ -138,7 +138,7 @@ void Recorder::after_fork_in_child() {
   graph_progress_.clear();
   samples_of_session_.clear();
   tracks_.clear();
-  range_track_ = kNone;
+  range_track_ = TrackId::None;
   stream_tracks_.clear();
   after_fork_in_parent();
   GraphRegistry::instance().clear();

@@ -107,7 +107,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
     case EventKind::LaunchEnd: {
       if (Launch* launch = launches_.find(event.correlation)) launch->end_at(event.interval.end_ns);
       for_phases(event.mask, [&](Phase& phase) {
-        phase.activity.note_host(host_track(thread), event.interval.start_ns, event.interval.end_ns,
+        phase.activity.note_host(number_of(host_track(thread)), event.interval.start_ns, event.interval.end_ns,
                                  phase.node_of(event));
         if (!phase.options().trace) return;
         const FrameId api = CallNames::instance().frame(event.call);
@@ -124,7 +124,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         const Span span = within(phase, event);
         phase.work.cover(span.start_ns, event.interval.end_ns);
         phase.count(node, MetricGroup::Host, span.duration_ns);
-        phase.activity.note_host(host_track(thread), span.start_ns, event.interval.end_ns, node);
+        phase.activity.note_host(number_of(host_track(thread)), span.start_ns, event.interval.end_ns, node);
         if (phase.options().trace) phase.keep({span.start_ns, span.duration_ns, node, host_track(thread), 0});
       });
       return;
@@ -163,7 +163,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         const Span span = within(phase, event);
         phase.count(node, MetricGroup::Marker, span.duration_ns);
         if (!phase.options().trace) return;
-        const uint32_t track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
+        const TrackId track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
         phase.keep({span.start_ns, span.duration_ns, node, track, 0});
       });
       return;
@@ -179,7 +179,7 @@ void Recorder::take_api_call(ThreadContext& thread, const Event& event) {
     const Span span = within(phase, event);
     phase.work.cover(span.start_ns, event.interval.end_ns);
     phase.count(node, MetricGroup::Host, span.duration_ns);
-    phase.activity.note_host(host_track(thread), span.start_ns, event.interval.end_ns, node);
+    phase.activity.note_host(number_of(host_track(thread)), span.start_ns, event.interval.end_ns, node);
     if (phase.options().trace)
       phase.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
   });
@@ -200,7 +200,7 @@ void Recorder::take_arrived_value(const ArrivedValue& value) {
     phase.counters.unordered_values += value.is_unordered ? count : 0;
     phase.add_value({node, target.metric, value.index, target.length}, bits, count);
   };
-  if (target.capture == 0)
+  if (target.reading == ReadingId::None)
     return for_phases(target.mask, [&](Phase& phase) { add(phase, phase.node_of(target), value.bits, value.count); });
   captured_paths_.take_reading(value, [&](const Launch& launch, uint64_t bits, uint64_t count) {
     for_phases(launch.mask & kSlots, [&](Phase& phase) {
@@ -294,7 +294,7 @@ void Recorder::take_record(Phase& phase, const Launch& launch, const DeviceEvent
   const FrameId frame = captured != nullptr ? captured->frame : device_frame(event, launch.name);
   const NodeId node = captured != nullptr ? captured_paths_.node_of(*captured, launch, phase.options().python_context)
                                           : CallingContextTree::instance().child(phase.node_of(launch), frame);
-  phase.activity.add(event, {phase.node_of(launch), launch.thread, launch.ended_ns()});
+  phase.activity.add(event, {phase.node_of(launch), number_of(launch.thread), launch.ended_ns()});
   phase.work.cover(event.start_ns, event.end_ns);
   phase.count(node, MetricGroup::Device, duration_ns, event.bytes);
   if (phase.options().trace) phase.keep({event.start_ns, duration_ns, node, stream_track(event), event.correlation});
@@ -332,42 +332,38 @@ FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
   return found->second;
 }
 
-uint32_t Recorder::host_track(ThreadContext& thread) {
-  if (thread.track == kNone) {
-    thread.track = static_cast<uint32_t>(tracks_.size());
+TrackId Recorder::host_track(ThreadContext& thread) {
+  if (thread.track == TrackId::None) {
     const std::string name = "thread " + std::to_string(thread.system_id);
-    tracks_.push_back(
-        {TrackKind::HostThread, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
+    thread.track =
+        add_track({TrackKind::HostThread, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
   }
   return thread.track;
 }
 
 // Apart from what the thread's scopes and operators measured exactly.
 Recorder::SampledThread& Recorder::sampled_thread(const ThreadContext& thread) {
-  const SampledThread unseen{static_cast<uint32_t>(tracks_.size()), 0};
-  const auto [found, is_new] = sampled_threads_.try_emplace(thread.system_id, unseen);
+  const auto [found, is_new] = sampled_threads_.try_emplace(thread.system_id);
   if (is_new) {
     const std::string name = "samples of thread " + std::to_string(thread.system_id);
-    tracks_.push_back({TrackKind::Samples, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
+    found->second.track =
+        add_track({TrackKind::Samples, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
   }
   return found->second;
 }
 
 // Of the whole process: a reader spreads ranges that overlap over several lanes.
-uint32_t Recorder::range_track() {
-  if (range_track_ == kNone) {
-    range_track_ = static_cast<uint32_t>(tracks_.size());
-    tracks_.push_back({TrackKind::Ranges, kNone, kNone, 0, FrameTable::instance().intern_string("ranges")});
-  }
+TrackId Recorder::range_track() {
+  if (range_track_ == TrackId::None)
+    range_track_ = add_track({TrackKind::Ranges, kNone, kNone, 0, FrameTable::instance().intern_string("ranges")});
   return range_track_;
 }
 
-uint32_t Recorder::stream_track(const DeviceEvent& event) {
-  const auto [found, is_new] =
-      stream_tracks_.try_emplace({event.device, event.context, event.stream}, static_cast<uint32_t>(tracks_.size()));
+TrackId Recorder::stream_track(const DeviceEvent& event) {
+  const auto [found, is_new] = stream_tracks_.try_emplace({event.device, event.context, event.stream});
   if (is_new) {
     const std::string name = "GPU " + std::to_string(event.device) + " stream " + std::to_string(event.stream);
-    tracks_.push_back(
+    found->second = add_track(
         {TrackKind::GpuStream, event.device, event.context, event.stream, FrameTable::instance().intern_string(name)});
   }
   return found->second;

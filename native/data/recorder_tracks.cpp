@@ -32,13 +32,12 @@ void Recorder::for_open_phases(Visit&& visit) {
 // On a lane it is like a range of the process, which overlaps what threads do.
 void Recorder::take(const SourceSlice& slice) {
   const NodeId node = CallingContextTree::instance().child(kRootNode, slice.frame);
-  const auto track = static_cast<uint32_t>(slice.track);
   for_open_phases([&](Phase& phase) {
-    if (tracks_[track].kind == TrackKind::Ranges) {
+    if (tracks_[number_of(slice.track)].kind == TrackKind::Ranges) {
       ++phase.counters.markers;
       phase.count(node, MetricGroup::Marker, slice.duration);
     }
-    if (phase.options().trace) phase.keep({slice.start, slice.duration, node, track, 0});
+    if (phase.options().trace) phase.keep({slice.start, slice.duration, node, slice.track, 0});
   });
 }
 

@@ -11,8 +11,6 @@
 
 namespace bragg {
 
-using CodeId = uint32_t;
-
 // A function of a cubin.
 struct Code {
   uint64_t cubin_crc = 0;
@@ -22,7 +20,7 @@ struct Code {
 
 struct SampleKey {
   NodeId node = kRootNode;  // of the kernel
-  CodeId code = 0;
+  CodeId code = CodeId::None;
   uint32_t pc_offset = 0;
   StringId reason = StringId::None;
   friend bool operator==(const SampleKey&, const SampleKey&) = default;

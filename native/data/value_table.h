@@ -15,7 +15,7 @@ namespace bragg {
 
 struct ValueKey {
   NodeId node = kRootNode;
-  MetricId metric = 0;
+  MetricId metric = MetricId::None;
   uint32_t index = 0;   // element of a vector
   uint32_t length = 0;  // 0: a scalar
   friend bool operator==(const ValueKey&, const ValueKey&) = default;
@@ -63,9 +63,9 @@ class ValueTable {
     }
   };
   const MetricName& metric_at(MetricId id) {
-    while (metrics_.size() <= id)
+    while (metrics_.size() <= number_of(id))
       metrics_.push_back(MetricNames::instance().at(static_cast<MetricId>(metrics_.size())));
-    return metrics_[id];
+    return metrics_[number_of(id)];
   }
 
   std::vector<MetricName> metrics_;  // a copy, without the lock

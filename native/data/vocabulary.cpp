@@ -132,7 +132,7 @@ Chunk Vocabulary::metric_names_chunk() {
   auto& metrics = MetricNames::instance();
   std::vector<MetricName> rows;
   const uint32_t count = metrics.size();
-  for (MetricId id = metric_names_written_; id < count; ++id) rows.push_back(metrics.at(id));
+  for (uint32_t i = metric_names_written_; i < count; ++i) rows.push_back(metrics.at(MetricId{i}));
   Chunk chunk(ChunkType::MetricNames, static_cast<uint32_t>(rows.size()));
   chunk.number(metric_names_written_);
   chunk.column(rows, [this](const MetricName& row) { return string(row.name); });

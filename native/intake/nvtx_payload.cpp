@@ -40,7 +40,7 @@ void record_payload(ContextNodes nodes, const EventAttributes& attributes) noexc
   static const MetricId sum = metric("nvtx_payload_sum", MetricKind::Exclusive);
   ThreadContext& thread = ThreadContext::current();
   for (const MetricId each : {last, sum})
-    if (each != kNone) thread.record_value_now(nodes, each, std::bit_cast<uint64_t>(*number));
+    if (each != MetricId::None) thread.record_value_now(nodes, each, std::bit_cast<uint64_t>(*number));
 }
 
 }  // namespace bragg::nvtx

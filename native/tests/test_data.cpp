@@ -126,9 +126,9 @@ TEST(a_metric_keeps_its_first_type) {
   auto& names = bragg::MetricNames::instance();
   const auto id = names.intern("test once", "us", bragg::MetricKind::Inclusive, true);
   CHECK_EQ(names.intern("test once", "us", bragg::MetricKind::Inclusive, true), id);
-  CHECK_EQ(names.intern("test once", "us", bragg::MetricKind::Inclusive, false), bragg::kNone);
-  CHECK_EQ(names.intern("test once", "us", bragg::MetricKind::Exclusive, true), bragg::kNone);
-  CHECK_EQ(names.intern("test once", "ms", bragg::MetricKind::Inclusive, true), bragg::kNone);
+  CHECK_EQ(names.intern("test once", "us", bragg::MetricKind::Inclusive, false), bragg::MetricId::None);
+  CHECK_EQ(names.intern("test once", "us", bragg::MetricKind::Exclusive, true), bragg::MetricId::None);
+  CHECK_EQ(names.intern("test once", "ms", bragg::MetricKind::Inclusive, true), bragg::MetricId::None);
 }
 
 TEST(durations_are_counted_in_buckets_of_a_sixteenth_octave) {

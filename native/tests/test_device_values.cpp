@@ -167,7 +167,7 @@ TEST(each_replay_of_a_graph_reads_the_value_again_where_it_was_captured) {
   const std::vector<ArrivedValue> arrived = device_values::take_arrived();
   REQUIRE(arrived.size() == 2);
   CHECK_EQ(std::bit_cast<double>(arrived[1].bits), 2.5);
-  CHECK_EQ(arrived[0].target.capture, 0);  // nobody tells of the graph's launches here
+  CHECK_EQ(arrived[0].target.reading, bragg::ReadingId::None);  // nobody tells of the graph's launches here
 }
 
 TEST(a_first_value_may_be_captured) {
@@ -209,7 +209,7 @@ TEST(what_cannot_be_read_is_refused_with_a_reason) {
            "the metric holds integers and was given floating point numbers");
   CHECK_EQ(device_values::add(metric("loss", true), {number.address(), Dtype::F32, 4097, 1}, nullptr),
            "a metric has at most 4096 elements");
-  CHECK_EQ(device_values::add(~0u, {number.address(), Dtype::F32, 0, 1}, nullptr), "unknown metric id");
+  CHECK_EQ(device_values::add(MetricId::None, {number.address(), Dtype::F32, 0, 1}, nullptr), "unknown metric id");
   CHECK(device_values::take_arrived().empty());
 }
 
@@ -240,9 +240,9 @@ TEST(values_of_all_threads_and_streams_are_counted_and_our_kernels_are_not) {
   for (auto& thread : threads) thread.join();
   recording.flush();
   const uint64_t rounds = kThreads * kRounds;
-  CHECK_EQ(recording.value(tokens).count, rounds);
-  CHECK_EQ(recording.value(tokens).bits, 3 * rounds);
-  CHECK_EQ(recording.value(counts, 1).bits, 5 * rounds);
+  CHECK_EQ(recording.value(number_of(tokens)).count, rounds);
+  CHECK_EQ(recording.value(number_of(tokens)).bits, 3 * rounds);
+  CHECK_EQ(recording.value(number_of(counts), 1).bits, 5 * rounds);
   CHECK_EQ(recording.count("launches"), rounds);
   CHECK_EQ(recording.count("kernels"), rounds);
   CHECK_EQ(recording.count("metric_kernels"), 2 * rounds);

@@ -16,14 +16,14 @@ using bragg::Launch;
 using bragg::NodeId;
 using bragg::ValueTarget;
 
-constexpr uint32_t kReading = 7;
+constexpr bragg::ReadingId kReading{7};
 
 Launch launch_from(uint32_t place, uint32_t graph = 1) {
   return {.shadow = NodeId{place}, .python = NodeId{place}, .mask = 1, .graph = graph};
 }
 
 ArrivedValue integer(int64_t value, uint64_t count = 1, uint32_t index = 0, uint32_t length = 0) {
-  return {ValueTarget{.length = length, .is_float = false, .capture = kReading}, index, count,
+  return {ValueTarget{.length = length, .is_float = false, .reading = kReading}, index, count,
           static_cast<uint64_t>(value), count > 1};
 }
 
@@ -72,7 +72,7 @@ TEST(a_sum_is_shared_out_by_launches_and_stays_exact) {
 TEST(floating_point_sums_are_shared_out_too) {
   GraphReadings readings;
   for (const uint32_t place : {1, 2, 2}) readings.note_launch(kReading, launch_from(place));
-  const ArrivedValue value{ValueTarget{.capture = kReading}, 0, 3, std::bit_cast<uint64_t>(4.5), true};
+  const ArrivedValue value{ValueTarget{.reading = kReading}, 0, 3, std::bit_cast<uint64_t>(4.5), true};
   std::vector<double> given;
   readings.take(value, [&](const Launch&, uint64_t bits, uint64_t) { given.push_back(std::bit_cast<double>(bits)); });
   CHECK(given == std::vector<double>({1.5, 3.0}));

@@ -62,7 +62,7 @@ TEST(an_executable_graph_knows_where_its_nodes_were_captured_when_the_graph_is_g
 TEST(a_copy_has_the_nodes_and_the_values_of_its_original) {
   GraphRegistry registry;
   capture(registry, 1, "a", 2);
-  registry.add_values(1, {{at(kRootNode), 7, 1, 0, 0}});
+  registry.add_values(1, {{at(kRootNode), MetricId{7}, 1, 0, 0}});
   for (uint32_t i = 0; i < 2; ++i) registry.copy_node(node_of(1, i), 5, node_of(5, i));
   registry.forget_graph(1);
   registry.instantiated(kExec, 5, pairs_of(5, 6, 2), false);

@@ -32,7 +32,7 @@ Contexts& contexts() {
   return instance;
 }
 
-std::atomic<uint32_t> last_capture{0};
+std::atomic<uint32_t> last_reading{number_of(ReadingId::None)};
 
 // What a launch of ours needs may not be allowed while some stream of the process is being captured, unless this thread
 // says that it knows.
@@ -157,11 +157,11 @@ std::string add_here(ThreadContext& thread, MetricId metric, const Array& array,
                            .length = array.length,
                            .is_float = name.is_float,
                            .is_property = name.kind == MetricKind::Property,
-                           .capture = is_followed ? ++last_capture : 0};
+                           .reading = is_followed ? ReadingId{++last_reading} : ReadingId::None};
   const SlotPlace place = slots->place_of(cuda, target, reason);
   if (place.slot == kNone) return reason;
   thread.launches_own_kernel = true;
-  thread.own_reading = target.capture;
+  thread.own_reading = target.reading;
   reason = launch(cuda, *slots, place, array, name.is_float, stream);
   thread.launches_own_kernel = false;
   if (reason.empty() && capture != cuda::CaptureStatus::Active) slots->note_launch(std::max(array.length, 1u));
@@ -172,7 +172,7 @@ std::string add_here(ThreadContext& thread, MetricId metric, const Array& array,
 
 std::string add(MetricId metric, const Array& array, cuda::Stream stream) noexcept {
   if (!recording()) return "";
-  if (metric >= MetricNames::instance().size()) return "unknown metric id";
+  if (number_of(metric) >= MetricNames::instance().size()) return "unknown metric id";
   if (array.length > kMaxLength) return "a metric has at most " + std::to_string(kMaxLength) + " elements";
   if (is_floating(array.dtype) && !MetricNames::instance().at(metric).is_float)
     return "the metric holds integers and was given floating point numbers";
@@ -183,7 +183,7 @@ std::string add(MetricId metric, const Array& array, cuda::Stream stream) noexce
   return reason;
 }
 
-bool any_captured() noexcept { return last_capture.load(std::memory_order_relaxed) != 0; }
+bool any_captured() noexcept { return last_reading.load(std::memory_order_relaxed) != number_of(ReadingId::None); }
 
 std::vector<ArrivedValue> take_arrived() {
   std::vector<ArrivedValue> arrived;

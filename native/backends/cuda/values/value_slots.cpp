@@ -75,7 +75,7 @@ size_t ValueSlots::TargetHash::operator()(const ValueTarget& target) const noexc
 
 SlotPlace ValueSlots::place_of(const CudaFunctions& cuda, const ValueTarget& target, std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (target.capture != 0) return place(append(cuda, target, reason));
+  if (target.reading != ReadingId::None) return place(append(cuda, target, reason));
   const auto found = slot_of_target_.find(target);
   if (found != slot_of_target_.end()) return place(found->second);
   const uint32_t slot = append(cuda, target, reason);
@@ -113,7 +113,8 @@ void ValueSlots::read(std::vector<ArrivedValue>& into) {
   read_log(into);
   read_totals(into);
   uint64_t arrived = 0;
-  for (size_t i = before; i < into.size(); ++i) arrived += into[i].target.capture == 0 ? into[i].count : 0;
+  for (size_t i = before; i < into.size(); ++i)
+    arrived += into[i].target.reading == ReadingId::None ? into[i].count : 0;
   arrived_.fetch_add(arrived, std::memory_order_relaxed);
 }
 
