@@ -2,7 +2,7 @@
 
 import type { Tree } from "../../data/profile";
 import { changeColour, inkOn, OKABE_ITO, type Theme } from "../../ui/colours";
-import { cut } from "../../ui/text";
+import { cutMiddle } from "../../ui/text";
 import { type Box, boxesOf, changeShare, fateOf, type Side, type Sides } from "./sides";
 
 export const ROW_HEIGHT = 20;
@@ -80,7 +80,7 @@ export class Picture {
     if (box.width >= LEAST_TEXT_WIDTH) {
       const letters = Math.floor((box.width - 3 * PADDING) / letter);
       paper.fillStyle = isFaded ? look.ink : inkOn(colour);
-      paper.fillText(cut(MARKS[fate] + look.name(box.node), letters), box.x + 2 * PADDING, y + ROW_HEIGHT / 2);
+      paper.fillText(cutMiddle(MARKS[fate] + look.name(box.node), letters), box.x + 2 * PADDING, y + ROW_HEIGHT / 2);
     }
     if (isSelected) {
       paper.strokeStyle = look.ink;

@@ -4,11 +4,11 @@ import type { ChangedRow, DifferenceData } from "../../data/difference";
 import type { ProfileData } from "../../data/profile";
 import { labelOf, pathOf } from "../../data/tree";
 import { changeColour, OKABE_ITO } from "../../ui/colours";
-import { element } from "../../ui/element";
+import { element, ends } from "../../ui/element";
 import { act } from "../../ui/keys";
 import { countText, valueText } from "../../ui/numbers";
 import { tester } from "../../ui/search";
-import { printable } from "../../ui/text";
+import { type Parts, partsApart, printable } from "../../ui/text";
 import { searchField } from "../../ui/toolbar";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
@@ -192,7 +192,9 @@ export class DifferenceView implements View {
     const summed = `${countText(rows.length, "row")}, ${signed(change, this.difference.unit)}`;
     this.note.textContent = [summed, this.difference.note].filter(Boolean).join("; ");
     const most = Math.max(...rows.map((row) => Math.abs(row.after - row.before)), Number.MIN_VALUE);
-    const body = element("tbody", "", ...rows.slice(0, N_SHOWN).map((row) => this.row(row, most)));
+    const shown = rows.slice(0, N_SHOWN);
+    const names = partsApart(shown.map((row) => printable(row.label)));
+    const body = element("tbody", "", ...shown.map((row, index) => this.row(row, names[index], most)));
     this.table.replaceChildren(element("table", "", element("thead", "", this.head()), body));
     if (rows.length > N_SHOWN)
       this.table.append(element("p", "", `${countText(rows.length - N_SHOWN, "more row")}: search for them.`));
@@ -214,7 +216,7 @@ export class DifferenceView implements View {
     return element("tr", "", ...cells);
   }
 
-  private row(row: ChangedRow, most: number): HTMLElement {
+  private row(row: ChangedRow, parts: Parts, most: number): HTMLElement {
     const cells = COLUMNS.map((column) =>
       element("td", column.name, printable(column.text(row, this.difference.unit))),
     );
@@ -223,6 +225,7 @@ export class DifferenceView implements View {
     share.style.setProperty("--share", `${(Math.abs(change) / most) * 100}%`);
     share.style.setProperty("--bar", changeColour(Math.sign(change) * 0.5, this.host.theme));
     name.title = printable(row.label);
+    name.replaceChildren(element("span", "ends", ...ends(parts)));
     return element("tr", "", ...cells);
   }
 
