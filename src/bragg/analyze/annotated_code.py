@@ -11,6 +11,9 @@ from bragg.code.stall_reasons import StallReason, main_reason
 
 __all__ = ["AnnotatedCode", "CodeSection", "Samples", "SourceLine", "StagedCode"]
 
+# Less is one wait among several.
+_MUCH = 0.2
+
 
 @dataclass
 class Samples:
@@ -19,21 +22,31 @@ class Samples:
     Attributes:
         count: All of them; a fraction where samples were shared out among call paths.
         by_reason: Those of each reason that occurred.
+        by_producer: Those that waited for a result of an instruction, by file and line of that.
     """
 
     count: float = 0
     by_reason: dict[StallReason, float] = field(default_factory=dict)
+    by_producer: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def add(self, other: Samples) -> None:
         """Count the samples of another line here too."""
         self.count += other.count
         for reason, count in other.by_reason.items():
             self.by_reason[reason] = self.by_reason.get(reason, 0) + count
+        for place, count in other.by_producer.items():
+            self.by_producer[place] = self.by_producer.get(place, 0) + count
 
     @property
     def stalled(self) -> float:
         """Samples of warps that could not issue."""
         return sum(count for reason, count in self.by_reason.items() if reason.group.is_stall)
+
+    @property
+    def main_producer(self) -> tuple[str, int] | None:
+        """File and line of what most of these samples waited for; None: less than a fifth did, or it is not known."""
+        place = max(self.by_producer, key=lambda each: self.by_producer[each], default=None)
+        return place if place and self.by_producer[place] >= _MUCH * self.count else None
 
     @property
     def main_reason(self) -> StallReason | None:

@@ -29,9 +29,11 @@ from typing import NamedTuple
 
 from bragg.analyze.annotated_code import AnnotatedCode, CodeSection, Samples, SourceLine, StagedCode
 from bragg.analyze.kernel_choice import KernelChoice, why_absent
+from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import KernelCode, Stage
-from bragg.code.source_place import CallChain, Place, function_spans, is_library
+from bragg.code.source_place import CallChain, Place, function_spans, is_library, user_place
 from bragg.code.stall_reasons import stall_metrics
+from bragg.code.waits_for import Waits
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
 from bragg.model.kernel_name import base_name
@@ -112,6 +114,7 @@ def _samples_of(profile: Profile, kernel: KernelChoice) -> Iterator[_Sample]:
         return
     reasons = stall_metrics(profile.metrics)
     instructions = kernel.code.instruction_at if kernel.code else {}
+    waits = Waits(kernel.code.instructions if kernel.code else ())
     for node, path in _line_nodes(profile, kernel.nodes):
         own = Samples(
             profile.own(_SAMPLES)[node].item(),
@@ -120,7 +123,23 @@ def _samples_of(profile: Profile, kernel: KernelChoice) -> Iterator[_Sample]:
         if own.count:
             offset = _offset(profile, path)
             known = instructions.get(offset) if offset is not None else None
+            if offset is not None:
+                own.by_producer = _producers(waits, instructions, offset, own)
             yield _Sample(offset, known.chain if known else _chain(profile, path), own)
+
+
+def _producers(
+    waits: Waits, instructions: Mapping[int, Instruction], offset_bytes: int, samples: Samples
+) -> dict[tuple[str, int], float]:
+    """Samples of an instruction that waited for a result, by the line that makes it; several share them."""
+    found: dict[tuple[str, int], float] = {}
+    for reason, count in samples.by_reason.items():
+        producers = waits.producers(offset_bytes, reason.name) if count else ()
+        for producer in producers:
+            if place := user_place(instructions[producer].chain):
+                key = place.file, place.line
+                found[key] = found.get(key, 0) + count / len(producers)
+    return found
 
 
 def _line_nodes(profile: Profile, kernels: Sequence[int]) -> Iterator[tuple[int, list[int]]]:

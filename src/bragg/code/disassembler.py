@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["Listing", "disassemble", "disassemble_all", "find_disassembler"]
+__all__ = ["Listing", "disassemble", "disassemble_all", "find_disassembler", "parse_listings"]
 
 Listing = Mapping[str, Mapping[int, str]]
 """Text of each instruction by function, which stands for its code section, and by offset in it."""
@@ -23,6 +23,8 @@ _NAME = "nvdisasm"
 _MAX_AT_ONCE = 16
 _SECTION = re.compile(r"\s*\.section\s+\.text\.([^,\s]+)")
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;?\s*$")
+_LABEL = re.compile(r"\s*(\.L_x_\d+):")
+_TARGET = re.compile(r"`\((\.L_x_\d+)\)")
 
 
 def find_disassembler(environ: Mapping[str, str]) -> str | None:
@@ -71,11 +73,30 @@ def disassemble(tool: str, cubin: bytes, timeout_s: float) -> Listing:
         # Without the analysis of data flow it takes two thirds of the time.
         command = [tool, "--no-dataflow", "--print-code", str(file)]
         output = subprocess.run(command, capture_output=True, check=True, timeout=timeout_s).stdout
+    return parse_listings(output.decode(errors="replace"))
+
+
+def parse_listings(output: str) -> Listing:
+    """What nvdisasm prints, with the offsets of branches in place of labels."""
     functions: dict[str, dict[int, str]] = defaultdict(dict)
+    offsets: dict[str, int] = {}
+    labels: list[str] = []
     function = ""
-    for line in output.decode(errors="replace").splitlines():
+    for line in output.splitlines():
         if match := _SECTION.match(line):
             function = match[1]
+        elif match := _LABEL.match(line):
+            labels.append(match[1])
         elif match := _INSTRUCTION.match(line):
-            functions[function][int(match[1], 16)] = f"{match[2]} ;"
-    return dict(functions)
+            offset = int(match[1], 16)
+            offsets.update(dict.fromkeys(labels, offset))
+            labels = []
+            functions[function][offset] = f"{match[2]} ;"
+
+    def with_offset(match: re.Match[str]) -> str:
+        return hex(offsets[match[1]]) if match[1] in offsets else match[0]
+
+    return {
+        name: {offset: _TARGET.sub(with_offset, text) for offset, text in code.items()}
+        for name, code in functions.items()
+    }

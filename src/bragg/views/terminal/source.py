@@ -107,7 +107,7 @@ class _SampleColumns:
     def __init__(self, code: AnnotatedCode, style: Style) -> None:
         self._total = code.total
         self._style = style
-        stalls = [_stall_text(line.samples) for section in code.sections for line in section.lines]
+        stalls = [_stall_text(line) for section in code.sections for line in section.lines]
         self._stall_width = max(map(len, [_STALL_TITLE, *stalls]))
         self.width = _SHARE_WIDTH + 2 + _BAR_WIDTH + 2 + self._stall_width
 
@@ -119,15 +119,19 @@ class _SampleColumns:
             return " " * self.width
         share = line.samples.count / self._total.count
         bar = f"{share_text(share):>{_SHARE_WIDTH}}  {self._style.bar(share, _BAR_WIDTH)}"
-        return f"{self._style.heat(bar, share)}  {_stall_text(line.samples):{self._stall_width}}"
+        return f"{self._style.heat(bar, share)}  {_stall_text(line):{self._stall_width}}"
 
 
-def _stall_text(samples: Samples) -> str:
+def _stall_text(line: SourceLine) -> str:
+    """`memory: long_scoreboard 62 %, for line 19`: the load is there, and what it loads is used here."""
+    samples = line.samples
     reason = samples.main_reason
     if reason is None:
         return "issued" if samples.count else ""
     percent = 100 * samples.by_reason[reason] / samples.count
-    return f"{_reason_text(reason)} {'<1' if percent < 0.5 else f'{percent:.0f}'} %"
+    text = f"{_reason_text(reason)} {'<1' if percent < 0.5 else f'{percent:.0f}'} %"
+    producer = samples.main_producer
+    return f"{text}, for line {producer[1]}" if producer and producer[1] != line.number else text
 
 
 class _MappingColumns:
@@ -188,6 +192,9 @@ def _samples_json(samples: Samples) -> dict[str, Any]:
         "samples": samples.count,
         "stalled": samples.stalled,
         "reasons": {reason.vendor_name: count for reason, count in samples.by_reason.items()},
+        "waits_for": [
+            {"file": file, "line": line, "samples": count} for (file, line), count in samples.by_producer.items()
+        ],
     }
 
 
