@@ -1,6 +1,6 @@
 """Records slow programs and their repaired twins, and compares what `bragg analyze` says with what was measured.
 
-python -m tests.gpu.slow_pairs DIRECTORY [NAME...]    keeps the recordings in DIRECTORY
+python -m tests.gpu.slow_pairs DIRECTORY [default|trace] [NAME...]    keeps the recordings in DIRECTORY
 """
 
 from __future__ import annotations
@@ -16,13 +16,19 @@ PROGRAMS = Path(__file__).parent / "programs" / "slow"
 RULES = {
     "allocator": "allocator-churn",
     "attention": "unfused-attention",
+    "callbacks": "host-callbacks",
     "cpu_work": "cpu-work",
+    "exposed_copies": "exposed-copies",
+    "graph_breaks": "graph-breaks",
     "jax_dispatch": "eager-jax",
+    "jax_reads": "synchronization",
     "launches": "many-launches",
     "layout": "layout-conversions",
     "loader": "data-loading",
     "optimizer": "optimizer-loop",
+    "output": "output-in-steps",
     "pageable": "pageable-copies",
+    "planning": "planning",
     "precision": "full-precision-matmul",
     "recompiled": "torch-recompilation",
     "small_copies": "small-copies",
@@ -55,10 +61,10 @@ def record(program: Path, output: Path, options: tuple[str, ...]) -> tuple[float
     return profile["bounds"]["of_ns"], profile["findings"]
 
 
-def compare(name: str, directory: Path) -> None:
+def compare(name: str, directory: Path, modes: dict[str, tuple[str, ...]]) -> None:
     """Print whether the rule found the slow program alone, and its gain beside the measured one."""
     rule = RULES[name]
-    for mode, options in MODES.items():
+    for mode, options in modes.items():
         found = {}
         for kind in ("slow", "fast"):
             output = directory / f"{name}_{kind}-{mode}.bragg"
@@ -78,11 +84,12 @@ def compare(name: str, directory: Path) -> None:
 
 
 def main() -> None:
-    """All pairs, or those that are named."""
+    """All pairs in both modes, or what is named."""
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[2:] or RULES:
-        compare(name, directory)
+    chosen = {mode: MODES[mode] for mode in sys.argv[2:] if mode in MODES} or MODES
+    for name in [name for name in sys.argv[2:] if name not in MODES] or RULES:
+        compare(name, directory, chosen)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ from typing import Any
 
 from bragg.model.tree import FrameKind, FrameTable
 
-__all__ = ["COMPILED_REGION", "name_compiled_regions"]
+__all__ = ["AFTER_BREAK", "COMPILED_REGION", "name_compiled_regions"]
 
 COMPILED_REGION = "Torch-Compiled Region: "
-_RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_\d+")
+# What follows on the place of a function that goes on after a graph break.
+AFTER_BREAK = "after a graph break"
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_(?P<line>\d+)")
 
 
 def name_compiled_regions(frames: FrameTable, functions: Any) -> FrameTable:
@@ -46,6 +48,6 @@ def _text(function: Any) -> str:
     match function:
         case [str(name), str(file), int(line)]:
             resumed = _RESUMED.fullmatch(name)
-            place = f"{PurePath(file).name}:{line}"
-            return f"{resumed['name']} {place} after a graph break" if resumed else f"{name} {place}"
+            path = PurePath(file).name
+            return f"{resumed['name']} {path}:{resumed['line']} {AFTER_BREAK}" if resumed else f"{name} {path}:{line}"
     return ""

@@ -18,7 +18,10 @@ from bragg.model.table import BoolArray, FloatArray
 __all__ = ["HostParts", "compiling", "host_parts"]
 
 _INPUT = re.compile(r"enumerate\(DataLoader\)#.*|data|torch: data")
-_COMPILATION = re.compile(rf"{re.escape(COMPILE)}.*|_compile\.compile_inner.*|autotune")
+_COMPILATION = re.compile(
+    rf"{re.escape(COMPILE)}.*|_compile\.compile_inner.*|autotune|"
+    r"CachingAutotuner\.(?:autotune|bench|copy_args|restore_args|precompile)\w*"
+)
 # Dynamo is there when it has no code for a frame yet, and what it calls; compiled code runs outside of it.
 _COMPILER = re.compile(r"torch[/\\]_dynamo[/\\]convert_frame\.py$")
 _ALLOCATION = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Free|Malloc)\w*")

@@ -33,6 +33,7 @@ __all__ = [
     "WASTED_TRAFFIC",
     "WASTED_WAVE",
     "WIDE_ACCESS",
+    "WRITING",
     "Threshold",
 ]
 
@@ -77,6 +78,7 @@ MANY_KERNELS = Threshold(20, "1", "kernels that an optimizer launches a step", "
 MANY_FILLS = Threshold(50, "1", "fills of memory a step", _OWN)
 MANY_ELEMENTWISE = Threshold(20, "1", "elementwise kernels a step", _OWN)
 JITTED = Threshold(4, "1", "jitted functions that each step calls", "a step of JAX is one function")
+WRITING = Threshold(0.02, "share", "of the wall time, for which a GPU waits for output", "a change gains little")
 EXPOSED = Threshold(0.05, "share", "of the wall time in communication while nothing else runs", "tb_plugin: 0.1")
 
 # What kernels are compiled to, and how they are launched. The widest access is that of the instruction set; where

@@ -9,11 +9,11 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
-from bragg.analyze.causes.paths import below
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule, Subject
 from bragg.analyze.wall.activity import activity_of
-from bragg.model import Confidence, Finding, Gain, Quantity
+from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity
 from bragg.model.kernel_name import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 
@@ -22,6 +22,7 @@ __all__ = ["RULE"]
 _FEW = 10
 # What a call that reads a number takes where a GPU has nothing left to do: 15 to 30 us for a copy of 4 B on an H100.
 _READ_NS = 30_000
+_JAX_READS = ("ArrayImpl._value", "ArrayImpl.block_until_ready", "ArrayImpl.__array__")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -76,8 +77,24 @@ def _of_sums(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     is_inner = below(evidence.profile, waiting)[np.maximum(tree.parent, 0)] & (tree.parent >= 0)
     calls = np.where(waiting & ~is_inner, evidence.calls, 0.0)
     inside: FloatArray = tree.sum_up(np.where(waiting, evidence.host_ns, 0.0))
+    calls += _reads_of_jax(evidence)
+    inside = np.where(waiting, inside, tree.sum_up(evidence.host_ns))
     blocked: FloatArray = np.where(calls > 0, np.maximum(inside - _READ_NS * calls, 0.0), 0.0)
     return calls, blocked
+
+
+def _reads_of_jax(evidence: Evidence) -> FloatArray:
+    """JAX copies to the host from a thread of its own: as many waits as copies, in the code that reads, [n_nodes].
+
+    Sampling tells how long each of its lines waits, and not how often.
+    """
+    profile, tree = evidence.profile, evidence.profile.tree
+    reading = named(profile, _JAX_READS.__contains__) & (tree.kind == FrameKind.PYTHON)
+    outer = reading & ~below(profile, reading)[np.maximum(tree.parent, 0)]
+    times: FloatArray = np.where(outer, tree.sum_up(evidence.host_ns), 0.0)
+    total_ns = float(times.sum())
+    copies = named(profile, "copy DtoH".__eq__) & (tree.parent == 0)
+    return times * (float(evidence.gpu_count[copies].sum()) / total_ns) if total_ns else times
 
 
 def _outer(track: Int32Array, start_ns: Int64Array, end_ns: Int64Array) -> BoolArray:

@@ -46,6 +46,8 @@ FLASH = f"{MAIN} > aten::scaled_dot_product_attention#operator > aten::_flash_at
 ITEM = f"{MAIN} > aten::item#operator > aten::_local_scalar_dense#operator"
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 COPY = f"{MAIN} > aten::copy_#operator"
+SAVE = "/lib/python3.12/site-packages/torch/serialization.py:900@save"
+REGION = "Torch-Compiled Region: "
 
 WAITS = f"""
 {queued(2, MM, "gemm", 100)}
@@ -164,6 +166,29 @@ PAIRS = {
         stepped("\n".join(f"host {i}-{i + 1} Torch-Compiled Region: f train.py:3 (0/{i})#operator" for i in range(5))
                 + "\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
         stepped("host 0-1 Torch-Compiled Region: f train.py:3 (0/1)#operator\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
+    ),
+    # A copy of 200 us and a kernel of 200 us; the repaired one copies on a stream of its own.
+    "exposed-copies": (
+        stepped(
+            f"host 0-5 {COPY} > cuMemcpyHtoDAsync_v2#gpu_api ->1\ngpu 8-208 {COPY} > copy HtoD#memory <-1\n"
+            f"gpu 208-408 {MM} > gemm#kernel",
+            420,
+        ),
+        stepped(f"gpu8 8-208 {COPY} > copy HtoD#memory\n" + queued(4, MM, "gemm", 100), 420),
+    ),
+    "output-in-steps": (
+        stepped(f"host 0-300 {MAIN} > {SAVE} > aten::copy_#operator\n" + launched(1, MM, "gemm", 50, 1, 310), 400),
+        stepped(f"host 0-3 {MAIN} > {SAVE}\n" + queued(4, MM, "gemm", 100), 420),
+    ),
+    "graph-breaks": (
+        stepped(f"host 0-1 {REGION}f train.py:3 (0/0)#operator\nhost 2-3 {REGION}f train.py:5 after a graph break (1/0)"
+                "#operator\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
+        stepped(f"host 0-1 {REGION}f train.py:3 (0/0)#operator\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
+    ),
+    "host-callbacks": (
+        stepped(f"host 20-220 {MAIN} > jit(step)#operator > [callback] factor\n"
+                + launched(1, f"{MAIN} > jit(step)#operator", "fusion", 50, 1, 0), 300),
+        stepped(launched(1, f"{MAIN} > jit(step)#operator", "fusion", 50, 1), 80),
     ),
     "eager-jax": (
         stepped(

@@ -1,0 +1,54 @@
+"""Copies between the host and a GPU beside which nothing else runs, although they do not hold up the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.alone import alone_ns
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.staged import staged_copies
+from bragg.analyze.causes.thresholds import EXPOSED, WAITS
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Gain, Quantity
+
+__all__ = ["RULE"]
+
+# Of what kernels could cover: the first copy has none to run beside.
+_SAVED = 0.9
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    moves_model = below(profile, named(profile, "Module._apply".__eq__))
+    copies = named(profile, ("copy HtoD", "copy DtoH").__contains__) & ~moves_model
+    copies &= evidence.gpu_count >= WAITS.value * evidence.steps
+    copies &= staged_copies(evidence)[0] == 0  # another rule names those
+    alone = alone_ns(evidence, copies)
+    total_ns = float(alone.sum()) / evidence.n_devices
+    if not evidence.wall_ns or not total_ns or total_ns < EXPOSED.value * evidence.wall_ns:
+        return
+    kernels_ns = float(evidence.gpu_ns[~copies].sum()) / evidence.n_devices
+    wall_ns = min(total_ns, kernels_ns) * _SAVED
+    cause = Cause(
+        "exposed-copies",
+        f"{total_ns / evidence.wall_ns * 100:.0f} % of the wall time is copies between host and GPU beside which "
+        "no kernel runs",
+        "copy the next batch from pinned memory on a torch.cuda.Stream of its own, while this one is computed",
+        Gain(min(wall_ns, evidence.wall_ns), evidence.wall_ns, "the kernels" if kernels_ns < total_ns else ""),
+        Confidence.LIKELY,
+        (Quantity(f"alone {evidence.step_word}", evidence.per_step(total_ns), "ns"),),
+    )
+    yield host_finding(evidence, alone > 0, alone, cause)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "copies that no kernel runs beside",
+    (GPU_TIME,),
+    (EXPOSED, WAITS),
+    "copy the next batch on a stream of its own",
+)

@@ -1,0 +1,50 @@
+"""Functions that torch.compile compiles in parts, because it does not understand what is between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import OPERATORS
+from bragg.analyze.causes.paths import named
+from bragg.analyze.causes.thresholds import WAITS
+from bragg.analyze.engine import Rule, Subject
+from bragg.grouping.compiled_regions import AFTER_BREAK, COMPILED_REGION
+from bragg.model import Confidence, Finding, Quantity
+
+__all__ = ["RULE"]
+
+_PART = re.compile(rf"{COMPILED_REGION}(?P<place>.+) {AFTER_BREAK} \(\d+/\d+\)")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    names = evidence.profile.tree.frames.name
+    places = {match["place"] for name in names if (match := _PART.fullmatch(name))}
+    parts = named(evidence.profile, _PART.fullmatch)
+    count = float(evidence.calls[parts].sum())
+    # A part that runs once belongs to the start of the program.
+    if count < WAITS.value * evidence.steps:
+        return
+    shown = ", ".join(sorted(places)[:3])
+    cause = Cause(
+        "graph-breaks",
+        f"torch.compile breaks its graph before {shown}: {evidence.per_step(count):.3g} parts {evidence.step_word} go "
+        "through Python, and nothing is fused across them",
+        "TORCH_LOGS=graph_breaks says why; torch.compile(fullgraph=True) makes a break an error",
+        None,
+        Confidence.PROVEN,
+        (Quantity(f"parts {evidence.step_word}", evidence.per_step(count)),),
+    )
+    yield host_finding(evidence, parts, evidence.calls, cause)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "graphs of torch.compile that break in each step",
+    (OPERATORS,),
+    (WAITS,),
+    "move what it does not understand (print, item, data-dependent branches) out of the compiled function",
+)

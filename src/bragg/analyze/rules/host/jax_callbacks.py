@@ -1,0 +1,53 @@
+"""Jitted functions of JAX that call back to Python in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.thresholds import WAITS
+from bragg.analyze.engine import Rule, Subject
+from bragg.grouping.hlo_names import CALLBACK
+from bragg.model import Confidence, Finding, Gain, Quantity
+
+__all__ = ["RULE"]
+
+# The copies to the host and back go with the call.
+_SAVED = 0.9
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile, tree = evidence.profile, evidence.profile.tree
+    callbacks = named(profile, lambda name: name.startswith(CALLBACK))
+    count = float(evidence.calls[callbacks].sum())
+    if not count or count < WAITS.value * evidence.steps:
+        return
+    names = sorted({tree.frames.name[frame].removeprefix(CALLBACK) for frame in tree.frame[callbacks].tolist()})
+    took_ns = float(evidence.host_ns[below(profile, callbacks)].sum())
+    gain = Gain(min(took_ns * _SAVED, evidence.wall_ns), evidence.wall_ns) if evidence.wall_ns else None
+    cause = Cause(
+        "host-callbacks",
+        f"a jitted function calls back to Python ({', '.join(names[:3])}), {evidence.per_step(count):.3g} times "
+        f"{evidence.step_word}, {took_ns / count / 1e3:.3g} us each: the GPU waits for it and for copies to the host",
+        "no pure_callback or jax.debug.print in the step: compute it in JAX, or return it and read it later",
+        gain,
+        Confidence.LIKELY,
+        (
+            Quantity(f"calls {evidence.step_word}", evidence.per_step(count)),
+            Quantity("time of each call", took_ns / count, "ns"),
+        ),
+    )
+    yield host_finding(evidence, callbacks, evidence.calls, cause)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "jitted functions of JAX that call back to Python",
+    (GPU_TIME, HOST_TIME),
+    (WAITS,),
+    "compute it in JAX, or return it from the jitted function",
+)

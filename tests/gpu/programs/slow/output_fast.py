@@ -1,0 +1,16 @@
+"""The repaired twin of output_slow.py."""
+
+import io
+
+import torch
+
+model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024, device="cuda") for _ in range(8)))
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+batch = torch.randn(1024, 1024, device="cuda")
+for number in range(40):
+    model(batch).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if number == 39:
+        torch.save(model.state_dict(), io.BytesIO())
+torch.cuda.synchronize()

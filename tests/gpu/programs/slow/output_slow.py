@@ -1,0 +1,15 @@
+"""Saves a checkpoint in each step."""
+
+import io
+
+import torch
+
+model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024, device="cuda") for _ in range(8)))
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+batch = torch.randn(1024, 1024, device="cuda")
+for _ in range(40):
+    model(batch).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    torch.save(model.state_dict(), io.BytesIO())
+torch.cuda.synchronize()
