@@ -210,11 +210,6 @@ def test_programs_that_do_not_wait_race(tmp_path: Path) -> None:
     share_only_the_counter = {"resident_kernel", "ordered_kernel"}
     loops = [wait for wait in waits() if wait[1] not in share_only_the_counter]
     assert len(loops) >= 3
-    by_order = []
     for file, kernel, loop in loops:
-        text, entry = replaced(file, loop, "pass"), entry_of(file, kernel)
-        if "data-race" not in rules_of(text, entry, tmp_path):
-            by_order.append(kernel)
-            assert "order-dependence" in rules_of(text, entry, tmp_path, "order-dependence")
-    # Its second wait: the first one of the next step reads the counter late enough to order all in what is executed.
-    assert by_order == ["in_place_kernel"]
+        found = rules_of(replaced(file, loop, "pass"), entry_of(file, kernel), tmp_path)
+        assert "data-race" in found, (kernel, found)

@@ -72,6 +72,8 @@ class Listeners:
     differs: list[Callable[[str, str, bool], None]] = field(default_factory=list)
     decision: list[Callable[[Array], None]] = field(default_factory=list)
     meeting: list[Callable[[Array], None]] = field(default_factory=list)
+    returned: list[Callable[[Any], None]] = field(default_factory=list)
+    compared: list[Callable[[str, Any, Any, Any], None]] = field(default_factory=list)
     step: list[Callable[[int], None]] = field(default_factory=list)
     pointed: list[Callable[[Array], None]] = field(default_factory=list)
     asynchronous: list[Any] = field(default_factory=list)

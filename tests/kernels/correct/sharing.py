@@ -372,3 +372,101 @@ def elements_with_a_flag_each():
     x, out = normal(64), np.empty(64, "f4")
     flags_kernel[(2,)](x, np.empty(64, "f4"), zeros(64), out, B=64)
     return [(out, x * 3)]
+
+
+@triton.jit
+def parts_kernel(x, ready, out, N: tl.constexpr):
+    if tl.program_id(0) == 0:
+        for part in range(N):
+            tl.store(x + part, part + 1.0)
+            tl.atomic_xchg(ready, part + 1, sem="release")
+    else:
+        wanted = tl.program_id(0)
+        while tl.atomic_add(ready, 0, sem="acquire") < wanted:
+            pass
+        tl.store(out + wanted - 1, tl.load(x + wanted - 1))
+
+
+@correct
+def parts_that_are_ready_one_after_the_other():
+    out = np.empty(5, "f4")
+    parts_kernel[(6,)](np.empty(5, "f4"), zeros(1), out, N=5)
+    return [(out, np.arange(1, 6))]
+
+
+@triton.jit
+def status_kernel(x, status, aggregate, prefix, out):
+    program = tl.program_id(0)
+    own = tl.load(x + program)
+    tl.store(aggregate + program, own)
+    tl.atomic_xchg(status + program, 1, sem="release")
+    total = 0.0
+    at = program - 1
+    while at >= 0:
+        state = tl.atomic_add(status + at, 0, sem="acquire")
+        while state == 0:
+            state = tl.atomic_add(status + at, 0, sem="acquire")
+        if state == 2:
+            total += tl.load(prefix + at)
+            at = -1
+        else:
+            total += tl.load(aggregate + at)
+            at -= 1
+    tl.store(prefix + program, total + own)
+    tl.atomic_xchg(status + program, 2, sem="release")
+    tl.store(out + program, total + own)
+
+
+@correct
+def sums_by_looking_back_at_two_states():
+    x, out = normal(9), np.empty(9, "f4")
+    status_kernel[(9,)](x, zeros(9), np.empty(9, "f4"), np.empty(9, "f4"), out)
+    return [(out, np.cumsum(x.astype("f8")))]
+
+
+@triton.jit
+def reversing_kernel(x, arrived, sense, N: tl.constexpr, STEPS: tl.constexpr):
+    program = tl.program_id(0)
+    for _step in range(STEPS):
+        total = tl.load(x + program) + tl.load(x + (program + 1) % N)
+        for half in tl.static_range(2):
+            if half == 1:
+                tl.store(x + program, total)
+            if tl.atomic_add(arrived, 1) == N - 1:
+                tl.atomic_xchg(arrived, 0, sem="relaxed")
+                tl.atomic_xchg(sense, 1 - half)
+            else:
+                while tl.atomic_or(sense, 0, sem="acquire") != 1 - half:
+                    pass
+
+
+@correct
+def barriers_whose_sense_is_reversed():
+    x = normal(5)
+    expected = x.astype("f8")
+    for _ in range(3):
+        expected = expected + np.roll(expected, -1)
+    reversing_kernel[(5,)](x, zeros(1), zeros(1), N=5, STEPS=3)
+    return [(x, expected)]
+
+
+@triton.jit
+def handshake_kernel(x, box, full, out, N: tl.constexpr):
+    for turn in range(N):
+        if tl.program_id(0) == 0:
+            while tl.atomic_add(full, 0, sem="acquire") != 0:
+                pass
+            tl.store(box, tl.load(x + turn))
+            tl.atomic_xchg(full, 1, sem="release")
+        else:
+            while tl.atomic_add(full, 0, sem="acquire") != 1:
+                pass
+            tl.store(out + turn, tl.load(box))
+            tl.atomic_xchg(full, 0, sem="release")
+
+
+@correct
+def values_in_a_box_that_is_full_or_empty():
+    x, out = normal(6), np.empty(6, "f4")
+    handshake_kernel[(2,)](x, np.empty(1, "f4"), zeros(1), out, N=6)
+    return [(out, x)]

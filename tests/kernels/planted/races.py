@@ -260,10 +260,49 @@ def barrier_of_relaxed_atomics(x, counter, out):
 def barrier_before_the_last_store(x, counter, out):
     program = tl.program_id(0)
     tl.atomic_add(counter, 1)
-    tl.store(x + program, program)  # bug
+    tl.store(x + program, program)
     while tl.atomic_add(counter, 0) < 4:
         pass
-    tl.store(out + program, tl.load(x + (program + 3) % 4))
+    tl.store(out + program, tl.load(x + (program + 3) % 4))  # bug
+
+
+@bug("data-race", floats(3), integers(1), floats(1), tensor="x", grid=(2,))
+@triton.jit
+def waits_for_the_part_before(x, ready, out):
+    if tl.program_id(0) == 0:
+        for part in range(3):
+            tl.store(x + part, 2.0 + part)
+            tl.atomic_xchg(ready, part + 1, sem="release")
+    else:
+        while tl.atomic_add(ready, 0, sem="acquire") < 2:
+            pass
+        tl.store(out, tl.load(x + 1) + tl.load(x + 2))  # bug
+
+
+@bug("data-race", floats(6), integers(1), tensor="x", grid=(6,), N=6, STEPS=3)
+@triton.jit
+def steps_in_place_with_one_wait(x, counter, N: tl.constexpr, STEPS: tl.constexpr):
+    program = tl.program_id(0)
+    for step in range(STEPS):
+        total = tl.load(x + program) + tl.load(x + (program + 1) % N)
+        tl.atomic_add(counter, 1, sem="acq_rel")
+        while tl.atomic_add(counter, 0, sem="acquire") < (step + 1) * N:
+            pass
+        tl.store(x + program, total)  # bug
+
+
+@bug("data-race", floats(3), integers(1), floats(1), tensor="x", grid=(2,))
+@triton.jit
+def polls_for_any_part_but_the_first(x, ready, out):
+    if tl.program_id(0) == 0:
+        for part in range(3):
+            tl.store(x + part, 2.0 + part)
+            tl.atomic_xchg(ready, part + 1, sem="release")
+    else:
+        seen = tl.atomic_add(ready, 0, sem="acquire")
+        while seen <= 1:
+            seen = tl.atomic_add(ready, 0, sem="acquire")
+        tl.store(out, tl.load(x + 2))  # bug
 
 
 @bug("data-race", floats(1), floats(4), integers(1), tensor="out")

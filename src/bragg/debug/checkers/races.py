@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.findings import program_ids
 from bragg.debug.memory.access import Access
+from bragg.debug.memory.polls import Test
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions
 from bragg.debug.memory.shared_reads import Read, SharedReads
 from bragg.debug.memory.synchronisation import Synchronisation
@@ -35,7 +36,7 @@ class _Detector:
         self._record = record
         self._step = 0
         self._places: list[tuple[str, int]] = []
-        self._sync = Synchronisation()
+        self.sync = Synchronisation()
         self._regions = Regions(record.launch.buffers)
         self._cells: dict[int, Cells] = {}
         self._reads: dict[int, list[Read]] = {}
@@ -47,7 +48,7 @@ class _Detector:
     def see(self, access: Access) -> None:
         self._step += 1
         if access.kind == "store" and machine().num_warps > 1 and _spreads(access):
-            self._sync.note_block(self._step)
+            self.sync.note_block(self._step)
         place = self._place(access.place)
         buffer = access.buffer
         if not len(buffer.flat):
@@ -61,7 +62,7 @@ class _Detector:
         if access.kind == "load" and not access.is_strong:
             self._shared[region.address].add(self._kept(access, place), cells)
         if access.kind == "atomic":
-            self._sync.note(self._step, access, _addresses(access))
+            self.sync.note(self._step, access, _addresses(access))
         if not access.is_strong and access.kind != "atomic" and self._see_apart(cells, access, place):
             return
         self._see_lanes(cells, access, place)
@@ -74,12 +75,22 @@ class _Detector:
     def decide(self, programs: Array) -> None:
         """Programs decide by what atomics have returned."""
         self._step += 1
-        self._sync.decide(self._step, programs)
+        self.sync.decide(self._step, programs)
+
+    def compare(self, name: str, left: Any, right: Any, outcome: Array) -> None:
+        """A program may have compared what its last atomic returned: each side as written, and as a number."""
+        programs = machine().active_programs
+        if len(programs) != 1 or outcome.size != 1:
+            return
+        for (result, _), (_, number), is_swapped in ((left, right, False), (right, left, True)):
+            if number.data.size == 1 and number.dtype.is_int():
+                test = Test.of(name, int(number.data.flat[0]), bool(outcome.flat[0]), is_swapped=is_swapped)
+                self.sync.compared(int(programs[0]), result, test)
 
     def meet(self, programs: Array) -> None:
         """The threads of each program wait for each other."""
         self._step += 1
-        self._sync.meet(self._step, programs)
+        self.sync.meet(self._step, programs)
 
     def _place(self, place: tuple[str, int]) -> int:
         if not self._places or self._places[-1] != place:
@@ -191,13 +202,13 @@ class _Detector:
         cells.reader[index] = NOBODY
 
     def _is_ordered(self, program: int, other: int, step: int) -> bool:
-        return other != SEVERAL and self._sync.orders(other, step, program)
+        return other != SEVERAL and self.sync.orders(other, step, program, self._step)
 
     def _tell_shared(self, cells: Cells, access: Access, index: Array, who: Array, lanes: Array, shared: Array) -> None:
         """Tell of elements that several programs have read, where one of them need not come before."""
         reads = self._shared[cells.address]
         steps, places = cells.read_step[index], cells.read_place[index]
-        if not (self._sync.has_events and reads.is_complete):
+        if not (self.sync.has_events and reads.is_complete):
             self._tell(access, shared, lanes, cells.reader[index], steps, places, "reads")
             return
         wanted, which = np.unique(index[shared], return_inverse=True)
@@ -261,8 +272,10 @@ class _Detector:
         own, mine = lanes[chosen], access.programs[lanes[chosen]]
         severity = Severity.WARNING if what == _SAME_VALUE else Severity.ERROR
         # Who comes first is chance: the same two lines are one race, and so is all that one line does to a tensor.
-        blamed = access.place if (place, access.place) not in self._told else place
-        self._told.add((access.place, place))
+        is_reversed = (place, access.place) in self._told
+        blamed = place if is_reversed else access.place
+        if not is_reversed:
+            self._told.add((access.place, place))
         verb = {"load": "reads", "store": "writes", "atomic": "atomically changes"}[access.kind]
         self._record.at_access(
             access,
@@ -277,7 +290,7 @@ class _Detector:
                 "file": place[0],
                 "line": place[1],
                 "code": linecache.getline(*place).strip(),
-                "why": "" if rival == SEVERAL else self._sync.why_not(rival, int(steps[chosen[0]]), int(mine[0])),
+                "why": "" if rival == SEVERAL else self.sync.why_not(rival, int(steps[chosen[0]]), int(mine[0])),
             },
             rivals=np.unique(other[chosen][other[chosen] >= 0]),
             group=(*blamed, access.buffer.name, severity),
@@ -383,7 +396,13 @@ def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:
 
 def _watch(record: LaunchFindings) -> Listeners:
     detector = _Detector(record)
-    return Listeners(access=[detector.see], decision=[detector.decide], meeting=[detector.meet])
+    return Listeners(
+        access=[detector.see],
+        decision=[detector.decide],
+        meeting=[detector.meet],
+        returned=[detector.sync.returned],
+        compared=[detector.compare],
+    )
 
 
 RACES = Checker("data-race", "programs that access one element at the same time, one of them writing", True, _watch)

@@ -150,6 +150,8 @@ def _changed(where: Pointer, mask: Any, how: tuple[str, str], function: Any, *op
         result = Tensor(old, where.element)
     if machine().listeners.decision and order in ("acquire", "acq_rel"):
         result.taint = np.full((1,) * (len(where.shape) + 1), SIGNAL, np.uint8)
+        for listener in machine().listeners.returned:
+            listener(result)
     return result
 
 

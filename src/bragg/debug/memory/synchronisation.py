@@ -3,8 +3,9 @@
 An atomic that releases publishes, at its element, all that its program did and knew; read-modify-writes of others,
 relaxed ones too, keep it published. One that acquires sees what is published there. But what it has seen orders the
 program's later accesses only once the program decides by the value it got: waits for it in a loop, branches, masks or
-addresses by it. Else the two atomics met in this order by chance, and another run has them the other way round. Atomics
-of scope `cta` reach no other program; `tl.debug_barrier` orders threads within a program alone.
+addresses by it. Else the two atomics met in this order by chance, and another run has them the other way round. Who
+compares what it reads, as a wait does, knows what the earliest value that compares alike tells (`polls`). Atomics of
+scope `cta` reach no other program; `tl.debug_barrier` orders threads within a program alone.
 
 One thread of a program executes its atomic, and all of them store a block: Triton puts no barrier between. So what a
 block stores is published only if the program's threads meet before it releases: at `tl.debug_barrier`, or where they
@@ -15,19 +16,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bragg.debug.memory.access import Access
+from bragg.debug.memory.polls import Change, Known, Look, Poll, Read, Test
 
 __all__ = ["Synchronisation"]
 
 Array = npt.NDArray[Any]
-# Of programs, by the order of their first release, the last step that is known; -1: none. It never changes once it is
-# made, so that a chain of programs that take one lock shares it. 2,000 programs on one lock: 16 MB, 1 us a release.
-Known = npt.NDArray[np.int32]
 _NOTHING: Known = np.zeros(0, np.int32)
 
 
@@ -40,12 +40,16 @@ class _Event:
         programs: One for each lane.
         addresses: Likewise; None: the programs decide.
         order: Of the atomic.
+        look: What it found, of one lane; of a decision: the atomic whose result was compared; None: not known.
+        tests: The comparisons.
     """
 
     step: int
     programs: Array
     addresses: Array | None = None
     order: str = ""
+    look: Look | None = None
+    tests: tuple[Test, ...] = ()
 
 
 class Synchronisation:
@@ -66,6 +70,12 @@ class Synchronisation:
         self._blocks: set[int] = set()
         self._meetings: list[tuple[float, Array]] = []
         self._met: dict[int, list[float]] = {}
+        self._last: dict[int, Look] = {}
+        self._polls: dict[int, Poll] = {}
+        self._changes: dict[int, list[Change]] = {}
+        self._reads: dict[int, list[Read]] = {}
+        self._seen: dict[tuple[int, int], tuple[list[Change], int]] = {}
+        self._late: dict[int, Known] = {}
 
     @property
     def has_events(self) -> bool:
@@ -92,20 +102,54 @@ class Synchronisation:
         # Sums of floats are not signals, and they are many.
         programs = set(access.programs.tolist())
         if access.dtype.is_int() or len(addresses) <= len(programs):
-            self._events.append(_Event(step, access.programs, addresses, access.order))
+            look = self._look(access, addresses)
+            self._events.append(_Event(step, access.programs, addresses, access.order, look))
             if access.order in ("acquire", "acq_rel"):
                 self._undecided |= programs
+
+    def _look(self, access: Access, addresses: Array) -> Look | None:
+        """What an atomic of one lane finds; None: it has more of them."""
+        if len(addresses) != 1 or not access.dtype.is_int():
+            for one in self._last.values():
+                one.new = one.memory()
+            self._last.clear()
+            return None
+        memory = partial(_number_at, access)
+        look, address = Look(memory(), memory), int(addresses[0])
+        before = self._last.get(address)
+        if before is not None:
+            before.new = look.old
+        self._last[address] = look
+        return look
+
+    def returned(self, result: Any) -> None:
+        """The last atomic that was noted has returned."""
+        event = self._events[-1] if self._events else None
+        if event is not None and event.look is not None and event.addresses is not None:
+            self._polls[int(event.programs[0])] = Poll(event.look, result)
+
+    def compared(self, program: int, result: Any, test: Test) -> None:
+        """A program has compared what an atomic returned."""
+        poll = self._polls.get(program)
+        if poll is not None and poll.result is result:
+            poll.tests.append(test)
 
     def decide(self, step: int, programs: Array) -> None:
         """Programs decide by what their atomics have returned."""
         numbers = programs.tolist()
-        if not self._undecided.isdisjoint(numbers):
-            self._events.append(_Event(step, programs))
-            self._undecided.difference_update(numbers)
+        if self._undecided.isdisjoint(numbers):
+            return
+        poll = self._polls.get(numbers[0]) if len(numbers) == 1 else None
+        if poll is not None and len(poll.tests) > poll.n_decided:
+            poll.n_decided = len(poll.tests)
+            self._events.append(_Event(step, programs, look=poll.look, tests=tuple(poll.tests)))
+            return  # It may decide once more, by the value itself.
+        self._events.append(_Event(step, programs))
+        self._undecided.difference_update(numbers)
 
-    def orders(self, earlier: int, step: int, later: int) -> bool:
-        """The later program knows what the earlier one did at a step."""
-        self._replay()
+    def orders(self, earlier: int, step: int, later: int, now: int) -> bool:
+        """The later program knows at a step, the current one, what the earlier one did at another."""
+        self._replay(now)
         released = self._step(self._known, later, earlier)
         return released >= step and self._is_whole(earlier, step, released)
 
@@ -123,7 +167,6 @@ class Synchronisation:
 
     def why_not(self, earlier: int, step: int, later: int) -> str:
         """What is missing for two programs to be ordered."""
-        self._replay()
         released = self._step(self._known, later, earlier)
         if released >= step:
             return "the other program's threads do not wait for each other before it releases: add tl.debug_barrier()"
@@ -134,6 +177,8 @@ class Synchronisation:
                 return "the other program has no atomic after it" if self._events else ""
             relaxed = self._relaxed.get(earlier, -1) >= step
             return f"the other program's atomics after it {'are relaxed' if relaxed else 'release nothing'}"
+        if self._step(self._late, later, earlier) >= step:
+            return "the condition that the program waits for may hold before the other one has released this"
         if self._step(self._pending, later, earlier) >= step:
             return "the program does not decide by what its atomic returns, so it may come first as well"
         if later not in self._pending:
@@ -146,33 +191,82 @@ class Synchronisation:
         known, number = knowing.get(later, _NOTHING), self._numbers.get(earlier)
         return -1 if number is None or number >= len(known) else int(known[number])
 
-    def _replay(self) -> None:
+    def _replay(self, now: int) -> None:
         for event in self._events[self._replayed :]:
             programs = event.programs.tolist()
             if event.addresses is None:
                 for program in programs:
-                    before, new = self._known.get(program, _NOTHING), self._pending.get(program, _NOTHING)
-                    self._known[program] = _joined(before, new)
+                    self._decide(program, event)
                 continue
             for address, program in zip(event.addresses.tolist(), programs, strict=True):
-                self._meet(address, program, event)
+                self._meet(address, program, event, is_done=event.step < now)
         self._replayed = len(self._events)
 
-    def _meet(self, address: int, program: int, event: _Event) -> None:
+    def _decide(self, program: int, event: _Event) -> None:
+        """A program knows now what its atomics have acquired; of one that it compares, what any run tells."""
+        already = self._known.get(program, _NOTHING)
+        known = _joined(already, self._pending.get(program, _NOTHING))
+        reads = self._reads.pop(program, [])
+        before = next((read for read in reads if read.tests), None)
+        for read in reads:
+            if event.look is None or not (read.look is event.look or read.tests):
+                known = _joined(known, read.published)
+            elif read.look is event.look:
+                has_learned = before is None or not np.array_equal(known, already)
+                is_new = has_learned or not read.is_next_trip(before, event.tests, program)
+                if is_new:
+                    known = _joined(known, self._surely_published(program, read, event.tests))
+                    self._late[program] = _joined(self._late.get(program, _NOTHING), read.published)
+                read.tests = event.tests
+                self._reads[program] = [read]
+        self._known[program] = known
+
+    def _surely_published(self, program: int, read: Read, tests: tuple[Test, ...]) -> Known:
+        key = program, read.address
+        history, seen = self._seen.get(key, (read.history, 0))
+        place = read.earliest(
+            tests,
+            seen if history is read.history else 0,
+            lambda one: one.program == program or self._step(self._known, program, one.program) >= one.step >= 0,
+        )
+        self._seen[key] = read.history, place
+        return read.history[place].published
+
+    def _meet(self, address: int, program: int, event: _Event, *, is_done: bool) -> None:
         published = self._published.get(address, _NOTHING)
+        look, changes = event.look, self._changes_of(address, event.look)
+        only_looks = look is not None and is_done and look.changes_nothing
         self._any[program] = event.step
         if event.order == "relaxed":
             self._relaxed[program] = event.step
         if event.order in ("acquire", "acq_rel"):
-            self._pending[program] = _joined(self._pending.get(program, _NOTHING), published)
+            if look is not None and only_looks:
+                self._reads.setdefault(program, []).append(Read(look, address, changes, len(changes) - 1, published))
+            else:
+                self._pending[program] = _joined(self._pending.get(program, _NOTHING), published)
         if event.order in ("release", "acq_rel"):
             number = self._numbers.setdefault(program, len(self._numbers))
             together = _joined(published, self._known.get(program, _NOTHING))
             new = np.full(max(len(together), number + 1), -1, np.int32)
             new[: len(together)] = together
             new[number] = event.step
-            self._published[address] = new
+            self._published[address] = published = new
             self._released[program] = event.step
+        if look is not None and not only_looks:
+            changes.append(Change(look, look.old, published, program, event.step))
+
+    def _changes_of(self, address: int, look: Look | None) -> list[Change]:
+        """The changes of an element; they begin anew where something else than an atomic of one lane has changed it."""
+        changes = self._changes.get(address, [])
+        if look is None:
+            self._changes.pop(address, None)
+        elif not changes or changes[-1].value != look.old:
+            changes = self._changes[address] = [Change(None, look.old, self._published.get(address, _NOTHING))]
+        return changes
+
+
+def _number_at(access: Access) -> int:
+    return int(access.buffer.read(access.offsets, access.dtype)[0])
 
 
 def _joined(one: Known, other: Known) -> Known:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from bragg.debug.memory.provenance import addresses_of
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.operands import pair
+from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array, merged_taint
 
 __all__ = ["COMPARISONS", "comparison", "constant_mask"]
@@ -44,7 +45,11 @@ def comparison(name: str) -> Callable[[Any, Any], Any]:
                 return constant_mask(np.broadcast_shapes(x.shape, y.shape), decided)
         rank = max(x.data.ndim, y.data.ndim)
         data = function(lift_array(x.data, rank), lift_array(y.data, rank))
-        return Tensor(data, _BOOL, taint=merged_taint(x, y))
+        result = Tensor(data, _BOOL, taint=merged_taint(x, y))
+        if result.taint is not None:
+            for listener in machine().listeners.compared:
+                listener(name, (a, x), (b, y), data)
+        return result
 
     return compare
 
