@@ -76,6 +76,8 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
     if not devices and len(profile.idle):
         return _with_folded(profile, tree, least_ns, steady)
     if not devices:
+        if profile.run.backend == "cpu":
+            raise UsageError("no GPU worked in this run", hint="Where the host's time went: bragg view")
         raise UsageError("this profile has no timeline of a GPU", hint="Record one: bragg run --data trace")
     for found in devices:
         pauses = found if steady is None else found.during(steady.begins_ns, steady.ends_ns)

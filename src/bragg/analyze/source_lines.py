@@ -64,8 +64,7 @@ def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> Ann
         what = "source" if stage is None else stage.value.upper()
         raise NothingRecorded(
             f"this profile has no {what} of {kernel.name}",
-            hint=why_absent(profile, kernel)
-            or "Kernels of Triton have code, those of libraries (cuBLAS, ATen) have not",
+            hint=why_absent(profile, kernel) or _why_no_code(profile),
         )
     return AnnotatedCode(kernel.name, sections, _total(samples), annotator.unplaced, why_absent(profile, kernel))
 
@@ -84,6 +83,12 @@ def _total(samples: Sequence[_Sample]) -> Samples:
     for sample in samples:
         total.add(sample.samples)
     return total
+
+
+def _why_no_code(profile: Profile) -> str:
+    if profile.run.interpreted_launches:
+        return "bragg's interpreter executed it, which compiles nothing: record on a GPU"
+    return "Kernels of Triton have code, those of libraries (cuBLAS, ATen) have not"
 
 
 @dataclass(frozen=True)

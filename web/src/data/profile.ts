@@ -263,6 +263,8 @@ export interface Findings {
   /** Of the wall time; they add up to 1 where a timeline tells. */
   parts: { name: string; share: number; is_gpu: boolean }[];
   leastGain: number;
+  /** Why rules could find nothing at all; empty: they could. */
+  nothing: string;
   /** What was looked at and found fine. */
   fine: string[];
   /** What could not be judged, and the command that records what it misses; empty: none does. */

@@ -16,6 +16,7 @@ from bragg.views.text.units import count_text, share_text, time_text
 
 __all__ = [
     "LEAST_GAIN",
+    "NO_GPU",
     "advice_text",
     "analysis_lines",
     "best_lines",
@@ -25,6 +26,7 @@ __all__ = [
     "changed_lines",
     "finding_line",
     "gain_text",
+    "is_without_gpu",
     "markdown_lines",
     "place_text",
 ]
@@ -35,15 +37,15 @@ _N_NAMES = 8
 _N_FINDINGS = 6
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
-_NO_GPU = "No GPU worked in this run, and the rules are for programs that use one."
+NO_GPU = "No GPU worked in this run, and the rules are for programs that use one."
 _LEAST_PART = 0.005
 
 
 def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
     """The whole answer, in at most 25 lines."""
     shown = [finding for finding in analysis.findings if is_shown(finding, least_gain)]
-    if not shown and GPU_TIME in analysis.skipped.values():
-        return [style.bold(_NO_GPU), "Where the host's time went: bragg view"]
+    if not shown and is_without_gpu(analysis):
+        return [style.bold(NO_GPU), "Where the host's time went: bragg view"]
     lines = [style.bold(bounds_sentence(bounds)), *_parts_line(bounds)]
     for number, finding in enumerate(shown[:_N_FINDINGS], 1):
         lines += _finding_lines(number, finding, bounds, style)
@@ -51,6 +53,11 @@ def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain:
         lines.append("No rule found a cause." if analysis.findings or analysis.fine else "No rule could judge.")
     lines += _rest(analysis, shown, least_gain)
     return [style.cut(line, style.width) for line in lines]
+
+
+def is_without_gpu(analysis: Analysis) -> bool:
+    """Whether no rule found anything, since there was no GPU time to judge."""
+    return not analysis.findings and GPU_TIME in analysis.skipped.values()
 
 
 def best_lines(bounds: Bounds, analysis: Analysis, style: Style, n: int) -> list[str]:

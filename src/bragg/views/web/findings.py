@@ -12,7 +12,7 @@ from bragg.analyze.report import Answered, finding_json
 from bragg.model import Finding, Profile
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_descendants
-from bragg.views.text.analysis_text import LEAST_GAIN, bounds_sentence, gain_text, place_text
+from bragg.views.text.analysis_text import LEAST_GAIN, NO_GPU, bounds_sentence, gain_text, is_without_gpu, place_text
 from bragg.views.text.units import quantity_text
 
 __all__ = ["findings_of"]
@@ -27,13 +27,16 @@ def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | 
         steady: Begin and end of the steady state, which slices are taken from; None: not known.
     """
     found = [*answered.analysis.findings, *profile.carried]
+    no_gpu = not found and is_without_gpu(answered.analysis)
     is_worth = {id(finding) for finding in answered.worth(LEAST_GAIN)} | {id(finding) for finding in profile.carried}
     return {
         "sentence": "" if answered.bounds.busy is None else bounds_sentence(answered.bounds),
+        "nothing": NO_GPU if no_gpu else "",
         "parts": [asdict(part) for part in answered.bounds.parts],
         "leastGain": LEAST_GAIN,
         "fine": answered.analysis.fine,
-        "skipped": list(_skipped(answered)),
+        # Without a GPU no option of a recording makes the others judge.
+        "skipped": [] if no_gpu else list(_skipped(answered)),
         "rows": [
             {
                 **finding_json(finding),

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bragg import formats
 from bragg.cli.main import main
+from tests.support.profiles import profile_from_text
 from tests.support.recordings import RECORDINGS
 from tests.support.sampled_kernels import sampled_profile
 
@@ -61,3 +63,12 @@ def test_the_newest_profile_is_meant_where_none_is_named(
 def test_a_profile_whose_kernels_have_no_code_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["source", str(RECORDINGS[0])]) == 7
     assert "those of libraries (cuBLAS, ATen) have not" in capsys.readouterr().err
+
+
+def test_a_kernel_that_was_interpreted_says_why_it_has_no_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = replace(profile_from_text("root\n  add<w4 s3> 3us #kernel"), meta={"interpreted_launches": 3})
+    formats.export(profile, "bragg", tmp_path / "run.bragg")
+    assert main(["source", str(tmp_path / "run.bragg")]) == 7
+    assert "interpreter executed it, which compiles nothing" in capsys.readouterr().err

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bragg import formats
+from tests.support.profiles import profile_from_text
 from tests.support.recordings import SAMPLE
 from tests.support.traces import trace_from_text
 from tests.unit.cli.conftest import Bragg
@@ -113,3 +115,11 @@ def test_the_sentence_is_of_the_part_that_is_shown(bragg: Bragg, part: str) -> N
         line for line in bragg("view", SAMPLE, "--idle", "--part", part).stdout.splitlines() if " idled " in line
     )
     assert ("of the steady state" in sentence) == (part == "steady")
+
+
+def test_a_run_without_a_gpu_is_not_asked_to_record_one(bragg: Bragg, tmp_path: Path) -> None:
+    profile = replace(profile_from_text("root\n  main host=3ms"), meta={"backend": "cpu"})
+    formats.export(profile, "bragg", tmp_path / "cpu.bragg")
+    outcome = bragg("view", tmp_path / "cpu.bragg", "--idle")
+    assert "no GPU worked in this run" in outcome.stderr
+    assert "--data trace" not in outcome.stderr

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from bragg.analyze import report
 from bragg.analyze.causes.bounds import Bounds, Part
 from bragg.analyze.causes.needs import Need
 from bragg.analyze.engine import Analysis
@@ -90,3 +91,10 @@ def test_the_slice_of_a_finding_is_the_longest_one_of_the_steady_state() -> None
     assert slice_of(trace, (first_ns + 55, first_ns + 90)) == 1
     assert slice_of(trace, (first_ns + 1000, first_ns + 2000)) == 0
     assert slice_of(trace, None, at=None) is None
+
+
+def test_without_a_gpu_no_recording_is_asked_for() -> None:
+    profile = profile_from_text("root\n  main host=3ms")
+    found = findings_of(profile, report.answered(profile), None)
+    assert found["nothing"].startswith("No GPU worked in this run")
+    assert found["skipped"] == []

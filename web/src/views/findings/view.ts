@@ -25,7 +25,10 @@ export class FindingsView implements View {
     const root = element("div", "findings-page", element("h2", "", printable(found.sentence) || "Findings"));
     if (found.parts.length > 0) root.append(boundsBar(found.parts));
     if (worth.length > 0) root.append(element("ol", "findings", ...worth));
-    else root.append(element("p", "none", found.fine.length > 0 ? "No rule found a cause." : "No rule could judge."));
+    else {
+      const judged = found.fine.length > 0 ? "No rule found a cause." : "No rule could judge.";
+      root.append(element("p", "none", found.nothing || judged));
+    }
     if (small.length > 0) {
       const title = `${countText(small.length, "finding")} below ${shareText(found.leastGain)} of the wall time`;
       root.append(element("details", "", element("summary", "", title), element("ol", "findings", ...small)));
