@@ -53,7 +53,8 @@ def test_scopes_are_timed_from_their_first_effect_to_the_last(run: Run) -> None:
     print(kernel.level, f"{(kernel.cost or 0) * 100:.1f} %", [(each.does, each.count) for each in kernel.stretches])
     assert kernel.level == "scopes"
     assert {each.does for each in kernel.stretches} == {"load", "multiply"}
-    assert sum(each.total for each in kernel.stretches) > 0.5 * kernel.covered_cycles
+    # The wait for what was loaded stands at the line of the loop, in no scope.
+    assert 0.1 < sum(each.total for each in kernel.stretches) / kernel.covered_cycles < 0.5
 
 
 def test_of_a_tuned_kernel_the_chosen_configuration_has_clocks(run: Run) -> None:
