@@ -131,6 +131,8 @@ def _concluded(report: Report, output: FindingsOutput, root: Path, end: _End) ->
         said, code = f"not everything was checked: {next(iter(report.refused))}", code or _NOTHING_CHECKED
     elif error is None and not report.launches and not len(report):
         said, code = end.unreached or unreached(), code or _NOTHING_CHECKED
+    elif error is None and not report.programs and not len(report):
+        said, code = "nothing was checked: no launch has a program", code or _NOTHING_CHECKED
     problem = str(error or said) or (f"the program ended with exit code {code}" if code not in (0, _FINDINGS) else "")
     output.write(Outcome(report, root, problem), has_text=error is None or len(report) > 0)
     if said:

@@ -59,7 +59,10 @@ def arange(start: Any, end: Any) -> Tensor:
         raise KernelFault("the limits of tl.arange must be constants", hint="Annotate them: name: tl.constexpr")
     count = end - start
     if count <= 0 or count & (count - 1):
-        raise KernelFault(f"tl.arange({start}, {end}) has {count} elements; Triton needs a power of two")
+        raise KernelFault(
+            f"tl.arange({start}, {end}) has {count} elements; Triton needs a power of two",
+            hint="Take triton.next_power_of_2 of the extent, and mask what is over",
+        )
     affine = Affine(np.full(1, start, np.int64), (1,), (_checked((count,))[0],))
     return Tensor(None, DTYPES["int32"], affine, (start, end - 1))
 

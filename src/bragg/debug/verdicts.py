@@ -56,6 +56,8 @@ def judged(launch: Launch, *, has_findings: bool, checkers: Collection[str]) -> 
         return Verdict(kernel, "clean", f"{' and '.join(sorted(_NEEDED - set(checkers)))} did not watch")
     if launch.only is not None:
         return Verdict(kernel, "clean", "one program alone was executed")
+    if not launch.programs:
+        return Verdict(kernel, "clean", "the grid has no programs")
     if launch.mixes_atomics:
         return Verdict(kernel, "clean", "atomics and other accesses share a tensor")
     place = dependence_of(launch.program)

@@ -125,7 +125,10 @@ class Arguments:
         own = own_type(value.dtype)
         dtype = dtype or own
         if dtype is None:
-            raise UsageError(f"the argument {name} has elements of {value.dtype}, which Triton does not have")
+            raise UsageError(
+                f"the argument {name} has elements of {value.dtype}, which Triton does not have",
+                hint="Pass it as another type: torch.view_as_real for complex numbers, .view or .to for others",
+            )
         own = own or dtype
         if not is_torch and hasattr(value, "__cuda_array_interface__"):
             value = self._device_arrays.on_host(name, value)
@@ -253,6 +256,6 @@ def bound(parameters: Parameters, arguments: tuple[Any, ...], named: dict[str, A
     try:
         values = signature.bind(*arguments, **own)
     except TypeError as error:
-        raise UsageError(f"{kernel}: {error}") from None
+        raise UsageError(f"{kernel}: {error}", hint=f"It takes: {', '.join(signature.parameters)}") from None
     values.apply_defaults()
     return dict(values.arguments)

@@ -273,7 +273,7 @@ def _grid(grid: Any, given: dict[str, Any]) -> tuple[int, int, int]:
         raise UsageError(f"a grid has one to three axes, not {len(extents)}")
     padded = [int(extent) for extent in (*extents, 1, 1)[:3]]
     if min(padded) < 0:
-        raise UsageError(f"a grid of {tuple(padded)} programs")
+        raise UsageError(f"a grid of {tuple(padded)} programs", hint="Count the tiles with triton.cdiv(n, BLOCK)")
     return padded[0], padded[1], padded[2]
 
 

@@ -128,7 +128,9 @@ def _move(pointer: Pointer, amount: Any, sign: int) -> Pointer:
         raise KernelFault("two pointers cannot be added or subtracted", hint="Add an offset to a pointer")
     offset = as_tensor(amount)
     if not offset.dtype.is_int():
-        raise KernelFault(f"a pointer is moved by integers, not by {offset.dtype}")
+        raise KernelFault(
+            f"a pointer is moved by integers, not by {offset.dtype}", hint="Convert the offset: .to(tl.int64)"
+        )
     machine().tell_taint("offset", offset.taint, OVERFLOWN, pointer.buffer)
     wide = cast(offset, DTYPES["int64"])
     moved = add(pointer.offset, wide) if sign > 0 else sub(pointer.offset, wide)

@@ -1,0 +1,50 @@
+"""`bragg check` on programs that are wrong before a kernel begins: one message, with what to do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton")
+
+_KERNEL = """
+import numpy as np
+import triton
+import triton.language as tl
+
+@triton.jit
+def k(x, n, B: tl.constexpr = 4):
+    tl.store(x + n + tl.arange(0, B), 1.0)
+
+"""
+
+
+def checked(launch: str, folder: Path) -> tuple[int, str]:
+    script = folder / "program.py"
+    script.write_text(_KERNEL + launch)
+    command = [sys.executable, "-m", "bragg", "check", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("launch", "code", "said"),
+    [
+        ("k[(-1,)](np.zeros(4), 0)", 2, "hint: Count the tiles with triton.cdiv(n, BLOCK)"),
+        ("k[(1,)](np.zeros(4))", 2, "hint: It takes: x, n, B"),
+        ("k[(1,)](np.zeros(4, complex), 0)", 2, "hint: Pass it as another type: torch.view_as_real"),
+        ("k[(1,)](np.zeros(4), 0.5)", 3, "fix: Convert the offset: .to(tl.int64)"),
+        ("k[(1,)](np.zeros(100), 0, B=100)", 3, "fix: Take triton.next_power_of_2 of the extent"),
+        ("k[(0,)](np.zeros(4), 0)", 7, "nothing was checked: no launch has a program"),
+    ],
+    ids=["negative", "missing", "complex", "float", "block", "empty"],
+)
+def test_message_says_what_to_do(launch: str, code: int, said: str, tmp_path: Path) -> None:
+    got, text = checked(launch, tmp_path)
+    assert got == code, text
+    assert said in text
+    assert "Traceback" not in text
+    assert "proven" not in text
