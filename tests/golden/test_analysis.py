@@ -66,6 +66,11 @@ def test_gains_of_kernels_are_near_to_what_was_measured(name: str, found: list[t
     assert answer.bounds.by == "the GPU"
 
 
+def test_a_kernel_whose_code_has_products_is_one_whatever_its_name() -> None:
+    first = answered(formats.load(RECORDINGS[0].parent / "kernels" / "h100-old-tensor-cores.bragg")).bounds.parts[0]
+    assert (first.name, round(first.share, 2)) == ("matrix products and convolutions", 0.99)
+
+
 @pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
 def test_parts_and_gains_are_of_one_wall_time(path: Path) -> None:
     profile = formats.load(path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.kernel_class import CLASSES, classes_of_nodes
+from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, UNNAMED, class_of, classes_of_nodes
 from bragg.model import FrameKind
 
 __all__ = ["Bounds", "Part", "bounds_of"]
@@ -73,6 +73,10 @@ def bounds_of(evidence: Evidence) -> Bounds:
 def _gpu_parts(evidence: Evidence, busy: float) -> list[Part]:
     """Each class of kernels by its share of GPU time: what ran side by side shares the time."""
     row, gpu_ns = classes_of_nodes(evidence.profile.tree), evidence.gpu_ns
+    for kernel in evidence.hot_kernels:
+        # What the name does not tell, the code may.
+        if kernel.compiled and kernel.compiled.dots and class_of(kernel.name) in UNNAMED:
+            row[kernel.nodes] = CLASSES.index(PRODUCTS)
     total = np.bincount(row[row >= 0], weights=gpu_ns[row >= 0], minlength=len(CLASSES))
     if not total.sum():
         return []

@@ -9,7 +9,10 @@ import numpy as np
 from bragg.model import CallTree, FrameKind
 from bragg.model.table import Int64Array
 
-__all__ = ["CLASSES", "class_of", "classes_of_nodes"]
+__all__ = ["CLASSES", "PRODUCTS", "UNNAMED", "class_of", "classes_of_nodes"]
+
+PRODUCTS = "matrix products and convolutions"
+_TRITON = "other Triton kernels"
 
 # The first that fits decides: attention of cuDNN is made of matrix products, too.
 _CLASSES = (
@@ -17,7 +20,7 @@ _CLASSES = (
     ("attention", re.compile(r"flash|fmha|sdpa|attention|attn", re.I)),
     ("optimizer", re.compile(r"adam|sgd_?impl|fused_optim", re.I)),
     (
-        "matrix products and convolutions",
+        PRODUCTS,
         re.compile(r"gemm|nvjet|cutlass|cublas|wgrad|dgrad|fprop|conv|xmma|matmul|_mm_|_dot_", re.I),
     ),
     ("layout", re.compile(r"nchwToNhwc|nhwcToNchw|transpose|CatArray", re.I)),
@@ -26,9 +29,10 @@ _CLASSES = (
     ("elementwise", re.compile(r"elementwise|multi_tensor_apply|triton_poi|loop_\w*fusion|FillFunctor", re.I)),
     ("reductions", re.compile(r"reduce|triton_red|triton_per|scan", re.I)),
     # Their names have warps and stages.
-    ("other Triton kernels", re.compile(r"<(.* )?w\d+ s\d+[ >]")),
+    (_TRITON, re.compile(r"<(.* )?w\d+ s\d+[ >]")),
 )
 _MEMORY, _OTHER = "copies", "other kernels"
+UNNAMED = (_TRITON, _OTHER)
 CLASSES = tuple(dict.fromkeys([*(name for name, _ in _CLASSES), _OTHER]))
 
 
