@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ _EPILOG = """\b
 Examples:
   bragg analyze train.bragg
   bragg analyze train.bragg --least-gain 5% --fail-on likely
-  bragg analyze train.bragg --sarif > findings.sarif
+  bragg analyze train.bragg --bundle matmul_kernel -o matmul
 """
 
 
@@ -51,6 +52,8 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.option("--brief", is_flag=True, help="Print one JSON object of at most 2 kB: for programs that read the answer.")
 @click.option("--sarif", is_flag=True, help="Print SARIF 2.1.0, which editors show at the lines.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for comments on a change.")
+@click.option("--bundle", metavar="KERNEL", help="Write this kernel's code, facts and a script that runs it alone.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The directory of --bundle.  [KERNEL-bundle]")
 @click.pass_context
 def analyze(
     context: click.Context,
@@ -62,6 +65,8 @@ def analyze(
     brief: bool,
     sarif: bool,
     markdown: bool,
+    bundle: str | None,
+    output: Path | None,
 ) -> None:
     """Say why the program in FILES is slow: what to change first, what it gains, and the evidence.
 
@@ -74,6 +79,13 @@ def analyze(
     if sum((as_json, brief, sarif, markdown)) > 1:
         raise UsageError("--json, --brief, --sarif and --markdown exclude each other", hint="Choose one")
     paths = [newest_profile(file) for file in files or [None]]
+    if bundle is not None:
+        if len(paths) > 1:
+            raise UsageError("--bundle takes one profile", hint=f"For example: bragg analyze {paths[0]} --bundle NAME")
+        _write_bundle(paths[0], bundle, output)
+        return
+    if output is not None:
+        raise UsageError("-o is for --bundle", hint="For example: bragg analyze --json > findings.json")
     answers = []
     for path in paths:
         profile = loaded(path)
@@ -85,6 +97,22 @@ def analyze(
         found = (finding for one in answers for finding in one.worth(least_gain) if finding.gain is not None)
         if any(finding.confidence >= least for finding in found):
             context.exit(_FINDINGS)
+
+
+def _write_bundle(path: Path, kernel: str, output: Path | None) -> None:
+    from bragg.analyze.bundle.files import bundle_of
+
+    files = bundle_of(loaded(path), kernel)
+    directory = output or Path(re.sub(r"\W+", "_", kernel).strip("_") + "-bundle")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (directory / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {directory}: {error.strerror}", hint="Say another directory with -o") from None
+    write_lines([f"{directory}: {', '.join(files)}"])
+    if "reproduce.py" in files:
+        write_lines([f"Compile it, and time it alone: python {directory / 'reproduce.py'} --help"])
 
 
 def _write(

@@ -1,0 +1,1 @@
+"""One kernel of a profile as files, and the script that reproduces it."""

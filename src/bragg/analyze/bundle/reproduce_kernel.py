@@ -1,0 +1,93 @@
+"""Compiles and times one Triton kernel alone, from the facts that lie beside this file: `python reproduce.py --help`.
+
+A profile has the types of a kernel's arguments, not their values: each number is an option, and each pointer gets a
+buffer of `--elements` elements. It needs Triton, and PyTorch with a GPU to time the kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).parent
+_POINTER = re.compile(r"!tt\.ptr<(\w+)>")
+_NUMBER = re.compile(r"(?P<kind>[if])\d+|index")
+_TYPES = {
+    "f64": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i64": "int64",
+    "i32": "int32",
+    "i16": "int16",
+    "i8": "int8",
+    "i1": "bool",
+    "f8E4M3FN": "float8_e4m3fn",
+    "f8E5M2": "float8_e5m2",
+}
+
+
+def main() -> None:
+    """Compile the kernel, and time it."""
+    facts: dict[str, Any] = json.loads((_HERE / "facts.json").read_text())
+    options = _options(facts)
+    kernel = _compiled(facts)
+    registers = f"{facts['registers']} registers as recorded" if facts["registers"] else "registers not recorded"
+    print(f"compiled for {facts['target']}: {kernel.metadata.shared} B of shared memory, {registers}")
+    if not options.compile_only:
+        _time(facts, kernel, options)
+
+
+def _options(facts: dict[str, Any]) -> argparse.Namespace:
+    grids = [launch["grid"] for launch in facts["launches"]]
+    parser = argparse.ArgumentParser(description=f"Compile {facts['name']}, and time it alone.")
+    parser.add_argument("--compile-only", action="store_true", help="do not run it: no GPU is needed")
+    parser.add_argument("--elements", type=int, default=1 << 26, help="in the buffer of each pointer  [67108864]")
+    parser.add_argument("--grid", type=int, nargs=3, default=grids[0] if grids else None, help="blocks, x y z")
+    for argument in facts["arguments"]:
+        if number := _NUMBER.fullmatch(argument["type"]):
+            text = f"{argument['type']}, {argument['divisibility']} divides it"
+            parser.add_argument(f"--arg-{argument['name']}", type=float if number["kind"] == "f" else int, help=text)
+    options = parser.parse_args()
+    missing = [each["name"] for each in facts["arguments"] if getattr(options, f"arg_{each['name']}", 0) is None]
+    if missing and not options.compile_only:
+        parser.error("the profile has no values: say " + ", ".join(f"--arg-{name}" for name in missing))
+    if options.grid is None and not options.compile_only:
+        parser.error("the profile has no grid: say --grid")
+    return options
+
+
+def _compiled(facts: dict[str, Any]) -> Any:
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    backend, _, architecture = facts["target"].partition(":")
+    is_number = architecture.isdigit()
+    target = GPUTarget(backend, int(architecture) if is_number else architecture, 32 if backend == "cuda" else 64)
+    known = {name: facts[name] for name in ("num_warps", "num_stages", "num_ctas") if facts[name]}
+    return triton.compile(str(_HERE / "kernel.ttir"), target=target, options=known)
+
+
+def _time(facts: dict[str, Any], kernel: Any, options: argparse.Namespace) -> None:
+    import torch
+    from triton.testing import do_bench
+
+    values = []
+    for argument in facts["arguments"]:
+        if pointer := _POINTER.fullmatch(argument["type"]):
+            dtype = getattr(torch, _TYPES[pointer[1]])
+            values.append(torch.zeros(options.elements, dtype=dtype, device="cuda"))
+        elif _NUMBER.fullmatch(argument["type"]):
+            values.append(getattr(options, f"arg_{argument['name']}"))
+        else:
+            raise SystemExit(f"argument {argument['name']} is a {argument['type']}: make it here by hand")
+    launch = kernel[tuple(options.grid)]
+    took_ms = do_bench(lambda: launch(*values))
+    print(f"{took_ms * 1e3:.1f} us; in the profile {facts['mean_ns'] / 1e3:.1f} us")
+
+
+if __name__ == "__main__":
+    main()

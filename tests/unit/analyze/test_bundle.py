@@ -1,0 +1,55 @@
+"""The files that are written of one kernel."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bragg import formats
+from bragg.analyze.bundle.files import bundle_of
+from bragg.cli.verbs.analyze import analyze
+from bragg.errors import UsageError
+from tests.support.recordings import RECORDINGS
+
+PRODUCT = RECORDINGS[0].parent / "kernels" / "h100-old-tensor-cores.bragg"
+
+
+def test_a_bundle_has_the_texts_the_facts_and_a_script() -> None:
+    files = bundle_of(formats.load(PRODUCT), "product")
+    assert list(files) == ["kernel.ttir", "kernel.ttgir", "kernel.ptx", "kernel.sass", "facts.json", "reproduce.py"]
+    assert "tt.func public @product" in files["kernel.ttir"]
+    facts = json.loads(files["facts.json"])
+    assert (facts["num_warps"], facts["num_stages"], facts["registers"], facts["target"]) == (2, 3, 128, "cuda:90")
+    assert facts["launches"][0]["grid"] == [64, 64, 1]
+    assert [(each["name"], each["divisibility"]) for each in facts["arguments"]] == [(name, 16) for name in "abcK"]
+    assert facts["mean_ns"] == pytest.approx(537_683, abs=1)
+    assert facts["versions"]["triton"]
+
+
+def test_a_kernel_without_code_is_no_bundle() -> None:
+    with pytest.raises(UsageError, match="no code of a kernel softmax") as error:
+        bundle_of(formats.load(PRODUCT), "softmax")
+    assert error.value.hint == "It has that of product"
+
+
+def test_the_files_are_written_and_the_script_asks_for_what_the_profile_has_not(tmp_path: Path) -> None:
+    run = CliRunner().invoke(analyze, [str(PRODUCT), "--bundle", "product", "-o", str(tmp_path / "product")])
+    assert run.exit_code == 0, run.output
+    script = [sys.executable, str(tmp_path / "product" / "reproduce.py")]
+    told = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
+    assert told.returncode == 2
+    assert "the profile has no values: say --arg-K" in told.stderr
+    if find_spec("triton"):
+        told = subprocess.run([*script, "--compile-only"], capture_output=True, text=True, timeout=120, check=True)
+        assert told.stdout == "compiled for cuda:90: 16384 B of shared memory, 128 registers as recorded\n"
+
+
+def test_o_is_for_bundles() -> None:
+    run = CliRunner().invoke(analyze, [str(PRODUCT), "-o", "x"])
+    assert run.exit_code != 0
