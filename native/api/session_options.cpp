@@ -36,7 +36,8 @@ class Table {
         number(member, "rotate_interval_ms", options_.rotate_interval_ms) ||
         number(member, "sample_interval_us", options_.sample_interval_us) ||
         number(member, "sample_period", options_.sample_period) ||
-        number(member, "sample_budget", options_.sample_budget);
+        number(member, "sample_budget", options_.sample_budget) || text(member, "counters", options_.counters) ||
+        number(member, "counter_interval_us", options_.counter_interval_us);
     if (context >= 0) {
       options_.python_context = context >= 1;
       options_.native_context = context >= 2;
@@ -54,6 +55,16 @@ class Table {
       problem_ = "unknown " + member.name + ": " + member.value;
     } else {
       chosen = static_cast<int>(found - choices.begin());
+    }
+    return true;
+  }
+  template <size_t size>
+  bool text(const JsonMember& member, std::string_view name, char (&value)[size]) {
+    if (member.name != name) return false;
+    if (!member.is_text || member.value.size() >= size) {
+      problem_ = "option " + member.name + " of a session is no text of less than " + std::to_string(size) + " bytes";
+    } else {
+      value[member.value.copy(value, size - 1)] = 0;
     }
     return true;
   }

@@ -18,6 +18,8 @@ struct SourceOptions {
   std::string library_candidates;  // of a vendor, ':'-separated
   bool whole_graphs = false;       // one record for each launch of a graph, instead of its nodes'; if all want it
   SamplingOptions sampling;
+  std::string counters;              // hardware counters, ','-separated; "": none
+  uint32_t counter_interval_us = 0;  // 0: by the source's budget
 };
 
 // What the sessions want together that record at this moment.

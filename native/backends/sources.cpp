@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/host_source.h"
+#include "backends/cuda/counters/counter_source.h"
 #include "backends/cuda/cuda_source.h"
 
 namespace bragg {
@@ -12,6 +13,7 @@ namespace {
 constexpr SourceRow kRows[] = {
     {"cpu", host_source},
     {"cuda", cuda_source},
+    {"counters", counter_source},
 };
 
 }  // namespace

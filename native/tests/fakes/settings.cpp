@@ -30,6 +30,7 @@ constexpr KnobRow kKnobs[] = {
     {"no_sharing", 0},
     {"counters_busy", 0},
     {"sample_buffer", 0},
+    {"pm_buffer", 0},
     {"drop_every", 0},
     {"duplicate_every", 0},
     {"reorder_every", 0},

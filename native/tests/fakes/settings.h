@@ -31,6 +31,7 @@ enum class Knob : uint32_t {
   NoSharing,        // 1: the driver is too old for several subscribers
   CountersBusy,     // 1: another process uses the counters of all GPUs
   SampleBuffer,     // instruction samples that the GPU's buffer holds; 0: as many as the configured bytes
+  PmBuffer,         // samples of counters that the GPU's buffer holds; 0: as many as the configured bytes
   // Faults in every n-th record of a kernel, copy or set; 0: never.
   DropEvery,
   DuplicateEvery,

@@ -28,6 +28,8 @@ _ROTATE = "bragg run --rotate 60s --keep 10"
 # What the hardware can do, in powers of two.
 _MAX_TREE_MB = 1 << 14  # 64 M call paths, as many as have numbers
 _MIN_CLOCKS_MB, _MAX_CLOCKS_MB = 4, 1 << 14
+_MAX_COUNTERS_BYTES = 511  # room in `bragg_session_options`
+_MIN_COUNTER_US, _MAX_COUNTER_US = 10, 100_000  # 10 us are reached with two metrics on an H200
 _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
 
 
@@ -58,6 +60,10 @@ class RecordConfig:
         sample_period: A multiprocessor is sampled every 2^n cycles; 2^15 is about 60,000 times a second. Less often
             if the GPU's buffer overflows.
         sample_budget: Share of the program's time that windows may cost.
+        counters: Sample hardware counters of the whole GPU: names of sets (`default`, `dram`, `tensor`, `l2`, `nvlink`,
+            `pcie`), of counters (`dram_read`), or of CUPTI's metrics, separated by commas; empty: none. They belong to
+            a timeline: with `data` = `trace`.
+        counter_interval_us: Time between two samples of counters; None: as short as a tenth of a core can decode.
         instrument: Put clocks into the Triton kernels whose name this regular expression finds; empty: into none.
         instrument_budget: Share by which clocks may make a launch longer; a kernel in which they cost more has fewer of
             them, or none.
@@ -93,6 +99,8 @@ class RecordConfig:
     sampling: Sampling = "off"
     sample_period: int = 15
     sample_budget: float = 0.03
+    counters: str = ""
+    counter_interval_us: int | None = None
     instrument: str = ""
     instrument_budget: float = 0.05
     instrument_buffer_mb: int = 256
@@ -132,6 +140,7 @@ class RecordConfig:
             )
         if not 0 < self.sample_budget <= 1:
             raise UsageError(f"the sample budget is a share of the time, above 0, not {self.sample_budget}")
+        _check_counters(self.counters, self.counter_interval_us, self.data)
         _check_pattern(self.instrument)
         if not 0 < self.instrument_budget <= 1:
             raise UsageError(f"the budget of clocks is a share of the time, above 0, not {self.instrument_budget}")
@@ -160,6 +169,15 @@ def _check_pattern(pattern: str) -> None:
         re.compile(pattern)
     except re.error as error:
         raise UsageError(f"{pattern!r} is not a regular expression: {error}") from None
+
+
+def _check_counters(names: str, interval_us: int | None, data: Data) -> None:
+    if len(names.encode()) > _MAX_COUNTERS_BYTES:
+        raise UsageError(f"the names of counters take at most {_MAX_COUNTERS_BYTES} bytes")
+    if names and data != "trace":
+        raise UsageError("counters belong to a timeline", hint="bragg run --counters --data trace")
+    if interval_us is not None and not _MIN_COUNTER_US <= interval_us <= _MAX_COUNTER_US:
+        raise UsageError(f"the interval of counters is {_MIN_COUNTER_US} to {_MAX_COUNTER_US} us, not {interval_us}")
 
 
 def _check_regions(names: str) -> None:

@@ -24,6 +24,7 @@ enum class Result : uint32_t {
   NotReady = 13,
   NotCompatible = 14,
   NotInitialized = 15,
+  InvalidMetricName = 17,
   InvalidKind = 21,
   HardwareBusy = 26,
   NotSupported = 27,

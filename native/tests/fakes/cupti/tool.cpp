@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "cupti/pc_sampling.h"
+#include "cupti/pm_sampling.h"
 
 namespace bragg::fake {
 namespace {
@@ -102,7 +103,10 @@ bool traces_graphs() {
 }
 
 void executed(const Execution& execution) {
-  if (execution.operation.type == cuda::GraphNodeType::Kernel) pc_sampling().executed(execution);
+  if (execution.operation.type == cuda::GraphNodeType::Kernel) {
+    pc_sampling().executed(execution);
+    pm_sampling().executed(execution);
+  }
   if (execution.origin.graph != 0 && traces_graphs()) return;
   if (execution.operation.type == cuda::GraphNodeType::Kernel)
     kernel_executed(execution);

@@ -31,7 +31,8 @@ _SAMPLING_MODES = ("continuous", "windows", "serialized")
 _API_LEVELS = ("all", "sync")
 # Options that may stand alone: the word after them may be the target. Alone they mean the first of their choices.
 _CHOICES_OF_BARE = {"--sample": _SAMPLING_MODES, "--gpu-api": _API_LEVELS}
-_INSTRUMENT = "--instrument"
+# Likewise, with any text for a choice.
+_TEXT_OF_BARE = {"--instrument": ".", "--counters": "default"}
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -55,8 +56,8 @@ class _RunCommand(click.Command):
         position = 0
         while position < len(given) and given[position].startswith("-") and given[position] != "--":
             option = given[position]
-            if option == _INSTRUMENT and _is_target(given[position + 1 :]):
-                given[position] = f"{_INSTRUMENT}=."
+            if option in _TEXT_OF_BARE and _is_target(given[position + 1 :]):
+                given[position] = f"{option}={_TEXT_OF_BARE[option]}"
                 position += 1
                 continue
             choices = _CHOICES_OF_BARE.get(option, ())
@@ -175,6 +176,19 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="Limit the cost of --sample windows to this share of the time: 3% or 0.03.  [0.03]",
 )
 @click.option(
+    "--counters",
+    metavar="[NAMES]",
+    help="Sample hardware counters of the whole GPU: default, dram, tensor, l2, nvlink, pcie, names of counters or of "
+    "CUPTI's metrics, separated by commas. Keeps a timeline too.",
+)
+@click.option(
+    "--counter-interval",
+    "counter_interval_us",
+    type=int,
+    metavar="US",
+    help="Sample counters this often, instead of as often as a tenth of a core can decode.",
+)
+@click.option(
     "--instrument",
     metavar="[REGEX]",
     help="Put clocks into the Triton kernels whose name the regular expression finds, or into all: what their warps do "
@@ -253,6 +267,8 @@ def run(
     from bragg.formats import finish
     from bragg.record import RecordConfig, run_target
 
+    if choices["counters"] and choices["data"] is None:
+        choices["data"] = "trace"
     config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})
     if repeat is not None:
         from bragg.cli.repeated_run import run_repeatedly

@@ -45,6 +45,8 @@ class Options(TypedDict, total=False):
     sampling: Sampling
     sample_period: int
     sample_budget: float
+    counters: str
+    counter_interval_us: int | None
     instrument: str
     instrument_budget: float
     instrument_buffer_mb: int

@@ -1,0 +1,211 @@
+#include "backends/cuda/counters/counter_device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "context/clock.h"
+#include "data/json.h"
+
+namespace bragg {
+namespace {
+
+// Of a core, for decoding. Measured on an H200: 5 us a sample with 2 metrics, 40 to 60 with 9.
+constexpr double kBudget = 0.10;
+constexpr uint64_t kFewMetrics = 3, kFewNs = 100'000, kManyNs = 500'000;
+constexpr uint64_t kLongestNs = 10'000'000;
+constexpr int64_t kWindowNs = 1'000'000'000;
+// What comes in 150 ms, three times as long as the thread naps: what does not fit is lost. 17 KB each.
+constexpr uint64_t kImageNs = 150'000'000;
+constexpr uint32_t kSpareSamples = 64;
+constexpr int kLastDecodes = 16;
+
+uint64_t first_interval_ns(size_t metrics) { return metrics <= kFewMetrics ? kFewNs : kManyNs; }
+
+}  // namespace
+
+CounterDevice::CounterDevice(const CuptiLibrary& cupti, const PmSamplingLibrary& library, uint32_t ordinal,
+                             const Settings& settings)
+    : cupti_(cupti),
+      ordinal_(ordinal),
+      wanted_(settings.wanted),
+      sampler_(library, ordinal),
+      interval_ns_(settings.interval_ns) {}
+
+void CounterDevice::refuse(const PmSampler::Failure& failure) {
+  reason_ = counter_refusal(cupti_, failure.call, failure.result);
+  std::fprintf(stderr, "bragg: no counters of GPU %u, its kernels are recorded without them: %s\n", ordinal_,
+               reason_.c_str());
+}
+
+void CounterDevice::open() {
+  if (const auto failure = sampler_.look()) return refuse(failure);
+  if (const auto failure = choose()) return refuse(failure);
+  if (counters_.empty()) {
+    reason_ = sampler_.chip() + " has none of the counters that are wanted";
+    std::fprintf(stderr, "bragg: no counters of GPU %u: %s\n", ordinal_, reason_.c_str());
+    return;
+  }
+  if (interval_ns_ == 0) interval_ns_ = first_interval_ns(metrics().size());
+  start();
+}
+
+void CounterDevice::start() {
+  last_end_ns_ = 0;
+  window_start_ns_ = monotonic_ns();
+  window_cpu_ns_ = counts_.cpu_ns;
+  const auto samples = static_cast<uint32_t>(kImageNs / interval_ns_) + kSpareSamples;
+  if (const auto failure = sampler_.open(interval_ns_, samples)) refuse(failure);
+}
+
+// A session that has overflown stays dead, and an interval belongs to a session.
+void CounterDevice::restart(uint64_t interval_ns) {
+  ++counts_.restarts;
+  interval_ns_ = std::min(interval_ns, kLongestNs);
+  sampler_.close();
+  start();
+}
+
+std::vector<std::string> CounterDevice::metrics() const {
+  std::vector<std::string> names;
+  for (const Counter& counter : counters_)
+    names.insert(names.end(), counter.alternatives[0].begin(), counter.alternatives[0].end());
+  return names;
+}
+
+// The first alternatives of all at once, as it takes CUPTI 0.1 to 0.3 s to look metrics up.
+PmSampler::Failure CounterDevice::choose() {
+  counters_ = wanted_;
+  size_t passes = 0;
+  const auto failure = sampler_.choose(metrics(), passes);
+  if (!failure && passes == 1) {
+    for (Counter& counter : counters_) counter.alternatives.resize(1);
+    return {};
+  }
+  return choose_one_by_one();
+}
+
+PmSampler::Failure CounterDevice::choose_one_by_one() {
+  counters_.clear();
+  PmSampler::Failure failure;
+  size_t passes = 0;
+  for (const Counter& counter : wanted_) {
+    for (const auto& alternative : counter.alternatives) {
+      counters_.push_back(counter);
+      counters_.back().alternatives = {alternative};
+      failure = sampler_.choose(metrics(), passes);
+      if (!failure && passes == 1) break;
+      counters_.pop_back();
+      // An unknown metric is an invalid parameter; anything else is in the way of all of them.
+      if (failure && failure.result != cupti::Result::InvalidParameter &&
+          failure.result != cupti::Result::InvalidMetricName && failure.result != cupti::Result::NotSupported)
+        return failure;
+    }
+  }
+  return counters_.empty() ? PmSampler::Failure{} : sampler_.choose(metrics(), passes);
+}
+
+void CounterDevice::take(const PmSample& sample, std::vector<CounterPoint>& points) {
+  // The first one begins where the last session of anybody ended; others without a time come after a full image.
+  const bool is_first = last_end_ns_ == 0;
+  if (sample.end_ns <= sample.start_ns || sample.start_ns < last_end_ns_) {
+    ++counts_.irregular;
+    return;
+  }
+  if (is_first || sample.values.empty()) {
+    ++counts_.irregular;
+    last_end_ns_ = sample.end_ns;
+    return;
+  }
+  if (const uint64_t gap_ns = sample.start_ns - last_end_ns_; gap_ns > interval_ns_ / 2) {
+    ++counts_.gaps;
+    counts_.gap_ns += gap_ns;
+  }
+  last_end_ns_ = sample.end_ns;
+  ++counts_.samples;
+  const double seconds = static_cast<double>(sample.end_ns - sample.start_ns) * 1e-9;
+  size_t at = 0;
+  for (uint32_t i = 0; i < counters_.size(); ++i) {
+    const size_t count = counters_[i].alternatives[0].size();
+    const double value = counter_value(counters_[i].scale, sample.values.subspan(at, count), seconds);
+    at += count;
+    if (std::isfinite(value)) {
+      points.push_back({ordinal_, i, static_cast<int64_t>(sample.start_ns), value});
+    } else {
+      ++counts_.not_a_number;  // MIG: units that are shared
+    }
+  }
+}
+
+PmSampler::Decoded CounterDevice::decode(std::vector<CounterPoint>& points) {
+  const int64_t before_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
+  const auto decoded = sampler_.decode([&](const PmSample& sample) { take(sample, points); });
+  counts_.cpu_ns += static_cast<uint64_t>(system_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
+  counts_.images_full += decoded.is_image_full ? 1 : 0;
+  return decoded;
+}
+
+void CounterDevice::drain(std::vector<CounterPoint>& points) {
+  if (!sampler_.is_open()) return;
+  const auto decoded = decode(points);
+  if (decoded.is_overflown) {
+    ++counts_.overflows;
+    restart(2 * interval_ns_);
+  } else if (decoded.result != cupti::Result::Success) {
+    refuse({"cuptiPmSamplingDecodeData", decoded.result});
+    sampler_.close();
+  } else if (decoded.is_image_full) {
+    restart(2 * interval_ns_);
+  } else {
+    keep_to_budget();
+  }
+}
+
+void CounterDevice::keep_to_budget() {
+  const int64_t since_ns = monotonic_ns() - window_start_ns_;
+  if (since_ns < kWindowNs) return;
+  const double share = static_cast<double>(counts_.cpu_ns - window_cpu_ns_) / static_cast<double>(since_ns);
+  window_start_ns_ = monotonic_ns();
+  window_cpu_ns_ = counts_.cpu_ns;
+  // By half: a restart costs 0.2 s of samples.
+  if (share > 1.5 * kBudget && interval_ns_ < kLongestNs)
+    restart(static_cast<uint64_t>(static_cast<double>(interval_ns_) * std::ceil(share / kBudget)));
+}
+
+void CounterDevice::end(std::vector<CounterPoint>& points) {
+  if (!sampler_.is_open()) return;
+  if (!sampler_.stop()) {
+    for (int i = 0; i < kLastDecodes; ++i) {
+      const auto decoded = decode(points);
+      if (decoded.result != cupti::Result::Success || decoded.is_end || decoded.is_overflown) break;
+    }
+  }
+  sampler_.close();
+}
+
+std::string CounterDevice::description_json() const {
+  JsonObject json;
+  json.put("chip", sampler_.chip());
+  if (!reason_.empty()) json.put("reason", reason_);
+  std::string names, left_out;
+  for (const std::string& name : metrics()) names += (names.empty() ? "" : ",") + json_string(name);
+  for (const Counter& counter : wanted_)
+    if (std::ranges::find(counters_, counter.track, &Counter::track) == counters_.end())
+      left_out += (left_out.empty() ? "" : ",") + json_string(counter.track);
+  json.raw("metrics", "[" + names + "]").raw("left_out", "[" + left_out + "]");
+  json.put("interval_ns", interval_ns_)
+      .put("samples", counts_.samples)
+      .put("irregular", counts_.irregular)
+      .put("not_a_number", counts_.not_a_number)
+      .put("gaps", counts_.gaps)
+      .put("gap_ns", counts_.gap_ns)
+      .put("overflows", counts_.overflows)
+      .put("images_full", counts_.images_full)
+      .put("restarts", counts_.restarts)
+      .put("cpu_ns", counts_.cpu_ns);
+  return json.text();
+}
+
+}  // namespace bragg

@@ -1,0 +1,114 @@
+#include "backends/cuda/counters/counter_metrics.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace bragg {
+namespace {
+
+#define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
+
+struct Row {
+  std::string_view name;
+  std::string_view sets;  // ' '-separated
+  Counter counter;
+};
+
+// The six of `default` fit one pass on GH100, GB100 and AD102 (CUPTI 12.9 to 13.1). 12.6 and 12.8 know no bytes of DRAM
+// on GH100, only shares of its peak.
+const std::vector<Row>& rows() {
+  using enum CounterScale;
+  static const std::vector<Row>& table = *new std::vector<Row>{
+      {"dram_read",
+       "default dram",
+       {"DRAM read", "B/s", PerSecond, {{"dram__bytes_read.sum"}, {"dram__bytes_op_read.sum"}}}},
+      {"dram_write",
+       "default dram",
+       {"DRAM write", "B/s", PerSecond, {{"dram__bytes_write.sum"}, {"dram__bytes_op_write.sum"}}}},
+      {"tensor_active",
+       "default tensor",
+       {"tensor pipe active",
+        "%",
+        AsIs,
+        {{"sm__pipe_tensor_cycles_active_realtime" OF_PEAK}, {"sm__pipe_tensor_cycles_active" OF_PEAK}}}},
+      {"sm_active",
+       "default tensor",
+       {"SM active", "%", PercentOfSecond, {{"sm__cycles_active.avg", "sm__cycles_elapsed.avg"}}}},
+      {"occupancy",
+       "default",
+       {"warps active",
+        "%",
+        AsIs,
+        {{"tpc__warps_active_shader_cs_realtime" OF_PEAK},
+         {"TPC.TriageCompute.tpc__warps_active_shader_cs_realtime" OF_PEAK}}}},
+      {"instructions",
+       "default",
+       {"instructions", "1/s", PerSecond, {{"sm__inst_executed_realtime.sum"}, {"sm__inst_executed.sum"}}}},
+      {"l2_sectors", "l2", {"L2 sectors", "1/s", PerSecond, {{"lts__t_sectors.sum"}}}},
+      {"l2_hit_rate",
+       "l2",
+       {"L2 hit rate", "", AsIs, {{"LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio"}}}},
+      {"nvlink_receive", "nvlink", {"NVLink receive", "B/s", PerSecond, {{"nvlrx__bytes.sum"}}}},
+      {"nvlink_send", "nvlink", {"NVLink send", "B/s", PerSecond, {{"nvltx__bytes.sum"}}}},
+      {"pcie_read", "pcie", {"PCIe read", "B/s", PerSecond, {{"pcie__read_bytes.sum"}}}},
+      {"pcie_write", "pcie", {"PCIe write", "B/s", PerSecond, {{"pcie__write_bytes.sum"}}}},
+  };
+  return table;
+}
+
+template <class Visit>
+void for_each_part(std::string_view text, char separator, Visit&& visit) {
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(separator));
+    if (!part.empty()) visit(part);
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+  }
+}
+
+bool is_in(std::string_view set, std::string_view sets) {
+  bool found = false;
+  for_each_part(sets, ' ', [&](std::string_view each) { found = found || each == set; });
+  return found;
+}
+
+Counter of_cupti(std::string_view name) {
+  const bool adds_up = name.ends_with(".sum");
+  const std::string_view unit = adds_up ? "1/s" : name.find(".pct") != name.npos ? "%" : "";
+  return {std::string(name),
+          std::string(unit),
+          adds_up ? CounterScale::PerSecond : CounterScale::AsIs,
+          {{std::string(name)}}};
+}
+
+}  // namespace
+
+std::vector<Counter> counters_of(std::string_view wanted) {
+  std::vector<Counter> chosen;
+  const auto add = [&](const Counter& counter) {
+    if (std::ranges::find(chosen, counter.track, &Counter::track) == chosen.end()) chosen.push_back(counter);
+  };
+  for_each_part(wanted, ',', [&](std::string_view name) {
+    bool is_known = false;
+    for (const Row& row : rows()) {
+      if (row.name != name && !is_in(name, row.sets)) continue;
+      is_known = true;
+      add(row.counter);
+    }
+    if (!is_known) add(of_cupti(name));
+  });
+  return chosen;
+}
+
+double counter_value(CounterScale scale, std::span<const double> metrics, double seconds) {
+  switch (scale) {
+    case CounterScale::PerSecond:
+      return metrics[0] / seconds;
+    case CounterScale::PercentOfSecond:
+      return metrics[1] > 0 ? 100 * metrics[0] / metrics[1] : 0;
+    case CounterScale::AsIs:
+      break;
+  }
+  return metrics[0];
+}
+
+}  // namespace bragg

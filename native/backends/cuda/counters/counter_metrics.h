@@ -1,0 +1,28 @@
+// Which hardware counters are sampled: what a user calls them, what releases of CUPTI call them, and what is shown.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bragg {
+
+// How a track's value comes from those of a sample.
+enum class CounterScale { AsIs, PerSecond, PercentOfSecond };  // the last: the first metric by the second, in percent
+
+struct Counter {
+  std::string track;
+  std::string unit;
+  CounterScale scale = CounterScale::AsIs;
+  // By descending preference: names differ by chip and release. Each is one metric, or two for PercentOfSecond.
+  std::vector<std::vector<std::string>> alternatives;
+};
+
+// Counters by the names of sets (`default`, `dram`, `tensor`, `l2`, `nvlink`, `pcie`), of counters (`dram_read`), or of
+// CUPTI's metrics, separated by commas. Every counter once.
+[[nodiscard]] std::vector<Counter> counters_of(std::string_view wanted);
+// The value of a track, from the metrics of its alternative.
+[[nodiscard]] double counter_value(CounterScale scale, std::span<const double> metrics, double seconds);
+
+}  // namespace bragg

@@ -1,0 +1,211 @@
+// PM sampling, and the host functions that choose and evaluate its metrics, of a GH100 and CUPTI 12.9 or later.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cupti/optional_symbol.h"
+#include "cupti/pm_sampling.h"
+#include "cupti/tool.h"
+
+namespace bragg::fake {
+namespace {
+
+using cupti::Result;
+
+constexpr uint32_t kSince = 24;           // 12.6
+constexpr uint32_t kDramBytesSince = 28;  // 12.9: before, GH100 has shares of the peak alone
+constexpr size_t kConfigBytes = 512;
+constexpr double kSmCyclesPerNs = 1.8;
+
+struct Metric {
+  std::string_view name;
+  uint32_t passes;
+  double (*value)(const PmQuantities& quantities, double length_ns);
+};
+constexpr Metric kMetrics[] = {
+    {"dram__bytes_read.sum", 1, [](const PmQuantities& q, double) { return q[kRead]; }},
+    {"dram__bytes_write.sum", 1, [](const PmQuantities& q, double) { return q[kWrite]; }},
+    {"sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed", 1,
+     [](const PmQuantities& q, double length) { return 100 * q[kTensorNs] / length; }},
+    {"sm__cycles_active.avg", 1, [](const PmQuantities& q, double) { return q[kActiveNs] * kSmCyclesPerNs; }},
+    {"sm__cycles_elapsed.avg", 1, [](const PmQuantities&, double length) { return length * kSmCyclesPerNs; }},
+    {"tpc__warps_active_shader_cs_realtime.avg.pct_of_peak_sustained_elapsed", 1,
+     [](const PmQuantities& q, double length) { return 50 * q[kActiveNs] / length; }},
+    {"sm__inst_executed_realtime.sum", 1, [](const PmQuantities& q, double) { return q[kInstructions]; }},
+    {"pcie__read_bytes.sum", 1, [](const PmQuantities&, double) { return 0.0; }},
+    {"LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio", 1,
+     [](const PmQuantities&, double) { return std::numeric_limits<double>::quiet_NaN(); }},
+    {"lts__t_sector_hit_rate.pct", 2, [](const PmQuantities&, double) { return 50.0; }},
+};
+
+const Metric* find(std::string_view name) {
+  if (name.starts_with("dram__bytes") && emulated_release().api_version < kDramBytesSince) return nullptr;
+  const auto found = std::ranges::find(kMetrics, name, &Metric::name);
+  return found != std::end(kMetrics) ? found : nullptr;
+}
+
+struct Host {
+  std::vector<std::string> names;
+};
+
+Result chip_name(cupti::ChipNameParams* params) {
+  return api("cuptiDeviceGetChipName", Needs::Driver, [&] {
+    params->chip = "GH100";
+    return Result::Success;
+  });
+}
+
+Result host_initialize(cupti::HostInitializeParams* params) {
+  return api("cuptiProfilerHostInitialize", Needs::Driver, [&] {
+    if (params->struct_size_bytes > sizeof *params || std::string_view(params->chip) != "GH100")
+      return Result::InvalidParameter;
+    params->host = new Host;
+    return Result::Success;
+  });
+}
+
+Result host_deinitialize(cupti::HostParams* params) {
+  return api("cuptiProfilerHostDeinitialize", Needs::Driver, [&] {
+    delete static_cast<Host*>(params->host);
+    return Result::Success;
+  });
+}
+
+// An unknown name is an invalid parameter, although the header says otherwise.
+Result add_metrics(cupti::HostAddMetricsParams* params) {
+  return api("cuptiProfilerHostConfigAddMetrics", Needs::Driver, [&] {
+    for (size_t i = 0; i < params->count; ++i) {
+      if (find(params->names[i]) == nullptr) return Result::InvalidParameter;
+      static_cast<Host*>(params->host)->names.emplace_back(params->names[i]);
+    }
+    return Result::Success;
+  });
+}
+
+Result config_size(cupti::HostImageSizeParams* params) {
+  return api("cuptiProfilerHostGetConfigImageSize", Needs::Driver, [&] {
+    params->size_bytes = kConfigBytes;
+    return Result::Success;
+  });
+}
+
+// Its first byte: the passes.
+Result config_image(cupti::HostImageParams* params) {
+  return api("cuptiProfilerHostGetConfigImage", Needs::Driver, [&] {
+    if (params->size_bytes < kConfigBytes) return Result::ParameterSizeNotSufficient;
+    uint32_t passes = 1;
+    for (const std::string& name : static_cast<Host*>(params->host)->names)
+      passes = std::max(passes, find(name)->passes);
+    std::memset(params->image, 0x5A, kConfigBytes);
+    params->image[0] = static_cast<uint8_t>(passes);
+    return Result::Success;
+  });
+}
+
+Result num_of_passes(cupti::HostPassesParams* params) {
+  return api("cuptiProfilerHostGetNumOfPasses", Needs::Driver, [&] {
+    params->passes = params->image[0];
+    return Result::Success;
+  });
+}
+
+Result evaluate(cupti::HostEvaluateParams* params) {
+  return api("cuptiProfilerHostEvaluateToGpuValues", Needs::Driver, [&] {
+    auto& image = *reinterpret_cast<PmImage*>(const_cast<uint8_t*>(params->data));
+    if (params->host == nullptr || image.mark != PmImage::kMark || params->sample >= image.count)
+      return Result::InvalidParameter;
+    const PmImage::Sample& sample = image.samples()[params->sample];
+    const auto length_ns = static_cast<double>(sample.end_ns - sample.start_ns);
+    for (size_t i = 0; i < params->count; ++i)
+      params->values[i] = find(params->names[i])->value(sample.quantities, length_ns);
+    return Result::Success;
+  });
+}
+
+// Succeeds although another process has the counters: that only the availability tells.
+Result enable(cupti::PmEnableParams* params) {
+  return api("cuptiPmSamplingEnable", Needs::Driver, [&] { return pm_sampling().enable(*params); });
+}
+
+Result set_config(cupti::PmConfigParams* params) {
+  return api("cuptiPmSamplingSetConfig", Needs::Driver,
+             [&] { return params->config[0] == 1 ? pm_sampling().configure(*params) : Result::NotSupported; });
+}
+
+Result start(cupti::PmSamplerParams* params) {
+  return api("cuptiPmSamplingStart", Needs::Driver, [&] {
+    return knob(Knob::CountersBusy) != 0 ? Result::HardwareBusy : pm_sampling().start(params->sampler);
+  });
+}
+
+Result stop(cupti::PmSamplerParams* params) {
+  return api("cuptiPmSamplingStop", Needs::Driver, [&] { return pm_sampling().stop(params->sampler); });
+}
+
+Result disable(cupti::PmSamplerParams* params) {
+  return api("cuptiPmSamplingDisable", Needs::Driver, [&] { return pm_sampling().disable(params->sampler); });
+}
+
+Result data_size(cupti::PmDataSizeParams* params) {
+  return api("cuptiPmSamplingGetCounterDataSize", Needs::Driver, [&] { return pm_sampling().data_size(*params); });
+}
+
+Result initialize_image(cupti::PmImageParams* params) {
+  return api("cuptiPmSamplingCounterDataImageInitialize", Needs::Driver,
+             [&] { return pm_sampling().initialize_image(*params); });
+}
+
+Result decode(cupti::PmDecodeParams* params) {
+  return api("cuptiPmSamplingDecodeData", Needs::Driver, [&] { return pm_sampling().decode(*params); });
+}
+
+Result data_info(cupti::PmDataInfoParams* params) {
+  return api("cuptiPmSamplingGetCounterDataInfo", Needs::Driver, [&] {
+    const auto& image = *reinterpret_cast<const PmImage*>(params->image);
+    params->total = image.capacity;
+    params->populated = params->completed = image.count;
+    return Result::Success;
+  });
+}
+
+Result sample_info(cupti::PmSampleInfoParams* params) {
+  return api("cuptiPmSamplingCounterDataGetSampleInfo", Needs::Driver, [&] {
+    auto& image = *reinterpret_cast<PmImage*>(params->image);
+    if (params->sample >= image.count) return Result::InvalidParameter;
+    params->start_ns = image.samples()[params->sample].start_ns;
+    params->end_ns = image.samples()[params->sample].end_ns;
+    return Result::Success;
+  });
+}
+
+}  // namespace
+
+FAKE_OPTIONAL_CUPTI(cuptiDeviceGetChipName, CuptiDeviceGetChipName, chip_name, 0)
+FAKE_OPTIONAL_CUPTI(cuptiProfilerHostInitialize, CuptiProfilerHostInitialize, host_initialize, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiProfilerHostDeinitialize, CuptiProfilerHostDeinitialize, host_deinitialize, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiProfilerHostConfigAddMetrics, CuptiProfilerHostConfigAddMetrics, add_metrics, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiProfilerHostGetConfigImageSize, CuptiProfilerHostGetConfigImageSize, config_size, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiProfilerHostGetConfigImage, CuptiProfilerHostGetConfigImage, config_image, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiProfilerHostGetNumOfPasses, CuptiProfilerHostGetNumOfPasses, num_of_passes, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiProfilerHostEvaluateToGpuValues, CuptiProfilerHostEvaluateToGpuValues, evaluate, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingEnable, CuptiPmSamplingEnable, enable, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingSetConfig, CuptiPmSamplingSetConfig, set_config, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingStart, CuptiPmSamplingStart, start, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingStop, CuptiPmSamplingStop, stop, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingDisable, CuptiPmSamplingDisable, disable, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingGetCounterDataSize, CuptiPmSamplingGetCounterDataSize, data_size, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingCounterDataImageInitialize, CuptiPmSamplingCounterDataImageInitialize,
+                    initialize_image, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingDecodeData, CuptiPmSamplingDecodeData, decode, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingGetCounterDataInfo, CuptiPmSamplingGetCounterDataInfo, data_info, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiPmSamplingCounterDataGetSampleInfo, CuptiPmSamplingCounterDataGetSampleInfo, sample_info,
+                    kSince)
+
+}  // namespace bragg::fake

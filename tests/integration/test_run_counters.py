@@ -1,0 +1,107 @@
+"""Hardware counters, from the fake GPU to tracks of the timeline."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from bragg.model import Profile, TrackKind
+from bragg.model.table import FloatArray
+from tests.support.fake_gpu_runs import START, Record, kernels
+
+# The fake's copy reads 1,000 B in each ns.
+COPY_NS = 1_000_000
+COPIES = f"""
+import time
+gpu.set_knob("vary_ns", 0)
+gpu.set_kernel_ns("copy", {COPY_NS})
+def work(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        gpu.launch("copy"); gpu.synchronize(); time.sleep(0.004)
+gpu.launch("first"); gpu.synchronize()
+time.sleep(0.3)
+"""
+
+
+@pytest.fixture
+def counted(record: Record) -> Record:
+    """`record`, for programs whose counters are sampled."""
+    return partial(record, start=START + COPIES, data="trace", counters="default", counter_interval=200, CLOCK="real")
+
+
+def values(profile: Profile, name: str) -> tuple[FloatArray, FloatArray]:
+    """Times and values of a counter of the first GPU."""
+    tracks = profile.tracks
+    (track,) = (
+        row
+        for row in np.flatnonzero(tracks.kind == TrackKind.COUNTER).tolist()
+        if tracks.label(row).startswith(name) and tracks.device[row] == 0
+    )
+    chosen = profile.counters.take(profile.counters.track == track)
+    return chosen.time_ns, chosen.value
+
+
+def test_bytes_of_counters_are_those_of_the_kernels(counted: Record) -> None:
+    run = counted("work(0.5)")
+    profile = run.main
+    time_ns, rate = values(profile, "DRAM read")
+    device = profile.meta["counters"]["devices"]["0"]
+    assert device["chip"] == "GH100"
+    assert device["interval_ns"] == 200_000
+    assert device["samples"] == len(time_ns) > 1000
+    assert (np.diff(time_ns) == 200_000).all()
+    slices = profile.slices
+    is_copy = slices.duration_ns == COPY_NS
+    is_sampled = (slices.start_ns >= time_ns[0]) & (slices.start_ns + COPY_NS <= time_ns[-1] + 200_000)
+    copies = np.count_nonzero(is_copy & is_sampled)
+    assert copies > 20
+    assert rate.sum() * 200e-6 == pytest.approx(copies * COPY_NS * 1000, rel=0.01)
+    assert values(profile, "DRAM write")[1].max() == pytest.approx(1e12)
+    assert values(profile, "SM active")[1].max() == pytest.approx(100)
+
+
+def test_the_first_sample_is_dropped(counted: Record) -> None:
+    """It is as long as nobody sampled, and what it says is not of the program."""
+    profile = counted("work(0.1)").main
+    assert values(profile, "DRAM read")[1].max() <= 1.001e12
+    assert profile.meta["counters"]["devices"]["0"]["irregular"] >= 1
+
+
+def test_counters_that_another_process_has_are_told_and_the_program_goes_on(counted: Record) -> None:
+    run = counted("work(0.1)", COUNTERS_BUSY="1")
+    assert run.exit_code == 0
+    assert kernels(run.main)["copy"] >= 1
+    assert "no counters of GPU 0" in run.talk
+    assert "in use, by another process" in run.talk
+    assert "HARDWARE_BUSY" in run.main.meta["counters"]["devices"]["0"]["reason"]
+
+
+def test_an_overflow_is_counted_and_sampling_goes_on_less_often(counted: Record) -> None:
+    profile = counted("work(0.3)\ngpu.set_knob('pm_buffer', 0)\nwork(0.6)", PM_BUFFER="200").main
+    device = profile.meta["counters"]["devices"]["0"]
+    assert device["overflows"] >= 1
+    assert device["interval_ns"] > 200_000
+    assert device["samples"] > 0
+
+
+def test_metrics_of_an_old_release_are_left_out(counted: Record) -> None:
+    profile = counted("work(0.1)", CUPTI_VERSION="12.8").main
+    device = profile.meta["counters"]["devices"]["0"]
+    assert device["left_out"] == ["DRAM read", "DRAM write"]
+    assert "sm__inst_executed_realtime.sum" in device["metrics"]
+
+
+def test_metrics_of_two_passes_and_unknown_ones_are_refused(counted: Record) -> None:
+    profile = counted("work(0.1)", counters="dram_read,lts__t_sector_hit_rate.pct,nonsense").main
+    device = profile.meta["counters"]["devices"]["0"]
+    assert device["metrics"] == ["dram__bytes_read.sum"]
+    assert device["left_out"] == ["lts__t_sector_hit_rate.pct", "nonsense"]
+
+
+def test_no_permission_is_told_with_what_to_do(counted: Record) -> None:
+    run = counted("work(0.1)", FAIL="cuptiPmSamplingGetCounterAvailability=35")
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in run.talk
+    assert kernels(run.main)["copy"] >= 1
