@@ -1,8 +1,8 @@
 import { codeLine, lineText, writtenAt } from "../../data/places";
 import type { ProfileData } from "../../data/profile";
-import { element } from "../../ui/element";
+import { element, ends } from "../../ui/element";
 import { countText, shareText, timeText } from "../../ui/numbers";
-import { cutMiddle, printable } from "../../ui/text";
+import { cutMiddle, partsApart, printable } from "../../ui/text";
 import { type Facts, gapFacts, labelOf, sliceFacts } from "./facts";
 import { gapCause } from "./idle";
 import type { Model } from "./model";
@@ -85,16 +85,17 @@ export class Panel {
   showTotals(totals: Totals, length_ns: number, isRange: boolean): void {
     const what = `${isRange ? "Range" : "In view"}: ${[timeText(length_ns), ...idleTexts(totals)].join(", ")}`;
     const table = element("table");
-    for (const { frame, time_ns, count } of totals.frames.slice(0, MAX_ROWS)) {
+    const shown = totals.frames.slice(0, MAX_ROWS);
+    const names = partsApart(shown.map(({ frame }) => printable(this.data.frames.label[frame].slice(0, MAX_NAME))));
+    for (const [row, { frame, time_ns, count }] of shown.entries()) {
       const colour = element("i", "swatch");
       colour.style.background = this.colours[frame];
       const label = this.data.frames.label[frame].slice(0, MAX_NAME);
-      const name = element(
-        "td",
-        "name",
-        colour,
-        this.link(label, () => this.on.find(label)),
-      );
+      const link = this.link(label, () => this.on.find(label));
+      link.classList.add("ends");
+      link.setAttribute("aria-label", printable(label));
+      link.replaceChildren(...ends(names[row]));
+      const name = element("td", "name", colour, link);
       const values = [timeText(time_ns), shareText(time_ns / totals.time_ns), `×${count}`];
       table.append(element("tr", "", name, ...values.map((value) => element("td", "number", value))));
     }
