@@ -12,7 +12,11 @@ namespace {
 constexpr OpeningFrames kNoFrames{};
 constexpr OpeningCalls kNoCalls{};
 
-uint64_t address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
+// One number, so that the hash of a path takes one step a frame. To collide, two code objects would have to have the
+// same lower 40 bits of their addresses, and offsets that differ by what the upper ones do.
+uint64_t instruction_of(const RawFrame& raw) noexcept {
+  return reinterpret_cast<uintptr_t>(raw.code) ^ uint64_t { raw.instruction_offset } << 40;
+}
 
 const RawFrame& python_of(const RawFrame& frame) noexcept { return frame; }
 const RawFrame& python_of(const PathFrame& frame) noexcept { return frame.python; }
@@ -60,8 +64,7 @@ NodeId ThreadContext::native_node(NodeId outer) noexcept {
   bool has_python = false;
   for (const PathFrame& frame : frames) {
     has_python = has_python || frame.python.code != nullptr;
-    hash = mix(hash,
-               address(frame.python.code) ^ uint64_t{frame.python.instruction_offset} << 40 ^ number_of(frame.native));
+    hash = mix(hash, instruction_of(frame.python) ^ number_of(frame.native));
   }
   if (has_python) context_lenders.note_python(this);
   hash = mix(hash, number_of(outer)) | 1;
@@ -96,16 +99,17 @@ NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noex
   RawFrame raw{};
   if (!walk.next(raw) || (depth_ > 0 && raw == entries_[depth_ - 1].opened_at)) return outer;
   const OpeningFrames& opened_in = opening_frames();
+  const bool is_opened = &opened_in != &kNoFrames;
   uint32_t count = 0;
   uint64_t hash = 1;
   bool reached_opening = false;
   do {
-    const RawFrame* opener = opened_in.find(raw);
+    const RawFrame* opener = is_opened ? opened_in.find(raw) : nullptr;
     // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
     reached_opening = opener != nullptr;
     if (reached_opening && opener->instruction_offset == raw.instruction_offset) break;
     ++count;
-    hash = mix(mix(hash, address(raw.code)), raw.instruction_offset);
+    hash = mix(hash, instruction_of(raw));
   } while (!reached_opening && count < kMaxPathFrames && walk.next(raw));
   if (count == 0) return outer;  // no Python since
   context_lenders.note_python(this);
