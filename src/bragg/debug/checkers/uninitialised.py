@@ -11,7 +11,7 @@ from bragg.debug.expressions import access_text, feeding
 from bragg.debug.findings import TensorFacts
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
-from bragg.debug.memory.emptiness import has_unwritten, unwritten
+from bragg.debug.memory.emptiness import unwritten
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 from bragg.debug.values import LOADS, UNDEFINED, UNWRITTEN
@@ -46,7 +46,7 @@ def _watch(record: LaunchFindings) -> Listeners:
     masked: Sources = {}
     never: Sources = {}
     marks: dict[tuple[tuple[str, int], str], int] = {}
-    suspects = {id(buffer) for buffer in record.launch.buffers if has_unwritten(buffer)}
+    suspects = record.launch.empty
 
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if bit not in (UNDEFINED, UNWRITTEN) or use not in _USES:

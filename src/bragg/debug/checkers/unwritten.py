@@ -20,7 +20,7 @@ from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.arrays import is_of_torch
-from bragg.debug.memory.emptiness import has_unwritten, unwritten
+from bragg.debug.memory.emptiness import unwritten
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 from bragg.debug.values import lift_array
@@ -56,7 +56,7 @@ class _Result:
 
 def _watch(record: LaunchFindings) -> Listeners:
     launch = record.launch
-    empty = {id(buffer): buffer for buffer in launch.buffers if buffer.shape and has_unwritten(buffer)}
+    empty = {key: buffer for key, buffer in launch.empty.items() if buffer.shape}
     if not empty or launch.only is not None or not launch.is_in_host_memory:
         return Listeners()
     results: dict[int, _Result] = {}

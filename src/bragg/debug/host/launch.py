@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from bragg.debug.foreign import NestedFunction, executable, translated
 from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
 from bragg.debug.host.tuned import tuned
+from bragg.debug.memory.emptiness import has_unwritten
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, Machine, begin_launch, use
 from bragg.errors import UsageError
@@ -105,6 +106,11 @@ class Launch:
     def buffers(self) -> list[Buffer]:
         """The tensors among the arguments."""
         return self._converter.buffers
+
+    @cached_property
+    def empty(self) -> dict[int, Buffer]:
+        """Those of them with elements that nobody has written, by identity; asked for before the launch runs."""
+        return {id(buffer): buffer for buffer in self.buffers if has_unwritten(buffer)}
 
     @property
     def is_in_host_memory(self) -> bool:
