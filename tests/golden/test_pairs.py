@@ -8,6 +8,8 @@ import pytest
 
 from bragg import formats
 from bragg.analyze.report import Answered, answered
+from bragg.views.text.analysis_text import analysis_lines
+from bragg.views.text.style import PLAIN
 
 RECORDINGS = Path(__file__).parent / "recordings/pairs"
 
@@ -62,3 +64,10 @@ def test_the_defect_is_named_at_its_line_and_the_repaired_program_is_fine(name: 
 )
 def test_what_bounds_a_program_is_named(name: str, by: str) -> None:
     assert of(name).bounds.by == by
+
+
+def test_an_answer_without_a_timeline_says_that_it_estimates() -> None:
+    slow = of("sync_slow")
+    lines = analysis_lines(slow.bounds, slow.analysis, PLAIN, 0.0)
+    assert "Counts and gains are estimates from sums: bragg run --data trace measures them" in lines
+    assert slow.bounds.is_estimate

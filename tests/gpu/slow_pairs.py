@@ -61,10 +61,10 @@ def record(program: Path, output: Path, options: tuple[str, ...]) -> tuple[float
     return profile["bounds"]["of_ns"], profile["findings"]
 
 
-def compare(name: str, directory: Path, modes: dict[str, tuple[str, ...]]) -> None:
+def compare(name: str, directory: Path, modes: dict[str, tuple[str, ...]] | None = None) -> None:
     """Print whether the rule found the slow program alone, and its gain beside the measured one."""
     rule = RULES[name]
-    for mode, options in modes.items():
+    for mode, options in (modes or MODES).items():
         found = {}
         for kind in ("slow", "fast"):
             output = directory / f"{name}_{kind}-{mode}.bragg"

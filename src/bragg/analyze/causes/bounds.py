@@ -49,6 +49,7 @@ class Bounds:
         of_ns: The wall time that they are parts of.
         n_steps: Steps in it; 0: not known.
         is_steady: Whether it is the steady state; else it is the whole run.
+        is_estimate: Whether counts and times are estimated from sums of the run, because no timeline has them.
     """
 
     by: str
@@ -57,6 +58,7 @@ class Bounds:
     of_ns: float
     n_steps: int
     is_steady: bool
+    is_estimate: bool = False
 
 
 def bounds_of(evidence: Evidence) -> Bounds:
@@ -67,7 +69,8 @@ def bounds_of(evidence: Evidence) -> Bounds:
         parts += _waiting_parts(evidence, 1 - busy)
     by = _by(busy, parts)
     parts.sort(key=lambda part: -part.share)
-    return Bounds(by, busy, tuple(parts), evidence.wall_ns, evidence.n_steps, evidence.of_steady)
+    is_estimate = busy is not None and not evidence.has_timeline
+    return Bounds(by, busy, tuple(parts), evidence.wall_ns, evidence.n_steps, evidence.of_steady, is_estimate)
 
 
 def _gpu_parts(evidence: Evidence, busy: float) -> list[Part]:

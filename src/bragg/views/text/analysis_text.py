@@ -49,6 +49,8 @@ def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain:
     lines = [style.bold(bounds_sentence(bounds)), *_parts_line(bounds)]
     for number, finding in enumerate(shown[:_N_FINDINGS], 1):
         lines += _finding_lines(number, finding, bounds, style)
+    if shown and bounds.is_estimate:
+        lines.append("Counts and gains are estimates from sums: bragg run --data trace measures them")
     if not shown:
         lines.append("No rule found a cause." if analysis.findings or analysis.fine else "No rule could judge.")
     lines += _rest(analysis, shown, least_gain)
