@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from threading import Lock, local
 
 from bragg.record.hooks.triton import kernel_names
@@ -24,6 +25,7 @@ META = "inside_kernels"
 
 # Each kernel's readings stay on the GPU until the end.
 _SHARE_OF_BUFFER = 4
+# For launches of all kernels that the GPU is not done with.
 _WAIT_S = 5.0
 
 
@@ -58,7 +60,8 @@ class _Chosen:
 
     def results(self, is_end: bool) -> list[dict[str, Any]]:
         """What was measured since the last time."""
-        found = (each.result(_WAIT_S if is_end else 0) for each in self._timed)
+        until_s = time.monotonic() + (_WAIT_S if is_end else 0)
+        found = (each.result(max(until_s - time.monotonic(), 0), is_end=is_end) for each in self._timed)
         return [each for each in found if each is not None]
 
     def _made(self, kernel: Any, name: str, launch: Callable[..., Any]) -> TimedKernel | None:

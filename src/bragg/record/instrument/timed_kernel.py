@@ -138,21 +138,22 @@ class TimedKernel:
         finally:
             self._lock.release()
 
-    def result(self, wait_s: float) -> dict[str, Any] | None:
+    def result(self, wait_s: float, *, is_end: bool) -> dict[str, Any] | None:
         """What was measured, as a JSON object; None: nothing new.
 
         Args:
             wait_s: How long launches may still take.
+            is_end: There will be no further ones.
         """
         if self._is_told:
             return None
         until_s = time.monotonic() + wait_s
         while self._attempt is not None and self._attempt.trial is not None:
-            self._guarded(self._decide, True)
+            self._guarded(self._decide, is_end)
             if self._attempt is None or not self._attempt.trial.begun_pairs or time.monotonic() >= until_s:
                 break
             time.sleep(_LOOK_EVERY_S)
-        if self._accepted is None and not wait_s:
+        if self._accepted is None and not is_end:
             return None
         self._is_told = True
         measured = self._guarded(self._readings) or {}

@@ -116,19 +116,19 @@ def test_launches_alternate_and_then_stay_plain() -> None:
     machine = Machine([0.02])
     machine.run(40)
     assert machine.launched == [PLAIN, 101] * PAIRS + [PLAIN] * (40 - 2 * PAIRS)
-    result = machine.kernel.result(0)
+    result = machine.kernel.result(0, is_end=False)
     assert result is not None
     assert (result["level"], result["pairs"], result["refused"]) == ("everything", PAIRS, [])
     assert result["timed_ns"] / result["plain_ns"] == pytest.approx(1.02)
     assert (result["blocks"], result["warps"], result["warps_with_frames"]) == (64, 4, 256)
     assert (result["covered_cycles"], result["span_ns"]) == (256 * 1000, 700)
-    assert machine.kernel.result(0) is None  # told once
+    assert machine.kernel.result(0, is_end=False) is None  # told once
 
 
 def test_a_level_that_costs_too_much_gives_way() -> None:
     machine = Machine([0.2, 0.09, 0.04])
     machine.run(60)
-    result = machine.kernel.result(0)
+    result = machine.kernel.result(0, is_end=False)
     assert result is not None
     assert result["level"] == "waits"
     assert [(each["level"], each["why"]) for each in result["refused"]] == [
@@ -141,7 +141,7 @@ def test_a_level_that_costs_too_much_gives_way() -> None:
 def test_where_all_cost_too_much_nothing_is_told() -> None:
     machine = Machine([0.3] * 4)
     machine.run(80)
-    result = machine.kernel.result(1)
+    result = machine.kernel.result(1, is_end=True)
     assert result is not None
     assert "level" not in result
     assert len(result["refused"]) == 4
@@ -153,7 +153,7 @@ def test_two_launches_are_enough_and_one_is_not() -> None:
     few, one = Machine([0.0]), Machine([0.0])
     few.run(2)
     one.run(1)
-    told, nothing = few.kernel.result(1), one.kernel.result(1)
+    told, nothing = few.kernel.result(1, is_end=True), one.kernel.result(1, is_end=True)
     assert told is not None
     assert (told["level"], told["pairs"]) == ("everything", 1)
     assert nothing == {"kernel": "matmul_tma<w4 s3>", "refused": [], "warps": 4}
@@ -162,7 +162,7 @@ def test_two_launches_are_enough_and_one_is_not() -> None:
 def test_a_kernel_that_spills_with_clocks_has_fewer() -> None:
     machine = Machine([0.0], "matmul80")
     machine.run(2 * PAIRS + 1)
-    result = machine.kernel.result(0)
+    result = machine.kernel.result(0, is_end=False)
     assert result is not None
     assert [(each["level"], each["why"]) for each in result["refused"]] == [
         ("everything", "spills"),
@@ -187,9 +187,9 @@ def test_launches_that_the_gpu_has_not_done_are_waited_for_until_the_end() -> No
     machine.run(1)
     FakeDriver.late = True
     machine.run(30)
-    assert machine.kernel.result(0) is None
+    assert machine.kernel.result(0, is_end=False) is None
     FakeDriver.late = False
-    result = machine.kernel.result(5)
+    result = machine.kernel.result(5, is_end=True)
     assert result is not None
     assert result["level"] == "everything"
 
