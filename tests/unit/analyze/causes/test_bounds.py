@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bragg.analyze.causes.alone import alone_ns
 from bragg.analyze.causes.bounds import UNKNOWN, bounds_of
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import IdleTable, Profile, SliceTable
@@ -63,3 +64,24 @@ def test_what_the_recorder_added_up_stands_for_the_timeline() -> None:
     assert summed.idle_ns is not None
     assert summed.idle_ns.sum() == pytest.approx(whole.idle_ns.sum(), rel=0.1)
     assert bounds_of(summed).by == "input"
+
+
+def test_input_that_takes_little_does_not_bound_a_program() -> None:
+    loading = "host 0-15 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
+    launched = LATE.replace("0-4", "80-84").replace("7-17", "87-97")
+    assert bounds_of(Evidence(stepped(loading + launched, 100))).by == "the host"
+
+
+def test_communication_is_named_where_the_gpu_is_not_busy() -> None:
+    message = "gpu8 20-60 nccl > ncclDevKernel_AllReduce#kernel\nhost 60-80 enumerate(DataLoader)#_Single.__next__\n"
+    assert bounds_of(Evidence(stepped(message + LATE, 101))).by == "communication"
+
+
+def test_communication_alone_is_at_least_what_was_not_side_by_side() -> None:
+    # Of 80 us of messages and 60 us of products a step, 20 us were side by side.
+    text = "gpu 0-60 main > gemm#kernel\ngpu8 40-120 nccl > ncclDevKernel_AllReduce#kernel"
+    profile = stepped(text, 130)
+    summed = replace(profile, slices=SliceTable.empty(), meta={**profile.meta, "gpu_busy_ns": {"0": 20 * 120_000}})
+    is_message = np.array([summed.tree.label(node).startswith("nccl") for node in range(len(summed.tree))])
+    for each in (profile, summed):
+        assert alone_ns(Evidence(each), is_message).sum() / 20 == pytest.approx(60_000, rel=0.06)
