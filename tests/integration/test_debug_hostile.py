@@ -48,3 +48,13 @@ def test_message_says_what_to_do(launch: str, code: int, said: str, tmp_path: Pa
     assert said in text
     assert "Traceback" not in text
     assert "proven" not in text
+
+
+def test_results_that_a_child_process_leaves_unwritten(tmp_path: Path) -> None:
+    child = tmp_path / "child.py"
+    child.write_text(_KERNEL + "x = np.empty((3, 4))\nk[(1,)](x, 0)\nk[(1,)](x, 8)\n")
+    got, text = checked(
+        f"import subprocess, sys\nsubprocess.run([sys.executable, {str(child)!r}], check=True)", tmp_path
+    )
+    assert got == 3, text
+    assert "4 of 12 elements of x are written by nobody" in text

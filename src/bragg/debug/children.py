@@ -6,6 +6,7 @@ process is killed. The checked program's process reads them at the end.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import pickle
@@ -129,6 +130,7 @@ def start() -> None:
         _follow_forks(session, Path(directory))
         _KEPT.enter_context(_host(session.target))
         _KEPT.enter_context(checking(session))
+        atexit.register(session.finish)
 
     if not has_gpu():
         when_imported("torch", check_torch)
