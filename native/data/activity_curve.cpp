@@ -7,7 +7,7 @@
 namespace bragg {
 namespace {
 
-constexpr size_t kMaxBins = 4096;  // 64 KB a device
+constexpr size_t kMaxBins = 4096;  // 192 KB a device
 
 }  // namespace
 
@@ -19,8 +19,12 @@ size_t ActivityCurve::new_bin_of(int64_t time_ns) {
     for (size_t i = 0; i < bins_.size() / 2; ++i) {
       const Bin& first = bins_[2 * i];
       const Bin& second = bins_[2 * i + 1];
-      bins_[i] = {first.busy_ns + second.busy_ns, first.launches + second.launches, first.late_ns + second.late_ns,
-                  first.queued_ns + second.queued_ns};
+      bins_[i] = {first.busy_ns + second.busy_ns,
+                  first.launches + second.launches,
+                  first.late_ns + second.late_ns,
+                  first.queued_ns + second.queued_ns,
+                  first.full_queue_ns + second.full_queue_ns,
+                  first.waited_ns + second.waited_ns};
     }
     bins_.resize(bins_.size() / 2);
     ++bin_bits_;
@@ -32,9 +36,15 @@ size_t ActivityCurve::new_bin_of(int64_t time_ns) {
 
 void ActivityCurve::worked(int64_t start_ns, int64_t end_ns) { add(&Bin::busy_ns, start_ns, end_ns); }
 
-void ActivityCurve::waited(int64_t start_ns, int64_t late_until_ns, int64_t end_ns) {
-  add(&Bin::late_ns, start_ns, late_until_ns);
-  add(&Bin::queued_ns, late_until_ns, end_ns);
+void ActivityCurve::waited(const Pause& pause) {
+  const int64_t late_until_ns = pause.late_until_ns();
+  add(&Bin::late_ns, pause.start_ns, late_until_ns);
+  add(&Bin::queued_ns, late_until_ns, pause.end_ns);
+  if (const int64_t starts_until_ns = pause.starts_until_ns(); starts_until_ns < pause.end_ns) {
+    const int64_t changes_until_ns = pause.changes_until_ns();
+    add(&Bin::full_queue_ns, starts_until_ns, changes_until_ns);
+    add(&Bin::waited_ns, changes_until_ns, pause.end_ns);
+  }
 }
 
 void ActivityCurve::add(int64_t Bin::* column, int64_t start_ns, int64_t end_ns) {
@@ -54,23 +64,19 @@ void ActivityCurve::add(int64_t Bin::* column, int64_t start_ns, int64_t end_ns)
 }
 
 std::string ActivityCurve::json() const {
-  std::string busy = "[";
-  std::string launches = "[";
-  std::string late = "[";
-  std::string queued = "[";
-  for (const Bin& bin : bins_) {
-    if (&bin != bins_.data()) busy += ',', launches += ',', late += ',', queued += ',';
-    busy += std::to_string(bin.busy_ns);
-    launches += std::to_string(bin.launches);
-    late += std::to_string(bin.late_ns);
-    queued += std::to_string(bin.queued_ns);
-  }
   JsonObject json;
-  json.put("start_ns", start_ns_)
-      .put("bin_ns", int64_t{1} << bin_bits_)
-      .raw("busy_ns", busy + ']')
-      .raw("launches", launches + ']');
-  json.raw("late_ns", late + ']').raw("queued_ns", queued + ']');
+  json.put("start_ns", start_ns_).put("bin_ns", int64_t{1} << bin_bits_);
+  const auto put = [&](const char* name, auto Bin::* column) {
+    std::string values;
+    for (const Bin& bin : bins_) values += (values.empty() ? '[' : ',') + std::to_string(bin.*column);
+    json.raw(name, values.empty() ? "[]" : values + ']');
+  };
+  put("busy_ns", &Bin::busy_ns);
+  put("launches", &Bin::launches);
+  put("late_ns", &Bin::late_ns);
+  put("queued_ns", &Bin::queued_ns);
+  put("full_queue_ns", &Bin::full_queue_ns);
+  put("waited_ns", &Bin::waited_ns);
   return json.text();
 }
 

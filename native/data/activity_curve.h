@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "data/idle_fold.h"
+
 namespace bragg {
 
 // Bins of equal width from the first work on: how long the device worked and waited in each, and how much began
@@ -16,8 +18,7 @@ class ActivityCurve {
  public:
   void began(int64_t start_ns) { ++bins_[bin_of(start_ns)].launches; }  // what began before the first counts there
   void worked(int64_t start_ns, int64_t end_ns);                        // no two intervals overlap
-  // A pause: nothing was launched until `late_until_ns`, then what was did not run yet.
-  void waited(int64_t start_ns, int64_t late_until_ns, int64_t end_ns);
+  void waited(const Pause& pause);
   [[nodiscard]] std::string json() const;  // start_ns, bin_ns and the columns of the bins
 
  private:
@@ -25,7 +26,9 @@ class ActivityCurve {
     int64_t busy_ns = 0;
     uint64_t launches = 0;
     int64_t late_ns = 0;
-    int64_t queued_ns = 0;
+    int64_t queued_ns = 0;  // launched and not begun, of which:
+    int64_t full_queue_ns = 0;
+    int64_t waited_ns = 0;
   };
   [[nodiscard]] size_t bin_of(int64_t time_ns) {
     const auto bin = static_cast<size_t>(std::max<int64_t>(time_ns - start_ns_, 0) >> bin_bits_);

@@ -10,10 +10,16 @@ namespace bragg {
 namespace {
 
 constexpr size_t kSettleEvery = 1u << 16;
-constexpr size_t kMaxWaiting = 1u << 19;        // 16 MB a device
+constexpr size_t kMaxWaiting = 1u << 19;        // 20 MB a device
 constexpr int64_t kShortGapNs = 2'000;          // between kernels that wait for each other there is about 1 us (H200)
 constexpr int64_t kLatenessNs = 2'000'000'000;  // four device flushes
 constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+
+// Work of a stream runs in order; a copy and what computes wait for each other.
+uint32_t queue_of(const DeviceEvent& event) {
+  const uint32_t is_copy = event.kind == DeviceEventKind::Copy ? 1 : 0;
+  return event.context << 24 ^ event.stream << 1 ^ is_copy;
+}
 
 }  // namespace
 
@@ -44,7 +50,8 @@ void DeviceActivity::Device::settle(int64_t before_ns, std::vector<Pause>& pause
     const int64_t rested_ns = sums.until_ns;
     curve.began(interval.start_ns);
     if (rested_ns != 0 && interval.start_ns > rested_ns)
-      pauses.push_back({rested_ns, interval.start_ns, interval.launch});
+      pauses.push_back({rested_ns, interval.start_ns, interval.launch, interval.queue == last_queue});
+    if (interval.end_ns >= rested_ns) last_queue = interval.queue;
     const int64_t from_ns = sums.add(interval);
     if (from_ns < interval.end_ns) curve.worked(from_ns, interval.end_ns);
     sums.until_ns = std::max(sums.until_ns, interval.end_ns);
@@ -58,7 +65,7 @@ void DeviceActivity::settle_device(uint32_t id, Device& device, int64_t before_n
   device.settle(before_ns, pauses);
   for (const Pause& pause : pauses) {
     if (pause.launch.ended_ns == 0) continue;
-    device.curve.waited(pause.start_ns, pause.late_until_ns(), pause.end_ns);
+    device.curve.waited(pause);
   }
   idle_.add(id, pauses);
 }
@@ -71,7 +78,7 @@ void DeviceActivity::add(const DeviceEvent& event, const LaunchMoment& launch) {
     last_device_id_ = event.device;
   }
   Device& device = *last_device_;
-  device.waiting.push_back({event.start_ns, event.end_ns, launch});
+  device.waiting.push_back({event.start_ns, event.end_ns, launch, queue_of(event)});
   if (device.waiting.size() % kSettleEvery == 0)
     settle_device(event.device, device, device.waiting.size() < kMaxWaiting ? last_ns_ - kLatenessNs : last_ns_);
 }

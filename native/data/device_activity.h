@@ -24,8 +24,9 @@ struct ActivityTotals {
 class DeviceActivity {
  public:
   void add(const DeviceEvent& event, const LaunchMoment& launch = {});
-  void note_host(uint32_t thread, int64_t start_ns, int64_t end_ns, NodeId node) {
-    idle_.note_host(thread, start_ns, end_ns, node);
+  // What a thread was in: a scope, an operator or a call; `is_launch`: one that launches, and `node` is its caller.
+  void note_host(uint32_t thread, int64_t start_ns, int64_t end_ns, NodeId node, bool is_launch = false) {
+    idle_.note_host(thread, start_ns, end_ns, node, is_launch);
   }
   void settle();                                  // what is complete: now and then
   void settle_all();                              // at the end
@@ -41,6 +42,7 @@ class DeviceActivity {
     int64_t start_ns;
     int64_t end_ns;
     LaunchMoment launch;
+    uint32_t queue;
   };
   struct Sums {
     int64_t until_ns = 0;
@@ -53,6 +55,7 @@ class DeviceActivity {
     std::vector<Interval> waiting;
     size_t n_sorted = 0;  // of these, the first ones
     Sums sums;
+    uint32_t last_queue = 0;  // of the work that has lasted longest
     ActivityCurve curve;
     void sort();
     void settle(int64_t before_ns, std::vector<Pause>& pauses);  // takes the waiting intervals that started before

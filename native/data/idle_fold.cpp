@@ -4,27 +4,31 @@
 
 namespace bragg {
 
-bool IdleFold::is_scope(NodeId node) {
+IdleFold::FrameIs IdleFold::frame_of(NodeId node) {
   const FrameId frame = CallingContextTree::instance().frame(node);
   FrameIs& known = frames_[frame];
   if (known == FrameIs::NotKnown) {
     const FrameKind kind = FrameTable::instance().frame(frame).kind;  // under its lock
     const bool is_one = kind == FrameKind::Scope || kind == FrameKind::Operator || kind == FrameKind::GpuApi;
-    known = is_one ? FrameIs::Scope : FrameIs::Other;
+    known = is_one ? FrameIs::Scope : kind == FrameKind::State ? FrameIs::State : FrameIs::Other;
   }
-  return known == FrameIs::Scope;
+  return known;
 }
 
 // Of a time in which no scope was open that has ended since: that of the scope which is still open, and was around the
 // launch; without one that of the code that launched. What began after the last such time has ended, and is no owner.
+// What is above a state such as `[backward]` was open on another thread, or long ago.
 NodeId IdleFold::owner_of_rest(const LaunchMoment& launch, std::span<const HostMoment> moments, int64_t until_ns) {
   const auto& tree = CallingContextTree::instance();
   NodeId node = launch.node;
   for (size_t i = 1; i < moments.size() && moments[i].start_ns < until_ns; ++i)
-    if (moments[i - 1].node == NodeId::None)
-      node = moments[i].node == kRootNode ? kRootNode : tree.parent(moments[i].node);
-  while (node != kRootNode && !is_scope(node)) node = tree.parent(node);
-  return node != kRootNode ? node : launch.node;
+    if (moments[i - 1].node == NodeId::None) {
+      node = moments[i].node;
+      const bool is_owner = moments[i].is_launch || node == kRootNode || frame_of(node) == FrameIs::State;
+      if (!is_owner) node = tree.parent(node);
+    }
+  while (node != kRootNode && frame_of(node) == FrameIs::Other) node = tree.parent(node);
+  return node != kRootNode && frame_of(node) == FrameIs::Scope ? node : launch.node;
 }
 
 void IdleFold::read_hosts(std::span<const Pause> pauses) {
@@ -51,17 +55,28 @@ void IdleFold::add(uint32_t device, std::span<const Pause> pauses) {
                pause.end_ns);
     } else if (is_short) {
       add_part(device, IdleKind::ShortLate, kRootNode, pause.start_ns, late_until_ns);
-      add_part(device, IdleKind::ShortQueued, kRootNode, late_until_ns, pause.end_ns);
+      add_launched(device, pause, true);
     } else {
       if (is_followed(pause)) {
         add_late(device, pause, hosts_[pause.launch.thread]);
       } else {
         add_part(device, IdleKind::Late, pause.launch.node, pause.start_ns, late_until_ns);
       }
-      add_part(device, IdleKind::Queued, pause.launch.node, late_until_ns, pause.end_ns);
+      add_launched(device, pause, false);
     }
     end_pause(device, pause.end_ns);
   }
+}
+
+void IdleFold::add_launched(uint32_t device, const Pause& pause, bool is_short) {
+  const int64_t starts_until_ns = pause.starts_until_ns();
+  const NodeId node = is_short ? kRootNode : pause.launch.node;
+  const auto kind = [is_short](IdleKind any, IdleKind of_short) { return is_short ? of_short : any; };
+  add_part(device, kind(IdleKind::Queued, IdleKind::ShortQueued), node, pause.late_until_ns(), starts_until_ns);
+  if (starts_until_ns == pause.end_ns) return;
+  const int64_t changes_until_ns = pause.changes_until_ns();
+  add_part(device, kind(IdleKind::FullQueue, IdleKind::ShortFullQueue), node, starts_until_ns, changes_until_ns);
+  add_part(device, kind(IdleKind::Waited, IdleKind::ShortWaited), node, changes_until_ns, pause.end_ns);
 }
 
 void IdleFold::add_late(uint32_t device, const Pause& pause, Host& host) {

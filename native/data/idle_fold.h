@@ -25,23 +25,33 @@ struct Pause {
   int64_t start_ns;
   int64_t end_ns;
   LaunchMoment launch;
+  bool is_behind_own;  // it began when work of the same queue had ended
 
   // Up to here nothing was launched.
-  [[nodiscard]] int64_t late_until_ns() const {
-    return launch.ended_ns < start_ns ? start_ns : launch.ended_ns < end_ns ? launch.ended_ns : end_ns;
+  [[nodiscard]] int64_t late_until_ns() const { return within(start_ns, launch.ended_ns); }
+  // Up to here what was launched could not have begun.
+  [[nodiscard]] int64_t starts_until_ns() const { return within(start_ns, launch.ended_ns + kStartNs); }
+  // Up to here its queue went on to it; the rest it waited.
+  [[nodiscard]] int64_t changes_until_ns() const {
+    return within(starts_until_ns(), is_behind_own ? start_ns + kStartNs : start_ns);
+  }
+
+ private:
+  [[nodiscard]] int64_t within(int64_t first_ns, int64_t time_ns) const {
+    return std::min(std::max(first_ns, time_ns), end_ns);
   }
 };
 
 // The same division as that of a timeline (`bragg.analyze.idle_paths`): up to the end of its launch a pause belongs to
-// what the launching thread was in, the rest to the launch itself. Threads: consumer only.
+// what the launching thread was in, the rest by class to the launch itself. Threads: consumer only.
 class IdleFold {
  public:
   // 24 MB. A program may begin threads without end, while nothing runs on its devices: what began first is forgotten.
   static constexpr size_t kMaxHostSpans = 1u << 20;
 
-  void note_host(uint32_t thread, int64_t start_ns, int64_t end_ns, NodeId node) {
+  void note_host(uint32_t thread, int64_t start_ns, int64_t end_ns, NodeId node, bool is_launch) {
     if (thread >= threads_.size()) threads_.resize(thread + 1);
-    threads_[thread].note(start_ns, end_ns, node);
+    threads_[thread].note(start_ns, end_ns, node, is_launch);
     host_ns_ = std::max(host_ns_, end_ns);
   }
   void add(uint32_t device, std::span<const Pause> pauses);  // ascending
@@ -69,16 +79,17 @@ class IdleFold {
     std::vector<HostMoment> moments;
     size_t at = 0;  // of those, for the pause at hand
   };
-  enum class FrameIs : uint8_t { NotKnown, Scope, Other };
+  enum class FrameIs : uint8_t { NotKnown, Scope, State, Other };
 
   [[nodiscard]] bool is_followed(const Pause& pause) const {
     return pause.launch.ended_ns > pause.start_ns && pause.end_ns - pause.start_ns >= kShortPauseNs &&
            pause.launch.thread < threads_.size();
   }
-  [[nodiscard]] bool is_scope(NodeId node);
+  [[nodiscard]] FrameIs frame_of(NodeId node);
   [[nodiscard]] NodeId owner_of_rest(const LaunchMoment& launch, std::span<const HostMoment> moments, int64_t until_ns);
   void read_hosts(std::span<const Pause> pauses);
   void add_late(uint32_t device, const Pause& pause, Host& host);
+  void add_launched(uint32_t device, const Pause& pause, bool is_short);
   void add_part(uint32_t device, IdleKind kind, NodeId node, int64_t start_ns, int64_t end_ns);
   void add_up_parts();
   void end_pause(uint32_t device, int64_t end_ns);

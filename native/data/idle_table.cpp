@@ -6,7 +6,7 @@
 namespace bragg {
 namespace {
 
-constexpr int64_t kMostBinsAtOnce = 256;
+constexpr int64_t kMostBinsAtOnce = 4096;
 constexpr int kWidestBits = 50;  // 13 days
 
 }  // namespace

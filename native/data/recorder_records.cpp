@@ -108,7 +108,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       if (Launch* launch = launches_.find(event.correlation)) launch->end_at(event.interval.end_ns);
       for_phases(event.mask, [&](Phase& phase) {
         phase.activity.note_host(number_of(host_track(thread)), event.interval.start_ns, event.interval.end_ns,
-                                 phase.node_of(event));
+                                 phase.node_of(event), true);
         if (!phase.options().trace) return;
         const FrameId api = CallNames::instance().frame(event.call);
         phase.keep({event.interval.start_ns, duration_of(event.interval),

@@ -20,7 +20,8 @@ std::vector<HostMoment> ThreadHistory::innermost(int64_t from_ns, int64_t until_
   const auto own = [&](int64_t start_ns) {
     start_ns = std::max(start_ns, from_ns);
     if (start_ns >= known_from_ns) return;
-    moments.push_back({start_ns, open.empty() ? NodeId::None : open.back()->node});
+    const bool is_launch = !open.empty() && open.back()->is_launch;
+    moments.push_back({start_ns, open.empty() ? NodeId::None : open.back()->node, is_launch});
     known_from_ns = start_ns;
   };
   const auto close = [&](int64_t time_ns) {

@@ -14,6 +14,7 @@ namespace bragg {
 struct HostMoment {
   int64_t start_ns;
   NodeId node;
+  bool is_launch;  // a call that launches: `node` is the code around it
 };
 
 // Threads: consumer only.
@@ -23,11 +24,11 @@ class ThreadHistory {
   static constexpr size_t kMaxSpans = 1u << 18;
 
   // Scopes, operators and calls, as they end.
-  void note(int64_t start_ns, int64_t end_ns, NodeId node) {
+  void note(int64_t start_ns, int64_t end_ns, NodeId node, bool is_launch) {
     if (end_ns <= start_ns) return;
     if (spans_.size() == kMaxSpans) forget_half();
     if (!spans_.empty()) end_ns = std::max(end_ns, spans_.back().end_ns);  // two readings of the clock may swap
-    spans_.push_back({start_ns, end_ns, node});
+    spans_.push_back({start_ns, end_ns, node, is_launch});
   }
   // The innermost one at each moment from `from_ns` on, ascending.
   [[nodiscard]] std::vector<HostMoment> innermost(int64_t from_ns, int64_t until_ns) const;
@@ -40,6 +41,7 @@ class ThreadHistory {
     int64_t start_ns;
     int64_t end_ns;
     NodeId node;
+    bool is_launch;
   };
   void forget_half();
   [[nodiscard]] std::vector<Span>::const_iterator first_ending_after(int64_t time_ns) const;

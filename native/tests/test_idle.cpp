@@ -33,10 +33,15 @@ struct Program {
   void host(int64_t start_us, int64_t end_us, NodeId node, uint32_t thread = 0) {
     activity.note_host(thread, kStart + start_us * kUs, kStart + end_us * kUs, node);
   }
+  void launch(int64_t start_us, int64_t end_us, NodeId caller) {
+    activity.note_host(0, kStart + start_us * kUs, kStart + end_us * kUs, caller, true);
+  }
   void work(int64_t start_us, int64_t end_us, NodeId node, int64_t launched_us, uint32_t device = 0,
-            uint32_t thread = 0) {
+            uint32_t thread = 0, uint32_t stream = 7, bool is_copy = false) {
     bragg::DeviceEvent event;
+    event.kind = is_copy ? bragg::DeviceEventKind::Copy : bragg::DeviceEventKind::Kernel;
     event.device = device;
+    event.stream = stream;
     event.start_ns = kStart + start_us * kUs;
     event.end_ns = kStart + end_us * kUs;
     const int64_t ended_ns = launched_us < 0 ? 0 : kStart + launched_us * kUs;
@@ -67,7 +72,8 @@ TEST(a_pause_belongs_to_what_the_launching_thread_was_in_until_the_launch) {
   const Times expected{{{0, IdleKind::Late, step}, 2 + 5},
                        {{0, IdleKind::Late, data}, 28},
                        {{0, IdleKind::Late, mm}, 10},
-                       {{0, IdleKind::Queued, mm}, 25}};
+                       {{0, IdleKind::Queued, mm}, 10},
+                       {{0, IdleKind::Waited, mm}, 15}};
   CHECK(program.idle() == expected);
 }
 
@@ -91,6 +97,31 @@ TEST(what_is_still_open_has_the_time_between_its_parts) {
   CHECK(program.idle() == expected);
 }
 
+TEST(a_scope_that_is_still_open_has_the_time_before_its_launch) {
+  Program program;
+  const NodeId loop = scope("idle loop"), mm = scope("idle mm", loop);
+  program.launch(50, 55, mm);
+  program.work(1, 10, mm, 1);
+  program.work(60, 90, mm, 55);
+  const Times expected{{{0, IdleKind::Late, mm}, 45}, {{0, IdleKind::Queued, mm}, 5}};
+  CHECK(program.idle() == expected);
+}
+
+TEST(what_made_a_backward_operator_is_not_open_on_its_thread) {
+  Program program;
+  auto& tree = bragg::CallingContextTree::instance();
+  const NodeId forward = scope("idle forward");
+  const NodeId state = tree.child(forward, bragg::intern_frame(bragg::FrameKind::State, "[idle backward]"));
+  const NodeId zero = scope("idle zero", state);
+  program.host(42, 60, zero);
+  program.host(40, 61, state);
+  program.work(1, 10, forward, 1);
+  program.work(60, 90, zero, 55);
+  const Times expected{
+      {{0, IdleKind::Late, zero}, 30 + 13}, {{0, IdleKind::Late, state}, 2}, {{0, IdleKind::Queued, zero}, 5}};
+  CHECK(program.idle() == expected);
+}
+
 TEST(pauses_without_a_launch_and_short_ones_are_told_apart) {
   Program program;
   const NodeId mm = scope("idle mm");
@@ -100,6 +131,25 @@ TEST(pauses_without_a_launch_and_short_ones_are_told_apart) {
   const Times expected{{{0, IdleKind::ShortLate, bragg::kRootNode}, 1},
                        {{0, IdleKind::ShortQueued, bragg::kRootNode}, 1},
                        {{0, IdleKind::NotKnown, bragg::kRootNode}, 30}};
+  CHECK(program.idle() == expected);
+}
+
+// All was launched long before.
+TEST(a_full_queue_goes_on_and_what_depends_on_other_work_waits) {
+  Program program;
+  const NodeId mm = scope("idle mm"), load = scope("idle load"), add = scope("idle add");
+  program.work(100, 110, mm, 0);
+  program.work(114, 120, add, 0);                  // behind it
+  program.work(124, 130, load, 0, 0, 0, 7, true);  // a copy, which waits for the kernel
+  program.work(134, 140, mm, 0);                   // and a kernel for the copy
+  program.work(144, 150, add, 0, 0, 0, 13);        // another stream
+  program.work(175, 180, add, 0, 0, 0, 13);        // behind it, and longer than that takes: an event
+  program.work(182, 190, mm, 0);
+  const Times expected{{{0, IdleKind::FullQueue, add}, 4 + 10},
+                       {{0, IdleKind::Waited, load}, 4},
+                       {{0, IdleKind::Waited, mm}, 4},
+                       {{0, IdleKind::Waited, add}, 4 + 15},
+                       {{0, IdleKind::ShortWaited, bragg::kRootNode}, 2}};
   CHECK(program.idle() == expected);
 }
 

@@ -26,6 +26,9 @@ class Idle:
         n_gaps: Pauses; None: not known.
         late_launch_ns: Part of `idle_ns` that ended because the host launched too late; None if it is not known.
         queued_ns: Part in which launched work did not run yet; None: not known. The reason of the rest is unknown.
+        waited_ns: Part of `queued_ns` in which it waited for another stream, a copy or an event; None: not known.
+        full_queue_ns: Part of `queued_ns` in which its queue was full: the device went on from what had ended to what
+            was queued behind it. None: not known. What is left of `queued_ns` are starts right after their launches.
         process: Id of the process whose work it was; None: of all, or only one was recorded.
         is_steady: Whether it is of the steady state alone.
     """
@@ -36,6 +39,8 @@ class Idle:
     n_gaps: int | None = None
     late_launch_ns: float | None = None
     queued_ns: float | None = None
+    waited_ns: float | None = None
+    full_queue_ns: float | None = None
     process: int | None = None
     is_steady: bool = False
 
@@ -68,7 +73,10 @@ def _pauses(profile: Profile, steady: Steady | None) -> Iterator[Pauses]:
 
 def _folded(profile: Profile, steady: Steady | None) -> tuple[Idle, ...]:
     return tuple(
-        Idle(each.device, each.span_ns, each.total_ns, each.n_pauses, each.late_ns, each.queued_ns)
+        Idle(
+            *(each.device, each.span_ns, each.total_ns, each.n_pauses, each.late_ns, each.queued_ns),
+            *(each.waited_ns, each.full_queue_ns),
+        )
         for each in folded_idle(profile, steady)
     )
 
@@ -90,6 +98,8 @@ def _idle(pauses: Pauses) -> Idle:
     known = pauses.launch >= 0
     late = np.where(known, pauses.late_until_ns - pauses.start_ns, 0)
     queued = np.where(known, pauses.end_ns - pauses.late_until_ns, 0)
+    changed = np.where(known, pauses.changes_until_ns - pauses.starts_until_ns, 0)
+    waited = np.where(known, pauses.end_ns - pauses.changes_until_ns, 0)
     return Idle(
         device=pauses.device,
         span_ns=pauses.span_ns,
@@ -97,5 +107,7 @@ def _idle(pauses: Pauses) -> Idle:
         n_gaps=len(pauses.start_ns),
         late_launch_ns=float(late.sum()),
         queued_ns=float(queued.sum()),
+        waited_ns=float(waited.sum()),
+        full_queue_ns=float(changed.sum()),
         process=pauses.process,
     )

@@ -11,18 +11,28 @@ from bragg.analyze.idle_folded import folded_idle
 from bragg.analyze.pauses import Pauses, pauses_of_devices
 from bragg.analyze.wall.wall_time import Steady
 from bragg.errors import UsageError
-from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind, Profile
-from bragg.model.table import FloatArray, Int64Array
+from bragg.model import CallTree, Combine, FrameKind, FrameTable, IdleKind, Metric, MetricKind, Profile
+from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["IDLE_METRICS", "LEAST_PAUSE_NS", "with_idle_paths"]
+__all__ = ["IDLE_METRICS", "LEAST_PAUSE_NS", "NOT_KNOWN", "OTHERS", "SHORT", "with_idle_paths"]
 
 IDLE_METRICS = ("gpu_idle_time", "gpu_idle_count", "gpu_idle_longest")
 # A kernel that was launched in time begins 1 to 2 us after the one before it.
 LEAST_PAUSE_NS = 3_000
 
-# Idle time that no path of the host is to blame for, as nodes under the root.
-_SHORT, _QUEUED, _NOT_KNOWN = "<short pauses>", "<launched and not begun>", "<launch not known>"
-_OTHERS = (_SHORT, _QUEUED, _NOT_KNOWN)
+# Idle time that no code of the host is to blame for: nodes under the root, behind those of a profile in this order.
+OTHERS = ("<short pauses>", "<launch not known>", "<launched and not begun>", "<queue full>")
+SHORT, NOT_KNOWN, _STARTED, _FULL = range(len(OTHERS))
+# The same as a node below each code whose work waited.
+_WAITED_NAME = "<waited for another stream, a copy or an event>"
+_HOST, _WAITED = -1, len(OTHERS)
+_REASON = {
+    IdleKind.LATE: _HOST,
+    IdleKind.QUEUED: _STARTED,
+    IdleKind.NOT_KNOWN: NOT_KNOWN,
+    IdleKind.WAITED: _WAITED,
+    IdleKind.FULL_QUEUE: _FULL,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +63,10 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
 
     A pause is divided over time among the innermost slices of that thread, up to the end of the launch; where it has
     none, the time belongs to the code that made the launch. The rest of the pause, in which the work had been launched
-    and did not run yet, short pauses, and those whose launch is not known have nodes of their own under the root. So
-    `gpu_idle_time` of the root and the time in which a device worked are its span from first to last work.
+    and did not run yet, has a node below that code if it waited for another stream, a copy or an event, else under the
+    root. Short pauses and those whose launch is not known have nodes there, too. So `gpu_idle_time` of the root and the
+    time in which a device worked are its span from first to last work. Nodes of the profile keep their numbers, and
+    those of `OTHERS` are next.
 
     `gpu_idle_count` counts each pause once, at the node with its largest part; `gpu_idle_longest` is the largest part
     of a pause that a node has.
@@ -67,81 +79,104 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
     Raises:
         UsageError: The profile has neither a timeline of a GPU nor the idle time that recorders add up.
     """
-    tree = _with_others(profile.tree)
-    n_nodes = len(tree)
-    first_other = len(profile.tree)
-    idle_ns, count = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
-    longest = np.full(n_nodes, np.nan)
     devices = list(pauses_of_devices(profile))
     if not devices and len(profile.idle):
-        return _with_folded(profile, tree, least_ns, steady)
+        return _with_folded(profile, least_ns, steady)
     if not devices:
         if profile.run.backend == "cpu":
             raise UsageError("no GPU worked in this run", hint="Where the host's time went: bragg view")
         raise UsageError("this profile has no timeline of a GPU", hint="Record one: bragg run --data trace")
+    states = _States(profile.tree)
+    n_nodes = states.n_nodes
+    idle_ns, count = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
+    longest = np.full(n_nodes, np.nan)
     for found in devices:
         pauses = found if steady is None else found.during(steady.begins_ns, steady.ends_ns)
-        parts = _parts_of(profile, pauses, first_other, least_ns).added_up(n_nodes)
+        parts = _parts_of(profile, pauses, states, least_ns).added_up(n_nodes)
         np.add.at(idle_ns, parts.node, parts.idle_ns)
         np.add.at(count, parts.largest(), 1)
         np.fmax.at(longest, parts.node, parts.idle_ns)
-    return _with_metrics(profile, tree, idle_ns, count, longest)
+    return _with_metrics(profile, states, idle_ns, count, longest)
 
 
-def _with_folded(profile: Profile, tree: CallTree, least_ns: int, steady: Steady | None) -> Profile:
+def _with_folded(profile: Profile, least_ns: int, steady: Steady | None) -> Profile:
     """From what the recorder has added up."""
     if least_ns != LEAST_PAUSE_NS:
         raise UsageError(
             f"only pauses under {LEAST_PAUSE_NS // 1000} us are known as short",
             hint="Record more: bragg run --data trace",
         )
-    n_nodes, first_other = len(tree), len(profile.tree)
-    others = np.array([-1, 1, 2, 0, 0, 0])  # of an IdleKind, in _OTHERS; -1: a path of the host
+    states = _States(profile.tree)
+    n_nodes = states.n_nodes
+    reasons = np.array([_REASON.get(kind, SHORT) for kind in IdleKind], np.int64)
     idle_ns, count, longest = np.zeros(n_nodes), np.zeros(n_nodes), np.full(n_nodes, np.nan)
     for found in folded_idle(profile, steady):
-        other = others[found.rows.kind]
-        node = np.where(other < 0, found.rows.node, first_other + other)
+        node = states.nodes_of(reasons[found.rows.kind], found.rows.node.astype(np.int64))
         np.add.at(idle_ns, node, found.idle_ns)
         np.add.at(count, node, found.rows.count * found.share)
         ended = (found.share > 0) & (found.rows.longest_ns > 0)
         np.fmax.at(longest, node[ended], found.rows.longest_ns[ended])
-    return _with_metrics(profile, tree, np.rint(idle_ns).astype(np.int64), np.rint(count).astype(np.int64), longest)
+    return _with_metrics(profile, states, np.rint(idle_ns).astype(np.int64), np.rint(count).astype(np.int64), longest)
 
 
 def _with_metrics(
-    profile: Profile, tree: CallTree, idle_ns: Int64Array, count: Int64Array, longest: FloatArray
+    profile: Profile, states: _States, idle_ns: Int64Array, count: Int64Array, longest: FloatArray
 ) -> Profile:
-    n_nodes, first_other = len(tree), len(profile.tree)
+    tree, kept = states.tree((idle_ns > 0) | (count > 0))
+    idle_ns, count, longest = idle_ns[kept], count[kept], longest[kept]
     time_name, count_name, longest_name = IDLE_METRICS
     idle = (
         Metric(time_name, "ns", MetricKind.INCLUSIVE, idle_ns),
         Metric(count_name, "1", MetricKind.INCLUSIVE, count),
         Metric(longest_name, "ns", MetricKind.PROPERTY, longest, Combine.MAX),
     )
-    same = np.arange(first_other)
-    metrics = {name: metric.gather(same, n_nodes) for name, metric in profile.metrics.items()}
+    same = np.arange(len(profile.tree))
+    metrics = {name: metric.gather(same, len(tree)) for name, metric in profile.metrics.items()}
     return replace(profile, tree=tree, metrics={**metrics, **{metric.name: metric for metric in idle}})
 
 
-def _with_others(tree: CallTree) -> CallTree:
-    """The tree with a node for each kind of idle time that belongs to no path."""
-    frames, n = tree.frames, len(_OTHERS)
-    others = FrameTable.of_names(FrameKind.STATE, list(_OTHERS))
-    return CallTree(
-        parent=np.append(tree.parent, np.zeros(n, np.int32)),
-        frame=np.append(tree.frame, np.arange(len(frames), len(frames) + n, dtype=np.int32)),
-        frames=FrameTable.concatenate([frames, others]),
-    )
+class _States:
+    """A tree with nodes for idle time that no code of the host is to blame for: `OTHERS`, then one below each node."""
+
+    def __init__(self, tree: CallTree) -> None:
+        self._tree = tree
+        self._first = len(tree) + len(OTHERS)
+        self.n_nodes = self._first + len(tree)
+
+    def nodes_of(self, reason: Int64Array | int, node: Int64Array) -> Int64Array:
+        """The nodes of idle time, by why a GPU waited and by the code that was to launch or launched."""
+        other = np.where(np.equal(reason, _WAITED), self._first + node, len(self._tree) + np.asarray(reason))
+        return np.where(np.equal(reason, _HOST), node, other)
+
+    def tree(self, is_used: BoolArray) -> tuple[CallTree, Int64Array]:
+        """The tree, of the last nodes those that are used; and which of all nodes it has."""
+        frames, waited = self._tree.frames, np.flatnonzero(is_used[self._first :])
+        others = np.arange(len(frames), len(frames) + len(OTHERS))
+        tree = CallTree(
+            parent=np.concatenate([self._tree.parent, np.zeros(len(OTHERS)), waited]).astype(np.int32),
+            frame=np.concatenate([self._tree.frame, others, np.full(len(waited), others[-1] + 1)]).astype(np.int32),
+            frames=FrameTable.concatenate([frames, FrameTable.of_names(FrameKind.STATE, [*OTHERS, _WAITED_NAME])]),
+        )
+        return tree, np.append(np.arange(self._first), self._first + waited)
 
 
-def _parts_of(profile: Profile, pauses: Pauses, first_other: int, least_ns: int) -> _Parts:
+def _parts_of(profile: Profile, pauses: Pauses, states: _States, least_ns: int) -> _Parts:
     start, end = pauses.start_ns, pauses.end_ns
     short = end - start < least_ns
     unknown = ~short & (pauses.launch < 0)
-    late_until = np.where(short | unknown, start, pauses.late_until_ns)
-    rest_node = np.where(short, first_other, np.where(unknown, first_other + 2, first_other + 1))
+    has_reason = ~short & ~unknown
+    late_until = np.where(has_reason, pauses.late_until_ns, start)
     everyone = np.arange(len(start))
-    found = [_Parts(everyone, rest_node, end - late_until)]
+    launched_by = _callers(profile, pauses.launch)
+    first = np.where(short, SHORT, np.where(unknown, NOT_KNOWN, _STARTED)).astype(np.int64)
+    starts_until, changes_until = (
+        np.where(has_reason, each, end) for each in (pauses.starts_until_ns, pauses.changes_until_ns)
+    )
+    found = [
+        _Parts(everyone, states.nodes_of(first, launched_by), starts_until - late_until),
+        _Parts(everyone, states.nodes_of(_FULL, launched_by), changes_until - starts_until),
+        _Parts(everyone, states.nodes_of(_WAITED, launched_by), end - changes_until),
+    ]
     late = np.flatnonzero(late_until > start)
     threads = profile.slices.track[pauses.launch[late]]
     for thread in np.flatnonzero(np.bincount(threads)).tolist():

@@ -14,7 +14,10 @@ __all__ = ["IdleKind", "IdleTable"]
 
 
 class IdleKind(IntEnum):
-    """Why a GPU waited; of pauses under 3 us the short ones."""
+    """Why a GPU waited; of pauses under 3 us the short ones.
+
+    `QUEUED` is a start right after its launch; in recordings that know none of the last four, all from launch to start.
+    """
 
     LATE = 0
     QUEUED = 1
@@ -22,6 +25,10 @@ class IdleKind(IntEnum):
     SHORT_LATE = 3
     SHORT_QUEUED = 4
     SHORT_NOT_KNOWN = 5
+    WAITED = 6
+    FULL_QUEUE = 7
+    SHORT_WAITED = 8
+    SHORT_FULL_QUEUE = 9
 
 
 @dataclass(frozen=True, eq=False)

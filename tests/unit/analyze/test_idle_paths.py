@@ -95,4 +95,4 @@ def test_other_metrics_keep_their_values() -> None:
 
 def test_a_profile_without_a_timeline_has_no_idle_paths() -> None:
     with pytest.raises(UsageError, match="no timeline of a GPU"):
-        with_idle_paths(profile_from_text("root\n  a 1us"))
+        with_idle_paths(replace(profile_from_text("root\n  a 1us"), meta={"backend": "cuda"}))

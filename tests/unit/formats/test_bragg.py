@@ -89,7 +89,7 @@ def test_anyone_can_open_it_with_numpy(profile: Profile, tmp_path: Path) -> None
     with np.load(path) as archive:
         assert archive["metrics/gpu_time"].tolist() == [0, 0, 0, 300]
         assert archive["nodes/parent"].tolist() == [-1, 0, 1, 2]
-    assert header_of(path)["version"] == [1, 4]
+    assert header_of(path)["version"] == [1, 5]
 
 
 def test_equal_profiles_give_equal_bytes(profile: Profile, tmp_path: Path) -> None:

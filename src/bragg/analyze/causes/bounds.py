@@ -104,7 +104,9 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
     ]
     waits = [(name, float(idle_ns[nodes].sum())) for name, nodes in found]
     queued, unknown = evidence.idle_elsewhere_ns
-    waits += [("between a launch and its start", queued), (UNKNOWN, unknown)]
+    waited = evidence.idle_waited_ns
+    waits += [("between a launch and its start", queued - waited), ("other streams, copies and events", waited)]
+    waits += [(UNKNOWN, unknown)]
     known = sum(value for _, value in waits)
     whole = max(idle * evidence.wall_ns, known)
     # Before the first launch of the steady state and after the last one, nothing waits for a launch.

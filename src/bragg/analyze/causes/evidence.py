@@ -13,7 +13,8 @@ from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.waits import critical_ns
 from bragg.analyze.compiled_kernels import CompiledKernels
-from bragg.analyze.idle_paths import with_idle_paths
+from bragg.analyze.idle_folded import folded_idle
+from bragg.analyze.idle_paths import NOT_KNOWN, OTHERS, SHORT, with_idle_paths
 from bragg.analyze.kernel_facts import KernelFacts, kernel_facts
 from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.parts import wall_parts
@@ -210,10 +211,16 @@ class Evidence:
 
         The first holds pauses of a few microseconds and those between a launch and its start.
         """
-        short, queued, unknown = (
-            (0.0, 0.0, 0.0) if self._idle is None else self._idle[len(self.profile.tree) :].tolist()
-        )
-        return short + queued, unknown
+        if self._idle is None:
+            return 0.0, 0.0
+        elsewhere = self._idle[len(self.profile.tree) :]
+        unknown = float(elsewhere[NOT_KNOWN])
+        return float(elsewhere.sum()) - unknown, unknown
+
+    @property
+    def idle_waited_ns(self) -> float:
+        """Of the first of `idle_elsewhere_ns`, what launched work waited for another stream, a copy or an event."""
+        return 0.0 if self._idle is None else float(self._idle[len(self.profile.tree) + len(OTHERS) :].sum())
 
     @cached_property
     def _idle(self) -> FloatArray | None:
@@ -306,16 +313,15 @@ class Evidence:
 
     def _folded_idle(self) -> FloatArray:
         """What the recorder added up, by node, and behind the nodes as `with_idle_paths` has it."""
-        table, n_nodes = self.profile.idle, len(self.profile.tree)
-        idle_ns = table.idle_ns.astype(np.float64)
-        if self.steady:
-            idle_ns = idle_ns * table.shares(self.steady.begins_ns, self.steady.ends_ns)
-        queued = np.isin(table.kind, (IdleKind.QUEUED, IdleKind.SHORT_QUEUED))
-        unknown = np.isin(table.kind, (IdleKind.NOT_KNOWN, IdleKind.SHORT_NOT_KNOWN))
-        short = table.kind == IdleKind.SHORT_LATE
-        late = table.kind == IdleKind.LATE
-        by_node = np.bincount(table.node[late], weights=idle_ns[late], minlength=n_nodes)
-        others = [float(idle_ns[rows].sum()) for rows in (short, queued, unknown)]
+        devices = list(folded_idle(self.profile, self.steady))
+        kind, node = (np.concatenate([getattr(each.rows, name) for each in devices]) for name in ("kind", "node"))
+        idle_ns = np.concatenate([each.idle_ns for each in devices])
+        unknown = np.isin(kind, (IdleKind.NOT_KNOWN, IdleKind.SHORT_NOT_KNOWN))
+        late, waited = kind == IdleKind.LATE, kind == IdleKind.WAITED
+        by_node = np.bincount(node[late], weights=idle_ns[late], minlength=len(self.profile.tree))
+        others = np.zeros(len(OTHERS) + 1)
+        others[NOT_KNOWN], others[-1] = idle_ns[unknown].sum(), idle_ns[waited].sum()
+        others[SHORT] = idle_ns[~late & ~unknown & ~waited].sum()
         found: FloatArray = np.append(by_node, others)
         return found * self._share_that_fits(float(found.sum()))
 

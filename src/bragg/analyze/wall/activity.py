@@ -4,18 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.model import Profile, TrackKind
+from bragg.model import IdleKind, Profile, TrackKind
 from bragg.model.table import FloatArray
 
-__all__ = ["Activity", "activity_of"]
+__all__ = ["Activity", "Waited", "activity_of", "knows_idle_classes"]
 
 # What the recorder writes at most; more in a file is not a curve of it.
 _MAX_BINS = 1 << 16
+
+
+class Waited(NamedTuple):
+    """Pauses of a device by why it waited, ns; in recordings of older versions the last two are in the second.
+
+    Attributes:
+        late_ns: Nothing was launched.
+        started_ns: Work had just been launched, and did not run yet.
+        full_queue_ns: From one piece of work to the next that was queued behind it.
+        waited_ns: For another stream, a copy or an event.
+    """
+
+    late_ns: FloatArray
+    started_ns: FloatArray
+    full_queue_ns: FloatArray
+    waited_ns: FloatArray
+
+
+# Columns of the recorder's curve; the second holds the last two.
+_PAUSES = ("late_ns", "queued_ns", "full_queue_ns", "waited_ns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +48,7 @@ class Activity:
         busy: By device: times, ascending, and how long it had worked until then, ns.
         first_ns: The first work.
         last_ns: The end of the last.
-        waited: By device: times, ascending, and until then its pauses in which nothing was launched, and those in which
-            launched work did not run yet, ns; of the recorder's curve alone.
+        waited: By device: times, ascending, and until then its pauses in the columns that the recorder's curve has.
     """
 
     time_ns: FloatArray
@@ -37,7 +56,7 @@ class Activity:
     busy: Mapping[int, tuple[FloatArray, FloatArray]]
     first_ns: int
     last_ns: int
-    waited: Mapping[int, tuple[FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
+    waited: Mapping[int, tuple[FloatArray, ...]] = field(default_factory=dict)
 
     def n_launches(self, start_ns: float, end_ns: float) -> float:
         """Work that began in between."""
@@ -51,13 +70,14 @@ class Activity:
             for device, (time_ns, busy_ns) in self.busy.items()
         }
 
-    def waited_ns(self, start_ns: float, end_ns: float) -> dict[int, tuple[float, float]]:
-        """By device: pauses in between in which nothing was launched, and in which launched work did not run yet."""
-        found = {}
-        for device, (time_ns, *columns) in self.waited.items():
-            late, queued = (np.diff(np.interp([start_ns, end_ns], time_ns, column))[0] for column in columns)
-            found[device] = float(late), float(queued)
-        return found
+    def waited_until(self, device: int, moments_ns: NDArray[Any]) -> Waited | None:
+        """The pauses of a device up to each moment: [n_moments]; None: the recorder did not tell."""
+        if device not in self.waited:
+            return None
+        time_ns, *columns = self.waited[device]
+        late, queued, *parts = (np.interp(moments_ns, time_ns, column) for column in columns)
+        full, waited = parts or (np.zeros(len(moments_ns)), np.zeros(len(moments_ns)))
+        return Waited(late, queued - full - waited, full, waited)
 
 
 def activity_of(profile: Profile) -> Activity | None:
@@ -117,13 +137,22 @@ def _of_curve(told: Any) -> Activity | None:
     )
 
 
-def _waits(time_ns: FloatArray, told: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+def knows_idle_classes(profile: Profile) -> bool:
+    """Whether the recorder told apart why launched work did not run; older ones did not."""
+    told = profile.run.gpu_activity
+    curves = list(told.values()) if isinstance(told, Mapping) else []
+    in_curves = any(isinstance(curve, Mapping) and set(_PAUSES) <= set(curve) for curve in curves)
+    return in_curves or bool((profile.idle.kind >= IdleKind.WAITED).any())
+
+
+def _waits(time_ns: FloatArray, told: Any) -> tuple[FloatArray, ...] | None:
     """Edges of the bins, and the pauses up to each; None: of an older recorder, or none."""
-    columns: list[Any] = [told.get("late_ns"), told.get("queued_ns")] if isinstance(told, Mapping) else [None]
+    if not isinstance(told, Mapping):
+        return None
+    columns: list[Any] = [told.get(name) for name in (_PAUSES if set(_PAUSES) <= set(told) else _PAUSES[:2])]
     if not all(_is_column(column) and len(column) == len(time_ns) - 1 for column in columns):
         return None
-    late, queued = (np.append(0.0, np.cumsum(np.array(column, np.float64))) for column in columns)
-    return time_ns, late, queued
+    return time_ns, *(np.append(0.0, np.cumsum(np.array(column, np.float64))) for column in columns)
 
 
 def _bins(told: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:

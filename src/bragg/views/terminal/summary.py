@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -116,6 +117,9 @@ def _waited_for(profile: Profile, steady: Steady | None, style: Style) -> list[s
     if steady is None or not len(profile.idle) or min(steady.busy.values()) >= MOSTLY_IDLE:
         return []
     found = with_idle_paths(profile, steady=steady)
+    of_host = np.arange(len(found.tree)) < len(profile.tree)
+    time = found.metric(IDLE_METRICS[0])
+    found = replace(found, metrics={time.name: replace(time, own=np.where(of_host, time.own, 0))})
     whole_ns = float(steady.duration_ns) * len(steady.busy)
     paths = _hottest_paths(found, IDLE_METRICS[0], _N_HOST_PATHS_OF_IDLE_GPU + 1, style, whole_ns)
     return ["in the steady state the GPU waited, while the host was in:", *paths]

@@ -187,13 +187,15 @@ def _busiest_on_host(profile: Profile) -> str:
 def _reasons(idle: Idle) -> Iterator[str]:
     if not idle.idle_ns or idle.late_launch_ns is None or idle.queued_ns is None:
         return
-    late, queued = idle.late_launch_ns / idle.idle_ns, idle.queued_ns / idle.idle_ns
-    for share, reason in (
-        (late, "waiting for the host to launch"),
-        (queued, "between a launch and its start"),
-        (1 - late - queued, "for reasons that the timeline does not show"),
+    waited, full = idle.waited_ns or 0.0, idle.full_queue_ns or 0.0
+    for lasts_ns, reason in (
+        (idle.late_launch_ns, "waiting for the host to launch"),
+        (waited, "waiting for another stream, a copy or an event"),
+        (full, "between one and the next of a full queue"),
+        (idle.queued_ns - waited - full, "between a launch and its start"),
+        (idle.idle_ns - idle.late_launch_ns - idle.queued_ns, "for reasons that the timeline does not show"),
     ):
-        if share >= _LITTLE:
+        if (share := lasts_ns / idle.idle_ns) >= _LITTLE:
             yield f"{share_text(share)} {reason}"
 
 

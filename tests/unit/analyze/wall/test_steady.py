@@ -65,7 +65,7 @@ def test_idle_time_is_cut_at_the_steady_state() -> None:
     trace = trace_from_text(TRACE)
     # 105 to 135: launched at 130; 155 to 190: launched at 190.
     assert idle_times(trace, STEADY) == (
-        Idle(0, span_ns=100, idle_ns=65, n_gaps=2, late_launch_ns=60, queued_ns=5, is_steady=True),
+        Idle(0, 100, 65, n_gaps=2, late_launch_ns=60, queued_ns=5, waited_ns=0, full_queue_ns=0, is_steady=True),
     )
     assert with_idle_paths(trace, 0, STEADY).total("gpu_idle_time") == 65
 
