@@ -6,6 +6,7 @@ import json
 import sys
 import zipfile
 from collections import Counter
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ def info(file: Path | None, as_json: bool) -> None:
         "size_bytes": path.stat().st_size,
         "part_bytes": _part_bytes(path),
         "rows": _rows(profile),
+        "counters": _counters(profile),
         "metrics": {name: {"unit": metric.unit, "kind": metric.kind.value} for name, metric in profile.metrics.items()},
         "meta": profile.meta,
         "wall": wall_json(parts := wall_parts(profile)),
@@ -84,6 +86,34 @@ def _rows(profile: Profile) -> dict[str, int]:
     }
 
 
+def _counters(profile: Profile) -> list[dict[str, Any]]:
+    from bragg.analyze.kernel_counters import kernel_counters
+
+    return [
+        {
+            "device": row.device,
+            "counter": row.counter,
+            "kernel": row.kernel,
+            "value": row.rate if row.is_told else None,
+            "error": row.error if row.is_told else None,
+            "sampled_ns": row.sampled_ns,
+        }
+        for row in kernel_counters(profile)
+    ]
+
+
+def _counter_lines(counters: list[dict[str, Any]]) -> list[str]:
+    if not counters:
+        return []
+    lines = ["", "counters while a kernel runs, of those that ran longest"]
+    for title, rows in groupby(counters, key=lambda row: f"  GPU {row['device']}, {row['counter']}"):
+        lines.append(title)
+        for row in islice(rows, _N_NAMES):
+            value = "too short to tell" if row["value"] is None else f"{row['value']:.4g} +- {row['error']:.2g}"
+            lines.append(f"    {value:<22} {row['kernel']}")
+    return lines
+
+
 def _lines(facts: dict[str, Any], wall: str) -> list[str]:
     from bragg.views.terminal.header import header_lines
     from bragg.views.text.units import bytes_text
@@ -104,7 +134,7 @@ def _lines(facts: dict[str, Any], wall: str) -> list[str]:
     for title, rows in sections.items():
         width = max(map(len, rows), default=0)
         lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
-    return lines
+    return lines + _counter_lines(facts["counters"])
 
 
 def _text(value: Any) -> str:
