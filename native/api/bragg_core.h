@@ -33,11 +33,11 @@ struct bragg_session_options {
   int graph_level;  // one record for each launch of a CUDA graph, instead of its nodes'
   int gpu_api;      // enum bragg_gpu_api
   uint32_t flush_interval_ms;
-  uint32_t tree_limit_mb;       // memory that call paths may take, 256 bytes each; 0: 1 GB
-  int sampling;                 // enum bragg_sampling: of instructions
-  uint32_t sample_period;       // 2^n cycles; 0: chosen here
-  uint32_t sample_interval_us;  // of the host, by the Python binding; 0: none
-  double sample_budget;         // of BRAGG_SAMPLE_WINDOWS: share of the program's time that sampling may cost
+  uint32_t tree_limit_mb;        // memory that call paths may take, 256 bytes each; 0: 1 GB
+  int sampling;                  // enum bragg_sampling: of instructions
+  uint32_t sample_period;        // 2^n cycles; 0: chosen here
+  uint32_t sample_interval_us;   // of the host, by the Python binding; 0: none
+  double sample_budget;          // of BRAGG_SAMPLE_WINDOWS: share of the program's time that sampling may cost
   char counters[512];            // of the hardware, ','-separated; "": none
   uint32_t counter_interval_us;  // 0: chosen here
   uint32_t rotate_interval_ms;  // the next phase begins by itself, in <part_path without .part>.part_<n>.part; 0: never
