@@ -190,7 +190,7 @@ SCENARIO(null_buffer_crashes_before_12_9, {"CUPTI_VERSION", "12.8"}, {"COMPLETIO
   CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-SCENARIO(records_can_come_after_unsubscribing, {"LATE_MS", "20"}) {
+SCENARIO(records_can_come_after_unsubscribing, {"LATE_MS", "300"}) {
   const Program program;
   Profiler profiler;
   profiler.start({cupti::Kind::ConcurrentKernel});
@@ -206,7 +206,7 @@ SCENARIO(full_buffers_come_under_a_real_clock, {"CLOCK", "real"}) {
   Profiler profiler;
   Profiler::set_policy({.size_bytes = 2 * kKernelBytes});
   profiler.start({cupti::Kind::ConcurrentKernel});
-  const cuda::Function kernel = program.function("k", 5'000'000);
+  const cuda::Function kernel = program.function("k", 200'000'000);
   for (int i = 0; i < 3; ++i) program.launch(kernel);
   CHECK(Profiler::records().empty());
   CHECK(becomes_true([] { return Profiler::records().size() == 2; }));  // no further call is needed
