@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES
+from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, LAST_START, MAGIC, WARP_BYTES
 from bragg.code.instrument.segments import Frame, Segment
 
-__all__ = ["Events", "Readings", "Warps", "read_frames", "read_headers"]
+__all__ = ["Readings", "Warps", "read_frames", "read_headers"]
 
-UInt32Array = NDArray[np.uint32]
 _WORD = 4
-_LAST_START = WARP_BYTES - 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,23 +40,6 @@ class Warps:
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
-    """Single passages of segments; all arrays are [events].
-
-    Attributes:
-        warp: int64, row of the frames.
-        segment: int64, index among all segments.
-        clock: uint32, low half of the clock at the start.
-        cycles: int64.
-    """
-
-    warp: NDArray[np.int64]
-    segment: NDArray[np.int64]
-    clock: UInt32Array
-    cycles: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
 class Readings:
     """The frames of a launch, added up.
 
@@ -69,7 +50,6 @@ class Readings:
         longest: int64 [segments], cycles.
         covered: int64 [warps], cycles from a warp's start to its last frame that had room, or to its end.
         damaged: Warps whose frames are not what the kernel stores.
-        events: Of the first warps.
     """
 
     segments: Sequence[Segment]
@@ -78,7 +58,6 @@ class Readings:
     longest: NDArray[np.int64]
     covered: NDArray[np.int64]
     damaged: int
-    events: Events
 
 
 def read_headers(image: bytes) -> Warps:
@@ -104,9 +83,7 @@ def read_headers(image: bytes) -> Warps:
     )
 
 
-def read_frames(
-    image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_block: int, n_with_events: int = 0
-) -> Readings:
+def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_block: int) -> Readings:
     """Add up the frames of a launch.
 
     Args:
@@ -114,7 +91,6 @@ def read_frames(
         frames: Of the kernel, by number.
         warps: The headers of the same warps: row for row.
         warps_of_block: Warps of a block.
-        n_with_events: So many first warps have their events told, too.
     """
     words = np.frombuffer(image, "<u4").reshape(-1, WARP_BYTES // _WORD)
     segments = [segment for frame in frames for segment in frame.segments]
@@ -124,7 +100,6 @@ def read_frames(
     longest = np.zeros(len(segments), np.int64)
     last = warps.start.astype(np.uint32)
     place = warps.slot % warps_of_block
-    events: list[tuple[NDArray[np.int64], int, UInt32Array, NDArray[np.int64]]] = []
     at = np.zeros(len(words), np.int64)
     rows = np.flatnonzero(warps.due_bytes > 0)
     damaged = 0
@@ -142,26 +117,11 @@ def read_frames(
                 count[index] += len(own)
                 cycles[index] += np.bincount(place[own], took, warps_of_block).astype(np.int64)
                 longest[index] = max(longest[index], took.max(initial=0))
-                told = own < n_with_events
-                if told.any():
-                    events.append((own[told], index, clocks[told, segment.start], took[told]))
             last[own] = clocks[:, -1]
             at[own] += -(-(len(frame.reads) + 1) // 4) * 4
-        rows = rows[(at[rows] * _WORD <= _LAST_START) & (at[rows] * _WORD < warps.due_bytes[rows])]
+        rows = rows[(at[rows] * _WORD <= LAST_START) & (at[rows] * _WORD < warps.due_bytes[rows])]
     whole = warps.due_bytes <= at * _WORD
     covered = np.where(
         whole, (warps.end - warps.start).astype(np.int64), (last - warps.start.astype(np.uint32)).astype(np.int64)
     )
-    return Readings(segments, count, cycles, longest, covered, damaged, _events(events))
-
-
-def _events(found: list[tuple[NDArray[np.int64], int, UInt32Array, NDArray[np.int64]]]) -> Events:
-    if not found:
-        none = np.zeros(0, np.int64)
-        return Events(none, none, none.astype(np.uint32), none)
-    return Events(
-        np.concatenate([each[0] for each in found]),
-        np.concatenate([np.full(len(each[0]), each[1], np.int64) for each in found]),
-        np.concatenate([each[2] for each in found]),
-        np.concatenate([each[3] for each in found]),
-    )
+    return Readings(segments, count, cycles, longest, covered, damaged)

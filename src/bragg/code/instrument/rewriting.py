@@ -24,7 +24,17 @@ from dataclasses import dataclass
 from bragg.code.instrument.blocks import Kernel
 from bragg.code.instrument.segments import Frame, Selection, frames_of
 
-__all__ = ["CONTROL", "CONTROL_BYTES", "FRAME", "HEADER_BYTES", "MAGIC", "WARP_BYTES", "Instrumented", "instrument"]
+__all__ = [
+    "CONTROL",
+    "CONTROL_BYTES",
+    "FRAME",
+    "HEADER_BYTES",
+    "LAST_START",
+    "MAGIC",
+    "WARP_BYTES",
+    "Instrumented",
+    "instrument",
+]
 
 CONTROL = "bragg_control"
 """Symbol: u64 address of headers, u64 of frames; u32 mask and shift of blocks with headers; the same of frames.
@@ -38,7 +48,7 @@ FRAME = 0xB0000000
 WARP_BYTES = 16384
 """Of frames; a warp's memory is aligned to it."""
 # A frame is begun only where the largest one leaves room for another: the address must not leave the warp's memory.
-_LAST_START = WARP_BYTES - 128
+LAST_START = WARP_BYTES - 128
 _VECTOR_WORDS = 4
 
 
@@ -180,7 +190,7 @@ def _flush(number: int, frame: Frame) -> list[str]:
             f"add.s64 %bragg_at, %bragg_at, {4 * len(words)};",
             "cvt.u32.u64 %bragg_w10, %bragg_at;",
             f"and.b32 %bragg_w10, %bragg_w10, {WARP_BYTES - 1};",
-            f"setp.le.and.u32 %bragg_on, %bragg_w10, {_LAST_START}, %bragg_on;",
+            f"setp.le.and.u32 %bragg_on, %bragg_w10, {LAST_START}, %bragg_on;",
         ]
     )
 

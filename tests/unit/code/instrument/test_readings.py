@@ -98,13 +98,3 @@ def test_memory_that_holds_something_else_is_told_and_not_counted() -> None:
     assert read.damaged == 1
     assert read.cycles[:, 0].tolist() == truth[:, 0].tolist()
     assert read.cycles[2, 1] == 0
-
-
-def test_events_of_the_first_warps() -> None:
-    warps, _ = launch([2, 2, 2])
-    headers = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
-    events = read_frames(b"".join(warp.memory.tobytes() for warp in warps), FRAMES, headers, 3, 2).events
-    assert sorted(zip(events.warp.tolist(), events.segment.tolist(), strict=True)) == [
-        *((0, segment) for segment in (0, 1, 2, 2)),
-        *((1, segment) for segment in (0, 1, 2, 2)),
-    ]
