@@ -7,6 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.gpu.conftest import Recorded, kernel_nodes
+
+pytest.importorskip("triton")
+
 from tests.support.timed_kernels import KERNELS, line_of
 
 pytestmark = pytest.mark.cuda

@@ -11,7 +11,10 @@ from bragg.code.disassembler import disassemble, find_disassembler
 from bragg.code.sass_listing import Instruction
 from bragg.code.sass_registers import effects_of
 from bragg.code.waits_for import Waits
-from tests.support.timed_kernels import compiled
+
+triton = pytest.importorskip("triton")
+
+from tests.support.timed_kernels import compiled  # noqa: E402
 
 STEP = 16
 

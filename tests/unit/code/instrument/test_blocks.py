@@ -8,7 +8,10 @@ import pytest
 
 from bragg.code.instrument.blocks import Activity, read_kernel
 from bragg.code.source_place import user_place
-from tests.support.timed_kernels import compiled, line_of
+
+triton = pytest.importorskip("triton")
+
+from tests.support.timed_kernels import compiled, line_of  # noqa: E402
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
 

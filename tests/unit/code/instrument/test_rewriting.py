@@ -6,13 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
-import triton
 
 from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
 from bragg.code.instrument.blocks import Activity, read_kernel
 from bragg.code.instrument.rewriting import CONTROL, instrument
 from bragg.code.instrument.segments import MAX_READS, Activities, Segment
-from tests.support.timed_kernels import KERNELS, compiled
+
+triton = pytest.importorskip("triton")
+
+from tests.support.timed_kernels import KERNELS, compiled  # noqa: E402
 
 LEVELS = [Activities(wanted) for wanted in (set(Activity), {each for each in Activity if each.is_wait}, set())]
 TRITON = str(Path(triton.__file__).parent)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import inspect
 import re
 
+import pytest
+
 import bragg
 from bragg.code.instrument.blocks import read_kernel
 from bragg.code.instrument.rewriting import instrument
 from bragg.code.instrument.scopes import scopes_of
 from bragg.code.instrument.segments import Scopes
-from tests.support import timed_kernels
-from tests.support.timed_kernels import compiled, line_of
+
+triton = pytest.importorskip("triton")
+
+from tests.support import timed_kernels  # noqa: E402
+from tests.support.timed_kernels import compiled, line_of  # noqa: E402
 
 SOURCE = """
     def kernel(x):

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-import triton
 
 from bragg.record import RecordConfig
 from bragg.record.hooks.triton import kernel_names
 from bragg.record.inside import metadata
 from bragg.record.instrument import kernels
+
+triton = pytest.importorskip("triton")
+
 
 Undo = Callable[[], None]
 

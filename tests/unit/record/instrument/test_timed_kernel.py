@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import triton
 
 from bragg.code.instrument.assembling import find_ptxas
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, WARP_BYTES
@@ -20,7 +19,10 @@ from bragg.record.instrument.buffers import plan
 from bragg.record.instrument.driver import DriverError
 from bragg.record.instrument.timed_kernel import Limits, TimedKernel
 from bragg.record.instrument.trial import PAIRS
-from tests.support.timed_kernels import compiled
+
+triton = pytest.importorskip("triton")
+
+from tests.support.timed_kernels import compiled  # noqa: E402
 
 PLAIN = 7
 PTXAS = find_ptxas(str(Path(triton.__file__).parent), "sm_90a", os.environ)
