@@ -3,8 +3,8 @@
 /** What a kernel is at some point of its compilation, first to last. */
 export type Stage = "python" | "ttir" | "ttgir" | "llir" | "ptx" | "sass";
 
-/** Row, samples, and samples by reason (row of `reasons`) of a line. */
-export type LineSamples = [row: number, count: number, byReason: [reason: number, count: number][]];
+/** Row, samples, and samples by reason (row of `reasons`) of a line; the line of the source whose result it waits for. */
+export type LineSamples = [row: number, count: number, byReason: [reason: number, count: number][], waitsFor?: number];
 
 export interface CodePane {
   stage: Stage;

@@ -87,7 +87,7 @@ class _Kernel:
         }
 
     def _samples(self, samples: Mapping[int, Samples]) -> list[list[Any]]:
-        """Row, count, and count by reason of each line that has any."""
+        """Row, count, and count by reason of each line that has any, and the line whose result most of it waits for."""
         return [
             [
                 row,
@@ -96,6 +96,7 @@ class _Kernel:
                     [self._reasons.setdefault(reason, len(self._reasons)), _plain(count)]
                     for reason, count in own.by_reason.items()
                 ],
+                *([own.main_producer[1]] if own.main_producer else []),
             ]
             for row, own in sorted(samples.items())
             if own.count

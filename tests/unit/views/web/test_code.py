@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bragg import formats
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.source_lines import annotate_stages
 from bragg.code.source_map import Stage, source_name
 from bragg.model import Profile
 from bragg.views.web.code import code_of
+from tests.support.recordings import SAMPLE
 from tests.support.sampled_kernels import FILE, KEY, sampled_profile
 
 
@@ -48,11 +50,11 @@ def test_samples_stand_at_their_lines_with_their_reasons() -> None:
     kernel = code(sampled_profile())[0]
     python = pane(kernel, "python")
     assert kernel["samples"] == 100
-    assert {python["numbers"][row]: count for row, count, _ in python["samples"]} == {3: 30, 8: 60, 9: 30, 10: 10}
+    assert {python["numbers"][row]: count for row, count, *_ in python["samples"]} == {3: 30, 8: 60, 9: 30, 10: 10}
     names = [name for name, _, _ in kernel["reasons"]]
     by_offset = {
         row * 16: {names[reason]: count for reason, count in reasons}
-        for row, _, reasons in pane(kernel, "sass")["samples"]
+        for row, _, reasons, *_ in pane(kernel, "sass")["samples"]
     }
     assert by_offset[0x10] == {"selected": 10, "long_scoreboard": 5, "wait": 15}
 
@@ -74,3 +76,13 @@ def test_kernels_without_any_code_are_left_out_and_the_rest_is_json() -> None:
         "softmax<BLOCK=1024 w4 s3>",
         "softmax<BLOCK=64 w4 s3>",
     ]
+
+
+def test_a_line_says_which_line_it_waits_for() -> None:
+    profile = formats.load(SAMPLE)
+    kernel = next(each for each in code(profile) if each["name"].startswith("squared_relu"))
+    python = pane(kernel, "python")
+    waits = {python["numbers"][line[0]]: line[3] for line in python["samples"] if len(line) > 3}
+    use, load = max(waits.items(), key=lambda item: item[1])
+    assert "tl.maximum" in python["lines"][python["numbers"].index(use)]
+    assert "tl.load" in python["lines"][python["numbers"].index(load)]

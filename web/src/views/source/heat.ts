@@ -40,6 +40,11 @@ export class Heat {
       .sort((a, b) => b.share - a.share);
   }
 
+  /** The line of the source that makes what warps waited for; undefined: it is not known. */
+  waitsFor(row: number): number | undefined {
+    return this.byRow.get(row)?.[3];
+  }
+
   /** Rows with samples, the hottest first. */
   hottest(): number[] {
     return [...this.byRow.values()].sort((a, b) => b[1] - a[1]).map(([row]) => row);

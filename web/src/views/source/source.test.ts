@@ -85,6 +85,8 @@ describe("heat", () => {
   it("is the share of the kernel and of the hottest line", () => {
     expect([heat.share(2), heat.relative(2), heat.relative(0), heat.share(1)]).toEqual([0.8, 1, 0.25, 0]);
     expect(heat.hottest()).toEqual([2, 0]);
+    const waiting = new Heat(KERNEL, pane("sass", [0], { samples: [[0, 5, [[0, 5]], 19]] }));
+    expect([waiting.waitsFor(0), heat.waitsFor(2)]).toEqual([19, undefined]);
   });
 
   it("names the reasons, the main one first", () => {

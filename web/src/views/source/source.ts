@@ -266,7 +266,9 @@ export class SourceView implements View {
       return;
     }
     const rows = heat.reasons(line.row).slice(0, MAX_REASONS);
-    const title = `${countText(Math.round(heat.count(line.row)), "sample")}, ${shareText(heat.share(line.row))} of the kernel`;
+    const producer = heat.waitsFor(line.row);
+    const waits = producer === undefined ? "" : `, waits for line ${producer}`;
+    const title = `${countText(Math.round(heat.count(line.row)), "sample")}, ${shareText(heat.share(line.row))} of the kernel${waits}`;
     this.tooltip.show(
       event.clientX,
       event.clientY,
