@@ -32,6 +32,9 @@ struct Collecting {
 // process: those of other threads call back at any time.
 class EventSource {
  public:
+  // What `add_value` says where the memory is another source's.
+  static constexpr const char* kNotItsMemory = "the memory is of no device that is recorded";
+
   // Control calls, one at a time
   // ---------------------------------------------------------------------------------------
 
@@ -86,7 +89,7 @@ class EventSource {
   [[nodiscard]] virtual uint32_t current_device() const { return kNone; }
   // Adds an array to a metric at this thread's context. Why it was not done; "": it was, or nothing records.
   [[nodiscard]] virtual std::string add_value(MetricId, const DeviceArray&, void* /*stream*/) noexcept {
-    return "the memory is of no device that is recorded";
+    return kNotItsMemory;
   }
   // What a session would find, JSON. For a process of its own.
   [[nodiscard]] virtual std::string probe(const std::string& /*library_candidates*/) { return "{}"; }

@@ -1,6 +1,7 @@
 #include "backends/sources.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/cpu/host_source.h"
 #include "backends/cuda/counters/counter_source.h"
@@ -53,14 +54,15 @@ uint32_t EventSources::current_device() const {
 }
 
 std::string EventSources::add_value(MetricId metric, const DeviceArray& array, void* stream) const noexcept {
-  std::string refusal = "no device is recorded";
+  std::string refusal;  // of the source that takes the memory for its own, if one does
   for (const SourceRow& row : rows_) {
     EventSource& source = row.source();
     if (source.is_of_host()) continue;
-    refusal = source.add_value(metric, array, stream);
-    if (refusal.empty()) break;
+    std::string own = source.add_value(metric, array, stream);
+    if (own.empty()) return own;
+    if (refusal.empty() || own != EventSource::kNotItsMemory) refusal = std::move(own);
   }
-  return refusal;
+  return refusal.empty() ? "no device is recorded" : refusal;
 }
 
 }  // namespace bragg

@@ -104,6 +104,7 @@ void print_enums() {
   VALUE(Result, NotReady, CUPTI_ERROR_NOT_READY);
   VALUE(Result, NotCompatible, CUPTI_ERROR_NOT_COMPATIBLE);
   VALUE(Result, NotInitialized, CUPTI_ERROR_NOT_INITIALIZED);
+  VALUE(Result, InvalidMetricName, CUPTI_ERROR_INVALID_METRIC_NAME);
   VALUE(Result, InvalidKind, CUPTI_ERROR_INVALID_KIND);
   VALUE(Result, HardwareBusy, CUPTI_ERROR_HARDWARE_BUSY);
   VALUE(Result, NotSupported, CUPTI_ERROR_NOT_SUPPORTED);

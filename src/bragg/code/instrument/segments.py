@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Protocol
 
 from bragg.code.instrument.blocks import Activity, Block, Kernel, Statement
@@ -93,7 +94,7 @@ class Scopes:
 
     Attributes:
         by_line: Name of the scope of each line that is in one.
-        file: Of the source.
+        file: Of the source; Triton's cache may name it in the directory of another checkout.
     """
 
     by_line: Mapping[int, str]
@@ -111,7 +112,7 @@ class Scopes:
         return next((self.by_line[place.line] for place in statement.place if self._is_in_one(place)), None)
 
     def _is_in_one(self, place: Place) -> bool:
-        return place.file == self.file and place.line in self.by_line
+        return PurePath(place.file).name == PurePath(self.file).name and place.line in self.by_line
 
 
 def frames_of(kernel: Kernel, selection: Selection) -> list[Frame]:
