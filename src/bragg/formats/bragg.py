@@ -49,7 +49,7 @@ from bragg.model import (
 )
 from bragg.model.table import Table
 
-__all__ = ["FORMAT", "read", "write"]
+__all__ = ["FORMAT", "read", "read_meta", "write"]
 
 MAJOR_VERSION = 1
 MINOR_VERSION = 5
@@ -190,6 +190,20 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     return profile
 
 
+def read_meta(path: Path) -> dict[str, Any]:
+    """`Profile.meta` alone, without the tables.
+
+    Raises:
+        BadFile: As for `read`.
+    """
+    with open_file(path) as file:
+        try:
+            with ZipFile(file) as archive:
+                return _Reader(archive, Limits.of(path)).meta
+        except _DAMAGE as error:
+            raise BadFile(f"{path} is damaged: {error}", hint="Copy it again, or leave it out") from error
+
+
 class _Reader:
     """Members of an archive.
 
@@ -208,9 +222,13 @@ class _Reader:
                 f"the file has version {self.version[0]}, this bragg reads up to {MAJOR_VERSION}", hint="Update bragg"
             )
 
+    @property
+    def meta(self) -> dict[str, Any]:
+        return dict(self._header["meta"])
+
     def profile(self, trace: bool) -> Profile:
         header = self._header
-        meta = dict(header["meta"])
+        meta = self.meta
         frames = self.table("frames", FrameTable)
         tree = CallTree(self.array("nodes/parent", np.int32), self.array("nodes/frame", np.int32), frames)
         tree.check()

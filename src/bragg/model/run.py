@@ -91,6 +91,16 @@ class Run:
         return self._facts.integer("rank")
 
     @property
+    def world(self) -> int | None:
+        """Number of ranks of that job."""
+        return self._facts.integer("ranks")
+
+    @property
+    def place(self) -> Facts:
+        """Place in that job, as the launcher told: launcher, run id, local rank, restarts, coordinates."""
+        return self._facts.table("job")
+
+    @property
     def host(self) -> str:
         """Name of the machine."""
         return self._facts.text("host")
