@@ -44,7 +44,7 @@ def run_repeatedly(config: RecordConfig, target: Sequence[str], count: int, *, a
         _refuse_existing([each.output for each in configs], find_target(target).stem)
     reports: list[RunReport] = []
     for number, each in enumerate(configs, 1):
-        report = RunReport.of(run_target(each, target, finish))
+        report = RunReport.of(run_target(each, target, finish), ranks_are_job=False)
         reports.append(report)
         report.check_backend(config.backend)
         say([_run_line(report, number, count)])

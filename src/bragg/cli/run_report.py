@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -13,6 +13,7 @@ from bragg.analyze.engine import findings
 from bragg.analyze.report import answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_part
+from bragg.cli.jobs.recorded import as_job, job_line
 from bragg.cli.progress import working
 from bragg.cli.worker_profiles import with_folded_workers
 from bragg.errors import BackendUnavailable, NothingRecorded
@@ -53,6 +54,7 @@ class RunReport:
         n_empty: Processes that recorded nothing.
         notes: What could not be recorded.
         n_earlier: Files of phases before those of `profiles`.
+        job: The directory of the profiles, if they are of ranks.
     """
 
     exit_code: int
@@ -61,10 +63,15 @@ class RunReport:
     n_empty: int
     notes: list[str]
     n_earlier: int = 0
+    job: Path | None = None
 
     @classmethod
-    def of(cls, result: RunResult) -> RunReport:
+    def of(cls, result: RunResult, *, ranks_are_job: bool = True) -> RunReport:
         """Write the profiles of a run.
+
+        Args:
+            result: The run.
+            ranks_are_job: Put the profiles of ranks into a directory.
 
         Raises:
             NothingRecorded: There is nothing to write.
@@ -76,7 +83,11 @@ class RunReport:
             raise NothingRecorded(_why_empty(finished.empty), hint=_hint_for_empty(result))
         n_earlier = len(finished.earlier)
         profiles = finished.profiles if n_earlier else with_folded_workers(finished.profiles, result.config.output)
-        return cls(result.exit_code, result.duration_s, profiles, finished.empty, result.notes, n_earlier)
+        report = cls(result.exit_code, result.duration_s, profiles, finished.empty, result.notes, n_earlier)
+        job = as_job(profiles, result.config, result.stem) if ranks_are_job else None
+        if job is None:
+            return report
+        return replace(report, profiles=job.profiles, notes=[*job.notes, *report.notes], job=job.directory)
 
     def check_backend(self, requested: str) -> None:
         """Check that the backend that was asked for did measure.
@@ -132,6 +143,7 @@ class RunReport:
         return {
             "exit_code": self.exit_code,
             "duration_s": round(self.duration_s, 6),
+            **({"job": str(self.job)} if self.job else {}),
             "profiles": [_profile_json(path, profile) for path, profile in self.profiles],
             "empty_processes": self.n_empty,
             "notes": self.notes,
@@ -141,6 +153,8 @@ class RunReport:
 
     def _wrote_line(self) -> str:
         path, profile = self.main
+        if self.job is not None:
+            return job_line(self.job, [path for path, _ in self.profiles], profile)
         n_others = len(self.profiles) - 1 + self.n_earlier
         others = f" and {count_text(n_others, 'more profile')}" if n_others else ""
         if names := [str(other) for other, _ in self.profiles if other != path]:

@@ -155,7 +155,7 @@ class Job:
 
 
 def program_of(command: Sequence[str]) -> str:
-    """The script or module of a command line of Python; of another command its name."""
+    """The script or module of a command line of Python; of another command its name; of `-c` none."""
     words = iter(command)
     program = PurePath(next(words, "")).name
     if not program.startswith("python"):
@@ -163,6 +163,8 @@ def program_of(command: Sequence[str]) -> str:
     for word in words:
         if word == "-m":
             return next(words, "")
+        if word == "-c":
+            return ""
         if word in _OPTIONS_WITH_VALUE:
             next(words, "")
         elif not word.startswith("-"):
@@ -171,6 +173,7 @@ def program_of(command: Sequence[str]) -> str:
 
 
 def _facts_of(run: Run) -> dict[str, Any]:
+    gpus = [str(device["uuid"]) for device in run.devices if device.get("uuid")]
     return {
         "rank": run.rank,
         "world": run.world,
@@ -178,5 +181,5 @@ def _facts_of(run: Run) -> dict[str, Any]:
         "pid": run.pid,
         "bragg": run.bragg,
         "program": program_of(run.command),
-        "gpus": [str(device["uuid"]) for device in run.devices if device.get("uuid")],
+        **({"gpus": gpus} if gpus else {}),
     }

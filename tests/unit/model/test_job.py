@@ -58,6 +58,7 @@ def test_process_that_is_no_rank_is_none(meta: dict[str, object]) -> None:
     [
         (["/usr/bin/python3.12", "-u", "-X", "dev", "src/train.py", "--epochs"], "train.py"),
         (["python", "-m", "package.train", "x"], "package.train"),
+        (["python", "-c", "from multiprocessing import x"], ""),
         (["/opt/solver", "input"], "solver"),
         ([], ""),
     ],

@@ -23,7 +23,7 @@ _EPILOG = """\b
 Examples:
   bragg run train.py --epochs 2
   bragg run --repeat 10 -o before train.py
-  bragg run -o 'out/%h-%p.bragg' -- torchrun --nproc-per-node 4 train.py
+  bragg run -o job/ -- torchrun --nproc-per-node 4 train.py
 """
 
 
@@ -258,7 +258,7 @@ def run(
 
     TARGET is `script.py args…`, `-m module args…`, `pytest args…` or `-- command args…`. Options of bragg stand before
     it. Its child processes are recorded too, each into a profile of its own; workers of PyTorch's data loaders are part
-    of that of their parent.
+    of that of their parent. The profiles of the ranks of a job go into one directory.
 
     The exit code is that of TARGET. If something could not be recorded, bragg says so; that is not failure unless
     --require-samples is given.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bragg.record.hooks.jax import profiler, programs
 from bragg.record.hooks.jax.calls import CALL_HOOKS, STEP_HOOK
-from bragg.record.hooks.torch import autograd, checkpoint, compiler, modules, operators, regions, updates
+from bragg.record.hooks.torch import autograd, checkpoint, compiler, distributed, modules, operators, regions, updates
 from bragg.record.region_names import STEP, chosen
 
 TYPE_CHECKING = False
@@ -46,4 +46,4 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
             (programs.COMPILER, programs.record_compilations),
         ]
         hooks += [STEP_HOOK] if STEP in wanted_regions else []
-    return [*hooks, (compiler.MODULE, compiler.begin_at_the_program)]
+    return [*hooks, *distributed.HOOKS, (compiler.MODULE, compiler.begin_at_the_program)]

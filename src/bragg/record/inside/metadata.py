@@ -8,7 +8,7 @@ import sys
 import bragg
 from bragg.core import core
 from bragg.record.inside.notes import guarded
-from bragg.record.inside.rank import find_rank
+from bragg.record.inside.rank import find_place, find_rank, observed_place
 from bragg.record.inside.redaction import without_secrets
 
 TYPE_CHECKING = False
@@ -94,6 +94,7 @@ def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "recorder_directory": os.path.dirname(bragg.__file__),  # noqa: PTH120 (as above)
         "rank": rank,
         "ranks": ranks,
+        **({"job": place} if (place := find_place(os.environ)) else {}),
         "started_ns": core.now_ns(),
     }
 
@@ -110,6 +111,7 @@ def at_stop(*, is_end: bool = True) -> dict[str, Any]:
         "versions": {name: str(version) for name, version in versions.items() if version is not None},
         **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
         **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),
+        **(guarded(observed_place)(os.environ) or {}),
         **_told,
         **{key: found for key, function in _asked.items() if (found := guarded(function)(is_end))},
     }

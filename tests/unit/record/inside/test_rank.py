@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
-from bragg.record.inside.rank import find_rank
+from bragg.record.inside import rank
+from bragg.record.inside.rank import find_place, find_rank, observe_place, observed_place
 
 
 @pytest.mark.parametrize(
@@ -29,3 +33,68 @@ def test_innermost_launcher_wins() -> None:
 @pytest.mark.parametrize("environ", [{}, {"RANK": "0"}, {"RANK": "x", "WORLD_SIZE": "2"}])
 def test_incomplete_variables_tell_no_rank(environ: dict[str, str]) -> None:
     assert find_rank(environ) is None
+
+
+@pytest.fixture
+def nothing_observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank, "_observed", {})
+    monkeypatch.delitem(sys.modules, "jax._src.distributed", raising=False)
+    monkeypatch.delitem(sys.modules, "megatron.core.parallel_state", raising=False)
+
+
+TWO = {"RANK": "1", "WORLD_SIZE": "2"}
+SLURM = {"SLURM_PROCID": "3", "SLURM_NTASKS": "4", "SLURM_LOCALID": "1", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "place"),
+    [
+        (TWO, {"launcher": "environment"}),
+        (
+            {**TWO, "LOCAL_RANK": "0", "TORCHELASTIC_RUN_ID": "a", "TORCHELASTIC_RESTART_COUNT": "2", **SLURM},
+            {"launcher": "torchrun", "run_id": "a", "local_rank": 0, "restarts": 2},
+        ),
+        ({**TWO, "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0"}, {"launcher": "torchrun"}),
+        (SLURM, {"launcher": "slurm", "run_id": "77.0", "local_rank": 1}),
+        (
+            {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_NAMESPACE": "n", **SLURM},
+            {"launcher": "mpi", "run_id": "n", "local_rank": 1},
+        ),
+        ({"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALRANKID": "5"}, {"launcher": "mpi", "local_rank": 5}),
+        ({"LOCAL_RANK": "1"}, {}),
+    ],
+)
+def test_place_is_read_from_each_launcher(environ: dict[str, str], place: dict[str, object]) -> None:
+    assert find_place(environ) == place
+
+
+@pytest.mark.usefixtures("nothing_observed")
+def test_framework_that_knows_the_rank_wins_over_the_launcher() -> None:
+    assert observed_place({}) == {}
+    assert observed_place(TWO) == {"rank": 1, "ranks": 2, "job": {"launcher": "environment"}}
+    observe_place(rank=5, ranks=8, coordinates={"dp": 1}, gpus=[])
+    assert observed_place(TWO) == {
+        "rank": 5,
+        "ranks": 8,
+        "job": {"launcher": "environment", "coordinates": {"dp": 1}},
+    }
+    assert observed_place({})["job"]["launcher"] == "program"
+
+
+@pytest.mark.usefixtures("nothing_observed")
+def test_jax_and_megatron_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SimpleNamespace(client=object(), process_id=2, num_processes=4)
+    monkeypatch.setitem(sys.modules, "jax._src.distributed", SimpleNamespace(global_state=state))
+    groups = SimpleNamespace(
+        model_parallel_is_initialized=lambda: True,
+        get_data_parallel_world_size=lambda: 2,
+        get_data_parallel_rank=lambda: 1,
+        get_tensor_model_parallel_world_size=lambda: 1,
+        get_tensor_model_parallel_rank=lambda: 0,
+    )
+    monkeypatch.setitem(sys.modules, "megatron.core.parallel_state", groups)
+    assert observed_place({}) == {
+        "rank": 2,
+        "ranks": 4,
+        "job": {"launcher": "program", "coordinates": {"dp": 1}},
+    }

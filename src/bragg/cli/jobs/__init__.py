@@ -1,0 +1,1 @@
+"""Jobs of many ranks at the command line."""

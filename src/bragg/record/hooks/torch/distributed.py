@@ -1,0 +1,72 @@
+"""PyTorch: which rank a process is, where no launcher has said it, and its place along the axes of parallelism."""
+
+from __future__ import annotations
+
+import sys
+
+from bragg.record.hooks.methods import wrap
+from bragg.record.inside.notes import guarded
+from bragg.record.inside.rank import observe_place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from bragg.record.hooks.imports import Hook
+
+__all__ = ["HOOKS"]
+
+
+def observe_ranks(distributed: ModuleType) -> Callable[[], None]:
+    """Note rank and number of ranks whenever a process group was made: at the end it may be gone."""
+
+    def tell() -> None:
+        observe_place(rank=distributed.get_rank(), ranks=distributed.get_world_size())
+        observe_place(gpus=_gpus_in_use())
+
+    return _after(distributed, "init_process_group", lambda _result: tell())
+
+
+def observe_mesh(device_mesh: ModuleType) -> Callable[[], None]:
+    """Note the coordinates in a mesh whose axes have names; the one with most axes counts."""
+    most = [0]
+
+    def tell(mesh: Any) -> None:
+        names, at = mesh.mesh_dim_names, mesh.get_coordinate()
+        if names and at and len(names) > most[0]:
+            most[0] = len(names)
+            observe_place(coordinates=dict(zip(map(str, names), map(int, at), strict=True)))
+
+    return _after(device_mesh, "init_device_mesh", tell)
+
+
+def _after(module: ModuleType, name: str, tell: Callable[[Any], None]) -> Callable[[], None]:
+    """Call something with what a function has returned."""
+    told = guarded(tell)
+
+    def wrapper(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            result = function(*arguments, **options)
+            told(result)
+            return result
+
+        return call
+
+    return wrap(module, name, wrapper)
+
+
+def _gpus_in_use() -> list[str]:
+    """UUID of the current GPU, if PyTorch has one in use."""
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is None or not cuda.is_initialized():
+        return []
+    uuid = getattr(cuda.get_device_properties(cuda.current_device()), "uuid", None)
+    return [f"GPU-{uuid}"] if uuid else []
+
+
+HOOKS: list[Hook] = [
+    ("torch.distributed.distributed_c10d", observe_ranks),
+    ("torch.distributed.device_mesh", observe_mesh),
+]

@@ -1,0 +1,104 @@
+"""Programs of several ranks, recorded by `bragg run`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from bragg.formats import load
+from bragg.formats.job import read_job
+from tests.support.runs import FLUSHED
+
+LIMIT_S = 120
+LAUNCHER = """
+import os, subprocess, sys
+def start(rank):
+    place = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "3"}
+    return subprocess.Popen([sys.executable, "train.py"], env={**os.environ, **place})
+ranks = [start(rank) for rank in range(3)]
+sys.exit(max(abs(rank.wait()) for rank in ranks))
+"""
+RANK = """
+import bragg, os, sys, time
+with bragg.scope("step"): time.sleep(0.01)
+"""
+
+
+def bragg_run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bragg", "run", "--backend", "cpu", *arguments]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+
+def write(directory: Path, **programs: str) -> None:
+    for name, text in programs.items():
+        (directory / f"{name}.py").write_text(dedent(text))
+
+
+def test_ranks_and_what_they_start_are_a_job_and_the_launcher_is_not(tmp_path: Path) -> None:
+    helper = f"\nif os.environ['RANK'] == '1': import subprocess; subprocess.run([sys.executable, '-c', '''{RANK}'''])"
+    write(tmp_path, launch=LAUNCHER, train=RANK + helper)
+    ended = bragg_run(tmp_path, "launch.py")
+    assert ended.returncode == 0, ended.stderr
+    assert "Wrote train.job/ (3 ranks and 1 other process, " in ended.stderr
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".py"] == ["train.job"]
+    job = read_job(tmp_path / "train.job")
+    assert [(rank.rank, rank.local_rank, rank.program) for rank in job.ranks] == [(n, n, "train.py") for n in range(3)]
+    assert [len(rank.helpers) for rank in job.ranks] == [0, 1, 0]
+    assert (job.world, job.others, job.problems) == (3, (), ())
+
+
+def test_killed_rank_keeps_what_it_had_recorded(tmp_path: Path) -> None:
+    die = "if os.environ['RANK'] == '2': wait_until_flushed('step'); os.kill(os.getpid(), 9)"
+    write(tmp_path, launch=LAUNCHER, train=f"{FLUSHED}{RANK}\n{die}")
+    ended = bragg_run(tmp_path, "--flush-interval", "50", "-o", "job/", "launch.py")
+    assert ended.returncode == 9
+    job = read_job(tmp_path / "job")
+    assert [rank.rank for rank in job.ranks] == [0, 1, 2]
+    assert [load(rank.path).run.is_cut_short for rank in job.ranks] == [False, False, True]
+
+
+def test_each_rank_may_be_recorded_by_itself(tmp_path: Path) -> None:
+    write(tmp_path, train=RANK)
+    for rank in range(2):
+        place = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2", "OMPI_MCA_ess_base_jobid": "77"}
+        command = [sys.executable, "-m", "bragg", "run", "--backend", "cpu", "train.py"]
+        environ = {**os.environ, **place}
+        subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, timeout=LIMIT_S, check=True)
+    job = read_job(tmp_path / "train.job")
+    assert ([rank.rank for rank in job.ranks], job.run_id, job.launcher) == ([0, 1], "77", "mpi")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
+def test_processes_of_pytorch_say_which_rank_they_are(tmp_path: Path) -> None:
+    """No launcher tells the rank, and the process group is gone at the end."""
+    write(
+        tmp_path,
+        spawned="""
+        import tempfile, torch
+        from torch import distributed, multiprocessing
+
+        def work(rank, place):
+            distributed.init_process_group("gloo", init_method=f"file://{place}", rank=rank, world_size=2)
+            distributed.init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))
+            distributed.all_reduce(torch.ones(4))
+            distributed.destroy_process_group()
+
+        if __name__ == "__main__":
+            with tempfile.TemporaryDirectory() as directory:
+                multiprocessing.spawn(work, (f"{directory}/place",), nprocs=2)
+        """,
+    )
+    ended = bragg_run(tmp_path, "spawned.py")
+    assert ended.returncode == 0, ended.stderr
+    job = read_job(tmp_path / "spawned.job")
+    assert [(rank.rank, dict(rank.coordinates)) for rank in job.ranks] == [
+        (0, {"dp": 0, "tp": 0}),
+        (1, {"dp": 0, "tp": 1}),
+    ]
+    assert (job.world, job.launcher) == (2, "program")
