@@ -184,6 +184,10 @@ RULES = Registry(
         "low-occupancy": "bragg.analyze.rules.kernel.occupancy:RULE",
         "few-blocks": "bragg.analyze.rules.kernel.few_blocks:RULE",
         "tail-wave": "bragg.analyze.rules.kernel.tail_wave:RULE",
+        "waits-for-tiles": "bragg.analyze.rules.clocks.tiles:RULE",
+        "waits-for-warps": "bragg.analyze.rules.clocks.barriers:RULE",
+        "tail-of-blocks": "bragg.analyze.rules.clocks.tail:RULE",
+        "uneven-multiprocessors": "bragg.analyze.rules.clocks.balance:RULE",
     },
     group="bragg.rules",
 )

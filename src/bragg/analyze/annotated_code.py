@@ -9,7 +9,7 @@ from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain
 from bragg.code.stall_reasons import StallReason, main_reason
 
-__all__ = ["AnnotatedCode", "CodeSection", "Samples", "SourceLine", "StagedCode"]
+__all__ = ["AnnotatedCode", "Clocks", "CodeSection", "Samples", "SourceLine", "StagedCode"]
 
 # Less is one wait among several.
 _MUCH = 0.2
@@ -54,6 +54,27 @@ class Samples:
         return main_reason(self.by_reason)
 
 
+@dataclass
+class Clocks:
+    """What clocks inside of a kernel said of one line.
+
+    Attributes:
+        cycles: That warps took, by what they did.
+    """
+
+    cycles: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.cycles.values())
+
+    @property
+    def main(self) -> str:
+        """What took most of them; empty: nothing."""
+        return max(self.cycles, key=lambda does: self.cycles[does], default="")
+
+
 @dataclass(frozen=True)
 class SourceLine:
     """A line as it is shown.
@@ -64,6 +85,7 @@ class SourceLine:
         samples: Those of its instructions, with what it inlined.
         chain: Where a line of intermediate code comes from.
         became: Numbers of its lines at each stage.
+        clocks: Cycles of its stretches, with what it inlined.
     """
 
     number: int
@@ -71,6 +93,7 @@ class SourceLine:
     samples: Samples
     chain: CallChain
     became: dict[Stage, list[int]]
+    clocks: Clocks = field(default_factory=Clocks)
 
 
 @dataclass(frozen=True)
@@ -98,6 +121,7 @@ class AnnotatedCode:
         total: All samples of the kernel.
         unplaced: Samples that belong to no line that is shown.
         missing: What the profile lacks of this kernel, and why; may be empty.
+        clock_cycles: Cycles of the warps that clocks told of; 0: it had none.
     """
 
     kernel: str
@@ -105,6 +129,7 @@ class AnnotatedCode:
     total: Samples
     unplaced: Samples
     missing: str = ""
+    clock_cycles: int = 0
 
 
 @dataclass(frozen=True)

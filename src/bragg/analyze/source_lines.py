@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bragg.analyze.annotated_code import AnnotatedCode, CodeSection, Samples, SourceLine, StagedCode
+from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Samples, SourceLine, StagedCode
 from bragg.analyze.kernel_choice import KernelChoice, why_absent
 from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import KernelCode, Stage
@@ -36,6 +36,7 @@ from bragg.code.stall_reasons import stall_metrics
 from bragg.code.waits_for import Waits
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
+from bragg.model.inside_kernels import WITH_CLOCKS, InsideKernel
 from bragg.model.kernel_name import base_name
 
 __all__ = ["annotate", "annotate_stages"]
@@ -66,7 +67,14 @@ def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> Ann
             f"this profile has no {what} of {kernel.name}",
             hint=why_absent(profile, kernel) or _why_no_code(profile),
         )
-    return AnnotatedCode(kernel.name, sections, _total(samples), annotator.unplaced, why_absent(profile, kernel))
+    return AnnotatedCode(
+        kernel.name,
+        sections,
+        _total(samples),
+        annotator.unplaced,
+        why_absent(profile, kernel),
+        sum(each.covered_cycles for each in annotator.inside),
+    )
 
 
 def annotate_stages(profile: Profile, kernel: KernelChoice) -> StagedCode:
@@ -178,6 +186,9 @@ class _Annotator:
         self._code = kernel.code or KernelCode("", {})
         self._samples = samples
         self._lines_of_files: dict[str, list[str]] = {}
+        name = kernel.name.removesuffix(WITH_CLOCKS)
+        self.inside = [each for each in profile.run.inside_kernels if each.kernel == name]
+        self._clocks = _clocks_of_lines(self.inside)
         self.unplaced = Samples()
 
     def source(self) -> list[CodeSection]:
@@ -263,7 +274,8 @@ class _Annotator:
         }
         text = self._text_lines(file)
         line = text[number - 1] if number <= len(text) else ""
-        return SourceLine(number, line, at.get((file, number), Samples()), (), became)
+        clocks = self._clocks.get((file, number), Clocks())
+        return SourceLine(number, line, at.get((file, number), Samples()), (), became, clocks)
 
     def _text_lines(self, file: str) -> list[str]:
         if file not in self._lines_of_files:
@@ -272,6 +284,16 @@ class _Annotator:
 
     def _number(self, stage: Stage, index: int) -> int:
         return self._code.instructions[index].offset_bytes if stage is Stage.SASS else index + 1
+
+
+def _clocks_of_lines(inside: Sequence[InsideKernel]) -> dict[tuple[str, int], Clocks]:
+    """Cycles of each line with what it inlined; a stretch counts once in each line on its way."""
+    found: dict[tuple[str, int], Clocks] = defaultdict(Clocks)
+    for stretch in (stretch for kernel in inside for stretch in kernel.stretches):
+        for line in {(each.file, each.line) for each in stretch.lines if not is_library(each.file)}:
+            cycles = found[line].cycles
+            cycles[stretch.does] = cycles.get(stretch.does, 0) + stretch.total
+    return found
 
 
 def _functions_of(file: str, text: str, lines: set[int]) -> Iterator[_Function]:

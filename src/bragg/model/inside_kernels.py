@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.model.facts import Facts
 
-__all__ = ["WITH_CLOCKS", "InsideKernel", "Line", "Stretch", "inside_kernels"]
+__all__ = ["WITH_CLOCKS", "InsideKernel", "Line", "Placement", "Stretch", "inside_kernels"]
 
 WITH_CLOCKS = " (with clocks)"
 """Ends the name of a kernel's launches with clocks."""
@@ -54,6 +54,29 @@ class Stretch:
 
 
 @dataclass(frozen=True)
+class Placement:
+    """Where the blocks of one launch ran.
+
+    Attributes:
+        multiprocessors: That had blocks.
+        busy_ns: Times of the blocks of each, added up.
+        resident: Most blocks that one had at a time; 0: not known, as not every block told.
+        tail_share: Part of the places for blocks, over the launch, that stood empty after the last block had begun.
+    """
+
+    multiprocessors: int
+    busy_ns: tuple[int, ...]
+    resident: int
+    tail_share: float
+
+    @property
+    def imbalance(self) -> float:
+        """How much longer the busiest one works than the mean, as a share of the mean."""
+        mean_ns = sum(self.busy_ns) / len(self.busy_ns) if self.busy_ns else 0
+        return max(self.busy_ns) / mean_ns - 1 if mean_ns else 0.0
+
+
+@dataclass(frozen=True)
 class InsideKernel:
     """One kernel with clocks.
 
@@ -73,6 +96,7 @@ class InsideKernel:
         span_ns: From the first block's start to the last one's end.
         block_ns: Time of the fastest block, the median one and the slowest.
         stretches: In the order of the code.
+        placement: Where blocks ran.
     """
 
     kernel: str
@@ -91,6 +115,13 @@ class InsideKernel:
     span_ns: int
     block_ns: tuple[float, float, float]
     stretches: tuple[Stretch, ...]
+    placement: Placement
+
+    @property
+    def waves(self) -> float | None:
+        """How often the blocks fill the multiprocessors; None: not known."""
+        places = self.placement.resident * self.placement.multiprocessors
+        return self.blocks / places if places else None
 
     @property
     def cost(self) -> float | None:
@@ -128,6 +159,17 @@ def _kernel(facts: Facts) -> InsideKernel:
         facts.count("span_ns"),
         (fastest, median, slowest),
         tuple(_stretch(Facts(row)) for row in facts.rows("segments")),
+        _placement(facts),
+    )
+
+
+def _placement(facts: Facts) -> Placement:
+    table = facts.table("multiprocessors")
+    return Placement(
+        len(_values(table, "number")),
+        tuple(_integers(table, "busy_ns")),
+        facts.count("resident_blocks"),
+        min(max(facts.number("tail_share"), 0.0), 1.0),
     )
 
 

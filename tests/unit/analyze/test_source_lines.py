@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.analyze.annotated_code import AnnotatedCode
@@ -9,7 +11,7 @@ from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import Stage, source_name
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
-from tests.support.sampled_kernels import CALL, FILE, INNER, KEY, LOAD, sampled_profile
+from tests.support.sampled_kernels import CALL, FILE, INNER, KEY, LIBRARY, LOAD, sampled_profile
 
 
 def annotated(profile: Profile, stage: Stage | None = None) -> AnnotatedCode:
@@ -105,3 +107,27 @@ def test_a_text_that_the_profile_does_not_have_is_told_with_the_reason() -> None
     with pytest.raises(NothingRecorded, match="no source of other") as caught:
         annotate(profile, choose_kernel(profile, "other"), None)
     assert "Triton" in caught.value.hint
+
+
+def test_lines_have_the_cycles_that_clocks_told_of_them() -> None:
+    profile = sampled_profile(samples=False)
+    places = [
+        {"file": LIBRARY, "line": 191, "function": "max"},
+        {"file": FILE, "line": 3, "function": "scale"},
+        {"file": FILE, "line": 9, "function": "softmax"},
+    ]
+    told = {
+        "kernel": "softmax<BLOCK=1024 w4 s3>",
+        "covered_cycles": 1000,
+        "segments": [
+            {"does": "wait for other warps", "place": places, "cycles": [200, 300]},
+            {"does": "shared memory", "place": places, "cycles": [50, 50]},
+            {"does": "begin loads from global memory", "place": [{"file": FILE, "line": 8}], "cycles": [40]},
+        ],
+    }
+    code = annotated(replace(profile, meta={**profile.meta, "inside_kernels": [told]}))
+    assert code.clock_cycles == 1000
+    cycles = {line.number: line.clocks.cycles for section in code.sections for line in section.lines}
+    both = {"wait for other warps": 500, "shared memory": 100}
+    assert cycles[8] == {"begin loads from global memory": 40}
+    assert (cycles[9], cycles[3], cycles[10]) == (both, both, {})

@@ -13,7 +13,7 @@ from bragg.analyze.causes.paths import hottest_place
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
 from bragg.model.compiled import CompiledKernel
 
-__all__ = ["Defect", "counted_text", "kernel_findings", "names_text"]
+__all__ = ["Defect", "counted_text", "finding_of_kernel", "kernel_findings", "names_text"]
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,11 @@ def kernel_findings(
     for kernel in evidence.hot_kernels:
         defect = judge(kernel, kernel.compiled) if kernel.compiled else None
         if defect is not None:
-            yield _finding(evidence, rule, kernel, defect)
+            yield finding_of_kernel(evidence, rule, kernel, defect)
 
 
-def _finding(evidence: Evidence, rule: str, kernel: HotKernel, defect: Defect) -> Finding:
+def finding_of_kernel(evidence: Evidence, rule: str, kernel: HotKernel, defect: Defect) -> Finding:
+    """A defect with its kernel's name, places and gain."""
     launch = hottest_place(evidence.profile, kernel.nodes, evidence.gpu_ns)
     places = list(dict.fromkeys(Place(each.file, each.line) for each in defect.places if each.file)) or [launch]
     saved = None if defect.saved is None else min(defect.saved, 1.0)

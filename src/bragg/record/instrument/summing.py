@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.code.instrument.readings import Readings, Warps, read_frames, read_headers
+from bragg.record.instrument.placing import blocks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,32 +43,29 @@ def summed(headers: bytes, frames: bytes, instrumented: Instrumented, plan: Plan
 
 def _of_blocks(warps: Warps, plan: Plan) -> dict[str, Any]:
     """When blocks ran, and where."""
-    block = warps.slot // plan.warps
-    blocks, row = np.unique(block, return_inverse=True)
-    start, end = np.full(len(blocks), np.iinfo(np.int64).max), np.zeros(len(blocks), np.int64)
-    np.minimum.at(start, row, warps.start_ns)
-    np.maximum.at(end, row, warps.end_ns)
-    where = np.zeros(len(blocks), np.int64)
-    where[row] = warps.multiprocessor
+    blocks = blocks_of(warps, plan.warps)
     spent = (warps.end - warps.start).astype(np.float64)
     took_ns = (warps.end_ns - warps.start_ns).astype(np.float64)
-    multiprocessors, of = np.unique(where, return_inverse=True)
-    first = int(start.min())
+    multiprocessors, of = np.unique(blocks.multiprocessor, return_inverse=True)
     # A multiprocessor's own time, from its first block to its last one's end.
     begun, ended = np.full(len(multiprocessors), np.iinfo(np.int64).max), np.zeros(len(multiprocessors), np.int64)
-    np.minimum.at(begun, of, start)
-    np.maximum.at(ended, of, end)
+    np.minimum.at(begun, of, blocks.start_ns)
+    np.maximum.at(ended, of, blocks.end_ns)
+    block_ns = blocks.end_ns - blocks.start_ns
     return {
-        "blocks_with_times": len(blocks),
-        "span_ns": int(end.max()) - first,
-        "block_ns": [float(each) for each in np.quantile(end - start, (0, 0.5, 1))],
+        "blocks_with_times": len(blocks.number),
+        "span_ns": blocks.last_ns - blocks.first_ns,
+        "block_ns": [float(each) for each in np.quantile(block_ns, (0, 0.5, 1))],
         "clock_ghz": float(spent.sum() / took_ns.sum()) if took_ns.sum() else 0.0,
         "multiprocessors": {
             "number": multiprocessors.tolist(),
             "blocks": np.bincount(of).tolist(),
-            "first_start_ns": (begun - first).tolist(),
-            "last_end_ns": (ended - first).tolist(),
+            "first_start_ns": (begun - blocks.first_ns).tolist(),
+            "last_end_ns": (ended - blocks.first_ns).tolist(),
+            "busy_ns": np.bincount(of, block_ns).astype(np.int64).tolist(),
         },
+        # Of some blocks alone it cannot be told how many there were at once.
+        **({} if plan.header_shift else {"resident_blocks": blocks.resident, "tail_share": blocks.tail_share}),
     }
 
 

@@ -1,10 +1,10 @@
-"""The code of a kernel in a terminal, line by line with the samples of its instructions."""
+"""The code of a kernel in a terminal, line by line with the samples of its instructions, and what clocks said."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Protocol
 
 from bragg.analyze.annotated_code import AnnotatedCode, Samples, SourceLine
 from bragg.code.source_map import Stage
@@ -18,6 +18,7 @@ __all__ = ["source_json", "source_lines"]
 
 _SHARE_WIDTH = len("100.0 %")
 _BAR_WIDTH = 8
+_CLOCK_TITLE = "what warps did, share of line"
 _STALL_TITLE = "main stall, share of line"
 # Ranges of lines that are named on one line of the mapping.
 _MAX_RANGES = 3
@@ -38,7 +39,7 @@ def source_lines(code: AnnotatedCode, stage: Stage | None, style: Style, found: 
         style: How to decorate, and the width to keep.
         found: Findings about the program; each stands below its line.
     """
-    table = _SampleColumns(code, style) if code.total.count else _MappingColumns(code, stage)
+    table = _columns(code, stage, style)
     lines = [_title(code, style), *_notes(code, stage)]
     for section in code.sections:
         width = max(len(_number(line, stage)) for line in section.lines)
@@ -60,6 +61,7 @@ def source_json(code: AnnotatedCode, stage: Stage | None) -> dict[str, Any]:
         "ir": stage.value if stage else "python",
         "total": _samples_json(code.total),
         "unplaced": _samples_json(code.unplaced),
+        "clock_cycles": code.clock_cycles,
         "missing": code.missing or None,
         "sections": [
             {"title": section.title, "lines": [_line_json(line) for line in section.lines]} for section in code.sections
@@ -77,6 +79,8 @@ def _head(text: str, style: Style, used: int) -> str:
 
 def _title(code: AnnotatedCode, style: Style) -> str:
     total = code.total
+    if not total.count and _has_clocks(code):
+        return f"{style.bold(printable(code.kernel))}  clocks told of {code.clock_cycles:,} cycles of its warps"
     if not total.count:
         return f"{style.bold(printable(code.kernel))}  this profile has no samples of it"
     stalled = share_text(total.stalled / total.count)
@@ -93,12 +97,81 @@ def _notes(code: AnnotatedCode, stage: Stage | None) -> Iterator[str]:
         yield "lines that come from the same place in the source cannot be told apart: each shows all their samples"
 
 
+def _has_clocks(code: AnnotatedCode) -> bool:
+    """Whether a line of this text has cycles."""
+    return code.clock_cycles > 0 and any(line.clocks.cycles for section in code.sections for line in section.lines)
+
+
+def _columns(code: AnnotatedCode, stage: Stage | None, style: Style) -> _Columns:
+    """Samples and clocks beside each other, or what the profile has of them."""
+    columns: list[_Columns] = [_SampleColumns(code, style)] if code.total.count else []
+    columns += [_ClockColumns(code, style)] if _has_clocks(code) else []
+    return _Beside(columns) if columns else _MappingColumns(code, stage)
+
+
 def _number(line: SourceLine, stage: Stage | None) -> str:
     return f"{line.number:04x}" if stage is Stage.SASS else str(line.number)
 
 
 def _reason_text(reason: StallReason) -> str:
     return f"{reason.group.value}: {reason.name}"
+
+
+class _Columns(Protocol):
+    """What stands before each line.
+
+    Attributes:
+        width: Of all of it.
+    """
+
+    width: int
+
+    def header(self) -> str: ...
+
+    def text(self, line: SourceLine) -> str: ...
+
+
+class _Beside:
+    """Several columns, two spaces apart."""
+
+    def __init__(self, columns: Sequence[_Columns]) -> None:
+        self._columns = columns
+        self.width = sum(each.width + 2 for each in columns) - 2
+
+    def header(self) -> str:
+        return "  ".join(each.header() for each in self._columns)
+
+    def text(self, line: SourceLine) -> str:
+        return "  ".join(each.text(line) for each in self._columns)
+
+
+class _ClockColumns:
+    """Share of the cycles of the kernel's warps, and what most of the line's own are."""
+
+    def __init__(self, code: AnnotatedCode, style: Style) -> None:
+        self._total = code.clock_cycles
+        self._style = style
+        told = [_clock_text(line) for section in code.sections for line in section.lines]
+        self._told_width = max(map(len, [_CLOCK_TITLE, *told]))
+        self.width = _SHARE_WIDTH + 2 + self._told_width
+
+    def header(self) -> str:
+        return f"{'clocks':>{_SHARE_WIDTH}}  {_CLOCK_TITLE:{self._told_width}}"
+
+    def text(self, line: SourceLine) -> str:
+        if not line.clocks.cycles:
+            return " " * self.width
+        share = line.clocks.total / self._total
+        return (
+            f"{self._style.heat(f'{share_text(share):>{_SHARE_WIDTH}}', share)}  {_clock_text(line):{self._told_width}}"
+        )
+
+
+def _clock_text(line: SourceLine) -> str:
+    """`wait for matrix products 98 %`."""
+    clocks = line.clocks
+    percent = 100 * clocks.cycles[clocks.main] / clocks.total if clocks.total else 0
+    return printable(f"{clocks.main} {percent:.0f} %") if clocks.total else ""
 
 
 class _SampleColumns:
@@ -203,6 +276,7 @@ def _line_json(line: SourceLine) -> dict[str, Any]:
         "number": line.number,
         "text": line.text,
         **_samples_json(line.samples),
+        "cycles": line.clocks.cycles,
         "places": [place._asdict() for place in line.chain],
         "became": {stage.value: numbers for stage, numbers in line.became.items()},
     }

@@ -33,6 +33,7 @@ def _lines(meta: Mapping[str, Any]) -> Iterator[str]:
     for kernel in Run(meta).inside_kernels:
         yield f"inside {kernel.kernel}: {_headline(kernel)}"
         yield from (f"  {line}" for line in _shares(kernel))
+        yield from (f"  {line}" for line in _placement(kernel))
         if kernel.level and kernel.refused:
             yield f"  fewer clocks than asked for: {_refused(kernel)}"
 
@@ -68,6 +69,18 @@ def _shares(kernel: InsideKernel) -> Iterator[str]:
         yield f"{share_text(cycles / kernel.covered_cycles):>7}  {does}{where}"
     left = kernel.covered_cycles - sum(cycles for _, cycles in shown)
     yield f"{share_text(left / kernel.covered_cycles):>7}  {_ELSE}"
+
+
+def _placement(kernel: InsideKernel) -> Iterator[str]:
+    """`7.8 waves on 132 multiprocessors, 2 blocks at once on each; the tail leaves 3.1 % of them empty; …`."""
+    placement = kernel.placement
+    if kernel.waves is None or not kernel.level:
+        return
+    yield (
+        f"{kernel.waves:,.1f} waves of blocks: {count_text(placement.multiprocessors, 'multiprocessor')} with "
+        f"{placement.resident} at once; {share_text(placement.tail_share)} of these places are empty in the tail; the "
+        f"busiest multiprocessor works {share_text(placement.imbalance)} longer than the mean"
+    )
 
 
 def _refused(kernel: InsideKernel) -> str:

@@ -36,6 +36,31 @@ def test_a_stall_that_hardly_is_one_is_less_than_a_percent() -> None:
     assert line.startswith(" 60.0 %  ████▊     memory: long_scoreboard <1 %")
 
 
+def clocked(profile: Profile) -> Profile:
+    place = [{"file": FILE, "line": 8, "function": "softmax"}]
+    does = {"begin loads from global memory": [40, 160], "wait for other warps": [100, 100, 400]}
+    segments = [{"does": name, "place": place, "cycles": cycles} for name, cycles in does.items()]
+    told = {"kernel": "softmax<BLOCK=1024 w4 s3>", "covered_cycles": 1000, "segments": segments}
+    return replace(profile, meta={**profile.meta, "inside_kernels": [told]})
+
+
+def test_clocks_stand_beside_samples() -> None:
+    columns, *lines = shown(clocked(sampled_profile()))[3:]
+    assert columns.split()[6:] == ["clocks", "what", "warps", "did,", "share", "of", "line"]
+    assert lines[2] == (
+        " 60.0 %  ████▊     memory: long_scoreboard 92 %   80.0 %  wait for other warps 75 %       "
+        "8      values = tl.load(x)"
+    )
+    assert "%" not in lines[4].partition("issued")[2]
+
+
+def test_clocks_without_samples_stand_alone() -> None:
+    title, _, _, columns, *lines = shown(clocked(sampled_profile(samples=False)))
+    assert title == "softmax<BLOCK=1024 w4 s3>  clocks told of 1,000 cycles of its warps"
+    assert columns.split() == ["clocks", "what", "warps", "did,", "share", "of", "line"]
+    assert lines[2] == " 80.0 %  wait for other warps 75 %       8      values = tl.load(x)"
+
+
 def test_instructions_are_numbered_by_offset() -> None:
     assert shown(sampled_profile(), Stage.SASS)[-1].endswith("issued                        0020  STG.E [R4], R1 ;")
 

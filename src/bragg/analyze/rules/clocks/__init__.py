@@ -1,0 +1,1 @@
+"""Rules about what clocks inside of kernels say: `bragg run --instrument`."""

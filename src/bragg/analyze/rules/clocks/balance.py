@@ -1,0 +1,53 @@
+"""Launches in which some multiprocessors work longer than others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.clocked import CLOCKS, UNEVEN, clock_findings
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.inside_kernels import InsideKernel
+
+__all__ = ["RULE"]
+
+_CHANGE = "begin the longest blocks first, or let blocks take their next piece of work from a counter"
+
+
+def _judge(_: HotKernel, inside: InsideKernel) -> Defect | None:
+    uneven, (fastest, median, slowest) = inside.placement.imbalance, inside.block_ns
+    if inside.waves is None or uneven < UNEVEN.value or inside.span_ns < SHORT_LAUNCH.value:
+        return None
+    return Defect(
+        f"keeps the busiest multiprocessor {uneven * 100:.0f} % longer than the mean: a block takes "
+        f"{fastest / 1e3:,.1f} to {slowest / 1e3:,.1f} us",
+        _CHANGE,
+        uneven / (1 + uneven),
+        Confidence.LIKELY,
+        (),
+        (
+            Quantity("busiest multiprocessor over the mean", uneven, "share"),
+            Quantity("multiprocessors", inside.placement.multiprocessors),
+            Quantity("median block", median, "ns"),
+            Quantity("slowest block", slowest, "ns"),
+        ),
+    )
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from clock_findings(evidence, "uneven-multiprocessors", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "launches in which some multiprocessors work longer than others",
+    (GPU_TIME, CLOCKS),
+    (MUCH_GPU, UNEVEN, SHORT_LAUNCH),
+    _CHANGE,
+)

@@ -1,0 +1,53 @@
+"""Launches at whose end much of the GPU is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.clocked import CLOCKS, EMPTY_TAIL, clock_findings
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.inside_kernels import InsideKernel
+
+__all__ = ["RULE"]
+
+_CHANGE = "another tile, whose blocks fill whole waves, or a persistent kernel with one block for each place"
+
+
+def _judge(_: HotKernel, inside: InsideKernel) -> Defect | None:
+    tail = inside.placement.tail_share
+    if inside.waves is None or inside.waves <= 1 or tail < EMPTY_TAIL.value or inside.span_ns < SHORT_LAUNCH.value:
+        return None
+    return Defect(
+        f"leaves {tail * 100:.0f} % of the GPU empty after its last block has begun: it has {inside.waves:,.1f} waves",
+        _CHANGE,
+        tail,
+        Confidence.PROVEN,
+        (),
+        (
+            Quantity("empty in the tail", tail, "share"),
+            Quantity("waves", inside.waves),
+            Quantity("blocks", inside.blocks),
+            Quantity("slowest block", inside.block_ns[2], "ns"),
+        ),
+        is_measured=True,
+    )
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from clock_findings(evidence, "tail-of-blocks", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "launches whose last blocks leave much of the GPU empty, as clocks saw it",
+    (GPU_TIME, CLOCKS),
+    (MUCH_GPU, EMPTY_TAIL, SHORT_LAUNCH),
+    _CHANGE,
+)

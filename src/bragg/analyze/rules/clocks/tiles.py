@@ -1,0 +1,65 @@
+"""Matrix products whose warps wait for the tiles that they multiply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.clocked import CLOCKS, MUCH_WAITING, clock_findings, places_of, share_of_warps
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.inside_kernels import InsideKernel
+
+__all__ = ["RULE"]
+
+_COPY_WAITS = ("wait for a barrier in memory", "wait for copies to shared memory")
+_PRODUCTS = ("begin matrix products", "wait for matrix products")
+# More stages hide a part of the wait; the rest is the bandwidth of the memory.
+_SAVED = 0.5
+# With so many stages in flight, tiles come too slowly, not too late.
+_MANY_STAGES = 4
+_CHANGE = "more stages (num_stages), if the shared memory has room for them"
+_CHANGE_OF_PRODUCER = "larger tiles, which are read less often, or copies by tensor descriptors"
+
+
+def _judge(kernel: HotKernel, inside: InsideKernel) -> Defect | None:
+    loops = [each for each in inside.stretches if each.in_loop]
+    # Of specialized warps, those that copy wait for room in the shared memory, which is as it should be.
+    warps = {warp for each in loops if each.does in _PRODUCTS for warp, cycles in enumerate(each.cycles) if cycles}
+    waits = [each for each in loops if each.does in _COPY_WAITS]
+    share = share_of_warps(inside, waits, warps)
+    if not warps or share < MUCH_WAITING.value:
+        return None
+    stages = kernel.compiled.num_stages if kernel.compiled else None
+    is_deep = stages is not None and stages >= _MANY_STAGES
+    depth = f" with {stages} stages" if stages else ""
+    return Defect(
+        f"waits {share * 100:.0f} % of the time of its warps for the tiles that it multiplies{depth}",
+        _CHANGE_OF_PRODUCER if is_deep else _CHANGE,
+        share * _SAVED,
+        Confidence.HEURISTIC,
+        places_of(waits),
+        (
+            Quantity("waiting for tiles", share, "share"),
+            Quantity("warps of a block that multiply", len(warps)),
+            *([Quantity("stages", stages)] if stages else []),
+        ),
+    )
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from clock_findings(evidence, "waits-for-tiles", _judge)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "matrix products whose warps wait for their tiles: a pipeline that is too shallow, or copies that are too slow",
+    (GPU_TIME, CLOCKS),
+    (MUCH_GPU, MUCH_WAITING),
+    _CHANGE,
+)
