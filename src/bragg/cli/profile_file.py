@@ -13,13 +13,13 @@ from bragg.errors import UsageError
 if TYPE_CHECKING:
     from bragg.model import Profile
 
-__all__ = ["file_argument", "loaded", "newest_profile"]
+__all__ = ["file_argument", "loaded", "newest_profile", "newest_profile_or_job"]
 
 file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))
 
 
 def newest_profile(file: Path | None, directory: Path | None = None) -> Path:
-    """The file that was named, or the profile written last.
+    """The file that was named, or the profile written last; of a job that of its worst rank.
 
     Args:
         file: As named on the command line, which may be a directory to look in; None when it was not.
@@ -27,11 +27,31 @@ def newest_profile(file: Path | None, directory: Path | None = None) -> Path:
 
     Raises:
         UsageError: No file was named and there is none.
+        BadFile: It is a job of which no profile can be read.
+    """
+    found = newest_profile_or_job(file, directory)
+    if not found.is_dir():
+        return found
+    from bragg.cli.jobs.opened import one_rank
+
+    return one_rank(found)
+
+
+def newest_profile_or_job(file: Path | None, directory: Path | None = None) -> Path:
+    """As `newest_profile`, for commands that take the directory of a job, too.
+
+    Raises:
+        UsageError: No file was named and there is none.
     """
     if file is not None and not file.is_dir():
         return file
+    from bragg.formats.job import INDEX, is_job
+
+    if file is not None and is_job(file):
+        return file
     directory = file or directory
-    profiles = (directory or Path()).glob("*.bragg")
+    where_to_look = directory or Path()
+    profiles = [*where_to_look.glob("*.bragg"), *(index.parent for index in where_to_look.glob(f"*/{INDEX}"))]
     newest = max(profiles, key=lambda path: path.stat().st_mtime_ns, default=None)
     if newest is None:
         where = f"in {file}" if file else "here"

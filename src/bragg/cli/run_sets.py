@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from glob import has_magic
 from pathlib import Path
 
+from bragg.cli.profile_file import newest_profile
 from bragg.errors import UsageError
+from bragg.formats.job import is_job
 
 __all__ = ["set_name", "short_names", "two_sets"]
 
@@ -55,6 +57,8 @@ def short_names(before: str, after: str) -> tuple[str, str]:
 
 
 def _files_of(word: Path) -> list[Path]:
+    if is_job(word):
+        return [newest_profile(word)]
     if word.is_dir():
         files, where = sorted(word.glob("*.bragg")), f"in {word}"
     elif has_magic(str(word)) and not word.exists():

@@ -11,7 +11,8 @@ import click
 
 from bragg.cli.completion import metrics
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.profile_file import file_argument, loaded, newest_profile
+from bragg.cli.jobs.opened import one_rank, open_job, say_problems
+from bragg.cli.profile_file import file_argument, loaded, newest_profile_or_job
 from bragg.cli.shown_part import PARTS, shown_part
 from bragg.errors import UsageError
 from bragg.views.terminal.derived_metrics import DERIVED, prepared
@@ -27,12 +28,13 @@ __all__ = ["profile_lines", "view"]
 
 _DEFAULT_LINES = 60
 _SMALL_BYTES = 8_000_000  # a timeline of 2 million slices: 0.5 s
+_BY_RANK = "rank"
 _CODE_FORMATS = ("full", "file_function_line", "function_line", "file_function")
 _EPILOG = """\b
 Examples:
-  bragg view train.bragg --include forward
   bragg view train.bragg --flat --metric gpu_time,gpu_count,avg
   bragg view trace.bragg --idle
+  bragg view train.job --group-by rank
 """
 
 
@@ -81,10 +83,12 @@ Examples:
 )
 @click.option(
     "--group-by",
-    type=click.Choice(["kernel", "specialization", *WHOLE]),
+    type=click.Choice(["kernel", "specialization", *WHOLE, _BY_RANK]),
     default="specialization",
-    help="Add up by kernel (all its specializations), by module, region of training or process.  [specialization]",
+    help="Add up by kernel (all its specializations), by module, region of training, process, or rank of a job.  "
+    "[specialization]",
 )
+@click.option("--rank", metavar="N", help="Show one rank of a job: its number, worst, best or median.")
 @click.option("--part", type=click.Choice(PARTS), help="Show only the steady state, or the whole run.")
 @click.option("--idle", is_flag=True, help="Show what the host did while GPUs were idle.")
 @click.option(
@@ -121,15 +125,23 @@ def view(
 ) -> None:
     """Show where the time of FILE went, hottest first.
 
-    FILE is a profile (.bragg), a capture (.part) or a file of another profiler. The default is the newest profile in
-    this directory.
+    FILE is a profile (.bragg), a capture (.part), a file of another profiler, or the directory of a job: of that each
+    row shows the mean of the ranks, the worst and the best. The default is the newest profile in this directory.
     """
     if as_json and (tui or print_sorted):
         raise UsageError("--json is one view", hint="For the table of --print-sorted: bragg view --flat --json")
     from bragg.analyze.wall.parts import wall_parts
 
-    path = newest_profile(file)
+    path = newest_profile_or_job(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
+    if is_job := path.is_dir():
+        of_one_rank = tui or list_only or print_sorted or before or choices["idle"] or choices["part"]
+        if choices["rank"] is None and choices["group_by"] not in WHOLE and not of_one_rank:
+            _view_job(path, options, choices["group_by"], flat, as_json)
+            return
+        path = one_rank(path, choices["rank"])
+    if choices["group_by"] == _BY_RANK or (choices["rank"] and not is_job):
+        raise UsageError(f"{path} is the profile of one process", hint="Give the directory of a job")
     if choices["idle"]:
         options = idle_options(options, choices["group_by"])
     recorded = profile = _load(path, choices, options)
@@ -164,6 +176,14 @@ def view(
         write_lines([*lines, *map(style.dim, hints)])
         if print_sorted and not flat:
             write_lines(["", *_flat_lines(profile, options, style)])
+
+
+def _view_job(directory: Path, options: ViewOptions, group_by: str, flat: bool, as_json: bool) -> None:
+    from bragg.cli.jobs.viewed import view_job
+
+    opened = open_job(directory)
+    say_problems(opened.job)
+    view_job(opened, options, group_by, flat=flat, as_json=as_json)
 
 
 def profile_lines(

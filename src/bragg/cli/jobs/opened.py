@@ -1,0 +1,113 @@
+"""The profiles of a job's ranks, and one of them that stands for all."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bragg.cli.console import say, stream_style
+from bragg.cli.progress import working
+from bragg.errors import BadFile, BraggError, UsageError
+from bragg.model.job import Job, Rank
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
+
+__all__ = ["OpenedJob", "one_rank", "open_job", "say_problems"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedJob:
+    """A job that was read.
+
+    Attributes:
+        job: Its ranks, of which each has a profile that could be read.
+        profiles: One of each rank, in their order.
+        metric: What ranks are compared by: GPU time if there is any, else host time.
+    """
+
+    job: Job
+    profiles: list[Profile]
+    metric: str
+
+    def chosen(self, wanted: str) -> int:
+        """The index of a rank.
+
+        Args:
+            wanted: Its number; `worst`, `best` or `median`: by the total of `metric`.
+
+        Raises:
+            UsageError: There is no such rank.
+        """
+        totals = [profile.total(self.metric) if self.metric in profile.metrics else 0.0 for profile in self.profiles]
+        by_total = sorted(range(len(totals)), key=lambda index: -totals[index])
+        named = {"worst": by_total[0], "best": by_total[-1], "median": by_total[len(by_total) // 2]}
+        if wanted in named:
+            return named[wanted]
+        numbers = [rank.rank for rank in self.job.ranks]
+        if wanted.isdecimal() and int(wanted) in numbers:
+            return numbers.index(int(wanted))
+        known = f"{numbers[0]} to {numbers[-1]}, worst, best, median"
+        raise UsageError(f"there is no rank {wanted!r} in {self.job.directory}", hint=f"Known: {known}")
+
+
+def open_job(directory: Path, *, trace: bool = False) -> OpenedJob:
+    """Read the profiles of all ranks; those that cannot be read are left out, and `Job.problems` says so.
+
+    Args:
+        directory: Of the job.
+        trace: Read timelines, too.
+
+    Raises:
+        BadFile: No profile can be read.
+    """
+    from bragg import formats
+    from bragg.formats.job import read_job
+
+    job = read_job(directory)
+    ranks: list[Rank] = []
+    profiles: list[Profile] = []
+    problems = list(job.problems)
+    with working(f"Reading {directory}"):
+        for rank in job.ranks:
+            try:
+                profiles.append(formats.load(rank.path, trace=trace))
+                ranks.append(rank)
+            except BraggError as error:
+                problems.append(error.message)
+    if not profiles:
+        raise BadFile(f"no profile in {directory} can be read: {problems[-1]}", hint="Record the job again")
+    job = replace(job, ranks=tuple(ranks), problems=tuple(problems))
+    has_gpu = any("gpu_time" in profile.metrics and profile.total("gpu_time") for profile in profiles)
+    return OpenedJob(job, profiles, "gpu_time" if has_gpu else profiles[0].main_metric)
+
+
+def say_problems(job: Job) -> None:
+    """Say on stderr what is missing or does not fit."""
+    style = stream_style(sys.stderr)
+    if job.problems:
+        say([style.warning(f"warning: {problem}") for problem in job.problems])
+
+
+def one_rank(directory: Path, wanted: str | None = None) -> Path:
+    """The profile of one rank of a job, where all of them cannot be shown; what is wrong with the job goes to stderr.
+
+    Args:
+        directory: Of the job.
+        wanted: As in `OpenedJob.chosen`; None: the worst, and stderr says so.
+
+    Raises:
+        UsageError: There is no such rank.
+        BadFile: No profile can be read.
+    """
+    opened = open_job(directory)
+    say_problems(opened.job)
+    rank = opened.job.ranks[opened.chosen(wanted or "worst")]
+    if wanted is None:
+        style = stream_style(sys.stderr)
+        other = opened.job.ranks[0].path
+        text = f"note: this is rank {rank.rank} of {len(opened.job.ranks)}, with the most {opened.metric}"
+        say([style.dim(f"{text}; any other can be named: {other}")])
+    return rank.path
