@@ -193,7 +193,13 @@ RULES = Registry(
 )
 
 # Each object makes findings of a profile; the model knows no rule.
-ANALYSES = Registry("analysis", {"findings": "bragg.analyze.report:findings_of"})
+ANALYSES = Registry(
+    "analysis",
+    {
+        "findings": "bragg.analyze.report:findings_of",
+        "rank_summary": "bragg.analyze.ranks.summarize:summarize",
+    },
+)
 
 # Each object makes a data frame of a profile and the name of a table.
 DATA_FRAMES = Registry(

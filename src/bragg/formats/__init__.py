@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from bragg.errors import UsageError
@@ -86,10 +87,11 @@ def finish(capture_path: str | Path, path: str | Path) -> Profile:
         NothingRecorded: The capture holds no measurement.
     """
     from bragg.code.reading import CodeWish
-    from bragg.formats import bragg, capture
+    from bragg.formats import bragg, capture, rank_slices
 
     recording = capture.open_capture(Path(capture_path), CodeWish.TEXTS)
-    bragg.write(recording.profile, Path(path), slices=recording.slice_blocks())
+    profile, needed = recording.profile, rank_slices.needed_of(recording)
+    bragg.write(profile, Path(path), slices=recording.slice_blocks(), summarized=replace(profile, slices=needed))
     return recording.profile
 
 

@@ -6,6 +6,7 @@
     metrics/<name>.npy      own values; counted/<name>.npy: 1 for nodes that have one even if it is 0
     slices/<block>/*.npy    uint8 [itemsize, rows]: the bytes of each value, lowest first, see `slice_columns`
     sources/<number>.txt    UTF-8
+    ranks/*                 of a rank of a job what comparing it with others needs, see `rank_summaries`
 
 Readers ignore members that they do not know. A change that older readers would misread raises the major version.
 """
@@ -30,6 +31,7 @@ from bragg.formats.encodings.npy import decode, encode
 from bragg.formats.files import new_file, open_file
 from bragg.formats.format import Format
 from bragg.formats.limits import Limits, check_depth
+from bragg.formats.rank_summaries import members_of
 from bragg.formats.slice_columns import pack, unpack
 from bragg.model import (
     CallTree,
@@ -48,6 +50,7 @@ from bragg.model import (
     TrackTable,
 )
 from bragg.model.table import Table
+from bragg.registry import ANALYSES
 
 __all__ = ["FORMAT", "read", "read_meta", "write"]
 
@@ -71,18 +74,27 @@ _DAMAGE = (
 _TableT = TypeVar("_TableT", bound=Table)
 
 
-def write(profile: Profile, path: Path, *, slices: Iterable[SliceTable] | None = None) -> None:
+def write(
+    profile: Profile,
+    path: Path,
+    *,
+    slices: Iterable[SliceTable] | None = None,
+    summarized: Profile | None = None,
+) -> None:
     """Write a profile; the file appears under its name when it is complete.
 
     Args:
         profile: The profile.
         path: Where to write it.
         slices: Blocks of slices to write in place of those of the profile, so that a long trace need not fit in memory.
+        summarized: The profile with the slices that the summary of a rank is made of; None: that of `profile`.
 
     Raises:
         BadFile: The file cannot be written.
     """
     blocks = _blocks_of(profile.slices) if slices is None else slices
+    is_rank = profile.run.rank is not None and not profile.run.is_merged
+    summary = members_of(ANALYSES["rank_summary"](summarized or profile)) if is_rank else {}
     with new_file(path) as file, ZipFile(file, "w") as archive:
         writer = _Writer(archive)
         writer.table("frames", profile.tree.frames)
@@ -100,6 +112,8 @@ def write(profile: Profile, path: Path, *, slices: Iterable[SliceTable] | None =
         writer.table("idle", profile.idle)
         for number, text in enumerate(profile.sources.values()):
             writer.member(f"sources/{number}.txt", text.encode())
+        for name, content in summary.items():
+            writer.member(name, content)
         block_rows = [writer.slices(number, block) for number, block in enumerate(blocks)]
         writer.json("meta", _header(profile, block_rows))
 

@@ -1,0 +1,142 @@
+"""The same collectives of all ranks beside each other, by process group and sequence: no clock is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.model.rank_summary import RankSummary
+from bragg.model.table import FloatArray, Int32Array, Int64Array
+
+__all__ = ["Group", "groups_of"]
+
+_COUNTED = ("compute_ns", "copy_ns", "data_ns", "launches")
+_MAX_PERIOD = 512
+_SAME = 0.98
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A process group: a row for each member, a column for each collective; NaN where a member has none.
+
+    All of them end a collective together, so the last one to arrive has the shortest.
+
+    Attributes:
+        name: As the profiles call it.
+        members: Indices of ranks, ascending: [n_members].
+        operation: Of each collective: [n_collectives].
+        size_bytes: Likewise; -1: not known.
+        step: Likewise; -1: not known.
+        duration_ns: [n_members, n_collectives].
+        exposed_ns: Likewise; NaN: not known.
+        end_ns: Likewise, each by the clock of its host.
+        counted: By name of a column of `CollectiveTable`, what had been counted when each collective ended.
+        n_unequal: Collectives in which members disagree on the operation.
+    """
+
+    name: str
+    members: Int64Array
+    operation: list[str]
+    size_bytes: Int64Array
+    step: Int32Array
+    duration_ns: FloatArray
+    exposed_ns: FloatArray
+    end_ns: FloatArray
+    counted: dict[str, FloatArray]
+    n_unequal: int
+
+    @cached_property
+    def transfer_ns(self) -> FloatArray:
+        """What the last one to arrive saw: [n_collectives]."""
+        lowest: FloatArray = np.nanmin(self.duration_ns, axis=0)
+        return lowest
+
+    @cached_property
+    def last(self) -> NDArray[np.intp]:
+        """The member that arrived last at each collective; -1: fewer than two were recorded."""
+        is_shared = (~np.isnan(self.duration_ns)).sum(axis=0) > 1
+        return np.where(is_shared, np.nanargmin(self.duration_ns, axis=0), -1)
+
+    @cached_property
+    def wait_ns(self) -> FloatArray:
+        """How long each member waited in vain, where nothing else ran on its GPU: [n_members, n_collectives]."""
+        waited = self.duration_ns - self.transfer_ns
+        return np.fmin(waited, self.exposed_ns)
+
+    @cached_property
+    def cost_ns(self) -> FloatArray:
+        """What each collective cost the average one of the others because the last one was late: [n_collectives]."""
+        n_others = np.maximum((~np.isnan(self.wait_ns)).sum(axis=0) - 1, 1)
+        cost: FloatArray = np.nansum(self.wait_ns, axis=0) / n_others
+        return np.where(self.last >= 0, cost, 0.0)
+
+
+def groups_of(ranks: Sequence[RankSummary]) -> list[Group]:
+    """The process groups of a job that have at least two members, the one with most collectives first."""
+    names: dict[str, list[int]] = {}
+    for index, rank in enumerate(ranks):
+        used = np.unique(rank.collectives.call)
+        for name in dict.fromkeys(rank.calls.group[call] for call in used.tolist()):
+            names.setdefault(name, []).append(index)
+    found = [_group(name, members, ranks) for name, members in names.items() if len(members) > 1]
+    return sorted(found, key=lambda group: -group.duration_ns.size)
+
+
+def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group:
+    tables = []
+    for index in members:
+        rank = ranks[index]
+        is_ours = np.array([group == name for group in rank.calls.group], np.bool_)
+        tables.append(rank.collectives.take(is_ours[rank.collectives.call]))
+    n_rows = max(int(table.sequence.max(initial=-1)) + 1 for table in tables)
+    shape = (len(members), n_rows)
+    columns = {key: np.full(shape, np.nan) for key in ("duration_ns", "exposed_ns", "end_ns", "step", *_COUNTED)}
+    code = np.full(shape, -1, np.int64)
+    codes: dict[tuple[str, int], int] = {}
+    for row, (index, table) in enumerate(zip(members, tables, strict=True)):
+        calls = ranks[index].calls
+        known = [
+            codes.setdefault((calls.operation[call], int(calls.size_bytes[call])), len(codes))
+            for call in range(len(calls))
+        ]
+        at = table.sequence
+        code[row, at] = np.array(known, np.int64)[table.call]
+        columns["duration_ns"][row, at] = table.duration_ns
+        columns["exposed_ns"][row, at] = np.where(table.exposed_ns < 0, np.nan, table.exposed_ns)
+        columns["end_ns"][row, at] = table.start_ns + table.duration_ns
+        for key in ("step", *_COUNTED):
+            columns[key][row, at] = getattr(table, key)
+    first = code.max(axis=0)
+    is_unequal = ((code >= 0) & (code != first)).any(axis=0)
+    kinds = list(codes)
+    return Group(
+        name=name,
+        members=np.array(members, np.int64),
+        operation=[kinds[each][0] for each in first.tolist()],
+        size_bytes=np.array([kinds[each][1] for each in first.tolist()], np.int64),
+        step=_steps(columns.pop("step"), first),
+        duration_ns=columns.pop("duration_ns"),
+        exposed_ns=columns.pop("exposed_ns"),
+        end_ns=columns.pop("end_ns"),
+        counted=columns,
+        n_unequal=int(is_unequal.sum()),
+    )
+
+
+def _steps(told: FloatArray, code: Int64Array) -> Int32Array:
+    """The step of each collective, as most ranks say; where none does, the times its pattern has come before."""
+    known = told[:, ~np.isnan(told).any(axis=0)]
+    if known.size and (known >= 0).any():
+        middle = np.nanmedian(np.where(told < 0, np.nan, told), axis=0)
+        return np.maximum.accumulate(np.nan_to_num(middle)).astype(np.int32)
+    period = next((each for each in range(1, min(len(code) // 3, _MAX_PERIOD) + 1) if _repeats(code, each)), 1)
+    # From the end: what comes once is at the start.
+    return ((np.arange(len(code)) + -len(code) % period) // period).astype(np.int32)
+
+
+def _repeats(code: Int64Array, period: int) -> bool:
+    return bool((code[period:] == code[:-period]).mean() >= _SAME)

@@ -1,0 +1,138 @@
+"""What `bragg ranks` says of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.analyze.ranks.aligned import Group, groups_of
+from bragg.analyze.ranks.causes import Cause, Reason, cause_of
+from bragg.analyze.ranks.imbalance import Imbalance, imbalances, path_values
+from bragg.analyze.ranks.lateness import Lateness, lateness_of
+from bragg.analyze.ranks.links import SlowLink, slow_links
+from bragg.analyze.ranks.stragglers import Straggler, stragglers_of
+from bragg.model.rank_summary import RankSummary
+
+__all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
+
+_N_IMBALANCES = 5
+# Ranks that end together have this share of the collectives of the longest at least.
+_ENDED = 0.95
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """Communication beside which nothing else runs, of the average rank.
+
+    Attributes:
+        share: Of the time of the steps.
+        waiting_share: The part of it in which ranks waited for the last one.
+    """
+
+    share: float
+    waiting_share: float
+
+
+@dataclass(frozen=True, eq=False)
+class RanksAnswer:
+    """A job's ranks compared.
+
+    Attributes:
+        ranks: The ranks, by number.
+        stragglers: Those that others wait for, with the cause, the worst first.
+        link: A slow link; None: none is seen.
+        lateness: What each rank cost in each step; None: the ranks have no collectives in common.
+        exposed: None: not known.
+        imbalances: Call paths that take longer on one rank.
+        is_whole: Whether collectives are known one by one.
+        n_collectives: How many were compared.
+        notes: What could not be used, a line each.
+    """
+
+    ranks: list[RankSummary]
+    stragglers: list[tuple[Straggler, Cause]]
+    link: SlowLink | None
+    lateness: Lateness | None
+    exposed: Exposed | None
+    imbalances: list[Imbalance]
+    is_whole: bool
+    n_collectives: int
+    notes: list[str]
+
+
+def compare_ranks(summaries: Sequence[RankSummary], problems: Sequence[str] = ()) -> RanksAnswer:
+    """The ranks of a job compared.
+
+    Args:
+        summaries: One for each rank.
+        problems: What is known to be missing.
+    """
+    ranks = sorted(summaries, key=lambda rank: rank.rank)
+    notes = list(problems)
+    is_whole = all(rank.is_whole for rank in ranks)
+    if not is_whole and any(rank.is_whole for rank in ranks):
+        without = [rank.rank for rank in ranks if not rank.is_whole]
+        notes.append(f"{_named(without)} recorded without a timeline, so left out: bragg run --data trace")
+        ranks, is_whole = [rank for rank in ranks if rank.is_whole], True
+    groups = groups_of(ranks)
+    values = path_values(ranks)
+    uneven = imbalances(values, _N_IMBALANCES)
+    if not groups:
+        return RanksAnswer(ranks, [], None, None, None, uneven, is_whole, 0, notes)
+    notes += _notes(ranks, groups)
+    found = lateness_of(ranks, groups, is_whole=is_whole)
+    late = stragglers_of(found, groups, is_whole=is_whole)
+    indices = [each.index for each in late]
+    causes = [(each, cause_of(each, found, ranks, values, indices)) for each in late]
+    n_collectives = sum(group.duration_ns.shape[1] for group in groups) if is_whole else 0
+    link = slow_links(groups) if is_whole else None
+    if link is not None:  # Who waits for a transfer in one group comes late to the next one.
+        causes = [
+            (each, why) for each, why in causes if why.reason is not Reason.HOST or each.index not in link.members
+        ]
+    return RanksAnswer(ranks, causes, link, found, _exposed(found, groups), uneven, is_whole, n_collectives, notes)
+
+
+def _exposed(found: Lateness, groups: Sequence[Group]) -> Exposed | None:
+    """Of the group with most collectives and all others that its members are in."""
+    if not found.wall_ns or not any((~np.isnan(group.exposed_ns)).any() for group in groups):
+        return None
+    first = min(int(group.step.min()) for group in groups)
+    n_ranks = len(found.cost_ns)
+    alone, waited = np.zeros(n_ranks), np.zeros(n_ranks)
+    for group in groups:
+        steady = group.step > first
+        alone[group.members] += np.nansum(group.exposed_ns[:, steady], axis=1)
+        waited[group.members] += np.nansum(group.wait_ns[:, steady], axis=1)
+    return Exposed(float(alone.mean()) / found.wall_ns, float(waited.mean()) / found.wall_ns)
+
+
+def _notes(ranks: Sequence[RankSummary], groups: Sequence[Group]) -> list[str]:
+    notes = []
+    for group in groups:
+        counts = (~np.isnan(group.duration_ns)).sum(axis=1)
+        ended = counts < _ENDED * counts.max()
+        for member in np.flatnonzero(ended).tolist()[:3]:
+            rank = ranks[int(group.members[member])]
+            why = " (its recording has no end)" if rank.is_cut_short else ""
+            notes.append(
+                f"rank {rank.rank} ended after {counts[member]:,} of {counts.max():,} collectives of group "
+                f"{group.name}{why}"
+            )
+        if group.n_unequal:
+            notes.append(
+                f"ranks of group {group.name} disagree in {group.n_unequal:,} of {len(group.operation):,} collectives: "
+                "do they run one program?"
+            )
+    cut = [rank.rank for rank in ranks if rank.is_cut_short]
+    if cut and not any("no end" in note for note in notes):
+        notes.append(f"the recording of {_named(cut)} has no end")
+    return notes
+
+
+def _named(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:5]))
+    more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
+    return f"{'rank' if len(numbers) == 1 else 'ranks'} {shown}{more}"

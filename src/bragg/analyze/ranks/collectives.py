@@ -1,0 +1,199 @@
+"""The collectives of a recorded process, from the kernels on its timeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.analyze.ranks.intervals import Busy
+from bragg.analyze.ranks.operations import POINT_TO_POINT, Call, call_of_frame, operation_of_kernel
+from bragg.analyze.wall.step_times import step_times
+from bragg.model import FrameKind, Profile, SliceTable, TrackKind
+from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable
+from bragg.model.table import BoolArray, Int32Array, Int64Array
+
+__all__ = ["KernelCalls", "collectives_of", "kernel_calls", "sums_of"]
+
+_DATA = "data"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelCalls:
+    """Which nodes are kernels of collectives.
+
+    Attributes:
+        calls: The different ones.
+        call: Row of `calls` for each node; -1: it is no collective: int32 [n_nodes].
+        has_group: Whether the process group of each call is known; otherwise its stream stands for it.
+    """
+
+    calls: CollectiveCallTable
+    call: Int32Array
+    has_group: BoolArray
+
+    @property
+    def is_communication(self) -> BoolArray:
+        """[n_nodes]."""
+        return self.call >= 0
+
+
+def kernel_calls(profile: Profile, paths: Int64Array) -> KernelCalls:
+    """The calls of collectives of a profile; those between two ranks are not asked who waited.
+
+    Args:
+        profile: With or without a timeline.
+        paths: Ids of its call paths.
+    """
+    tree = profile.tree
+    kernels = {
+        frame: found
+        for frame, name in enumerate(tree.frames.name)
+        if tree.frames.kind[frame] == FrameKind.KERNEL and (found := operation_of_kernel(name))[0]
+    }
+    told = {frame: each for frame, name in enumerate(tree.frames.name) if (each := call_of_frame(name))}
+    call: Int32Array = np.full(len(tree), -1, np.int32)
+    rows: list[tuple[Call, int]] = []
+    known: list[bool] = []
+    for node in np.flatnonzero(np.isin(tree.frame, list(kernels))).tolist():
+        operation, dtype = kernels[int(tree.frame[node])]
+        above = next((told[frame] for frame in tree.frame[tree.path(node)[::-1]].tolist() if frame in told), None)
+        call[node] = len(rows)
+        rows.append((above or Call("", operation, dtype, -1), int(paths[node])))
+        known.append(above is not None)
+    calls = CollectiveCallTable(
+        group=[each.group for each, _ in rows],
+        operation=[each.operation for each, _ in rows],
+        dtype=[each.dtype for each, _ in rows],
+        size_bytes=np.array([each.size_bytes for each, _ in rows], np.int64),
+        path=np.array([path for _, path in rows], np.int64),
+    )
+    return KernelCalls(calls, call, np.array(known, np.bool_))
+
+
+def collectives_of(profile: Profile, found: KernelCalls) -> tuple[CollectiveCallTable, CollectiveTable]:
+    """A row for each collective on the timeline, and the calls, with streams for groups that are not known."""
+    on_gpu = profile.slices.take(profile.tracks.kind[profile.slices.track] == TrackKind.GPU_STREAM)
+    calls, rows = _with_groups(found, on_gpu)
+    call = calls[1][rows].astype(np.int32)
+    ours = on_gpu.take(rows)
+    is_message = found.is_communication[on_gpu.node]
+    is_copy = (profile.tree.kind == FrameKind.MEMORY)[on_gpu.node]
+    others = on_gpu.take(~is_message)
+    ends = ours.start_ns + ours.duration_ns
+    busy, compute, copies = Busy(others), Busy(on_gpu.take(~is_message & ~is_copy)), Busy(on_gpu.take(is_copy))
+    begins = np.sort(on_gpu.start_ns[~is_message & ~is_copy])
+    table = CollectiveTable(
+        call=call,
+        sequence=_numbers(np.array(calls[0].group, np.str_)[call] if len(call) else np.empty(0, np.str_)),
+        step=_steps(profile, ours),
+        start_ns=ours.start_ns,
+        duration_ns=ours.duration_ns,
+        exposed_ns=ours.duration_ns - (busy.before(ends) - busy.before(ours.start_ns)),
+        compute_ns=compute.before(ends),
+        copy_ns=copies.before(ends),
+        data_ns=Busy(_waits_for_data(profile)).before(ends),
+        launches=np.searchsorted(begins, ends),
+    )
+    return calls[0], table
+
+
+def sums_of(profile: Profile, found: KernelCalls) -> tuple[CollectiveCallTable, CollectiveTable]:
+    """Where there is no timeline, a row for all collectives together, with the sums of the run."""
+    if "gpu_time" not in profile.metrics or not found.is_communication.any():
+        return CollectiveCallTable.empty(), CollectiveTable.empty()
+    own_ns = profile.own("gpu_time")
+    count = profile.own("gpu_count") if "gpu_count" in profile.metrics else np.zeros(len(own_ns), np.int64)
+    is_copy = profile.tree.kind == FrameKind.MEMORY
+    is_compute = ~found.is_communication & ~is_copy
+    told = profile.run.regions.table(_DATA).integer("total_ns") or 0
+
+    def column(value: float) -> Int64Array:
+        return np.array([int(value)], np.int64)
+
+    table = CollectiveTable(
+        call=np.zeros(1, np.int32),
+        sequence=column(0),
+        step=np.zeros(1, np.int32),
+        start_ns=column(profile.run.gpu_first_ns or 0),
+        duration_ns=column(own_ns[found.is_communication].sum()),
+        exposed_ns=column(-1),
+        compute_ns=column(own_ns[is_compute].sum()),
+        copy_ns=column(own_ns[is_copy].sum()),
+        data_ns=column(told),
+        launches=column(count[is_compute].sum()),
+    )
+    first = int(found.calls.path[0])
+    return CollectiveCallTable(["all"], ["collectives"], [""], column(-1), column(first)), table
+
+
+def _with_groups(found: KernelCalls, on_gpu: SliceTable) -> tuple[tuple[CollectiveCallTable, Int32Array], Int64Array]:
+    """Calls with a group each, the row of them for each collective's slice, and these slices by group and time.
+
+    The communicator of a group has a stream of its own; ranks open them in the same order.
+    """
+    rows = np.flatnonzero(found.is_communication[on_gpu.node])
+    rows = rows[np.argsort(on_gpu.start_ns[rows], kind="stable")]
+    is_point = np.array([operation == POINT_TO_POINT for operation in found.calls.operation], np.bool_)
+    rows = rows[~is_point[found.call[on_gpu.node[rows]]]]
+    streams: dict[int, int] = {}
+    keys: dict[tuple[int, int], int] = {}
+    call_of = np.zeros(len(on_gpu), np.int32)
+    for row, track, call in zip(
+        rows.tolist(), on_gpu.track[rows].tolist(), found.call[on_gpu.node[rows]].tolist(), strict=True
+    ):
+        stream = -1 if found.has_group[call] else streams.setdefault(track, len(streams))
+        call_of[row] = keys.setdefault((call, stream), len(keys))
+    chosen = np.array([call for call, _ in keys], np.int64)
+    calls = found.calls.take(chosen)
+    groups = [name if stream < 0 else f"stream {stream}" for name, (_, stream) in zip(calls.group, keys, strict=True)]
+    return (calls.replace(group=groups), call_of), rows
+
+
+def _numbers(group: np.ndarray[tuple[int], np.dtype[np.str_]]) -> Int64Array:
+    """The how manieth of its group each one is, in order."""
+    order = np.argsort(group, kind="stable")
+    ordered = group[order]
+    is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    place = np.arange(len(ordered))
+    numbers = np.empty(len(ordered), np.int64)
+    numbers[order] = place - np.maximum.accumulate(np.where(is_first, place, 0))
+    return numbers
+
+
+def _steps(profile: Profile, collectives: SliceTable) -> Int32Array:
+    """The step that each collective was launched in; -1: not known."""
+    times = step_times(profile)
+    if times is None:
+        return np.full(len(collectives), -1, np.int32)
+    steps: Int32Array = np.searchsorted(times.ends_ns, _launched_ns(profile, collectives)).astype(np.int32)
+    return steps
+
+
+def _launched_ns(profile: Profile, collectives: SliceTable) -> Int64Array:
+    """When each was launched; where no call is recorded, when it began on the GPU."""
+    slices = profile.slices
+    is_launch = (profile.tracks.kind[slices.track] == TrackKind.HOST_THREAD) & (slices.correlation != 0)
+    launches = slices.take(is_launch)
+    if not len(launches):
+        return collectives.start_ns
+    order = np.argsort(launches.correlation, kind="stable")
+    ids = launches.correlation[order]
+    place = np.minimum(np.searchsorted(ids, collectives.correlation), len(ids) - 1)
+    is_found = (ids[place] == collectives.correlation) & (collectives.correlation != 0)
+    return np.where(is_found, launches.start_ns[order][place], collectives.start_ns)
+
+
+def _waits_for_data(profile: Profile) -> SliceTable:
+    """Slices of loading data: regions of that name, and PyTorch's operator of the loop over a data loader."""
+    frames = profile.tree.frames
+    rows = zip(frames.kind.tolist(), frames.name, strict=True)
+    is_data = np.array(
+        [
+            (kind == FrameKind.MARKER and name == _DATA) or name.startswith("enumerate(DataLoader)#")
+            for kind, name in rows
+        ],
+        np.bool_,
+    )
+    on_host = profile.tracks.kind[profile.slices.track] != TrackKind.GPU_STREAM
+    return profile.slices.take(is_data[profile.tree.frame[profile.slices.node]] & on_host)

@@ -1,0 +1,114 @@
+"""Which rank the others waited for, in which step, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bragg.analyze.ranks.aligned import Group
+from bragg.model.rank_summary import RankSummary
+from bragg.model.table import FloatArray, Int64Array
+
+__all__ = ["Lateness", "lateness_of"]
+
+_COUNTED = ("compute_ns", "copy_ns", "data_ns", "launches")
+
+
+@dataclass(frozen=True, eq=False)
+class Lateness:
+    """A row for each rank, a column for each step.
+
+    Attributes:
+        cost_ns: Time that the average other rank of a process group lost because this one came last: [ranks, steps].
+        step_ns: How long each step took, between the ends of its last collective and of the one before: [steps].
+        counted: By name of a column of `CollectiveTable`, what each rank did in each step; NaN: not known.
+        startup_ns: What the first collectives cost before the first step was over, by rank: [ranks].
+        is_unit_step: Whether columns are steps of the program, not rounds of collectives.
+    """
+
+    cost_ns: FloatArray
+    step_ns: FloatArray
+    counted: dict[str, FloatArray]
+    startup_ns: FloatArray
+    is_unit_step: bool
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps there are, without the start."""
+        return len(self.step_ns)
+
+    @cached_property
+    def wall_ns(self) -> float:
+        """Of all steps."""
+        return float(np.nansum(self.step_ns))
+
+    @cached_property
+    def excess_ns(self) -> FloatArray:
+        """What each rank cost beyond the median of the others: healthy ranks come last in turns: [ranks, steps]."""
+        return self.cost_ns - _median_of_others(self.cost_ns)
+
+
+def _median_of_others(values: FloatArray) -> FloatArray:
+    n_ranks = len(values)
+    if n_ranks < 2:
+        return np.zeros_like(values)
+    if n_ranks > 8:  # One rank does not move the median.
+        return np.broadcast_to(np.median(values, axis=0), values.shape)
+    return np.stack([np.median(np.delete(values, row, axis=0), axis=0) for row in range(n_ranks)])
+
+
+def lateness_of(ranks: Sequence[RankSummary], groups: Sequence[Group], *, is_whole: bool) -> Lateness:
+    """The costs of late ranks.
+
+    Args:
+        ranks: The ranks.
+        groups: Their process groups; at least one.
+        is_whole: Whether collectives are known one by one; otherwise the run is one step.
+    """
+    first, last = min(int(group.step.min()) for group in groups), max(int(group.step.max()) for group in groups)
+    n_steps = last - first + 1
+    cost = np.zeros((len(ranks), n_steps))
+    for group in groups:
+        is_equal = len({_stage(ranks[member]) for member in group.members.tolist()}) == 1
+        if not is_equal:
+            continue
+        known = group.last >= 0
+        np.add.at(cost, (group.members[group.last[known]], group.step[known] - first), group.cost_ns[known])
+    main = groups[0]
+    counted = {name: np.full((len(ranks), n_steps), np.nan) for name in _COUNTED}
+    ends = np.full((len(ranks), n_steps), np.nan)
+    for group in reversed(groups):  # The one with most collectives wins.
+        steps, rows = _last_of_steps(group)
+        at = np.ix_(group.members, steps - first)
+        ends[at] = group.end_ns[:, rows]
+        for name in _COUNTED:
+            counted[name][at] = group.counted[name][:, rows]
+    if not is_whole:
+        wall = np.array([float(np.median([rank.wall_ns for rank in ranks]))])
+        return Lateness(cost, wall, counted, np.zeros(len(ranks)), False)
+    differences = {name: np.diff(values, axis=1) for name, values in counted.items()}
+    step_ns = np.nan_to_num(_median(np.diff(ends, axis=1)))
+    is_unit_step = any((rank.collectives.step >= 0).any() for rank in ranks) and len(main.step) > 0
+    return Lateness(cost[:, 1:], step_ns, differences, cost[:, 0], is_unit_step)
+
+
+def _stage(rank: RankSummary) -> tuple[int, ...]:
+    """Stages of a pipeline do different work; other ranks of a group do the same."""
+    return tuple(at for axis, at in rank.role if axis.startswith("pp"))
+
+
+def _median(values: FloatArray) -> FloatArray:
+    is_known = ~np.isnan(values).all(axis=0)
+    found = np.full(values.shape[1], np.nan)
+    if is_known.any():
+        found[is_known] = np.nanmedian(values[:, is_known], axis=0)
+    return found
+
+
+def _last_of_steps(group: Group) -> tuple[Int64Array, Int64Array]:
+    """The steps of a group, ascending, and its last collective in each."""
+    rows = np.flatnonzero(np.append(group.step[1:] != group.step[:-1], True))
+    return group.step[rows].astype(np.int64), rows

@@ -1,0 +1,35 @@
+"""Ids of call paths that are the same on every rank, whatever else the rank ran."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+
+from bragg.model.table import Int64Array
+from bragg.model.tree import CallTree
+
+__all__ = ["frame_ids", "path_ids", "path_label"]
+
+_N_SHOWN = 3
+
+
+def path_ids(tree: CallTree) -> Int64Array:
+    """64 bits for each node: [n_nodes]. Two of 2,000 paths share them in 1 of 10^13 jobs."""
+    texts = [f"{kind} {tree.frames.label(row)}".encode() for row, kind in enumerate(tree.frames.kind.tolist())]
+    keys = [b""]
+    for parent, frame in zip(tree.parent.tolist()[1:], tree.frame.tolist()[1:], strict=True):
+        keys.append(blake2b(texts[frame], key=keys[parent], digest_size=8).digest())
+    keys[0] = bytes(8)
+    return np.frombuffer(b"".join(keys), np.int64)
+
+
+def frame_ids(tree: CallTree) -> Int64Array:
+    """64 bits for the frame of each node: [n_nodes]."""
+    digests = [blake2b(tree.frames.label(row).encode(), digest_size=8).digest() for row in range(len(tree.frames))]
+    return np.frombuffer(b"".join(digests), np.int64)[tree.frame]
+
+
+def path_label(tree: CallTree, node: int) -> str:
+    """The last frames of a path."""
+    return " > ".join(tree.label(each) for each in tree.path(node)[1:][-_N_SHOWN:])

@@ -1,0 +1,163 @@
+"""Ranks that hold up the others: all the time, from some step on, now and then, once, or at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from bragg.analyze.ranks.aligned import Group
+from bragg.analyze.ranks.lateness import Lateness
+from bragg.model.table import FloatArray, Int64Array
+
+__all__ = ["Straggler", "When", "stragglers_of"]
+
+# Generated jobs whose ranks vary by 3 % at random stay below half of each; see benchmarks/straggler_jobs.py.
+_SHARE = 0.015  # of the time of all steps, for what lasts
+_SURE = 5.0  # standard errors
+_ONE_STEP = 0.3  # of the median step, for what comes now and then
+_NOISE = 8.0  # times what is usual for the second slowest rank
+_LEAST_NS = 300_000.0
+_STARTUP = 5.0  # median steps
+_LEAST_STARTUP_NS = 300e6
+_CHANGED = 0.3  # of the cost after a change, at most before it
+_REST = 0.5  # of what a rank costs may be explained by another one that it waits for
+_N_MOST = 8
+
+
+class When(Enum):
+    """How the lateness of a rank lies in time."""
+
+    ALWAYS = "always"
+    SINCE = "since"
+    SOMETIMES = "sometimes"
+    ONCE = "once"
+    START = "start"
+    WHOLE = "whole"  # Only sums are known.
+
+
+@dataclass(frozen=True, eq=False)
+class Straggler:
+    """A rank that others wait for.
+
+    Attributes:
+        index: Of the rank.
+        when: How its lateness lies in time.
+        steps: Those in which it was late: [n].
+        each_ns: What it cost in the median one of them.
+        cost_ns: What it cost in all of them.
+    """
+
+    index: int
+    when: When
+    steps: Int64Array
+    each_ns: float
+    cost_ns: float
+
+
+def stragglers_of(found: Lateness, groups: Sequence[Group], *, is_whole: bool) -> list[Straggler]:
+    """The ranks that cost most, the worst first; healthy ranks come last in turns, and are none."""
+    if not is_whole:
+        candidates = list(_of_sums(found, groups))
+    else:
+        candidates = [
+            straggler
+            for index in range(len(found.cost_ns))
+            for straggler in (_lasting(found, index) or _rare(found, index),)
+            if straggler is not None
+        ]
+        candidates += _at_start(found)
+    candidates.sort(key=lambda straggler: -straggler.cost_ns)
+    return list(_without_followers(candidates, groups))[:_N_MOST]
+
+
+def _lasting(found: Lateness, index: int) -> Straggler | None:
+    """One that is late in most steps, perhaps from one on."""
+    excess = found.excess_ns[index]
+    if len(excess) < 3:
+        return None
+    since = _change(excess)
+    part = excess[since:]
+    is_sure = part.mean() > _SURE * part.std() / np.sqrt(len(part)) and np.median(part) > 0
+    if not is_sure or excess.sum() < _SHARE * found.wall_ns or part.mean() < _LEAST_NS / 10:
+        return None
+    steps = since + np.flatnonzero(part > 0)
+    when = When.ALWAYS if since == 0 else When.SINCE
+    return Straggler(index, when, steps, float(np.median(part[part > 0])), float(part.sum()))
+
+
+def _change(excess: FloatArray) -> int:
+    """The step from which a rank is late; 0: from the first."""
+    n = len(excess)
+    before = np.append(0.0, np.cumsum(excess))
+    at = np.arange(1, n)
+    low, high = before[1:n] / at, (before[n] - before[1:n]) / (n - at)
+    # The split that explains most of the variance.
+    step = int(np.argmax((high - low) * np.abs(high - low) * at * (n - at))) + 1
+    return step if high[step - 1] > 0 and low[step - 1] < _CHANGED * high[step - 1] else 0
+
+
+def _rare(found: Lateness, index: int) -> Straggler | None:
+    """One that is late in some steps, and much."""
+    excess = found.excess_ns[index]
+    if not len(excess):
+        return None
+    usual = np.sort(found.cost_ns, axis=0)[-2] if len(found.cost_ns) > 1 else np.zeros(len(excess))
+    limit = max(_ONE_STEP * float(np.median(found.step_ns)), _NOISE * float(np.median(usual)), _LEAST_NS)
+    steps = np.flatnonzero(excess > limit)
+    if not len(steps):
+        return None
+    when = When.ONCE if len(steps) == 1 else When.SOMETIMES
+    return Straggler(index, when, steps, float(np.median(excess[steps])), float(excess[steps].sum()))
+
+
+def _at_start(found: Lateness) -> Iterator[Straggler]:
+    """The one that the others waited for before the first step was over."""
+    if len(found.startup_ns) < 2:
+        return
+    index = int(np.argmax(found.startup_ns))
+    others = float(np.median(np.delete(found.startup_ns, index)))
+    cost = float(found.startup_ns[index]) - others
+    usual = float(np.median(found.step_ns)) if found.n_steps else 0.0
+    if cost > max(_STARTUP * usual, _LEAST_STARTUP_NS):
+        yield Straggler(index, When.START, np.array([-1]), cost, cost)
+
+
+def _of_sums(found: Lateness, groups: Sequence[Group]) -> Iterator[Straggler]:
+    """The rank that spent least time in collectives, where only sums are known."""
+    for group in groups:
+        spent = group.duration_ns[:, 0]
+        least = int(np.nanargmin(spent))
+        others = np.delete(spent, least)
+        spread = float(np.median(np.abs(others - np.median(others)))) * 1.5
+        cost = float(np.median(others) - spent[least])
+        if cost > max(3 * _SHARE * found.wall_ns, 4 * spread, _LEAST_NS):
+            yield Straggler(int(group.members[least]), When.WHOLE, np.zeros(1, np.int64), cost, cost)
+
+
+def _without_followers(candidates: list[Straggler], groups: Sequence[Group]) -> Iterator[Straggler]:
+    """Without ranks that are late in one group because they wait in another: for a rank that is listed already."""
+    kept: list[Straggler] = []
+    for each in candidates:
+        if not any(_follows(each, other, groups) for other in kept):
+            kept.append(each)
+            yield each
+
+
+def _follows(one: Straggler, other: Straggler, groups: Sequence[Group]) -> bool:
+    """Whether a rank is late because it waited for another one, in a group that both are in."""
+    if one.when is When.WHOLE or (one.when is When.START) != (other.when is When.START):
+        return False
+    waited = 0.0
+    for group in groups:
+        if one.index in group.members and other.index in group.members:
+            mine, others = (int(np.flatnonzero(group.members == each.index)[0]) for each in (one, other))
+            is_for_other = (group.last == others) & np.isin(group.step - _first(groups) - 1, one.steps)
+            waited += float(np.nansum(group.wait_ns[mine, is_for_other]))
+    return waited > _REST * one.cost_ns
+
+
+def _first(groups: Sequence[Group]) -> int:
+    return min(int(group.step.min()) for group in groups)

@@ -1,0 +1,60 @@
+"""What a rank's profile tells for the comparison with others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bragg.analyze.ranks.collectives import collectives_of, kernel_calls, sums_of
+from bragg.analyze.ranks.path_ids import frame_ids, path_ids, path_label
+from bragg.model import Profile
+from bragg.model.rank_summary import PathTable, RankSummary
+from bragg.model.table import Int64Array
+
+__all__ = ["summarize"]
+
+
+def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
+    """The summary of one rank.
+
+    Args:
+        profile: Of its process. Without a timeline, or with one of other work alone, the sums of the run stand for
+            the collectives.
+        rank: Its number; None: as the profile says, else 0.
+    """
+    ids = path_ids(profile.tree)
+    found = kernel_calls(profile, ids)
+    calls, collectives = collectives_of(profile, found)
+    is_whole = len(collectives) > 0
+    if not is_whole:
+        calls, collectives = sums_of(profile, found)
+    gpu_ns, gpu_count, host_ns = (_own(profile, name) for name in ("gpu_time", "gpu_count", "host_time"))
+    nodes = np.flatnonzero((gpu_ns > 0) | (host_ns > 0))
+    run = profile.run
+    paths = PathTable(
+        path=ids[nodes],
+        kernel=frame_ids(profile.tree)[nodes],
+        is_communication=found.is_communication[nodes].astype(np.int32),
+        gpu_count=gpu_count[nodes],
+        gpu_ns=gpu_ns[nodes],
+        host_ns=host_ns[nodes],
+    )
+    tree = profile.tree
+    return RankSummary(
+        rank=rank if rank is not None else run.rank or 0,
+        host=run.host,
+        device=next((str(device.get("name", "")) for device in run.devices if device), ""),
+        wall_ns=run.duration_ns or run.gpu_span_ns,
+        is_whole=is_whole,
+        is_cut_short=run.is_cut_short,
+        calls=calls,
+        collectives=collectives,
+        paths=paths,
+        labels=lambda: [path_label(tree, node) for node in nodes.tolist()],
+    )
+
+
+def _own(profile: Profile, name: str) -> Int64Array:
+    if name not in profile.metrics:
+        return np.zeros(len(profile.tree), np.int64)
+    own: Int64Array = np.nan_to_num(profile.own(name)).astype(np.int64)
+    return own

@@ -1,0 +1,64 @@
+"""`bragg ranks`: which rank of a job the others wait for, and why."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.cli.progress import working
+from bragg.errors import UsageError
+
+__all__ = ["ranks"]
+
+_EPILOG = """\b
+Examples:
+  bragg run --data trace -- torchrun --nproc-per-node 8 train.py
+  bragg ranks train.job
+  bragg ranks rank*.bragg --json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("files", nargs=-1, metavar="JOB | FILE...", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all ranks, steps and findings.")
+def ranks(files: tuple[Path, ...], as_json: bool) -> None:
+    """Say which rank of a job the others wait for, since when, what it costs, and why.
+
+    JOB is the directory that bragg run wrote; FILEs are profiles of its ranks. All ranks leave a collective together,
+    so the one that came last has the shortest: no clock is compared. With bragg run --data trace each collective of
+    each step is known; otherwise their sums are compared.
+    """
+    from bragg.analyze.ranks.answer import compare_ranks
+    from bragg.cli.rank_files import read_ranks
+    from bragg.views.text.ranks_text import ranks_json, ranks_lines
+
+    with working("Reading ranks"):
+        summaries, problems = read_ranks(_named(files))
+    if len(summaries) < 2:
+        raise UsageError(
+            f"comparing ranks needs two of them, and there {'is one' if summaries else 'is none'}",
+            hint="Give the directory of a job, or the profiles of its ranks",
+        )
+    with working("Comparing"):
+        answer = compare_ranks(summaries, problems)
+    if as_json:
+        write_json("ranks", ranks_json(answer))
+    else:
+        write_lines(ranks_lines(answer, stream_style(sys.stdout)))
+
+
+def _named(files: Sequence[Path]) -> Sequence[Path]:
+    if files:
+        return files
+    from bragg.formats.job import is_job
+
+    found = [path for path in sorted(Path().iterdir()) if is_job(path)]
+    if is_job(Path()):
+        return [Path()]
+    if not found:
+        raise UsageError("there is no job here", hint="Record one with: bragg run --data trace -- torchrun train.py")
+    return [max(found, key=lambda path: path.stat().st_mtime_ns)]

@@ -1,0 +1,131 @@
+"""The summary of a rank within its `.bragg` file, so that a thousand files need not be read whole.
+
+ranks/facts.json        rank, host, device, wall_ns, is_whole, is_cut_short, version
+ranks/calls.json        columns of the calls of collectives
+ranks/collectives.npy   int64 [columns, rows], those of `CollectiveTable`, each as differences
+ranks/paths.npy         int64 [columns, rows], those of `PathTable`
+ranks/labels.json       a text for each path
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.errors import BadFile
+from bragg.formats.encodings.npy import decode, encode
+from bragg.formats.files import open_file
+from bragg.model.facts import Facts
+from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
+from bragg.model.table import Table
+
+__all__ = ["members_of", "read_summary"]
+
+_VERSION = 1
+_FACTS, _CALLS, _LABELS = "ranks/facts.json", "ranks/calls.json", "ranks/labels.json"
+_COLLECTIVES, _PATHS = "ranks/collectives.npy", "ranks/paths.npy"
+# What zipfile, zlib, json and numpy raise on damaged input.
+_DAMAGE = (
+    *(BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError),
+    *(OverflowError, RuntimeError, TypeError, ValueError),
+)
+_MAX_BYTES = 1 << 28  # of one member: 3 million collectives
+_TableT = TypeVar("_TableT", bound=Table)
+
+
+def members_of(summary: RankSummary) -> dict[str, bytes]:
+    """The members of the archive that hold a summary, by name."""
+    facts = {
+        "version": _VERSION,
+        "rank": summary.rank,
+        "host": summary.host,
+        "device": summary.device,
+        "wall_ns": summary.wall_ns,
+        "is_whole": summary.is_whole,
+        "is_cut_short": summary.is_cut_short,
+    }
+    calls = {name: list(getattr(summary.calls, name)) for name in CollectiveCallTable.columns()}
+    calls |= {name: getattr(summary.calls, name).tolist() for name in ("size_bytes", "path")}
+    # Differences of what grows are small numbers, which deflate shrinks to a third.
+    return {
+        _FACTS: _json(facts),
+        _CALLS: _json(calls),
+        _COLLECTIVES: encode(np.diff(_matrix(summary.collectives), axis=1, prepend=0)),
+        _PATHS: encode(_matrix(summary.paths)),
+        _LABELS: _json(summary.labels()),
+    }
+
+
+def read_summary(path: Path) -> RankSummary | None:
+    """The summary of a file; None: it has none, because it is another format or no rank wrote it.
+
+    Raises:
+        BadFile: The file cannot be read, or its summary is damaged.
+    """
+    with open_file(path) as file:
+        if file.read(4) != b"PK\x03\x04":
+            return None
+        try:
+            with ZipFile(file) as archive:
+                return _read(archive, path) if _FACTS in archive.NameToInfo else None
+        except _DAMAGE as error:
+            hint = "Copy it again, or recover it from the .part file"
+            raise BadFile(f"{path} is damaged: {error}", hint=hint) from error
+
+
+def _read(archive: ZipFile, path: Path) -> RankSummary | None:
+    facts = Facts(json.loads(_member(archive, _FACTS)))
+    if facts.integer("version") != _VERSION:
+        return None
+    calls = json.loads(_member(archive, _CALLS))
+    collectives = np.cumsum(decode(_member(archive, _COLLECTIVES), (np.int64,)), axis=1)
+    table = _table(CollectiveTable, collectives)
+    known = CollectiveCallTable(**{name: calls[name] for name in CollectiveCallTable.columns()})
+    if len(table) and not (0 <= table.call.min() <= table.call.max() < len(known)):
+        raise ValueError("a collective is of no call")
+    if len(table) and not (0 <= table.sequence.min() <= table.sequence.max() < 4 * len(table) + 1):
+        raise ValueError("a collective has no place in its group")
+    return RankSummary(
+        rank=facts.count("rank"),
+        host=facts.text("host"),
+        device=facts.text("device"),
+        wall_ns=facts.count("wall_ns"),
+        is_whole=not facts.is_false("is_whole"),
+        is_cut_short=not facts.is_false("is_cut_short"),
+        calls=known,
+        collectives=table,
+        paths=_table(PathTable, decode(_member(archive, _PATHS), (np.int64,))),
+        labels=partial(_labels, path),
+    )
+
+
+def _labels(path: Path) -> list[str]:
+    with open_file(path) as file, ZipFile(file) as archive:
+        return [str(label) for label in json.loads(_member(archive, _LABELS))]
+
+
+def _member(archive: ZipFile, name: str) -> bytes:
+    if archive.getinfo(name).file_size > _MAX_BYTES:
+        raise ValueError(f"{name} is larger than it can be")
+    return archive.read(name)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _matrix(table: Table) -> NDArray[np.int64]:
+    columns = [np.asarray(getattr(table, name), np.int64) for name in table.columns()]
+    return np.stack(columns) if len(table) else np.zeros((len(columns), 0), np.int64)
+
+
+def _table(table: type[_TableT], matrix: NDArray[np.int64]) -> _TableT:
+    return table(**dict(zip(table.columns(), matrix, strict=True)))

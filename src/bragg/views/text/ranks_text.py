@@ -1,0 +1,169 @@
+"""What comparing the ranks of a job found, as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bragg.analyze.ranks.answer import RanksAnswer
+from bragg.analyze.ranks.findings import findings_of
+from bragg.analyze.report import finding_json
+from bragg.model import Finding
+from bragg.model.table import FloatArray
+from bragg.views.text.style import Style, printable
+from bragg.views.text.units import count_text, share_text, time_text
+
+__all__ = ["ranks_json", "ranks_lines"]
+
+_N_FINDINGS = 4
+_N_ROWS = 8
+_N_COLUMNS = 60
+_N_NOTES = 4
+_PALE = 0.1
+_SHADES, _PLAIN_SHADES = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
+_NAME = 9
+_MAX_PATH = 90
+
+
+def ranks_lines(answer: RanksAnswer, style: Style) -> list[str]:
+    """The answer for a terminal, in at most 25 lines."""
+    found = findings_of(answer)
+    lines = [style.bold(_sentence(answer, found))]
+    for finding in found[:_N_FINDINGS]:
+        head = style.bad("slow") if finding is found[0] else style.warning("also")
+        lines.append(f"  {head}  {_first_upper(printable(finding.message))}")
+        if finding.hint:
+            lines.append(f"        {style.dim(finding.hint)}")
+    if len(found) > _N_FINDINGS:
+        lines.append(style.dim(f"  and {len(found) - _N_FINDINGS} more: --json"))
+    lines += _heat_map(answer, style)
+    lines += _imbalances(answer, style)
+    notes = answer.notes[:_N_NOTES]
+    lines += [style.dim(f"note: {printable(note)}") for note in notes]
+    if len(answer.notes) > len(notes):
+        lines.append(style.dim(f"and {count_text(len(answer.notes) - len(notes), 'more note')}: --json"))
+    return lines
+
+
+def _sentence(answer: RanksAnswer, found: list[Finding]) -> str:
+    ranks = count_text(len(answer.ranks), "rank")
+    if answer.lateness is None:
+        return f"{ranks} without a collective in common, so nobody waited for another."
+    exposed = ""
+    if answer.exposed is not None:
+        exposed = f" Communication that nothing hides takes {share_text(answer.exposed.share)} of a step"
+        exposed += f", {share_text(answer.exposed.waiting_share)} waiting for the last rank."
+    if not answer.is_whole:
+        how = "by their sums: the steps need bragg run --data trace"
+    else:
+        steps = count_text(answer.lateness.n_steps + 1, "step" if answer.lateness.is_unit_step else "round")
+        how = f"over {steps} and {count_text(answer.n_collectives, 'collective')}"
+    if not found:
+        return f"No rank holds up the others: {ranks} {how}.{exposed}"
+    return f"{_culprit(found[0])}: {ranks} {how}.{exposed}"
+
+
+def _culprit(worst: Finding) -> str:
+    numbers = [int(each.value) for each in worst.evidence if each.name == "rank"]
+    who = f"Rank {numbers[0]}" if numbers else "A slow link"
+    if worst.gain is None or worst.gain.is_once:
+        return f"{who} costs the job {time_text(worst.gain.wall_ns if worst.gain else 0.0)} at the start"
+    return f"{who} costs the job {share_text(worst.gain.share)} of its time"
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _heat_map(answer: RanksAnswer, style: Style) -> Iterator[str]:
+    """What ranks cost by step, the worst ones; all steps of a column together."""
+    found = answer.lateness
+    if found is None or found.n_steps < 2 or not (found.cost_ns > 0).any():
+        return
+    width = min(_N_COLUMNS, max((style.width or 100) - 30, 10), found.n_steps)
+    edges = np.linspace(0, found.n_steps, width + 1).astype(np.int64)
+    cost = np.add.reduceat(found.cost_ns, edges[:-1], axis=1) / np.diff(edges)
+    total = found.cost_ns.sum(axis=1)
+    rows = np.sort(np.argsort(-total, kind="stable")[:_N_ROWS])
+    unit = "steps" if found.is_unit_step else "rounds"
+    name = "cost to the others"
+    yield ""
+    yield f"{'rank':>{_NAME}}  {style.dim(f'{unit} 1 to {found.n_steps}'.ljust(width))}  {name}"
+    # What is less than a tenth of a step stays pale.
+    most = max(float(cost.max()), _PALE * float(np.median(found.step_ns)))
+    for row in rows.tolist():
+        number = str(answer.ranks[row].rank)
+        share = total[row] / found.wall_ns if found.wall_ns else 0.0
+        yield f"{number:>{_NAME}}  {_shaded(cost[row], most, style)}  {share_text(float(share))}"
+    if len(total) > len(rows):
+        rest = float(np.delete(total, rows).max() / found.wall_ns) if found.wall_ns else 0.0
+        yield style.dim(f"{'others':>{_NAME}}  {''.ljust(width)}  at most {share_text(rest)} each")
+
+
+def _shaded(values: FloatArray, most: float, style: Style) -> str:
+    shades = _SHADES if style.unicode else _PLAIN_SHADES
+    levels = np.ceil(values / most * (len(shades) - 1)).astype(int) if most > 0 else np.zeros(len(values), int)
+    return "".join(shades[level] for level in levels.tolist())
+
+
+def _imbalances(answer: RanksAnswer, style: Style) -> Iterator[str]:
+    if not answer.imbalances:
+        return
+    yield ""
+    yield style.dim("GPU time that is not the same on all ranks (largest over mean, rank of the largest)")
+    for each in answer.imbalances:
+        path = printable(each.path)
+        path = path if len(path) <= _MAX_PATH else f"…{path[-_MAX_PATH:]}"
+        yield f"{each.ratio:>+7.0%}  rank {answer.ranks[each.rank].rank}  {time_text(each.most_ns)}  {path}"
+
+
+def ranks_json(answer: RanksAnswer) -> dict[str, Any]:
+    """JSON values of the whole answer."""
+    found = answer.lateness
+    numbers = [rank.rank for rank in answer.ranks]
+    return {
+        "ranks": numbers,
+        "by": "collectives" if answer.is_whole else "sums",
+        "n_collectives": answer.n_collectives,
+        "findings": [finding_json(finding) for finding in findings_of(answer)],
+        "stragglers": [
+            {
+                "rank": numbers[late.index],
+                "when": late.when.value,
+                "steps": (late.steps + 1).tolist(),
+                "each_ns": late.each_ns,
+                "cost_ns": late.cost_ns,
+                "cause": cause.reason.value,
+                "ratio": cause.ratio,
+                "path": cause.path,
+            }
+            for late, cause in answer.stragglers
+        ],
+        "slow_link": None
+        if answer.link is None
+        else {"ranks": [numbers[index] for index in answer.link.ranks], "ratio": answer.link.ratio},
+        "steps": None
+        if found is None
+        else {
+            "unit": "step" if found.is_unit_step else "round",
+            "step_ns": found.step_ns.tolist(),
+            "cost_ns": {str(number): row for number, row in zip(numbers, found.cost_ns.tolist(), strict=True)},
+            "startup_ns": {str(number): cost for number, cost in zip(numbers, found.startup_ns.tolist(), strict=True)},
+        },
+        "exposed": None
+        if answer.exposed is None
+        else {"share": answer.exposed.share, "waiting_share": answer.exposed.waiting_share},
+        "imbalances": [
+            {
+                "path": each.path,
+                "rank": numbers[each.rank],
+                "ratio": each.ratio,
+                "mean_ns": each.mean_ns,
+                "most_ns": each.most_ns,
+            }
+            for each in answer.imbalances
+        ],
+        "notes": answer.notes,
+    }

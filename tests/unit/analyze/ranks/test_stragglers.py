@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.straggler_jobs import HEALTHY, KINDS, JobPlan, profiles_of, write_job_files
+from bragg.analyze.ranks.answer import RanksAnswer, compare_ranks
+from bragg.analyze.ranks.findings import findings_of
+from bragg.analyze.ranks.summarize import summarize
+from bragg.cli.rank_files import read_ranks
+
+
+def _answer(plan: JobPlan) -> RanksAnswer:
+    return compare_ranks([summarize(profile) for profile in profiles_of(plan)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_planted_straggler_is_named_with_its_steps_and_its_cause(kind: str, tmp_path: Path) -> None:
+    truth = KINDS[kind].truth
+    write_job_files(KINDS[kind], tmp_path)
+    summaries, _ = read_ranks([tmp_path])
+    answer = compare_ranks(summaries)
+    if truth.cause == "slow link":
+        assert answer.link is not None
+        assert [answer.ranks[index].rank for index in answer.link.ranks] == list(truth.ranks)
+        assert not answer.stragglers
+        return
+    assert answer.link is None
+    (found,) = answer.stragglers
+    late, cause = found
+    assert (answer.ranks[late.index].rank,) == truth.ranks
+    assert (late.when.value, cause.reason.value) == (truth.when, truth.cause)
+    if truth.first_step is not None:
+        assert late.steps[0] + 1 == truth.first_step
+    assert f"rank {truth.ranks[0]} " in findings_of(answer)[0].message
+
+
+@pytest.mark.parametrize("kind", HEALTHY)
+def test_no_rank_of_a_healthy_job_is_named(kind: str) -> None:
+    answer = _answer(HEALTHY[kind])
+    assert not answer.stragglers
+    assert answer.link is None
+    assert not findings_of(answer)
+
+
+def test_the_cost_of_a_straggler_is_what_the_job_would_save_without_it() -> None:
+    """The time that a healthy rank takes for the same steps is the truth."""
+    slow, healthy = KINDS["slow-gpu"], JobPlan(seed=KINDS["slow-gpu"].seed)
+    answer = _answer(slow)
+    (late, _), found = answer.stragglers[0], answer.lateness
+    usual = _answer(healthy).lateness
+    assert found is not None
+    assert usual is not None
+    assert late.cost_ns == pytest.approx(found.wall_ns - usual.wall_ns, rel=0.15)
+
+
+def test_clocks_of_hosts_do_not_matter() -> None:
+    plan = KINDS["slow-gpu-since"]
+    answers = [_answer(JobPlan(**{**vars(plan), "skew_ms": skew, "drift_ppm": 0.0})) for skew in (0.0, 3_600_000.0)]
+    costs = [answer.lateness.cost_ns for answer in answers if answer.lateness]
+    np.testing.assert_allclose(costs[0], costs[1], atol=10)
+
+
+def test_without_a_timeline_the_sums_name_the_rank_that_waits_least() -> None:
+    from dataclasses import replace
+
+    from bragg.model import SliceTable
+
+    profiles = [replace(each, slices=SliceTable.empty()) for each in profiles_of(KINDS["slow-gpu"])]
+    answer = compare_ranks([summarize(profile) for profile in profiles])
+    assert not answer.is_whole
+    ((late, cause),) = answer.stragglers
+    assert (answer.ranks[late.index].rank, late.when.value, cause.reason.value) == (3, "whole", "slow GPU")
+    profiles = [replace(each, slices=SliceTable.empty()) for each in profiles_of(HEALTHY["healthy-0"])]
+    assert not compare_ranks([summarize(profile) for profile in profiles]).stragglers
+
+
+def test_a_rank_that_was_killed_is_told_and_the_rest_is_compared() -> None:
+    answer = _answer(KINDS["killed"])
+    assert "rank 5 ended after 100 of 160 collectives of group 0 (its recording has no end)" in answer.notes
+
+
+def test_ranks_that_run_different_programs_are_told() -> None:
+    plans = [JobPlan(n_ranks=2, n_steps=5, bucket_us=bucket) for bucket in (500.0, 700.0)]
+    answer = compare_ranks([summarize(profiles_of(plan)[rank]) for rank, plan in enumerate(plans)])
+    assert "ranks of group 0 disagree in 20 of 20 collectives: do they run one program?" in answer.notes
+
+
+def test_exposed_communication_is_what_nothing_ran_beside() -> None:
+    beside, after = (_answer(JobPlan(noise=0.0, one_stream=one_stream, seed=5)).exposed for one_stream in (False, True))
+    assert beside is not None
+    assert after is not None
+    step = _answer(JobPlan(noise=0.0, one_stream=True, seed=5)).lateness
+    assert step is not None
+    # One bucket of 500 us after each backward pass, and the waiting for the slowest GPU.
+    assert after.share - after.waiting_share == pytest.approx(500e3 / np.median(step.step_ns), rel=0.05)
+    assert beside.share - beside.waiting_share == pytest.approx(after.share - after.waiting_share, rel=0.1)
+
+
+def test_imbalance_names_the_path_and_the_rank() -> None:
+    worst = _answer(KINDS["slow-kernel"]).imbalances[0]
+    assert worst.rank == 4
+    assert worst.path.endswith("softmax_kernel")
+    assert worst.ratio == pytest.approx(3 / 1.25 - 1, rel=0.05)
+    assert not _answer(HEALTHY["healthy-0"]).imbalances

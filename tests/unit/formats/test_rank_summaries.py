@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+import pytest
+
+from benchmarks.straggler_jobs import JobPlan, profiles_of
+from bragg import formats
+from bragg.analyze.ranks.summarize import summarize
+from bragg.errors import BadFile
+from bragg.formats.bragg import read, write
+from bragg.formats.rank_summaries import read_summary
+from bragg.model import Profile
+from bragg.model.rank_summary import CollectiveTable, PathTable
+
+PLAN = JobPlan(n_ranks=2, n_steps=4, n_layers=2)
+
+
+@pytest.fixture
+def profile() -> Profile:
+    return profiles_of(PLAN)[1]
+
+
+def test_the_summary_of_a_file_is_that_of_its_profile(profile: Profile, tmp_path: Path) -> None:
+    write(profile, tmp_path / "a.bragg")
+    found, made = read_summary(tmp_path / "a.bragg"), summarize(read(tmp_path / "a.bragg"))
+    assert found is not None
+    assert (found.rank, found.host, found.wall_ns, found.is_whole) == (1, "node0", made.wall_ns, True)
+    assert found.calls.group == made.calls.group == ["0"]
+    for table in ("collectives", "paths"):
+        for name in (CollectiveTable if table == "collectives" else PathTable).columns():
+            np.testing.assert_array_equal(getattr(getattr(found, table), name), getattr(getattr(made, table), name))
+    assert found.labels() == made.labels()
+
+
+def test_a_profile_of_no_rank_has_none(profile: Profile, tmp_path: Path) -> None:
+    alone = replace(profile, meta={name: value for name, value in profile.meta.items() if name != "rank"})
+    write(alone, tmp_path / "a.bragg")
+    assert read_summary(tmp_path / "a.bragg") is None
+
+
+def test_another_format_has_none(profile: Profile, tmp_path: Path) -> None:
+    formats.export(profile, "chrome", tmp_path / "a.json")
+    assert read_summary(tmp_path / "a.json") is None
+
+
+@pytest.mark.parametrize(
+    ("member", "content"),
+    [
+        ("ranks/facts.json", b"{"),
+        ("ranks/calls.json", b"[]"),
+        ("ranks/calls.json", b"{}"),
+        ("ranks/collectives.npy", b"\x93NUMPY"),
+        ("ranks/paths.npy", b""),
+    ],
+)
+def test_a_damaged_summary_is_told(profile: Profile, tmp_path: Path, member: str, content: bytes) -> None:
+    write(profile, tmp_path / "a.bragg")
+    with ZipFile(tmp_path / "a.bragg") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with ZipFile(tmp_path / "b.bragg", "w", ZIP_DEFLATED) as archive:
+        for name, found in {**members, member: content}.items():
+            archive.writestr(name, found)
+    with pytest.raises(BadFile, match="is damaged"):
+        read_summary(tmp_path / "b.bragg")
+
+
+def test_a_collective_of_no_call_is_damage(profile: Profile, tmp_path: Path) -> None:
+    write(profile, tmp_path / "a.bragg")
+    with ZipFile(tmp_path / "a.bragg") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    calls = b'{"group":[],"operation":[],"dtype":[],"size_bytes":[],"path":[]}'
+    with ZipFile(tmp_path / "b.bragg", "w", ZIP_DEFLATED) as archive:
+        for name, found in {**members, "ranks/calls.json": calls}.items():
+            archive.writestr(name, found)
+    with pytest.raises(BadFile, match="of no call"):
+        read_summary(tmp_path / "b.bragg")
