@@ -12,6 +12,7 @@ import numpy as np
 
 from bragg.errors import BadFile, NothingRecorded
 from bragg.formats.captured.chunks import FILE_MAGIC, Scan, scan
+from bragg.formats.captured.clock_slices import add_clock_slices
 from bragg.formats.captured.clocks import with_clocks
 from bragg.formats.captured.counters import Clock, clocks_of, counters_of
 from bragg.formats.captured.profile import (
@@ -124,6 +125,7 @@ def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
     scanned = scan(path)
     tables = collect(scanned)
     add_region_slices(tables)
+    add_clock_slices(tables)
     tree, limits = tree_of(tables), Limits.of(path)
     try:
         check_depth(tree)

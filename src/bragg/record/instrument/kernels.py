@@ -114,7 +114,8 @@ def instrument_kernels(options: Mapping[str, Any], triton: ModuleType) -> Callab
         What undoes it: kernels that have clocks keep them, and are launched without.
     """
     wanted = re.compile(options["instrument"])
-    limits = Limits(options["instrument_budget"], (options["instrument_buffer_mb"] << 20) // _SHARE_OF_BUFFER)
+    buffer_bytes = (options["instrument_buffer_mb"] << 20) // _SHARE_OF_BUFFER
+    limits = Limits(options["instrument_budget"], buffer_bytes, options["data"] == "trace")
     chosen = _Chosen(triton, limits)
 
     def loaded(kernel: Any, name: str) -> None:

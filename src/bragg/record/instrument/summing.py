@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from bragg.code.instrument.readings import Readings, Warps, read_frames, read_headers
 from bragg.record.instrument.placing import blocks_of
+from bragg.record.instrument.timeline import timeline_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["summed"]
 
 
-def summed(headers: bytes, frames: bytes, instrumented: Instrumented, plan: Plan) -> dict[str, Any]:
+def summed(
+    headers: bytes, frames: bytes, instrumented: Instrumented, plan: Plan, *, has_timeline: bool = False
+) -> dict[str, Any]:
     """The readings of a launch, added up.
 
     Args:
@@ -26,6 +29,7 @@ def summed(headers: bytes, frames: bytes, instrumented: Instrumented, plan: Plan
         frames: Likewise.
         instrumented: The kernel.
         plan: Which blocks write.
+        has_timeline: With what happened when, as `timeline_of` makes it.
 
     Raises:
         ValueError: No warp has ended.
@@ -33,10 +37,12 @@ def summed(headers: bytes, frames: bytes, instrumented: Instrumented, plan: Plan
     warps = read_headers(headers)
     if not len(warps.slot):
         raise ValueError("no warp has stored its clocks")
+    own = _with_frames(warps, plan)
     found = {"blocks": plan.blocks, **_of_blocks(warps, plan)}
+    if has_timeline:
+        found["timeline"] = timeline_of(warps, own, frames, instrumented, plan)
     if not instrumented.frames:
         return found
-    own = _with_frames(warps, plan)
     readings = read_frames(frames, instrumented.frames, own, plan.warps)
     return {**found, **_of_segments(readings, own)}
 

@@ -45,10 +45,12 @@ class Limits:
     Attributes:
         budget: Share by which a launch may become longer.
         buffer_bytes: Memory of the GPU for each kernel's readings.
+        has_timeline: What happened when is kept, too.
     """
 
     budget: float
     buffer_bytes: int
+    has_timeline: bool = False
 
 
 @dataclass
@@ -243,7 +245,10 @@ class TimedKernel:
             "registers": [self._plain.registers, attempt.binary.registers],
             "stack_bytes": [self._plain.stack_bytes, attempt.binary.stack_bytes],
         }
-        return {**told, **resources, **summed(headers, frames, attempt.instrumented, self._buffers.plan)}
+        found = summed(
+            headers, frames, attempt.instrumented, self._buffers.plan, has_timeline=self._limits.has_timeline
+        )
+        return {**told, **resources, **found}
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call something; when it fails, this kernel is not measured any more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bragg.code.instrument.passages import passages_of
 from bragg.code.instrument.readings import read_frames, read_headers
 from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES
 from bragg.code.instrument.segments import Frame, Segment
@@ -98,3 +99,22 @@ def test_memory_that_holds_something_else_is_told_and_not_counted() -> None:
     assert read.damaged == 1
     assert read.cycles[:, 0].tolist() == truth[:, 0].tolist()
     assert read.cycles[2, 1] == 0
+
+
+def test_passages_of_single_warps_are_what_was_stored() -> None:
+    warps, _ = launch([3, 1, 2000])
+    headers = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
+    image = b"".join(warp.memory.tobytes() for warp in warps)
+    read = read_frames(image, FRAMES, headers, len(warps))
+    found = passages_of(image, FRAMES, headers, [0, 2])
+    assert set(found.warp.tolist()) == {0, 2}
+    for warp in (0, 2):
+        own = found.warp == warp
+        # Two cycles are a nanosecond, and each time is cut.
+        for segment in range(3):
+            chosen = own & (found.segment == segment)
+            spent_ns = int((found.end_ns - found.start_ns)[chosen].sum())
+            assert abs(spent_ns - read.cycles[segment, warp] / 2) <= chosen.sum()
+        assert (np.diff(found.start_ns[own]) >= 0).all()
+        assert found.start_ns[own][0] == 10
+    assert (found.warp == 0).sum() == 2 + 3

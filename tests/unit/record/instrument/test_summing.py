@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, Instrumented
+from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES, Instrumented
+from bragg.code.instrument.segments import Frame, Segment
+from bragg.code.source_place import Place
 from bragg.model.inside_kernels import InsideKernel, inside_kernels
 from bragg.record.instrument.buffers import Plan
 from bragg.record.instrument.summing import summed
@@ -20,12 +24,15 @@ def header(block: int, multiprocessor: int, start_ns: int, end_ns: int) -> bytes
     return words.tobytes()
 
 
-def placed(blocks: list[tuple[int, int, int]], shift: int = 0) -> InsideKernel:
+def told(blocks: list[tuple[int, int, int]], shift: int = 0) -> dict[str, Any]:
     """Blocks of two warps, each with its multiprocessor, start and end."""
     images = [header(number, *block) for number, block in enumerate(blocks) for _ in range(2)]
     plan = Plan(len(blocks) << shift, 2, shift, shift)
-    row = {"kernel": "k", "level": "blocks", **summed(b"".join(images), b"", Instrumented("", ()), plan)}
-    (kernel,) = inside_kernels([row])
+    return summed(b"".join(images), b"", Instrumented("", ()), plan, has_timeline=True)
+
+
+def placed(blocks: list[tuple[int, int, int]], shift: int = 0) -> InsideKernel:
+    (kernel,) = inside_kernels([{"kernel": "k", "level": "blocks", **told(blocks, shift)}])
     return kernel
 
 
@@ -47,3 +54,38 @@ def test_blocks_that_overlap_share_a_multiprocessor() -> None:
 def test_where_only_some_blocks_told_nothing_is_said_of_waves() -> None:
     kernel = placed([(0, 100, 200), (1, 100, 200)], shift=1)
     assert (kernel.blocks, kernel.waves, kernel.placement.multiprocessors) == (4, None, 2)
+
+
+def test_the_timeline_has_the_blocks_in_the_order_of_their_beginning() -> None:
+    timeline = told([(0, 110, 200), (1, 100, 180)])["timeline"]
+    assert timeline == {
+        "span_ns": 100,
+        "blocks_left_out": 0,
+        "block": [1, 0],
+        "multiprocessor": [1, 0],
+        "start_ns": [0, 10],
+        "duration_ns": [80, 90],
+    }
+
+
+def test_the_timeline_has_the_passages_of_the_first_warps() -> None:
+    frames = (
+        Frame(
+            (Segment("load", False, (Place("/src/k.py", 3, 0, "k"),), True, 0, 1),), ((5, False), (5, True)), (6, False)
+        ),
+    )
+    memory = np.zeros((4, WARP_BYTES // 4), np.uint32)
+    images = []
+    for slot in range(4):
+        words = np.frombuffer(header(slot // 2, 6, 100, 200), np.uint32).copy()
+        words[11] = 16
+        images.append(words.tobytes())
+        start = 100 * GHZ + 10 * slot
+        memory[slot, :4] = FRAME | 2, start, start + 30, FRAME | 2
+    timeline = summed(
+        b"".join(images), memory.tobytes(), Instrumented("", frames), Plan(2, 2, 0, 0), has_timeline=True
+    )["timeline"]
+    assert timeline["warps"] == [[0, 0, 6], [0, 1, 6], [1, 0, 6], [1, 1, 6]]
+    assert timeline["names"] == [["load", "/src/k.py", 3]]
+    assert (timeline["warp"], timeline["segment"]) == ([0, 1, 2, 3], [0, 0, 0, 0])
+    assert (timeline["passage_start_ns"], timeline["passage_ns"]) == ([0, 5, 10, 15], [15, 15, 15, 15])

@@ -1,0 +1,69 @@
+"""When single warps passed through the segments of a kernel, one passage after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bragg.code.instrument.readings import Warps
+from bragg.code.instrument.rewriting import FRAME, LAST_START, WARP_BYTES
+from bragg.code.instrument.segments import Frame
+
+__all__ = ["Passages", "passages_of"]
+
+_WORD = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Passages:
+    """Passages through segments; all arrays are [passages].
+
+    Attributes:
+        warp: int64, row of the warp.
+        segment: int64, number of the segment, in the order of the text.
+        start_ns, end_ns: int64, on the GPU's global timer.
+    """
+
+    warp: NDArray[np.int64]
+    segment: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+
+
+def passages_of(image: bytes, frames: Sequence[Frame], warps: Warps, rows: Sequence[int]) -> Passages:
+    """The passages of some warps, each in order.
+
+    Args:
+        image: `WARP_BYTES` for each warp.
+        frames: Of the kernel, by number.
+        warps: The headers of the same warps: row for row.
+        rows: The warps that are wanted.
+    """
+    words = np.frombuffer(image, "<u4").reshape(-1, WARP_BYTES // _WORD)
+    first_of = np.cumsum([0, *(len(frame.segments) for frame in frames)]).tolist()
+    found: list[tuple[int, int, int, int]] = []
+    for row in rows:
+        own = words[row].tolist()
+        start, at = int(warps.start[row]), 0
+        due = int(warps.due_bytes[row])
+        while at * _WORD < due and at * _WORD <= LAST_START:
+            number = own[at] >> 8 & 0xFFFFF
+            if own[at] & 0xF0000000 != FRAME or number >= len(frames):
+                break
+            frame = frames[number]
+            # A warp lives for less than 2^32 cycles: the low half of the clock tells how long it has been there.
+            clocks = [(clock - start) % 2**32 for clock in own[at + 1 : at + 1 + len(frame.reads)]]
+            found += [
+                (row, segment, clocks[each.start], clocks[each.end])
+                for segment, each in enumerate(frame.segments, first_of[number])
+            ]
+            at += -(-(len(frame.reads) + 1) // 4) * 4
+    columns = np.array(found, np.int64).reshape(-1, 4)
+    warp = columns[:, 0]
+    cycles = np.maximum((warps.end - warps.start).astype(np.float64), 1)
+    cycle_ns = (warps.end_ns - warps.start_ns) / cycles
+    times = [warps.start_ns[warp] + (columns[:, each] * cycle_ns[warp]).astype(np.int64) for each in (2, 3)]
+    return Passages(warp, columns[:, 1], times[0], times[1])

@@ -1,0 +1,75 @@
+"""When the blocks of a launch ran, and what some of their warps did, as a JSON object."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bragg.code.instrument.passages import passages_of
+from bragg.code.instrument.readings import Warps
+from bragg.code.instrument.segments import Segment
+from bragg.record.instrument.placing import blocks_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from bragg.code.instrument.rewriting import Instrumented
+    from bragg.record.instrument.buffers import Plan
+
+__all__ = ["timeline_of"]
+
+# 20,000 rows of JSON take 0.5 MB of the capture, and go when it is read.
+_MAX_BLOCKS = 20_000
+_MAX_WARPS = 16
+_MAX_PASSAGES = 20_000
+
+
+def timeline_of(warps: Warps, own: Warps, frames: bytes, instrumented: Instrumented, plan: Plan) -> dict[str, Any]:
+    """The blocks that began first, and the passages of their first warps.
+
+    Args:
+        warps: All of the launch.
+        own: Those that have frames.
+        frames: As the kernel wrote them.
+        instrumented: The kernel.
+        plan: Which blocks write.
+    """
+    blocks = blocks_of(warps, plan.warps)
+    first_ns = blocks.first_ns
+    chosen = np.argsort(blocks.start_ns, kind="stable")[:_MAX_BLOCKS]
+    return {
+        "span_ns": blocks.last_ns - first_ns,
+        "blocks_left_out": len(blocks.number) - len(chosen),
+        "block": blocks.number[chosen].tolist(),
+        "multiprocessor": blocks.multiprocessor[chosen].tolist(),
+        "start_ns": (blocks.start_ns[chosen] - first_ns).tolist(),
+        "duration_ns": (blocks.end_ns[chosen] - blocks.start_ns[chosen]).tolist(),
+        **(_of_warps(own, frames, instrumented, plan, first_ns) if instrumented.frames else {}),
+    }
+
+
+def _of_warps(own: Warps, frames: bytes, instrumented: Instrumented, plan: Plan, first_ns: int) -> dict[str, Any]:
+    """Whole blocks, the first ones; of their passages the first ones, too."""
+    n_blocks = max(_MAX_WARPS // plan.warps, 1)
+    rows = np.flatnonzero(own.due_bytes > 0)
+    rows = rows[np.argsort(own.block[rows], kind="stable")][: n_blocks * plan.warps]
+    passages = passages_of(frames, instrumented.frames, own, rows.tolist())
+    chosen = np.argsort(passages.start_ns, kind="stable")[:_MAX_PASSAGES]
+    segments = [segment for frame in instrumented.frames for segment in frame.segments]
+    index_of = np.zeros(len(own.slot), np.int64)
+    index_of[rows] = np.arange(len(rows))
+    return {
+        "warps": np.stack([own.block[rows], own.slot[rows] % plan.warps, own.multiprocessor[rows]], axis=1).tolist(),
+        "names": [_name(segment) for segment in segments],
+        "warp": index_of[passages.warp[chosen]].tolist(),
+        "segment": passages.segment[chosen].tolist(),
+        "passage_start_ns": (passages.start_ns[chosen] - first_ns).tolist(),
+        "passage_ns": (passages.end_ns[chosen] - passages.start_ns[chosen]).tolist(),
+        "passages_left_out": len(passages.warp) - len(chosen),
+    }
+
+
+def _name(segment: Segment) -> list[Any]:
+    """What it does, and the user's line."""
+    place = segment.place[-1] if segment.place else None
+    return [segment.does, place.file if place else "", place.line if place else 0]
