@@ -31,6 +31,7 @@ def welcome_lines() -> list[str]:
         "  bragg analyze          why it is slow, what to change first",
         "  bragg view, diff       where the time went; what changed between two runs",
         "  bragg ranks            which rank of a job the others wait for, and why",
+        "  bragg tally            how often each thing ran, of a process or of all ranks",
         "  bragg report, web      the same in a browser, as one HTML page or live",
         "  bragg source, plot     the code of a kernel line by line; the roofline of all",
         "  bragg check, debug     find bugs in Triton kernels; step through them",

@@ -30,6 +30,7 @@ VERBS = {
     "run": Verb("bragg.cli.verbs.run:run", "record a program"),
     "analyze": Verb("bragg.cli.verbs.analyze:analyze", "say why a program is slow and what to change first"),
     "view": Verb("bragg.cli.verbs.view:view", "show where the time went, as a tree or a table"),
+    "tally": Verb("bragg.cli.verbs.tally:tally", "count what ran, of one process or of all ranks of a job"),
     "web": Verb("bragg.cli.verbs.web:web", "show profiles in a browser and follow their changes"),
     "diff": Verb("bragg.cli.verbs.diff:diff", "compare two profiles; fail if something became slower"),
     "ranks": Verb("bragg.cli.verbs.ranks:ranks", "say which rank of a job the others wait for, and why"),
