@@ -14,6 +14,7 @@
 #include "context/hash.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
+#include "intake/collective_names.h"
 #include "intake/name_table.h"
 #include "intake/operator_inputs.h"
 #include "intake/tensor_origins.h"
@@ -86,16 +87,19 @@ constexpr Functions& torch = wanted.torch;
 
 constinit bool can_tell_shapes = false;
 constinit bool can_tell_origins = false;
+constinit bool can_tell_collectives = false;
 constinit std::atomic<Handle> observer{0};  // 0: there is none
 
 // What tensors an operator makes.
 enum class Makes : uint8_t {
   Outputs,
-  Nothing,  // it returns its input, or what an operator within it has made
-  Unseen,   // compiled code in it makes tensors without operators
+  Nothing,   // it returns its input, or what an operator within it has made
+  Unseen,    // compiled code in it makes tensors without operators
+  Messages,  // nothing: it is a collective, whose name says what is sent
 };
 
 Makes makes_of(std::string_view name) noexcept {
+  if (name == collective_names::kOperator) return Makes::Messages;
   constexpr std::array<std::string_view, 6> kPassOn{"aten::contiguous",   "aten::requires_grad_",
                                                     "aten::resolve_conj", "aten::resolve_neg",
                                                     "aten::to",           "aten::type_as"};
@@ -188,11 +192,13 @@ struct Observed {
 // Beyond so many shapes, an operator is shown without.
 FrameId frame_of(const MetOperator& known, const RecordFunction* running) noexcept {
   const FrameId plain = known.frame;
-  if (!wanted.shapes.load(std::memory_order_relaxed)) return plain;
+  const bool is_collective = known.makes == Makes::Messages && can_tell_collectives;
+  if (!is_collective && !wanted.shapes.load(std::memory_order_relaxed)) return plain;
   const std::string plain_name = known.name();
   // This may run operators, which `known` may be another one after.
-  const std::string name = operator_inputs::with_inputs(plain_name, running);
-  if (name == plain_name) return plain;
+  const std::string name =
+      is_collective ? collective_names::of_this_thread() : operator_inputs::with_inputs(plain_name, running);
+  if (name.empty() || name == plain_name) return plain;
   const Shaped& found = *shaped.find_or_add(name.c_str(), [](const char* text) {
     return NamedNode<Shaped>(
         new Shaped{.name = strdup(text), .frame = intern_frame(FrameKind::Operator, text), .next = nullptr});
@@ -237,7 +243,7 @@ void close_those_of(ThreadContext& thread) noexcept {
 void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept {
   const Makes makes = Observed::of(thread).operator_called(torch.name(running)).makes;
   if (makes == Makes::Unseen) tensor_origins::forget_all();
-  if (makes == Makes::Nothing) return;
+  if (makes == Makes::Nothing || makes == Makes::Messages) return;
   if (const auto producer = thread.nodes_of(Source::RecordFunction, running))
     tensor_origins::note_outputs(running, *producer);
 }
@@ -342,6 +348,7 @@ std::string begin_trial(const char* library) {
   if (torch.name == nullptr) {  // a process has one PyTorch, and other threads may be in its callbacks
     torch = found;
     can_tell_shapes = operator_inputs::find(torch_library);
+    can_tell_collectives = collective_names::find(torch_library);
   }
   trial = {};
   trial_observer = torch.add_thread_local({start_trial, end_trial_operator, 1.0, kScopes});

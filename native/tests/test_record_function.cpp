@@ -23,6 +23,8 @@ struct Library {
   void* handle = dlopen(kLibrary, RTLD_NOW);
   void* (*begin)(const char*, uint32_t, int) = reinterpret_cast<decltype(begin)>(dlsym(handle, "fake_begin"));
   void (*end)(void*) = reinterpret_cast<decltype(end)>(dlsym(handle, "fake_end"));
+  void (*collective)(const char*, int, const char*, int64_t,
+                     int) = reinterpret_cast<decltype(collective)>(dlsym(handle, "fake_collective"));
 };
 
 const Library& library() {
@@ -140,6 +142,21 @@ TEST(an_operator_that_ends_on_another_thread_is_closed_by_its_own) {
     CHECK_EQ(here(), "next");
   }
   CHECK_EQ(here(), "");
+}
+
+TEST(a_collective_is_named_by_what_is_sent_and_by_its_group) {
+  const Observing observing;
+  constexpr int kHalf = 5, kUnknown = 99;
+  const auto path_of = [](const char* group, int n_ranks, const char* name, int64_t n_inputs, int type) {
+    library().collective(group, n_ranks, name, n_inputs, type);
+    const Operator running("record_param_comms");
+    return here();
+  };
+  CHECK_EQ(path_of("0", 8, "allreduce", 1024, kHalf), "collective allreduce[1024 f16, group 0 of 8]");
+  CHECK_EQ(path_of("mesh_tensor_parallel_0", 2, "_reduce_scatter_base", 7, kUnknown),
+           "collective _reduce_scatter_base[7 elements, group mesh_tensor_parallel_0 of 2]");
+  CHECK_EQ(path_of("0", 0, "allreduce", 1024, kHalf), "record_param_comms");
+  CHECK_EQ(path_of(nullptr, 0, "", 0, 0), "record_param_comms");
 }
 
 TEST(an_asynchronous_operator_is_no_part_of_the_path) {

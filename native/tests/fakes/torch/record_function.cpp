@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -106,7 +108,65 @@ EXPORTED void removeCallback(uint64_t handle) {
 
 }  // namespace at
 
+namespace c10 {
+
+class EXPORTED DebugInfoBase {
+ public:
+  virtual ~DebugInfoBase() = default;
+};
+
+struct EXPORTED DebugInfoKind {
+  static const DebugInfoKind PARAM_COMMS_INFO;
+  const std::string_view* value_;
+};
+constexpr std::string_view kParamComms = "PARAM_COMMS_INFO";
+const DebugInfoKind DebugInfoKind::PARAM_COMMS_INFO{&kParamComms};
+
+thread_local DebugInfoBase* param_comms_info = nullptr;
+
+struct EXPORTED ThreadLocalDebugInfo {
+  static DebugInfoBase* get(DebugInfoKind kind);
+};
+DebugInfoBase* ThreadLocalDebugInfo::get(DebugInfoKind kind) {
+  return kind.value_ == DebugInfoKind::PARAM_COMMS_INFO.value_ ? param_comms_info : nullptr;
+}
+
+}  // namespace c10
+
+namespace torch {
+
+// The members in PyTorch's order, up to the last one that is read.
+class EXPORTED ParamCommsDebugInfo : public c10::DebugInfoBase {
+ public:
+  ParamCommsDebugInfo(const char* group, int n_ranks, const char* collective, int64_t n_inputs, int type)
+      : pg_name_(group, "a description that is longer than fits"),
+        world_size_(n_ranks),
+        collective_(collective),
+        n_inputs_(n_inputs),
+        type_(static_cast<int8_t>(type)) {}
+  ~ParamCommsDebugInfo() override;
+
+ private:
+  std::tuple<std::string, std::string> pg_name_;
+  int rank_ = 0;
+  int world_size_;
+  std::string collective_;
+  int64_t n_inputs_;
+  int64_t n_outputs_ = 0;
+  int8_t type_;
+};
+ParamCommsDebugInfo::~ParamCommsDebugInfo() = default;
+
+}  // namespace torch
+
 extern "C" {
+
+// What this thread's next operators are told to send; no group: nothing.
+EXPORTED void fake_collective(const char* group, int n_ranks, const char* collective, int64_t n_inputs, int type) {
+  delete c10::param_comms_info;
+  c10::param_comms_info =
+      group == nullptr ? nullptr : new torch::ParamCommsDebugInfo(group, n_ranks, collective, n_inputs, type);
+}
 
 EXPORTED void* fake_begin(const char* name, uint32_t scope, int is_async) {
   return new at::RecordFunction(name, scope, is_async != 0);

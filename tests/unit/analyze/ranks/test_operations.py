@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from bragg.analyze.ranks.operations import Call, call_of_frame, operation_of_kernel
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", ("all-reduce", "f32")),
+        ("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", ("reduce-scatter", "bf16")),
+        ("ncclDevKernel_AllGather_RING_LL", ("all-gather", "")),
+        ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", ("send-receive", "")),
+        ("ncclSymkDevKernel_AllReduce_AGxLL_R_f32", ("all-reduce", "f32")),
+        ("rcclGenericKernel<1, false>", ("collective", "")),
+        ("void at::native::reduce_kernel<512, 1>", ("", "")),
+    ],
+)
+def test_operations_of_kernels(name: str, told: tuple[str, str]) -> None:
+    assert operation_of_kernel(name) == told
+
+
+def test_frames_of_calls_tell_group_and_bytes() -> None:
+    assert call_of_frame("collective allreduce[1024 f16, group 0 of 8]") == Call("0", "all-reduce", "f16", 2048)
+    named = "collective _reduce_scatter_base[7 elements, group mesh_tp_0 of 2]"
+    assert call_of_frame(named) == Call("mesh_tp_0", "reduce-scatter", "elements", -1)
+    assert call_of_frame("aten::mm[2x2 f32]") is None
