@@ -50,6 +50,13 @@ class Lateness:
         """What each rank cost beyond the median of the others: healthy ranks come last in turns: [ranks, steps]."""
         return self.cost_ns - _median_of_others(self.cost_ns)
 
+    @cached_property
+    def usual_ns(self) -> float:
+        """What the second slowest rank costs in the median step: that much comes by chance."""
+        if len(self.cost_ns) < 2 or not self.cost_ns.size:
+            return 0.0
+        return float(np.median(np.partition(self.cost_ns, -2, axis=0)[-2]))
+
 
 def _median_of_others(values: FloatArray) -> FloatArray:
     n_ranks = len(values)

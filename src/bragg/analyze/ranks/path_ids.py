@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -14,9 +15,14 @@ __all__ = ["frame_ids", "path_ids", "path_label"]
 _N_SHOWN = 3
 
 
-def path_ids(tree: CallTree) -> Int64Array:
-    """64 bits for each node: [n_nodes]. Two of 2,000 paths share them in 1 of 10^13 jobs."""
-    texts = [f"{kind} {tree.frames.label(row)}".encode() for row, kind in enumerate(tree.frames.kind.tolist())]
+def path_ids(tree: CallTree, labels: Sequence[str]) -> Int64Array:
+    """64 bits for each node: [n_nodes]. Two of 2,000 paths share them in 1 of 10^13 jobs.
+
+    Args:
+        tree: The tree.
+        labels: Texts of its frames.
+    """
+    texts = [text.encode() for text in labels]
     keys = [b""]
     for parent, frame in zip(tree.parent.tolist()[1:], tree.frame.tolist()[1:], strict=True):
         keys.append(blake2b(texts[frame], key=keys[parent], digest_size=8).digest())
@@ -24,12 +30,12 @@ def path_ids(tree: CallTree) -> Int64Array:
     return np.frombuffer(b"".join(keys), np.int64)
 
 
-def frame_ids(tree: CallTree) -> Int64Array:
+def frame_ids(tree: CallTree, labels: Sequence[str]) -> Int64Array:
     """64 bits for the frame of each node: [n_nodes]."""
-    digests = [blake2b(tree.frames.label(row).encode(), digest_size=8).digest() for row in range(len(tree.frames))]
+    digests = [blake2b(label.encode(), digest_size=8).digest() for label in labels]
     return np.frombuffer(b"".join(digests), np.int64)[tree.frame]
 
 
-def path_label(tree: CallTree, node: int) -> str:
+def path_label(tree: CallTree, labels: Sequence[str], node: int) -> str:
     """The last frames of a path."""
-    return " > ".join(tree.label(each) for each in tree.path(node)[1:][-_N_SHOWN:])
+    return " > ".join(labels[frame] for frame in tree.frame[tree.path(node)[1:][-_N_SHOWN:]].tolist())

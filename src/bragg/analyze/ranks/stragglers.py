@@ -104,8 +104,7 @@ def _rare(found: Lateness, index: int) -> Straggler | None:
     excess = found.excess_ns[index]
     if not len(excess):
         return None
-    usual = np.sort(found.cost_ns, axis=0)[-2] if len(found.cost_ns) > 1 else np.zeros(len(excess))
-    limit = max(_ONE_STEP * float(np.median(found.step_ns)), _NOISE * float(np.median(usual)), _LEAST_NS)
+    limit = max(_ONE_STEP * float(np.median(found.step_ns)), _NOISE * found.usual_ns, _LEAST_NS)
     steps = np.flatnonzero(excess > limit)
     if not len(steps):
         return None

@@ -21,7 +21,9 @@ def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
             the collectives.
         rank: Its number; None: as the profile says, else 0.
     """
-    ids = path_ids(profile.tree)
+    tree = profile.tree
+    texts = [tree.frames.label(frame) for frame in range(len(tree.frames))]
+    ids = path_ids(tree, texts)
     found = kernel_calls(profile, ids)
     calls, collectives = collectives_of(profile, found)
     is_whole = len(collectives) > 0
@@ -32,13 +34,12 @@ def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
     run = profile.run
     paths = PathTable(
         path=ids[nodes],
-        kernel=frame_ids(profile.tree)[nodes],
+        kernel=frame_ids(tree, texts)[nodes],
         is_communication=found.is_communication[nodes].astype(np.int32),
         gpu_count=gpu_count[nodes],
         gpu_ns=gpu_ns[nodes],
         host_ns=host_ns[nodes],
     )
-    tree = profile.tree
     return RankSummary(
         rank=rank if rank is not None else run.rank or 0,
         host=run.host,
@@ -49,7 +50,7 @@ def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
         calls=calls,
         collectives=collectives,
         paths=paths,
-        labels=lambda: [path_label(tree, node) for node in nodes.tolist()],
+        labels=lambda: [path_label(tree, texts, node) for node in nodes.tolist()],
     )
 
 

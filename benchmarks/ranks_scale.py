@@ -1,0 +1,135 @@
+"""Time and memory of `bragg ranks` on a job of many ranks: 1,000 with 2,000 call paths and 500 collectives each.
+
+    python benchmarks/ranks_scale.py [--ranks 1000] [--paths 2000] [--collectives 500] [--directory DIRECTORY]
+
+Rank 420 runs its kernels 5 % slower; the answer must name it. The files are written by bragg's own writer, each from a
+timeline of its collectives and of a kernel before each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bragg.formats.bragg import write
+from bragg.formats.job import write_job
+from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
+from bragg.model.job import Rank
+
+_SLOW, _FACTOR = 420, 1.05
+_STEP_NS, _TRANSFER_NS, _EPOCH_NS = 10_000_000, 500_000, 1_700_000_000_000_000_000
+
+
+def write_ranks(directory: Path, n_ranks: int, n_paths: int, n_collectives: int) -> None:
+    """Write the job."""
+    random = np.random.default_rng(7)
+    tree = _tree(n_paths)
+    usual = random.integers(1_000, 100_000, n_paths)
+    slow = _SLOW % n_ranks
+    work = _STEP_NS * (1 + 0.005 * random.standard_normal((n_ranks, n_collectives)))
+    work[slow] *= _FACTOR
+    ends = np.cumsum(work.max(axis=0) + _TRANSFER_NS)
+    begins = np.append(0, ends[:-1])
+    ranks = []
+    for rank in range(n_ranks):
+        path = directory / f"rank{rank:05d}.bragg"
+        skew = int(random.normal(0, 2e6))
+        own = usual * (_FACTOR if rank == slow else 1.0) * (1 + 0.01 * random.standard_normal(n_paths))
+        write(_profile(tree, own, begins, begins + work[rank], ends, rank, n_ranks, skew), path)
+        ranks.append(Rank(rank, path, host=f"node{rank // 8:04d}", world=n_ranks))
+    write_job(directory, ranks)
+
+
+def _tree(n_paths: int) -> CallTree:
+    """Kernels below operators below one function, and a collective."""
+    names = [("root", FrameKind.ROOT), ("collective allreduce[1048576 f32, group 0 of 0]", FrameKind.OPERATOR)]
+    names += [("ncclDevKernel_AllReduce_Sum_f32_RING_LL", FrameKind.KERNEL)]
+    names += [(f"model.layers.{number}.attention.projection", FrameKind.SCOPE) for number in range(n_paths)]
+    names += [(f"kernel_{number}_of_the_model", FrameKind.KERNEL) for number in range(n_paths)]
+    kind = np.array([each for _, each in names], np.uint8)
+    n = len(names)
+    device = np.where(kind == FrameKind.KERNEL, 0, -1).astype(np.int32)
+    frames = FrameTable(kind, [name for name, _ in names], [""] * n, np.zeros(n, np.int32), device)
+    parent = np.concatenate([[-1, 0, 1], np.zeros(n_paths), 3 + np.arange(n_paths)]).astype(np.int32)
+    return CallTree(parent, np.arange(n, dtype=np.int32), frames)
+
+
+def _profile(
+    tree: CallTree,
+    own: np.ndarray,
+    begins: np.ndarray,
+    arrives: np.ndarray,
+    ends: np.ndarray,
+    rank: int,
+    n_ranks: int,
+    skew: int,
+) -> Profile:
+    n = len(ends)
+    first = len(tree) - len(own)
+    start = np.concatenate([begins, arrives]).astype(np.int64) + _EPOCH_NS + skew
+    lasts = np.concatenate([arrives - begins, ends - arrives]).astype(np.int64)
+    node = np.concatenate([np.full(n, first), np.full(n, 2)]).astype(np.int32)
+    track = np.repeat([0, 1], n).astype(np.int32)
+    slices = SliceTable(start, lasts, node, track, np.zeros(2 * n, np.int64)).sorted()
+    gpu = np.zeros(len(tree), np.int64)
+    gpu[first:] = own * n
+    gpu[2] = int((ends - arrives).sum())
+    count = np.zeros(len(tree), np.int64)
+    count[first:] = count[2] = n
+    metrics = {
+        "gpu_time": Metric("gpu_time", "ns", MetricKind.INCLUSIVE, gpu),
+        "gpu_count": Metric("gpu_count", "1", MetricKind.INCLUSIVE, count),
+    }
+    tracks = TrackTable(
+        kind=np.full(2, TrackKind.GPU_STREAM, np.uint8),
+        process=np.full(2, rank, np.int32),
+        device=np.zeros(2, np.int32),
+        context=np.zeros(2, np.int64),
+        stream=np.array([7, 20], np.int64),
+        name=["", ""],
+    )
+    times = {"started_ns": int(start.min()), "stopped_ns": int((start + lasts).max())}
+    return Profile({"rank": rank, "ranks": n_ranks, **times}, tree, metrics, tracks, slices)
+
+
+def _measure(directory: Path) -> tuple[float, float, dict[str, Any]]:
+    """Seconds, MB and the answer of the whole command."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "bragg", "ranks", str(directory), "--json"]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    took = time.perf_counter() - began
+    return took, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000, json.loads(answer)
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", type=int, default=1000)
+    parser.add_argument("--paths", type=int, default=2000)
+    parser.add_argument("--collectives", type=int, default=500)
+    parser.add_argument("--directory", type=Path, help="Keep the job here, or use the one that is there.")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = options.directory or Path(temporary)
+        directory.mkdir(parents=True, exist_ok=True)
+        if not (directory / "job.json").exists():
+            began = time.perf_counter()
+            write_ranks(directory, options.ranks, options.paths, options.collectives)
+            print(f"wrote {options.ranks} ranks in {time.perf_counter() - began:.1f} s")
+        size = sum(path.stat().st_size for path in directory.glob("*.bragg")) / 1e6
+        for _ in range(3):
+            took, memory, answer = _measure(directory)
+            late = [(each["rank"], each["cause"]) for each in answer["stragglers"]]
+            print(f"{took:.2f} s, {memory:.0f} MB for {size:.0f} MB of files; named: {late}")
+
+
+if __name__ == "__main__":
+    _main()
