@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bragg.analyze.kernel_counters import kernel_counters
 from bragg.model import Profile, TrackKind
+from bragg.model.kernel_counters import kernel_counters
 from bragg.model.table import FloatArray
 from tests.support.fake_gpu_runs import START, Record, kernels
 
@@ -70,10 +70,20 @@ def test_counters_of_kernels_shorter_than_a_sample_are_told_apart(counted: Recor
     """
     profile = counted(body).main
     found = {row.kernel: row for row in kernel_counters(profile) if row.counter.startswith("DRAM read")}
+    tree, read = profile.tree, profile.own("dram_read_bytes")
     for name, rate in (("copy", 1e12), ("matmul", 1e11)):
         assert found[name].is_told
         assert found[name].rate == pytest.approx(rate, rel=0.05)
+        nodes = np.isin(tree.frame, [row for row, each in enumerate(tree.frames.name) if each == name])
+        known = rate * profile.own("gpu_time")[nodes].sum() / 1e9
+        assert read[nodes].sum() == pytest.approx(known, rel=0.05)
+        assert 0 < profile.own("dram_read_bytes_error")[nodes].sum() < 0.1 * known
+        assert profile.own("counted_time")[nodes].sum() == profile.own("gpu_time")[nodes].sum()
     assert not found["first"].is_told
+    assert profile.total("dram_read_bytes") == read.sum()  # nothing for `first`, whose rate is not told
+    assert profile.total("counted_time") < profile.total("gpu_time")
+    both = profile.total("dram_read_bytes") + profile.total("dram_write_bytes")
+    assert profile.total("dram_bytes") == pytest.approx(both)
 
 
 def test_the_first_sample_is_dropped(counted: Record) -> None:

@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from bragg.analyze.host_wait import HOST_WAIT, with_host_wait
 from bragg.analyze.specs import WIDTHS
-from bragg.analyze.work import NO_ROOF, ROOF_TIME, has_flops, has_work, own_work, why_no_roof, with_roof_time
+from bragg.analyze.work import (
+    MEASURED_BYTES,
+    NO_ROOF,
+    ROOF_TIME,
+    devices_of,
+    has_flops,
+    has_work,
+    own_work,
+    why_no_roof,
+    with_roof_time,
+)
 from bragg.code.stall_reasons import StallGroup, stall_metrics
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
@@ -30,6 +40,10 @@ _SIZE_OF_PREFIX = {"": 1.0, "g": 1e9, "t": 1e12}
 # Names that users of other profilers know, where the profile has no metric of that very name.
 _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time"}
 _STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
+# What sampled counters say is of the kernels that they tell apart (formats/captured/counted.py).
+_COUNTED_TIME = "counted_time"
+_OF_COUNTED_TIME = ("tensor_active", "sm_active", "occupancy")
+_NOT_COUNTED = "no kernel here or below that counters tell"
 _NO_TIME = "no GPU time here or below"
 _NO_WORK = "no flops or bytes here or below"
 _NO_PEAK = "a device below has no known peak"
@@ -71,7 +85,8 @@ def evaluate(profile: Profile, name: str) -> Derived:
 
     `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
     `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `gpu_wait` (host time beyond GPU time), `stall_<group>` (of sampled
-    instructions), `<metric>/%` and `<metric>/own`.
+    instructions), `dram_gbs` and `share_of_peak` (of bandwidth), `tensor_active`, `sm_active` and `occupancy` (shares
+    of the time that counters tell), `<metric>/%` and `<metric>/own`.
     Names are read in any case.
 
     Raises:
@@ -95,6 +110,8 @@ def list_available(profile: Profile) -> list[str]:
         names += ["util"] * has_work(profile)
         names += ["intensity"] * (has_flops(profile) and "bytes" in profile.metrics)
         names += [f"{prefix}{amount}/s" for amount in amounts for prefix in _SIZE_OF_PREFIX]
+    names += ["dram_gbs", "share_of_peak"] * (MEASURED_BYTES in profile.metrics)
+    names += [name for name in _OF_COUNTED_TIME if f"{name}_time" in profile.metrics]
     if {"gpu_time", "host_time"} <= profile.metrics.keys():
         names.append("gpu_wait")
     for time in filter(lambda time: _name_of(profile, time), ("time", "cpu_time")):
@@ -112,7 +129,7 @@ def _util(profile: Profile, name: str) -> Derived:
     if ROOF_TIME not in profile.metrics and not has_work(profile):
         raise UsageError(
             "util needs flops or bytes, and this profile has none",
-            hint="Give them to kernels by launch_metadata of triton.jit, or to scopes by bragg.scope(name, metrics)",
+            hint="bragg run --counters measures; or give flops and bytes to kernels by launch_metadata of triton.jit",
         )
     profile = with_roof_time(profile)
     time_ns, roof_ns = profile.inclusive("gpu_time"), profile.inclusive(ROOF_TIME)
@@ -142,6 +159,23 @@ def _rate(profile: Profile, name: str, prefix: str, amount: str) -> Derived:
     unit = f"{prefix.upper()}{'B' if metric == 'bytes' else 'flop'}/s"
     checks = [(time_ns == 0, _NO_TIME), (total == 0, f"no {metric} here or below")]
     return _ratio(name, unit, MetricKind.PROPERTY, total * 1e9 / _SIZE_OF_PREFIX[prefix], time_ns, checks)
+
+
+def _counted(profile: Profile, name: str) -> Derived:
+    """A rate of memory, or a share of the time that counters tell of."""
+    metric = f"{name}_time" if name in _OF_COUNTED_TIME else MEASURED_BYTES
+    if metric not in profile.metrics:
+        raise UsageError(f"{name} needs hardware counters, and this profile has none", hint="bragg run --counters")
+    time_ns, value = profile.inclusive(_COUNTED_TIME), profile.inclusive(metric).astype(np.float64)
+    checks = [(time_ns == 0, _NOT_COUNTED)]
+    if name == "dram_gbs":
+        return _ratio(name, "GB/s", MetricKind.PROPERTY, value, time_ns, checks)
+    if name == "share_of_peak":
+        devices = devices_of(profile)
+        peaks = np.array([*((peak.bytes_per_s or np.nan) for peak in devices.peaks), np.nan, np.nan])
+        value = value / (peaks[devices.of_node] / 1e9)  # rows -1 and -2, of no device or several, are the last ones
+        checks.append((np.isnan(value), _NO_PEAK))
+    return _ratio(name, "%", MetricKind.PROPERTY, value * 100.0, time_ns, checks)
 
 
 def _time(profile: Profile, name: str, average: str | None, cpu: str | None, unit: str) -> Derived:
@@ -196,6 +230,7 @@ _RULES: dict[str, Callable[..., Derived]] = {
     "intensity": _intensity,
     rf"([gt]?)(flop(?:{'|'.join(map(str, WIDTHS))})?|byte)/s": _rate,
     r"(avg_)?(cpu_)?time/(s|ms|us|ns)": _time,
+    "|".join(("dram_gbs", "share_of_peak", *_OF_COUNTED_TIME)): _counted,
     "gpu_wait": _gpu_wait,
     "|".join(_STALL_GROUPS): _stalls,
     r"(.+)/%": _share,

@@ -19,6 +19,8 @@ from bragg.model.table import FloatArray, Int64Array
 
 __all__ = ["Roof", "Roofline", "RooflinePoint", "roofline"]
 
+_COUNTED = "counters tell no flops"
+
 
 @dataclass(frozen=True)
 class Roof:
@@ -49,7 +51,7 @@ class RooflinePoint:
         time_ns: GPU time.
         flops: Of all widths.
         bytes: To and from memory.
-        compute_ns: Time that its flops take at least; None when no peak is known.
+        compute_ns: Time that its flops take at least, or that tensor cores worked; None when no peak is known.
         memory_ns: Time that its bytes take at least; None when no bandwidth is known.
         absent: Why it has no place in the chart; empty when it has one.
     """
@@ -113,12 +115,14 @@ class Roofline:
         points: See `RooflinePoint`.
         time_ns: GPU time of the whole profile.
         widths: Widths in bits of the flops that were counted, ascending.
+        is_measured: Whether hardware counters tell bytes and tensor cores, else the program states flops and bytes.
     """
 
     roofs: tuple[Roof, ...]
     points: tuple[RooflinePoint, ...]
     time_ns: float
     widths: tuple[int, ...]
+    is_measured: bool = False
 
 
 def roofline(profile: Profile) -> Roofline:
@@ -134,7 +138,7 @@ def roofline(profile: Profile) -> Roofline:
     if not len(nodes):
         raise UsageError(
             "nothing in this profile has flops or bytes",
-            hint="Give them to kernels by launch_metadata of triton.jit, or to scopes by bragg.scope(name, metrics)",
+            hint="bragg run --counters measures; or give flops and bytes to kernels by launch_metadata of triton.jit",
         )
     points = sorted(_points(profile, work, devices, nodes), key=lambda point: -point.time_ns)
     return Roofline(
@@ -145,6 +149,7 @@ def roofline(profile: Profile) -> Roofline:
         points=tuple(points),
         time_ns=float(profile.total("gpu_time")),
         widths=tuple(sorted(width for width, flops in work.flops.items() if flops.any())),
+        is_measured=work.is_measured,
     )
 
 
@@ -167,7 +172,7 @@ def _points(profile: Profile, work: Work, devices: Devices, nodes: Int64Array) -
             bytes=size,
             compute_ns=compute_ns,
             memory_ns=memory_ns,
-            absent=_absent(time, flops, size, devices, row),
+            absent=_absent(time, flops, size, devices, row) if not work.is_measured else _COUNTED,
         )
 
 

@@ -13,6 +13,7 @@ from bragg.model.run import Run
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = [
+    "MEASURED_BYTES",
     "NO_ROOF",
     "ROOF_TIME",
     "Devices",
@@ -28,6 +29,8 @@ __all__ = [
 
 ROOF_TIME = "roof_time"
 NO_ROOF = "no_roof"
+MEASURED_BYTES = "dram_bytes"
+_TENSOR_TIME = "tensor_active_time"
 
 # Flops of which only the sum is known are held against the roof of the numbers that most kernels multiply.
 _USUAL_WIDTH = 16
@@ -43,10 +46,14 @@ class Work:
     Attributes:
         flops: By width in bits, float64 [n_nodes].
         bytes: float64 [n_nodes].
+        tensor_ns: Time in which tensor cores were at work, float64 [n_nodes]; 0 where flops tell what they did.
+        is_measured: Whether hardware counters tell bytes and tensor cores, else the program does.
     """
 
     flops: Mapping[int, FloatArray]
     bytes: FloatArray
+    tensor_ns: FloatArray
+    is_measured: bool
 
     @property
     def all_flops(self) -> FloatArray:
@@ -57,14 +64,19 @@ class Work:
 def own_work(profile: Profile) -> Work:
     """The metrics `flops`, `flops4` to `flops64` and `bytes`; one that is missing is zero.
 
-    `flops` is the sum over all widths: what exceeds the given widths counts as 16 bits.
+    `flops` is the sum over all widths: what exceeds the given widths counts as 16 bits. Where the program states
+    neither flops nor bytes, hardware counters tell the bytes of DRAM and the time of tensor cores.
     """
+    if not _is_stated(profile):
+        nothing = np.zeros(len(profile.tree))
+        flops = dict.fromkeys(WIDTHS, nothing)
+        return Work(flops, _own(profile, MEASURED_BYTES), _own(profile, _TENSOR_TIME), is_measured=True)
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
     total = _own(profile, "flops")
     with np.errstate(invalid="ignore"):  # infinite ones
         rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
     by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.where(total > 0, rest, total)
-    return Work(by_width, _own(profile, "bytes"))
+    return Work(by_width, _own(profile, "bytes"), np.zeros(len(profile.tree)), is_measured=False)
 
 
 def has_flops(profile: Profile) -> bool:
@@ -74,6 +86,10 @@ def has_flops(profile: Profile) -> bool:
 
 def has_work(profile: Profile) -> bool:
     """Whether flops or bytes were recorded."""
+    return _is_stated(profile) or MEASURED_BYTES in profile.metrics
+
+
+def _is_stated(profile: Profile) -> bool:
     return has_flops(profile) or "bytes" in profile.metrics
 
 
@@ -135,13 +151,17 @@ def _recorded_peak(run: Run, ordinal: int) -> Peak:
 
 
 def roof_parts_s(work: Work, devices: Devices) -> tuple[FloatArray, FloatArray]:
-    """Time that arithmetic and memory need at least, each alone: float64 [n_nodes], s; NaN where no peak is known."""
-    compute = np.where(work.all_flops > 0, np.nan, 0.0)
+    """Time that arithmetic and memory need at least, each alone: float64 [n_nodes], s; NaN where no peak is known.
+
+    Measured arithmetic is that of tensor cores alone.
+    """
+    compute = np.where(work.all_flops > 0, np.nan, work.tensor_ns / 1e9)
     memory = np.where(work.bytes > 0, np.nan, 0.0)
     for row, peak in enumerate(devices.peaks):
         here = devices.of_node == row
         if peak.flops_per_s:
-            compute[here] = np.sum([work.flops[width][here] / peak.flops_per_s[width] for width in WIDTHS], axis=0)
+            seconds = np.sum([work.flops[width][here] / peak.flops_per_s[width] for width in WIDTHS], axis=0)
+            compute[here] = seconds + work.tensor_ns[here] / 1e9
         if peak.bytes_per_s:
             memory[here] = work.bytes[here] / peak.bytes_per_s
     unusable = _is_unusable(work)

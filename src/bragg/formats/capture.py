@@ -14,6 +14,7 @@ from bragg.errors import BadFile, NothingRecorded
 from bragg.formats.captured.chunks import FILE_MAGIC, Scan, scan
 from bragg.formats.captured.clock_slices import add_clock_slices
 from bragg.formats.captured.clocks import with_clocks
+from bragg.formats.captured.counted import with_counted
 from bragg.formats.captured.counters import Clock, clocks_of, counters_of
 from bragg.formats.captured.profile import (
     attributes_of,
@@ -170,7 +171,20 @@ def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
     grown = profile.tree
     folded |= _unwanted(grown, Run(tables.meta))
     pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=folded)
-    return Recording(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]], clocks)
+    recording = Recording(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]], clocks)
+    try:
+        return replace(recording, profile=_with_counted(recording, limits))
+    except TooLargeError as error:
+        raise _too_large(path, error) from error
+
+
+def _with_counted(recording: Recording, limits: Limits) -> Profile:
+    """Samples of counters belong to all slices around them: these are in memory at once."""
+    profile = recording.profile
+    if not len(profile.counters):
+        return profile
+    slices = SliceTable.concatenate(list(recording.slice_blocks()))
+    return replace(with_counted(replace(profile, slices=slices), limits), slices=profile.slices)
 
 
 def _with_operations(profile: Profile) -> tuple[Profile, Int32Array, BoolArray]:

@@ -266,3 +266,38 @@ def test_stalls_of_a_group_are_those_of_its_reasons() -> None:
     assert [name for name in list_available(profile) if name.startswith("stall_")] == ["stall_memory", "stall_math"]
     with pytest.raises(UsageError, match="needs samples of instructions"):
         evaluate(proton_example(), "stall_memory")
+
+
+def counted_profile() -> Profile:
+    """Two kernels that counters tell, at half of the bandwidth and with tensor cores, and one that they do not."""
+    return on_h200(
+        "root\n  step\n    copy 1ms @0\n    matmul 3ms @0\n    short 1ms @0",
+        dram_bytes={"copy": 2.407e9, "matmul": 0.6e9},
+        tensor_active_time={"matmul": 2.4e6},
+        counted_time={"copy": 1e6, "matmul": 3e6},
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "copy", "matmul"),
+    [
+        ("dram_gbs", 3007 / 4, 2407, 200),
+        ("share_of_peak", 100 * 3.007e9 / 4e-3 / 4.814e12, 50, 100 * 0.2 / 4.814),
+        ("tensor_active", 60, 0, 80),
+        ("util", (0.5 + 2.4) / 5, 0.5, 0.8),
+    ],
+)
+def test_shares_of_counters_are_of_what_they_tell(name: str, step: float, copy: float, matmul: float) -> None:
+    profile = counted_profile()
+    assert name in list_available(profile)
+    found = evaluate(profile, name)
+    values = [found.values[node_named(profile, label)] for label in ("step", "copy", "matmul")]
+    assert values == pytest.approx([step, copy, matmul], rel=1e-3)
+    assert np.isnan(found.values[node_named(profile, "short")])
+    assert found.why_absent(node_named(profile, "short"))
+
+
+def test_shares_of_counters_need_counters() -> None:
+    with pytest.raises(UsageError, match="tensor_active needs hardware counters") as error:
+        evaluate(profile_from_text("root\n  k 1ms @0"), "tensor_active")
+    assert error.value.hint == "bragg run --counters"

@@ -78,3 +78,19 @@ def test_a_profile_without_flops_and_bytes_is_a_usage_error() -> None:
     assert "launch_metadata" in raised.value.hint
     with pytest.raises(UsageError, match="no GPU time was recorded"):
         roofline(profile_from_text("root"))
+
+
+def test_measured_bytes_and_tensor_cores_give_a_roof_without_flops() -> None:
+    chart = roofline(
+        working_profile(
+            "root\n  copy 1ms @0\n  matmul 3ms @0",
+            [H200],
+            dram_bytes={"copy": 2.407e9, "matmul": 0.6e9},
+            tensor_active_time={"matmul": 2.4e6},
+        )
+    )
+    matmul, copy = chart.points
+    assert chart.is_measured
+    assert (matmul.name, matmul.bound, matmul.util) == ("matmul", "compute", pytest.approx(0.8))
+    assert (copy.name, copy.bound, copy.util) == ("copy", "memory", pytest.approx(0.5, rel=1e-3))
+    assert copy.absent == "counters tell no flops"

@@ -87,7 +87,7 @@ def _rows(profile: Profile) -> dict[str, int]:
 
 
 def _counters(profile: Profile) -> list[dict[str, Any]]:
-    from bragg.analyze.kernel_counters import kernel_counters
+    from bragg.model.kernel_counters import kernel_counters
 
     return [
         {
@@ -103,6 +103,8 @@ def _counters(profile: Profile) -> list[dict[str, Any]]:
 
 
 def _counter_lines(counters: list[dict[str, Any]]) -> list[str]:
+    from bragg.views.text.roofline_text import short_name
+
     if not counters:
         return []
     lines = ["", "counters while a kernel runs, of those that ran longest"]
@@ -110,7 +112,7 @@ def _counter_lines(counters: list[dict[str, Any]]) -> list[str]:
         lines.append(title)
         for row in islice(rows, _N_NAMES):
             value = "too short to tell" if row["value"] is None else f"{row['value']:.4g} +- {row['error']:.2g}"
-            lines.append(f"    {value:<22} {row['kernel']}")
+            lines.append(f"    {value:<22} {short_name(row['kernel'])}")
     return lines
 
 

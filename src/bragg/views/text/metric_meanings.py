@@ -52,6 +52,30 @@ MEANINGS = {
         "1", _INCLUSIVE, "Instruction samples that several call paths share by their GPU time."
     ),
     "stalled_<reason>": Meaning("1", _INCLUSIVE, "Instruction samples by stall reason, with the vendor's name."),
+    "dram_bytes": Meaning(
+        "B", _INCLUSIVE, "Bytes of DRAM, read and written: an estimate from sampled counters (`bragg run --counters`)."
+    ),
+    "dram_read_bytes": Meaning("B", _INCLUSIVE, "Bytes read from DRAM, estimated from sampled counters."),
+    "dram_write_bytes": Meaning("B", _INCLUSIVE, "Bytes written to DRAM, estimated."),
+    "tensor_active_time": Meaning("ns", _INCLUSIVE, "Time in which tensor cores worked, estimated."),
+    "sm_active_time": Meaning(
+        "ns", _INCLUSIVE, "Time in which a multiprocessor had a warp, estimated; the mean of all."
+    ),
+    "occupancy_time": Meaning("ns", _INCLUSIVE, "GPU time, times the share of warps that were resident, estimated."),
+    "gpu_instructions": Meaning("1", _INCLUSIVE, "Instructions that warps executed, estimated."),
+    "l2_sectors": Meaning("1", _INCLUSIVE, "Sectors that L2 was asked for, estimated (`--counters l2`)."),
+    "nvlink_receive_bytes": Meaning(
+        "B", _INCLUSIVE, "Bytes over NVLink, estimated; also `nvlink_send_bytes` (`--counters nvlink`)."
+    ),
+    "pcie_read_bytes": Meaning(
+        "B", _INCLUSIVE, "Bytes over PCIe, estimated; also `pcie_write_bytes` (`--counters pcie`)."
+    ),
+    "counted_time": Meaning("ns", _INCLUSIVE, "GPU time of the kernels that counters tell apart."),
+    "<counter>_error": Meaning(
+        "",
+        _INCLUSIVE,
+        "Error of such an estimate: the truth is that near in 95 % of cases; a bound for several kernels.",
+    ),
     "warp_cycles": Meaning(
         "cycles", _INCLUSIVE, "Cycles of a kernel's warps in one launch, by what they did (`bragg run --instrument`)."
     ),

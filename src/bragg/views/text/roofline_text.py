@@ -17,6 +17,7 @@ def roofline_lines(chart: Roofline, style: Style) -> list[str]:
     """The roofs, and a line for each point: those with most GPU time first."""
     return [
         *(_roof_line(roof, chart) for roof in chart.roofs),
+        *(["Hardware counters measured bytes of DRAM and the time of tensor cores."] if chart.is_measured else []),
         "",
         style.bold(_HEADER),
         *(_point_line(point, chart) for point in chart.points),
@@ -53,7 +54,7 @@ def _point_line(point: RooflinePoint, chart: Roofline) -> str:
     intensity = "n/a" if point.intensity is None else f"{point.intensity:{',.0f' if point.intensity >= 1e4 else '.4g'}}"
     reached = _reached(point)
     util = "n/a" if point.util is None else share_text(point.util)
-    why = f"  ({point.absent})" if point.absent else ""
+    why = f"  ({point.absent})" if point.absent and not chart.is_measured else ""
     share = share_text(point.time_ns / chart.time_ns) if chart.time_ns else "n/a"
     return (
         f"{time_text(point.time_ns):>10}  {share:>7}  {intensity:>9}  {reached:>14}  {util:>8}  "

@@ -67,7 +67,7 @@ def test_an_existing_picture_is_overwritten_only_by_force(bragg: Bragg, working_
 def test_a_profile_without_flops_says_what_to_do(bragg: Bragg, profile_file: Path) -> None:
     outcome = bragg("plot", "roofline", profile_file)
     assert outcome.exit_code == 2
-    assert outcome.stderr.startswith("error: nothing in this profile has flops or bytes\nhint: Give them to kernels")
+    assert outcome.stderr.startswith("error: nothing in this profile has flops or bytes\nhint: bragg run --counters")
     assert not profile_file.with_suffix(".roofline.svg").exists()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bragg.analyze.kernel_counters import _solve
+from bragg.model.kernel_counters import _solve
 from bragg.model.table import FloatArray
 
 INTERVAL_NS = 100_000
@@ -29,7 +29,8 @@ def run(
     total = np.interp(edges, at, np.cumsum(steps))
     value = np.diff(total) / INTERVAL_NS
     value = value * (1 + noise * rng.standard_normal(n_samples))
-    return _solve(begin, begin + INTERVAL_NS, value, start, duration, column, len(truth) + 2)
+    rates, errors, time = _solve(begin, begin + INTERVAL_NS, value[:, None], start, duration, column, len(truth) + 2)
+    return rates[0], errors[0], time
 
 
 def test_kernels_much_shorter_than_a_sample_are_told_apart() -> None:
@@ -50,9 +51,23 @@ def test_the_error_covers_the_truth_in_95_percent_of_cases() -> None:
     assert np.mean(covered) >= 0.93  # 240 cases: 95 % but for one and a half standard errors
 
 
+def test_what_ran_in_one_sample_is_not_told() -> None:
+    # A memset of 300 ns before the first kernel: its sample alone decides, and says whatever that sample's noise was.
+    rng = np.random.default_rng(3)
+    begin, duration = np.arange(200) * INTERVAL_NS, rng.integers(20_000, 90_000, 200)
+    value = (0.01 * duration + rng.standard_normal(200))[:, None]
+    value[0] -= 100
+    start, duration = np.append(begin, 95_000), np.append(duration, 300)
+    column = np.append(np.ones(200, np.int64), 0)
+    rates, errors, _ = _solve(begin, begin + INTERVAL_NS, value, start, duration, column, 4)
+    assert rates[0, 0] < -10_000
+    assert errors[0, 0] == np.inf
+    assert rates[0, 1] == pytest.approx(1000, rel=0.01)
+
+
 def test_kernels_that_always_overlap_are_not_told_apart() -> None:
     start = np.arange(100) * INTERVAL_NS
     both, column = np.repeat(start, 2), np.tile([0, 1], 100)
-    value = np.full(100, 5.0)
+    value = np.full((100, 1), 5.0)
     _, errors, _ = _solve(start, start + INTERVAL_NS, value, both, np.full(200, INTERVAL_NS // 2), column, 4)
-    assert np.isinf(errors[:2]).all()
+    assert np.isinf(errors[0, :2]).all()

@@ -1,0 +1,228 @@
+"""Hardware counters of the whole GPU, shared out over the kernels that ran while they were sampled.
+
+Sharing a sample by time alone is biased: a kernel of 6 us in samples of 100 us gets what its neighbours did. All
+samples together are a system of equations, one unknown rate for each kernel, which least squares solves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.model.profile import Profile
+from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
+from bragg.model.trace import TrackKind
+
+__all__ = ["KernelCounter", "Rates", "kernel_counters", "sampled_rates"]
+
+_MOST_GROUPS = 128  # by GPU time; the others share one unknown
+_BLOCK = 1 << 14  # samples at once: 17 MB
+_GAP = 1.5  # times the interval: nothing was sampled in between
+_CONFIDENCE = 2.0  # standard errors
+_TOO_WIDE = 0.25  # of the value
+_NOTHING = 0.01  # of the largest sample: an error that small tells a value near 0
+_HIGHEST_LEVERAGE = 0.99  # a sample that only one kernel explains fits whatever it says
+
+
+@dataclass(frozen=True)
+class KernelCounter:
+    """What one counter says of one kernel, over all of its launches that were sampled.
+
+    Attributes:
+        device: Ordinal of the GPU.
+        counter: Name and unit of the counter.
+        kernel: Name of the kernel.
+        rate: Its mean while the kernel ran, in the counter's unit.
+        error: Half of the interval that holds the truth in 95 % of cases, in the counter's unit.
+        sampled_ns: GPU time of the kernel that was sampled.
+        is_told: Whether the error is small enough; else the kernel is too short, or always beside the same others.
+    """
+
+    device: int
+    counter: str
+    kernel: str
+    rate: float
+    error: float
+    sampled_ns: int
+    is_told: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """What the counters of one device say of groups of launches.
+
+    Attributes:
+        device: Ordinal of the GPU.
+        tracks: The counters, rows of the track table: they were sampled at the same times.
+        rate: Mean while the group ran, in the counter's unit: float64 [n_tracks, n_groups]; NaN where it did not run.
+        error: Half of the interval that holds the truth in 95 % of cases: float64 [n_tracks, n_groups].
+        is_told: Whether the error is small enough: bool [n_tracks, n_groups].
+        sampled_ns: GPU time that was sampled: float64 [n_groups].
+    """
+
+    device: int
+    tracks: tuple[int, ...]
+    rate: FloatArray
+    error: FloatArray
+    is_told: BoolArray
+    sampled_ns: FloatArray
+
+
+def kernel_counters(profile: Profile) -> list[KernelCounter]:
+    """Counters by kernel, by descending GPU time; none without a timeline or counters."""
+    frames, tracks = profile.tree.frames, profile.tracks
+    return [
+        KernelCounter(
+            device=rates.device,
+            counter=tracks.label(track),
+            kernel=frames.name[frame],
+            rate=float(rates.rate[row, frame]),
+            error=float(rates.error[row, frame]),
+            sampled_ns=round(float(rates.sampled_ns[frame])),
+            is_told=bool(rates.is_told[row, frame]),
+        )
+        for rates in sampled_rates(profile, profile.tree.frame)
+        for row, track in enumerate(rates.tracks)
+        for frame in np.argsort(-rates.sampled_ns, kind="stable")[:_MOST_GROUPS].tolist()
+        if not np.isnan(rates.rate[row, frame])
+    ]
+
+
+def sampled_rates(profile: Profile, group: Int32Array | Int64Array) -> Iterator[Rates]:
+    """The rates of each device's counters in groups of nodes.
+
+    Ratios that are not shares of time, such as hit rates, do not add up over time and are left out.
+
+    Args:
+        profile: With a timeline; without one there are no rates.
+        group: [n_nodes], the group of each node, from 0.
+    """
+    tracks = profile.tracks
+    sampled: dict[tuple[int, bytes], list[tuple[int, FloatArray]]] = {}
+    times: dict[bytes, Int64Array] = {}
+    for track in np.flatnonzero(tracks.kind == TrackKind.COUNTER).tolist():
+        points = profile.counters.take(profile.counters.track == track)
+        if len(points) > 2 and tracks.label(track).endswith(("/s)", "(%)")):
+            key = points.time_ns.tobytes()
+            times[key] = points.time_ns
+            sampled.setdefault((int(tracks.device[track]), key), []).append((track, points.value))
+    for (device, key), columns in sampled.items():
+        rows, values = zip(*columns, strict=True)
+        rates = _of_device(profile, device, times[key], np.stack(values, axis=1), group)
+        if rates is not None:
+            yield Rates(device, rows, *rates)
+
+
+def _of_device(
+    profile: Profile, device: int, time_ns: Int64Array, values: FloatArray, group: Int32Array | Int64Array
+) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray] | None:
+    tracks, slices = profile.tracks, profile.slices
+    is_here = (tracks.kind == TrackKind.GPU_STREAM) & (tracks.device == device)
+    ran = slices.take(is_here[slices.track]) if len(slices) else slices
+    if not len(ran):
+        return None
+    of_slice = group[ran.node]
+    busy = np.bincount(of_slice, ran.duration_ns, int(group.max()) + 1)
+    chosen = np.argsort(-busy, kind="stable")[: min(_MOST_GROUPS, np.count_nonzero(busy))]
+    column = np.full(len(busy), len(chosen), np.int64)
+    column[chosen] = np.arange(len(chosen))
+    end_ns = time_ns + _lengths(time_ns)
+    found = _solve(time_ns, end_ns, values, ran.start_ns, ran.duration_ns, column[of_slice], len(chosen) + 2)
+    rate, error = (np.full((values.shape[1], len(busy)), np.nan) for _ in range(2))
+    sampled_ns = np.zeros(len(busy))
+    rate[:, chosen], error[:, chosen] = (part[:, : len(chosen)] for part in found[:2])
+    sampled_ns[chosen] = found[2][: len(chosen)]
+    return rate, error, _is_told(rate, error, values), sampled_ns
+
+
+def _is_told(rate: FloatArray, error: FloatArray, values: FloatArray) -> BoolArray:
+    """Rates that the samples determine. None is negative: where one is by more than its error, the model is wrong."""
+    nothing = _NOTHING * np.abs(values).max(axis=0)[:, None]
+    with np.errstate(invalid="ignore"):
+        told: BoolArray = (error <= np.maximum(_TOO_WIDE * rate, nothing)) & (rate >= -np.maximum(error, nothing))
+    return told
+
+
+def _lengths(time_ns: Int64Array) -> Int64Array:
+    """How long each sample lasts: until the next one, or as long as its neighbours where there is a gap."""
+    until_next = np.diff(time_ns)
+    usual = np.minimum(until_next, np.minimum(np.roll(until_next, 1), np.roll(until_next, -1)) * _GAP)
+    return np.append(usual, usual[-1]).astype(np.int64)
+
+
+def _solve(
+    begin_ns: Int64Array,
+    end_ns: Int64Array,
+    values: FloatArray,
+    start_ns: Int64Array,
+    duration_ns: Int64Array,
+    column: Int64Array,
+    n_columns: int,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rates and their errors, float64 [n_counters, n_columns], and the sampled time of each column, in ns.
+
+    The last two columns are other kernels and idle time. `values` is float64 [n_samples, n_counters].
+    """
+    n_counters = values.shape[1]
+    normal, right, time = np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_counters)), np.zeros(n_columns)
+    order = np.argsort(start_ns, kind="stable")
+    slices = start_ns[order], start_ns[order] + duration_ns[order], column[order]
+    for here, shares in _blocks(begin_ns, end_ns, slices, n_columns):
+        normal += shares.T @ shares
+        right += shares.T @ values[here]
+        time += shares.T @ (end_ns - begin_ns)[here]
+    inverse = np.linalg.pinv(normal, rcond=1e-10)
+    rates = inverse @ right
+    # Errors of neighbouring samples are of one cause, since an edge that is late is so for both: they are summed in
+    # pairs, and every pair has a variance of its own. A sample that pulls the fit to itself has a small residual:
+    # dividing by what its leverage leaves undoes that (HC3 of MacKinnon and White, 1985).
+    scatter = np.zeros((n_counters, n_columns, n_columns))
+    for here, shares in _blocks(begin_ns, end_ns, slices, n_columns):
+        leverage = np.minimum(np.einsum("ij,ij->i", shares @ inverse, shares), _HIGHEST_LEVERAGE)
+        residuals = (values[here] - shares @ rates) / (1 - leverage)[:, None]
+        for counter in range(n_counters):
+            scores = shares * residuals[:, counter, None]
+            neighbours = scores[:-1].T @ scores[1:]
+            scatter[counter] += scores.T @ scores + 0.5 * (neighbours + neighbours.T)
+    variance = np.einsum("ij,cjk,ki->ci", inverse, scatter, inverse, optimize=True)
+    spare = max(len(values) - n_columns, 1)
+    errors = _CONFIDENCE * np.sqrt(np.maximum(variance, 0) * len(values) / spare)
+    # Columns that others make up cannot be told apart; nor can what ran for less than one sample in all be told.
+    is_known = (np.abs(np.diag(inverse @ normal) - 1) < 1e-6) & (np.diag(inverse) < 1)
+    return rates.T, np.where(is_known, errors, np.inf), time
+
+
+def _blocks(
+    begin_ns: Int64Array, end_ns: Int64Array, slices: tuple[Int64Array, Int64Array, Int64Array], n_columns: int
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Samples a block at a time, and the share of each that each column ran; slices by ascending start."""
+    starts_ns, stops_ns, columns = slices
+    latest_ns = np.maximum.accumulate(stops_ns)
+    for at in range(0, len(begin_ns), _BLOCK):
+        here = slice(at, at + _BLOCK)
+        begin, end = begin_ns[here], end_ns[here]
+        ran = slice(*np.searchsorted(latest_ns, begin[:1], "right"), *np.searchsorted(starts_ns, end[-1:], "left"))
+        yield here, _shares(begin, end, starts_ns[ran], stops_ns[ran], columns[ran], n_columns)
+
+
+def _shares(
+    begin_ns: Int64Array,
+    end_ns: Int64Array,
+    start_ns: Int64Array,
+    stop_ns: Int64Array,
+    column: Int64Array,
+    n_columns: int,
+) -> FloatArray:
+    """The share of each sample that each column ran: float64 [n_samples, n_columns]."""
+    first = np.searchsorted(end_ns, start_ns, side="right")
+    count = np.maximum(np.searchsorted(begin_ns, stop_ns, side="left") - first, 0)
+    which = np.repeat(np.arange(len(start_ns)), count)
+    sample = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + first[which]
+    overlap = np.minimum(stop_ns[which], end_ns[sample]) - np.maximum(start_ns[which], begin_ns[sample])
+    share = np.maximum(overlap, 0) / (end_ns - begin_ns)[sample]
+    cells = np.bincount(sample * n_columns + column[which], share, len(begin_ns) * n_columns)
+    shares: FloatArray = cells.astype(np.float64).reshape(len(begin_ns), n_columns)
+    shares[:, -1] = np.maximum(1 - shares[:, :-1].sum(axis=1), 0)
+    return shares
