@@ -53,6 +53,7 @@ PARTS = [
     Part("diff_gate", 400),
     Part("report_page", 120),
     Part("timeline_speed", 120),
+    Part("job_timeline", 60),
     Part("overhead", 600, needs="gpu", takes_limit=True),
     Part("sampling", 400, needs="gpu"),
     Part("memory_growth", 120, needs="fakes"),

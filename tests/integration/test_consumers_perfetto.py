@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bragg import formats
+from bragg.formats.perfetto_job import write_ranks
 from bragg.model import Profile
+from bragg.model.job import Rank
 from tests.support import perfetto
 from tests.support.browser import browser_page, server
 from tests.support.captures import small_capture
@@ -37,16 +40,19 @@ _ERRORS = "select name, value from stats where severity in ('error', 'data_loss'
 
 
 @pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Query]:
-    file = tmp_path_factory.mktemp("exports") / "trace"
+def ask_file() -> Iterator[Callable[[Path, str], perfetto.Rows]]:
     with server(perfetto.folder()) as address, browser_page(address) as page:
         perfetto.open_ui(page, address)
+        yield lambda file, sql: perfetto.ask(page, file.read_bytes(), sql)
 
-        def ask(profile: Profile, format_name: str, sql: str) -> perfetto.Rows:
-            formats.export(profile, format_name, file)
-            return perfetto.ask(page, file.read_bytes(), sql)
 
-        yield ask
+@pytest.fixture
+def ask(ask_file: Callable[[Path, str], perfetto.Rows], tmp_path: Path) -> Query:
+    def ask(profile: Profile, format_name: str, sql: str) -> perfetto.Rows:
+        formats.export(profile, format_name, tmp_path / "trace")
+        return ask_file(tmp_path / "trace", sql)
+
+    return ask
 
 
 @pytest.mark.parametrize("format_name", ["perfetto", "chrome"])
@@ -82,3 +88,42 @@ def test_perfetto_finds_no_error_in_the_trace(format_name: str, ask: Query) -> N
 def test_perfetto_shows_the_call_path_of_a_kernel(format_name: str, ask: Query, tmp_path: Path) -> None:
     profile = formats.load(small_capture().write(tmp_path / "run.part"))
     assert ask(profile, format_name, _CALL_PATHS) == [{"name": "matmul", "path": "train > cuLaunchKernel"}]
+
+
+_PROCESSES = """select process.name as process, slice.name, ts, dur from slice
+    join thread_track on thread_track.id = slice.track_id join thread using (utid) join process using (upid)
+    where slice.name = 'step' order by process.name"""
+
+
+@pytest.fixture
+def ask_job(
+    ask_file: Callable[[Path, str], perfetto.Rows], tmp_path: Path
+) -> Callable[[list[str], str], perfetto.Rows]:
+    def ask_job(hosts: list[str], sql: str) -> perfetto.Rows:
+        """Ask about a rank on each host; process and thread ids are equal everywhere, times 5 us apart."""
+        ranks = []
+        for number, host in enumerate(hosts):
+            slices = TRACE.slices.replace(start_ns=TRACE.slices.start_ns + _EPOCH_NS + 5_000 * number)
+            rank = Rank(number, tmp_path, host=host, pid=42)
+            ranks.append((rank, replace(TRACE, meta={"pid": 42}, slices=slices)))
+        write_ranks(ranks, tmp_path / "job", "run", list(dict.fromkeys(hosts)))
+        return ask_file(tmp_path / "job", sql)
+
+    return ask_job
+
+
+_EPOCH_NS = 1_795_000_000_000_000_000
+
+
+@pytest.mark.parametrize("hosts", [["n1", "n1"], ["n1", "n2", "n3"]])
+def test_perfetto_keeps_the_ranks_of_a_job_apart(
+    hosts: list[str], ask_job: Callable[[list[str], str], perfetto.Rows]
+) -> None:
+    begin = f"ts - {_EPOCH_NS} as start"
+    assert ask_job(hosts, _ERRORS) == []
+    assert [tuple(row.values()) for row in ask_job(hosts, _PROCESSES.replace("ts,", f"{begin},", 1))] == [
+        (f"rank {number} ({host})", "step", 1000 + 5_000 * number, 8000) for number, host in enumerate(hosts)
+    ]
+    counts = "select slice.name, count() as times from slice group by slice.name order by slice.name"
+    assert {row["times"] for row in ask_job(hosts, counts)} == {len(hosts)}
+    assert len(ask_job(hosts, perfetto.FLOWS)) == 3 * len(hosts)

@@ -1,4 +1,4 @@
-"""Perfetto trace: protocol buffer packets, one packet sequence for each lane.
+"""Perfetto trace: protocol buffer packets, one packet sequence for each lane; of one profile, or of the ranks of a job.
 
 A sequence begins with a packet that sets its track and the texts that its events refer to by number, and one that sets
 its clock: nanoseconds, each packet's time counted from the packet before. Then follow the begin and the end of each
@@ -11,6 +11,7 @@ DebugAnnotation, ClockSnapshot.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -24,26 +25,66 @@ from bragg.model import FlowTable, Profile, TrackKind
 from bragg.model.sample_stacks import with_sample_stacks
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["FORMAT", "write"]
+__all__ = ["FORMAT", "REALTIME", "Place", "TrackIds", "packets", "write"]
 
 _PACKET = 1
 # Fields of a packet.
 _CLOCK_SNAPSHOT, _TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _INTERNED, _FLAGS = 6, 8, 10, 11, 12, 13
-_TIMESTAMP_CLOCK, _DEFAULTS, _TRACK_DESCRIPTOR = 58, 59, 60
+_TIMESTAMP_CLOCK, _DEFAULTS, _TRACK_DESCRIPTOR, _MACHINE = 58, 59, 60, 98
 # Fields of a track event.
 _ANNOTATION, _TYPE, _NAME, _TRACK, _DOUBLE_VALUE, _FLOW, _LAST_FLOW = 4, 9, 10, 11, 44, 47, 48
 _SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
 # Fields of a track descriptor.
-_UUID, _TRACK_NAME, _PROCESS, _THREAD, _PARENT, _COUNTER_TRACK = 1, 2, 3, 4, 5, 8
+_UUID, _TRACK_NAME, _PROCESS, _THREAD, _PARENT, _COUNTER_TRACK, _ORDER_RANK = 1, 2, 3, 4, 5, 8, 12
+# Fields of a process.
+_PID, _SORT_INDEX, _PROCESS_NAME, _PROCESS_LABEL = 1, 3, 6, 8
 # Fields of interned data.
 _EVENT_NAMES, _ANNOTATION_NAMES, _ANNOTATION_STRINGS = 2, 3, 29
 # Fields of an annotation.
 _ANNOTATION_NAME, _ANNOTATION_STRING = 1, 17
 _CALL_PATH = 1
 # The trace's own clock, and one that each sequence defines for itself.
-_BOOTTIME, _SINCE_LAST_PACKET = 6, 64
+REALTIME, BOOTTIME, _SINCE_LAST_PACKET = 1, 6, 64
 _STATE_CLEARED = 1
 _ROWS_AT_ONCE = 1 << 16
+
+
+class TrackIds:
+    """Numbers of tracks and of packet sequences, each unique in the file."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def track(self) -> int:
+        """Of a track."""
+        return next(self._numbers)
+
+    def sequence(self, track: int) -> int:
+        """Of the sequence of a track."""
+        return track
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a profile stands in a trace with others.
+
+    Attributes:
+        clock: What times are shown as: `BOOTTIME` or `REALTIME`.
+        machine: Number of its machine; 0: the only one.
+        first_flow: Number of its first arrow.
+        process: Id of its own process; None: as it was recorded.
+        name: Of that process; empty: by its id.
+        labels: Shown beside the name.
+        order: Of the process among others; None: as the viewer likes.
+    """
+
+    clock: int = BOOTTIME
+    machine: int = 0
+    first_flow: int = 1
+    process: int | None = None
+    name: str = ""
+    labels: tuple[str, ...] = ()
+    order: int | None = None
 
 
 def write(profile: Profile, path: Path) -> None:
@@ -54,30 +95,44 @@ def write(profile: Profile, path: Path) -> None:
         BadFile: The file cannot be written.
     """
     require_slices(profile)
-    profile = with_sample_stacks(profile)
-    trace = _Trace(profile)
     with new_file(path) as file:
-        for lane in lanes(profile):
-            file.writelines(trace.lane(lane))
-        for track in np.flatnonzero(profile.tracks.kind == TrackKind.COUNTER).tolist():
-            file.writelines(trace.counter(track))
+        file.writelines(packets(profile, TrackIds(), Place()))
+
+
+def packets(profile: Profile, ids: TrackIds, place: Place) -> Iterator[bytes]:
+    """The packets of a profile, in pieces of some megabytes at most.
+
+    Args:
+        profile: With slices.
+        ids: Numbers of its tracks.
+        place: Where it stands among others.
+    """
+    profile = with_sample_stacks(profile)
+    trace = _Trace(profile, ids, place)
+    for lane in lanes(profile):
+        yield from trace.lane(lane)
+    for track in np.flatnonzero(profile.tracks.kind == TrackKind.COUNTER).tolist():
+        yield from trace.counter(track)
 
 
 class _Trace:
     """Packets of a profile."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, ids: TrackIds, place: Place) -> None:
         self._profile = profile
-        self._uuids = count(1)
+        self._ids = ids
+        self._place = place
         self._groups: dict[tuple[int, int], int] = {}
         self._incoming = np.zeros(len(profile.slices), np.int64)
-        self._incoming[profile.flows.target] = np.arange(1, len(profile.flows) + 1)
-        self._outgoing = _outgoing(profile.flows, len(profile.slices))
+        numbers = np.arange(len(profile.flows)) + place.first_flow
+        self._incoming[profile.flows.target] = numbers
+        self._outgoing = _outgoing(profile.flows, numbers, len(profile.slices))
 
     def lane(self, lane: Lane) -> Iterator[bytes]:
         """Everything about one lane."""
         tree, slices = self._profile.tree, self._profile.slices
-        uuid = next(self._uuids)
+        uuid = self._ids.track()
+        sequence = _Sequence(self._ids.sequence(uuid), uuid, self._place)
         yield from self._describe_lane(lane, uuid)
         nodes, text_of_row = np.unique(slices.node[lane.rows], return_inverse=True)
         texts = [message(_ANNOTATION_NAMES, number(1, _CALL_PATH), text(2, "call_path"))]
@@ -86,7 +141,7 @@ class _Trace:
             texts.append(message(_EVENT_NAMES, number(1, iid), text(2, tree.label(node))))
             texts.append(message(_ANNOTATION_STRINGS, number(1, iid), text(2, path)))
         events = _Events(slices.start_ns[lane.rows], slices.duration_ns[lane.rows])
-        yield from _begin_sequence(uuid, int(events.time_ns[0]), texts)
+        yield from sequence.begin(int(events.time_ns[0]), texts)
         for begin in range(0, len(events.row), _ROWS_AT_ONCE):
             block = slice(begin, begin + _ROWS_AT_ONCE)
             row, is_begin = events.row[block], ~events.is_end[block]
@@ -94,7 +149,7 @@ class _Trace:
             event.numbers(_NAME, text_of_row[row] + 1, is_begin)
             self._add_context(event, lane, text_of_row[row] + 1, is_begin)
             self._add_flows(event, lane.rows[row], is_begin)
-            yield _packets(uuid, events.delta_ns[block], event)
+            yield sequence.packets(events.delta_ns[block], event)
 
     def _add_context(self, event: Messages, lane: Lane, text_number: Int64Array, is_begin: BoolArray) -> None:
         """Call paths of device slices; a host slice stands inside its callers."""
@@ -114,20 +169,20 @@ class _Trace:
         of_track = of_track.take(np.argsort(of_track.time_ns, kind="stable"))
         if not len(of_track):
             return
-        uuid = next(self._uuids)
+        uuid = self._ids.track()
+        sequence = _Sequence(self._ids.sequence(uuid), uuid, self._place)
         yield from self._describe(uuid, track, text(_TRACK_NAME, tracks.label(track)) + message(_COUNTER_TRACK))
-        yield from _begin_sequence(uuid, int(of_track.time_ns[0]), [])
+        yield from sequence.begin(int(of_track.time_ns[0]), [])
         event = Messages(len(of_track)).numbers(_TYPE, np.full(len(of_track), _COUNTER))
-        yield _packets(
-            uuid, np.diff(of_track.time_ns, prepend=of_track.time_ns[:1]), event.fixed64(_DOUBLE_VALUE, of_track.value)
-        )
+        delta_ns = np.diff(of_track.time_ns, prepend=of_track.time_ns[:1])
+        yield sequence.packets(delta_ns, event.fixed64(_DOUBLE_VALUE, of_track.value))
 
     def _describe_lane(self, lane: Lane, uuid: int) -> Iterator[bytes]:
         tracks = self._profile.tracks
         label = lane.label(tracks)
         if tracks.kind[lane.track] == TrackKind.HOST_THREAD and not lane.overflow:
-            process, thread = int(tracks.unique_process[lane.track]), int(tracks.stream[lane.track])
-            content = message(_THREAD, number(1, process), number(2, thread), text(5, label))
+            thread = int(tracks.stream[lane.track])
+            content = message(_THREAD, number(1, self._process_id(lane.track)), number(2, thread), text(5, label))
         else:
             content = text(_TRACK_NAME, label)
         yield from self._describe(uuid, lane.track, content)
@@ -137,17 +192,33 @@ class _Trace:
         tracks = self._profile.tracks
         process, device = int(tracks.unique_process[track]), int(tracks.device[track])
         if (process, -1) not in self._groups:
-            self._groups[process, -1] = next(self._uuids)
-            yield _descriptor(
-                self._groups[process, -1], message(_PROCESS, number(1, process), text(6, tracks.process_label(track)))
-            )
+            self._groups[process, -1] = self._ids.track()
+            yield self._descriptor(self._groups[process, -1], self._process(track))
         if (process, device) not in self._groups:
-            self._groups[process, device] = next(self._uuids)
-            yield _descriptor(
-                self._groups[process, device],
-                text(_TRACK_NAME, f"GPU {device}") + number(_PARENT, self._groups[process, -1]),
-            )
-        yield _descriptor(uuid, content + number(_PARENT, self._groups[process, device]))
+            self._groups[process, device] = self._ids.track()
+            parent = number(_PARENT, self._groups[process, -1])
+            yield self._descriptor(self._groups[process, device], text(_TRACK_NAME, f"GPU {device}") + parent)
+        yield self._descriptor(uuid, content + number(_PARENT, self._groups[process, device]))
+
+    def _process_id(self, track: int) -> int:
+        process = int(self._profile.tracks.unique_process[track])
+        is_own = self._place.process is not None and process == self._profile.run.pid
+        return self._place.process if is_own and self._place.process is not None else process
+
+    def _process(self, track: int) -> bytes:
+        """The process of a track, and its place among others."""
+        place, tracks = self._place, self._profile.tracks
+        is_own = int(tracks.unique_process[track]) == self._profile.run.pid
+        name = place.name if place.name and is_own else tracks.process_label(track)
+        labels = [text(_PROCESS_LABEL, label) for label in place.labels]
+        order = () if place.order is None else (number(_SORT_INDEX, place.order),)
+        process = message(_PROCESS, number(_PID, self._process_id(track)), *order, text(_PROCESS_NAME, name), *labels)
+        return process + (b"" if place.order is None else number(_ORDER_RANK, place.order))
+
+    def _descriptor(self, uuid: int, content: bytes) -> bytes:
+        machine = self._place.machine
+        described = message(_TRACK_DESCRIPTOR, number(_UUID, uuid), content)
+        return message(_PACKET, described, number(_MACHINE, machine) if machine else b"")
 
 
 class _Events:
@@ -177,14 +248,49 @@ class _Events:
         self.delta_ns = np.diff(self.time_ns, prepend=self.time_ns[:1])
 
 
-def _outgoing(flows: FlowTable, n_slices: int) -> list[Int64Array]:
+@dataclass(frozen=True)
+class _Sequence:
+    """Packets of one track."""
+
+    number: int
+    uuid: int
+    place: Place
+
+    def begin(self, time_ns: int, texts: list[bytes]) -> Iterator[bytes]:
+        """The two packets that the events of a track rely on."""
+        defaults = number(_TIMESTAMP_CLOCK, _SINCE_LAST_PACKET) + message(_TRACK_EVENT, number(_TRACK, self.uuid))
+        state = message(_DEFAULTS, defaults) + message(_INTERNED, *texts)
+        yield self._packet(number(_FLAGS, _STATE_CLEARED), state)
+        own_clock = message(1, number(1, _SINCE_LAST_PACKET), number(2, time_ns), number(3, 1))
+        trace_clock = message(1, number(1, self.place.clock), number(2, time_ns))
+        shown = number(2, self.place.clock) if self.place.clock != BOOTTIME else b""
+        yield self._packet(message(_CLOCK_SNAPSHOT, own_clock, trace_clock, shown))
+
+    def packets(self, delta_ns: Int64Array, event: Messages) -> bytes:
+        """One packet for each event."""
+        rows = len(delta_ns)
+        packet = Messages(rows).numbers(_TIMESTAMP, delta_ns).numbers(_SEQUENCE, np.full(rows, self.number))
+        if self.place.machine:
+            packet.numbers(_MACHINE, np.full(rows, self.place.machine))
+        return Messages(rows).messages(_PACKET, packet.messages(_TRACK_EVENT, event)).encoded()
+
+    def _packet(self, *content: bytes) -> bytes:
+        machine = number(_MACHINE, self.place.machine) if self.place.machine else b""
+        return message(_PACKET, number(_SEQUENCE, self.number), *content, machine)
+
+
+def _outgoing(flows: FlowTable, ids: Int64Array, n_slices: int) -> list[Int64Array]:
     """Ids of the arrows that leave each slice.
+
+    Args:
+        flows: The arrows.
+        ids: Of each.
+        n_slices: Rows of the slice table.
 
     Returns:
         As many arrays as the most arrows that leave one slice, each [n_slices]; 0 is not an arrow.
     """
     found: list[Int64Array] = []
-    ids = np.arange(1, len(flows) + 1)
     sources = flows.source
     while len(sources):
         leaving, first = np.unique(sources, return_index=True)
@@ -192,25 +298,6 @@ def _outgoing(flows: FlowTable, n_slices: int) -> list[Int64Array]:
         found[-1][leaving] = ids[first]
         sources, ids = np.delete(sources, first), np.delete(ids, first)
     return found
-
-
-def _descriptor(uuid: int, content: bytes) -> bytes:
-    return message(_PACKET, message(_TRACK_DESCRIPTOR, number(_UUID, uuid), content))
-
-
-def _begin_sequence(uuid: int, time_ns: int, texts: list[bytes]) -> Iterator[bytes]:
-    """The two packets that the events of a track rely on; its uuid numbers the sequence."""
-    defaults = number(_TIMESTAMP_CLOCK, _SINCE_LAST_PACKET) + message(_TRACK_EVENT, number(_TRACK, uuid))
-    state = message(_DEFAULTS, defaults) + message(_INTERNED, *texts)
-    yield message(_PACKET, number(_SEQUENCE, uuid), number(_FLAGS, _STATE_CLEARED), state)
-    own_clock = message(1, number(1, _SINCE_LAST_PACKET), number(2, time_ns), number(3, 1))
-    trace_clock = message(1, number(1, _BOOTTIME), number(2, time_ns))
-    yield message(_PACKET, number(_SEQUENCE, uuid), message(_CLOCK_SNAPSHOT, own_clock, trace_clock))
-
-
-def _packets(uuid: int, delta_ns: Int64Array, event: Messages) -> bytes:
-    packet = Messages(len(delta_ns)).numbers(_TIMESTAMP, delta_ns).numbers(_SEQUENCE, np.full(len(delta_ns), uuid))
-    return Messages(len(delta_ns)).messages(_PACKET, packet.messages(_TRACK_EVENT, event)).encoded()
 
 
 FORMAT = Format(

@@ -80,5 +80,5 @@ def test_an_empty_slice_begins_and_ends_where_it_stands() -> None:
 
 
 def test_every_arrow_that_leaves_a_slice_has_its_id() -> None:
-    arrows = _outgoing(FlowTable(np.array([2, 0, 2]), np.array([3, 4, 5])), 6)
+    arrows = _outgoing(FlowTable(np.array([2, 0, 2]), np.array([3, 4, 5])), np.array([1, 2, 3]), 6)
     assert [ids.tolist() for ids in arrows] == [[2, 0, 1, 0, 0, 0], [0, 0, 3, 0, 0, 0]]

@@ -32,6 +32,11 @@ class OpenedJob:
     profiles: list[Profile]
     metric: str
 
+    def total(self, index: int) -> float:
+        """What a rank has of the metric."""
+        profile = self.profiles[index]
+        return profile.total(self.metric) if self.metric in profile.metrics else 0.0
+
     def chosen(self, wanted: str) -> int:
         """The index of a rank.
 
@@ -41,8 +46,7 @@ class OpenedJob:
         Raises:
             UsageError: There is no such rank.
         """
-        totals = [profile.total(self.metric) if self.metric in profile.metrics else 0.0 for profile in self.profiles]
-        by_total = sorted(range(len(totals)), key=lambda index: -totals[index])
+        by_total = sorted(range(len(self.profiles)), key=lambda index: -self.total(index))
         named = {"worst": by_total[0], "best": by_total[-1], "median": by_total[len(by_total) // 2]}
         if wanted in named:
             return named[wanted]

@@ -11,8 +11,9 @@ import click
 
 from bragg.cli.completion import writable_formats
 from bragg.cli.console import say, write_bytes, write_json
+from bragg.cli.jobs.opened import one_rank
 from bragg.cli.output_file import refuse_existing
-from bragg.cli.profile_file import file_argument, loaded, newest_profile
+from bragg.cli.profile_file import file_argument, loaded, newest_profile_or_job
 from bragg.cli.progress import working
 from bragg.errors import UsageError
 from bragg.registry import FORMATS
@@ -26,7 +27,7 @@ _STDOUT = Path("-")
 _EPILOG = """\b
 Examples:
   bragg export run.bragg -f perfetto   timelines: bragg run --data trace
-  bragg export train.bragg -o train.speedscope.json
+  bragg export train.job -f perfetto   all ranks on one timeline
   bragg export train.bragg -f collapsed -o - | flamegraph.pl > flame.svg
 """
 
@@ -42,20 +43,36 @@ Examples:
     help="Choose hatchet, hatchet_msgpack, chrome, perfetto, speedscope or collapsed.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name the new file; -: stdout.")
+@click.option(
+    "--rank",
+    metavar="N[,N]",
+    help="Choose ranks of a job: numbers, worst, median, best, or all; only perfetto takes several.",
+)
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object.")
-def export(file: Path | None, format_name: str | None, output: Path | None, force: bool, as_json: bool) -> None:
-    """Write FILE in the format of another tool.
+def export(
+    file: Path | None, format_name: str | None, output: Path | None, rank: str | None, force: bool, as_json: bool
+) -> None:
+    """Write FILE, a profile or the directory of a job, in the format of another tool.
+
+    Of a job, perfetto holds the timelines of all ranks, or of the worst, median and best of each role if there are
+    more than 16; other formats hold the worst rank.
 
     Without --format, the suffix of OUT decides. Without --output, OUT is FILE with the suffix of the format.
     """
     from bragg import formats
+    from bragg.cli.jobs.exported import export_ranks
     from bragg.views.text.units import bytes_text
 
-    path = newest_profile(file)
+    path = newest_profile_or_job(file)
     if format_name is not None and format_name not in list(FORMATS):
         raise UsageError(f"unknown format {format_name!r}", hint=_known())
     name = format_name or _format_of(output)
+    of_all_ranks = path.is_dir() and name == "perfetto" and output != _STDOUT
+    if rank is not None and not path.is_dir():
+        raise UsageError(f"{path} is the profile of one process", hint="Give the directory of a job")
+    if path.is_dir() and not of_all_ranks:
+        path = one_rank(path, rank)
     if output == _STDOUT:
         if as_json:
             raise UsageError("--json and the export cannot both be on stdout", hint="Name a file with -o")
@@ -63,12 +80,17 @@ def export(file: Path | None, format_name: str | None, output: Path | None, forc
         return
     target = output or path.with_suffix(FORMATS[name].suffix)
     refuse_existing(target, force)
-    profile = loaded(path)
-    with working(f"Writing {target}"):
-        formats.export(profile, name, target)
+    n_ranks = None
+    if of_all_ranks:
+        n_ranks = export_ranks(path, rank, target)
+    else:
+        profile = loaded(path)
+        with working(f"Writing {target}"):
+            formats.export(profile, name, target)
     size_bytes = target.stat().st_size
     if as_json:
-        write_json("export", {"file": str(target), "format": name, "size_bytes": size_bytes})
+        told = {} if n_ranks is None else {"ranks": n_ranks}
+        write_json("export", {"file": str(target), "format": name, "size_bytes": size_bytes, **told})
     else:
         next_step = FORMATS[name].next_step.format(file=quote(str(target)))
         say([f"Wrote {target} ({bytes_text(size_bytes)}): {FORMATS[name].description}. Next: {next_step}"])

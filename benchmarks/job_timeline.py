@@ -1,0 +1,55 @@
+"""Time and size of one Perfetto trace of 8 ranks with 100,000 slices each, from profiles in memory. Needs no GPU.
+
+The goal is 1 s and 12 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import harness
+from bragg.formats.perfetto_job import write_ranks
+from bragg.model.job import Rank
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.support.large_traces import training_trace
+
+RANKS, SLICES, HOSTS = 8, 100_000, 2
+ROUNDS = 9
+
+
+def measure(file: Path) -> dict[str, Any]:
+    """The row of the result: the median of several times."""
+    hosts = [f"n{number}" for number in range(HOSTS)]
+    trace = training_trace(SLICES, n_ranks=1)
+    ranks = []
+    for number in range(RANKS):
+        profile = replace(trace, meta={**trace.meta, "rank": number, "pid": 4000})
+        ranks.append((Rank(number, file, host=hosts[number % HOSTS], pid=4000), profile))
+    times = [harness.seconds(lambda: write_ranks(ranks, file, "run", hosts)) for _ in range(ROUNDS)]
+    return {
+        "ranks": RANKS,
+        "slices": sum(len(profile.slices) for _, profile in ranks),
+        "median_s": round(statistics.median(times), 3),
+        "fastest_s": round(min(times), 3),
+        "size_mb": round(file.stat().st_size / 1e6, 2),
+    }
+
+
+def main() -> None:
+    """Measure, and write the result where it is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        harness.report("job_timeline", [measure(Path(directory) / "job.perfetto-trace")], arguments.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""One Perfetto trace of several ranks: each is a process named by its rank, in the order of the ranks.
+
+Packets are compressed in pieces, as Perfetto's own recorder does; they shrink to about a fifth. Tracks are numbered
+`hash64(run, rank, track)` and sequences `rank * 256 + track + 1`, so that files of single ranks can be put behind one
+another. Each sequence has its own clock, tied to the real time of its host by one packet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from bragg.formats.encodings.protobuf import message
+from bragg.formats.files import new_file
+from bragg.formats.perfetto import REALTIME, Place, TrackIds, packets
+from bragg.model import Profile
+from bragg.model.job import Rank
+
+__all__ = ["RankIds", "write_ranks"]
+
+_PACKET, _COMPRESSED = 1, 50
+_TRACKS_A_RANK = 256
+# Sequences of ranks with more tracks lie above those of all others.
+_MORE, _MORE_A_RANK = 1 << 31, 4096
+_LEVEL = 1  # 8 ranks of 100,000 slices: 0.1 s; level 6 takes 0.4 s for a tenth less
+_PIECE_BYTES = 1 << 20
+_FLOWS_A_RANK = 1 << 32
+
+
+class RankIds(TrackIds):
+    """Numbers that are unique in a job.
+
+    Args:
+        run_id: What the launcher calls the run.
+        rank: The rank's number.
+    """
+
+    def __init__(self, run_id: str, rank: int) -> None:
+        super().__init__()
+        self._run_id, self._rank = run_id, rank
+        self._n_sequences = 0
+
+    def track(self) -> int:
+        """A hash of run, rank and the number of the track."""
+        named = f"{self._run_id}/{self._rank}/{super().track()}".encode()
+        return int.from_bytes(hashlib.blake2b(named, digest_size=8).digest(), "little") or 1
+
+    def sequence(self, track: int) -> int:
+        """The next one of the rank."""
+        self._n_sequences += 1
+        if self._n_sequences <= _TRACKS_A_RANK:
+            return self._rank * _TRACKS_A_RANK + self._n_sequences
+        return _MORE + self._rank * _MORE_A_RANK + self._n_sequences
+
+
+def write_ranks(ranks: Iterable[tuple[Rank, Profile]], path: Path, run_id: str, hosts: Sequence[str]) -> None:
+    """Write the timelines of ranks.
+
+    Args:
+        ranks: Each with its profile, which has slices; only one at a time is held.
+        path: The file.
+        run_id: What the launcher calls the run.
+        hosts: Names of all machines.
+
+    Raises:
+        BadFile: The file cannot be written.
+    """
+    taken: set[int] = set()
+    with new_file(path) as file:
+        for rank, profile in ranks:
+            place = Place(
+                clock=REALTIME,
+                machine=hosts.index(rank.host) + 1 if len(hosts) > 1 and rank.host in hosts else 0,
+                first_flow=rank.rank * _FLOWS_A_RANK + 1,
+                process=_free(rank.pid or rank.rank + 1, taken),
+                name=rank.label,
+                labels=(*filter(None, [rank.host]), *rank.gpus),
+                order=rank.rank,
+            )
+            for piece in _pieces(packets(profile, RankIds(run_id, rank.rank), place)):
+                file.write(message(_PACKET, message(_COMPRESSED, zlib.compress(piece, _LEVEL))))
+
+
+def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces that are worth compressing."""
+    waiting: list[bytes] = []
+    size_bytes = 0
+    for part in parts:
+        waiting.append(part)
+        size_bytes += len(part)
+        if size_bytes >= _PIECE_BYTES:
+            yield b"".join(waiting)
+            waiting, size_bytes = [], 0
+    if waiting:
+        yield b"".join(waiting)
+
+
+def _free(process: int, taken: set[int]) -> int:
+    """A process id that no other rank has: those of several hosts may be equal."""
+    found = process if process not in taken else max(taken) + 1
+    taken.add(found)
+    return found
