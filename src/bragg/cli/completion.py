@@ -87,12 +87,15 @@ def programs(_context: click.Context, _parameter: click.Parameter, incomplete: s
 def _profile(context: click.Context) -> Profile | None:
     """The profile that the words before name, or the newest one here; None if there is none that is read at once."""
     from bragg import formats
-    from bragg.cli.profile_file import newest_profile
+    from bragg.cli.profile_file import newest_profile_or_job
+    from bragg.formats.job import read_job
 
     # Click leaves the words before an option without its value where they were.
     named = context.params.get("file") or next(iter([*(context.params.get("files") or ()), *context.args]), None)
     try:
-        path = newest_profile(named and Path(named))
+        path = newest_profile_or_job(named and Path(named))
+        if path.is_dir():
+            path = read_job(path).ranks[0].path
         return None if path.stat().st_size > _LARGE_BYTES else formats.load(path, trace=False)
     except (BraggError, OSError):
         return None

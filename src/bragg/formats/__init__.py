@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bragg.errors import UsageError
+from bragg.errors import BadFile, UsageError
 from bragg.formats.files import first_bytes
 from bragg.formats.format import Format, unknown_format
 from bragg.model import Profile
@@ -32,6 +32,8 @@ def load(path: str | Path, *, trace: bool = True) -> Profile:
         NothingRecorded: The file holds no measurement.
     """
     path = Path(path)
+    if path.is_dir():
+        raise BadFile(f"cannot read {path}: Is a directory", hint="Load the profile of one rank: rank00000.bragg in it")
     start, content = first_bytes(path, _N_FIRST_BYTES)
     for format_ in FORMATS.values():
         if format_.read is not None and format_.begins(start, content):

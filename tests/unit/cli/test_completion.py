@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bragg.cli.main import main
+from tests.support.jobs import job_of
 
 Offered = Callable[[str], list[str]]
 
@@ -58,3 +59,8 @@ def test_nothing_is_offered_where_no_profile_can_be_read(offered: Offered, tmp_p
     assert offered("bragg view -m g") == []
     (tmp_path / "broken.bragg").write_bytes(b"PK")
     assert offered("bragg view broken.bragg -m g") == []
+
+
+def test_metrics_of_a_job_are_those_of_a_rank(offered: Offered, tmp_path: Path) -> None:
+    job_of(tmp_path / "train.job", "root\n  k 1us", "root\n  k 2us")
+    assert offered(f"bragg view {tmp_path}/train.job -m gpu_t") == ["plain,gpu_time"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bragg.errors import BadFile
 from bragg.formats.job import INDEX, is_job, rank_file_name, read_job, write_job
 from bragg.model import FrameKind, Profile
-from bragg.model.job import Rank
+from bragg.model.job import Job, Rank
 from bragg.record.output import Producer, claim, expand
 from bragg.views.text.units import bytes_text, count_text
 
@@ -67,19 +67,20 @@ def as_job(profiles: Sequence[Item], config: RecordConfig, stem: str) -> Recorde
     if not sorted_out.mains:
         return None
     try:
-        directory = _directory(config, sorted_out.mains, stem)
-        return sorted_out.moved(directory, force=config.force)
+        directory, notes = _directory(config, sorted_out.mains, stem)
+        recorded = sorted_out.moved(directory, force=config.force)
     except OSError as error:
         raise BadFile(f"cannot write the job: {error}", hint="Choose another place with -o") from error
+    return replace(recorded, notes=[*notes, *recorded.notes])
 
 
-def job_line(directory: Path, written: Sequence[Path], shown: Profile) -> str:
+def job_line(directory: Path, written: Sequence[Path], shown: Profile | None = None) -> str:
     """What was written, of which rank the lines above it are, and what to do next."""
     n_ranks = len({match[1] for path in written if (match := _RANK.match(path.name))})
     n_others = len(written) - n_ranks
     size = bytes_text(sum(path.stat().st_size for path in written))
     others = f" and {count_text(n_others, 'other process', 'other processes')}" if n_others else ""
-    above = f"; above: rank {shown.run.rank}" if shown.run.rank is not None else ""
+    above = f"; above: rank {shown.run.rank}" if shown and shown.run.rank is not None else ""
     what = f"{count_text(n_ranks, 'rank')}{others}, {size}{above}"
     return f"Wrote {directory}/ ({what}). Next: bragg view {quote(str(directory))}"
 
@@ -160,19 +161,22 @@ class _SortedOut:
         )
 
 
-def _directory(config: RecordConfig, mains: Sequence[tuple[Item, Rank]], stem: str) -> Path:
-    """The directory that was named, or one of the program's name; numbered if another job is there."""
+def _directory(config: RecordConfig, mains: Sequence[tuple[Item, Rank]], stem: str) -> tuple[Path, list[str]]:
+    """The directory that was named, or one of the program's name; numbered, with a note, if these ranks are in it."""
     ranks = [rank for _, rank in mains]
     wished = _wished(config.output, ranks[0].program or stem)
     number = 1
     candidate = wished
-    while not _is_free(candidate, ranks):
+    notes = []
+    while (job := _job_in(candidate)) is not None and not _takes(job, ranks):
         if config.force:
             _clear(candidate)
             break
+        if job.run_id and job.run_id == ranks[0].run_id:
+            notes.append(f"{candidate} has such a rank of this run already; launchers may have given one number twice")
         number += 1
         candidate = wished.with_name(f"{wished.stem}-{number}{wished.suffix}")
-    return candidate
+    return candidate, notes
 
 
 def _wished(pattern: str, program: str) -> Path:
@@ -184,18 +188,21 @@ def _wished(pattern: str, program: str) -> Path:
     return expand(pattern, Producer(stem, 0, None, "")).with_suffix(_SUFFIX)
 
 
-def _is_free(directory: Path, ranks: Sequence[Rank]) -> bool:
-    """Whether ranks can go into a directory: it has no job, or theirs."""
+def _job_in(directory: Path) -> Job | None:
+    """The job of a directory; one without ranks if it cannot be read; None: there is none."""
     if not is_job(directory):
-        return True
+        return None
     try:
-        job = read_job(directory)
+        return read_job(directory)
     except BadFile:
-        return False
-    if job.run_id or ranks[0].run_id:
-        return job.run_id == ranks[0].run_id
-    # Runs without a name: one that was started on each node, or by each rank, adds to what others wrote.
-    return job.world == ranks[0].world and job.by_number.keys().isdisjoint(rank.rank for rank in ranks)
+        return Job(directory, ())
+
+
+def _takes(job: Job, ranks: Sequence[Rank]) -> bool:
+    """Whether ranks can be added to a job: they are others of the same run, as those of another node are."""
+    there = {(rank.rank, rank.restarts) for rank in job.ranks}
+    is_same_run = job.run_id == ranks[0].run_id and job.world == ranks[0].world
+    return bool(job.ranks) and is_same_run and there.isdisjoint((rank.rank, rank.restarts) for rank in ranks)
 
 
 def _clear(directory: Path) -> None:

@@ -14,6 +14,7 @@ from bragg.cli.progress import working
 from bragg.errors import BadFile, BraggError, UsageError
 
 if TYPE_CHECKING:
+    from bragg.cli.jobs.recorded import RecordedJob
     from bragg.model import Profile
 
 __all__ = ["recover"]
@@ -40,7 +41,8 @@ def recover(source: Path | None, output: Path | None, as_json: bool) -> None:
     """Turn SOURCE, a capture (.part) or a directory of captures, into profiles.
 
     Without SOURCE, the captures of killed runs in this directory are taken: those in .bragg-*.
-    The captures stay where they are. Existing profiles are not overwritten: the new ones are numbered.
+    The captures stay where they are. Existing profiles are not overwritten: the new ones are numbered. Profiles of the
+    ranks of a job go into one directory, as bragg run writes it: OUT, or SOURCE if its .bragg-* was taken.
     """
     captures = _captures(source or Path())
     written: list[tuple[Path, Profile]] = []
@@ -54,7 +56,8 @@ def recover(source: Path | None, output: Path | None, as_json: bool) -> None:
         raise failures[0]
     for failure in failures:
         say(error_lines(failure.message, failure.hint))
-    _report(written, as_json)
+    job = _as_job(written, source, output) if len(captures) > 1 else None
+    _report(job.profiles if job else written, job, as_json)
 
 
 def _captures(source: Path) -> list[Path]:
@@ -103,7 +106,22 @@ def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
         raise BadFile(f"cannot write {wished}: {error.strerror}", hint="Choose another place with -o") from error
 
 
-def _report(written: list[tuple[Path, Profile]], as_json: bool) -> None:
+def _as_job(written: list[tuple[Path, Profile]], source: Path | None, output: Path | None) -> RecordedJob | None:
+    """The directory of a job, if the profiles are of ranks.
+
+    Raises:
+        BadFile: It cannot be written.
+    """
+    from bragg.cli.jobs.recorded import as_job
+    from bragg.record import RecordConfig
+
+    is_beside = source is not None and next(source.glob("*.part"), None) is None
+    directory = output or (source if is_beside else None)
+    return as_job(written, RecordConfig(output=f"{directory}/" if directory else "%s.bragg"), "recovered")
+
+
+def _report(written: list[tuple[Path, Profile]], job: RecordedJob | None, as_json: bool) -> None:
+    from bragg.cli.jobs.recorded import job_line
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.text.units import bytes_text
 
@@ -113,7 +131,11 @@ def _report(written: list[tuple[Path, Profile]], as_json: bool) -> None:
             {"file": str(path), "completeness": run.completeness.word, "warnings": list(run.warnings())}
             for path, run in runs.items()
         ]
-        write_json("recover", {"profiles": profiles})
+        write_json("recover", {**({"job": str(job.directory)} if job else {}), "profiles": profiles})
+        return
+    if job is not None:
+        warnings = [f"{path}: {warning}" for path, run in runs.items() for warning in run.warnings()]
+        say([*job.notes, *warnings, job_line(job.directory, list(runs))])
         return
     for path, run in runs.items():
         lines = [f"{path}: {warning}" for warning in run.warnings()]

@@ -114,7 +114,7 @@ def test_restart_is_in_the_name(tmp_path: Path) -> None:
 
 
 def test_second_run_gets_a_directory_of_its_own_and_force_replaces_the_first(tmp_path: Path) -> None:
-    for run_id, name in (("a", "job"), ("b", "job-2"), ("b", "job-2")):
+    for run_id, name in (("a", "job"), ("b", "job-2"), ("c", "job-3")):
         job = as_job(written(tmp_path, rank(0, job={"run_id": run_id})), config(tmp_path, "job/"), "run")
         assert job is not None
         assert job.directory == tmp_path / name
@@ -133,3 +133,14 @@ def test_ranks_of_several_recorders_meet_in_one_directory(tmp_path: Path) -> Non
             assert job is not None
             assert job.directory == tmp_path / directory
         assert [each.pid for each in read_job(tmp_path / directory).ranks] == [run * 10, run * 10 + 1]
+
+
+def test_number_that_a_run_gave_twice_is_told(tmp_path: Path) -> None:
+    """As with `srun` where each task believes to be the first."""
+    for name, n_notes in (("job", 0), ("job-2", 1)):
+        job = as_job(written(tmp_path, rank(0, pid=n_notes)), config(tmp_path, "job/"), "run")
+        assert job is not None
+        assert (job.directory, len(job.notes)) == (tmp_path / name, n_notes)
+    assert job.notes == [
+        f"{tmp_path}/job has such a rank of this run already; launchers may have given one number twice"
+    ]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
+from bragg.formats.job import read_job
 from tests.support.captures import CaptureBuilder, small_capture
 from tests.unit.cli.conftest import Bragg
 
@@ -116,3 +117,18 @@ def test_file_system_without_links_gets_a_profile_too(
     assert "Wrote out-2.bragg" in bragg("recover", captures / "41.part", "-o", "out.bragg").stderr
     assert formats.load("out-2.bragg").total("gpu_time") == 300
     assert list(Path().glob(".recover-*")) == []
+
+
+@pytest.mark.parametrize(("source", "name"), [(".", "train.job"), ("left", "left")])
+def test_captures_of_ranks_become_a_job(bragg: Bragg, tmp_path: Path, source: str, name: str) -> None:
+    directory = tmp_path / source / ".bragg-x"
+    directory.mkdir(parents=True)
+    for rank in range(2):
+        facts = {"rank": rank, "ranks": 2, "command": ["python", "train.py"], "job": {"run_id": "a"}}
+        small_capture().meta(**facts).write(directory / f"{50 + rank}.part")
+    arguments = [] if source == "." else [source]
+    outcome = bragg("recover", *arguments)
+    assert outcome.exit_code == 0
+    assert f"Wrote {name}/ (2 ranks, " in outcome.stderr
+    assert [rank.path.name for rank in read_job(Path(name)).ranks] == ["rank00000.bragg", "rank00001.bragg"]
+    assert len(list(directory.iterdir())) == 2
