@@ -26,6 +26,7 @@
 #include "data/overhead.h"
 #include "data/recorder.h"
 #include "intake/autograd.h"
+#include "intake/collective_progress.h"
 #include "intake/nvtx.h"
 #include "intake/record_function.h"
 #include "intake/xla_names.h"
@@ -145,6 +146,19 @@ void bragg_session_deactivate(int session, int flush) { Recorder::instance().dea
 void bragg_session_flush(int session) { Recorder::instance().flush(session); }
 void bragg_session_stop(int session, const char* meta_json) { Recorder::instance().stop(session, meta_json); }
 int bragg_finish_on_signal(int number) { return Recorder::finish_on_signal(number); }
+
+void bragg_collective_progress(void (*tell)(void*, const char*, const char*, uint64_t, int64_t), void* context) {
+  struct Told {
+    decltype(tell) call;
+    void* context;
+  } told{tell, context};
+  bragg::collective_progress::tell_all(
+      [](void* given, const bragg::collective_progress::Entered& entered) {
+        const auto& to = *static_cast<Told*>(given);
+        to.call(to.context, entered.group, entered.last, entered.count, entered.at_ns);
+      },
+      &told);
+}
 
 uint32_t bragg_session_statistics(int session, char* json, uint32_t size) {
   const std::string text = Recorder::instance().statistics(session);

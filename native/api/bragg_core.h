@@ -60,6 +60,12 @@ BRAGG_EXPORT int bragg_session_advance(int session, const char* part_path, const
 BRAGG_EXPORT void bragg_session_stop(int session, const char* meta_json);
 // Finish all sessions before this signal ends the process. Not zero: it will; zero: the program handles or ignores it.
 BRAGG_EXPORT int bragg_finish_on_signal(int number);
+
+// Tells of each process group how many collectives this process has entered, the name of the last one, and when that
+// was, CLOCK_MONOTONIC. Texts stay valid.
+BRAGG_EXPORT void bragg_collective_progress(void (*tell)(void* context, const char* group, const char* last,
+                                                         uint64_t count, int64_t at_ns),
+                                            void* context);
 // Writes a JSON object of at most `size` bytes with its NUL; returns the bytes it needs.
 BRAGG_EXPORT uint32_t bragg_session_statistics(int session, char* json, uint32_t size);
 

@@ -2,11 +2,16 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <pthread.h>
 
 #include <array>
+#include <cstdint>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "api/bragg_core.h"
 #include "bindings/code_watcher.h"
@@ -49,6 +54,16 @@ NB_MODULE(_core, module) {
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("hurry", &bragg_hurry);
   module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);
+  module.def("collective_progress", [] {
+    using Row = std::tuple<std::string, std::string, uint64_t, int64_t>;
+    std::vector<Row> rows;
+    bragg_collective_progress(
+        [](void* context, const char* group, const char* last, uint64_t count, int64_t at_ns) {
+          static_cast<std::vector<Row>*>(context)->emplace_back(group, last, count, at_ns);
+        },
+        &rows);
+    return rows;
+  });
   module.def("context_depth", &bragg_context_depth);
   module.def("recording", [] { return bragg_is_recording() != 0; });
   module.def("library_path", &bragg_library_path);

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "intake/collective_progress.h"
+
 namespace bragg::collective_names {
 namespace {
 
@@ -75,10 +77,11 @@ std::string of_this_thread() {
   if (info == nullptr || info->vtable != vtable_of_info) return {};
   const auto group = info->group.read(), collective = info->collective.read();
   if (!group || !collective || info->n_inputs < 0 || info->n_ranks < 1 || info->rank < 0) return {};
+  const std::string members = "group " + std::string(*group) + " of " + std::to_string(info->n_ranks);
+  collective_progress::note(members, *collective);
   std::string text = "collective ";
   text.append(*collective).append("[").append(std::to_string(info->n_inputs)).append(" ").append(name_of(info->type));
-  text.append(", group ").append(*group).append(" of ").append(std::to_string(info->n_ranks)).append("]");
-  return text;
+  return text.append(", ").append(members).append("]");
 }
 
 }  // namespace bragg::collective_names

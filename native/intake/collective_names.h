@@ -13,7 +13,8 @@ inline constexpr const char* kOperator = "record_param_comms";
 [[nodiscard]] bool find(void* torch_library);
 
 // "collective allreduce[1024 f32, group 0 of 8]": operation, elements of the input and their type, name and size of the
-// process group. Empty: not known. Threads: the one on which the operator has just begun.
+// process group. Empty: not known. Counts for `collective_progress`. Threads: the one on which the operator has just
+// begun.
 [[nodiscard]] std::string of_this_thread();
 
 }  // namespace bragg::collective_names

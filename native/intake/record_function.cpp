@@ -15,6 +15,7 @@
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/collective_names.h"
+#include "intake/collective_progress.h"
 #include "intake/name_table.h"
 #include "intake/operator_inputs.h"
 #include "intake/tensor_origins.h"
@@ -265,7 +266,13 @@ Context* open(ThreadContext& thread, const RecordFunction* running) noexcept {
 
 // Asynchronous ones, such as collectives, end when they like and on any thread: they are not part of a thread's path.
 OwnedContext start(const RecordFunction* running) {
-  if (recording_state.existing.load(std::memory_order_relaxed) == 0 || torch.is_async(running)) return {nullptr};
+  if (recording_state.existing.load(std::memory_order_relaxed) == 0) return {nullptr};
+  if (torch.is_async(running)) {
+    // Those of NCCL are inside the operator that `collective_names` reads.
+    const std::string_view name = torch.name(running);
+    if (name.starts_with("gloo:")) collective_progress::note("gloo", name);
+    return {nullptr};
+  }
   ThreadContext& thread = ThreadContext::current();
   Context* context = nullptr;
   thread.cost.measure(CostPart::Operators, [&] { context = open(thread, running); });

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
+#include "intake/collective_progress.h"
 #include "intake/record_function.h"
 #include "thread_path.h"
 
@@ -157,6 +158,34 @@ TEST(a_collective_is_named_by_what_is_sent_and_by_its_group) {
            "collective _reduce_scatter_base[7 elements, group mesh_tensor_parallel_0 of 2]");
   CHECK_EQ(path_of("0", 0, "allreduce", 1024, kHalf), "record_param_comms");
   CHECK_EQ(path_of(nullptr, 0, "", 0, 0), "record_param_comms");
+}
+
+TEST(collectives_are_counted_by_group_when_they_are_entered) {
+  const Observing observing;
+  const auto entered = [](const std::string& group) {
+    struct Told {
+      std::string group, last;
+      uint64_t count = 0;
+    } told{group, "", 0};
+    bragg::collective_progress::tell_all(
+        [](void* context, const bragg::collective_progress::Entered& each) {
+          auto& into = *static_cast<Told*>(context);
+          if (into.group == each.group) into = {each.group, each.last, each.count};
+        },
+        &told);
+    return told.last + " " + std::to_string(told.count);
+  };
+  for (const char* name : {"allreduce", "broadcast"}) {
+    library().collective("pp", 3, name, 1, 0);
+    const Operator running("record_param_comms");
+  }
+  library().collective(nullptr, 0, "", 0, 0);
+  const Operator plain("record_param_comms");
+  const Operator inside("nccl:all_reduce", kFunction, true);
+  const Operator gloo("gloo:barrier", kFunction, true);
+  CHECK_EQ(entered("group pp of 3"), "broadcast 2");
+  CHECK_EQ(entered("gloo"), "gloo:barrier 1");
+  CHECK_EQ(entered("nccl"), " 0");
 }
 
 TEST(an_asynchronous_operator_is_no_part_of_the_path) {

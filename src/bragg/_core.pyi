@@ -157,6 +157,12 @@ def finish_on_signal(number: int) -> bool:
     It works while the main thread is blocked, and Python still sees the default handler.
     """
 
+def collective_progress() -> list[tuple[str, str, int, int]]:
+    """Of each process group how many collectives this process has entered: group, the last one, how many, when.
+
+    The time is CLOCK_MONOTONIC, ns.
+    """
+
 def recording() -> bool: ...
 def library_path() -> str: ...
 def record_nvtx(wanted: bool) -> None:

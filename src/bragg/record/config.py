@@ -24,6 +24,7 @@ Interpret = Literal["auto", "on", "off"]
 
 # What is done with the profiles; their processes need not know.
 _OF_FILES = ("output", "force", "rotate_s", "rotate_keep")
+_LEAST_WATCH_S = 0.5
 _ROTATE = "bragg run --rotate 60s --keep 10"
 # What the hardware can do, in powers of two.
 _MAX_TREE_MB = 1 << 14  # 64 M call paths, as many as have numbers
@@ -75,6 +76,8 @@ class RecordConfig:
         rotate_s: Time after which a new phase begins, s; each is written to a file of its own, `<name>.part_<number>`,
             as soon as it is complete. None: one profile of all.
         rotate_keep: How many of these files are kept, the latest ones; None: all.
+        watch_s: Time without a collective, of any rank, after which it is told which ranks have not entered it, under
+            `bragg run`; None: never.
         output: Name of the profile; `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles instead of numbering the new one.
         interpret: Execute Triton kernels on the CPU, under `bragg run`. `auto`: if there is no GPU.
@@ -109,6 +112,7 @@ class RecordConfig:
     kernel_code: bool = True
     rotate_s: float | None = None
     rotate_keep: int | None = None
+    watch_s: float | None = None
     output: str = "%s.bragg"
     force: bool = False
     interpret: Interpret = "auto"
@@ -152,6 +156,8 @@ class RecordConfig:
             raise UsageError(f"the time of a phase must be positive, not {self.rotate_s} s")
         if self.rotate_keep is not None and (self.rotate_keep < 1 or self.rotate_s is None):
             raise UsageError("the number of profiles to keep must be at least 1, and needs a rotation", hint=_ROTATE)
+        if self.watch_s is not None and not self.watch_s >= _LEAST_WATCH_S:
+            raise UsageError(f"the time after which a job hangs is at least {_LEAST_WATCH_S} s, not {self.watch_s} s")
         check_pattern(self.output)
 
     def options(self) -> dict[str, Any]:

@@ -214,6 +214,13 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     metavar="TIME",
     help="Begin a new profile after this time (60s, 5min, 1h) and write the previous one.",
 )
+@click.option(
+    "--watch",
+    "watch_s",
+    callback=_seconds,
+    metavar="TIME",
+    help="Say which ranks have not entered a collective that others wait in for this time (30s), and where they are.",
+)
 @click.option("--keep", "rotate_keep", type=int, metavar="N", help="Keep only the latest N profiles of --rotate.")
 @click.option("--nvtx/--no-nvtx", default=None, help="Record NVTX ranges and marks; on unless BRAGG_NVTX=0.")
 @click.option(

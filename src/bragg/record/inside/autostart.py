@@ -94,6 +94,10 @@ class ProcessRecording:
             self.deactivate()
         # Since 3.12 Python warns of forks beside threads; those of the recorder are not the program's.
         warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
+        if options.get("watch_s"):
+            from bragg.record.inside.standing import report_standing
+
+            report_standing(directory, options["watch_s"])
         atexit.register(guarded(_stop_handled_timers))  # after the next: the last comes first
         atexit.register(guarded(self._stop_at_exit))
         os.register_at_fork(after_in_child=guarded(self._start_in_fork))

@@ -18,6 +18,7 @@ from bragg.record.backends.backend import Backend
 from bragg.record.captures import await_stragglers, list_captures
 from bragg.record.config import RecordConfig
 from bragg.record.environment import recording_environment
+from bragg.record.launcher.hang_watch import watching_ranks
 from bragg.record.launcher.process import run_child
 from bragg.record.launcher.run_profiles import ProfileWriter, writing_phases
 from bragg.record.launcher.target import find_target
@@ -114,7 +115,8 @@ def run_target(config: RecordConfig, argv: Sequence[str], finisher: Finisher | N
     try:
         environ, notes = recording_environment(os.environ, config, directory, core.library_path())
         writer = ProfileWriter(config, target.stem, finisher) if finisher and config.rotate_s else None
-        with writing_phases(directory, writer) if writer else nullcontext():
+        watching = watching_ranks(directory, config.watch_s) if config.watch_s else nullcontext()
+        with watching, writing_phases(directory, writer) if writer else nullcontext():
             ended = run_child(target.command, environ)
     except UsageError:
         directory.rmdir()
