@@ -81,7 +81,7 @@ def observed_place(environ: Mapping[str, str]) -> dict[str, Any]:
     Args:
         environ: Tells the rest.
     """
-    for ask in (_ask_jax, _ask_megatron):
+    for ask in (_ask_torch, _ask_jax, _ask_megatron):
         _observed.update(ask())
     rank, ranks = find_rank(environ) or (None, None)
     rank, ranks = _observed.get("rank", rank), _observed.get("ranks", ranks)
@@ -102,6 +102,15 @@ def _run_id(environ: Mapping[str, str]) -> str:
 def _number(environ: Mapping[str, str], name: str) -> int | None:
     value = environ.get(name, "")
     return int(value) if value.isdecimal() else None
+
+
+def _ask_torch() -> dict[str, Any]:
+    """UUID of PyTorch's current GPU, if it has one in use."""
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    if not hasattr(cuda, "is_initialized") or not cuda.is_initialized():
+        return {}
+    uuid = getattr(cuda.get_device_properties(cuda.current_device()), "uuid", None)
+    return {"gpus": [f"GPU-{uuid}"]} if uuid else {}
 
 
 def _ask_jax() -> dict[str, Any]:

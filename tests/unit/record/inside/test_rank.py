@@ -40,6 +40,7 @@ def nothing_observed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank, "_observed", {})
     monkeypatch.delitem(sys.modules, "jax._src.distributed", raising=False)
     monkeypatch.delitem(sys.modules, "megatron.core.parallel_state", raising=False)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
 
 
 TWO = {"RANK": "1", "WORLD_SIZE": "2"}
@@ -98,3 +99,17 @@ def test_jax_and_megatron_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         "ranks": 4,
         "job": {"launcher": "program", "coordinates": {"dp": 1}},
     }
+
+
+@pytest.mark.usefixtures("nothing_observed")
+@pytest.mark.parametrize(("is_initialized", "gpus"), [(True, ["GPU-1-2"]), (False, None)])
+def test_gpu_that_pytorch_has_in_use_is_told(
+    monkeypatch: pytest.MonkeyPatch, is_initialized: bool, gpus: list[str] | None
+) -> None:
+    cuda = SimpleNamespace(
+        is_initialized=lambda: is_initialized,
+        current_device=lambda: 3,
+        get_device_properties=lambda device: SimpleNamespace(uuid={3: "1-2"}[device]),
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    assert observed_place(TWO)["job"].get("gpus") == gpus

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from bragg.record.hooks.methods import wrap
 from bragg.record.inside.notes import guarded
 from bragg.record.inside.rank import observe_place
@@ -22,11 +20,10 @@ __all__ = ["HOOKS"]
 def observe_ranks(distributed: ModuleType) -> Callable[[], None]:
     """Note rank and number of ranks whenever a process group was made: at the end it may be gone."""
 
-    def tell() -> None:
+    def tell(_result: object) -> None:
         observe_place(rank=distributed.get_rank(), ranks=distributed.get_world_size())
-        observe_place(gpus=_gpus_in_use())
 
-    return _after(distributed, "init_process_group", lambda _result: tell())
+    return _after(distributed, "init_process_group", tell)
 
 
 def observe_mesh(device_mesh: ModuleType) -> Callable[[], None]:
@@ -55,15 +52,6 @@ def _after(module: ModuleType, name: str, tell: Callable[[Any], None]) -> Callab
         return call
 
     return wrap(module, name, wrapper)
-
-
-def _gpus_in_use() -> list[str]:
-    """UUID of the current GPU, if PyTorch has one in use."""
-    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
-    if cuda is None or not cuda.is_initialized():
-        return []
-    uuid = getattr(cuda.get_device_properties(cuda.current_device()), "uuid", None)
-    return [f"GPU-{uuid}"] if uuid else []
 
 
 HOOKS: list[Hook] = [
