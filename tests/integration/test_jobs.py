@@ -63,15 +63,19 @@ def test_killed_rank_keeps_what_it_had_recorded(tmp_path: Path) -> None:
     assert [load(rank.path).run.is_cut_short for rank in job.ranks] == [False, False, True]
 
 
-def test_each_rank_may_be_recorded_by_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize("run_id", ["77", ""])
+def test_each_rank_may_be_recorded_by_itself(tmp_path: Path, run_id: str) -> None:
     write(tmp_path, train=RANK)
-    for rank in range(2):
-        place = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2", "OMPI_MCA_ess_base_jobid": "77"}
-        command = [sys.executable, "-m", "bragg", "run", "--backend", "cpu", "train.py"]
+    command = [sys.executable, "-m", "bragg", "run", "--backend", "cpu", "--no-summary", "train.py"]
+    running = []
+    for rank in range(4):
+        place = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "4", "OMPI_MCA_ess_base_jobid": run_id}
         environ = {**os.environ, **place}
-        subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, timeout=LIMIT_S, check=True)
+        running.append(subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.DEVNULL))
+    assert [each.wait(LIMIT_S) for each in running] == [0] * 4
     job = read_job(tmp_path / "train.job")
-    assert ([rank.rank for rank in job.ranks], job.run_id, job.launcher) == ([0, 1], "77", "mpi")
+    assert ([rank.rank for rank in job.ranks], job.run_id, job.launcher) == ([0, 1, 2, 3], run_id, "mpi")
+    assert (job.problems, sorted(path.name for path in tmp_path.iterdir())) == ((), ["train.job", "train.py"])
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")

@@ -14,7 +14,7 @@ from bragg.errors import BadFile
 from bragg.formats.job import INDEX, is_job, rank_file_name, read_job, write_job
 from bragg.model import FrameKind, Profile
 from bragg.model.job import Job, Rank
-from bragg.record.output import Producer, claim, expand
+from bragg.record.output import Producer, expand, give_free_name
 from bragg.views.text.units import bytes_text, count_text
 
 if TYPE_CHECKING:
@@ -123,11 +123,12 @@ class _SortedOut:
         """Move everything, and write the index."""
         directory.mkdir(parents=True, exist_ok=True)
         place: dict[Path, Path] = {}
-        taken: set[Path] = set()
 
         def move(path: Path, name: str) -> Path:
-            place[path] = claim(directory / name, taken, force=force)
-            path.replace(place[path])
+            # At no moment is there a part of a file under its name: other recorders may read the directory meanwhile.
+            wished = directory / name
+            is_replaced = force and wished not in place.values()
+            place[path] = path.replace(wished) if is_replaced else give_free_name(path, wished)
             return place[path]
 
         helpers: dict[tuple[int, int], list[Path]] = defaultdict(list)
