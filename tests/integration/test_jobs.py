@@ -106,3 +106,27 @@ def test_processes_of_pytorch_say_which_rank_they_are(tmp_path: Path) -> None:
         (1, {"dp": 0, "tp": 1}),
     ]
     assert (job.world, job.launcher) == (2, "program")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX")
+def test_processes_of_jax_say_which_rank_they_are(tmp_path: Path) -> None:
+    """JAX forgets it before the end of the program."""
+    write(
+        tmp_path,
+        meet="""
+        import jax, socket, subprocess, sys
+
+        if sys.argv[1:]:
+            jax.distributed.initialize(sys.argv[2], 2, int(sys.argv[1]))
+        else:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                address = f"127.0.0.1:{free.getsockname()[1]}"
+            started = [subprocess.Popen([sys.executable, "meet.py", str(rank), address]) for rank in range(2)]
+            sys.exit(max(abs(each.wait()) for each in started))
+        """,
+    )
+    ended = bragg_run(tmp_path, "meet.py")
+    assert ended.returncode == 0, ended.stderr
+    job = read_job(tmp_path / "meet.job")
+    assert ([rank.rank for rank in job.ranks], job.world, job.launcher) == ([0, 1], 2, "program")

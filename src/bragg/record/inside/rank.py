@@ -81,7 +81,7 @@ def observed_place(environ: Mapping[str, str]) -> dict[str, Any]:
     Args:
         environ: Tells the rest.
     """
-    for ask in (_ask_torch, _ask_jax, _ask_megatron):
+    for ask in (_ask_torch, _ask_megatron):
         _observed.update(ask())
     rank, ranks = find_rank(environ) or (None, None)
     rank, ranks = _observed.get("rank", rank), _observed.get("ranks", ranks)
@@ -111,14 +111,6 @@ def _ask_torch() -> dict[str, Any]:
         return {}
     uuid = getattr(cuda.get_device_properties(cuda.current_device()), "uuid", None)
     return {"gpus": [f"GPU-{uuid}"]} if uuid else {}
-
-
-def _ask_jax() -> dict[str, Any]:
-    """The process's number among those of `jax.distributed.initialize()`, without starting a backend."""
-    state = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
-    if getattr(state, "client", None) is None:
-        return {}
-    return {"rank": int(state.process_id), "ranks": int(state.num_processes)}  # type: ignore[union-attr]
 
 
 def _ask_megatron() -> dict[str, Any]:

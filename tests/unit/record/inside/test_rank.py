@@ -38,7 +38,6 @@ def test_incomplete_variables_tell_no_rank(environ: dict[str, str]) -> None:
 @pytest.fixture
 def nothing_observed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank, "_observed", {})
-    monkeypatch.delitem(sys.modules, "jax._src.distributed", raising=False)
     monkeypatch.delitem(sys.modules, "megatron.core.parallel_state", raising=False)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
 
@@ -83,9 +82,8 @@ def test_framework_that_knows_the_rank_wins_over_the_launcher() -> None:
 
 
 @pytest.mark.usefixtures("nothing_observed")
-def test_jax_and_megatron_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = SimpleNamespace(client=object(), process_id=2, num_processes=4)
-    monkeypatch.setitem(sys.modules, "jax._src.distributed", SimpleNamespace(global_state=state))
+def test_megatron_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    observe_place(rank=2, ranks=4)
     groups = SimpleNamespace(
         model_parallel_is_initialized=lambda: True,
         get_data_parallel_world_size=lambda: 2,
