@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bragg.errors import BraggError, UsageError
 from bragg.formats.job import is_job, read_job
@@ -13,7 +14,10 @@ from bragg.formats.rank_summaries import read_summary
 from bragg.model.job import Rank
 from bragg.model.rank_summary import RankSummary
 
-__all__ = ["read_ranks"]
+if TYPE_CHECKING:
+    from bragg.analyze.report import Answered
+
+__all__ = ["read_ranks", "with_rank_findings"]
 
 
 def read_ranks(paths: Sequence[Path]) -> tuple[list[RankSummary], list[str]]:
@@ -42,6 +46,19 @@ def read_ranks(paths: Sequence[Path]) -> tuple[list[RankSummary], list[str]]:
         except BraggError as error:
             problems.append(error.message)
     return list(_one_each(found, problems)), problems
+
+
+def with_rank_findings(answer: Answered, path: Path) -> Answered:
+    """The answer for one rank with what comparing it with the others of its job found; of other files as it is."""
+    if not is_job(path):
+        return answer
+    from bragg.analyze.engine import ranked
+    from bragg.analyze.ranks.answer import compare_ranks
+    from bragg.analyze.ranks.findings import findings_of
+
+    summaries, problems = read_ranks([path])
+    found = findings_of(compare_ranks(summaries, problems)) if len(summaries) > 1 else []
+    return replace(answer, analysis=replace(answer.analysis, findings=ranked([*found, *answer.analysis.findings])))
 
 
 def _read(path: Path, number: int | None) -> RankSummary:

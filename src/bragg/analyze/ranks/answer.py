@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.ranks.aligned import Group, groups_of
+from bragg.analyze.ranks.bandwidth import Transfers, transfers_of
 from bragg.analyze.ranks.causes import Cause, Reason, cause_of
 from bragg.analyze.ranks.imbalance import Imbalance, imbalances, path_values
 from bragg.analyze.ranks.lateness import Lateness, lateness_of
@@ -17,7 +18,8 @@ from bragg.model.rank_summary import RankSummary
 
 __all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
 
-_N_IMBALANCES = 5
+_N_IMBALANCES = 3
+_N_TRANSFERS = 2
 # Ranks that end together have this share of the collectives of the longest at least.
 _ENDED = 0.95
 
@@ -46,6 +48,7 @@ class RanksAnswer:
         lateness: What each rank cost in each step; None: the ranks have no collectives in common.
         exposed: None: not known.
         imbalances: Call paths that take longer on one rank.
+        transfers: The collectives that take longest, with their bandwidth.
         is_whole: Whether collectives are known one by one.
         n_collectives: How many were compared.
         notes: What could not be used, a line each.
@@ -57,6 +60,7 @@ class RanksAnswer:
     lateness: Lateness | None
     exposed: Exposed | None
     imbalances: list[Imbalance]
+    transfers: list[Transfers]
     is_whole: bool
     n_collectives: int
     notes: list[str]
@@ -80,7 +84,7 @@ def compare_ranks(summaries: Sequence[RankSummary], problems: Sequence[str] = ()
     values = path_values(ranks)
     uneven = imbalances(values, _N_IMBALANCES)
     if not groups:
-        return RanksAnswer(ranks, [], None, None, None, uneven, is_whole, 0, notes)
+        return RanksAnswer(ranks, [], None, None, None, uneven, [], is_whole, 0, notes)
     notes += _notes(ranks, groups)
     found = lateness_of(ranks, groups, is_whole=is_whole)
     late = stragglers_of(found, groups, is_whole=is_whole)
@@ -92,7 +96,9 @@ def compare_ranks(summaries: Sequence[RankSummary], problems: Sequence[str] = ()
         causes = [
             (each, why) for each, why in causes if why.reason is not Reason.HOST or each.index not in link.members
         ]
-    return RanksAnswer(ranks, causes, link, found, _exposed(found, groups), uneven, is_whole, n_collectives, notes)
+    fast = transfers_of(groups, _N_TRANSFERS) if is_whole else []
+    exposed = _exposed(found, groups)
+    return RanksAnswer(ranks, causes, link, found, exposed, uneven, fast, is_whole, n_collectives, notes)
 
 
 def _exposed(found: Lateness, groups: Sequence[Group]) -> Exposed | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.profile_file import loaded, newest_profile
+from bragg.cli.profile_file import loaded, newest_profile, newest_profile_or_job
 from bragg.cli.progress import working
 from bragg.errors import UsageError
 
@@ -74,6 +74,7 @@ def analyze(
     directory. Exit code 3: see --fail-on.
     """
     from bragg.analyze.report import answered
+    from bragg.cli.rank_files import with_rank_findings
     from bragg.model import Confidence
 
     if sum((as_json, brief, sarif, markdown)) > 1:
@@ -87,10 +88,11 @@ def analyze(
     if output is not None:
         raise UsageError("-o is for --bundle", hint="For example: bragg analyze --json > findings.json")
     answers = []
-    for path in paths:
+    for file, path in zip(files or [None], paths, strict=True):
         profile = loaded(path)
         with working(f"Analyzing {path}"):
-            answers.append(answered(profile, rules, name=str(path)))
+            answer = answered(profile, rules, name=str(path))
+            answers.append(answer if rules else with_rank_findings(answer, newest_profile_or_job(file)))
     _write(answers, least_gain, as_json=as_json, brief=brief, sarif=sarif, markdown=markdown)
     if fail_on is not None:
         least = Confidence[fail_on.upper()]

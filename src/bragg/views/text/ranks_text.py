@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from bragg.analyze.report import finding_json
 from bragg.model import Finding
 from bragg.model.table import FloatArray
 from bragg.views.text.style import Style, printable
-from bragg.views.text.units import count_text, share_text, time_text
+from bragg.views.text.units import bytes_text, count_text, share_text, time_text
 
 __all__ = ["ranks_json", "ranks_lines"]
 
-_N_FINDINGS = 4
+_N_LINES = 25
+_N_FINDINGS = 3
 _N_ROWS = 8
 _N_COLUMNS = 60
 _N_NOTES = 4
@@ -38,19 +40,20 @@ def ranks_lines(answer: RanksAnswer, style: Style) -> list[str]:
             lines.append(f"        {style.dim(finding.hint)}")
     if len(found) > _N_FINDINGS:
         lines.append(style.dim(f"  and {len(found) - _N_FINDINGS} more: --json"))
-    lines += _heat_map(answer, style)
-    lines += _imbalances(answer, style)
-    notes = answer.notes[:_N_NOTES]
-    lines += [style.dim(f"note: {printable(note)}") for note in notes]
+    notes = [style.dim(f"note: {printable(note)}") for note in answer.notes[:_N_NOTES]]
     if len(answer.notes) > len(notes):
-        lines.append(style.dim(f"and {count_text(len(answer.notes) - len(notes), 'more note')}: --json"))
-    return lines
+        notes.append(style.dim(f"and {count_text(len(answer.notes) - len(notes), 'more note')}: --json"))
+    # What there is no room for is in --json.
+    for part in (_heat_map(answer, style), _imbalances(answer, style), _transfers(answer, style)):
+        more = list(part)
+        lines += more if len(lines) + len(more) + len(notes) <= _N_LINES else []
+    return lines + notes
 
 
 def _sentence(answer: RanksAnswer, found: list[Finding]) -> str:
     ranks = count_text(len(answer.ranks), "rank")
     if answer.lateness is None:
-        return f"{ranks} without a collective in common, so nobody waited for another."
+        return f"{ranks} without a collective of NCCL in common: who waited for whom is not known."
     exposed = ""
     if answer.exposed is not None:
         exposed = f" Communication that nothing hides takes {share_text(answer.exposed.share)} of a step"
@@ -119,6 +122,16 @@ def _imbalances(answer: RanksAnswer, style: Style) -> Iterator[str]:
         yield f"{each.ratio:>+7.0%}  rank {answer.ranks[each.rank].rank}  {time_text(each.most_ns)}  {path}"
 
 
+def _transfers(answer: RanksAnswer, style: Style) -> Iterator[str]:
+    if not answer.transfers:
+        return
+    yield ""
+    yield style.dim("transfers, without waiting (input of a rank, bus bandwidth)")
+    for each in answer.transfers:
+        many = f"{each.operation} of {each.n_ranks} ranks, {bytes_text(each.size_bytes)}"
+        yield f"{each.bus_bytes_per_s / 1e9:>7.3g} GB/s  {each.count:,} x {many}, {time_text(each.total_ns)} in all"
+
+
 def ranks_json(answer: RanksAnswer) -> dict[str, Any]:
     """JSON values of the whole answer."""
     found = answer.lateness
@@ -165,5 +178,6 @@ def ranks_json(answer: RanksAnswer) -> dict[str, Any]:
             }
             for each in answer.imbalances
         ],
+        "transfers": [asdict(each) for each in answer.transfers],
         "notes": answer.notes,
     }

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.straggler_jobs import JobPlan, profiles_of
+from bragg.analyze.ranks.answer import compare_ranks
 from bragg.analyze.ranks.operations import Call, call_of_frame, operation_of_kernel
+from bragg.analyze.ranks.summarize import summarize
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,10 @@ def test_frames_of_calls_tell_group_and_bytes() -> None:
     named = "collective _reduce_scatter_base[7 elements, group mesh_tp_0 of 2]"
     assert call_of_frame(named) == Call("mesh_tp_0", "reduce-scatter", "elements", -1)
     assert call_of_frame("aten::mm[2x2 f32]") is None
+
+
+def test_bus_bandwidth_is_that_of_the_links() -> None:
+    plan = JobPlan(n_ranks=4, n_steps=6, n_layers=1, noise=0.0, bucket_us=400.0)
+    (found,) = compare_ranks([summarize(profile) for profile in profiles_of(plan)]).transfers
+    assert (found.operation, found.n_ranks, found.size_bytes, found.count) == ("all-reduce", 4, 1_600_000, 6)
+    assert found.bus_bytes_per_s == pytest.approx(1_600_000 * 1.5 / 400e-6, rel=0.001)

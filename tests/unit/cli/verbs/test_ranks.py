@@ -64,3 +64,10 @@ def test_two_profiles_of_one_rank_are_not_used(bragg: Bragg, tmp_path: Path) -> 
     again.write_bytes(files[2].read_bytes())
     outcome = bragg("ranks", *files, again)
     assert "2 profiles say that they are of rank 2: none of them is used" in outcome.stdout
+
+
+def test_analyze_tells_of_the_straggler_of_a_job(bragg: Bragg, job: Path) -> None:
+    found = json.loads(bragg("analyze", job, "--json").stdout)["profiles"][0]["findings"]
+    (late,) = (each for each in found if each["rule"] == "straggler")
+    assert late["message"].startswith("rank 5 holds up the other 7 ranks by 2.56 ms")
+    assert "straggler" in bragg("analyze", job).stdout or "rank 5 holds up" in bragg("analyze", job).stdout

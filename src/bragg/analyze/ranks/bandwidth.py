@@ -1,0 +1,63 @@
+"""How fast collectives are: the bus bandwidth, which does not depend on how many ranks take part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.analyze.ranks.aligned import Group
+
+__all__ = ["Transfers", "transfers_of"]
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """The collectives of one operation, size and number of ranks.
+
+    Attributes:
+        operation: What they do.
+        n_ranks: Ranks of a group.
+        size_bytes: Of the input of each rank.
+        count: How many.
+        total_ns: What the last ranks to arrive saw of all of them: transfer without waiting.
+        bus_bytes_per_s: Of the median one.
+    """
+
+    operation: str
+    n_ranks: int
+    size_bytes: int
+    count: int
+    total_ns: float
+    bus_bytes_per_s: float
+
+
+def transfers_of(groups: Sequence[Group], limit: int) -> list[Transfers]:
+    """Those whose size is known, the ones that take longest first."""
+    times: dict[tuple[str, int, int], list[float]] = {}
+    for group in groups:
+        rows = zip(group.operation, group.size_bytes.tolist(), group.transfer_ns.tolist(), strict=True)
+        for operation, size, took_ns in rows:
+            if size > 0 and took_ns > 0 and _factor(operation, len(group.members)) > 0:
+                times.setdefault((operation, len(group.members), size), []).append(took_ns)
+    found = [
+        Transfers(operation, n, size, len(took), sum(took), size * _factor(operation, n) * 1e9 / float(np.median(took)))
+        for (operation, n, size), took in times.items()
+    ]
+    return sorted(found, key=lambda each: -each.total_ns)[:limit]
+
+
+def _factor(operation: str, n_ranks: int) -> float:
+    """Bytes that a link carries for each byte of the input; 0: not known.
+
+    Source: nccl-tests, doc/PERFORMANCE.md, in which the size of an all-gather is that of its output.
+    """
+    return {
+        "all-reduce": 2 * (n_ranks - 1) / n_ranks,
+        "all-gather": float(n_ranks - 1),
+        "reduce-scatter": (n_ranks - 1) / n_ranks,
+        "all-to-all": (n_ranks - 1) / n_ranks,
+        "broadcast": 1.0,
+        "reduce": 1.0,
+    }.get(operation, 0.0)
