@@ -16,7 +16,7 @@ from bragg.model import Metric, MetricKind, Profile
 from bragg.model.merge import Merged
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["MEAN", "Spread", "imbalance_of", "spread_of", "with_rank_values"]
+__all__ = ["MEAN", "Spread", "imbalance_of", "on_one_device", "spread_of", "with_rank_values"]
 
 MEAN = "_mean"
 """What the name of the mean of a metric ends with."""
@@ -49,6 +49,16 @@ def imbalance_of(values: FloatArray) -> FloatArray:
     mean = values.mean(axis=0)
     ratio: FloatArray = np.divide(values.max(axis=0), mean, out=np.full(mean.shape, np.nan), where=mean != 0)
     return ratio - 1
+
+
+def on_one_device(profile: Profile) -> Profile:
+    """A profile whose only GPU is called 0, so that its kernels are those of ranks that call their GPU otherwise."""
+    frames = profile.tree.frames
+    used = np.unique(frames.device[frames.device >= 0])
+    if len(used) != 1 or used[0] == 0:
+        return profile
+    tree = replace(profile.tree, frames=frames.replace(device=np.minimum(frames.device, 0)))
+    return replace(profile, tree=tree)
 
 
 def with_rank_values(merged: Merged, numbers: Sequence[int], name: str) -> Profile:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bragg.analyze.across_ranks import imbalance_of, spread_of, with_rank_values
+from bragg.analyze.across_ranks import imbalance_of, on_one_device, spread_of, with_rank_values
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.merge import merge_with_parts
@@ -73,3 +73,10 @@ def test_metric_that_does_not_add_up_is_refused() -> None:
     with_rank_values(merged, [0], "p")
     with pytest.raises(UsageError, match="no values of ranks"):
         spread_of(merged.profile, "gpu_time")
+
+
+def test_kernels_of_ranks_with_a_gpu_each_are_the_same_row() -> None:
+    ranks = [on_one_device(profile_from_text(f"root\n  a 10us @{device}")) for device in (0, 3)]
+    assert len(merge_with_parts(ranks).profile.tree) == 2
+    both = profile_from_text("root\n  a 10us @2\n  b 10us @3")
+    assert on_one_device(both) is both

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+from pathlib import Path
 
-from bragg.formats.perfetto import _Events, _outgoing
+import numpy as np
+import pytest
+
+from bragg.formats.perfetto import _Events, _outgoing, write
 from bragg.formats.timeline import lanes
-from bragg.model import FlowTable, SliceTable
+from bragg.model import FlowTable, SliceTable, TrackKind, TrackTable
+from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
 
 
@@ -82,3 +87,16 @@ def test_an_empty_slice_begins_and_ends_where_it_stands() -> None:
 def test_every_arrow_that_leaves_a_slice_has_its_id() -> None:
     arrows = _outgoing(FlowTable(np.array([2, 0, 2]), np.array([3, 4, 5])), np.array([1, 2, 3]), 6)
     assert [ids.tolist() for ids in arrows] == [[2, 0, 1, 0, 0, 0], [0, 0, 3, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(("kind", "n_paths"), [(TrackKind.GPU_STREAM, 1), (TrackKind.HOST_THREAD, 0)])
+def test_call_path_of_a_kernel_is_written_without_its_middle(tmp_path: Path, kind: TrackKind, n_paths: int) -> None:
+    callers = "".join(f"{'  ' * depth}f{depth}.py:1@f{depth}\n" for depth in range(1, 41))
+    profile = profile_from_text(f"root\n{callers}{'  ' * 41}k 5ns")
+    slices = SliceTable(*(np.array([value]) for value in (1_000, 5, len(profile.tree) - 1, 0, 0)))
+    one = np.zeros(1, np.int64)
+    tracks = TrackTable(np.array([kind], np.uint8), one.astype(np.int32), one.astype(np.int32), one, one, [""])
+    write(replace(profile, slices=slices, tracks=tracks), tmp_path / "trace")
+    content = (tmp_path / "trace").read_bytes()
+    path = b"f8.py:1@f8 > ... 16 more ... > f25.py:1@f25 > "
+    assert content.count(path) == content.count(b"f40.py:1@f40") == n_paths

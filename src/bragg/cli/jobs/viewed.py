@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bragg.analyze.across_ranks import MEAN, with_rank_values
+from bragg.analyze.across_ranks import MEAN, on_one_device, with_rank_values
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.jobs.opened import OpenedJob
 from bragg.grouping.ranks import group_by_rank
@@ -61,8 +61,8 @@ def _compared(
     opened: OpenedJob, options: ViewOptions, group_by: str, *, is_narrow: bool
 ) -> tuple[Profile, ViewOptions]:
     """All ranks as one profile, and the columns to show of it."""
-    profiles = [fold_specializations(each) for each in opened.profiles] if group_by == "kernel" else opened.profiles
-    merged = merge_with_parts(profiles)
+    profiles = map(on_one_device, opened.profiles)
+    merged = merge_with_parts([fold_specializations(each) if group_by == "kernel" else each for each in profiles])
     usual = () if options.metrics else (opened.metric, opened.metric.replace("time", "count"))
     asked = options.metrics or tuple(name for name in usual if name in merged.profile.metrics)
     name, *others = choose_names(merged.profile, asked, ("time", "count"), options.formulas)
