@@ -234,6 +234,22 @@ const Implementation kCore2[] = {
     {13, +[](Wide name) noexcept { return domain_create(utf8(name)); }},
 };
 
+// Numbers of schemas that a tool gives begin here.
+std::atomic<uint64_t> next_schema{uint64_t{1} << 32};
+uint64_t number_schema(Domain*, const void*) noexcept { return next_schema.fetch_add(1, std::memory_order_relaxed); }
+
+using Payloads = const void*;
+
+const Implementation kPayload[] = {
+    {0, number_schema},
+    {1, number_schema},  // of an enumeration
+    {2, +[](Domain* in, Payloads, size_t) noexcept { mark(or_default(in), {}); }},
+    {3, +[](Domain* in, Payloads, size_t) noexcept { return push(or_default(in), {}); }},
+    {4, +[](Domain* in, Payloads, size_t) noexcept { return pop(or_default(in)); }},
+    {5, +[](Domain* in, Payloads, size_t) noexcept { return start(or_default(in), {}); }},
+    {6, +[](Domain*, Id range, Payloads, size_t) noexcept { end(range); }},
+};
+
 void install(const Callbacks& callbacks, Module module, std::span<const Implementation> implementations) {
   Function** places = nullptr;
   uint32_t count = 0;
@@ -255,5 +271,14 @@ int InitializeInjectionNvtx2(bragg::nvtx::GetTable get) noexcept {
   if (callbacks == nullptr) return 0;
   install(*callbacks, Module::Core, kCore);
   install(*callbacks, Module::Core2, kCore2);
+  return 1;
+}
+
+int InitializeInjectionNvtxExtension(bragg::nvtx::Extension* extension) noexcept {
+  using namespace bragg::nvtx;
+  if (extension->module != ExtensionModule::Payload || extension->segment_count == 0) return 1;
+  const ExtensionSegment& places = extension->segments[0];
+  for (const auto& [place, function] : kPayload)
+    if (place < places.count) places.functions[place] = reinterpret_cast<intptr_t>(function);
   return 1;
 }

@@ -59,12 +59,36 @@ struct Version {
   void (*set_injection_version)(uint32_t version) = nullptr;
 };
 
+// What a copy tells of an extension, and its places for functions: pointers, as integers.
+struct ExtensionSegment {
+  size_t id = 0;
+  size_t count = 0;
+  intptr_t* functions = nullptr;
+};
+enum class ExtensionModule : uint16_t { Payload = 2 };
+struct Extension {
+  uint16_t nvtx_version = 3;
+  uint16_t size_bytes = 40;
+  ExtensionModule module{};
+  uint16_t compatible_with = 0;
+  size_t segment_count = 0;
+  ExtensionSegment* segments = nullptr;
+  const void* exports = nullptr;
+  const void* facts = nullptr;
+};
+static_assert(sizeof(Extension) == 40);
+
 // Whether ranges and marks that begin from now on are recorded; they are at first. Threads: any.
 void set_recording(bool records) noexcept;
 
 }  // namespace bragg::nvtx
 
 // Called by every copy (the nvtx module, torch, NCCL, XLA, ...) at its first use, each with its own places for
-// functions. Returns 1: the copy calls us from now on. There is no InitializeInjectionNvtxExtension: a tool that has
-// one and declines a payload schema gets no ranges at all from the nvtx module.
+// functions. Returns 1: the copy calls us from now on.
 extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(bragg::nvtx::GetTable get) noexcept;
+
+// Likewise for each extension that a copy uses. Payloads of schemas are not read, but NCCL ends ranges with functions
+// that give one: without these, what follows would stand below `NCCL: ncclCommInitRankConfig`. Schemas get numbers,
+// since the nvtx module makes no range at all for a tool that declines one.
+extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtxExtension(
+    bragg::nvtx::Extension* extension) noexcept;

@@ -62,12 +62,29 @@ class Copy {
     return core2<uint64_t(Domain*, const EventAttributes*)>(2)(in, &what);
   }
   void end(Domain* in, uint64_t range) const { core2<void(Domain*, uint64_t)>(3)(in, range); }
+  // The payload extension, whose functions get the address of payloads and their number.
+  uint64_t register_schema(Domain* in) { return payload<uint64_t(Domain*, const void*)>(0)(in, nullptr); }
+  int push_with_payload(Domain* in) { return payload<int(Domain*, const void*, size_t)>(3)(in, nullptr, 0); }
+  int pop_with_payload(Domain* in) { return payload<int(Domain*, const void*, size_t)>(4)(in, nullptr, 0); }
+  void end_with_payload(Domain* in, uint64_t range) {
+    payload<void(Domain*, uint64_t, const void*, size_t)>(6)(in, range, nullptr, 0);
+  }
+  [[nodiscard]] static bool is_served(nvtx::ExtensionModule module, nvtx::ExtensionSegment segment) {
+    nvtx::Extension extension{.module = module, .segment_count = 1, .segments = &segment};
+    return InitializeInjectionNvtxExtension(&extension) == 1;
+  }
   [[nodiscard]] bool leaves_resources_alone() const { return core2_[6] == nullptr && core2_[7] == nullptr; }
 
  private:
   static constexpr size_t kPlaces = 16;
   static inline Copy* current = nullptr;
 
+  template <class Signature>
+  Signature* payload(size_t place) {
+    if (payload_[place] == 0 && !is_served(nvtx::ExtensionModule::Payload, {0, kPlaces, payload_.data()}))
+      return nullptr;
+    return reinterpret_cast<Signature*>(payload_[place]);
+  }
   template <class Signature>
   [[nodiscard]] Signature* core(size_t place) const {
     return reinterpret_cast<Signature*>(core_[place]);
@@ -92,6 +109,7 @@ class Copy {
 
   std::array<Function, kPlaces> core_{}, core2_{};
   std::array<Function*, kPlaces> core_places_{}, core2_places_{};
+  std::array<intptr_t, kPlaces> payload_{};
 };
 
 inline EventAttributes text(const char* message) { return {.message_type = MessageType::Ascii, .message = message}; }

@@ -15,6 +15,7 @@ using bragg::EventKind;
 using bragg::nvtx::EventAttributes;
 using bragg::nvtx::PayloadType;
 using bragg::test::ActiveSession;
+using bragg::test::context;
 using bragg::test::Copy;
 using bragg::test::path_of;
 using bragg::test::text;
@@ -81,6 +82,39 @@ TEST(payloads_that_are_no_numbers_are_none) {
   copy.push(nullptr, what);
   copy.pop();
   CHECK(values_of(ActiveSession::events()).empty());
+}
+
+// NCCL pushes `ncclCommInitRankConfig` without a payload and pops it with one.
+TEST(a_range_that_ends_with_a_payload_is_no_part_of_what_follows) {
+  const ActiveSession session;
+  Copy copy;
+  const EventAttributes what = text("init");
+  CHECK(copy.push(nullptr, what) == 0);
+  CHECK(context().back().name == "init");
+  CHECK(copy.pop_with_payload(nullptr) == 0);
+  CHECK(context().empty());
+  CHECK(copy.push_with_payload(nullptr) == 0);
+  CHECK(context().size() == 1);
+  CHECK(copy.pop(nullptr) == 0);
+  CHECK(context().empty());
+  copy.end_with_payload(nullptr, copy.start(nullptr, what));
+  CHECK(ActiveSession::events().back().kind == EventKind::Range);
+}
+
+TEST(schemas_of_payloads_have_numbers_of_their_own) {
+  Copy copy;
+  const uint64_t first = copy.register_schema(nullptr);
+  CHECK(first >= uint64_t{1} << 32);
+  CHECK(copy.register_schema(nullptr) != first);
+}
+
+TEST(other_extensions_and_small_ones_are_left_alone) {
+  intptr_t places[8] = {};
+  CHECK(Copy::is_served(static_cast<bragg::nvtx::ExtensionModule>(3), {0, 8, places}));
+  for (const intptr_t place : places) CHECK(place == 0);
+  CHECK(Copy::is_served(bragg::nvtx::ExtensionModule::Payload, {0, 5, places}));
+  CHECK(places[4] != 0);
+  CHECK(places[5] == 0);
 }
 
 }  // namespace

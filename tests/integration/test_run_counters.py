@@ -78,10 +78,10 @@ def test_counters_of_kernels_shorter_than_a_sample_are_told_apart(counted: Recor
         known = rate * profile.own("gpu_time")[nodes].sum() / 1e9
         assert read[nodes].sum() == pytest.approx(known, rel=0.05)
         assert 0 < profile.own("dram_read_bytes_error")[nodes].sum() < 0.1 * known
-        assert profile.own("counted_time")[nodes].sum() == profile.own("gpu_time")[nodes].sum()
+        assert profile.own("dram_counted_time")[nodes].sum() == profile.own("gpu_time")[nodes].sum()
     assert not found["first"].is_told
     assert profile.total("dram_read_bytes") == read.sum()  # nothing for `first`, whose rate is not told
-    assert profile.total("counted_time") < profile.total("gpu_time")
+    assert profile.total("dram_counted_time") < profile.total("gpu_time")
     both = profile.total("dram_read_bytes") + profile.total("dram_write_bytes")
     assert profile.total("dram_bytes") == pytest.approx(both)
 

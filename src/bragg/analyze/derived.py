@@ -41,7 +41,6 @@ _SIZE_OF_PREFIX = {"": 1.0, "g": 1e9, "t": 1e12}
 _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time"}
 _STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
 # What sampled counters say is of the kernels that they tell apart (formats/captured/counted.py).
-_COUNTED_TIME = "counted_time"
 _OF_COUNTED_TIME = ("tensor_active", "sm_active", "occupancy")
 _NOT_COUNTED = "no kernel here or below that counters tell"
 _NO_TIME = "no GPU time here or below"
@@ -163,10 +162,10 @@ def _rate(profile: Profile, name: str, prefix: str, amount: str) -> Derived:
 
 def _counted(profile: Profile, name: str) -> Derived:
     """A rate of memory, or a share of the time that counters tell of."""
-    metric = f"{name}_time" if name in _OF_COUNTED_TIME else MEASURED_BYTES
+    group, metric = (name, f"{name}_time") if name in _OF_COUNTED_TIME else ("dram", MEASURED_BYTES)
     if metric not in profile.metrics:
         raise UsageError(f"{name} needs hardware counters, and this profile has none", hint="bragg run --counters")
-    time_ns, value = profile.inclusive(_COUNTED_TIME), profile.inclusive(metric).astype(np.float64)
+    time_ns, value = profile.inclusive(f"{group}_counted_time"), profile.inclusive(metric).astype(np.float64)
     checks = [(time_ns == 0, _NOT_COUNTED)]
     if name == "dram_gbs":
         return _ratio(name, "GB/s", MetricKind.PROPERTY, value, time_ns, checks)

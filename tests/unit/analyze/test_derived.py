@@ -274,7 +274,8 @@ def counted_profile() -> Profile:
         "root\n  step\n    copy 1ms @0\n    matmul 3ms @0\n    short 1ms @0",
         dram_bytes={"copy": 2.407e9, "matmul": 0.6e9},
         tensor_active_time={"matmul": 2.4e6},
-        counted_time={"copy": 1e6, "matmul": 3e6},
+        dram_counted_time={"copy": 1e6, "matmul": 3e6},
+        tensor_active_counted_time={"copy": 1e6, "matmul": 3e6},
     )
 
 

@@ -70,7 +70,7 @@ MEANINGS = {
     "pcie_read_bytes": Meaning(
         "B", _INCLUSIVE, "Bytes over PCIe, estimated; also `pcie_write_bytes` (`--counters pcie`)."
     ),
-    "counted_time": Meaning("ns", _INCLUSIVE, "GPU time of the kernels that counters tell apart."),
+    "<counter>_counted_time": Meaning("ns", _INCLUSIVE, "GPU time of the kernels that a counter tells apart."),
     "<counter>_error": Meaning(
         "",
         _INCLUSIVE,
