@@ -68,7 +68,7 @@ class PathTable(Table):
     Attributes:
         path: 64 bits that are the same on every rank.
         kernel: Likewise, of the last frame alone: the same kernel on whatever path.
-        is_communication: 1 for kernels of collectives.
+        is_communication: 1 for kernels of collectives, and for what the host did to launch and to set them up.
         gpu_count: Kernels and copies.
         gpu_ns: Their time.
         host_ns: Time of the host.
@@ -90,7 +90,7 @@ class RankSummary:
         rank: Its number.
         host: Its machine; empty: not known.
         device: Name of its GPU; empty: not known.
-        wall_ns: How long it was recorded.
+        wall_ns: From the first to the last work of its GPU; without any, how long it was recorded.
         is_whole: Whether `collectives` has a row for each one; otherwise one for each group with the sums.
         is_cut_short: The recording has no end: the rank was killed, or still runs.
         role: What ranks of equal work have in common.

@@ -87,7 +87,8 @@ def compare_ranks(summaries: Sequence[RankSummary], problems: Sequence[str] = ()
         return RanksAnswer(ranks, [], None, None, None, uneven, [], is_whole, 0, notes)
     notes += _notes(ranks, groups)
     found = lateness_of(ranks, groups, is_whole=is_whole)
-    late = stragglers_of(found, groups, is_whole=is_whole)
+    host_waits_ns = np.where(values.is_communication, values.host_ns, 0.0).sum(axis=1)
+    late = stragglers_of(found, groups, host_waits_ns, is_whole=is_whole)
     indices = [each.index for each in late]
     causes = [(each, cause_of(each, found, ranks, values, indices)) for each in late]
     n_collectives = sum(group.duration_ns.shape[1] for group in groups) if is_whole else 0

@@ -12,10 +12,15 @@ from bragg.analyze.wall.step_times import step_times
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
 from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable
 from bragg.model.table import BoolArray, Int32Array, Int64Array
+from bragg.model.transform import with_descendants
+from bragg.model.tree import CallTree
 
-__all__ = ["KernelCalls", "collectives_of", "kernel_calls", "sums_of"]
+__all__ = ["KernelCalls", "collectives_of", "host_of_collectives", "kernel_calls", "sums_of"]
 
 _DATA = "data"
+_LEAST_SHARE = 0.2
+# What PyTorch and NCCL say of a collective on the host.
+_OF_HOST = ("collective ", "NCCL: ", "c10d::")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +103,24 @@ def collectives_of(profile: Profile, found: KernelCalls) -> tuple[CollectiveCall
     return calls[0], table
 
 
+def host_of_collectives(tree: CallTree) -> BoolArray:
+    """Nodes of what the host does in collectives: launching them, and waiting for others to set them up: [n_nodes]."""
+    is_one = np.array([name.startswith(_OF_HOST) for name in tree.frames.name], np.bool_)
+    return with_descendants(tree, is_one[tree.frame])
+
+
 def sums_of(profile: Profile, found: KernelCalls) -> tuple[CollectiveCallTable, CollectiveTable]:
-    """Where there is no timeline, a row for all collectives together, with the sums of the run."""
+    """Where there is no timeline, a row for all collectives together, with the sums of the run.
+
+    Left out are calls that were made at the start alone, and the longest one of each path: they hold what ranks waited
+    for each other to begin.
+    """
     if "gpu_time" not in profile.metrics or not found.is_communication.any():
         return CollectiveCallTable.empty(), CollectiveTable.empty()
     own_ns = profile.own("gpu_time")
     count = profile.own("gpu_count") if "gpu_count" in profile.metrics else np.zeros(len(own_ns), np.int64)
+    longest_ns = np.nan_to_num(profile.own("gpu_time_max")) if "gpu_time_max" in profile.metrics else 0 * own_ns
+    is_repeated = found.is_communication & (count >= _LEAST_SHARE * count[found.is_communication].max())
     is_copy = profile.tree.kind == FrameKind.MEMORY
     is_compute = ~found.is_communication & ~is_copy
     told = profile.run.regions.table(_DATA).integer("total_ns") or 0
@@ -116,7 +133,7 @@ def sums_of(profile: Profile, found: KernelCalls) -> tuple[CollectiveCallTable, 
         sequence=column(0),
         step=np.zeros(1, np.int32),
         start_ns=column(profile.run.gpu_first_ns or 0),
-        duration_ns=column(own_ns[found.is_communication].sum()),
+        duration_ns=column((own_ns - longest_ns)[is_repeated].sum()),
         exposed_ns=column(-1),
         compute_ns=column(own_ns[is_compute].sum()),
         copy_ns=column(own_ns[is_copy].sum()),

@@ -32,7 +32,12 @@ def findings_of(answer: RanksAnswer) -> list[Finding]:
     found = [_of_straggler(answer, late, cause) for late, cause in answer.stragglers]
     if answer.link is not None:
         found.append(_of_link(answer, answer.link))
-    return sorted(found, key=lambda finding: -(finding.gain.wall_ns if finding.gain else 0.0))
+    return sorted(found, key=_rank_of)
+
+
+def _rank_of(finding: Finding) -> tuple[bool, float]:
+    """What is lost in each step comes before what is lost once."""
+    return (finding.gain.is_once, -finding.gain.wall_ns) if finding.gain else (True, 0.0)
 
 
 def _of_straggler(answer: RanksAnswer, late: Straggler, cause: Cause) -> Finding:
@@ -50,7 +55,7 @@ def _of_straggler(answer: RanksAnswer, late: Straggler, cause: Cause) -> Finding
         evidence.append(Quantity("ratio to its peers", cause.ratio))
     return Finding(
         "straggler",
-        Severity.WARNING if share >= _WARNING or is_start else Severity.NOTE,
+        Severity.WARNING if share >= _WARNING and not is_start else Severity.NOTE,
         f"{_who(answer, late)} {_when(answer, late)}: {_why(cause)}",
         HINTS[cause.reason],
         evidence=tuple(evidence),
@@ -74,7 +79,7 @@ def _when(answer: RanksAnswer, late: Straggler) -> str:
     if late.when is When.START:
         return f"starts late: {others} wait {each} for it before the first {unit} is over"
     if late.when is When.WHOLE:
-        return f"arrives last: it spends {each} less in collectives than {others}, which wait for it there"
+        return f"arrives last: it spends {each} less in collectives than {others}"
     usual = _time(float(np.median(found.step_ns[late.steps])))
     total = f"{_time(late.cost_ns)} in all"
     if late.when is When.ONCE:

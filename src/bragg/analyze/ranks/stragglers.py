@@ -22,6 +22,7 @@ _NOISE = 8.0  # times what is usual for the second slowest rank
 _LEAST_NS = 300_000.0
 _STARTUP = 5.0  # median steps
 _LEAST_STARTUP_NS = 300e6
+_LEAST_SETUP_NS = 1e9  # two healthy H100: 0.4 s
 _CHANGED = 0.3  # of the cost after a change, at most before it
 _REST = 0.5  # of what a rank costs may be explained by another one that it waits for
 _N_MOST = 8
@@ -57,8 +58,17 @@ class Straggler:
     cost_ns: float
 
 
-def stragglers_of(found: Lateness, groups: Sequence[Group], *, is_whole: bool) -> list[Straggler]:
-    """The ranks that cost most, the worst first; healthy ranks come last in turns, and are none."""
+def stragglers_of(
+    found: Lateness, groups: Sequence[Group], host_waits_ns: FloatArray, *, is_whole: bool
+) -> list[Straggler]:
+    """The ranks that cost most, the worst first and late starts last; healthy ranks come last in turns, and are none.
+
+    Args:
+        found: The costs by step.
+        groups: The process groups.
+        host_waits_ns: How long the host of each rank was in collectives: [ranks].
+        is_whole: Whether collectives are known one by one.
+    """
     if not is_whole:
         candidates = list(_of_sums(found, groups))
     else:
@@ -68,8 +78,8 @@ def stragglers_of(found: Lateness, groups: Sequence[Group], *, is_whole: bool) -
             for straggler in (_lasting(found, index) or _rare(found, index),)
             if straggler is not None
         ]
-        candidates += _at_start(found)
-    candidates.sort(key=lambda straggler: -straggler.cost_ns)
+        candidates += list(_at_start(found)) or list(_in_setup(found, host_waits_ns))
+    candidates.sort(key=lambda straggler: (straggler.when is When.START, -straggler.cost_ns))
     return list(_without_followers(candidates, groups))[:_N_MOST]
 
 
@@ -121,6 +131,17 @@ def _at_start(found: Lateness) -> Iterator[Straggler]:
     cost = float(found.startup_ns[index]) - others
     usual = float(np.median(found.step_ns)) if found.n_steps else 0.0
     if cost > max(_STARTUP * usual, _LEAST_STARTUP_NS):
+        yield Straggler(index, When.START, np.array([-1]), cost, cost)
+
+
+def _in_setup(found: Lateness, host_waits_ns: FloatArray) -> Iterator[Straggler]:
+    """The one that came last while collectives were set up, in which the hosts of the others wait for it."""
+    if len(host_waits_ns) < 2:
+        return
+    index = int(np.argmin(host_waits_ns))
+    cost = float(np.median(np.delete(host_waits_ns, index)) - host_waits_ns[index])
+    usual = float(np.median(found.step_ns)) if found.n_steps else 0.0
+    if cost > max(_STARTUP * usual, _LEAST_SETUP_NS):
         yield Straggler(index, When.START, np.array([-1]), cost, cost)
 
 

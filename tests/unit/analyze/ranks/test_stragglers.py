@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ from bragg.analyze.ranks.answer import RanksAnswer, compare_ranks
 from bragg.analyze.ranks.findings import findings_of
 from bragg.analyze.ranks.summarize import summarize
 from bragg.cli.rank_files import read_ranks
+from bragg.model import SliceTable
+from bragg.model.rank_summary import PathTable
 from bragg.views.text.ranks_text import ranks_lines
 from bragg.views.text.style import Style
+from tests.support.profiles import profile_from_text
 
 
 def _answer(plan: JobPlan) -> RanksAnswer:
@@ -67,9 +71,6 @@ def test_clocks_of_hosts_do_not_matter() -> None:
 
 
 def test_without_a_timeline_the_sums_name_the_rank_that_waits_least() -> None:
-    from dataclasses import replace
-
-    from bragg.model import SliceTable
 
     profiles = [replace(each, slices=SliceTable.empty()) for each in profiles_of(KINDS["slow-gpu"])]
     answer = compare_ranks([summarize(profile) for profile in profiles])
@@ -108,3 +109,34 @@ def test_imbalance_names_the_path_and_the_rank() -> None:
     assert worst.path.endswith("softmax_kernel")
     assert worst.ratio == pytest.approx(3 / 1.25 - 1, rel=0.05)
     assert not _answer(HEALTHY["healthy-0"]).imbalances
+
+
+def test_hosts_that_wait_while_collectives_are_set_up_name_the_rank_that_starts_late() -> None:
+    """NCCL connects ranks at their first collective, by the host: no kernel waits."""
+    summaries = [summarize(profile) for profile in profiles_of(JobPlan(n_ranks=3))]
+    waited = []
+    for summary in summaries:
+        more = PathTable(np.array([7]), np.array([7]), np.ones(1, np.int32), np.zeros(1), np.zeros(1), np.array([3e9]))
+        is_late = summary.rank == 1
+        paths = summary.paths if is_late else PathTable.concatenate([summary.paths, more])
+        waited.append(replace(summary, paths=paths))
+    ((late, cause),) = compare_ranks(waited).stragglers
+    assert (late.index, late.when.value, cause.reason.value) == (1, "start", "late start")
+    assert late.cost_ns == pytest.approx(3e9, rel=1e-3)
+
+
+def test_what_the_host_does_in_collectives_is_theirs_and_imports_are_nobodys() -> None:
+    text = """
+        root
+          train.py:1@main
+            <frozen importlib._bootstrap>:5@load host=90ms
+            collective allreduce[4 f32, group 0 of 2] #operator
+              NCCL: ncclAllReduce host=30ms
+            log.py:3@write host=20ms
+    """
+    found = summarize(profile_from_text("\n".join(line[8:] for line in text.splitlines())))
+    assert dict(zip(found.labels(), found.paths.host_ns.tolist(), strict=True)) == {
+        "train.py:1@main > collective allreduce[4 f32, group 0 of 2] > NCCL: ncclAllReduce": 30_000_000,
+        "train.py:1@main > log.py:3@write": 20_000_000,
+    }
+    assert found.paths.is_communication.tolist() == [1, 0]
