@@ -37,6 +37,8 @@ _DAMAGE = (
     *(BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError),
     *(OverflowError, RuntimeError, TypeError, ValueError),
 )
+# Steps without a collective are those that accumulate gradients, and the first ones.
+_MAX_STEPS_EACH, _MAX_STEPS = 64, 4096
 _MAX_BYTES = 1 << 28  # of one member: 3 million collectives
 _TableT = TypeVar("_TableT", bound=Table)
 
@@ -89,10 +91,7 @@ def _read(archive: ZipFile, path: Path) -> RankSummary | None:
     collectives = np.cumsum(decode(_member(archive, _COLLECTIVES), (np.int64,)), axis=1)
     table = _table(CollectiveTable, collectives)
     known = CollectiveCallTable(**{name: calls[name] for name in CollectiveCallTable.columns()})
-    if len(table) and not (0 <= table.call.min() <= table.call.max() < len(known)):
-        raise ValueError("a collective is of no call")
-    if len(table) and not (0 <= table.sequence.min() <= table.sequence.max() < 4 * len(table) + 1):
-        raise ValueError("a collective has no place in its group")
+    _check(known, table)
     return RankSummary(
         rank=facts.count("rank"),
         host=facts.text("host"),
@@ -105,6 +104,20 @@ def _read(archive: ZipFile, path: Path) -> RankSummary | None:
         paths=_table(PathTable, decode(_member(archive, _PATHS), (np.int64,))),
         labels=partial(_labels, path),
     )
+
+
+def _check(calls: CollectiveCallTable, table: CollectiveTable) -> None:
+    """What is beyond its limits would make large tables of a small file."""
+    if not all(isinstance(text, str) for text in (*calls.group, *calls.operation, *calls.dtype)):
+        raise ValueError("a call has no name")
+    if not len(table):
+        return
+    if not 0 <= table.call.min() <= table.call.max() < len(calls):
+        raise ValueError("a collective is of no call")
+    if not 0 <= table.sequence.min() <= table.sequence.max() < len(table):
+        raise ValueError("a collective has no place in its group")
+    if not -1 <= table.step.min() <= table.step.max() < _MAX_STEPS_EACH * len(table) + _MAX_STEPS:
+        raise ValueError("a collective is of no step")
 
 
 def _labels(path: Path) -> list[str]:

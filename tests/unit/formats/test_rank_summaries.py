@@ -12,7 +12,7 @@ from bragg import formats
 from bragg.analyze.ranks.summarize import summarize
 from bragg.errors import BadFile
 from bragg.formats.bragg import read, write
-from bragg.formats.rank_summaries import read_summary
+from bragg.formats.rank_summaries import members_of, read_summary
 from bragg.model import Profile
 from bragg.model.rank_summary import CollectiveTable, PathTable
 
@@ -78,3 +78,20 @@ def test_a_collective_of_no_call_is_damage(profile: Profile, tmp_path: Path) -> 
             archive.writestr(name, found)
     with pytest.raises(BadFile, match="of no call"):
         read_summary(tmp_path / "b.bragg")
+
+
+def test_steps_and_places_beyond_the_collectives_are_damage(profile: Profile, tmp_path: Path) -> None:
+    summary = summarize(profile)
+    for column, value, what in (
+        ("step", 1 << 30, "no step"),
+        ("sequence", 1 << 40, "no place"),
+        ("call", -1, "no call"),
+    ):
+        values = getattr(summary.collectives, column).copy()
+        values[-1] = value
+        members = members_of(replace(summary, collectives=summary.collectives.replace(**{column: values})))
+        with ZipFile(tmp_path / "a.bragg", "w", ZIP_DEFLATED) as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        with pytest.raises(BadFile, match=what):
+            read_summary(tmp_path / "a.bragg")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from bragg.model.facts import Facts
+from bragg.record.launcher.background import every
 from bragg.record.standing import REPORTS_IN_A_WATCH, SUFFIX
 
 __all__ = ["Standing", "hang_lines", "read_standings", "watching_ranks"]
@@ -58,29 +57,18 @@ class Standing:
         return _short(own or next(iter(self.stack), "an unknown line"))
 
 
-@contextmanager
-def watching_ranks(directory: Path, watch_s: float) -> Iterator[None]:
+def watching_ranks(directory: Path, watch_s: float) -> AbstractContextManager[None]:
     """While the body runs, say on stderr which ranks others wait for, once for each collective that hangs."""
-    ending = threading.Event()
+    told = [""]
 
     def work() -> None:
-        told: list[str] = []
-        while not ending.wait(watch_s / REPORTS_IN_A_WATCH):
-            lines = hang_lines(read_standings(directory), watch_s)
-            if lines and lines[0].split(";")[1:] != told:
-                told = lines[0].split(";")[1:]
-                print("\n".join(f"bragg: {line}" for line in lines), file=sys.stderr, flush=True)
+        lines = hang_lines(read_standings(directory), watch_s)
+        hang = lines[0].partition(" s in ")[2] if lines else ""  # without how long it has lasted
+        if lines and hang != told[0]:
+            print("\n".join(f"bragg: {line}" for line in lines), file=sys.stderr, flush=True)
+        told[0] = hang
 
-    thread = threading.Thread(target=work, name="bragg watch")
-    # It inherits the mask: signals are for the main thread, which passes them on.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    thread.start()
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    try:
-        yield
-    finally:
-        ending.set()
-        thread.join()
+    return every(watch_s / REPORTS_IN_A_WATCH, work, "bragg watch")
 
 
 def read_standings(directory: Path) -> list[Standing]:

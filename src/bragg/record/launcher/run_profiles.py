@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from bragg.errors import BadFile, NothingRecorded
 from bragg.record.captures import has_ended, list_captures, phase_of, pid_of, process_of
+from bragg.record.launcher.background import every
 from bragg.record.output import Finisher, Producer, claim, expand, finish_capture, keep_latest, phase_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from bragg.model import Profile
     from bragg.record.config import RecordConfig
 
@@ -87,25 +84,9 @@ class ProfileWriter:
         return claim(wished, self._taken, force=self._config.force)
 
 
-@contextmanager
-def writing_phases(directory: Path, writer: ProfileWriter) -> Iterator[None]:
+def writing_phases(directory: Path, writer: ProfileWriter) -> AbstractContextManager[None]:
     """While the body runs, write the phases of a directory's captures that are over, on a thread."""
-    ending = threading.Event()
-
-    def work() -> None:
-        while not ending.wait(_LOOK_EVERY_S):
-            _write_complete(directory, writer)
-
-    thread = threading.Thread(target=work, name="bragg phases")
-    # It inherits the mask: signals are for the main thread, which passes them on.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    thread.start()
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    try:
-        yield
-    finally:
-        ending.set()
-        thread.join()
+    return every(_LOOK_EVERY_S, lambda: _write_complete(directory, writer), "bragg phases")
 
 
 def _write_complete(directory: Path, writer: ProfileWriter) -> None:
