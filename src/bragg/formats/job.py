@@ -39,6 +39,7 @@ _LOCK_WAIT_S = 2.0
 _LOCK_POLL_S = 0.01
 _LOCK_STALE_S = 10.0
 _N_NAMED = 3
+_MOST_RANKS = 1 << 20  # that are looked for; a file may claim any number
 
 
 def rank_file_name(rank: int, restarts: int = 0) -> str:
@@ -190,7 +191,7 @@ def _common(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _missing(ranks: Sequence[Rank], world: int | None) -> Iterator[str]:
     numbers = {rank.rank for rank in ranks}
-    absent = [number for number in range(min(world or 0, 1 << 24)) if number not in numbers]
+    absent = [number for number in range(min(world or 0, _MOST_RANKS)) if number not in numbers]
     if absent:
         yield f"{'ranks' if len(absent) > 1 else 'rank'} {_ranges(absent)} of {world} without a profile"
 
