@@ -17,12 +17,19 @@ RECORDINGS = Path(__file__).parent / "recordings/pairs"
 PAIRS = {
     "allocator": ("allocator-churn", 10),
     "attention": ("unfused-attention", 10),
+    "callbacks": ("host-callbacks", 23),
     "cpu_work": ("cpu-work", 7),
+    "exposed_copies": ("exposed-copies", 10),
+    "graph_breaks": ("graph-breaks", 13),
     "jax_dispatch": ("eager-jax", 10),
+    "jax_reads": ("synchronization", 18),
     "launches": ("many-launches", 10),
     "layout": ("layout-conversions", 9),
+    "loader": ("data-loading", 24),
     "optimizer": ("optimizer-loop", 11),
+    "output": ("output-in-steps", 14),
     "pageable": ("pageable-copies", 9),
+    "planning": ("planning", 11),
     "precision": ("full-precision-matmul", 8),
     "recompiled": ("torch-recompilation", 0),
     "small_copies": ("small-copies", 7),
@@ -33,7 +40,11 @@ PAIRS = {
 # Rules whose findings are true of other pairs than their own, or heuristics that name what a program does at all.
 OTHERS = {"full-precision-matmul", "device-copies", "autotuning", "many-launches", "small-steps", "narrow-access"}
 # Other defects that a program has, too.
-ALSO = {"cpu_work": {"pageable-copies"}}
+ALSO = {
+    "cpu_work": {"pageable-copies"},
+    "output": {"exposed-copies"},
+    "pageable": {"exposed-copies"},  # pinned, and still on the stream that computes
+}
 
 
 def of(name: str) -> Answered:
@@ -60,10 +71,18 @@ def test_the_defect_is_named_at_its_line_and_the_repaired_program_is_fine(name: 
         ("recompiled_fast", "compilation"),
         ("precision_slow", "the GPU"),
         ("jax_dispatch_slow", "the host"),
+        ("loader_slow", "input"),
+        ("exposed_copies_slow", "copies"),
     ],
 )
 def test_what_bounds_a_program_is_named(name: str, by: str) -> None:
     assert of(name).bounds.by == by
+
+
+def test_what_a_gpu_waits_for_while_a_program_writes_is_output() -> None:
+    parts = of("output_slow").bounds.parts
+    assert next(part.name for part in parts if not part.is_gpu) == "output"
+    assert parts[0].share == pytest.approx(0.837, abs=0.001)
 
 
 def test_an_answer_without_a_timeline_says_that_it_estimates() -> None:

@@ -94,6 +94,7 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
     found = [
         ("input", host.input),
         ("compilation", host.compilation),
+        ("output", host.output),
         ("synchronisation", host.waiting),
         ("allocation", host.allocation),
         ("copies to the GPU", host.copying),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bragg.analyze.causes.output import writers
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import CPU_CALL, PLAN_CALL, PLAN_SHARE
 from bragg.analyze.host_wait import is_waiting
@@ -28,6 +29,7 @@ _ALLOCATION = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Free|Malloc)\w*")
 # Operators over lists of tensors take as long as their lists are.
 _IS_ONE = re.compile(r"aten::(?!_foreach_|_fused_)")
 _READ = re.compile(r"cu(?:da)?Memcpy\w*DtoH\w*|copy DtoH")
+_WORK = (FrameKind.KERNEL, FrameKind.MEMORY)
 _WRITE = re.compile(r"cu(?:da)?Memcpy\w*HtoD\w*|copy HtoD")
 
 
@@ -38,6 +40,7 @@ class HostParts:
     Attributes:
         input: In or below what loads data.
         compilation: In or below what compiles or tunes.
+        output: In or below what writes checkpoints, numbers or logs.
         waiting: Waits for a GPU.
         allocation: Allocates or frees memory of a GPU.
         copying: Copies from the host to a GPU.
@@ -48,6 +51,7 @@ class HostParts:
 
     input: BoolArray
     compilation: BoolArray
+    output: BoolArray
     waiting: BoolArray
     allocation: BoolArray
     copying: BoolArray
@@ -79,9 +83,10 @@ def host_parts(
     found = {
         "input": take(below(profile, named(profile, _INPUT.fullmatch))),
         "compilation": take(compiling(profile)),
+        "output": take(_output(profile)),
         "waiting": take(_waiting(profile)),
         "allocation": take(named(profile, _ALLOCATION.fullmatch)),
-        "copying": take(_writing(profile)),
+        "copying": take(_with_copy_operator(profile, named(profile, _WRITE.fullmatch))),
     }
     planning, computing = _long_operators(profile, idle_ns, longest_ns, calls, wall_ns)
     return HostParts(**found, planning=take(planning), computing=take(computing), launching=left)
@@ -94,6 +99,13 @@ def compiling(profile: Profile) -> BoolArray:
     return below(profile, named(profile, _COMPILATION.fullmatch) | of_torch[profile.tree.frame])
 
 
+def _output(profile: Profile) -> BoolArray:
+    found = np.zeros(len(profile.tree), np.bool_)
+    for writer in writers(profile):
+        found |= writer.nodes
+    return found
+
+
 def _waiting(profile: Profile) -> BoolArray:
     """What waits for a GPU; PyTorch reads the values of tensors on the CPU by the same operator, without a copy."""
     tree = profile.tree
@@ -104,30 +116,32 @@ def _waiting(profile: Profile) -> BoolArray:
     return found
 
 
-def _writing(profile: Profile) -> BoolArray:
-    """Copies to a GPU, and PyTorch's operator that makes them: an operator of XLA does more than that."""
-    found = named(profile, _WRITE.fullmatch)
-    above = np.zeros(len(found), np.bool_)
-    above[np.maximum(profile.tree.parent[found], 0)] = True
-    result: BoolArray = found | (above & named(profile, lambda name: name == "aten::copy_"))
+def _with_copy_operator(profile: Profile, copies: BoolArray) -> BoolArray:
+    """Copies, and PyTorch's operator that makes them: an operator of XLA does more than that."""
+    above = np.zeros(len(copies), np.bool_)
+    above[np.maximum(profile.tree.parent[copies], 0)] = True
+    result: BoolArray = copies | (above & named(profile, lambda name: name == "aten::copy_"))
     return result
 
 
 def _long_operators(
     profile: Profile, idle_ns: FloatArray | None, longest_ns: FloatArray, calls: FloatArray, wall_ns: float
 ) -> tuple[BoolArray, BoolArray]:
-    """Operators whose own code keeps a GPU waiting for long: those that launch work, and those that never do."""
+    """Operators whose own code keeps a GPU waiting for long: those that launch kernels, and those without GPU work."""
     tree = profile.tree
     planning, computing = np.zeros(len(tree), np.bool_), np.zeros(len(tree), np.bool_)
     if idle_ns is None or not wall_ns:
         return planning, computing
-    is_work = np.isin(tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
-    n_work = tree.sum_up(is_work.astype(np.int64))
+    n_kernels, n_copies = (tree.sum_up((tree.kind == kind).astype(np.int64)) for kind in _WORK)
     names = np.array([operator_name(name) for name in tree.frames.name])
     is_aten = np.array([_IS_ONE.match(name) is not None for name in names.tolist()], np.bool_)[tree.frame]
     operators = np.flatnonzero(is_aten & (tree.kind == FrameKind.OPERATOR) & (idle_ns > 0))
-    for launches, found, least_ns in ((True, planning, PLAN_CALL.value), (False, computing, CPU_CALL.value)):
-        group = operators[(n_work[operators] > 0) == launches]
+    # A copy takes as long as its bytes do: it neither plans nor computes.
+    for chosen, found, least_ns in (
+        (n_kernels > 0, planning, PLAN_CALL.value),
+        (n_kernels + n_copies == 0, computing, CPU_CALL.value),
+    ):
+        group = operators[chosen[operators]]
         labels, row = np.unique(names[tree.frame[group]], return_inverse=True)
         idle: FloatArray = np.bincount(row, weights=idle_ns[group], minlength=len(labels)).astype(np.float64)
         count = np.bincount(row, weights=calls[group], minlength=len(labels))

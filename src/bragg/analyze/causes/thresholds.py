@@ -29,6 +29,7 @@ __all__ = [
     "SMALL_COPY",
     "SPILLED",
     "STAGED_COPY",
+    "WAITED",
     "WAITS",
     "WASTED_TRAFFIC",
     "WASTED_WAVE",
@@ -79,6 +80,8 @@ MANY_FILLS = Threshold(50, "1", "fills of memory a step", _OWN)
 MANY_ELEMENTWISE = Threshold(20, "1", "elementwise kernels a step", _OWN)
 JITTED = Threshold(4, "1", "jitted functions that each step calls", "a step of JAX is one function")
 WRITING = Threshold(0.02, "share", "of the wall time, for which a GPU waits for output", "a change gains little")
+WAITED = Threshold(0.005, "share", "of the wall time, for which a GPU waits for input", "a change gains nothing")
+RECURRING = Threshold(10, "1", "copies from which on they recur", "a model and its state are copied once")
 EXPOSED = Threshold(0.05, "share", "of the wall time in communication while nothing else runs", "tb_plugin: 0.1")
 
 # What kernels are compiled to, and how they are launched. The widest access is that of the instruction set; where

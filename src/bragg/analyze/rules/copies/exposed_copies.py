@@ -10,7 +10,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.staged import staged_copies
-from bragg.analyze.causes.thresholds import EXPOSED, WAITS
+from bragg.analyze.causes.thresholds import EXPOSED, RECURRING
 from bragg.analyze.engine import Rule, Subject
 from bragg.model import Confidence, Finding, Gain, Quantity
 
@@ -24,7 +24,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     moves_model = below(profile, named(profile, "Module._apply".__eq__))
     copies = named(profile, ("copy HtoD", "copy DtoH").__contains__) & ~moves_model
-    copies &= evidence.gpu_count >= WAITS.value * evidence.steps
+    copies &= evidence.gpu_count >= RECURRING.value
     copies &= staged_copies(evidence)[0] == 0  # another rule names those
     alone = alone_ns(evidence, copies)
     total_ns = float(alone.sum()) / evidence.n_devices
@@ -49,6 +49,6 @@ RULE = Rule(
     Subject.ANALYSIS,
     "copies that no kernel runs beside",
     (GPU_TIME,),
-    (EXPOSED, WAITS),
+    (EXPOSED, RECURRING),
     "copy the next batch on a stream of its own",
 )

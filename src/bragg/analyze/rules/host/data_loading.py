@@ -8,6 +8,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.thresholds import WAITED
 from bragg.analyze.engine import Rule, Subject
 from bragg.model import Confidence, Finding, Quantity
 
@@ -38,7 +39,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         start = _ITERATOR + kind
         loading = below(profile, named(profile, lambda name, start=start: name.startswith(start)))  # type: ignore[misc]
         waited_ns = float(idle_ns[loading].sum())
-        if not waited_ns:
+        if waited_ns < WAITED.value * evidence.wall_ns:
             continue
         cause = Cause(
             "data-loading",
@@ -56,6 +57,6 @@ RULE = Rule(
     Subject.ANALYSIS,
     "steps that wait for a DataLoader",
     (IDLE,),
-    (),
+    (WAITED,),
     "workers, pinned memory, prefetching",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
@@ -11,11 +12,12 @@ from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule, Subject
 from bragg.grouping.hlo_names import CALLBACK
-from bragg.model import Confidence, Finding, Gain, Quantity
+from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
 
-# The copies to the host and back go with the call.
+# XLA's operation that calls back: its copies to the host and back, and the wait for them, go with the call.
+_OPERATION = re.compile(r"(?:pure|io|debug)_callback(?:\.\d+)?")
 _SAVED = 0.9
 
 
@@ -27,13 +29,13 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     names = sorted({tree.frames.name[frame].removeprefix(CALLBACK) for frame in tree.frame[callbacks].tolist()})
     took_ns = float(evidence.host_ns[below(profile, callbacks)].sum())
-    gain = Gain(min(took_ns * _SAVED, evidence.wall_ns), evidence.wall_ns) if evidence.wall_ns else None
+    around = below(profile, named(profile, _OPERATION.fullmatch) | callbacks)
     cause = Cause(
         "host-callbacks",
         f"a jitted function calls back to Python ({', '.join(names[:3])}), {evidence.per_step(count):.3g} times "
         f"{evidence.step_word}, {took_ns / count / 1e3:.3g} us each: the GPU waits for it and for copies to the host",
         "no pure_callback or jax.debug.print in the step: compute it in JAX, or return it and read it later",
-        gain,
+        evidence.host_gain(around, _SAVED),
         Confidence.LIKELY,
         (
             Quantity(f"calls {evidence.step_word}", evidence.per_step(count)),
