@@ -93,7 +93,8 @@ def finish(capture_path: str | Path, path: str | Path) -> Profile:
 
     recording = capture.open_capture(Path(capture_path), CodeWish.TEXTS)
     profile, needed = recording.profile, rank_slices.needed_of(recording)
-    bragg.write(profile, Path(path), slices=recording.slice_blocks(), summarized=replace(profile, slices=needed))
+    summarized = None if needed is None else replace(profile, slices=needed)
+    bragg.write(profile, Path(path), slices=recording.slice_blocks(), summarized=summarized)
     return recording.profile
 
 

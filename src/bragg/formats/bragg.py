@@ -87,14 +87,17 @@ def write(
         profile: The profile.
         path: Where to write it.
         slices: Blocks of slices to write in place of those of the profile, so that a long trace need not fit in memory.
-        summarized: The profile with the slices that the summary of a rank is made of; None: that of `profile`.
+        summarized: The profile with the slices that the summary of a rank is made of; None: `profile` itself, or with
+            `slices` none.
 
     Raises:
         BadFile: The file cannot be written.
     """
     blocks = _blocks_of(profile.slices) if slices is None else slices
+    if summarized is None and slices is None:
+        summarized = profile
     is_rank = profile.run.rank is not None and not profile.run.is_merged
-    summary = members_of(ANALYSES["rank_summary"](summarized or profile)) if is_rank else {}
+    summary = members_of(ANALYSES["rank_summary"](summarized)) if is_rank and summarized is not None else {}
     with new_file(path) as file, ZipFile(file, "w") as archive:
         writer = _Writer(archive)
         writer.table("frames", profile.tree.frames)

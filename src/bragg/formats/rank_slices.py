@@ -10,18 +10,20 @@ from bragg.model import SliceTable, TrackKind
 
 __all__ = ["needed_of"]
 
-_MAX_SLICES = 20_000_000  # 0.6 GB
+_MAX_SLICES = 4_000_000  # 128 MB, and its copies
 _DATA_LOADER = "enumerate(DataLoader)#"
 
 
-def needed_of(recording: Recording) -> SliceTable:
-    """The work of GPUs, launches of it, regions and what ends steps; none of a recording that is no rank's.
+def needed_of(recording: Recording) -> SliceTable | None:
+    """The work of GPUs, launches of it, regions and what ends steps.
 
-    The summary of a longer trace knows sums alone.
+    Returns:
+        None: the recording is no rank's, or there are so many that the file gets no summary; who compares ranks then
+        reads it whole.
     """
     profile = recording.profile
     if profile.run.rank is None:
-        return SliceTable.empty()
+        return None
     names, function = profile.tree.frames.name, step_function(profile.meta)
     starts = (*OPTIMIZER, _DATA_LOADER)
     is_mark = np.array([name.startswith(starts) or (bool(function) and name == function) for name in names], np.bool_)
@@ -33,5 +35,5 @@ def needed_of(recording: Recording) -> SliceTable:
         kept.append(block.take(is_needed))
         n_kept += len(kept[-1])
         if n_kept > _MAX_SLICES:
-            return SliceTable.empty()
+            return None
     return SliceTable.concatenate(kept).sorted()

@@ -11,10 +11,12 @@ from benchmarks.straggler_jobs import JobPlan, profiles_of
 from bragg import formats
 from bragg.analyze.ranks.summarize import summarize
 from bragg.errors import BadFile
+from bragg.formats import rank_slices
 from bragg.formats.bragg import read, write
 from bragg.formats.rank_summaries import members_of, read_summary
 from bragg.model import Profile
 from bragg.model.rank_summary import CollectiveTable, PathTable
+from tests.support.captures import small_capture
 
 PLAN = JobPlan(n_ranks=2, n_steps=4, n_layers=2)
 
@@ -95,3 +97,14 @@ def test_steps_and_places_beyond_the_collectives_are_damage(profile: Profile, tm
                 archive.writestr(name, content)
         with pytest.raises(BadFile, match=what):
             read_summary(tmp_path / "a.bragg")
+
+
+def test_the_capture_of_a_rank_becomes_a_file_with_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = small_capture().meta(rank=3, ranks=4, exit_code=0).end().write(tmp_path / "42.part")
+    formats.finish(capture, tmp_path / "a.bragg")
+    found = read_summary(tmp_path / "a.bragg")
+    assert found is not None
+    assert (found.rank, found.paths.gpu_ns.sum()) == (3, 300)
+    monkeypatch.setattr(rank_slices, "_MAX_SLICES", 1)
+    formats.finish(capture, tmp_path / "b.bragg")
+    assert read_summary(tmp_path / "b.bragg") is None
