@@ -300,7 +300,7 @@ class Report:
     def summary(self) -> str:
         """One line."""
         if not self.launches and not self._found and not self.refused:
-            return "no launches: nothing was checked"
+            return "no launches"
         counts = {severity: sum(f.severity is severity for f in self.findings) for severity in reversed(Severity)}
         found = ", ".join(_counted(count, severity.name.lower()) for severity, count in counts.items() if count)
         launches, programs = _counted(self.launches, "launch", "es"), _counted(self.programs, "program")

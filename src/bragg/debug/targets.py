@@ -48,6 +48,8 @@ class Target:
         return self.processors * max(min(self.warps // num_warps, self.blocks), 1)
 
 
+# Source: CUDA C++ Programming Guide, compute capabilities of Volta and later.
+_NVIDIA_ARCHITECTURES = frozenset({70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121})
 # Multiprocessors, warps and blocks of one. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute
 # Capability", and NVIDIA's white papers (A100, GA102, AD102, H100 SXM, B200, GB202); AMD's CDNA 3 white paper.
 _SIZES: dict[int | str, tuple[int, int, int]] = {
@@ -69,10 +71,9 @@ def target_named(name: str) -> Target:
     """
     if name == "any":
         return Target(name, "cuda", 90, 32, None)
-    if match := re.fullmatch(r"sm_?(\d{2,3})a?", name):
-        arch = int(match[1])
+    if (match := re.fullmatch(r"sm_?(\d{2,3})a?", name)) and (arch := int(match[1])) in _NVIDIA_ARCHITECTURES:
         return Target(name, "cuda", arch, 32, _NVIDIA if arch < 89 else _NVIDIA_FROM_ADA, *_size(arch))
-    if re.fullmatch(r"gfx\w{3,4}", name):
+    if re.fullmatch(r"gfx(?:9[0-9a-f]{2}|1[0-2][0-9a-f]{2})", name):
         return Target(name, "hip", name, 64 if name.startswith("gfx9") else 32, _AMD, *_size(name))
     raise UsageError(f"unknown target {name!r}", hint="Choose sm_90, sm_100, gfx942 or the like, or any")
 
