@@ -163,7 +163,7 @@ class TestCommandLine:
             (("-m", "pcsampling"), "proton: CpuProfiler: unsupported mode: pcsampling"),
             (
                 ("-b", "instrumentation"),
-                "proton: profiler 'instrumentation': measurements inside kernels are not there",
+                "proton: profiler 'instrumentation': ",
             ),
             (("-c", "java"), "invalid choice: 'java'"),
             (("missing.py",), "proton: missing.py: there is no such file"),

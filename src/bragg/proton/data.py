@@ -72,7 +72,7 @@ def clear(session: int | None = 0, phase: int = 0, clear_up_to_phase: bool = Fal
         found.clear(phase, up_to=clear_up_to_phase)
 
 
-def _find(session: int | None, done: str) -> sessions.ProtonSession | None:
+def _find(session: int | None, done: str) -> sessions.AnySession | None:
     if session is None:
         return None
     if flags.command_line and session != 0:

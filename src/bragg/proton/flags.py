@@ -13,7 +13,7 @@ class ProfilerFlags:
 
     Attributes:
         profiling_on: A session was started, and not all of them were finalized together since.
-        instrumentation_on: Kernels are instrumented; never yet.
+        instrumentation_on: Kernels that are compiled get records.
         command_line: The command line started the one session there is; `start` of the script does nothing.
     """
 

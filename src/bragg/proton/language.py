@@ -1,4 +1,4 @@
-"""Marks inside kernels: they compile to nothing as long as nothing measures inside kernels."""
+"""Marks inside kernels: they compile to nothing unless a session measures inside kernels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from triton.language import core as tl
 
+from bragg.proton.flags import flags
 from bragg.proton.upstream import NUMBERED_REGIONS
 
 __all__ = [
@@ -64,11 +65,29 @@ if NUMBERED_REGIONS:
 @builtin
 def enter_scope(name: Any, _semantic: Any = None) -> None:
     """Begin a region of a kernel."""
+    _mark(True, name, _semantic)
 
 
 @builtin
 def exit_scope(name: Any, _semantic: Any = None) -> None:
     """End a region of a kernel."""
+    _mark(False, name, _semantic)
+
+
+def _mark(is_start: bool, name: Any, semantic: Any) -> None:
+    """Put a record into the kernel that is being compiled, if it is to have some.
+
+    Raises:
+        TypeError: Kernels of its language are not measured.
+    """
+    if not flags.instrumentation_on:
+        return
+    from triton._C.libtriton import proton
+
+    language = "gluon" if "gluon" in type(semantic).__module__ else "triton"
+    if language not in _enabled:
+        raise TypeError(f"Unsupported semantic type: {type(semantic)}. Supported semantics are: {sorted(_enabled)}")
+    proton.create_proton_record(semantic.builder, is_start, tl._unwrap_if_constexpr(name))
 
 
 class scope:  # noqa: N801 (Proton's name)

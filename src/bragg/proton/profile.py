@@ -9,10 +9,12 @@ from typing import Any, TypeVar, overload
 from bragg.proton.errors import InvalidArgument
 from bragg.proton.flags import flags
 from bragg.proton.hooks.hook import Hook, HookManager
+from bragg.proton.hooks.instrumentation import InstrumentationHook
 from bragg.proton.hooks.launch import LaunchHook
 from bragg.proton.mode import BaseMode
 from bragg.proton.recording import sessions
-from bragg.proton.recording.settings import Settings, default_profiler, is_disabled
+from bragg.proton.recording.inside_session import InsideSession
+from bragg.proton.recording.settings import INSIDE_PROFILER, Settings, default_profiler, is_disabled
 
 __all__ = ["DEFAULT_PROFILE_NAME", "activate", "deactivate", "finalize", "profile", "start"]
 
@@ -37,10 +39,12 @@ def start(
             result is printed.
         context: What call paths hold: `shadow`, scopes and kernels; `python`, the Python frames too.
         data: `tree` sums up by call path, `trace` keeps every event.
-        backend: What measures: `cupti`, `cpu` (scopes and their metrics alone); None takes what is there.
+        backend: What measures: `cupti`, `cpu` (scopes and their metrics alone), `instrumentation` (scopes inside of
+            kernels, with Triton 3.6 to 3.8 on NVIDIA GPUs); None takes what is there.
         mode: `periodic_flushing`, with `:format=…`: each phase has a file, as soon as it is complete. `pcsampling`,
             with `:interval=<cycles>`: which instructions warps were at, by source line, while kernels run one at a
             time; with `:collection=continuous` they run as they would, and call paths share the samples of a kernel.
+            Of `instrumentation`: `default` or `mma` with the options of `InstrumentationMode`, or such an object.
         hook: `triton` names kernels, and adds their metrics, by their `launch_metadata`; or a hook of your own.
 
     Returns:
@@ -53,6 +57,7 @@ def start(
     if flags.command_line or is_disabled():
         return None
     chosen = _find_hook(hook)
+    inside = InstrumentationHook(mode or None) if backend == INSIDE_PROFILER else None  # type: ignore[arg-type]
     number = sessions.start(
         Settings.of(
             DEFAULT_PROFILE_NAME if name is None else name,
@@ -64,6 +69,10 @@ def start(
     )
     if chosen is not None:
         HookManager.register(chosen, number)
+    session = sessions.find(number)
+    if inside is not None and isinstance(session, InsideSession) and not _has_inside(number):
+        inside.results = session.results
+        _register_inside(inside, number)
     return number
 
 
@@ -170,6 +179,20 @@ def profile(
     return decorate if func is None else decorate(func)
 
 
+def _has_inside(number: int) -> bool:
+    return any(isinstance(hook, InstrumentationHook) for hook in HookManager.session_hooks.get(number, ()))
+
+
+def _register_inside(hook: InstrumentationHook, number: int) -> None:
+    """Let a hook measure for a session, which is not there when it cannot."""
+    try:
+        HookManager.register(hook, number)
+    except BaseException:
+        HookManager.session_hooks.pop(number, None)
+        sessions.drop(number)
+        raise
+
+
 def _find_hook(hook: str | Hook | None) -> Hook | None:
     if hook is None or isinstance(hook, Hook):
         return hook
@@ -178,7 +201,7 @@ def _find_hook(hook: str | Hook | None) -> Hook | None:
     raise InvalidArgument(f"Unsupported hook: {hook!r}", hint="hook='triton', or an instance of Hook")
 
 
-def _chosen(session: int | None) -> list[sessions.ProtonSession]:
+def _chosen(session: int | None) -> list[sessions.AnySession]:
     return sessions.running() if session is None else [sessions.find(session)]
 
 

@@ -11,6 +11,7 @@ import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from bragg import formats
 from bragg.core import core
@@ -21,14 +22,15 @@ from bragg.proton.flags import flags
 from bragg.proton.output import files
 from bragg.proton.output.view import CAPTURED_BEFORE
 from bragg.proton.recording import open_scopes, timed_values
+from bragg.proton.recording.inside_session import InsideSession
 from bragg.proton.recording.metric_values import forget_types
 from bragg.proton.recording.placing import place
-from bragg.proton.recording.settings import Settings, is_disabled
+from bragg.proton.recording.settings import INSIDE_PROFILER, Settings, is_disabled
 from bragg.record import Session
 from bragg.record.environment import claim_injection_variables
 from bragg.record.inside.notes import note
 
-__all__ = ["ProtonSession", "finalize", "find", "running", "start"]
+__all__ = ["AnySession", "ProtonSession", "drop", "finalize", "find", "running", "start"]
 
 
 class ProtonSession:
@@ -196,7 +198,8 @@ class ProtonSession:
 
 
 _numbers = itertools.count()
-_sessions: dict[int, ProtonSession] = {}
+AnySession: TypeAlias = "ProtonSession | InsideSession"
+_sessions: dict[int, AnySession] = {}
 _ended: set[int] = set()
 
 
@@ -221,17 +224,24 @@ def start(settings: Settings) -> int:
                 hint=f"Finalize session {session.number} first",
             )
     number = next(_numbers)
-    _sessions[number] = ProtonSession(number, settings)
+    _sessions[number] = (InsideSession if settings.profiler == INSIDE_PROFILER else ProtonSession)(number, settings)
     flags.profiling_on = True
     return number
 
 
-def running() -> list[ProtonSession]:
+def drop(number: int) -> None:
+    """Forget a session that was started and cannot measure."""
+    del _sessions[number]
+    _ended.add(number)
+    flags.profiling_on = bool(running())
+
+
+def running() -> list[AnySession]:
     """The sessions that were not finalized, by number."""
     return [session for session in _sessions.values() if session.is_own]
 
 
-def find(number: int) -> ProtonSession:
+def find(number: int) -> AnySession:
     """A session that was not finalized.
 
     Raises:
@@ -263,7 +273,7 @@ def finalize(number: int | None, wished_format: str | None) -> None:
         raise failures[0]
 
 
-def _go_on(session: ProtonSession, settings: Settings) -> int:
+def _go_on(session: AnySession, settings: Settings) -> int:
     if session.settings != settings:
         warnings.warn(
             f"session {session.number} {settings.name!r} goes on with the arguments that it was started with",
@@ -274,7 +284,7 @@ def _go_on(session: ProtonSession, settings: Settings) -> int:
     return session.number
 
 
-def _end(session: ProtonSession, wished_format: str | None) -> list[BraggError]:
+def _end(session: AnySession, wished_format: str | None) -> list[BraggError]:
     """End a session; what could not be written is returned."""
     is_last = len(running()) == 1
     if is_last:

@@ -15,17 +15,17 @@ from bragg.proton.recording.mode_options import ModeOptions
 from bragg.record.backends import choose_backend
 from bragg.record.config import BackendName, Context, Data, RecordConfig
 
-__all__ = ["PROFILERS", "SAMPLING_PROFILER", "Settings", "default_profiler", "is_disabled"]
+__all__ = ["INSIDE_PROFILER", "PROFILERS", "SAMPLING_PROFILER", "Settings", "default_profiler", "is_disabled"]
 
 _Chosen = TypeVar("_Chosen")
 
 # Proton's names of what measures, and ours; the last one is ours alone: scopes and their metrics, without a GPU.
 _BACKENDS: dict[str, BackendName] = {"cupti": "cuda", "cpu": "cpu"}
 _LATER = {
-    "instrumentation": "measurements inside kernels are not there yet",
     "rocprofiler": "AMD GPUs are not recorded yet",
     "roctracer": "AMD GPUs are not recorded yet",
 }
+INSIDE_PROFILER = "instrumentation"
 _AMD_DRIVER = "/dev/kfd"
 SAMPLING_PROFILER = "cupti_pcsampling"  # up to 3.4, which had no modes
 PROFILERS = ["cupti", "rocprofiler", "roctracer", "instrumentation", "cpu"]
@@ -76,7 +76,7 @@ class Settings:
             _choice("data", data.lower(), _DATA),
             _profiler(profiler),
             mode,
-            ModeOptions.parse(profiler, mode),
+            ModeOptions() if profiler == INSIDE_PROFILER else ModeOptions.parse(profiler, mode),
         )
 
     @property
@@ -146,6 +146,7 @@ def _choice(what: str, value: str, choices: Mapping[str, _Chosen]) -> _Chosen:
 def _profiler(name: str) -> str:
     if name in _LATER:
         raise ProfilerUnavailable(f"profiler {name!r}: {_LATER[name]}", hint="Use backend=None")
-    if name not in _BACKENDS:
-        raise InvalidArgument(f"Unknown profiler: {name}", hint=f"Choose one of: {', '.join(_BACKENDS)}")
+    if name not in (*_BACKENDS, INSIDE_PROFILER):
+        known = ", ".join((*_BACKENDS, INSIDE_PROFILER))
+        raise InvalidArgument(f"Unknown profiler: {name}", hint=f"Choose one of: {known}")
     return name

@@ -44,7 +44,6 @@ def test_unknown_argument_is_an_error_of_each_version_of_proton(
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"profiler": "instrumentation"}, "'instrumentation': measurements inside kernels are not there yet"),
         ({"profiler": "roctracer"}, "'roctracer': AMD GPUs are not recorded yet"),
     ],
 )

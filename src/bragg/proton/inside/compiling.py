@@ -1,0 +1,202 @@
+"""Records in kernels that Triton compiles, by the passes that it brings along."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
+from bragg.proton.mode import MMA, Default, InstrumentationMode, Optimize
+
+__all__ = ["Kernel", "attach", "kernel_of", "mode_of", "require_triton"]
+
+ALIGNMENT = 128
+_MODES = {"default": Default, "mma": MMA}
+_NUMBERS = ("buffer_size",)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that was loaded.
+
+    Attributes:
+        block_bytes: Memory for the records of a block; 0: it has none.
+        warps: Of a block.
+        scopes: Names by their numbers.
+        parents: Number of the scope around a scope, by its number.
+    """
+
+    block_bytes: int
+    warps: int
+    scopes: Mapping[int, str]
+    parents: Mapping[int, int]
+
+
+def mode_of(given: str | InstrumentationMode | None) -> InstrumentationMode:
+    """A mode from its text, `default:option=value:…`.
+
+    Raises:
+        InvalidArgument: It is unknown, or Triton's compiler has no passes for it.
+    """
+    mode = given if isinstance(given, InstrumentationMode) else _parsed(given or "default")
+    if mode.granularity.name != "WARP":
+        raise InvalidArgument(
+            f"granularity={mode.granularity.name.lower()}: Triton's compiler knows that of warps alone",
+            hint="Use granularity=warp",
+        )
+    if mode.buffer_strategy.name != "CIRCULAR":
+        raise InvalidArgument(
+            "buffer_strategy=flush: Triton's compiler has no passes for it", hint="Use buffer_strategy=circular"
+        )
+    return mode
+
+
+def _parsed(text: str) -> InstrumentationMode:
+    name, *parts = text.split(":")
+    if name not in _MODES:
+        raise InvalidArgument(f"Unknown mode: {text}", hint=f"Choose one of: {', '.join(_MODES)}")
+    options: dict[str, Any] = {}
+    for part in parts:
+        option, separator, value = part.partition("=")
+        if not separator:
+            raise InvalidArgument(f"Malformed instrumentation option: '{part}'", hint="Write option=value")
+        options[option] = value
+    try:
+        options.update({option: int(options[option]) for option in _NUMBERS if option in options})
+        return _MODES[name](**options)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(str(error), hint="See the tables of bragg.proton.mode") from error
+
+
+def require_triton() -> Any:
+    """The package of Triton.
+
+    Raises:
+        ProfilerUnavailable: It is not there, cannot be given passes, or has no NVIDIA GPU.
+    """
+    hint = "Use Triton 3.6 to 3.8 and an NVIDIA GPU, or `bragg run --instrument`, which needs no records"
+    try:
+        import triton
+        from triton._C.libtriton import proton  # noqa: F401 - the passes
+        from triton.runtime._allocation import set_profile_allocator  # noqa: F401
+
+        backend = triton.runtime.driver.active.get_current_target().backend
+        compiler = triton.backends.backends["nvidia"].compiler
+    except (ImportError, AttributeError, KeyError, RuntimeError) as error:
+        raise ProfilerUnavailable(f"profiler 'instrumentation': {_line(error)}", hint=hint) from error
+    if backend != "cuda" or not hasattr(compiler, "instrumentation"):
+        what = f"Triton {triton.__version__} takes no passes" if backend == "cuda" else f"{backend} is not measured yet"
+        raise ProfilerUnavailable(f"profiler 'instrumentation': {what}", hint=hint)
+    return triton
+
+
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def attach(triton: Any, mode: InstrumentationMode, allocator: Callable[..., Any]) -> Callable[[], None]:
+    """Let kernels that are compiled from now on have records; what is returned undoes it."""
+    from triton.runtime._allocation import NullAllocator, set_profile_allocator
+
+    compiler, knobs = triton.backends.backends["nvidia"].compiler, triton.knobs.compilation
+    others, before = compiler.instrumentation, knobs.instrumentation_mode
+    device = triton.runtime.driver.active.get_current_device()
+    shared_bytes = triton.runtime.driver.active.utils.get_device_properties(device)["max_shared_mem"]
+    compiler.instrumentation = _Passes(mode, shared_bytes)
+    set_profile_allocator(allocator)
+    knobs.instrumentation_mode = str(mode)  # a part of the keys of Triton's caches
+
+    def detach() -> None:
+        compiler.instrumentation, knobs.instrumentation_mode = others, before
+        set_profile_allocator(NullAllocator())
+
+    return detach
+
+
+class _Passes:
+    """What Triton's compiler calls."""
+
+    def __init__(self, mode: InstrumentationMode, shared_bytes: int) -> None:
+        self._mode = mode
+        self._shared_bytes = shared_bytes
+
+    def load_dialects(self, context: Any) -> None:
+        from triton._C.libtriton import proton
+
+        proton.load_dialects(context)
+
+    def patch(self, stage: str, passes: Any, context: Any) -> None:
+        from triton._C.libtriton import proton
+
+        proton.load_dialects(context)
+        if stage == "ttgpuir_to_llvmir":
+            self._add_records(passes)
+        elif stage == "llvmir_to_llvm":
+            proton.add_allocate_proton_global_scratch_buffer(passes)
+            proton.add_convert_proton_nvidia_gpu_to_llvm(passes)
+
+    def _add_records(self, passes: Any) -> None:
+        from triton._C.libtriton import passes as known
+        from triton._C.libtriton import proton
+
+        mode = self._mode
+        proton.add_convert_proton_to_protongpu(
+            passes,
+            *(
+                getattr(kind, choice.name)
+                for kind, choice in (
+                    (proton.METRIC_TYPE, mode.metric_type),
+                    (proton.SAMPLING_STRATEGY, mode.sampling_strategy),
+                )
+            ),
+            mode.sampling_options,
+            *(
+                getattr(kind, choice.name)
+                for kind, choice in (
+                    (proton.GRANULARITY, mode.granularity),
+                    (proton.BUFFER_STRATEGY, mode.buffer_strategy),
+                    (proton.BUFFER_TYPE, mode.buffer_type),
+                )
+            ),
+            mode.buffer_size,
+            self._shared_bytes,
+            1,
+            ALIGNMENT,
+            Optimize.CLOCK32 not in mode.optimizations,
+        )
+        known.common.add_cse(passes)
+        if Optimize.SCHED_STORES in mode.optimizations:
+            proton.add_schedule_buffer_store(passes)
+        proton.add_allocate_proton_shared_memory(passes)
+
+
+def kernel_of(files: Mapping[str, str]) -> Kernel:
+    """What must be known of a kernel to read its records.
+
+    Args:
+        files: Paths of what its compilation left, by their names.
+
+    Raises:
+        ValueError: Triton kept none of them.
+    """
+    from triton._C.libtriton import ir, nvidia, proton
+
+    told = next((path for name, path in files.items() if name.endswith(".json")), None)
+    text = next((path for name, path in files.items() if name.endswith(".ttgir")), None)
+    if told is None or text is None:
+        raise ValueError("Triton kept no intermediate code of the kernel")
+    context = ir.context()
+    for package in (ir, nvidia, proton):
+        package.load_dialects(context)
+    module = ir.parse_mlir_module(text, context)
+    module.context = context
+    facts = json.loads(Path(told).read_text())
+    return Kernel(
+        int(facts.get("profile_scratch_size", 0)),
+        int(facts["num_warps"]),
+        dict(proton.get_scope_id_names(module)),
+        dict(proton.get_scope_id_parents(module)),
+    )
