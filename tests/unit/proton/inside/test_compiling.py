@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,29 +75,30 @@ def passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     disable_semantic("triton")
 
 
-def compiled(tmp_path: Path) -> object:
+def compiled(tmp_path: Path, text: str = KERNEL, override: Path | None = None) -> Any:
     import importlib.util
 
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     path = tmp_path / "marked_kernel.py"
-    path.write_text(KERNEL)
+    path.write_text(text)
     spec = importlib.util.spec_from_file_location("marked_kernel", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     source = ASTSource(module.add, {"x": "*fp32", "y": "*fp32", "n": "constexpr"}, {"n": 128})
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    options = {"ir_override": str(override)} if override else {}
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
 
 
 @pytest.mark.usefixtures("passes")
 def test_marks_become_records_with_names_and_parents(tmp_path: Path) -> None:
     kernel = compiled(tmp_path)
-    assert kernel.asm["ttir"].count("proton.record") == 4  # type: ignore[attr-defined]
-    assert "clock" in kernel.asm["ptx"]  # type: ignore[attr-defined]
-    found = kernel_of(kernel.metadata_group)  # type: ignore[attr-defined]
+    assert kernel.asm["ttir"].count("proton.record") == 4
+    assert "clock" in kernel.asm["ptx"]
+    found = kernel_of(kernel.metadata_group)
     names = {name: number for number, name in found.scopes.items()}
     assert set(names) == {"kernel", "load"}
     assert found.parents[names["load"]] == names["kernel"]
@@ -104,8 +106,24 @@ def test_marks_become_records_with_names_and_parents(tmp_path: Path) -> None:
     assert found.warps == 4
 
 
+@pytest.mark.usefixtures("passes")
+def test_records_of_an_overridden_kernel_are_read_as_those_of_marks(tmp_path: Path) -> None:
+    unmarked = [line for line in KERNEL.splitlines() if "_scope" not in line]
+    plain = "\n".join(unmarked).replace('with pl.scope("kernel"):', "if n > 0:")
+    kernel = compiled(tmp_path, plain)
+    assert "proton.record" not in kernel.asm["ttgir"]
+    lines = kernel.asm["ttgir"].splitlines()
+    (load,) = [number for number, line in enumerate(lines) if "= tt.load" in line]
+    lines[load : load + 1] = ['    proton.record start "load"', lines[load], '    proton.record end "load"']
+    override = tmp_path / "add.ttgir"
+    override.write_text("\n".join(lines))
+    changed = compiled(tmp_path, plain, override)
+    assert "clock" in changed.asm["ptx"]
+    assert set(kernel_of(changed.metadata_group).scopes.values()) == {"load"}
+
+
 def test_without_a_session_marks_compile_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     kernel = compiled(tmp_path)
-    assert "proton.record" not in kernel.asm["ttir"]  # type: ignore[attr-defined]
-    assert "clock" not in kernel.asm["ptx"]  # type: ignore[attr-defined]
+    assert "proton.record" not in kernel.asm["ttir"]
+    assert "clock" not in kernel.asm["ptx"]
