@@ -41,7 +41,7 @@ def ranks(files: tuple[Path, ...], as_json: bool) -> None:
     if len(summaries) < 2:
         raise UsageError(
             f"comparing ranks needs two of them, and there {'is one' if summaries else 'is none'}",
-            hint="Give the directory of a job, or the profiles of its ranks",
+            hint=problems[0] if problems else "Give the directory of a job, or the profiles of its ranks",
         )
     with working("Comparing"):
         answer = compare_ranks(summaries, problems)

@@ -71,3 +71,9 @@ def test_analyze_tells_of_the_straggler_of_a_job(bragg: Bragg, job: Path) -> Non
     (late,) = (each for each in found if each["rule"] == "straggler")
     assert late["message"].startswith("rank 5 holds up the other 7 ranks by 2.56 ms")
     assert "straggler" in bragg("analyze", job).stdout or "rank 5 holds up" in bragg("analyze", job).stdout
+
+
+def test_why_no_rank_could_be_used_is_told(bragg: Bragg, tmp_path: Path) -> None:
+    outcome = bragg("ranks", tmp_path / "gone.bragg", tmp_path / "too.bragg")
+    assert outcome.exit_code == 2
+    assert "gone.bragg" in outcome.stderr
