@@ -137,7 +137,7 @@ class InstrumentationHook(Hook):
     def _image(self, buffer: Any, stream: int | None) -> bytes:
         import torch
 
-        torch.cuda.ExternalStream(stream or 0).synchronize()
+        (torch.cuda.ExternalStream(stream) if stream else torch.cuda.default_stream()).synchronize()
         image: bytes = buffer.cpu().numpy().tobytes()
         return image
 
