@@ -38,9 +38,10 @@ def checked(launch: str, folder: Path) -> tuple[int, str]:
         ("k[(1,)](np.zeros(4, complex), 0)", 2, "hint: Pass it as another type: torch.view_as_real"),
         ("k[(1,)](np.zeros(4), 0.5)", 3, "fix: Convert the offset: .to(tl.int64)"),
         ("k[(1,)](np.zeros(100), 0, B=100)", 3, "fix: Take triton.next_power_of_2 of the extent"),
+        ("k(np.zeros(4), 0)", 2, "program.py:10: k is called without a grid\nhint: Say how many programs run it: k["),
         ("k[(0,)](np.zeros(4), 0)", 7, "nothing was checked: no launch has a program"),
     ],
-    ids=["negative", "missing", "complex", "float", "block", "empty"],
+    ids=["negative", "missing", "complex", "float", "block", "no grid", "empty"],
 )
 def test_message_says_what_to_do(launch: str, code: int, said: str, tmp_path: Path) -> None:
     got, text = checked(launch, tmp_path)
@@ -48,6 +49,19 @@ def test_message_says_what_to_do(launch: str, code: int, said: str, tmp_path: Pa
     assert said in text
     assert "Traceback" not in text
     assert "proven" not in text
+
+
+def test_call_without_grid_can_be_caught_as_what_triton_raises(tmp_path: Path) -> None:
+    got, text = checked("try:\n    k(np.zeros(4), 0)\nexcept RuntimeError:\n    k[(1,)](np.zeros(4), 0)\n", tmp_path)
+    assert got == 0, text
+    assert "in 1 launch of 1 program" in text
+
+
+def test_nothing_was_checked_is_said_once(tmp_path: Path) -> None:
+    got, text = checked("", tmp_path)
+    assert got == 7, text
+    assert text.count("nothing was checked") == 1
+    assert text.startswith("no launches\n")
 
 
 def test_results_that_a_child_process_leaves_unwritten(tmp_path: Path) -> None:

@@ -140,6 +140,7 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
     jit_function, compiled, *around = _launching_classes()
     for kind in (jit_function, *around):
         redirect_class(kind)
+    replace(jit_function, "__call__", _call_without_grid(jit_function.__call__, is_wanted))
     replace(compiled, "run", run_property(compiled.__dict__.get("run"), one_at_a_time, is_wanted))
     replace(sys.modules["triton.runtime.jit"], "inspect", Sources())
     undo.append(when_imported("triton.runtime.interpreter", redirect_interpreter))
@@ -171,6 +172,23 @@ def _redirection(launch: Callable[..., Any], run: Runner, is_wanted: Callable[[]
         )
 
     return redirected_run
+
+
+class GridMissing(UsageError, RuntimeError):  # noqa: N818
+    """A kernel is called as a function, which Triton refuses by a RuntimeError."""
+
+
+def _call_without_grid(call: Callable[..., Any], is_wanted: Callable[[], bool]) -> Callable[..., Any]:
+    def refused_call(kernel: Any, *arguments: Any, **named: Any) -> Any:
+        if not is_wanted():
+            return call(kernel, *arguments, **named)
+        caller = sys._getframe(1)
+        raise GridMissing(
+            f"{caller.f_code.co_filename}:{caller.f_lineno}: {kernel.__name__} is called without a grid",
+            hint=f"Say how many programs run it: {kernel.__name__}[(programs,)](...)",
+        )
+
+    return refused_call
 
 
 def _launching_classes() -> list[Any]:
