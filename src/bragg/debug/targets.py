@@ -49,7 +49,7 @@ class Target:
 
 
 # Source: CUDA C++ Programming Guide, compute capabilities of Volta and later.
-_NVIDIA_ARCHITECTURES = frozenset({70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121})
+_NVIDIA_ARCHITECTURES = frozenset({70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121})
 # Multiprocessors, warps and blocks of one. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute
 # Capability", and NVIDIA's white papers (A100, GA102, AD102, H100 SXM, B200, GB202); AMD's CDNA 3 white paper.
 _SIZES: dict[int | str, tuple[int, int, int]] = {
