@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bragg.record.inside.recorder import Recorder
     from bragg.record.inside.scope import enter_scope, exit_scope, scope
     from bragg.record.inside.session import Session
+    from bragg.record.instrument.choice import instrument
 
 __all__ = [
     "Profile",
@@ -32,6 +33,7 @@ __all__ = [
     "enter_scope",
     "errors",
     "exit_scope",
+    "instrument",
     "kernel_scope",
     "load",
     "profile",
@@ -51,6 +53,7 @@ _PLACES = {
     "enter_scope": "bragg.record.inside.scope:enter_scope",
     "errors": "bragg.errors",
     "exit_scope": "bragg.record.inside.scope:exit_scope",
+    "instrument": "bragg.record.instrument.choice:instrument",
     "kernel_scope": "bragg.record.inside.kernel_scope:kernel_scope",
     "load": "bragg.formats:load",
     "load_ipython_extension": "bragg.notebook.magic:load_ipython_extension",

@@ -17,6 +17,7 @@ PUBLIC = {
     "enter_scope",
     "errors",
     "exit_scope",
+    "instrument",
     "kernel_scope",
     "load",
     "profile",

@@ -10,6 +10,7 @@ from threading import Lock, local
 from bragg.record.hooks.triton import kernel_names
 from bragg.record.inside import metadata
 from bragg.record.inside.notes import guarded, note
+from bragg.record.instrument.choice import is_chosen
 from bragg.record.instrument.timed_kernel import Limits, TimedKernel
 
 TYPE_CHECKING = False
@@ -119,7 +120,7 @@ def instrument_kernels(options: Mapping[str, Any], triton: ModuleType) -> Callab
     chosen = _Chosen(triton, limits)
 
     def loaded(kernel: Any, name: str) -> None:
-        if wanted.search(name):
+        if wanted.search(name) and is_chosen(getattr(kernel.src, "fn", None)):
             launcher = "_run" if "_run" in vars(kernel) else "run"  # Triton 3.4 has the launcher as an attribute
             setattr(kernel, launcher, _Undecided(kernel, name, vars(kernel)[launcher], chosen))
 

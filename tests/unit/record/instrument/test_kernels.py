@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 import pytest
 
 from bragg.record import RecordConfig
 from bragg.record.hooks.triton import kernel_names
 from bragg.record.inside import metadata
-from bragg.record.instrument import kernels
+from bragg.record.instrument import choice, kernels
 
 triton = pytest.importorskip("triton")
 
@@ -54,10 +55,18 @@ def undo(monkeypatch: pytest.MonkeyPatch) -> Iterator[Undo]:
     given() if kernel_names._followers else None
 
 
-def load(name: str) -> SimpleNamespace:
+def source() -> None: ...
+
+
+def other_source() -> None: ...
+
+
+def load(name: str, made_of: object = None) -> SimpleNamespace:
     """A kernel that was loaded, and that followers were told of."""
     text = ".version 8.0\n.target sm_90a\n"
-    kernel = SimpleNamespace(_run=lambda *arguments: ("plain", *arguments), asm={"ptx": text})
+    kernel = SimpleNamespace(
+        _run=lambda *arguments: ("plain", *arguments), asm={"ptx": text}, src=SimpleNamespace(fn=made_of)
+    )
     for follower in kernel_names._followers:
         follower(kernel, name)
     return kernel
@@ -108,3 +117,12 @@ def test_launches_that_compare_configurations_do_not_count(undo: Undo) -> None:
 def test_what_is_loaded_after_a_recording_stays_as_it_is(undo: Undo) -> None:
     undo()
     assert load("mat1")._run(2) == ("plain", 2)
+
+
+def test_of_kernels_that_a_program_chose_only_these_have_clocks(undo: Undo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "_chosen", WeakSet())
+    chosen, other = triton.jit(source), triton.jit(other_source)
+    choice.instrument(chosen)
+    loaded = [load("mat1", other), load("mat2", chosen), load("sum", chosen), load("mat3")]
+    assert [kernel._run(1)[0] for kernel in loaded] == ["plain", "timed", "plain", "plain"]
+    assert Timed.made == ["mat2"]
