@@ -17,7 +17,7 @@ __all__ = ["Straggler", "When", "stragglers_of"]
 # Generated jobs whose ranks vary by 3 % at random stay below half of each; see benchmarks/straggler_jobs.py.
 _SHARE = 0.015  # of the time of all steps, for what lasts
 _SURE = 5.0  # standard errors
-_ONE_STEP = 0.3  # of the median step, for what comes now and then
+_SOME_STEPS, _ONE_STEP = 0.3, 0.75  # of the median step: what comes now and then; twice at most (healthy H100: 0.43)
 _NOISE = 8.0  # times what is usual for the second slowest rank
 _LEAST_NS = 300_000.0
 _STARTUP = 5.0  # median steps
@@ -114,8 +114,11 @@ def _rare(found: Lateness, index: int) -> Straggler | None:
     excess = found.excess_ns[index]
     if not len(excess):
         return None
-    limit = max(_ONE_STEP * float(np.median(found.step_ns)), _NOISE * found.usual_ns, _LEAST_NS)
-    steps = np.flatnonzero(excess > limit)
+    usual = float(np.median(found.step_ns))
+    least = max(_NOISE * found.usual_ns, _LEAST_NS)
+    steps = np.flatnonzero(excess > max(_SOME_STEPS * usual, least))
+    if len(steps) <= 2:
+        steps = np.flatnonzero(excess > max(_ONE_STEP * usual, least))
     if not len(steps):
         return None
     when = When.ONCE if len(steps) == 1 else When.SOMETIMES

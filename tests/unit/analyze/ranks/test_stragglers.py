@@ -9,6 +9,8 @@ import pytest
 from benchmarks.straggler_jobs import HEALTHY, KINDS, JobPlan, profiles_of, write_job_files
 from bragg.analyze.ranks.answer import RanksAnswer, compare_ranks
 from bragg.analyze.ranks.findings import findings_of
+from bragg.analyze.ranks.lateness import Lateness
+from bragg.analyze.ranks.stragglers import When, stragglers_of
 from bragg.analyze.ranks.summarize import summarize
 from bragg.cli.rank_files import read_ranks
 from bragg.model import SliceTable
@@ -50,6 +52,16 @@ def test_no_rank_of_a_healthy_job_is_named(kind: str) -> None:
     assert not answer.stragglers
     assert answer.link is None
     assert not findings_of(answer)
+
+
+@pytest.mark.parametrize(("late_ms", "is_named"), [(8.7, False), (40.0, True)])
+def test_one_step_that_takes_somewhat_longer_is_no_straggler(late_ms: float, is_named: bool) -> None:
+    """Two healthy H100: 39 steps of 20 ms, of which one took 8.7 ms longer."""
+    cost_ns = np.zeros((2, 39))
+    cost_ns[1, 6] = late_ms * 1e6
+    found = Lateness(cost_ns, np.full(39, 20e6), {}, np.zeros(2), is_unit_step=True)
+    named = stragglers_of(found, [], np.zeros(2), is_whole=True)
+    assert [(each.index, each.when, each.steps.tolist()) for each in named] == [(1, When.ONCE, [6])] * is_named
 
 
 def test_the_cost_of_a_straggler_is_what_the_job_would_save_without_it() -> None:
