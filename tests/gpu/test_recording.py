@@ -20,10 +20,14 @@ TRAINING_SCOPES = {"setup", "forward", "backward", "update"}
 
 
 def test_training_agrees_with_torch_profiler(run: Run, python: Python) -> None:
-    profile = run("training.py", "--context", "shadow").profile
-    count, time_ns = map(int, python("training.py", "torch")[-1].split())
-    assert kernel_count(profile) == count
-    assert profile.own("gpu_time")[kernel_nodes(profile)].sum() == pytest.approx(time_ns, rel=0.02)
+    def by_torch() -> list[int]:
+        return [int(number) for number in python("training.py", "torch")[-1].split()]
+
+    # Clocks of a GPU differ by some percent from one process to the next.
+    before, profile, after = by_torch(), run("training.py", "--context", "shadow").profile, by_torch()
+    assert kernel_count(profile) == before[0] == after[0]
+    time_ns = profile.own("gpu_time")[kernel_nodes(profile)].sum()
+    assert 0.98 * min(before[1], after[1]) <= time_ns <= 1.02 * max(before[1], after[1])
 
 
 def test_every_kernel_of_training_is_in_the_scope_that_caused_it(run: Run) -> None:
