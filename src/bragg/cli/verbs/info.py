@@ -25,6 +25,8 @@ _MAX_FACT = 400
 _N_NAMES = 5
 # What the file format calls a plain number.
 _UNITS = {"1": "count"}
+_SHOWN_BELOW = "inside_kernels"  # as sentences
+
 _EPILOG = """\b
 Examples:
   bragg info train.bragg
@@ -118,6 +120,7 @@ def _counter_lines(counters: list[dict[str, Any]]) -> list[str]:
 
 def _lines(facts: dict[str, Any], wall: str) -> list[str]:
     from bragg.views.terminal.header import header_lines
+    from bragg.views.text.clock_facts import clock_lines
     from bragg.views.text.units import bytes_text
 
     sections = {
@@ -130,13 +133,14 @@ def _lines(facts: dict[str, Any], wall: str) -> list[str]:
             "file": bytes_text(facts["size_bytes"]),
             **{part: bytes_text(size) for part, size in facts["part_bytes"].items()},
         },
-        "recorded": {name: _text(value) for name, value in facts["meta"].items()},
+        "recorded": {name: _text(value) for name, value in facts["meta"].items() if name != _SHOWN_BELOW},
     }
     lines = header_lines(facts["meta"], facts["file"], stream_style(sys.stdout), wall)
     for title, rows in sections.items():
         width = max(map(len, rows), default=0)
         lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
-    return lines + _counter_lines(facts["counters"])
+    clocks = [*clock_lines(facts["meta"])]
+    return [*lines, *_counter_lines(facts["counters"]), *(["", *clocks] if clocks else [])]
 
 
 def _text(value: Any) -> str:

@@ -43,3 +43,14 @@ def test_a_table_that_fills_a_screen_is_cut_to_its_names(bragg: Bragg, profile_f
     shown = "Net.block0, Net.block1, Net.block2, Net.block3, Net.block4 and 2 more; --json shows what is known of them"
     assert line.split(maxsplit=1)[1] == shown
     assert json.loads(bragg("info", profile_file, "--json").stdout)["meta"]["attributes"] == attributes
+
+
+def test_info_says_what_clocks_inside_of_kernels_told(bragg: Bragg, profile_file: Path) -> None:
+    profile = formats.load(profile_file)
+    refused = {"kernel": "matmul\x1b[31m", "level": "", "refused": [{"level": "waits", "why": "cost"}], "pairs": 3}
+    formats.export(replace(profile, meta={**profile.meta, "inside_kernels": [refused]}), "bragg", profile_file)
+    last = bragg("info", profile_file).stdout.splitlines()[-1]
+    assert last.startswith("inside matmul")
+    assert last.endswith("no clocks: waits: costs too much")
+    assert "\x1b" not in last
+    assert json.loads(bragg("info", profile_file, "--json").stdout)["meta"]["inside_kernels"] == [refused]
