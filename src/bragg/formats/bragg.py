@@ -14,22 +14,20 @@ Readers ignore members that they do not know. A change that older readers would 
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bragg.errors import BadFile
 from bragg.formats.encodings.deep_json import memory_bytes
-from bragg.formats.encodings.npy import decode, encode
+from bragg.formats.encodings.npy import ARCHIVE_DAMAGE, decode, encode
 from bragg.formats.files import new_file, open_file
-from bragg.formats.format import Format
+from bragg.formats.format import Format, damaged
 from bragg.formats.limits import Limits, check_depth
 from bragg.formats.rank_summaries import members_of
 from bragg.formats.slice_columns import pack, unpack
@@ -65,12 +63,6 @@ _MAX_RATIO = 1032
 _MAX_HEADER_BYTES = 256
 # As five columns, once more in one table, and once more in order.
 _SLICE_BYTES = 104
-# What zipfile, zlib, json and numpy raise on damaged input.
-_DAMAGE = (
-    *(BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError),
-    *(OverflowError, RuntimeError, TypeError, ValueError),
-)
-
 _TableT = TypeVar("_TableT", bound=Table)
 
 
@@ -200,10 +192,8 @@ def read(path: Path, *, trace: bool = True) -> Profile:
             with ZipFile(file) as archive:
                 profile = _Reader(archive, Limits.of(path)).profile(trace)
                 profile.check()
-        except _DAMAGE as error:
-            raise BadFile(
-                f"{path} is damaged: {error}", hint="Copy it again, or recover it from the .part file"
-            ) from error
+        except ARCHIVE_DAMAGE as error:
+            raise damaged(path, error, "Copy it again, or recover it from the .part file") from error
     return profile
 
 
@@ -217,8 +207,8 @@ def read_meta(path: Path) -> dict[str, Any]:
         try:
             with ZipFile(file) as archive:
                 return _Reader(archive, Limits.of(path)).meta
-        except _DAMAGE as error:
-            raise BadFile(f"{path} is damaged: {error}", hint="Copy it again, or leave it out") from error
+        except ARCHIVE_DAMAGE as error:
+            raise damaged(path, error, "Copy it again, or leave it out") from error
 
 
 class _Reader:
@@ -299,7 +289,7 @@ class _Reader:
                 if self._info(f"slices/{number}/{name}.npy").file_size > _MAX_HEADER_BYTES + 8 * rows:
                     return None
             return unpack({name: self.array(f"slices/{number}/{name}", np.uint8) for name in SliceTable.columns()})
-        except _DAMAGE:
+        except ARCHIVE_DAMAGE:
             return None
 
     def member(self, name: str) -> bytes:

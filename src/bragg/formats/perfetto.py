@@ -218,8 +218,8 @@ class _Trace:
 
     def _process_id(self, track: int) -> int:
         process = int(self._profile.tracks.unique_process[track])
-        is_own = self._place.process is not None and process == self._profile.run.pid
-        return self._place.process if is_own and self._place.process is not None else process
+        own = self._place.process
+        return own if own is not None and process == self._profile.run.pid else process
 
     def _process(self, track: int) -> bytes:
         """The process of a track, and its place among others."""

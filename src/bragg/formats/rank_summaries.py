@@ -10,19 +10,17 @@ ranks/labels.json       a text for each path
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.errors import BadFile
-from bragg.formats.encodings.npy import decode, encode
+from bragg.formats.encodings.npy import ARCHIVE_DAMAGE, decode, encode
 from bragg.formats.files import open_file
+from bragg.formats.format import damaged
 from bragg.model.facts import Facts
 from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 from bragg.model.table import Table
@@ -32,11 +30,6 @@ __all__ = ["members_of", "read_summary"]
 _VERSION = 1
 _FACTS, _CALLS, _LABELS = "ranks/facts.json", "ranks/calls.json", "ranks/labels.json"
 _COLLECTIVES, _PATHS = "ranks/collectives.npy", "ranks/paths.npy"
-# What zipfile, zlib, json and numpy raise on damaged input.
-_DAMAGE = (
-    *(BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError),
-    *(OverflowError, RuntimeError, TypeError, ValueError),
-)
 # Steps without a collective are those that accumulate gradients, and the first ones.
 _MAX_STEPS_EACH, _MAX_STEPS = 64, 4096
 _MAX_BYTES = 1 << 28  # of one member: 3 million collectives
@@ -78,9 +71,8 @@ def read_summary(path: Path) -> RankSummary | None:
         try:
             with ZipFile(file) as archive:
                 return _read(archive, path) if _FACTS in archive.NameToInfo else None
-        except _DAMAGE as error:
-            hint = "Copy it again, or recover it from the .part file"
-            raise BadFile(f"{path} is damaged: {error}", hint=hint) from error
+        except ARCHIVE_DAMAGE as error:
+            raise damaged(path, error, "Copy it again, or recover it from the .part file") from error
 
 
 def _read(archive: ZipFile, path: Path) -> RankSummary | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bragg.analyze.busy import busy_curve
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
@@ -43,12 +44,6 @@ def _overlap(
     if not len(other_ns):
         return np.zeros(len(start_ns))
     order = np.argsort(other_ns, kind="stable")
-    begins, ends = other_ns[order], other_ns[order] + others_last_ns[order]
-    until = np.maximum.accumulate(ends)
-    first = np.flatnonzero(np.append(True, begins[1:] > until[:-1]))
-    opens, closes = begins[first], until[np.append(first[1:] - 1, len(until) - 1)]
-    worked = np.append(0, np.cumsum(closes - opens))
-    times = np.stack([opens, closes], axis=1).reshape(-1)
-    values = np.stack([worked[:-1], worked[1:]], axis=1).reshape(-1)
+    times, values = busy_curve(other_ns[order], others_last_ns[order])
     found: FloatArray = np.interp(start_ns + lasts_ns, times, values) - np.interp(start_ns, times, values)
     return found

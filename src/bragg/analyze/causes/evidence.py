@@ -9,6 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts
 from bragg.analyze.causes.hot_kernels import HotKernel, hot_kernels
+from bragg.analyze.causes.output import Writer, writers
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.waits import critical_ns
@@ -292,7 +293,12 @@ class Evidence:
     @cached_property
     def host(self) -> HostParts:
         """What the code of the host is for."""
-        return host_parts(self.profile, self.idle_ns, self._longest_wait_ns, self.calls, self.wall_ns)
+        return host_parts(self.profile, self.writers, self.idle_ns, self._longest_wait_ns, self.calls, self.wall_ns)
+
+    @cached_property
+    def writers(self) -> list[Writer]:
+        """The code of each kind that writes output."""
+        return writers(self.profile)
 
     @cached_property
     def has_work(self) -> BoolArray:

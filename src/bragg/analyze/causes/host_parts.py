@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.analyze.causes.output import writers
+from bragg.analyze.causes.output import Writer
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import CPU_CALL, PLAN_CALL, PLAN_SHARE
 from bragg.analyze.host_wait import is_waiting
@@ -61,12 +62,18 @@ class HostParts:
 
 
 def host_parts(
-    profile: Profile, idle_ns: FloatArray | None, longest_ns: FloatArray, calls: FloatArray, wall_ns: float
+    profile: Profile,
+    output: Sequence[Writer],
+    idle_ns: FloatArray | None,
+    longest_ns: FloatArray,
+    calls: FloatArray,
+    wall_ns: float,
 ) -> HostParts:
     """The parts.
 
     Args:
         profile: What was recorded.
+        output: The code that writes, by kind.
         idle_ns: [nodes], how long a GPU waited for each one's code; None: not known, and nothing plans or computes.
         longest_ns: [nodes], the longest single wait; 0: not known.
         calls: [nodes], how often the host was in each.
@@ -83,7 +90,7 @@ def host_parts(
     found = {
         "input": take(below(profile, named(profile, _INPUT.fullmatch))),
         "compilation": take(compiling(profile)),
-        "output": take(_output(profile)),
+        "output": take(np.any([each.nodes for each in output], axis=0)),
         "waiting": take(_waiting(profile)),
         "allocation": take(named(profile, _ALLOCATION.fullmatch)),
         "copying": take(_with_copy_operator(profile, named(profile, _WRITE.fullmatch))),
@@ -97,13 +104,6 @@ def compiling(profile: Profile) -> BoolArray:
     frames = profile.tree.frames
     of_torch = np.array([_COMPILER.search(file) is not None for file in frames.file], np.bool_)
     return below(profile, named(profile, _COMPILATION.fullmatch) | of_torch[profile.tree.frame])
-
-
-def _output(profile: Profile) -> BoolArray:
-    found = np.zeros(len(profile.tree), np.bool_)
-    for writer in writers(profile):
-        found |= writer.nodes
-    return found
 
 
 def _waiting(profile: Profile) -> BoolArray:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from bragg.model.rank_summary import RankSummary
 from bragg.model.table import FloatArray, Int32Array, Int64Array
 
-__all__ = ["Group", "groups_of"]
+__all__ = ["COUNTED", "Group", "groups_of"]
 
-_COUNTED = ("compute_ns", "copy_ns", "data_ns", "launches")
+COUNTED = ("compute_ns", "copy_ns", "data_ns", "launches")
+"""Columns of `CollectiveTable` that count what a rank has done until a collective ends."""
 _MAX_PERIOD = 512
 _SAME = 0.98
 
@@ -94,7 +95,7 @@ def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group
         tables.append(rank.collectives.take(is_ours[rank.collectives.call]))
     n_rows = max(int(table.sequence.max(initial=-1)) + 1 for table in tables)
     shape = (len(members), n_rows)
-    columns = {key: np.full(shape, np.nan) for key in ("duration_ns", "exposed_ns", "end_ns", "step", *_COUNTED)}
+    columns = {key: np.full(shape, np.nan) for key in ("duration_ns", "exposed_ns", "end_ns", "step", *COUNTED)}
     code = np.full(shape, -1, np.int64)
     codes: dict[tuple[str, int], int] = {}
     for row, (index, table) in enumerate(zip(members, tables, strict=True)):
@@ -108,7 +109,7 @@ def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group
         columns["duration_ns"][row, at] = table.duration_ns
         columns["exposed_ns"][row, at] = np.where(table.exposed_ns < 0, np.nan, table.exposed_ns)
         columns["end_ns"][row, at] = table.start_ns + table.duration_ns
-        for key in ("step", *_COUNTED):
+        for key in ("step", *COUNTED):
             columns[key][row, at] = getattr(table, key)
     first = code.max(axis=0)
     is_unequal = ((code >= 0) & (code != first)).any(axis=0)

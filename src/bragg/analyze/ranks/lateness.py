@@ -8,13 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from bragg.analyze.ranks.aligned import Group
+from bragg.analyze.ranks.aligned import COUNTED, Group
 from bragg.model.rank_summary import RankSummary
 from bragg.model.table import FloatArray, Int64Array
 
 __all__ = ["Lateness", "lateness_of"]
-
-_COUNTED = ("compute_ns", "copy_ns", "data_ns", "launches")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +83,13 @@ def lateness_of(ranks: Sequence[RankSummary], groups: Sequence[Group], *, is_who
         known = group.last >= 0
         np.add.at(cost, (group.members[group.last[known]], group.step[known] - first), group.cost_ns[known])
     main = groups[0]
-    counted = {name: np.full((len(ranks), n_steps), np.nan) for name in _COUNTED}
+    counted = {name: np.full((len(ranks), n_steps), np.nan) for name in COUNTED}
     ends = np.full((len(ranks), n_steps), np.nan)
     for group in reversed(groups):  # The one with most collectives wins.
         steps, rows = _last_of_steps(group)
         at = np.ix_(group.members, steps - first)
         ends[at] = group.end_ns[:, rows]
-        for name in _COUNTED:
+        for name in COUNTED:
             counted[name][at] = group.counted[name][:, rows]
     if not is_whole:
         wall = np.array([float(np.median([rank.wall_ns for rank in ranks]))])

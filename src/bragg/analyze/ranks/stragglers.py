@@ -78,7 +78,9 @@ def stragglers_of(
             for straggler in (_lasting(found, index) or _rare(found, index),)
             if straggler is not None
         ]
-        candidates += list(_at_start(found)) or list(_in_setup(found, host_waits_ns))
+        # While collectives are set up, the hosts of the others wait for the one that comes last.
+        late = list(_at_start(found, found.startup_ns, _LEAST_STARTUP_NS))
+        candidates += late or _at_start(found, -host_waits_ns, _LEAST_SETUP_NS)
     candidates.sort(key=lambda straggler: (straggler.when is When.START, -straggler.cost_ns))
     return list(_without_followers(candidates, groups))[:_N_MOST]
 
@@ -125,26 +127,14 @@ def _rare(found: Lateness, index: int) -> Straggler | None:
     return Straggler(index, when, steps, float(np.median(excess[steps])), float(excess[steps].sum()))
 
 
-def _at_start(found: Lateness) -> Iterator[Straggler]:
-    """The one that the others waited for before the first step was over."""
-    if len(found.startup_ns) < 2:
+def _at_start(found: Lateness, cost_ns: FloatArray, least_ns: float) -> Iterator[Straggler]:
+    """The rank that cost the others most before the first step was over: [ranks]."""
+    if len(cost_ns) < 2:
         return
-    index = int(np.argmax(found.startup_ns))
-    others = float(np.median(np.delete(found.startup_ns, index)))
-    cost = float(found.startup_ns[index]) - others
+    index = int(np.argmax(cost_ns))
+    cost = float(cost_ns[index] - np.median(np.delete(cost_ns, index)))
     usual = float(np.median(found.step_ns)) if found.n_steps else 0.0
-    if cost > max(_STARTUP * usual, _LEAST_STARTUP_NS):
-        yield Straggler(index, When.START, np.array([-1]), cost, cost)
-
-
-def _in_setup(found: Lateness, host_waits_ns: FloatArray) -> Iterator[Straggler]:
-    """The one that came last while collectives were set up, in which the hosts of the others wait for it."""
-    if len(host_waits_ns) < 2:
-        return
-    index = int(np.argmin(host_waits_ns))
-    cost = float(np.median(np.delete(host_waits_ns, index)) - host_waits_ns[index])
-    usual = float(np.median(found.step_ns)) if found.n_steps else 0.0
-    if cost > max(_STARTUP * usual, _LEAST_SETUP_NS):
+    if cost > max(_STARTUP * usual, least_ns):
         yield Straggler(index, When.START, np.array([-1]), cost, cost)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bragg.analyze.busy import busy_curve
 from bragg.model import IdleKind, Profile, TrackKind
 from bragg.model.table import FloatArray
 
@@ -93,8 +94,9 @@ def _of_timeline(profile: Profile) -> Activity | None:
     work = work.take(np.argsort(work.start_ns, kind="stable"))
     device = tracks.device[work.track]
     busy = {
-        int(number): _busy(work.start_ns[device == number], work.duration_ns[device == number])
+        int(number): (times.astype(np.float64), worked.astype(np.float64))
         for number in np.unique(device)
+        for times, worked in [busy_curve(work.start_ns[device == number], work.duration_ns[device == number])]
     }
     return Activity(
         time_ns=work.start_ns.astype(np.float64),
@@ -103,16 +105,6 @@ def _of_timeline(profile: Profile) -> Activity | None:
         first_ns=int(work.start_ns[0]),
         last_ns=int((work.start_ns + work.duration_ns).max()),
     )
-
-
-def _busy(start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """Beginnings and ends of the intervals in which anything ran, and the time that it had run until each."""
-    until_ns = np.maximum.accumulate(start_ns + duration_ns)
-    resumes = np.flatnonzero(np.append(True, start_ns[1:] > until_ns[:-1]))
-    begins_ns, ends_ns = start_ns[resumes], until_ns[np.append(resumes[1:] - 1, len(until_ns) - 1)]
-    worked_ns = np.cumsum(ends_ns - begins_ns)
-    times = np.stack([begins_ns, ends_ns], axis=1).reshape(-1)
-    return times.astype(np.float64), np.stack([np.append(0, worked_ns[:-1]), worked_ns], axis=1).reshape(-1) * 1.0
 
 
 def _of_curve(told: Any) -> Activity | None:

@@ -7,12 +7,21 @@ r"""Arrays as `.npy` bytes, format version 1.0, read without trust.
 from __future__ import annotations
 
 import re
+import struct
+import zlib
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["decode", "encode"]
+__all__ = ["ARCHIVE_DAMAGE", "decode", "encode"]
+
+ARCHIVE_DAMAGE = (
+    *(BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError),
+    *(OverflowError, RuntimeError, TypeError, ValueError),
+)
+"""What zipfile, zlib, json and numpy raise on damaged input."""
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(rb"\{'descr': '([^']+)', 'fortran_order': False, 'shape': \(([0-9]+),( [0-9]+)?\), \} *\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import wraps
 
-from bragg.record.inside.notes import note
+from bragg.record.inside.notes import guarded, note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
     Undo = Callable[[], None]
 
-__all__ = ["compiles_what_it_meets", "is_traced", "wrap", "wrap_engine", "wrap_steps"]
+__all__ = ["after", "compiles_what_it_meets", "is_traced", "wrap", "wrap_engine", "wrap_steps"]
 
 
 class _Wrapped:
@@ -58,6 +58,27 @@ def wrap(kind: Any, name: str, wrapper: Wrapper) -> Undo:
         wrapped = _WRAPPED[id(kind), name] = _Wrapped(kind, name)
     wrapped.add(wrapper)
     return lambda: wrapped.remove(wrapper)
+
+
+def after(kind: Any, name: str, tell: Callable[..., None]) -> Undo:
+    """Call something with what a method returned and with the arguments that it was given; it never fails the program.
+
+    Args:
+        kind: What has the method.
+        name: Its name.
+        tell: Gets the result first.
+    """
+    told = guarded(tell)
+
+    def wrapper(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            result = method(*arguments, **options)
+            told(result, *arguments)
+            return result
+
+        return call
+
+    return wrap(kind, name, wrapper)
 
 
 def wrap_engine(torch: ModuleType, wrapper: Wrapper, lost: str) -> Undo | None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.code.instrument.readings import Readings, Warps, read_frames, read_headers
-from bragg.record.instrument.placing import blocks_of
+from bragg.record.instrument.placing import Blocks, blocks_of
 from bragg.record.instrument.timeline import timeline_of
 
 TYPE_CHECKING = False
@@ -38,18 +38,18 @@ def summed(
     if not len(warps.slot):
         raise ValueError("no warp has stored its clocks")
     own = _with_frames(warps, plan)
-    found = {"blocks": plan.blocks, **_of_blocks(warps, plan)}
+    blocks = blocks_of(warps, plan.warps)
+    found = {"blocks": plan.blocks, **_of_blocks(warps, blocks, plan)}
     if has_timeline:
-        found["timeline"] = timeline_of(warps, own, frames, instrumented, plan)
+        found["timeline"] = timeline_of(blocks, own, frames, instrumented, plan)
     if not instrumented.frames:
         return found
     readings = read_frames(frames, instrumented.frames, own, plan.warps)
     return {**found, **_of_segments(readings, own)}
 
 
-def _of_blocks(warps: Warps, plan: Plan) -> dict[str, Any]:
+def _of_blocks(warps: Warps, blocks: Blocks, plan: Plan) -> dict[str, Any]:
     """When blocks ran, and where."""
-    blocks = blocks_of(warps, plan.warps)
     spent = (warps.end - warps.start).astype(np.float64)
     took_ns = (warps.end_ns - warps.start_ns).astype(np.float64)
     multiprocessors, of = np.unique(blocks.multiprocessor, return_inverse=True)

@@ -7,7 +7,7 @@ import numpy as np
 from bragg.code.instrument.passages import passages_of
 from bragg.code.instrument.readings import Warps
 from bragg.code.instrument.segments import Segment
-from bragg.record.instrument.placing import blocks_of
+from bragg.record.instrument.placing import Blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,17 +24,16 @@ _MAX_WARPS = 16
 _MAX_PASSAGES = 20_000
 
 
-def timeline_of(warps: Warps, own: Warps, frames: bytes, instrumented: Instrumented, plan: Plan) -> dict[str, Any]:
+def timeline_of(blocks: Blocks, own: Warps, frames: bytes, instrumented: Instrumented, plan: Plan) -> dict[str, Any]:
     """The blocks that began first, and the passages of their first warps.
 
     Args:
-        warps: All of the launch.
+        blocks: All of the launch.
         own: Those that have frames.
         frames: As the kernel wrote them.
         instrumented: The kernel.
         plan: Which blocks write.
     """
-    blocks = blocks_of(warps, plan.warps)
     first_ns = blocks.first_ns
     chosen = np.argsort(blocks.start_ns, kind="stable")[:_MAX_BLOCKS]
     return {

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
-from bragg.analyze.causes.output import writers
 from bragg.analyze.causes.thresholds import WRITING
 from bragg.analyze.engine import Rule, Subject
 from bragg.model import Confidence, Finding, Quantity
@@ -22,7 +21,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     idle_ns = evidence.idle_ns
     if idle_ns is None or not evidence.wall_ns:
         return
-    for writer in writers(evidence.profile):
+    for writer in evidence.writers:
         waited_ns = float(idle_ns[writer.nodes].sum())
         if waited_ns < WRITING.value * evidence.wall_ns or not waited_ns:
             continue

@@ -35,17 +35,18 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     late_ns = float(evidence.idle_ns.sum())
     # Until such a call returns, nothing is launched: then the GPU waits in it.
     inside_ns = float(evidence.idle_ns[below(evidence.profile, calls > 0)].sum())
-    wall_ns = min(blocked_ns + inside_ns, late_ns)
+    held_ns = blocked_ns + inside_ns
+    wall_ns = min(held_ns, late_ns)
     tree = evidence.profile.tree
     names = sorted({operator_name(tree.label(node)) for node in np.flatnonzero(calls).tolist()})
     cause = Cause(
         "synchronization",
         f"waits for the GPU ({', '.join(names[:3])}), {evidence.per_step(n_waits):.3g} {evidence.step_word}, hold up "
-        f"the host {evidence.per_step(blocked_ns + inside_ns) / 1e6:.2f} ms, in which it could launch",
+        f"the host {evidence.per_step(held_ns) / 1e6:.2f} ms, in which it could launch",
         "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True",
         evidence=(
             Quantity(f"waits {evidence.step_word}", evidence.per_step(n_waits)),
-            Quantity(f"held up {evidence.step_word}", evidence.per_step(blocked_ns + inside_ns), "ns"),
+            Quantity(f"held up {evidence.step_word}", evidence.per_step(held_ns), "ns"),
         ),
         gain=Gain(wall_ns, evidence.wall_ns, "the GPU" if late_ns < blocked_ns else "", evidence.has_timeline),
         confidence=Confidence.LIKELY,

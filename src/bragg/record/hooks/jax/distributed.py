@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bragg.record.hooks.methods import wrap
-from bragg.record.inside.notes import guarded
+from bragg.record.hooks.methods import after
 from bragg.record.inside.rank import observe_place
 
 TYPE_CHECKING = False
@@ -20,19 +19,10 @@ __all__ = ["HOOK"]
 def observe_processes(distributed: ModuleType) -> Callable[[], None]:
     """Note number and count of processes when they have met."""
 
-    @guarded
-    def tell(state: Any) -> None:
+    def tell(_result: object, state: Any, *_: object) -> None:
         observe_place(rank=int(state.process_id), ranks=int(state.num_processes))
 
-    def wrapper(initialize: Callable[..., Any]) -> Callable[..., Any]:
-        def call(state: Any, *arguments: Any, **options: Any) -> Any:
-            result = initialize(state, *arguments, **options)
-            tell(state)
-            return result
-
-        return call
-
-    return wrap(distributed.State, "initialize", wrapper)
+    return after(distributed.State, "initialize", tell)
 
 
 HOOK: Hook = ("jax._src.distributed", observe_processes)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bragg.record.hooks.methods import wrap
-from bragg.record.inside.notes import guarded
+from bragg.record.hooks.methods import after
 from bragg.record.inside.rank import observe_place
 
 TYPE_CHECKING = False
@@ -20,38 +19,23 @@ __all__ = ["HOOKS"]
 def observe_ranks(distributed: ModuleType) -> Callable[[], None]:
     """Note rank and number of ranks whenever a process group was made: at the end it may be gone."""
 
-    def tell(_result: object) -> None:
+    def tell(*_: object) -> None:
         observe_place(rank=distributed.get_rank(), ranks=distributed.get_world_size())
 
-    return _after(distributed, "init_process_group", tell)
+    return after(distributed, "init_process_group", tell)
 
 
 def observe_mesh(device_mesh: ModuleType) -> Callable[[], None]:
     """Note the coordinates in a mesh whose axes have names; the one with most axes counts."""
     most = [0]
 
-    def tell(mesh: Any) -> None:
+    def tell(mesh: Any, *_: object) -> None:
         names, at = mesh.mesh_dim_names, mesh.get_coordinate()
         if names and at and len(names) > most[0]:
             most[0] = len(names)
             observe_place(coordinates=dict(zip(map(str, names), map(int, at), strict=True)))
 
-    return _after(device_mesh, "init_device_mesh", tell)
-
-
-def _after(module: ModuleType, name: str, tell: Callable[[Any], None]) -> Callable[[], None]:
-    """Call something with what a function has returned."""
-    told = guarded(tell)
-
-    def wrapper(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            result = function(*arguments, **options)
-            told(result)
-            return result
-
-        return call
-
-    return wrap(module, name, wrapper)
+    return after(device_mesh, "init_device_mesh", tell)
 
 
 HOOKS: list[Hook] = [
