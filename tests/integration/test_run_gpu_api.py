@@ -8,7 +8,7 @@ import numpy as np
 
 import bragg
 from bragg.model import FrameKind, Profile
-from tests.support.fake_gpu_runs import Record, kernels, path_of, statistics
+from tests.support.fake_gpu_runs import START, Record, kernels, path_of, statistics
 
 
 def calls(profile: Profile) -> dict[str, int]:
@@ -237,3 +237,29 @@ def test_forked_process_does_not_follow_calls_for_a_session_that_it_has_not(reco
     assert run.exit_code == 0, run.talk
     assert kernels(bragg.load(tmp_path / "of-parent.bragg")) == {"cudaLaunchKernel/k": 1}
     assert kernels(bragg.load(tmp_path / "of-child.bragg")) == {"k": 1}
+
+
+def test_tally_has_calls_work_and_copies_and_does_not_grow_with_the_run(record: Record, tmp_path: Path) -> None:
+    def sizes(launches: int) -> int:
+        run = record(
+            f"""
+            import ctypes as c
+            with bragg.scope("step"):
+                for _ in range({launches}): gpu.launch_by_runtime("matmul")
+                gpu.call("cudaMemcpyAsync", None, None, c.c_size_t(64), 1, None)
+            gpu.synchronize()
+            """,
+            START,
+            "--tally",
+            "--force",
+        )
+        assert run.exit_code == 0, run.talk
+        rows = {line.split()[-1]: line.split() for line in run.talk.splitlines() if "  " in line}
+        for name in ("cudaLaunchKernel", "matmul"):
+            assert f"{launches:,}" in rows[name], run.talk
+        for title in ("GPU API", "device", "memory traffic", "scopes"):
+            assert title in run.talk.splitlines(), run.talk
+        assert not len(run.main.slices)
+        return (tmp_path / "out.bragg").stat().st_size
+
+    assert sizes(20_000) < 2 * sizes(20)

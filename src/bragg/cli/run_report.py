@@ -55,6 +55,7 @@ class RunReport:
         notes: What could not be recorded.
         n_earlier: Files of phases before those of `profiles`.
         job: The directory of the profiles, if they are of ranks.
+        next_verb: The command to look at them with.
     """
 
     exit_code: int
@@ -64,6 +65,7 @@ class RunReport:
     notes: list[str]
     n_earlier: int = 0
     job: Path | None = None
+    next_verb: str = "view"
 
     @classmethod
     def of(cls, result: RunResult, *, ranks_are_job: bool = True) -> RunReport:
@@ -154,13 +156,14 @@ class RunReport:
     def _wrote_line(self) -> str:
         path, profile = self.main
         if self.job is not None:
-            return job_line(self.job, [path for path, _ in self.profiles], profile)
+            shown = profile if self.next_verb == "view" else None
+            return job_line(self.job, [path for path, _ in self.profiles], shown, verb=self.next_verb)
         n_others = len(self.profiles) - 1 + self.n_earlier
         others = f" and {count_text(n_others, 'more profile')}" if n_others else ""
         if names := [str(other) for other, _ in self.profiles if other != path]:
             others += f": {', '.join([*names[:_N_NAMED], *['…'] * (len(names) > _N_NAMED)])}"
         what = _size_and_cost(path, RunFacts(profile.meta))
-        return f"Wrote {path} ({what}){others}. Next: bragg view {quote(str(path))}"
+        return f"Wrote {path} ({what}){others}. Next: bragg {self.next_verb} {quote(str(path))}"
 
     @staticmethod
     def _process_line(path: Path, profile: Profile) -> str:

@@ -74,7 +74,7 @@ def as_job(profiles: Sequence[Item], config: RecordConfig, stem: str) -> Recorde
     return replace(recorded, notes=[*notes, *recorded.notes])
 
 
-def job_line(directory: Path, written: Sequence[Path], shown: Profile | None = None) -> str:
+def job_line(directory: Path, written: Sequence[Path], shown: Profile | None = None, *, verb: str = "view") -> str:
     """What was written, of which rank the lines above it are, and what to do next."""
     n_ranks = len({match[1] for path in written if (match := _RANK.match(path.name))})
     n_others = len(written) - n_ranks
@@ -82,7 +82,7 @@ def job_line(directory: Path, written: Sequence[Path], shown: Profile | None = N
     others = f" and {count_text(n_others, 'other process', 'other processes')}" if n_others else ""
     above = f"; above: rank {shown.run.rank}" if shown and shown.run.rank is not None else ""
     what = f"{count_text(n_ranks, 'rank')}{others}, {size}{above}"
-    return f"Wrote {directory}/ ({what}). Next: bragg view {quote(str(directory))}"
+    return f"Wrote {directory}/ ({what}). Next: bragg {verb} {quote(str(directory))}"
 
 
 class _SortedOut:

@@ -244,6 +244,12 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     metavar="N",
     help="Run the program N times, for bragg diff: the profiles are %s-1.bragg to %s-N.bragg.",
 )
+@click.option(
+    "--tally",
+    is_flag=True,
+    help="Keep what bragg tally counts, in memory that does not grow, and print it: calls of the GPU's API, operators, "
+    "scopes, GPU work, copies.",
+)
 @click.option("--require-samples", is_flag=True, help="Fail with exit code 7 if nothing was recorded.")
 @click.option("--as-proton", is_flag=True, help="Replace triton.profiler (Proton) by bragg.proton in the program.")
 @click.option("-m", "module", is_flag=True, help="Run a module: -m package.module.")
@@ -258,6 +264,7 @@ def run(
     no_summary: bool,
     as_json: bool,
     repeat: int | None,
+    tally: bool,
     require_samples: bool,
     **choices: Any,
 ) -> int:
@@ -274,6 +281,11 @@ def run(
     from bragg.formats import finish
     from bragg.record import RecordConfig, run_target
 
+    if tally:
+        from bragg.cli.jobs.tallied import RunTally, tally_options
+
+        choices = tally_options({**choices, "repeat": repeat})
+        choices.pop("repeat")
     if choices["counters"] and choices["data"] is None:
         choices["data"] = "trace"
     config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})
@@ -284,10 +296,11 @@ def run(
     result = run_target(config, target, finish)
     try:
         report = RunReport.of(result)
+        ending = RunTally(report) if tally else report
         if as_json:
-            write_json("run", report.to_json())
+            write_json("run", ending.to_json())
         else:
-            say(report.lines(stream_style(sys.stderr), summary=not no_summary, every_process=verbose))
+            say(ending.lines(stream_style(sys.stderr), summary=not no_summary, every_process=verbose))
         report.check_backend(config.backend)
     except BraggError as error:
         if require_samples and result.exit_code == 0:

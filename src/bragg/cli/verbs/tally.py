@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.jobs.opened import open_job, say_problems
-from bragg.cli.profile_file import file_argument, loaded, newest_profile_or_job
+from bragg.cli.profile_file import file_argument, newest_profile_or_job
 from bragg.errors import NothingRecorded
 
 __all__ = ["tally"]
@@ -19,6 +18,7 @@ _EPILOG = """\b
 Examples:
   bragg tally train.bragg
   bragg tally train.job --lines 5
+  bragg run --tally train.py
 """
 
 
@@ -40,16 +40,11 @@ def tally(file: Path | None, lines: int, as_json: bool) -> None:
     average, shortest and longest, percentiles; of a job the imbalance between ranks, and the rank with the largest
     total.
     """
-    from bragg.analyze.tally import tally_of
+    from bragg.cli.jobs.tallied import tally_of_path
     from bragg.views.job.tally_text import tally_json, tally_lines
 
     path = newest_profile_or_job(file)
-    if path.is_dir():
-        opened = open_job(path)
-        say_problems(opened.job)
-        counted = tally_of(opened.profiles, [rank.rank for rank in opened.job.ranks])
-    else:
-        counted = tally_of([loaded(path, trace=False)])
+    counted = tally_of_path(path)
     if not counted.sections:
         raise NothingRecorded(f"{path} has nothing to count", hint="Where its time went: bragg view")
     if as_json:
