@@ -65,11 +65,28 @@ def _lane_numbers(slices: SliceTable, rows: Int64Array) -> Int32Array:
     """The lane of each slice of a track: the first in which it nests."""
     start = slices.start_ns[rows]
     end = start + slices.duration_ns[rows]
-    latest = np.maximum.accumulate(end)
-    if (start[1:] >= latest[:-1]).all():
+    if _nests(start, end):
         return np.zeros(len(rows), np.int32)
     open_ends: list[list[int]] = []
     return np.array([_nest(open_ends, *span) for span in zip(start.tolist(), end.tolist(), strict=True)], np.int32)
+
+
+def _nests(start: Int64Array, end: Int64Array) -> bool:
+    """Whether all slices fit into one lane: none that begins while another lasts ends after it.
+
+    The latest end among those that begin within each slice is looked up in maxima over 1, 2, 4, … slices.
+    """
+    first = np.arange(1, len(start) + 1)
+    behind = np.searchsorted(start, end)
+    size, latest = 1, end
+    while (behind - first >= size).any():
+        asked = np.flatnonzero((behind - first >= size) & (behind - first < 2 * size))
+        highest = np.maximum(latest[first[asked]], latest[behind[asked] - size])
+        if (highest > end[asked]).any():
+            return False
+        latest = np.maximum(latest[:-size], latest[size:])
+        size *= 2
+    return True
 
 
 def _nest(open_ends: list[list[int]], start: int, end: int) -> int:

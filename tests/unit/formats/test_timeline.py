@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bragg.formats.perfetto import _Events, _outgoing, write
-from bragg.formats.timeline import lanes
+from bragg.formats.timeline import _nest, _nests, lanes
 from bragg.model import FlowTable, SliceTable, TrackKind, TrackTable
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
@@ -100,3 +100,18 @@ def test_call_path_of_a_kernel_is_written_without_its_middle(tmp_path: Path, kin
     content = (tmp_path / "trace").read_bytes()
     path = b"f8.py:1@f8 > ... 16 more ... > f25.py:1@f25 > "
     assert content.count(path) == content.count(b"f40.py:1@f40") == n_paths
+
+
+def test_one_lane_holds_all_slices_exactly_if_they_nest() -> None:
+    random = np.random.default_rng(0)
+    seen = set()
+    for _ in range(2000):
+        count = random.integers(1, 9)
+        start, duration = random.integers(0, 12, count), random.integers(0, 8, count)
+        order = np.lexsort((-duration, start))
+        start, end = start[order], (start + duration)[order]
+        open_ends: list[list[int]] = []
+        fits = max(_nest(open_ends, *span) for span in zip(start.tolist(), end.tolist(), strict=True)) == 0
+        assert _nests(start, end) == fits, (start, end)
+        seen.add(fits)
+    assert seen == {True, False}
