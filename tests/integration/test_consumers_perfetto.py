@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
+from bragg.analyze.ranks.collectives import collective_slices
 from bragg.formats.perfetto_job import write_ranks
 from bragg.model import Profile
 from bragg.model.job import Rank
@@ -110,6 +111,35 @@ def ask_job(
         return ask_file(tmp_path / "job", sql)
 
     return ask_job
+
+
+_LINKED = """select count() as times, count(distinct track_id) as tracks,
+    max(extract_arg(arg_set_id, 'debug.group')) as pg, max(extract_arg(arg_set_id, 'debug.collective')) as number
+    from slice where name glob 'nccl*' group by extract_arg(arg_set_id, 'debug.collective') order by number"""
+_ARROWS = """select source.name as source, target.name as target, target.ts - source.ts as later from flow
+    join slice source on source.id = slice_out join slice target on target.id = slice_in
+    where source.name glob 'nccl*' order by target.ts"""
+
+
+def test_perfetto_links_a_collective_over_all_ranks(
+    ask_file: Callable[[Path, str], perfetto.Rows], tmp_path: Path
+) -> None:
+    ranks = []
+    for number in range(3):
+        trace = trace_from_text(f"""
+            thread 7
+              1000-1100 cuLaunchKernel ->1
+            stream 13
+              {1300 + 10 * number}-1500 nccl_AllReduce <-1
+              {1600 + 10 * number}-1700 nccl_AllReduce""")
+        ranks.append((Rank(number, tmp_path, host="n1", pid=42 + number), replace(trace, meta={"pid": 42 + number})))
+    write_ranks(ranks, tmp_path / "job", "run", ["n1"], collective_slices)
+    assert ask_file(tmp_path / "job", _ERRORS) == []
+    assert [tuple(row.values()) for row in ask_file(tmp_path / "job", _LINKED)] == [
+        (3, 3, "stream 0", number) for number in range(2)
+    ]
+    arrows = [tuple(row.values()) for row in ask_file(tmp_path / "job", _ARROWS)]
+    assert arrows == [("nccl_AllReduce", "nccl_AllReduce", 10)] * 4
 
 
 _EPOCH_NS = 1_795_000_000_000_000_000

@@ -10,7 +10,8 @@ DebugAnnotation, ClockSnapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -22,6 +23,7 @@ from bragg.formats.files import new_file
 from bragg.formats.format import Format
 from bragg.formats.timeline import Lane, lanes, require_slices
 from bragg.model import FlowTable, Profile, TrackKind
+from bragg.model.rank_summary import CollectiveSlices
 from bragg.model.sample_stacks import with_sample_stacks
 from bragg.model.table import BoolArray, Int64Array
 
@@ -32,7 +34,7 @@ _PACKET = 1
 _CLOCK_SNAPSHOT, _TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _INTERNED, _FLAGS = 6, 8, 10, 11, 12, 13
 _TIMESTAMP_CLOCK, _DEFAULTS, _TRACK_DESCRIPTOR, _MACHINE = 58, 59, 60, 98
 # Fields of a track event.
-_ANNOTATION, _TYPE, _NAME, _TRACK, _DOUBLE_VALUE, _FLOW, _LAST_FLOW = 4, 9, 10, 11, 44, 47, 48
+_ANNOTATION, _TYPE, _NAME, _TRACK, _DOUBLE_VALUE, _FLOW, _LAST_FLOW, _SAME_WORK = 4, 9, 10, 11, 44, 47, 48, 52
 _SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
 # Fields of a track descriptor.
 _UUID, _TRACK_NAME, _PROCESS, _THREAD, _PARENT, _COUNTER_TRACK, _ORDER_RANK = 1, 2, 3, 4, 5, 8, 12
@@ -41,8 +43,8 @@ _PID, _SORT_INDEX, _PROCESS_NAME, _PROCESS_LABEL = 1, 3, 6, 8
 # Fields of interned data.
 _EVENT_NAMES, _ANNOTATION_NAMES, _ANNOTATION_STRINGS = 2, 3, 29
 # Fields of an annotation.
-_ANNOTATION_NAME, _ANNOTATION_STRING = 1, 17
-_CALL_PATH = 1
+_ANNOTATION_NAME, _ANNOTATION_NUMBER, _ANNOTATION_STRING = 1, 3, 17
+_CALL_PATH, _GROUP, _COLLECTIVE = 1, 2, 3
 # The trace's own clock, and one that each sequence defines for itself.
 REALTIME, BOOTTIME, _SINCE_LAST_PACKET = 1, 6, 64
 _STATE_CLEARED = 1
@@ -78,6 +80,8 @@ class Place:
         name: Of that process; empty: by its id.
         labels: Shown beside the name.
         order: Of the process among others; None: as the viewer likes.
+        run_id: What the launcher calls the run.
+        collectives: Finds the slices that are linked with those of other ranks; None: none are.
     """
 
     clock: int = BOOTTIME
@@ -87,6 +91,8 @@ class Place:
     name: str = ""
     labels: tuple[str, ...] = ()
     order: int | None = None
+    run_id: str = ""
+    collectives: Callable[[Profile], CollectiveSlices] | None = None
 
 
 def write(profile: Profile, path: Path) -> None:
@@ -129,6 +135,9 @@ class _Trace:
         numbers = np.arange(len(profile.flows)) + place.first_flow
         self._incoming[profile.flows.target] = numbers
         self._outgoing = _outgoing(profile.flows, numbers, len(profile.slices))
+        self._links = (
+            _Links(place.collectives(profile), place.run_id, len(profile.slices)) if place.collectives else None
+        )
 
     def lane(self, lane: Lane) -> Iterator[bytes]:
         """Everything about one lane."""
@@ -143,6 +152,7 @@ class _Trace:
             texts.append(message(_EVENT_NAMES, number(1, iid), text(2, tree.label(node))))
             if has_paths:
                 texts.append(message(_ANNOTATION_STRINGS, number(1, iid), text(2, self._path(node))))
+        texts += self._links.texts(lane.rows, len(nodes) + 1) if self._links else []
         events = _Events(slices.start_ns[lane.rows], slices.duration_ns[lane.rows])
         yield from sequence.begin(int(events.time_ns[0]), texts)
         for begin in range(0, len(events.row), _ROWS_AT_ONCE):
@@ -152,6 +162,8 @@ class _Trace:
             event.numbers(_NAME, text_of_row[row] + 1, is_begin)
             self._add_context(event, lane, text_of_row[row] + 1, is_begin)
             self._add_flows(event, lane.rows[row], is_begin)
+            if self._links:
+                self._links.add(event, lane.rows[row], is_begin, len(nodes) + 1)
             yield sequence.packets(events.delta_ns[block], event)
 
     def _add_context(self, event: Messages, lane: Lane, text_number: Int64Array, is_begin: BoolArray) -> None:
@@ -235,6 +247,55 @@ class _Trace:
         machine = self._place.machine
         described = message(_TRACK_DESCRIPTOR, number(_UUID, uuid), content)
         return message(_PACKET, described, number(_MACHINE, machine) if machine else b"")
+
+
+class _Links:
+    """What links a collective with the same one on other ranks: arrows, a number of the work, its group and sequence.
+
+    Args:
+        found: The collectives.
+        run_id: What the launcher calls the run.
+        n_slices: Rows of the slice table.
+    """
+
+    def __init__(self, found: CollectiveSlices, run_id: str, n_slices: int) -> None:
+        self._groups = found.groups
+        first = np.array([_first_of_group(run_id, group) for group in found.groups], np.uint64)
+        self._work = np.zeros(n_slices, np.uint64)
+        self._work[found.row] = first[found.group] + found.sequence.astype(np.uint64)
+        self._group = np.zeros(n_slices, np.int32)
+        self._group[found.row] = found.group
+        self._sequence = np.zeros(n_slices, np.int64)
+        self._sequence[found.row] = found.sequence
+
+    def texts(self, rows: Int64Array, first: int) -> list[bytes]:
+        """Those that slices of a lane refer to; groups are numbered from `first`."""
+        if not self._work[rows].any():
+            return []
+        names = ((_GROUP, "group"), (_COLLECTIVE, "collective"))
+        texts = [message(_ANNOTATION_NAMES, number(1, iid), text(2, name)) for iid, name in names]
+        groups = enumerate(self._groups, first)
+        return texts + [message(_ANNOTATION_STRINGS, number(1, iid), text(2, name)) for iid, name in groups]
+
+    def add(self, event: Messages, rows: Int64Array, is_begin: BoolArray, first: int) -> None:
+        """Add them to the events of these slices."""
+        work = self._work[rows]
+        is_linked = is_begin & (work != 0)
+        if not is_linked.any():
+            return
+        n_rows = len(rows)
+        group = Messages(n_rows).numbers(_ANNOTATION_NAME, np.full(n_rows, _GROUP))
+        place = Messages(n_rows).numbers(_ANNOTATION_NAME, np.full(n_rows, _COLLECTIVE))
+        event.messages(_ANNOTATION, group.numbers(_ANNOTATION_STRING, self._group[rows] + first), is_linked)
+        event.messages(_ANNOTATION, place.numbers(_ANNOTATION_NUMBER, self._sequence[rows]), is_linked)
+        event.fixed64(_FLOW, work, is_linked).numbers(_SAME_WORK, work, is_linked)
+
+
+def _first_of_group(run_id: str, group: str) -> int:
+    """Number of a group's first collective: the same on every rank, and above those of all arrows."""
+    named = f"{run_id}/collectives/{group}".encode()
+    high = int.from_bytes(hashlib.blake2b(named, digest_size=4).digest(), "little")
+    return (high | 1 << 31) << 32
 
 
 class _Events:

@@ -2,14 +2,15 @@
 
 Packets are compressed in pieces, as Perfetto's own recorder does; they shrink to about a fifth. Tracks are numbered
 `hash64(run, rank, track)` and sequences `rank * 256 + track + 1`, so that files of single ranks can be put behind one
-another. Each sequence has its own clock, tied to the real time of its host by one packet.
+another. Collectives are numbered by run, group and sequence, for the same reason. Each packet sequence has its own
+clock, tied to the real time of its host by one packet.
 """
 
 from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bragg.formats.encodings.protobuf import message
@@ -17,6 +18,7 @@ from bragg.formats.files import new_file
 from bragg.formats.perfetto import REALTIME, Place, TrackIds, packets
 from bragg.model import Profile
 from bragg.model.job import Rank
+from bragg.model.rank_summary import CollectiveSlices
 
 __all__ = ["RankIds", "write_ranks"]
 
@@ -55,7 +57,13 @@ class RankIds(TrackIds):
         return _MORE + self._rank * _MORE_A_RANK + self._n_sequences
 
 
-def write_ranks(ranks: Iterable[tuple[Rank, Profile]], path: Path, run_id: str, hosts: Sequence[str]) -> None:
+def write_ranks(
+    ranks: Iterable[tuple[Rank, Profile]],
+    path: Path,
+    run_id: str,
+    hosts: Sequence[str],
+    collectives: Callable[[Profile], CollectiveSlices] | None = None,
+) -> None:
     """Write the timelines of ranks.
 
     Args:
@@ -63,6 +71,7 @@ def write_ranks(ranks: Iterable[tuple[Rank, Profile]], path: Path, run_id: str, 
         path: The file.
         run_id: What the launcher calls the run.
         hosts: Names of all machines.
+        collectives: Finds the slices that are linked with those of the other ranks; None: none are.
 
     Raises:
         BadFile: The file cannot be written.
@@ -78,6 +87,8 @@ def write_ranks(ranks: Iterable[tuple[Rank, Profile]], path: Path, run_id: str, 
                 name=rank.label,
                 labels=(*filter(None, [rank.host]), *rank.gpus),
                 order=rank.rank,
+                run_id=run_id,
+                collectives=collectives,
             )
             for piece in _pieces(packets(profile, RankIds(run_id, rank.rank), place)):
                 file.write(message(_PACKET, message(_COMPRESSED, zlib.compress(piece, _LEVEL))))

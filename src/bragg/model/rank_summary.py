@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bragg.model.table import Int32Array, Int64Array, Table
 
-__all__ = ["CollectiveCallTable", "CollectiveTable", "PathTable", "RankSummary"]
+__all__ = ["CollectiveCallTable", "CollectiveSlices", "CollectiveTable", "PathTable", "RankSummary"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,23 @@ class CollectiveTable(Table):
     copy_ns: Int64Array
     data_ns: Int64Array
     launches: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class CollectiveSlices:
+    """Which slices of a timeline are collectives, and what they have in common with those of other ranks.
+
+    Attributes:
+        row: Of the slice table: [n].
+        groups: Names of process groups.
+        group: Row of `groups` for each: [n].
+        sequence: Number within the group, from 0: [n].
+    """
+
+    row: Int64Array
+    groups: list[str]
+    group: Int32Array
+    sequence: Int64Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,12 @@ from bragg.analyze.ranks.intervals import Busy
 from bragg.analyze.ranks.operations import POINT_TO_POINT, Call, call_of_frame, operation_of_kernel
 from bragg.analyze.wall.step_times import step_times
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
-from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable
+from bragg.model.rank_summary import CollectiveCallTable, CollectiveSlices, CollectiveTable
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import with_descendants
 from bragg.model.tree import CallTree
 
-__all__ = ["KernelCalls", "collectives_of", "host_of_collectives", "kernel_calls", "sums_of"]
+__all__ = ["KernelCalls", "collective_slices", "collectives_of", "host_of_collectives", "kernel_calls", "sums_of"]
 
 _DATA = "data"
 _LEAST_SHARE = 0.2
@@ -101,6 +101,16 @@ def collectives_of(profile: Profile, found: KernelCalls) -> tuple[CollectiveCall
         launches=np.searchsorted(begins, ends),
     )
     return calls[0], table
+
+
+def collective_slices(profile: Profile) -> CollectiveSlices:
+    """The collectives on the timeline, under the groups and numbers by which `collectives_of` joins ranks."""
+    found = kernel_calls(profile, np.zeros(len(profile.tree), np.int64))
+    on_gpu = np.flatnonzero(profile.tracks.kind[profile.slices.track] == TrackKind.GPU_STREAM)
+    (calls, call_of), rows = _with_groups(found, profile.slices.take(on_gpu))
+    names = np.array(calls.group, np.str_)[call_of[rows]]
+    groups, group = np.unique(names, return_inverse=True)
+    return CollectiveSlices(on_gpu[rows], groups.tolist(), group.astype(np.int32), _numbers(names))
 
 
 def host_of_collectives(tree: CallTree) -> BoolArray:

@@ -38,6 +38,7 @@ def export_ranks(directory: Path, wanted: str | None, target: Path) -> int:
         UsageError: There is no such rank, or none has a timeline.
         BadFile: The file cannot be written.
     """
+    from bragg.analyze.ranks.collectives import collective_slices
     from bragg.formats.perfetto_job import write_ranks
 
     opened = open_job(directory)
@@ -45,7 +46,7 @@ def export_ranks(directory: Path, wanted: str | None, target: Path) -> int:
     indices = _chosen(opened, wanted)
     ranks = [opened.job.ranks[index] for index in indices]
     without: list[Rank] = []
-    write_ranks(_timelines(ranks, without), target, opened.job.run_id, opened.job.hosts)
+    write_ranks(_timelines(ranks, without), target, opened.job.run_id, opened.job.hosts, collective_slices)
     style = stream_style(sys.stderr)
     notes = [style.dim(f"note: {note}") for note in _notes(opened, ranks, wanted)]
     notes += [style.warning(f"warning: rank {rank.rank} has no timeline and is left out") for rank in without]

@@ -1,22 +1,24 @@
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bragg.formats.encodings.protobuf import fields
 from bragg.formats.job import write_job
 from tests.support.jobs import job_of, write_rank
 from tests.support.traces import trace_from_text
 from tests.unit.cli.conftest import Bragg
 
 
-def traced_job(directory: Path, *durations: int, hosts: int = 1) -> Path:
+def traced_job(directory: Path, *durations: int, hosts: int = 1, kernel: str = "k") -> Path:
     """A job whose ranks ran one kernel each, so long."""
     ranks = []
     for number, duration in enumerate(durations):
-        profile = trace_from_text(f"stream 1\n  1000-{1000 + duration} k")
+        profile = trace_from_text(f"stream 1\n  1000-{1000 + duration} {kernel}")
         facts = {
             "rank": number,
             "ranks": len(durations),
@@ -42,6 +44,14 @@ def test_all_ranks_are_in_one_file_beside_the_job(bragg: Bragg, tmp_path: Path) 
     job = traced_job(tmp_path / "a.job", 5, 6, 7)
     assert exported(bragg, job) == (3, "")
     assert (tmp_path / "a.perfetto-trace").exists()
+
+
+@pytest.mark.parametrize(("kernel", "n_linked"), [("ncclDevKernel_AllReduce", 2), ("k", 0)])
+def test_collectives_are_linked_over_the_ranks(bragg: Bragg, tmp_path: Path, kernel: str, n_linked: int) -> None:
+    job = traced_job(tmp_path / "a.job", 5, 6, kernel=kernel)
+    exported(bragg, job)
+    pieces = [dict(fields(piece))[50] for _, piece in fields((tmp_path / "a.perfetto-trace").read_bytes())]  # type: ignore[arg-type]
+    assert sum(b"stream 0" in zlib.decompress(piece) for piece in pieces) == n_linked  # type: ignore[arg-type]
 
 
 def test_of_many_ranks_three_of_each_role_are_chosen(bragg: Bragg, tmp_path: Path) -> None:
