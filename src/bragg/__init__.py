@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bragg import errors
     from bragg.bench import do_bench, do_bench_cudagraph
-    from bragg.formats import finish, load, read_capture
+    from bragg.formats import finish, load, load_job, read_capture
     from bragg.model import Profile
     from bragg.record.inside.kernel_scope import kernel_scope
     from bragg.record.inside.metric_values import record_metrics
@@ -36,6 +36,7 @@ __all__ = [
     "instrument",
     "kernel_scope",
     "load",
+    "load_job",
     "profile",
     "record_metrics",
     "scope",
@@ -56,6 +57,7 @@ _PLACES = {
     "instrument": "bragg.record.instrument.choice:instrument",
     "kernel_scope": "bragg.record.inside.kernel_scope:kernel_scope",
     "load": "bragg.formats:load",
+    "load_job": "bragg.formats:load_job",
     "load_ipython_extension": "bragg.notebook.magic:load_ipython_extension",
     "record_metrics": "bragg.record.inside.metric_values:record_metrics",
     "scope": "bragg.record.inside.scope:scope",

@@ -6,15 +6,17 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from bragg.errors import BadFile, UsageError
 from bragg.formats.files import first_bytes
 from bragg.formats.format import Format, unknown_format
+from bragg.formats.job_profiles import JobProfiles
 from bragg.model import Profile
 from bragg.registry import FORMATS
 
-__all__ = ["Format", "export", "finish", "load", "read_capture"]
+__all__ = ["Format", "JobProfiles", "export", "finish", "load", "load_job", "read_capture"]
 
 # Bytes at the start of a file that identify its format.
 _N_FIRST_BYTES = 1 << 16
@@ -33,7 +35,7 @@ def load(path: str | Path, *, trace: bool = True) -> Profile:
     """
     path = Path(path)
     if path.is_dir():
-        raise BadFile(f"cannot read {path}: Is a directory", hint="Load the profile of one rank: rank00000.bragg in it")
+        raise BadFile(f"cannot read {path}: Is a directory", hint="Load the directory of a job: bragg.load_job")
     start, content = first_bytes(path, _N_FIRST_BYTES)
     for format_ in FORMATS.values():
         if format_.read is not None and format_.begins(start, content):
@@ -41,6 +43,21 @@ def load(path: str | Path, *, trace: bool = True) -> Profile:
                 profile: Profile = format_.read(path, trace=trace)
             return profile
     raise unknown_format(path)
+
+
+def load_job(directory: str | Path, *, trace: bool = True) -> JobProfiles:
+    """The profiles of a job by rank: `load_job("train.job")[3]` is that of rank 3.
+
+    Args:
+        directory: Written by `bragg run -- torchrun …`.
+        trace: False leaves the slices out, which views of the tree do not need.
+
+    Raises:
+        BadFile: It is not the directory of a job, or no profile in it can be used.
+    """
+    from bragg.formats.job import read_job
+
+    return JobProfiles(read_job(Path(directory)), partial(load, trace=trace))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ PUBLIC = {
     "instrument",
     "kernel_scope",
     "load",
+    "load_job",
     "profile",
     "record_metrics",
     "scope",
