@@ -74,3 +74,12 @@ def test_calls_of_programs_of_the_driver_are_nodes(run: Run) -> None:
     profile = run("triton_loop.py", "--context", "shadow", "--gpu-api", "all").profile
     launches = calls(profile, "loop")
     assert launches.get("cuLaunchKernel", 0) + launches.get("cuLaunchKernelEx", 0) >= 200
+
+
+def test_tally_prints_calls_work_and_traffic_and_keeps_no_timeline(run: Run) -> None:
+    recorded = run("waits.py", "--tally")
+    lines = recorded.stderr.splitlines()
+    assert {"GPU API", "device", "memory traffic", "scopes"} <= set(lines), recorded.stderr
+    assert any(line.endswith("  cudaLaunchKernel") for line in lines), recorded.stderr
+    assert any(line.endswith("  cudaDeviceSynchronize") for line in lines), recorded.stderr
+    assert not len(recorded.profile.slices)
