@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
-from bragg.analyze.report import Answered, answered
-from bragg.views.text.analysis_text import analysis_lines
+from bragg.analyze.report import Answered, answered, finding_json
+from bragg.views.text.analysis_text import analysis_lines, finding_line
 from bragg.views.text.style import PLAIN
+from tests.gpu.slow_pairs import place_of
 
 RECORDINGS = Path(__file__).parent / "recordings/pairs"
 
@@ -90,3 +91,11 @@ def test_an_answer_without_a_timeline_says_that_it_estimates() -> None:
     lines = analysis_lines(slow.bounds, slow.analysis, PLAIN, 0.0)
     assert "Counts and gains are estimates from sums: bragg run --data trace measures them" in lines
     assert slow.bounds.is_estimate
+
+
+def test_a_finding_without_a_line_has_no_place() -> None:
+    found = {each.rule: each for each in of("callbacks_fast").analysis.findings}
+    assert "(:0)" not in finding_line(found["autotuning"])
+    assert place_of(finding_json(found["autotuning"])) == ""
+    (sync,) = (each for each in of("sync_slow").analysis.findings if each.rule == "synchronization")
+    assert place_of(finding_json(sync)).endswith("sync_slow.py:18)")

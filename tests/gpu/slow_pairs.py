@@ -54,11 +54,15 @@ def record(program: Path, output: Path, options: tuple[str, ...]) -> tuple[float
     for finding in profile["findings"]:
         gain = finding.get("gain") or {}
         share = f"{gain['share'] * 100:.1f} %" if gain else "n/a"
-        place = f"{finding.get('file', '')}:{finding.get('line', 0)}"
-        print(f"    {share:>7} {finding['rule']} ({place}) {finding['message']}")
+        print(f"    {share:>7} {finding['rule']}{place_of(finding)} {finding['message']}")
     if profile["skipped"]:
         print("    not judged:", ", ".join(profile["skipped"]))
     return profile["bounds"]["of_ns"], profile["findings"]
+
+
+def place_of(finding: dict[str, Any]) -> str:
+    """Where a finding of `bragg analyze --json` is; empty for one that is about the whole run."""
+    return f" ({finding['file']}:{finding['line']})" if finding.get("line") else ""
 
 
 def compare(name: str, directory: Path, modes: dict[str, tuple[str, ...]] | None = None) -> None:
