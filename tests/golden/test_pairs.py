@@ -99,3 +99,11 @@ def test_a_finding_without_a_line_has_no_place() -> None:
     assert place_of(finding_json(found["autotuning"])) == ""
     (sync,) = (each for each in of("sync_slow").analysis.findings if each.rule == "synchronization")
     assert place_of(finding_json(sync)).endswith("sync_slow.py:18)")
+
+
+def test_a_finding_that_gains_nothing_is_not_listed_whatever_the_least_gain() -> None:
+    fast = of("allocator_fast")
+    assert "full-precision-matmul" in {each.rule for each in fast.analysis.findings}
+    assert "full-precision-matmul" not in {each.rule for each in fast.worth(0.0)}
+    lines = analysis_lines(fast.bounds, fast.analysis, PLAIN, 0.0)
+    assert "Found, and gains nothing: full-precision-matmul" in lines

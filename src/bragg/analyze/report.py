@@ -30,7 +30,7 @@ class Answered:
 
     def worth(self, least_gain: float) -> list[Finding]:
         """The findings that save at least a share of the wall time, and those whose gain is not known."""
-        return [each for each in self.analysis.findings if each.gain is None or each.gain.share >= least_gain]
+        return [each for each in self.analysis.findings if each.is_worth(least_gain)]
 
     def to_json(self, least_gain: float) -> dict[str, Any]:
         """JSON values."""

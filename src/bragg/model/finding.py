@@ -58,6 +58,9 @@ class Place:
     node: int | None = None
 
 
+_LEAST_PRINTED = 0.0005  # shares are printed with one decimal of a percent
+
+
 @dataclass(frozen=True)
 class Gain:
     """Wall time that a change saves at most.
@@ -80,6 +83,11 @@ class Gain:
     def share(self) -> float:
         """Of `of_ns`, 0 to 1."""
         return min(self.wall_ns / self.of_ns, 1.0) if self.of_ns > 0 else 0.0
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it is printed as 0.0 %."""
+        return self.share < _LEAST_PRINTED
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,10 @@ class Finding:
     places: tuple[Place, ...] = ()
     gain: Gain | None = None
     confidence: Confidence = Confidence.LIKELY
+
+    def is_worth(self, least_gain: float) -> bool:
+        """Whether it saves at least a share of the wall time, and not nothing; one whose gain is not known is."""
+        return self.gain is None or (self.gain.share >= least_gain and not self.gain.is_nothing)
 
     @property
     def nodes(self) -> tuple[int, ...]:

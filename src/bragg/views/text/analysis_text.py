@@ -97,7 +97,7 @@ def finding_line(finding: Finding) -> str:
 
 def is_shown(finding: Finding, least_gain: float) -> bool:
     """Whether a finding gains enough to be shown; one whose gain is not known is."""
-    return finding.gain is None or finding.gain.share >= least_gain
+    return finding.is_worth(least_gain)
 
 
 def bounds_sentence(bounds: Bounds) -> str:
@@ -152,11 +152,14 @@ def advice_text(hint: str) -> str:
 
 
 def _rest(analysis: Analysis, shown: list[Finding], least_gain: float) -> Iterator[str]:
-    more, small = len(shown) - _N_FINDINGS, len(analysis.findings) - len(shown)
+    nothing = [each.rule for each in analysis.findings if each.gain is not None and each.gain.is_nothing]
+    more, small = len(shown) - _N_FINDINGS, len(analysis.findings) - len(shown) - len(nothing)
     if more > 0:
         yield f"{count_text(more, 'more finding')}: bragg analyze --json shows all"
     if small:
         yield f"{count_text(small, 'finding')} below {share_text(least_gain)}: --least-gain 0 shows them"
+    if nothing:
+        yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)))}"
     if analysis.fine:
         yield f"Fine: {_names(analysis.fine)}"
     if analysis.skipped:
