@@ -110,10 +110,6 @@ def test_without_a_timeline_the_sentence_is_the_same_and_nothing_is_guessed(path
             assert finding.gain.share == pytest.approx(known.get(finding.rule, 0.0), abs=0.05)
 
 
-# Sums do not tell the copies that bring a model to the GPU from those of its steps, of which this run has six.
-OF_SHORT_RUNS = {"sample-h100": {"pageable-copies"}}
-
-
 @pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
 def test_what_the_recorder_adds_up_leads_to_the_same_findings_as_the_timeline(path: Path) -> None:
     profile = formats.load(path)
@@ -121,8 +117,7 @@ def test_what_the_recorder_adds_up_leads_to_the_same_findings_as_the_timeline(pa
     folded = answered(without_timeline(profile))
     assert folded.bounds.by == whole.bounds.by
     expected = {each.rule: each for each in whole.worth(LEAST) if each.rule in HOST_RULES}
-    judged = HOST_RULES - OF_SHORT_RUNS.get(path.stem, set())
-    found = {each.rule: each for each in folded.worth(LEAST) if each.rule in judged}
+    found = {each.rule: each for each in folded.worth(LEAST) if each.rule in HOST_RULES}
     assert set(found) == set(expected)
     for rule, finding in found.items():
         if rule == "full-precision-matmul":  # what the host waits for its kernels is not known without a timeline
