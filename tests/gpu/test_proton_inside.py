@@ -33,7 +33,6 @@ def triton_kernels() -> Any:
     pl.enable_semantic("triton")
     yield
     pl.disable_semantic("triton")
-    proton.finalize()
 
 
 def measured(tmp_path: Path, data: str, mode: str, blocks: int = 8, warps: int = 2) -> Any:
