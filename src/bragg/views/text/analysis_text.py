@@ -43,7 +43,7 @@ _LEAST_PART = 0.005
 
 def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
     """The whole answer, in at most 25 lines."""
-    shown = [finding for finding in analysis.findings if is_shown(finding, least_gain)]
+    shown = [finding for finding in analysis.findings if finding.is_worth(least_gain)]
     if not shown and is_without_gpu(analysis):
         return [style.bold(NO_GPU), "Where the host's time went: bragg view"]
     lines = [style.bold(bounds_sentence(bounds)), *_parts_line(bounds)]
@@ -64,7 +64,7 @@ def is_without_gpu(analysis: Analysis) -> bool:
 
 def best_lines(bounds: Bounds, analysis: Analysis, style: Style, n: int) -> list[str]:
     """What bounds the program, and the best findings, a line each."""
-    shown = [each for each in analysis.findings if each.gain is not None and is_shown(each, LEAST_GAIN)][:n]
+    shown = [each for each in analysis.findings if each.gain is not None and each.is_worth(LEAST_GAIN)][:n]
     lines = [style.bold(bounds_sentence(bounds))]
     lines += [f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}" for finding in shown]
     return [style.cut(line, style.width) for line in lines]
@@ -93,11 +93,6 @@ def changed_lines(gone: Sequence[Finding], new: Sequence[Finding], style: Style)
 def finding_line(finding: Finding) -> str:
     """A finding in one line: what it gains, its rule, what was found and where."""
     return f"{gain_text(finding)}  {finding.rule}: {_message(finding)}{_at(finding)}"
-
-
-def is_shown(finding: Finding, least_gain: float) -> bool:
-    """Whether a finding gains enough to be shown; one whose gain is not known is."""
-    return finding.is_worth(least_gain)
 
 
 def bounds_sentence(bounds: Bounds) -> str:
