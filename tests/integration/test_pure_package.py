@@ -32,7 +32,7 @@ sys.exit(main())
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of an installed pure Python package."""
     directory = tmp_path_factory.mktemp("pure")
-    options = ["-C", "wheel.cmake=false", "-C", "wheel.py-api=py3", "-C", "wheel.platlib=false"]
+    options = [f"--config-settings={each}" for each in ("wheel.cmake=false", "wheel.py-api=py3", "wheel.platlib=false")]
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", str(ROOT)]
     subprocess.run([*build, "-w", str(directory), *options], check=True, capture_output=True)
     (wheel,) = directory.glob("*.whl")
