@@ -3,6 +3,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "context/context_lenders.h"
 
 namespace bragg {
@@ -17,12 +19,23 @@ ThreadRegistry& ThreadRegistry::instance() {
   return registry;
 }
 
-ThreadContext* ThreadRegistry::acquire() noexcept {
+ThreadContext* ThreadRegistry::pop_free() noexcept {
   const std::lock_guard lock(mutex_);
-  if (free_.empty()) free_.push_back(all_.emplace_back(std::make_unique<ThreadContext>()).get());
+  if (free_.empty()) return nullptr;
   ThreadContext* context = free_.back();
   free_.pop_back();
+  return context;
+}
+
+// Many threads may launch for the first time at once: the pages of a new context are touched outside of the lock.
+ThreadContext* ThreadRegistry::acquire() noexcept {
+  ThreadContext* context = pop_free();
+  std::unique_ptr<ThreadContext> made = context == nullptr ? make_() : nullptr;
+  if (made != nullptr) context = made.get();
   context->reset(system_thread_id());
+  if (made == nullptr) return context;
+  const std::lock_guard lock(mutex_);
+  all_.push_back(std::move(made));
   return context;
 }
 

@@ -10,10 +10,13 @@
 
 namespace bragg {
 
-// Threads: any; one mutex, which is held for no visit. Contexts are recycled, never freed: one that lends its nodes may
-// be read at any time.
+// Threads: any; one mutex, which is held for no visit, nor while a context is made. Contexts are recycled, never freed:
+// one that lends its nodes may be read at any time.
 class ThreadRegistry {
  public:
+  using Make = std::unique_ptr<ThreadContext> (*)();
+
+  explicit ThreadRegistry(Make make = std::make_unique<ThreadContext>) : make_(make) {}
   static ThreadRegistry& instance();
   [[nodiscard]] ThreadContext* acquire() noexcept;
   void release(ThreadContext* context) noexcept;  // consumer, after the exited thread's ring was drained
@@ -30,7 +33,9 @@ class ThreadRegistry {
  private:
   [[nodiscard]] size_t size() noexcept;
   [[nodiscard]] ThreadContext* at(size_t index) noexcept;
+  [[nodiscard]] ThreadContext* pop_free() noexcept;
 
+  const Make make_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<ThreadContext>> all_;
   std::vector<ThreadContext*> free_;
