@@ -10,9 +10,11 @@
 
 #include "backends/cuda/driver/pc_sampling_library.h"
 #include "backends/cuda/samples/duty_cycle.h"
+#include "backends/cuda/samples/launch_gate.h"
 #include "backends/cuda/samples/pc_sampling.h"
 #include "backends/cuda/samples/sampled_spans.h"
 #include "check.h"
+#include "context/thread_context.h"
 #include "data/sample_attribution.h"
 #include "recording.h"
 
@@ -263,6 +265,46 @@ void sample_while_threads_launch(int mode) {
 TEST(threads_are_sampled_while_they_launch) { sample_while_threads_launch(BRAGG_SAMPLE_CONTINUOUS); }
 TEST(threads_are_sampled_in_windows) { sample_while_threads_launch(BRAGG_SAMPLE_WINDOWS); }
 TEST(threads_are_sampled_one_kernel_at_a_time) { sample_while_threads_launch(BRAGG_SAMPLE_SERIALIZED); }
+
+// As cuBLAS does while it plans.
+TEST(windows_open_and_close_between_calls_that_load_code) {
+  Recording recording("loading", false, 0, BRAGG_SAMPLE_WINDOWS, kPeriod);
+  const bragg::cuda::Function kernel = long_kernel("sampled");
+  std::atomic<bool> stop{false};
+  std::thread loading([&] {
+    device().use();
+    for (bragg::cuda::Function loaded{}; !stop.load();) device().must("cuKernelGetFunction", &loaded, kernel);
+  });
+  device().use();
+  const bragg::cuda::Stream stream = device().stream();
+  const auto has_windows = [] {
+    const std::string text = bragg::pc_sampling::description_json();
+    const size_t at = text.find("\"windows\":");
+    return at != std::string::npos && std::stoi(text.substr(at + 10)) >= 3;
+  };
+  CHECK(comes_true([&] {
+    device().launch(kernel, stream);
+    return has_windows();
+  }));
+  stop.store(true);
+  loading.join();
+}
+
+TEST(a_gate_that_is_not_opened_again_keeps_no_thread_for_ever) {
+  std::atomic<bool> is_through{false};
+  const bragg::LaunchGate::Closed gate;
+  CHECK(static_cast<bool>(gate));
+  std::thread thread([&] {
+    bragg::ThreadContext& context = bragg::ThreadContext::current();
+    bragg::LaunchGate::instance().enter(context);
+    is_through.store(true);
+    bragg::LaunchGate::instance().leave(context);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(!is_through.load());
+  thread.join();
+  CHECK(is_through.load());
+}
 
 TEST(contexts_that_end_together_are_sampled_no_more) {
   const Recording recording("ending", false, 0, BRAGG_SAMPLE_CONTINUOUS, kPeriod);

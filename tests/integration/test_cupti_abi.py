@@ -180,6 +180,12 @@ def test_table_of_graphs_holds_exactly_the_calls_that_make_them(comparison: Comp
     assert ours == {name: name for name in comparison.calls if MAKES_GRAPHS.fullmatch(name)}
 
 
+def test_calls_that_sampling_must_not_meet_have_the_vendors_ids(comparison: Comparison) -> None:
+    ours = {name: our_name for name, (table, our_name) in comparison.calls.items() if table == "sampling"}
+    assert ours == {name: name for name in ours}
+    assert {"cuLibraryLoadData", "cuKernelGetFunction", "cuFuncSetAttribute", "cuModuleLoadDataEx"} <= set(ours)
+
+
 @pytest.mark.parametrize("comparison", ["newest"], indirect=True)
 def test_newest_release_checks_every_declaration(comparison: Comparison) -> None:
     ours = {"kFirstVersion", "kSharedFrom", "kSubscriberParamsBytes13_0", "SamplingSetting.unused"}

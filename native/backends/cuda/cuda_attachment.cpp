@@ -154,6 +154,8 @@ void record_nodes_from_now_on(Backend& self, const char* reason) noexcept {
 void follow_modules(Backend& self) {
   for (const uint32_t cbid : cupti::module_cbids)
     (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
+  for (const uint32_t cbid : cupti::holding_cbids)
+    (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
   (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource, cupti::resource::kModuleLoaded);
 }
 

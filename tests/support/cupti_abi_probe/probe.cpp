@@ -515,6 +515,7 @@ void print_cbids() {
     const char* table = ours::is_launch(cbid)                             ? "launch "
                         : ours::is_memory(cbid)                           ? "memory "
                         : ours::graph_call(cbid) != ours::GraphCall::None ? "graph "
+                        : ours::is_for_sampling(cbid)                     ? "sampling "
                                                                           : "none -";
     return table + std::string(ours::driver_call_name(cbid));
   };

@@ -53,6 +53,58 @@ inline constexpr DriverCall module_calls[] = {{18, "cuModuleLoad"},
                                               {23, "cuModuleGetFunction"}};
 inline constexpr uint32_t kModuleGetFunction = 23;
 
+// Other calls in which the driver holds its locks while CUPTI takes in the code, stream or context that they make: code
+// is loaded lazily, by whatever asks for a function first. Ascending.
+inline constexpr DriverCall holding_calls[] = {{22, "cuModuleUnload"},
+                                               {24, "cuModuleGetGlobal"},
+                                               {85, "cuFuncGetAttribute"},
+                                               {86, "cuFuncSetCacheConfig"},
+                                               {124, "cuStreamCreate"},
+                                               {235, "cuCtxCreate_v2"},
+                                               {241, "cuModuleGetGlobal_v2"},
+                                               {322, "cuCtxDestroy_v2"},
+                                               {326, "cuStreamDestroy_v2"},
+                                               {338, "cuFuncSetSharedMemConfig"},
+                                               {367, "cuStreamCreateWithPriority"},
+                                               {374, "cuOccupancyMaxActiveBlocksPerMultiprocessor"},
+                                               {384, "cuOccupancyMaxPotentialBlockSize"},
+                                               {386, "cuDevicePrimaryCtxRetain"},
+                                               {451, "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"},
+                                               {452, "cuOccupancyMaxPotentialBlockSizeWithFlags"},
+                                               {481, "cuFuncSetAttribute"},
+                                               {543, "cuOccupancyAvailableDynamicSMemPerBlock"},
+                                               {544, "cuDevicePrimaryCtxRelease_v2"},
+                                               {545, "cuDevicePrimaryCtxReset_v2"},
+                                               {566, "cuFuncGetModule"},
+                                               {580, "cuGraphUpload"},
+                                               {581, "cuGraphUpload_ptsz"},
+                                               {645, "cuCtxCreate_v3"},
+                                               {675, "cuOccupancyMaxPotentialClusterSize"},
+                                               {676, "cuOccupancyMaxActiveClusters"},
+                                               {678, "cuLibraryLoadData"},
+                                               {679, "cuLibraryLoadFromFile"},
+                                               {680, "cuLibraryUnload"},
+                                               {681, "cuLibraryGetKernel"},
+                                               {682, "cuLibraryGetModule"},
+                                               {683, "cuKernelGetFunction"},
+                                               {684, "cuLibraryGetGlobal"},
+                                               {685, "cuLibraryGetManaged"},
+                                               {686, "cuKernelGetAttribute"},
+                                               {687, "cuKernelSetAttribute"},
+                                               {688, "cuKernelSetCacheConfig"},
+                                               {700, "cuLibraryGetUnifiedFunction"},
+                                               {733, "cuFuncGetParamInfo"},
+                                               {734, "cuKernelGetParamInfo"},
+                                               {737, "cuModuleGetFunctionCount"},
+                                               {738, "cuModuleEnumerateFunctions"},
+                                               {739, "cuLibraryGetKernelCount"},
+                                               {740, "cuLibraryEnumerateKernels"},
+                                               {742, "cuFuncLoad"},
+                                               {743, "cuGreenCtxCreate"},
+                                               {744, "cuGreenCtxDestroy"},
+                                               {757, "cuCtxCreate_v4"},
+                                               {758, "cuGreenCtxStreamCreate"}};
+
 // Copies and sets. _ptds: compiled for the per-thread default stream. Ascending.
 inline constexpr DriverCall memory_calls[] = {{43, "cuMemcpyHtoD"},
                                               {45, "cuMemcpyDtoH"},
@@ -175,8 +227,10 @@ inline constexpr auto launch_cbids = cbids_of(launch_calls);
 inline constexpr auto memory_cbids = cbids_of(memory_calls);
 inline constexpr auto graph_cbids = cbids_of(graph_calls);
 inline constexpr auto module_cbids = cbids_of(module_calls);
+inline constexpr auto holding_cbids = cbids_of(holding_calls);
 static_assert(std::ranges::is_sorted(launch_cbids) && std::ranges::is_sorted(memory_cbids));
 static_assert(std::ranges::is_sorted(graph_cbids) && std::ranges::is_sorted(module_cbids));
+static_assert(std::ranges::is_sorted(holding_cbids));
 
 [[nodiscard]] constexpr bool is_launch(uint32_t cbid) noexcept {
   return std::ranges::binary_search(launch_cbids, cbid);
@@ -187,6 +241,11 @@ static_assert(std::ranges::is_sorted(graph_cbids) && std::ranges::is_sorted(modu
 
 [[nodiscard]] constexpr bool is_module_call(uint32_t cbid) noexcept {
   return std::ranges::binary_search(module_cbids, cbid);
+}
+
+// Whether only instruction sampling follows this call.
+[[nodiscard]] constexpr bool is_for_sampling(uint32_t cbid) noexcept {
+  return is_module_call(cbid) || std::ranges::binary_search(holding_cbids, cbid);
 }
 
 [[nodiscard]] constexpr bool is_graph_launch(uint32_t cbid) noexcept { return cbid == 514 || cbid == 515; }
@@ -223,6 +282,9 @@ inline constexpr size_t kNoFunction = SIZE_MAX;
   for (const DriverCall& call : module_calls) {
     if (call.cbid == cbid) return call.name;
   }
+  for (const DriverCall& call : holding_calls) {
+    if (call.cbid == cbid) return call.name;
+  }
   return "";
 }
 
@@ -235,6 +297,9 @@ inline constexpr size_t kNoFunction = SIZE_MAX;
     if (call.name == name) return call.cbid;
   }
   for (const DriverCall& call : graph_calls) {
+    if (call.name == name) return call.cbid;
+  }
+  for (const DriverCall& call : holding_calls) {
     if (call.name == name) return call.cbid;
   }
   throw "not a call of these tables";

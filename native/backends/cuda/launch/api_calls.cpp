@@ -44,7 +44,7 @@ constexpr cupti::Domain kDomains[] = {cupti::Domain::DriverApi, cupti::Domain::R
 // Callbacks that other parts of the backend enable and disable.
 [[nodiscard]] bool is_shared(cupti::Domain domain, uint32_t cbid) {
   if (domain != cupti::Domain::DriverApi || cupti::driver_call_name(cbid).empty()) return false;
-  return !cupti::is_module_call(cbid) || pc_sampling::is_wanted();
+  return !cupti::is_for_sampling(cbid) || pc_sampling::is_wanted();
 }
 
 void learn_names(const CuptiLibrary& cupti) {

@@ -24,9 +24,11 @@ void forget_context(cuda::Context context) noexcept {
 
 void on_driver_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::CallbackData& data) {
   if (cbid < kCallOf.size() && kCallOf[cbid] != 0) return on_launch_call(cbid, data);
-  if (!cupti::is_module_call(cbid)) return on_graph_call(cupti, cbid, data);
-  gate(ThreadContext::current(), data.site);
-  if (pc_sampling::is_wanted()) FunctionCubins::instance().note_call(cbid, data);
+  const auto graph = cupti::graph_call(cbid);
+  if (cupti::is_for_sampling(cbid) || graph == cupti::GraphCall::Instantiate || graph == cupti::GraphCall::Update)
+    gate(ThreadContext::current(), data.site);
+  if (graph != cupti::GraphCall::None) return on_graph_call(cupti, cbid, data);
+  if (cupti::is_module_call(cbid) && pc_sampling::is_wanted()) FunctionCubins::instance().note_call(cbid, data);
 }
 
 void on_api_call(const CuptiLibrary& cupti, cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data) {

@@ -12,6 +12,8 @@ namespace {
 constexpr auto kNap = std::chrono::microseconds(20);
 // A launch waits for the GPU when the driver's queue is full. The others are not held up longer than this.
 constexpr auto kPatience = std::chrono::milliseconds(20);
+// The first start takes 0.3 to 0.7 s. A call that does not return must not keep the program.
+constexpr auto kClosedAtMost = std::chrono::seconds(5);
 
 std::atomic<bool> is_closed{false};
 
@@ -25,12 +27,15 @@ LaunchGate& LaunchGate::instance() {
 // Either this thread sees that the gate is closed, or who closes it sees this thread: both store before they load.
 void LaunchGate::enter(ThreadContext& thread) noexcept {
   if (thread.gated_calls++ > 0) return;
-  for (;;) {
-    thread.is_in_gated_call.store(true);
-    if (!is_closed.load()) return;
+  thread.is_in_gated_call.store(true);
+  if (!is_closed.load()) return;
+  const auto until = std::chrono::steady_clock::now() + kClosedAtMost;
+  const auto must_wait = [&] { return is_closed.load() && std::chrono::steady_clock::now() < until; };
+  do {
     thread.is_in_gated_call.store(false);
-    while (is_closed.load()) std::this_thread::sleep_for(kNap);
-  }
+    while (must_wait()) std::this_thread::sleep_for(kNap);
+    thread.is_in_gated_call.store(true);
+  } while (must_wait());
 }
 
 void LaunchGate::leave(ThreadContext& thread) noexcept {

@@ -1,18 +1,20 @@
-// Keeps launches apart from calls of CUPTI that must not meet them.
+// Keeps launches, and calls that load code, apart from calls of CUPTI that must not meet them.
 #pragma once
 
 namespace bragg {
 
 class ThreadContext;
 
-// Seen on an H200 with CUPTI 13.0: cuptiPCSamplingStop and Disable, and a launch of another thread at the same time,
-// wait for each other for ever. So they are called while no thread is inside a launch, and threads that come to one
-// wait at its beginning, where they hold no lock of the driver.
+// Seen with CUPTI 13.0: cuptiPCSamplingStop and Disable, and a launch of another thread at the same time, wait for each
+// other for ever (H200); so do cuptiPCSamplingStart and cuKernelGetFunction that loads lazily, which hold CUPTI's lock
+// and the driver's and ask for the other one (H100). So they are called while no thread is inside such a call, and
+// threads that come to one wait at its beginning, where they hold no lock of the driver.
 class LaunchGate {
  public:
   static LaunchGate& instance();
 
-  // ENTER and EXIT callbacks of driver calls that put work on a GPU.
+  // ENTER and EXIT callbacks of driver calls that put work on a GPU, or make code, streams or contexts. No thread waits
+  // longer than for the slowest first start.
   void enter(ThreadContext& thread) noexcept;
   void leave(ThreadContext& thread) noexcept;
 

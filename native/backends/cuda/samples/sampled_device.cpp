@@ -22,19 +22,13 @@ constexpr int kEndTries = 50;        // 1 s with threads that do not come out of
 
 SampledDevice::SampledDevice(const CuptiLibrary& cupti, const PcSamplingLibrary& library, cuda::Context context,
                              uint32_t ordinal, const Settings& settings)
-    : cupti_(cupti), sampler_(library, context), ordinal_(ordinal), settings_(settings) {
-  if (std::string other = other_user(library); other.empty()) {
-    enable();
-  } else {
-    refuse(std::move(other));
-  }
-}
+    : cupti_(cupti), library_(library), sampler_(library, context), ordinal_(ordinal), settings_(settings) {}
 
 // Asked first: a sampler that CUPTI refuses to start crashes the program (see SamplerLock).
-std::string SampledDevice::other_user(const PcSamplingLibrary& library) {
+std::string SampledDevice::other_user() {
   const pid_t owner = lock_.acquire(CudaDriver::mapped().uuid(ordinal_));
   if (owner != getpid()) return "process " + std::to_string(owner) + " samples it; one process at a time can";
-  if (has_other_user(library, ordinal_))
+  if (has_other_user(library_, ordinal_))
     return "another process uses its counters (ncu, DCGM or another profiler); end it and run again";
   return "";
 }
@@ -57,21 +51,27 @@ bool SampledDevice::while_nothing_launches(Call&& call) {
   return true;
 }
 
-void SampledDevice::enable() {
-  const int64_t began_ns = now_ns();
+bool SampledDevice::enable() {
+  if (std::string other = has_begun_ ? "" : other_user(); !other.empty()) {
+    refuse(std::move(other));
+    return false;
+  }
   const auto result = sampler_.enable({settings_.mode, settings_.period});
-  enabling_ns_ += now_ns() - began_ns;
-  if (result != cupti::Result::Success) return fail(result);
-  is_enabled_ = is_fresh_ = true;
+  if (result != cupti::Result::Success) fail(result);
+  return is_enabled_ = result == cupti::Result::Success;
 }
 
 void SampledDevice::start() {
-  if (!is_enabled_ || is_running_) return;
+  if (is_refused() || is_running_) return;
+  const LaunchGate::Closed gate;
+  if (!gate) return;
   const int64_t began_ns = now_ns();
-  if (!while_nothing_launches([this] { return sampler_.start(); })) return;
-  is_running_ = is_enabled_;
-  if (is_running_) SampledSpans::instance().begin(ordinal_, began_ns);
-  if (std::exchange(is_fresh_, false)) enabling_ns_ += now_ns() - began_ns;
+  const bool was_enabled = is_enabled_;
+  if (!was_enabled && !enable()) return;
+  if (const auto result = sampler_.start(); result != cupti::Result::Success) return fail(result);
+  is_running_ = has_begun_ = true;
+  SampledSpans::instance().begin(ordinal_, began_ns);
+  if (!was_enabled) enabling_ns_ += now_ns() - began_ns;
 }
 
 void SampledDevice::stop(std::vector<PcSample>& samples) {
@@ -93,14 +93,14 @@ void SampledDevice::drain(std::vector<PcSample>& samples) {
 
 // Only enabling anew empties the hardware's buffer, and fewer samples keep it from filling again.
 void SampledDevice::restart(std::vector<PcSample>& samples) {
-  if (!while_nothing_launches([&] { return sampler_.disable(samples, counters_); }) || !is_enabled_) return;
+  if (!while_nothing_launches([&] { return sampler_.disable(samples, counters_); }) || is_refused()) return;
+  is_enabled_ = false;
   ++restarts_;
   settings_.period = std::min(settings_.period + kPeriodStep, cupti::kMaxSamplingPeriod);
   std::fprintf(stderr, "bragg: the sample buffer of GPU %u was full: now sampled every 2^%u cycles\n", ordinal_,
                settings_.period);
   const bool was_running = std::exchange(is_running_, false);
   SampledSpans::instance().end(ordinal_, now_ns());
-  enable();
   if (was_running) start();
 }
 
@@ -114,7 +114,7 @@ void SampledDevice::end(std::vector<PcSample>& samples) {
 
 std::string SampledDevice::description_json() const {
   JsonObject json;
-  json.put("state", !reason_.empty() ? "not sampled" : is_fresh_ ? "not begun" : "sampled");
+  json.put("state", !reason_.empty() ? "not sampled" : has_begun_ ? "sampled" : "not begun");
   if (!reason_.empty()) json.put("reason", reason_);
   return json.put("period", settings_.period)
       .put("restarts", restarts_)

@@ -38,9 +38,9 @@ class SampledDevice {
   [[nodiscard]] std::string description_json() const;
 
  private:
-  void enable();
+  [[nodiscard]] bool enable();
   void restart(std::vector<PcSample>& samples);
-  [[nodiscard]] std::string other_user(const PcSamplingLibrary& library);  // of the GPU's counters; "": nobody
+  [[nodiscard]] std::string other_user();  // of the GPU's counters; "": nobody
   void fail(cupti::Result result);
   void refuse(std::string reason);
   // False: not called, because a thread launches.
@@ -48,13 +48,14 @@ class SampledDevice {
   bool while_nothing_launches(Call&& call);
 
   const CuptiLibrary& cupti_;
+  const PcSamplingLibrary& library_;
   PcSampler sampler_;
   SamplerLock lock_;
   uint32_t ordinal_;
   Settings settings_;
   bool is_enabled_ = false;
   bool is_running_ = false;
-  bool is_fresh_ = true;   // enabled and not started since
+  bool has_begun_ = false;
   uint32_t restarts_ = 0;  // the buffer was full
   int64_t enabling_ns_ = 0;
   std::string reason_;  // why it is not sampled

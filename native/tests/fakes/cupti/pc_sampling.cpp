@@ -23,15 +23,24 @@ const std::string& persistent(const std::string& name) {
 }
 
 std::atomic<int> launching{0};
+std::atomic<int> holding{0};
 
 }  // namespace
 
 void PcSampling::note_launching(bool on) { launching.fetch_add(on ? 1 : -1); }
+void PcSampling::note_holding(bool on) { holding.fetch_add(on ? 1 : -1); }
 
 // Seen on an H200 with CUPTI 13.0: these calls and a launch of another thread wait for each other for ever.
 void PcSampling::hang_if_launching(const char* call) {
   if (launching.load() == 0) return;
   std::fprintf(stderr, "fake CUPTI: %s while a thread launches, which hangs both\n", call);
+  std::abort();
+}
+
+// Seen on an H100 with CUPTI 13.0: so do Start and a call that holds the driver's locks.
+void PcSampling::hang_if_holding(const char* call) {
+  if (holding.load() == 0) return;
+  std::fprintf(stderr, "fake CUPTI: %s while a thread loads code, which hangs both\n", call);
   std::abort();
 }
 
@@ -52,6 +61,7 @@ PcSampling::Sampler* PcSampling::of(cuda::Context context) {
 
 cupti::Result PcSampling::enable(cuda::Context context) {
   if (context == nullptr) return cupti::Result::InvalidParameter;
+  hang_if_holding("cuptiPCSamplingEnable");
   const std::lock_guard lock(mutex_);
   const uint32_t device = driver()->context_device(context);
   for (const auto& [other, sampler] : samplers_)
@@ -62,6 +72,7 @@ cupti::Result PcSampling::enable(cuda::Context context) {
 
 cupti::Result PcSampling::disable(cuda::Context context) {
   hang_if_launching("cuptiPCSamplingDisable");
+  hang_if_holding("cuptiPCSamplingDisable");
   const std::lock_guard lock(mutex_);
   Sampler* sampler = of(context);
   if (sampler == nullptr) return cupti::Result::InvalidOperation;
@@ -77,6 +88,7 @@ cupti::Result PcSampling::disable(cuda::Context context) {
 
 cupti::Result PcSampling::set_running(cuda::Context context, bool on) {
   if (!on) hang_if_launching("cuptiPCSamplingStop");
+  hang_if_holding(on ? "cuptiPCSamplingStart" : "cuptiPCSamplingStop");
   const std::lock_guard lock(mutex_);
   Sampler* sampler = of(context);
   if (sampler == nullptr || !sampler->has_control || sampler->is_running == on) return cupti::Result::InvalidOperation;

@@ -28,8 +28,9 @@ class PcSampling {
   [[nodiscard]] cupti::Result get(cuda::Context context, cupti::SamplingData& data);
   void executed(const Execution& execution);
   void context_ends(cuda::Context context);
-  // A launch begins or ends.
+  // A launch, or a call that makes code, streams or contexts, begins or ends.
   void note_launching(bool on);
+  void note_holding(bool on);
   // How often a refused sampler was taken down. Seen on an H100 with CUPTI 13.0: launches that a tool holds in its
   // callback meanwhile use it all the same.
   [[nodiscard]] uint32_t refusals() const { return refusals_.load(); }
@@ -61,6 +62,7 @@ class PcSampling {
   static void give(Sampler& sampler, cupti::SamplingData& data);
 
   static void hang_if_launching(const char* call);
+  static void hang_if_holding(const char* call);
 
   std::atomic<uint32_t> refusals_{0};
   std::mutex mutex_;

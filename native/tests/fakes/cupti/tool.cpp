@@ -54,10 +54,13 @@ thread_local uint32_t runtime_correlation = 0;
 
 bool is_launch(const ApiCall& call) { return call.domain == cupti::Domain::DriverApi && cupti::is_launch(call.cbid); }
 
+bool holds_locks(const ApiCall& call) {
+  return call.domain == cupti::Domain::DriverApi && cupti::is_for_sampling(call.cbid);
+}
+
 thread_local bool thread_has_launched = false;
 
-void enter(ApiCall& call) {
-  thread_has_launched = thread_has_launched || is_launch(call);
+void tell(ApiCall& call) {
   if (!is_followed(call.domain, call.cbid)) return;
   call.correlation = runtime_correlation != 0 ? runtime_correlation
                                               : state().last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -73,6 +76,12 @@ void enter(ApiCall& call) {
   pc_sampling().note_launching(true);
 }
 
+void enter(ApiCall& call) {
+  thread_has_launched = thread_has_launched || is_launch(call);
+  tell(call);
+  if (holds_locks(call)) pc_sampling().note_holding(true);
+}
+
 // For each that has the kind enabled.
 void put(cupti::Kind kind, const RecordBytes& record) {
   state().for_each_sinks([&](Sinks& sinks) {
@@ -82,6 +91,7 @@ void put(cupti::Kind kind, const RecordBytes& record) {
 
 void exit(ApiCall& call) {
   const uint64_t end_ns = now_ns();
+  if (holds_locks(call)) pc_sampling().note_holding(false);
   if (call.correlation != 0 && is_launch(call)) pc_sampling().note_launching(false);
   if (call.domain == cupti::Domain::RuntimeApi) runtime_correlation = 0;
   if (call.domain == cupti::Domain::DriverApi && state().is_enabled(cupti::Kind::Driver))

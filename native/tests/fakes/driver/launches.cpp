@@ -139,6 +139,15 @@ FAKE_CUDA(cuModuleGetFunction)(cuda::Function* function, cuda::Module module, co
 }
 FAKE_CUDA_IS(cuModuleGetFunction, CuModuleGetFunction);
 
+// Kernels of libraries are functions here; the first one asked for loads the rest.
+FAKE_CUDA(cuKernelGetFunction)(cuda::Function* function, cuda::Function kernel) {
+  return driver_call(call_site("cuKernelGetFunction"), [&](ApiCall&) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    *function = kernel;
+    return cuda::Result::Success;
+  });
+}
+
 FAKE_CUDA(cuLaunchKernel)(cuda::Function function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, uint32_t block_x,
                           uint32_t block_y, uint32_t block_z, uint32_t dynamic_shared_bytes, cuda::Stream stream,
                           void** arguments, void** extra) {
