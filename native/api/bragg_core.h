@@ -40,6 +40,7 @@ struct bragg_session_options {
   double sample_budget;          // of BRAGG_SAMPLE_WINDOWS: share of the program's time that sampling may cost
   char counters[512];            // of the hardware, ','-separated; "": none
   uint32_t counter_interval_us;  // 0: chosen here
+  double telemetry_hz;           // samples of power, clocks and load in a second; 0: none
   uint32_t rotate_interval_ms;  // the next phase begins by itself, in <part_path without .part>.part_<n>.part; 0: never
 };
 

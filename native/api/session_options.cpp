@@ -37,7 +37,8 @@ class Table {
         number(member, "sample_interval_us", options_.sample_interval_us) ||
         number(member, "sample_period", options_.sample_period) ||
         number(member, "sample_budget", options_.sample_budget) || text(member, "counters", options_.counters) ||
-        number(member, "counter_interval_us", options_.counter_interval_us);
+        number(member, "counter_interval_us", options_.counter_interval_us) ||
+        number(member, "telemetry_hz", options_.telemetry_hz);
     if (context >= 0) {
       options_.python_context = context >= 1;
       options_.native_context = context >= 2;

@@ -20,6 +20,8 @@ struct SourceOptions {
   SamplingOptions sampling;
   std::string counters;              // hardware counters, ','-separated; "": none
   uint32_t counter_interval_us = 0;  // 0: by the source's budget
+  double telemetry_hz = 0;           // 0: none
+  uint32_t phase = 0;                // which of those at this moment: the recorder says so
 };
 
 // What the sessions want together that record at this moment.
@@ -42,6 +44,9 @@ class EventSource {
   virtual void start(const SourceOptions& options) = 0;
   // Something begins or ends to record. Cheap: the source stays started.
   virtual void collect(const Collecting& wanted) = 0;
+  // A phase of a session that records this source begins, or has ended. Cheap: the work lock may be held.
+  virtual void begin_phase(const SourceOptions&) {}
+  virtual void end_phase(const SourceOptions&) {}
   // The last session that samples instructions ends: brings the last of them.
   virtual void end_samples() {}
   // The last session has ended.

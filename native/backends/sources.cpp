@@ -6,6 +6,7 @@
 #include "backends/cpu/host_source.h"
 #include "backends/cuda/counters/counter_source.h"
 #include "backends/cuda/cuda_source.h"
+#include "backends/telemetry/telemetry_source.h"
 
 namespace bragg {
 namespace {
@@ -15,6 +16,7 @@ constexpr SourceRow kRows[] = {
     {"cpu", host_source},
     {"cuda", cuda_source},
     {"counters", counter_source},
+    {"telemetry", telemetry_source},
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ Phase::Phase(SessionOptions options, uint32_t slot, uint32_t session)
       session_(session),
       origin_(std::make_shared<Origin>(
           Origin{.part_path = options_.part_path, .meta_json = options_.meta_json, .first_correlation = {}})) {
+  options_.of_sources.phase = slot;
   if (options_.rotate_interval_ms == 0) return;
   rotates_at_ns_ = started_ns_;
   postpone_rotation();

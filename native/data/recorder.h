@@ -174,6 +174,7 @@ class Recorder final : private EventSink {
   [[nodiscard]] uint32_t free_slot();
   [[nodiscard]] uint32_t free_session();
   // 0 or errno. Control lock held.
+  void end_in_sources(const Phase& phase);
   [[nodiscard]] int begin_phase(uint32_t slot, Phase& ended, const std::string& part_path, const std::string& meta_json,
                                 const std::string& end_meta_json);
   void rotate_due_sessions();

@@ -71,6 +71,7 @@ void Recorder::install(std::unique_ptr<Phase> phase, uint32_t slot) {
   if (phase->samples_instructions()) samples_of_session_.try_emplace(phase->session());
   phase->before = thread_totals();
   next_flush_ns_[slot] = now_ns();
+  sources_.for_each(options.uses_devices, [&](EventSource& source) { source.begin_phase(options.of_sources); });
   phases_[slot] = std::move(phase);
   recording_state.existing.fetch_or(bit);
   uint64_t tree_limit_bytes = 0;  // all share the tree
@@ -122,6 +123,11 @@ StartResult Recorder::advance(int session, const std::string& part_path, const s
   });
 }
 
+void Recorder::end_in_sources(const Phase& phase) {
+  sources_.for_each(phase.options().uses_devices,
+                    [&](EventSource& source) { source.end_phase(phase.options().of_sources); });
+}
+
 int Recorder::begin_phase(uint32_t slot, Phase& ended, const std::string& part_path, const std::string& meta_json,
                           const std::string& end_meta_json) {
   SessionOptions options = ended.options();
@@ -133,6 +139,7 @@ int Recorder::begin_phase(uint32_t slot, Phase& ended, const std::string& part_p
   const SessionMask mask = next->mask();
   const WorkLock work(work_mutex_);
   next->follow(ended);
+  end_in_sources(ended);
   ended.retire(thread_totals(), end_meta_json);
   retired_.fetch_or(1u << ended.slot());
   install(std::move(next), slot);
@@ -224,6 +231,10 @@ void Recorder::flush(int session) {
 
 void Recorder::stop(int session, const std::string& meta_json) {
   if (!switch_off(session)) return;
+  {
+    const std::lock_guard control(control_mutex_);
+    if (const Phase* phase = current(session)) end_in_sources(*phase);
+  }
   drain(static_cast<uint32_t>(session));
   bring_by_force(static_cast<uint32_t>(session));
   {

@@ -55,6 +55,10 @@ void Recorder::on_ending_signal(int number) {
 
 void Recorder::finish_and_end_by(int number) {
   is_leaving_.store(true);
+  {
+    const std::lock_guard work(work_mutex_);
+    for_phases(recording_state.existing.load(), [this](const Phase& phase) { end_in_sources(phase); });
+  }
   Drain drain;
   drain.threads = threads_;  // read by one of them: they are there
   drain.threads->forces_flush.store(true);

@@ -32,6 +32,11 @@ enum class Knob : uint32_t {
   CountersBusy,     // 1: another process uses the counters of all GPUs
   SampleBuffer,     // instruction samples that the GPU's buffer holds; 0: as many as the configured bytes
   PmBuffer,         // samples of counters that the GPU's buffer holds; 0: as many as the configured bytes
+  // What NVML tells.
+  NvmlPowerMw,
+  NvmlSmMhz,
+  NvmlReasons,  // bits
+  NvmlSlowMs,   // what each call takes
   // Faults in every n-th record of a kernel, copy or set; 0: never.
   DropEvery,
   DuplicateEvery,

@@ -1,0 +1,65 @@
+// What NVML tells of one GPU.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/telemetry/nvml_library.h"
+#include "backends/telemetry/quantities.h"
+#include "backends/telemetry/rate.h"
+#include "data/json.h"
+
+namespace bragg {
+
+struct GpuReading {
+  std::array<double, gpu_quantity::kCount> values;
+  std::optional<uint64_t> clock_reasons;
+};
+
+// Threads: that of telemetry. What the GPU refuses once is not asked again.
+class GpuTelemetry {
+ public:
+  GpuTelemetry(const NvmlLibrary& library, uint32_t ordinal, std::string uuid);
+
+  [[nodiscard]] uint32_t ordinal() const { return ordinal_; }
+  [[nodiscard]] GpuReading read(int64_t time_ns);
+  // Since the driver was loaded, mJ. Takes 3 ms on some boards.
+  [[nodiscard]] std::optional<uint64_t> energy_mj();
+
+  // JSON members: UUID, what power means, what is missing and why.
+  void describe(JsonObject& json) const;
+
+ private:
+  struct WantedField {
+    nvml::Field field;
+    uint32_t scope;
+    size_t quantity;
+    bool is_missing = false;
+    Rate rate;
+  };
+
+  void read_fields(GpuReading& reading, int64_t time_ns);
+  void take_field(WantedField& wanted, const nvml::FieldValue& told, GpuReading& reading, int64_t time_ns);
+  void read_clocks(GpuReading& reading);
+  // Whether a call of the quantity worked; else it is missing from now on.
+  template <class Call>
+  [[nodiscard]] bool works(size_t quantity, Call&& call);
+  void refuse(std::string_view name, const std::string& why);
+
+  const NvmlLibrary& library_;
+  uint32_t ordinal_;
+  std::string uuid_;
+  nvml::Device device_ = nullptr;
+  std::string reason_;
+  std::vector<WantedField> fields_;
+  std::array<bool, gpu_quantity::kCount> is_missing_{};
+  bool has_energy_ = false, has_reasons_ = false, averages_power_ = false;
+  std::vector<std::pair<std::string, std::string>> missing_;
+};
+
+}  // namespace bragg

@@ -1,0 +1,191 @@
+#include "backends/telemetry/telemetry_thread.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/driver/cuda_driver.h"
+#include "context/clock.h"
+#include "context/event.h"
+#include "context/thread_context.h"
+
+namespace bragg {
+namespace {
+
+constexpr size_t kMostPoints = 1 << 18;  // 6 MB: the consumer takes them every few ms
+
+class TelemetryThread {
+ public:
+  explicit TelemetryThread(std::shared_ptr<Telemetry> telemetry) : telemetry_(std::move(telemetry)) {}
+
+  void run() {
+    const OwnCalls own;
+    int64_t due_ns = monotonic_ns();
+    for (bool goes_on = true; goes_on;) {
+      Work work = wait(due_ns);
+      goes_on = !work.must_end;
+      if (goes_on) take_in_new_gpus();
+      if (work.is_due && work.is_collecting) sample();
+      if (work.borders != 0) read_energy(work.borders);
+      if (work.is_due) due_ns = next_due(due_ns, work.interval_ns);
+    }
+    const std::lock_guard lock(telemetry_->mutex);
+    telemetry_->has_ended = true;
+    telemetry_->changed.notify_all();
+  }
+
+ private:
+  struct Work {
+    bool must_end;
+    bool is_due;
+    bool is_collecting;
+    uint64_t borders;  // 0: energy need not be read
+    int64_t interval_ns;
+  };
+
+  Work wait(int64_t due_ns) {
+    Telemetry& shared = *telemetry_;
+    std::unique_lock lock(shared.mutex);
+    const auto nap = std::chrono::nanoseconds(std::max<int64_t>(0, due_ns - monotonic_ns()));
+    shared.changed.wait_for(lock, nap, [&] { return shared.must_end || shared.wanted_borders > shared.done_borders; });
+    return {shared.must_end, monotonic_ns() >= due_ns, shared.is_collecting,
+            shared.wanted_borders > shared.done_borders ? shared.wanted_borders : 0, shared.interval_ns};
+  }
+
+  // What was not sampled in time is left out, and counted.
+  int64_t next_due(int64_t due_ns, int64_t interval_ns) {
+    const int64_t missed = (monotonic_ns() - due_ns) / interval_ns;
+    missed_ += static_cast<uint64_t>(missed);
+    return due_ns + (missed + 1) * interval_ns;
+  }
+
+  // Those that this process launches on: ranks of one host sample their own.
+  void take_in_new_gpus() {
+    if (!reason_.empty() || cuda_backend::state() != cuda_backend::State::Attached) return;
+    for (const cuda_backend::KnownContext& context : cuda_backend::contexts()) {
+      const uint32_t ordinal = context.device;
+      if (std::ranges::find(gpus_, ordinal, [](auto& each) { return each->ordinal(); }) != gpus_.end()) continue;
+      if (!library_.library && !library_.load(reason_)) return tell();
+      if (!reason_.empty()) return tell();
+      gpus_.push_back(std::make_unique<GpuTelemetry>(library_, ordinal, CudaDriver::mapped().uuid(ordinal)));
+      begin_energy(*gpus_.back());
+    }
+  }
+
+  [[nodiscard]] static std::optional<EnergySum::Reading> energy_of(GpuTelemetry& gpu) {
+    const int64_t before_ns = now_ns();
+    const std::optional<uint64_t> millijoules = gpu.energy_mj();
+    if (!millijoules) return std::nullopt;
+    return EnergySum::Reading{*millijoules, before_ns + (now_ns() - before_ns) / 2};
+  }
+
+  void begin_energy(GpuTelemetry& gpu) {
+    const auto reading = energy_of(gpu);
+    const std::lock_guard lock(telemetry_->mutex);
+    for (auto& [slot, phase] : telemetry_->phases)
+      phase.gpus[gpu.ordinal()].energy.border(reading, !phase.has_ended && telemetry_->is_collecting);
+  }
+
+  void read_energy(uint64_t borders) {
+    std::map<uint32_t, std::optional<EnergySum::Reading>> readings;
+    for (const auto& gpu : gpus_) readings[gpu->ordinal()] = energy_of(*gpu);
+    tell();
+    const std::lock_guard lock(telemetry_->mutex);
+    for (auto& [slot, phase] : telemetry_->phases)
+      for (const auto& [ordinal, reading] : readings)
+        phase.gpus[ordinal].energy.border(reading, !phase.has_ended && telemetry_->is_collecting);
+    telemetry_->done_borders = borders;
+    telemetry_->changed.notify_all();
+  }
+
+  void sample() {
+    const int64_t begin_ns = now_ns();
+    const HostReading host = host_.read(begin_ns);
+    std::vector<TelemetryPoint> points;
+    add_points(points, kNone, begin_ns, host.values);
+    std::vector<std::pair<uint32_t, GpuReading>> readings;
+    for (const auto& gpu : gpus_) {
+      const int64_t time_ns = now_ns();
+      readings.emplace_back(gpu->ordinal(), gpu->read(time_ns));
+      add_points(points, gpu->ordinal(), time_ns, readings.back().second.values);
+      add_reasons(points, gpu->ordinal(), time_ns, readings.back().second);
+    }
+    ++samples_;
+    longest_ns_ = std::max(longest_ns_, now_ns() - begin_ns);
+    tell();
+    const std::lock_guard lock(telemetry_->mutex);
+    for (auto& [slot, phase] : telemetry_->phases) {
+      if (phase.has_ended) continue;
+      for (size_t i = 0; i < host.values.size(); ++i) phase.host.values[i].add(host.values[i]);
+      for (const auto& [ordinal, reading] : readings) phase.gpus[ordinal].add(reading);
+    }
+    const size_t fitting = std::min(kMostPoints - std::min(kMostPoints, telemetry_->points.size()), points.size());
+    telemetry_->points.insert(telemetry_->points.end(), points.begin(),
+                              points.begin() + static_cast<ptrdiff_t>(fitting));
+    telemetry_->lost_points += points.size() - fitting;
+  }
+
+  template <size_t size>
+  static void add_points(std::vector<TelemetryPoint>& points, uint32_t device, int64_t time_ns,
+                         const std::array<double, size>& values) {
+    for (uint32_t row = 0; row < size; ++row)
+      if (std::isfinite(values[row])) points.push_back({device, row, time_ns, values[row]});
+  }
+
+  // A reason has a track from the first sample on that has it.
+  void add_reasons(std::vector<TelemetryPoint>& points, uint32_t device, int64_t time_ns, const GpuReading& reading) {
+    if (!reading.clock_reasons) return;
+    uint64_t& seen = seen_reasons_[device];
+    seen |= *reading.clock_reasons;
+    for (uint32_t row = 0; row < kClockReasons.size(); ++row)
+      if ((seen & kClockReasons[row].bit) != 0)
+        points.push_back({device, gpu_quantity::kCount + row, time_ns,
+                          (*reading.clock_reasons & kClockReasons[row].bit) != 0 ? 1.0 : 0.0});
+  }
+
+  // For META.
+  void tell() {
+    JsonObject facts;
+    if (!reason_.empty()) facts.put("reason", reason_);
+    if (!library_.driver_version.empty()) facts.put("driver", library_.driver_version);
+    facts.put("samples", samples_).put("missed_samples", missed_).put("longest_ns", longest_ns_);
+    facts.put("cpu_ns", system_ns(CLOCK_THREAD_CPUTIME_ID));
+    std::map<uint32_t, std::string> of_gpus;
+    for (const auto& gpu : gpus_) {
+      JsonObject json;
+      gpu->describe(json);
+      of_gpus[gpu->ordinal()] = json.text();
+    }
+    const std::lock_guard lock(telemetry_->mutex);
+    telemetry_->facts = facts.text();
+    telemetry_->gpu_facts = std::move(of_gpus);
+  }
+
+  std::shared_ptr<Telemetry> telemetry_;
+  NvmlLibrary library_;
+  std::string reason_;  // why no GPU is sampled
+  HostTelemetry host_;
+  std::vector<std::unique_ptr<GpuTelemetry>> gpus_;
+  std::map<uint32_t, uint64_t> seen_reasons_;
+  uint64_t samples_ = 0, missed_ = 0;
+  int64_t longest_ns_ = 0;
+};
+
+}  // namespace
+
+// Signals of the program are for its own threads.
+void begin_telemetry(const std::shared_ptr<Telemetry>& telemetry) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([telemetry] { TelemetryThread(telemetry).run(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace bragg

@@ -1,0 +1,43 @@
+// The thread that samples, and what it shares with the others.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/telemetry/telemetry_sums.h"
+
+namespace bragg {
+
+struct TelemetryPoint {
+  uint32_t device;  // kNone: the host
+  uint32_t row;     // of the table of quantities; beyond it of that of reasons
+  int64_t time_ns;
+  double value;
+};
+
+// Left behind with a thread that hangs.
+struct Telemetry {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int64_t interval_ns = 0;
+  bool must_end = false;
+  bool has_ended = false;
+  bool is_collecting = true;
+  uint64_t wanted_borders = 1;  // energy is read when they are more than `done_borders`
+  uint64_t done_borders = 0;
+  std::map<uint32_t, PhaseSums> phases;  // by slot
+  std::vector<TelemetryPoint> points;
+  uint64_t lost_points = 0;
+  // Of the source, JSON.
+  std::string facts = "{}";
+  std::map<uint32_t, std::string> gpu_facts;
+};
+
+void begin_telemetry(const std::shared_ptr<Telemetry>& telemetry);
+
+}  // namespace bragg
