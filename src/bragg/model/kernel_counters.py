@@ -13,6 +13,7 @@ import numpy as np
 
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
+from bragg.model.telemetry import GPU_TRACKS
 from bragg.model.trace import TrackKind
 
 __all__ = ["KernelCounter", "Rates", "kernel_counters", "sampled_rates"]
@@ -104,7 +105,7 @@ def sampled_rates(profile: Profile, group: Int32Array | Int64Array) -> Iterator[
     times: dict[bytes, Int64Array] = {}
     for track in np.flatnonzero(tracks.kind == TrackKind.COUNTER).tolist():
         points = profile.counters.take(profile.counters.track == track)
-        if len(points) > 2 and tracks.label(track).endswith(("/s)", "(%)")):
+        if len(points) > 2 and tracks.label(track).endswith(("/s)", "(%)")) and tracks.label(track) not in GPU_TRACKS:
             key = points.time_ns.tobytes()
             times[key] = points.time_ns
             sampled.setdefault((int(tracks.device[track]), key), []).append((track, points.value))

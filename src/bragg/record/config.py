@@ -31,6 +31,7 @@ _MAX_TREE_MB = 1 << 14  # 64 M call paths, as many as have numbers
 _MIN_CLOCKS_MB, _MAX_CLOCKS_MB = 4, 1 << 14
 _MAX_COUNTERS_BYTES = 511  # room in `bragg_session_options`
 _MIN_COUNTER_US, _MAX_COUNTER_US = 10, 100_000  # 10 us are reached with two metrics on an H200
+_MIN_TELEMETRY_HZ, _MAX_TELEMETRY_HZ = 0.1, 100.0  # NVML's values change 10 to 50 times a second
 _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
 
 
@@ -65,6 +66,8 @@ class RecordConfig:
             `pcie`), of counters (`dram_read`), or of CUPTI's metrics, separated by commas; empty: none. They belong to
             a timeline: with `data` = `trace`.
         counter_interval_us: Time between two samples of counters; None: as short as a tenth of a core can decode.
+        telemetry_hz: Samples a second of power, clocks, temperature, load and memory of the GPUs that the program uses,
+            and of CPU, memory, disk and network of its process. None: none.
         instrument: Put clocks into the Triton kernels whose name this regular expression finds; empty: into none.
         instrument_budget: Share by which clocks may make a launch longer; a kernel in which they cost more has fewer of
             them, or none.
@@ -104,6 +107,7 @@ class RecordConfig:
     sample_budget: float = 0.03
     counters: str = ""
     counter_interval_us: int | None = None
+    telemetry_hz: float | None = None
     instrument: str = ""
     instrument_budget: float = 0.05
     instrument_buffer_mb: int = 256
@@ -145,6 +149,7 @@ class RecordConfig:
         if not 0 < self.sample_budget <= 1:
             raise UsageError(f"the sample budget is a share of the time, above 0, not {self.sample_budget}")
         _check_counters(self.counters, self.counter_interval_us, self.data)
+        _check_telemetry(self.telemetry_hz)
         _check_pattern(self.instrument)
         if not 0 < self.instrument_budget <= 1:
             raise UsageError(f"the budget of clocks is a share of the time, above 0, not {self.instrument_budget}")
@@ -184,6 +189,12 @@ def _check_counters(names: str, interval_us: int | None, data: Data) -> None:
         raise UsageError("counters belong to a timeline", hint="bragg run --counters --data trace")
     if interval_us is not None and not _MIN_COUNTER_US <= interval_us <= _MAX_COUNTER_US:
         raise UsageError(f"the interval of counters is {_MIN_COUNTER_US} to {_MAX_COUNTER_US} us, not {interval_us}")
+
+
+def _check_telemetry(hz: float | None) -> None:
+    if hz is not None and not _MIN_TELEMETRY_HZ <= hz <= _MAX_TELEMETRY_HZ:
+        limits = f"{_MIN_TELEMETRY_HZ:g} to {_MAX_TELEMETRY_HZ:g}"
+        raise UsageError(f"telemetry is sampled {limits} times a second, not {hz:g}")
 
 
 def _check_regions(names: str) -> None:

@@ -32,7 +32,7 @@ _API_LEVELS = ("all", "sync")
 # Options that may stand alone: the word after them may be the target. Alone they mean the first of their choices.
 _CHOICES_OF_BARE = {"--sample": _SAMPLING_MODES, "--gpu-api": _API_LEVELS}
 # Likewise, with any text for a choice.
-_TEXT_OF_BARE = {"--instrument": ".", "--counters": "default"}
+_TEXT_OF_BARE = {"--instrument": ".", "--counters": "default", "--telemetry": "10"}
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -187,6 +187,14 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     type=int,
     metavar="US",
     help="Sample counters this often, instead of as often as a tenth of a core can decode.",
+)
+@click.option(
+    "--telemetry",
+    "telemetry_hz",
+    type=float,
+    metavar="[HZ]",
+    help="Sample power, clocks, temperature, load and memory of the GPUs, and CPU, memory, disk and network of the "
+    "process, this often: 10 times a second if no number is given.",
 )
 @click.option(
     "--instrument",

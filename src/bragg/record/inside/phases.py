@@ -13,6 +13,7 @@ import numpy as np
 from bragg.errors import UsageError
 from bragg.model import Profile, TrackTable
 from bragg.model.merge import merge
+from bragg.model.telemetry import united
 from bragg.record.captures import has_ended
 from bragg.record.output import claim, phase_path
 
@@ -138,6 +139,8 @@ def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]
     known = {key: value for key, value in {**one, **other}.items() if key not in ("phase", "gpu_activity")}
     if "capture" in one and "capture" in other:
         known["capture"] = {**_sum(one["capture"], other["capture"]), "complete": _are_complete(one, other)}
+    if "telemetry" in one and "telemetry" in other:
+        known["telemetry"] = united(one["telemetry"], other["telemetry"])
     return {**known, **begin, **sums, "phases": one.get("phases", 1) + 1}
 
 

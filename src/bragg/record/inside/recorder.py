@@ -47,6 +47,7 @@ class Options(TypedDict, total=False):
     sample_budget: float
     counters: str
     counter_interval_us: int | None
+    telemetry_hz: float | None
     instrument: str
     instrument_budget: float
     instrument_buffer_mb: int

@@ -14,6 +14,7 @@ from bragg.model.overhead import Overhead, overhead_of
 from bragg.model.run import Run
 from bragg.views.text.sampling_facts import sampling_warnings
 from bragg.views.text.style import printable
+from bragg.views.text.telemetry_facts import telemetry_warnings
 from bragg.views.text.units import count_text, share_text, time_text
 
 __all__ = ["RunFacts"]
@@ -122,6 +123,7 @@ class RunFacts:
         if left_out := self.run.region_spans_left_out:
             yield f"{left_out:,} more steps and regions are not in the timeline"
         yield from sampling_warnings(self.meta)
+        yield from telemetry_warnings(self.meta)
         if missing := self.run.incomplete_code:
             names = ", ".join([*list(missing)[:_MAX_NAMES], *["…"] * (len(missing) > _MAX_NAMES)])
             why = next(iter(missing.values()))

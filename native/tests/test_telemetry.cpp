@@ -1,0 +1,193 @@
+// Telemetry of the host from files as the system writes them, and of a virtual GPU through the fake NVML.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "backends/cuda/driver/cuda_driver.h"
+#include "backends/telemetry/gpu_telemetry.h"
+#include "backends/telemetry/host_telemetry.h"
+#include "backends/telemetry/rate.h"
+#include "backends/telemetry/telemetry_sums.h"
+#include "check.h"
+#include "recording.h"
+#include "scratch.h"
+
+namespace {
+
+using namespace bragg::host_quantity;
+using bragg::test::ScratchDirectory;
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+bool is_near(double value, double expected) { return std::abs(value - expected) <= 1e-6 * std::abs(expected) + 1e-9; }
+
+// /proc/self and /sys/fs/cgroup, in a directory.
+class System {
+ public:
+  void write(const std::string& name, const std::string& content) {
+    const std::filesystem::path path = directory_.file(name);
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << content;
+  }
+  [[nodiscard]] bragg::HostTelemetry telemetry() {
+    return bragg::HostTelemetry(directory_.file("proc"), directory_.file("cgroup"));
+  }
+
+  // `name` as the program chose it.
+  void write_stat(const std::string& name, uint64_t ticks, uint64_t minor_faults) {
+    write("proc/stat", "42 (" + name + ") R 1 42 42 0 -1 4194304 " + std::to_string(minor_faults) + " 0 3 0 " +
+                           std::to_string(ticks) + " 0 0 0 20 0 9 0 1234 999999 256 18446744073709551615 1 1\n");
+  }
+
+ private:
+  ScratchDirectory directory_;
+};
+
+TEST(telemetry_of_the_host_is_that_of_the_process_and_its_cgroup) {
+  System system;
+  const auto ticks_per_s = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  const auto page_bytes = static_cast<double>(sysconf(_SC_PAGESIZE));
+  system.write("proc/cgroup", "1:cpu:/old\n0::/job/7\n");
+  system.write("cgroup/job/7/memory.current", "4096000\n");
+  system.write("cgroup/job/7/cpu.stat", "usage_usec 9\nnr_throttled 1\nthrottled_usec 1000000\n");
+  system.write("proc/io", "rchar: 1\nwchar: 1\nread_bytes: 1000\nwrite_bytes: 0\n");
+  system.write("proc/net/dev",
+               "Inter-|   Receive  | Transmit\n face |bytes packets\n    lo: 9 1 0 0 0 0 0 0 9 1 0 0 0 0 0 0\n"
+               "  eth0:100 1 0 0 0 0 0 0 200 1 0 0 0 0 0 0\n");
+  system.write_stat("a ) R b", 0, 10);
+  bragg::HostTelemetry host = system.telemetry();
+  const auto first = host.read(kSecondNs).values;
+  CHECK(std::isnan(first[kCpu]));  // nothing before it
+  CHECK(is_near(first[kResident], 256 * page_bytes));
+  CHECK(is_near(first[kGroupMemory], 4096000));
+  system.write("cgroup/job/7/cpu.stat", "usage_usec 9\nnr_throttled 1\nthrottled_usec 1500000\n");
+  system.write("proc/io", "read_bytes: 3000\nwrite_bytes: 500\n");
+  system.write("proc/net/dev", "eth0: 1100 1 0 0 0 0 0 0 500 1 0 0 0 0 0 0\n");
+  system.write_stat("a ) R b", 2 * ticks_per_s, 30);
+  const auto second = host.read(2 * kSecondNs).values;
+  CHECK(is_near(second[kCpu], 200));
+  CHECK(is_near(second[kMinorFaults], 20));
+  CHECK(is_near(second[kMajorFaults], 0));
+  CHECK(is_near(second[kDiskRead], 2000));
+  CHECK(is_near(second[kDiskWritten], 500));
+  CHECK(is_near(second[kNetworkReceived], 1000));
+  CHECK(is_near(second[kNetworkSent], 300));
+  CHECK(is_near(second[kGroupThrottled], 50));
+}
+
+TEST(telemetry_of_a_host_that_tells_nothing_has_no_readings) {
+  System system;
+  for (const double value : system.telemetry().read(kSecondNs).values) CHECK(std::isnan(value));
+  system.write("proc/cgroup", "0::/\n");
+  system.write("proc/stat", "42 (no end");
+  system.write("proc/io", "read_bytes: -1\nwrite_bytes:");
+  system.write("proc/net/dev", "eth0: 1\n::::\n\n");
+  system.write("cgroup/memory.current", "max\n");
+  bragg::HostTelemetry host = system.telemetry();
+  for (int second = 1; second <= 2; ++second)
+    for (const double value : host.read(second * kSecondNs).values) CHECK(std::isnan(value));
+}
+
+TEST(a_counter_that_goes_back_has_no_rate) {
+  bragg::Rate rate;
+  CHECK(std::isnan(rate.per_second(100, kSecondNs)));
+  CHECK(is_near(rate.per_second(300, 2 * kSecondNs), 200));
+  CHECK(std::isnan(rate.per_second(10, 3 * kSecondNs)));
+  CHECK(is_near(rate.per_second(20, 4 * kSecondNs), 10));
+  CHECK(std::isnan(rate.per_second(30, 4 * kSecondNs)));
+}
+
+TEST(energy_counts_between_borders_alone) {
+  bragg::EnergySum energy;
+  energy.border({{1000, 1}}, true);
+  energy.border({{1500, 11}}, false);  // paused
+  energy.border({{9000, 21}}, true);
+  energy.border({{9100, 31}}, true);
+  CHECK_EQ(energy.millijoules(), 600u);
+  CHECK_EQ(energy.span_ns(), 20);
+  energy.border({{50, 41}}, true);  // the driver was loaded again
+  energy.border({{60, 51}}, true);
+  CHECK_EQ(energy.millijoules(), 610u);
+  energy.border({}, true);  // no answer
+  energy.border({{70, 61}}, false);
+  CHECK_EQ(energy.millijoules(), 610u);
+}
+
+TEST(values_without_a_sample_are_not_described) {
+  bragg::GpuSums sums;
+  bragg::JsonObject none;
+  sums.describe(none);
+  CHECK_EQ(none.text(), std::string("{}"));
+  bragg::GpuReading reading;
+  reading.values.fill(bragg::kNoReading);
+  reading.values[bragg::gpu_quantity::kPower] = 100;
+  reading.clock_reasons = bragg::nvml::reason::kPowerCap;
+  sums.add(reading);
+  reading.values[bragg::gpu_quantity::kPower] = 200;
+  reading.clock_reasons = 0;
+  sums.add(reading);
+  bragg::JsonObject json;
+  sums.describe(json);
+  CHECK_EQ(json.text(), std::string("{\"power_w\":{\"samples\":2,\"mean\":150,\"least\":100,\"most\":200},"
+                                    "\"clock_reasons\":{\"samples\":2,\"power\":1}}"));
+}
+
+// The copy of the fake that the core finds by its name.
+struct FakeNvml {
+  FakeNvml() : library(dlopen(BRAGG_FAKES_DIR "/libnvidia-ml.so.1", RTLD_NOW)) {
+    (void)bragg::test::device();  // the driver, whose GPUs they are
+    std::string reason;
+    is_loaded = nvml.load(reason);
+    if (!is_loaded) bragg::test::fail(__FILE__, __LINE__, reason);
+  }
+  void set(const char* name, int64_t value) const {
+    reinterpret_cast<bool (*)(const char*, int64_t)>(dlsym(library, "bragg_fake_nvml_set"))(name, value);
+  }
+
+  void* library;
+  bragg::NvmlLibrary nvml;
+  bool is_loaded = false;
+};
+
+TEST(a_gpu_is_found_by_its_uuid) {
+  const FakeNvml fake;
+  REQUIRE(fake.is_loaded);
+  const std::string uuid = bragg::CudaDriver::mapped().uuid(1);
+  bragg::GpuTelemetry gpu(fake.nvml, 1, uuid);
+  fake.set("nvml_power_mw", 250'000);
+  const bragg::GpuReading reading = gpu.read(kSecondNs);
+  CHECK(is_near(reading.values[bragg::gpu_quantity::kPower], 250));
+  CHECK(std::isnan(reading.values[bragg::gpu_quantity::kPcieSent]));  // the first
+  CHECK(is_near(reading.values[bragg::gpu_quantity::kMemoryUsed], 20.0 * (1 << 30)));
+  const auto before = gpu.energy_mj();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto after = gpu.energy_mj();
+  REQUIRE(before && after);
+  CHECK(*after - *before >= 4'900);
+  bragg::JsonObject json;
+  gpu.describe(json);
+  CHECK(json.text().find(
+            "\"power_is\":\"instant\",\"missing\":{\"nvlink_received_bytes_per_s\":\"Invalid Argument (2)\"") !=
+        std::string::npos);  // the second GPU has none
+  fake.set("nvml_power_mw", 400'000);
+}
+
+TEST(a_gpu_that_nvml_does_not_know_has_no_readings) {
+  const FakeNvml fake;
+  REQUIRE(fake.is_loaded);
+  for (const std::string uuid : {"", "00112233445566778899aabbccddeeff", "short"}) {
+    bragg::GpuTelemetry gpu(fake.nvml, 0, uuid);
+    for (const double value : gpu.read(kSecondNs).values) CHECK(std::isnan(value));
+    CHECK(!gpu.energy_mj().has_value());
+    bragg::JsonObject json;
+    gpu.describe(json);
+    CHECK(json.text().find("\"reason\":") != std::string::npos);
+  }
+}
+
+}  // namespace

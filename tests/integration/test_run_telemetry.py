@@ -1,0 +1,200 @@
+"""Telemetry, from the fake NVML to META and tracks of the timeline."""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bragg.model import Profile, TrackKind
+from bragg.model.kernel_counters import kernel_counters
+from bragg.model.telemetry import GPU_TRACKS, Telemetry, telemetry_of
+from bragg.views.text.run_facts import RunFacts
+from tests.support.fake_gpu_runs import START, Record, kernels
+
+WATT = 400  # of the fake's knob
+WORK = """
+import ctypes, time
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+def work(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        gpu.launch("copy"); gpu.synchronize(); time.sleep(0.004)
+"""
+
+
+@pytest.fixture
+def sampled(record: Record) -> Record:
+    """`record`, for programs that are sampled 50 times a second."""
+    return partial(record, start=START + WORK, telemetry=50, CLOCK="real")
+
+
+def told_of(profile: Profile) -> Telemetry:
+    told = telemetry_of(profile.meta)
+    assert told is not None
+    return told
+
+
+def warnings_of(meta: dict[str, Any]) -> str:
+    return "\n".join(RunFacts(meta).warnings())
+
+
+def test_sums_are_in_the_profile_without_a_timeline(sampled: Record) -> None:
+    profile = sampled("work(1)").main
+    (gpu,) = told_of(profile).gpus  # of the fake's two the one that was used
+    assert gpu.ordinal == 0
+    assert gpu.has_instant_power
+    assert {name: gpu.mean(name) for name in ("power_w", "sm_clock_mhz", "temperature_c", "utilization_percent")} == {
+        "power_w": WATT,
+        "sm_clock_mhz": 1755,
+        "temperature_c": 61,
+        "utilization_percent": 97,
+    }
+    assert gpu.mean("pcie_received_bytes_per_s") == pytest.approx(2e9, rel=0.05)
+    assert gpu.mean("nvlink_sent_bytes_per_s") == pytest.approx(10 * 1024 * 1e6, rel=0.05)
+    assert gpu.values["power_w"].samples == pytest.approx(50 * gpu.energy_ns / 1e9, rel=0.3)
+    assert gpu.energy_j is not None
+    assert gpu.energy_j == pytest.approx(WATT * gpu.energy_ns / 1e9, rel=0.02)
+    assert 0.9e9 < gpu.energy_ns < 3e9
+    host = told_of(profile).host
+    assert 0 < host["cpu_percent"].mean < 400
+    assert host["resident_bytes"].most > 10e6
+    assert not len(profile.counters)
+    assert "telemetry" not in warnings_of(profile.meta)
+
+
+def test_samples_are_tracks_of_the_timeline(sampled: Record) -> None:
+    profile = sampled("work(0.6)", data="trace").main
+    tracks = profile.tracks
+    rows = np.flatnonzero(tracks.kind == TrackKind.COUNTER).tolist()
+    labels = {tracks.label(row) for row in rows if tracks.device[row] == 0}
+    assert labels == GPU_TRACKS
+    host = {tracks.label(row) for row in rows if tracks.device[row] == -1}
+    assert {"CPU of the process (%)", "resident memory (B)", "minor page faults (1/s)"} <= host
+    (power,) = (row for row in rows if tracks.label(row) == "power (W)")
+    points = profile.counters.take(profile.counters.track == power)
+    assert set(points.value.tolist()) == {WATT}
+    assert np.median(np.diff(points.time_ns)) == pytest.approx(20e6, rel=0.2)
+    assert kernel_counters(profile) == []  # 10 samples a second say nothing of one kernel
+
+
+def test_reasons_for_lower_clocks_are_counted(sampled: Record) -> None:
+    body = """
+    work(0.5)
+    nvml.bragg_fake_nvml_set(b"nvml_reasons", ctypes.c_int64(0x4))
+    work(0.5)
+    """
+    profile = sampled(body, data="trace").main
+    (gpu,) = told_of(profile).gpus
+    assert gpu.held == {"power": pytest.approx(0.5, abs=0.2)}
+    label = "clocks held by power"
+    (row,) = (each for each in range(len(profile.tracks)) if profile.tracks.label(each) == label)
+    assert set(profile.counters.take(profile.counters.track == row).value.tolist()) <= {0.0, 1.0}
+
+
+def test_an_old_driver_tells_the_average_of_power(sampled: Record) -> None:
+    omitted = "nvmlDeviceGetFieldValues,nvmlDeviceGetCurrentClocksEventReasons"
+    profile = sampled("work(0.4)", OMIT=omitted, NVML_REASONS=0x20).main
+    (gpu,) = told_of(profile).gpus
+    assert not gpu.has_instant_power
+    assert gpu.mean("power_w") == WATT
+    assert gpu.held == {"thermal": 1.0}
+    assert "pcie_received_bytes_per_s" in gpu.missing
+
+
+def test_what_a_gpu_does_not_tell_is_said_once(sampled: Record) -> None:
+    lacks = "instant_power,power,energy,pcie,nvlink"
+    run = sampled("work(0.4)", NVML_LACKS=lacks)
+    (gpu,) = told_of(run.main).gpus
+    assert gpu.mean("power_w") is None
+    assert gpu.energy_j is None
+    assert gpu.mean("sm_clock_mhz") == 1755
+    assert "GPU 0 does not tell power, energy: Not Supported (3)" in warnings_of(run.main.meta).replace(
+        "energy, power", "power, energy"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"FAIL": "nvmlInit_v2=9"}, "no telemetry of GPUs: nvmlInit_v2 failed: Driver Not Loaded (9)"),
+        ({"OMIT": "nvmlDeviceGetHandleByUUID"}, "lacks nvmlInit_v2 or nvmlDeviceGetHandleByUUID"),
+        ({"NVML_MIG": "1"}, "no telemetry of GPU 0: it is an instance of MIG"),
+    ],
+)
+def test_without_nvml_the_program_is_recorded(sampled: Record, settings: dict[str, str], words: str) -> None:
+    run = sampled("work(0.3)", **settings)
+    assert run.exit_code == 0
+    assert kernels(run.main)["copy"] >= 1
+    assert words in warnings_of(run.main.meta)
+    assert told_of(run.main).host["resident_bytes"].samples > 0
+
+
+def test_nvml_that_hangs_holds_nobody_up(sampled: Record) -> None:
+    run = sampled("work(0.3)", NVML_SLOW_MS=60_000)
+    assert run.exit_code == 0
+    assert kernels(run.main)["copy"] >= 1
+    assert "NVML does not return" in run.talk
+
+
+def test_slow_calls_are_counted_as_missed_samples(sampled: Record) -> None:
+    run = sampled("work(1)", NVML_SLOW_MS=20)
+    assert told_of(run.main).missed_samples > 0
+    assert "NVML took longer than the interval" in warnings_of(run.main.meta)
+
+
+def test_a_program_without_a_gpu_has_telemetry_of_its_host(sampled: Record) -> None:
+    run = sampled("with bragg.scope('idle'): time.sleep(0.5)", start="import bragg, time\n", backend="cpu")
+    told = told_of(run.main)
+    assert told.gpus == ()
+    assert told.host["resident_bytes"].samples > 5
+
+
+def test_a_forked_child_has_telemetry_of_its_own(sampled: Record) -> None:
+    body = """
+    import os
+    time.sleep(0.1)
+    child = os.fork()
+    if child == 0:
+        from fake_cuda import FakeCuda
+        gpu = FakeCuda()
+        work(0.4)
+        os._exit(0)
+    os.waitpid(child, 0)
+    """
+    run = sampled(body, start=WORK)
+    assert run.exit_code == 0
+    (child,) = (profile for profile in run.profiles if kernels(profile))
+    (gpu,) = told_of(child).gpus
+    assert gpu.energy_j == pytest.approx(WATT * gpu.energy_ns / 1e9, rel=0.02)
+
+
+def test_a_program_that_is_told_to_end_leaves_its_energy(sampled: Record) -> None:
+    run = sampled("work(0.5)\nimport os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nwork(5)")
+    assert run.exit_code in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    (gpu,) = told_of(run.main).gpus
+    assert gpu.energy_j is not None
+    assert gpu.energy_j == pytest.approx(WATT * gpu.energy_ns / 1e9, rel=0.02)
+
+
+def test_phases_have_their_own_sums_which_unite(sampled: Record) -> None:
+    body = """
+    session = bragg.start("phases.bragg", backend="cuda", telemetry_hz=50)
+    work(0.5)
+    session.advance_phase()
+    nvml.bragg_fake_nvml_set(b"nvml_power_mw", ctypes.c_int64(100_000))
+    work(0.5)
+    first = session.phase_profile(0).meta["telemetry"]
+    profile = session.stop()
+    print(first["devices"]["0"]["power_w"]["mean"], profile.meta["telemetry"]["devices"]["0"]["power_w"]["mean"])
+    print(first["devices"]["0"].get("energy_j"), profile.meta["telemetry"]["devices"]["0"]["energy_j"])
+    """
+    run = sampled(body)
+    (first, both), (first_j, both_j) = (map(float, line.split()) for line in run.output.splitlines()[-2:])
+    assert first == pytest.approx(WATT, rel=0.02)
+    assert 200 < both < 320
+    assert first_j == pytest.approx(0.5 * WATT, rel=0.3)
+    assert both_j == pytest.approx(0.5 * (WATT + 100), rel=0.3)
