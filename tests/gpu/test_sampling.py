@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
 from bragg.code.source_map import Stage, code_of_kernels
 from bragg.model import Profile
+from bragg.model.telemetry import telemetry_of
 from tests.gpu.conftest import PROGRAMS, Recorded, record
 
 pytestmark = pytest.mark.cuda
@@ -114,3 +117,28 @@ def test_a_profile_that_was_moved_shows_every_text(sampled: Callable[[str], Reco
         shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True).stdout
         assert " % stalled" in shown
         assert any(": long_scoreboard " in line or "tensor core: " in line for line in shown.splitlines())
+
+
+def test_energy_of_telemetry_is_mean_power_by_time(tmp_path: Path) -> None:
+    recorded = record(tmp_path, "telemetry.py", "--telemetry", "10", "--data=trace", arguments=["12"])
+    told = telemetry_of(recorded.profile.meta)
+    assert told is not None
+    (gpu,) = told.gpus
+    print(json.dumps(recorded.profile.meta["telemetry"], indent=1))
+    power = gpu.mean("power_w")
+    assert power is not None
+    assert gpu.energy_j is not None
+    assert gpu.energy_j == pytest.approx(power * gpu.energy_ns / 1e9, rel=0.05)
+    assert gpu.values["power_w"].samples > 100
+    assert gpu.values["sm_clock_mhz"].most > 500
+    assert told.missed_samples == 0
+
+
+def test_telemetry_costs_next_to_nothing(tmp_path: Path) -> None:
+    """Medians over pairs of bursts; what noise leaves open is within two standard errors of the median."""
+    command = [sys.executable, str(PROGRAMS / "telemetry.py"), "pairs", "24", "10"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=True)
+    for bound, ratios in json.loads(done.stdout.splitlines()[-1]).items():
+        error = 1.25 * statistics.stdev(ratios) / len(ratios) ** 0.5
+        print(f"{bound}-bound: {100 * (statistics.median(ratios) - 1):+.3f} % +- {200 * error:.3f}")
+        assert statistics.median(ratios) <= 1.001 + 2 * error

@@ -180,6 +180,27 @@ def test_a_program_that_is_told_to_end_leaves_its_energy(sampled: Record) -> Non
     assert gpu.energy_j == pytest.approx(WATT * gpu.energy_ns / 1e9, rel=0.02)
 
 
+def test_nothing_is_sampled_for_a_session_that_has_ended(record: Record) -> None:
+    body = """
+    other = bragg.start("other.bragg", backend="cuda")
+    session = bragg.start("short.bragg", backend="cuda", telemetry_hz=50)
+    work(0.3)
+    short = session.stop()
+    work(0.5)
+    again = bragg.start("again.bragg", backend="cuda", telemetry_hz=50)
+    work(0.3)
+    both = again.stop()
+    print("telemetry" in other.stop().meta)
+    print(*(profile.meta["telemetry"]["sampling"]["samples"] for profile in (short, both)))
+    """
+    run = record(body, start=START + WORK, CLOCK="real")
+    asked, counts = run.output.splitlines()[-2:]
+    first, second = map(int, counts.split())
+    assert asked == "False"
+    assert 8 < first < 20
+    assert 8 < second - first < 20  # of one thread, which the other session keeps
+
+
 def test_phases_have_their_own_sums_which_unite(sampled: Record) -> None:
     body = """
     session = bragg.start("phases.bragg", backend="cuda", telemetry_hz=50)

@@ -1,6 +1,5 @@
 #include "backends/telemetry/telemetry_source.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -25,12 +24,7 @@ class TelemetrySource final : public EventSource {
   void start(const SourceOptions& options) override {
     const int64_t interval_ns = interval_of(options);
     const std::lock_guard lock(mutex_);
-    if (interval_ns == 0 || hangs_) return;
-    if (telemetry_ != nullptr) {  // of another session: the shorter interval
-      const std::lock_guard shared(telemetry_->mutex);
-      telemetry_->interval_ns = std::min(telemetry_->interval_ns, interval_ns);
-      return;
-    }
+    if (interval_ns == 0 || telemetry_ != nullptr || hangs_) return;
     telemetry_ = std::make_shared<Telemetry>();
     telemetry_->interval_ns = interval_ns;
     begin_telemetry(telemetry_);
@@ -47,7 +41,9 @@ class TelemetrySource final : public EventSource {
   void begin_phase(const SourceOptions& options) override {
     if (interval_of(options) == 0) return;
     change([&](Telemetry& telemetry) {
-      telemetry.phases[options.phase] = {.has_ended = false, .host = {}, .gpus = {}};
+      telemetry.phases[options.phase] = {
+          .has_ended = false, .interval_ns = interval_of(options), .host = {}, .gpus = {}};
+      telemetry.choose_interval();
       return true;
     });
   }
@@ -55,8 +51,9 @@ class TelemetrySource final : public EventSource {
   void end_phase(const SourceOptions& options) override {
     if (interval_of(options) == 0) return;
     change([&](Telemetry& telemetry) {
-      PhaseSums& phase = telemetry.phases[options.phase];
-      return !std::exchange(phase.has_ended, true);
+      const bool had_ended = std::exchange(telemetry.phases[options.phase].has_ended, true);
+      telemetry.choose_interval();
+      return !had_ended;
     });
   }
 
@@ -104,7 +101,7 @@ class TelemetrySource final : public EventSource {
     if (interval_of(options) == 0 || telemetry == nullptr) return;
     const std::lock_guard lock(telemetry->mutex);
     JsonObject json;
-    json.put("interval_ns", telemetry->interval_ns).raw("sampling", telemetry->facts);
+    json.put("interval_ns", interval_of(options)).raw("sampling", telemetry->facts);
     json.put("lost_values", telemetry->lost_points);
     const auto found = telemetry->phases.find(options.phase);
     if (found != telemetry->phases.end()) describe_phase(json, *telemetry, found->second);

@@ -54,7 +54,7 @@ class TelemetryThread {
     std::unique_lock lock(shared.mutex);
     const auto nap = std::chrono::nanoseconds(std::max<int64_t>(0, due_ns - monotonic_ns()));
     shared.changed.wait_for(lock, nap, [&] { return shared.must_end || shared.wanted_borders > shared.done_borders; });
-    return {shared.must_end, monotonic_ns() >= due_ns, shared.is_collecting,
+    return {shared.must_end, monotonic_ns() >= due_ns, shared.is_wanted(),
             shared.wanted_borders > shared.done_borders ? shared.wanted_borders : 0, shared.interval_ns};
   }
 
@@ -178,6 +178,17 @@ class TelemetryThread {
 };
 
 }  // namespace
+
+void Telemetry::choose_interval() {
+  int64_t shortest_ns = 0;
+  for (const auto& [slot, phase] : phases)
+    if (!phase.has_ended && (shortest_ns == 0 || phase.interval_ns < shortest_ns)) shortest_ns = phase.interval_ns;
+  if (shortest_ns != 0) interval_ns = shortest_ns;
+}
+
+bool Telemetry::is_wanted() const {
+  return is_collecting && std::ranges::any_of(phases, [](const auto& phase) { return !phase.second.has_ended; });
+}
 
 // Signals of the program are for its own threads.
 void begin_telemetry(const std::shared_ptr<Telemetry>& telemetry) {

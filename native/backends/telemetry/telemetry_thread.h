@@ -36,6 +36,10 @@ struct Telemetry {
   // Of the source, JSON.
   std::string facts = "{}";
   std::map<uint32_t, std::string> gpu_facts;
+
+  // Lock held. Of the phases that go on the shortest interval; without one it stays.
+  void choose_interval();
+  [[nodiscard]] bool is_wanted() const;
 };
 
 void begin_telemetry(const std::shared_ptr<Telemetry>& telemetry);
