@@ -138,6 +138,7 @@ ANNOTATIONS = Registry(
 RULES = Registry(
     "rule",
     {
+        "held-clocks": "bragg.analyze.rules.held_clocks:RULE",
         "recompilation": "bragg.analyze.rules.recompilation:RULE",
         "autotuning": "bragg.analyze.rules.autotuning:RULE",
         "step-waits": "bragg.analyze.rules.step_waits:RULE",

@@ -27,6 +27,7 @@ from bragg.views.text.clock_facts import clock_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
 from bragg.views.text.style import Style
+from bragg.views.text.telemetry_facts import telemetry_lines
 from bragg.views.text.units import bytes_text, count_text
 from bragg.views.text.wall_line import wall_json
 
@@ -122,6 +123,7 @@ class RunReport:
         lines += [style.warning(f"note: {note}") for note in notes]
         if sampled := sampling_line(profile.meta):
             lines.append(sampled)
+        lines += telemetry_lines(profile.meta)
         lines += clock_lines(profile.meta)
         if every_process:
             lines += [self._process_line(path, profile) for path, profile in self.profiles]

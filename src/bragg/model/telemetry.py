@@ -12,7 +12,17 @@ from typing import Any
 
 from bragg.model.facts import Facts
 
-__all__ = ["GPU_TRACKS", "HELD_REASONS", "GpuTelemetry", "Telemetry", "Values", "telemetry_of", "united"]
+__all__ = [
+    "GPU_TRACKS",
+    "HELD_REASONS",
+    "IDLE_TRACK",
+    "GpuTelemetry",
+    "Telemetry",
+    "Values",
+    "telemetry_of",
+    "track_of_reason",
+    "united",
+]
 
 # Tracks of whole GPUs that are sampled 10 times a second: too seldom to say anything of one kernel.
 GPU_TRACKS = frozenset(
@@ -42,6 +52,7 @@ HELD_REASONS: Mapping[str, str] = {
     "display_clocks": "display clocks",
 }
 _IDLE = "idle"
+IDLE_TRACK = "clocks: GPU idle"
 
 
 @dataclass(frozen=True)
@@ -107,6 +118,12 @@ class Telemetry:
     host: Mapping[str, Values]
     lost_values: int
     missed_samples: int
+
+
+def track_of_reason(name: str) -> str:
+    """The track that is 1 while a reason of `HELD_REASONS` holds the clocks, and 0 else."""
+    hardware = " (hardware)" if name == "hardware_thermal" else ""
+    return f"clocks held by {HELD_REASONS[name]}{hardware}"
 
 
 def telemetry_of(meta: Mapping[str, Any]) -> Telemetry | None:

@@ -57,6 +57,8 @@ def test_every_option_of_a_program_is_one_of_a_recording() -> None:
         ({"sample_interval_us": -1}, "negative"),
         ({"output": ""}, "empty"),
         ({"rotate_s": 0}, "must be positive"),
+        ({"telemetry_hz": 0.0}, "0.1 to 100 times a second, not 0"),
+        ({"telemetry_hz": 1000.0}, "0.1 to 100 times a second"),
         ({"rotate_s": 60, "rotate_keep": 0}, "at least 1"),
         ({"rotate_keep": 3}, "needs a rotation"),
         ({"output": "%x.bragg"}, "unknown token '%x'"),

@@ -26,6 +26,7 @@ from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import group_by_region
 from bragg.model import FrameKind, Gain, IdleKind, Profile, SliceTable, TrackKind
 from bragg.model.table import BoolArray, FloatArray
+from bragg.model.telemetry import Telemetry, telemetry_of
 
 __all__ = ["Evidence"]
 
@@ -74,6 +75,11 @@ class Evidence:
         """Whether it is known when work of a GPU ran."""
         kinds = self.profile.tracks.kind[self.profile.slices.track]
         return bool((kinds == TrackKind.GPU_STREAM).any())
+
+    @cached_property
+    def telemetry(self) -> Telemetry | None:
+        """What the hardware said; None: it was not asked."""
+        return telemetry_of(self.profile.meta)
 
     @cached_property
     def part(self) -> Profile:

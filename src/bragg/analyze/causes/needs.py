@@ -19,6 +19,7 @@ __all__ = [
     "LAUNCH_COUNT",
     "OPERATORS",
     "STEADY",
+    "TELEMETRY",
     "TIMELINE",
     "Need",
 ]
@@ -71,5 +72,10 @@ LAUNCH_COUNT = Need(
     "how often it launches, and what GPUs waited for",
     "--data trace",
     lambda evidence: evidence.idle_ns is not None and evidence.n_launches is not None,
+)
+TELEMETRY = Need(
+    "telemetry of GPUs",
+    "--telemetry",
+    lambda evidence: any(gpu.reason_samples for gpu in evidence.telemetry.gpus) if evidence.telemetry else False,
 )
 CODE = Need("code of kernels", "", lambda evidence: bool(len(evidence.compiled)))

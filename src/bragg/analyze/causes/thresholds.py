@@ -8,6 +8,7 @@ __all__ = [
     "CPU_CALL",
     "EXPOSED",
     "FEW_LAUNCHES",
+    "HELD_CLOCKS",
     "HOST_BOUND",
     "IDLE_GPU",
     "JITTED",
@@ -100,3 +101,9 @@ WASTED_WAVE = Threshold(0.2, "share", "of the last wave of blocks that stays emp
 SHORT_LAUNCH = Threshold(10_000, "ns", "a kernel that is bound by its launch, whatever its grid", "HTA: 5-20 us")
 SLOW_LINES = Threshold(0.1, "share", "of a kernel's instructions at lines that divide", _OWN_CODE)
 MANY_LANES = Threshold(32, "1", "elements of a tile, a warp of them", "CUDA: a warp has 32 threads")
+HELD_CLOCKS = Threshold(
+    0.1,
+    "share",
+    "samples in which a limit held the clocks, of those in which the GPU had work",
+    "our choice: one sample in ten is no single burst; not yet compared with recorded programs",
+)

@@ -41,6 +41,7 @@ def info(file: Path | None, as_json: bool) -> None:
     """Show how FILE was recorded, what it holds, and what takes up its space."""
     from bragg.analyze.wall.parts import wall_parts
     from bragg.views.text.run_facts import RunFacts
+    from bragg.views.text.telemetry_facts import telemetry_json
     from bragg.views.text.wall_line import wall_json, wall_line
 
     path = newest_profile(file)
@@ -54,6 +55,7 @@ def info(file: Path | None, as_json: bool) -> None:
         "counters": _counters(profile),
         "metrics": {name: {"unit": metric.unit, "kind": metric.kind.value} for name, metric in profile.metrics.items()},
         "meta": profile.meta,
+        "telemetry": telemetry_json(profile.meta),
         "wall": wall_json(parts := wall_parts(profile)),
         "completeness": run.completeness.word,
         "warnings": list(run.warnings()),

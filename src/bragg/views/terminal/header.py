@@ -7,12 +7,13 @@ from typing import Any
 
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
+from bragg.views.text.telemetry_facts import telemetry_lines
 
 __all__ = ["header_lines"]
 
 
 def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: str = "") -> list[str]:
-    """At most four lines, and one for each warning.
+    """At most four lines, one for each of few GPUs with telemetry, and one for each warning.
 
     Args:
         meta: `Profile.meta`.
@@ -29,5 +30,6 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: str =
         *([style.bold(style.cut(wall, style.width))] if wall else []),
         style.dim(style.cut(separator.join(filter(None, run)), style.width)),
         *([style.dim(style.cut(facts.versions, style.width))] if facts.versions else []),
+        *(style.dim(style.cut(line, style.width)) for line in telemetry_lines(meta)),
         *(style.warning(f"warning: {text}") for text in facts.warnings()),
     ]
