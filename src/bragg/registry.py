@@ -138,7 +138,6 @@ ANNOTATIONS = Registry(
 RULES = Registry(
     "rule",
     {
-        "held-clocks": "bragg.analyze.rules.held_clocks:RULE",
         "recompilation": "bragg.analyze.rules.recompilation:RULE",
         "autotuning": "bragg.analyze.rules.autotuning:RULE",
         "step-waits": "bragg.analyze.rules.step_waits:RULE",
@@ -189,6 +188,7 @@ RULES = Registry(
         "waits-for-warps": "bragg.analyze.rules.clocks.barriers:RULE",
         "tail-of-blocks": "bragg.analyze.rules.clocks.tail:RULE",
         "uneven-multiprocessors": "bragg.analyze.rules.clocks.balance:RULE",
+        "held-clocks": "bragg.analyze.rules.held_clocks:RULE",
     },
     group="bragg.rules",
 )
