@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
+from bragg.debug.flow.jitted import python_function
 from bragg.debug.host.compiled_launch import inductor_launch, inductor_precompile, run_property
 from bragg.debug.host.imports import when_imported
 from bragg.debug.host.launch import execute, without_engine
@@ -137,10 +138,10 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
         for kind in (tuner, heuristics.DebugAutotuner):
             replace(kind, "run", inductor_launch(kind.run, one_at_a_time, is_wanted))
 
-    jit_function, compiled, *around = _launching_classes()
-    for kind in (jit_function, *around):
+    compiled, *kinds = _launching_classes()
+    for kind in kinds:
         redirect_class(kind)
-    replace(jit_function, "__call__", _call_without_grid(jit_function.__call__, is_wanted))
+        replace(kind, "__call__", _call_without_grid(kind.__dict__.get("__call__"), is_wanted))
     replace(compiled, "run", run_property(compiled.__dict__.get("run"), one_at_a_time, is_wanted))
     replace(sys.modules["triton.runtime.jit"], "inspect", Sources())
     undo.append(when_imported("triton.runtime.interpreter", redirect_interpreter))
@@ -178,25 +179,34 @@ class GridMissing(UsageError, RuntimeError):  # noqa: N818
     """A kernel is called as a function, which Triton refuses by a RuntimeError."""
 
 
-def _call_without_grid(call: Callable[..., Any], is_wanted: Callable[[], bool]) -> Callable[..., Any]:
+class GridMissingAround(UsageError, TypeError):  # noqa: N818
+    """An autotuner or heuristics are called as a function, which they are not: Python refuses by a TypeError."""
+
+
+def _call_without_grid(call: Callable[..., Any] | None, is_wanted: Callable[[], bool]) -> Callable[..., Any]:
+    missing = GridMissing if call is not None else GridMissingAround
+
     def refused_call(kernel: Any, *arguments: Any, **named: Any) -> Any:
         if not is_wanted():
+            if call is None:
+                raise TypeError(f"{type(kernel).__name__!r} object is not callable")
             return call(kernel, *arguments, **named)
         caller = sys._getframe(1)
-        raise GridMissing(
-            f"{caller.f_code.co_filename}:{caller.f_lineno}: {kernel.__name__} is called without a grid",
-            hint=f"Say how many programs run it: {kernel.__name__}[(programs,)](...)",
+        name = python_function(kernel).__name__
+        raise missing(
+            f"{caller.f_code.co_filename}:{caller.f_lineno}: {name} is called without a grid",
+            hint=f"Say how many programs run it: {name}[(programs,)](...)",
         )
 
     return refused_call
 
 
 def _launching_classes() -> list[Any]:
-    """Decorated functions, compiled kernels, and what may be around a function."""
+    """Compiled kernels, decorated functions, and what may be around a function."""
     try:
         from triton.compiler.compiler import CompiledKernel
         from triton.runtime.autotuner import Autotuner, Heuristics
         from triton.runtime.jit import JITFunction
     except ImportError as error:
         raise UsageError("Triton is not installed", hint="pip install triton") from error
-    return [JITFunction, CompiledKernel, Autotuner, Heuristics]
+    return [CompiledKernel, JITFunction, Autotuner, Heuristics]

@@ -5,6 +5,7 @@ Source: `supported_fp8_dtypes` of the compilers for NVIDIA and AMD in Triton 3.4
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 
@@ -50,6 +51,19 @@ class Target:
 
 # Source: CUDA C++ Programming Guide, compute capabilities of Volta and later.
 _NVIDIA_ARCHITECTURES = frozenset({70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121})
+# From Vega on. Source: LLVM, "User Guide for AMDGPU Backend", processors (as in LLVM of Triton 3.6).
+_AMD_STEPPINGS = {
+    "gfx90": "024689ac",
+    "gfx94": "2",
+    "gfx95": "0",
+    "gfx101": "0123",
+    "gfx103": "0123456",
+    "gfx110": "0123",
+    "gfx115": "0123",
+    "gfx120": "01",
+    "gfx125": "01",
+}
+_AMD_ARCHITECTURES = frozenset(family + step for family, steps in _AMD_STEPPINGS.items() for step in steps)
 # Multiprocessors, warps and blocks of one. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute
 # Capability", and NVIDIA's white papers (A100, GA102, AD102, H100 SXM, B200, GB202); AMD's CDNA 3 white paper.
 _SIZES: dict[int | str, tuple[int, int, int]] = {
@@ -73,9 +87,11 @@ def target_named(name: str) -> Target:
         return Target(name, "cuda", 90, 32, None)
     if (match := re.fullmatch(r"sm_?(\d{2,3})a?", name)) and (arch := int(match[1])) in _NVIDIA_ARCHITECTURES:
         return Target(name, "cuda", arch, 32, _NVIDIA if arch < 89 else _NVIDIA_FROM_ADA, *_size(arch))
-    if re.fullmatch(r"gfx(?:9[0-9a-f]{2}|1[0-2][0-9a-f]{2})", name):
+    if name in _AMD_ARCHITECTURES:
         return Target(name, "hip", name, 64 if name.startswith("gfx9") else 32, _AMD, *_size(name))
-    raise UsageError(f"unknown target {name!r}", hint="Choose sm_90, sm_100, gfx942 or the like, or any")
+    known = [*(f"sm_{arch}" for arch in _NVIDIA_ARCHITECTURES), *_AMD_ARCHITECTURES]
+    nearest = difflib.get_close_matches(name, sorted(known)) or ["sm_90", "sm_100", "gfx942"]
+    raise UsageError(f"unknown target {name!r}", hint=f"Choose {', '.join(nearest)} or the like, or any")
 
 
 def _size(arch: int | str) -> tuple[int, int, int]:

@@ -352,9 +352,12 @@ def test_a_target_has_its_own_floats_of_8_bits() -> None:
         assert (len(report), out[0]) == (0, 1.0)
     with bragg.debug.check(), pytest.raises(triton.CompilationError, match="type fp8e4b8 not supported in this arch"):
         float8_of_amd[(1,)](x, out)
-    for unknown in ("h100", "sm_999", "sm_95", "gfx700", "gfxabc"):
+    for unknown in ("h100", "sm_999", "sm_95", "gfx700", "gfxabc", "gfx999"):
         with pytest.raises(UsageError, match=f"unknown target '{unknown}'"):
             bragg.debug.check(target=unknown)
+    with pytest.raises(UsageError) as refused:
+        bragg.debug.check(target="gfx943")
+    assert "gfx942" in (refused.value.hint or "")
 
 
 @triton.jit
