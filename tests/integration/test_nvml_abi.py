@@ -111,5 +111,6 @@ def test_functions_have_the_names_that_the_core_asks_for(vendor: ModuleType) -> 
     source = (NATIVE / "backends" / "telemetry" / "nvml_library.cpp").read_text()
     asked = set(re.findall(r'"(nvml\w+)"', source))
     text = Path(str(vendor.__file__)).read_text()
-    assert {name for name in asked if f'"{name}"' not in text} <= {"nvmlInit_v2", "nvmlDeviceGetCurrentClocksEventReasons"}
+    not_wrapped = {"nvmlInit_v2", "nvmlDeviceGetCurrentClocksEventReasons"}  # the second in the oldest release
+    assert {name for name in asked if f'"{name}"' not in text} <= not_wrapped
     assert len(asked) == 13

@@ -17,16 +17,17 @@ using namespace host_quantity;
 
 constexpr size_t kMostBytes = 1 << 16;  // a hundred network devices take 12 KB
 
-// "" where it cannot be read. Files of /proc are whole in one read, unless they are longer than the buffer.
+// "" where it cannot be read.
 std::string content_of(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return "";
-  std::string text(kMostBytes, '\0');
-  size_t size = 0;
-  for (ssize_t got = 1; got > 0 && size < text.size(); size += got > 0 ? static_cast<size_t>(got) : 0)
-    got = read(file, text.data() + size, text.size() - size);
+  std::string text;
+  char piece[4096];
+  for (ssize_t got = 1; got > 0 && text.size() < kMostBytes;) {
+    got = read(file, piece, sizeof piece);
+    if (got > 0) text.append(piece, static_cast<size_t>(got));
+  }
   close(file);
-  text.resize(size);
   return text;
 }
 

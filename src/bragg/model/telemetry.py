@@ -13,9 +13,12 @@ from typing import Any
 from bragg.model.facts import Facts
 
 __all__ = [
+    "CLOCK_TRACK",
     "GPU_TRACKS",
     "HELD_REASONS",
     "IDLE_TRACK",
+    "LIMITS",
+    "POWER_TRACK",
     "GpuTelemetry",
     "Telemetry",
     "Values",
@@ -24,11 +27,12 @@ __all__ = [
     "united",
 ]
 
+POWER_TRACK, CLOCK_TRACK = "power (W)", "SM clock (MHz)"
 # Tracks of whole GPUs that are sampled 10 times a second: too seldom to say anything of one kernel.
 GPU_TRACKS = frozenset(
     {
-        "power (W)",
-        "SM clock (MHz)",
+        POWER_TRACK,
+        CLOCK_TRACK,
         "memory clock (MHz)",
         "GPU utilization (%)",
         "memory utilization (%)",
@@ -50,6 +54,14 @@ HELD_REASONS: Mapping[str, str] = {
     "application_clocks": "application clocks",
     "sync_boost": "sync boost",
     "display_clocks": "display clocks",
+}
+# Those that nobody chose, with what imposes them.
+LIMITS: Mapping[str, str] = {
+    "power": "power",
+    "power_brake": "the power supply",
+    "thermal": "temperature",
+    "hardware_thermal": "temperature",
+    "hardware": "the hardware's protection",
 }
 _IDLE = "idle"
 IDLE_TRACK = "clocks: GPU idle"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-import numpy as np
+from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import TELEMETRY
 from bragg.analyze.causes.thresholds import HELD_CLOCKS
 from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.steady_telemetry import steady_telemetry
 from bragg.model import Confidence, Finding, Quantity, Severity
-from bragg.model.telemetry import IDLE_TRACK, GpuTelemetry, track_of_reason
-from bragg.model.trace import TrackKind
+from bragg.model.telemetry import LIMITS, GpuTelemetry
 
 __all__ = ["RULE"]
 
@@ -26,21 +24,15 @@ _CHANGES = {
     "hardware_thermal": _HEAT,
     "hardware": _HARDWARE,
 }
-_LIMITS = {
-    "power": "power",
-    "power_brake": "the power supply",
-    "thermal": "temperature",
-    "hardware_thermal": "temperature",
-    "hardware": "the hardware's protection",
-}
 _LEAST_SAMPLES = 10
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     told = evidence.telemetry
+    steady = {each.device: each for each in steady_telemetry(evidence.profile, evidence.steady)}
     for gpu in told.gpus if told else ():
-        of_steady = _in_steady_state(evidence, gpu)
-        samples, held = of_steady or _of_recording(gpu)
+        of_steady = steady.get(gpu.ordinal)
+        samples, held = (of_steady.busy_samples, of_steady.held) if of_steady else _of_recording(gpu)
         name = max(held, key=held.__getitem__, default="")
         if samples < _LEAST_SAMPLES or not name or held[name] < HELD_CLOCKS.value:
             continue
@@ -51,10 +43,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "held-clocks",
             Severity.NOTE,
-            f"the clocks of GPU {gpu.ordinal} were held by {_LIMITS[name]} in {much}{clocks}",
+            f"the clocks of GPU {gpu.ordinal} were held by {LIMITS[name]} in {much}{clocks}",
             _CHANGES[name],
             evidence=(
-                *(Quantity(f"held by {_LIMITS[each]}", share, "share") for each, share in held.items()),
+                *(Quantity(f"held by {LIMITS[each]}", share, "share") for each, share in held.items()),
                 Quantity("samples", samples),
                 *([Quantity("mean SM clock", clock.mean, "MHz")] if clock else []),
             ),
@@ -65,27 +57,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _of_recording(gpu: GpuTelemetry) -> tuple[int, dict[str, float]]:
     """Samples in which the GPU had work, and the share of them that each limit held."""
     busy = round(gpu.reason_samples * (1 - gpu.idle))
-    held = {name: gpu.held[name] * gpu.reason_samples / busy for name in _LIMITS if name in gpu.held and busy}
+    held = {name: gpu.held[name] * gpu.reason_samples / busy for name in LIMITS if name in gpu.held and busy}
     return busy, {name: min(share, 1.0) for name, share in held.items()}
-
-
-def _in_steady_state(evidence: Evidence, gpu: GpuTelemetry) -> tuple[int, Mapping[str, float]] | None:
-    """The same within the steady state; None where no timeline has the samples."""
-    steady, profile = evidence.steady, evidence.profile
-    if steady is None or not len(profile.counters):
-        return None
-    tracks, points = profile.tracks, profile.counters
-    inside = (points.time_ns >= steady.begins_ns) & (points.time_ns < steady.ends_ns)
-    values = {
-        tracks.label(row): points.value[inside & (points.track == row)]
-        for row in np.flatnonzero((tracks.kind == TrackKind.COUNTER) & (tracks.device == gpu.ordinal)).tolist()
-    }
-    clock = values.get("SM clock (MHz)")
-    if clock is None or not len(clock):
-        return None
-    busy = len(clock) - int(np.count_nonzero(values.get(IDLE_TRACK, np.zeros(0))))
-    counts = {name: int(np.count_nonzero(values.get(track_of_reason(name), np.zeros(0)))) for name in _LIMITS}
-    return busy, {name: min(count / busy, 1.0) for name, count in counts.items() if count and busy}
 
 
 RULE = Rule(

@@ -6,6 +6,7 @@ import json
 import sys
 import zipfile
 from collections import Counter
+from dataclasses import asdict
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path | None, as_json: bool) -> None:
     """Show how FILE was recorded, what it holds, and what takes up its space."""
+    from bragg.analyze.steady_telemetry import steady_telemetry
     from bragg.analyze.wall.parts import wall_parts
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.text.telemetry_facts import telemetry_json
@@ -55,8 +57,9 @@ def info(file: Path | None, as_json: bool) -> None:
         "counters": _counters(profile),
         "metrics": {name: {"unit": metric.unit, "kind": metric.kind.value} for name, metric in profile.metrics.items()},
         "meta": profile.meta,
-        "telemetry": telemetry_json(profile.meta),
         "wall": wall_json(parts := wall_parts(profile)),
+        "telemetry": telemetry_json(profile.meta),
+        "steady_telemetry": [asdict(each) for each in steady_telemetry(profile, parts.steady if parts else None)],
         "completeness": run.completeness.word,
         "warnings": list(run.warnings()),
     }
@@ -120,6 +123,15 @@ def _counter_lines(counters: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def _steady_line(told: dict[str, Any]) -> str:
+    """`GPU 0 in the steady state: power 412 W mean, 17.7 J a step; SM clock 1,755 MHz (60 samples)`."""
+    power = "" if told["power_w"] is None else f"power {told['power_w']:,.0f} W mean"
+    step = "" if told["step_j"] is None else f"{told['step_j']:,.3g} J a step"
+    clock = "" if told["sm_clock_mhz"] is None else f"SM clock {told['sm_clock_mhz']:,.0f} MHz"
+    texts = "; ".join(filter(None, [", ".join(filter(None, [power, step])), clock]))
+    return f"GPU {told['device']} in the steady state: {texts} ({told['samples']:,} samples)"
+
+
 def _lines(facts: dict[str, Any], wall: str) -> list[str]:
     from bragg.views.terminal.header import header_lines
     from bragg.views.text.clock_facts import clock_lines
@@ -142,6 +154,7 @@ def _lines(facts: dict[str, Any], wall: str) -> list[str]:
         width = max(map(len, rows), default=0)
         lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
     clocks = [*clock_lines(facts["meta"])]
+    lines += ["", *told] if (told := [*map(_steady_line, facts["steady_telemetry"])]) else []
     return [*lines, *_counter_lines(facts["counters"]), *(["", *clocks] if clocks else [])]
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import analysis
+from bragg.analyze.steady_telemetry import steady_telemetry
 from bragg.analyze.wall.wall_time import Steady
-from bragg.model import CounterTable, Finding, Profile, TrackKind
-from bragg.model.telemetry import IDLE_TRACK, track_of_reason
+from bragg.model import CounterTable, Finding, Profile, TrackKind, TrackTable
+from bragg.model.table import FloatArray
+from bragg.model.telemetry import CLOCK_TRACK, IDLE_TRACK, POWER_TRACK, track_of_reason
 from tests.support.profiles import profile_from_text
 
 RULE = "held-clocks"
@@ -65,33 +67,61 @@ def test_without_telemetry_the_option_is_named() -> None:
     assert skipped[RULE].option == "--telemetry"
 
 
+def sampled(profile: Profile, values: dict[str, FloatArray]) -> Profile:
+    """A profile with samples at 0, 1, 2… ns on tracks of the first GPU."""
+    before, count = len(profile.tracks), len(values)
+    empty = np.zeros(count, np.int32)
+    added = TrackTable(
+        kind=np.full(count, TrackKind.COUNTER, np.uint8),
+        process=empty,
+        device=empty,
+        context=empty,
+        stream=np.zeros(count, np.uint32),
+        name=[*values],
+        rank=empty,
+        host=[""] * count,
+    )
+    parts = [
+        CounterTable(np.arange(len(value), dtype=np.int64), np.full(len(value), before + row, np.int32), value)
+        for row, value in enumerate(values.values())
+    ]
+    tracks = profile.tracks.concatenate([profile.tracks, added])
+    return replace(profile, tracks=tracks, counters=CounterTable.concatenate(parts))
+
+
+SAMPLE = np.arange(100)
+SAMPLES = {
+    POWER_TRACK: np.where(SAMPLE < 50, 100.0, 300.0),
+    CLOCK_TRACK: np.full(100, 1500.0),
+    track_of_reason("power"): np.where(SAMPLE < 40, 1.0, 0.0),
+    IDLE_TRACK: np.where(SAMPLE >= 90, 1.0, 0.0),
+}
+
+
 def test_the_steady_state_alone_counts_where_a_timeline_has_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = profile_with(power=90)
-    tracks = profile.tracks
-    names = ["SM clock (MHz)", track_of_reason("power"), IDLE_TRACK]
-    rows = len(tracks)
-    time_ns = np.tile(np.arange(100, dtype=np.int64), 3)
-    power = np.where(np.arange(100) < 40, 1.0, 0.0)  # before the steady state alone
-    idle = np.where(np.arange(100) >= 90, 1.0, 0.0)
-    added = replace(
-        tracks,
-        **{
-            name: np.concatenate(
-                [getattr(tracks, name), np.full(3, TrackKind.COUNTER if name == "kind" else 0)]
-            ).astype(getattr(tracks, name).dtype)
-            if isinstance(getattr(tracks, name), np.ndarray)
-            else [*getattr(tracks, name), *(names if name == "name" else [""] * 3)]
-            for name in tracks.columns()
-        },
-    )
-    counters = CounterTable(
-        time_ns,
-        np.repeat(np.arange(rows, rows + 3), 100).astype(np.int32),
-        np.concatenate([np.full(100, 1500.0), power, idle]),
-    )
-    evidence = Evidence(replace(profile, tracks=added, counters=counters))
+    evidence = Evidence(sampled(profile_with(power=90), SAMPLES))
     monkeypatch.setattr(Evidence, "steady", property(lambda self: Steady(50, 100)))
     assert analysis(evidence, [RULE]).findings == []
     monkeypatch.setattr(Evidence, "steady", property(lambda self: Steady(20, 100)))
     (finding,) = analysis(evidence, [RULE]).findings
     assert "in 29 % of the steady state" in finding.message  # 20 of the 70 samples with work
+
+
+def test_a_step_of_the_steady_state_has_its_energy() -> None:
+    steady = Steady(25, 75, n_steps=10, step_of="step")
+    (gpu,) = steady_telemetry(sampled(profile_with(), SAMPLES), steady)
+    assert (gpu.device, gpu.samples, gpu.power_w, gpu.sm_clock_mhz) == (0, 50, 200.0, 1500.0)
+    assert gpu.step_j == pytest.approx(200 * 5e-9)
+    assert gpu.held == {"power": pytest.approx(15 / 50)}
+
+
+def test_without_steps_or_power_there_is_no_energy_of_a_step() -> None:
+    (gpu,) = steady_telemetry(sampled(profile_with(), SAMPLES), Steady(25, 75))
+    assert gpu.step_j is None
+    (gpu,) = steady_telemetry(sampled(profile_with(), {CLOCK_TRACK: SAMPLES[CLOCK_TRACK]}), Steady(0, 9, n_steps=3))
+    assert (gpu.power_w, gpu.step_j, gpu.samples) == (None, None, 9)
+
+
+@pytest.mark.parametrize("steady", [None, Steady(1000, 2000, n_steps=2)])
+def test_without_samples_of_a_steady_state_nothing_is_told(steady: Steady | None) -> None:
+    assert steady_telemetry(sampled(profile_with(), SAMPLES), steady) == []
