@@ -160,6 +160,13 @@ Result nvmlDeviceGetHandleByUUID_works(const char* uuid, nvml::Device* device) {
   return Result::NotFound;
 }
 
+Result nvmlDeviceGetHandleByIndex_v2_works(uint32_t index, nvml::Device* device) {
+  if (!is_initialized.load()) return static_cast<Result>(1);
+  if (index >= knob(Knob::Devices) || index >= kMostDevices) return Result::InvalidArgument;
+  *device = &devices[index];
+  return Result::Success;
+}
+
 Result nvmlDeviceGetFieldValues_works(nvml::Device device, int32_t count, nvml::FieldValue* values) {
   if (const Result result = begin("nvmlDeviceGetFieldValues", "fields", device); result != Result::Success)
     return result;
@@ -215,6 +222,10 @@ FAKE_NVML(nvmlInit_v2, Init)
 FAKE_NVML(nvmlErrorString, ErrorString)
 FAKE_NVML(nvmlSystemGetDriverVersion, DriverVersion)
 FAKE_NVML(nvmlDeviceGetHandleByUUID, HandleByUuid)
+extern "C" __attribute__((visibility("default"))) bragg::nvml::Result nvmlDeviceGetHandleByIndex_v2(
+    uint32_t index, bragg::nvml::Device* device) {
+  return bragg::fake::nvmlDeviceGetHandleByIndex_v2_works(index, device);
+}
 FAKE_NVML(nvmlDeviceGetFieldValues, FieldValues)
 FAKE_NVML(nvmlDeviceGetPowerUsage, PowerUsage)
 FAKE_NVML(nvmlDeviceGetClockInfo, ClockInfo)

@@ -139,7 +139,7 @@ def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]
     known = {key: value for key, value in {**one, **other}.items() if key not in ("phase", "gpu_activity")}
     if "capture" in one and "capture" in other:
         known["capture"] = {**_sum(one["capture"], other["capture"]), "complete": _are_complete(one, other)}
-    if "telemetry" in one and "telemetry" in other:
+    if isinstance(one.get("telemetry"), dict) and isinstance(other.get("telemetry"), dict):
         known["telemetry"] = united(one["telemetry"], other["telemetry"])
     return {**known, **begin, **sums, "phases": one.get("phases", 1) + 1}
 
