@@ -61,6 +61,10 @@ class Registry(Mapping[str, Any]):
             raise UsageError(f"unknown {self._kind} {name!r}", hint=f"Choose one of: {', '.join(self._rows)}")
         return load(self._rows[name])
 
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a row; its module is not imported."""
+        return name in self._rows
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
 

@@ -34,6 +34,7 @@ class Rule:
         needs: What a profile must have.
         thresholds: The numbers that it compares with.
         change: What to do about it, for the docs.
+        causes: Rules that name a cause of what this one says of a program as a whole.
     """
 
     find: Callable[[Evidence], Iterator[Finding]]
@@ -42,6 +43,11 @@ class Rule:
     needs: tuple[Need, ...] = ()
     thresholds: tuple[Threshold, ...] = ()
     change: str = ""
+    causes: tuple[str, ...] = ()
+
+
+# A cause that gains less than this share of what the whole does explains little of it.
+_EXPLAINS = 0.25
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Analysis:
     """What all rules say of one profile.
 
     Attributes:
-        findings: By gain, the largest first.
+        findings: As `ranked`.
         fine: Rules that looked and found nothing.
         skipped: Rules that could not judge, with what they miss.
     """
@@ -101,8 +107,24 @@ def _found(rule: Rule, evidence: Evidence) -> Iterator[Finding]:
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:
-    """What saves most of each step first; what is saved once a run after it, and last what has no known gain."""
-    return sorted(found, key=_rank)
+    """What saves most of each step first; what is saved once a run after it, and last what has no known gain.
+
+    What is said of a program as a whole stands behind the causes that explain at least a quarter of it.
+    """
+    told = sorted(found, key=_rank)
+    for whole in tuple(told):
+        behind = max((i for i, each in enumerate(told) if _explains(each, whole)), default=0)
+        at = told.index(whole)
+        if behind > at:
+            told.insert(behind, told.pop(at))
+    return told
+
+
+def _explains(cause: Finding, whole: Finding) -> bool:
+    causes = RULES[whole.rule].causes if whole.rule in RULES else ()
+    if cause.rule not in causes or cause.gain is None or whole.gain is None:
+        return False
+    return cause.gain.is_once == whole.gain.is_once and cause.gain.share >= _EXPLAINS * whole.gain.share > 0
 
 
 def _rank(finding: Finding) -> tuple[int, float, int, int]:

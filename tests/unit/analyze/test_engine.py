@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import Rule, findings, ranked
 from bragg.model import Finding, Gain, Profile, Severity
@@ -63,3 +65,22 @@ def test_what_saves_more_of_each_step_comes_first() -> None:
         Finding("large", Severity.NOTE, "large", gain=Gain(5, 10)),
     ]
     assert [finding.rule for finding in ranked(made)] == ["large", "small", "once", "none"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "share", "first"),
+    [
+        ("allocator-churn", 2, "allocator-churn"),
+        ("allocator-churn", 1, "many-launches"),
+        ("spills", 4, "many-launches"),
+    ],
+    ids=["a quarter", "little", "of a kernel"],
+)
+def test_what_is_said_of_the_whole_stands_behind_its_causes(cause: str, share: int, first: str) -> None:
+    made = [
+        Finding("many-launches", Severity.WARNING, "", gain=Gain(8, 10)),
+        Finding("other", Severity.WARNING, "", gain=Gain(6, 10)),
+        Finding(cause, Severity.WARNING, "", gain=Gain(share, 10)),
+    ]
+    rules = [finding.rule for finding in ranked(made)]
+    assert next(rule for rule in rules if rule != "other") == first

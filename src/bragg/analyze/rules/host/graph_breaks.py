@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import numpy as np
+
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import OPERATORS
@@ -13,9 +15,11 @@ from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule, Subject
 from bragg.grouping.compiled_regions import AFTER_BREAK, COMPILED_REGION
 from bragg.model import Confidence, Finding, Quantity
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
+_LOOKUP = "TorchDynamo Cache Lookup"
 _PART = re.compile(rf"{COMPILED_REGION}(?P<place>.+) {AFTER_BREAK} \(\d+/\d+\)")
 
 
@@ -33,11 +37,18 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         f"torch.compile breaks its graph before {shown}: {evidence.per_step(count):.3g} parts {evidence.step_word} go "
         "through Python, and nothing is fused across them",
         "TORCH_LOGS=graph_breaks says why; torch.compile(fullgraph=True) makes a break an error",
-        None,
+        evidence.host_gain(parts | _lookups(evidence, parts)),
         Confidence.PROVEN,
         (Quantity(f"parts {evidence.step_word}", evidence.per_step(count)),),
     )
     yield host_finding(evidence, parts, evidence.calls, cause)
+
+
+def _lookups(evidence: Evidence, parts: BoolArray) -> BoolArray:
+    """Where the code of a part is looked up, beside it: [n_nodes]."""
+    parent = evidence.profile.tree.parent
+    beside: BoolArray = np.isin(parent, parent[parts])
+    return beside & named(evidence.profile, _LOOKUP.__eq__)
 
 
 RULE = Rule(

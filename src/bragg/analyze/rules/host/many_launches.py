@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import HOST_CAUSES, Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, IDLE_GPU, MANY_LAUNCHES, SHORT_KERNEL
 from bragg.analyze.engine import Rule, Subject
@@ -63,4 +63,5 @@ RULE = Rule(
     (GPU_TIME, LAUNCH_COUNT),
     (MANY_LAUNCHES, FEW_LAUNCHES, SHORT_KERNEL, IDLE_GPU),
     'torch.compile(mode="reduce-overhead"), a CUDA graph, or larger batches',
+    causes=HOST_CAUSES,
 )
