@@ -110,11 +110,13 @@ class Recording {
   struct Wishes {
     bool trace = false;
     int gpu_api = BRAGG_GPU_API_OFF;
+    double telemetry_hz = 0;
   };
   Recording(const char* name, const Wishes& wishes)
-      : Recording(name, wishes.trace, 0, BRAGG_SAMPLE_OFF, 0, wishes.gpu_api) {}
+      : Recording(name, wishes.trace, 0, BRAGG_SAMPLE_OFF, 0, wishes.gpu_api, wishes.telemetry_hz) {}
   explicit Recording(const char* name, bool trace = false, uint32_t rotate_interval_ms = 0,
-                     int sampling = BRAGG_SAMPLE_OFF, uint32_t sample_period = 0, int gpu_api = BRAGG_GPU_API_OFF)
+                     int sampling = BRAGG_SAMPLE_OFF, uint32_t sample_period = 0, int gpu_api = BRAGG_GPU_API_OFF,
+                     double telemetry_hz = 0)
       : path_(directory_.file(std::string(name) + ".part")) {
     (void)device();
     bragg_session_options options{};
@@ -129,6 +131,7 @@ class Recording {
     options.sampling = sampling;
     options.sample_period = sample_period;
     options.sample_budget = 0.5;
+    options.telemetry_hz = telemetry_hz;
     int os_error = 0;
     char reason[256] = "";
     session_ = bragg_session_start(&options, &os_error, reason, sizeof reason);

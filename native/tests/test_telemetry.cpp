@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -188,6 +190,35 @@ TEST(a_gpu_that_nvml_does_not_know_has_no_readings) {
     gpu.describe(json);
     CHECK(json.text().find("\"reason\":") != std::string::npos);
   }
+}
+
+TEST(telemetry_follows_pauses_and_phases_while_threads_launch) {
+  const FakeNvml fake;
+  const bragg::test::Device& device = bragg::test::device();
+  bragg::test::Recording recording("telemetry", {.trace = true, .telemetry_hz = 100});
+  std::atomic<bool> must_end{false};
+  std::thread program([&] {
+    device.use();
+    for (const bragg::cuda::Stream stream = device.stream(); !must_end.load();) {
+      device.launch(device.kernel("work"), stream);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  for (int phase = 0; phase < 5; ++phase) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    recording.advance();
+    recording.deactivate();
+    recording.activate();
+  }
+  // Energy of the phase that goes on, up to its last border.
+  CHECK(bragg::test::comes_true([&] {
+    recording.deactivate();
+    recording.activate();
+    return recording.count("energy_ns") < 60'000'000'000;
+  }));
+  must_end.store(true);
+  program.join();
+  (void)recording.stop_and_count_all("kernels");
 }
 
 }  // namespace
