@@ -80,6 +80,9 @@ TEST(telemetry_of_the_host_is_that_of_the_process_and_its_cgroup) {
   CHECK(is_near(second[kNetworkReceived], 1000));
   CHECK(is_near(second[kNetworkSent], 300));
   CHECK(is_near(second[kGroupThrottled], 50));
+  const auto soon = host.read(2 * kSecondNs + kSecondNs / 10).values;
+  CHECK(is_near(soon[kCpu], 0));
+  for (const size_t seldom : {kDiskRead, kNetworkSent, kGroupMemory}) CHECK(std::isnan(soon[seldom]));
 }
 
 TEST(telemetry_of_a_host_that_tells_nothing_has_no_readings) {

@@ -20,6 +20,7 @@ class HostTelemetry {
   // `proc`: /proc/self; `cgroups`: /sys/fs/cgroup, of version 2. What is not there has no reading.
   explicit HostTelemetry(std::string proc = "/proc/self", std::string cgroups = "/sys/fs/cgroup");
 
+  // Disk, network and cgroup are read once a second, however often this is called.
   [[nodiscard]] HostReading read(int64_t time_ns);
 
  private:
@@ -30,6 +31,7 @@ class HostTelemetry {
 
   std::string proc_;
   std::string group_;  // "": none of version 2
+  int64_t seldom_read_ns_ = 0;
   std::array<Rate, host_quantity::kCount> rates_;
 };
 
