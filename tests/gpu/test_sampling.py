@@ -136,7 +136,7 @@ def test_energy_of_telemetry_is_mean_power_by_time(tmp_path: Path) -> None:
 
 def test_telemetry_costs_next_to_nothing(tmp_path: Path) -> None:
     """Medians over pairs of bursts; what noise leaves open is within two standard errors of the median."""
-    command = [sys.executable, str(PROGRAMS / "telemetry.py"), "pairs", "24", "10"]
+    command = [sys.executable, str(PROGRAMS / "telemetry.py"), "pairs", "12", "10"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=True)
     for bound, ratios in json.loads(done.stdout.splitlines()[-1]).items():
         error = 1.25 * statistics.stdev(ratios) / len(ratios) ** 0.5
