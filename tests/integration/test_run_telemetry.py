@@ -138,6 +138,18 @@ def test_nvml_that_hangs_holds_nobody_up(sampled: Record) -> None:
     assert run.exit_code == 0
     assert kernels(run.main)["copy"] >= 1
     assert "NVML does not return" in run.talk
+    assert "no telemetry of GPUs: NVML does not return" in warnings_of(run.main.meta)
+
+
+def test_a_session_after_nvml_has_hung_says_so(record: Record) -> None:
+    body = """
+    for name in ("first.bragg", "second.bragg"):
+        session = bragg.start(name, backend="cuda", telemetry_hz=50)
+        work(0.2)
+        print(session.stop().meta["telemetry"]["reason"])
+    """
+    run = record(body, START + WORK, NVML_SLOW_MS=60_000, CLOCK="real")
+    assert run.output.splitlines()[-2:] == ["NVML does not return"] * 2
 
 
 def test_slow_calls_are_counted_as_missed_samples(sampled: Record) -> None:

@@ -62,8 +62,8 @@ class TelemetrySource final : public EventSource {
     const std::shared_ptr<Telemetry> telemetry = current();
     if (telemetry == nullptr || hangs_) return;
     std::unique_lock lock(telemetry->mutex);
-    telemetry->changed.wait_for(lock, kEnergyPatience,
-                                [&] { return telemetry->done_borders >= telemetry->wanted_borders; });
+    answers_ = telemetry->changed.wait_for(lock, kEnergyPatience,
+                                           [&] { return telemetry->done_borders >= telemetry->wanted_borders; });
   }
 
   void stop() override {
@@ -97,10 +97,15 @@ class TelemetrySource final : public EventSource {
   }
 
   void describe(JsonObject& meta, const SourceOptions& options) const override {
-    const std::shared_ptr<Telemetry> telemetry = current();
-    if (interval_of(options) == 0 || telemetry == nullptr) return;
-    const std::lock_guard lock(telemetry->mutex);
+    if (interval_of(options) == 0) return;
     JsonObject json;
+    if (hangs_ || !answers_) json.put("reason", "NVML does not return");
+    const std::shared_ptr<Telemetry> telemetry = current();
+    if (telemetry == nullptr) {
+      if (hangs_) meta.raw("telemetry", json.text());
+      return;
+    }
+    const std::lock_guard lock(telemetry->mutex);
     json.put("interval_ns", interval_of(options)).raw("sampling", telemetry->facts);
     json.put("lost_values", telemetry->lost_points);
     const auto found = telemetry->phases.find(options.phase);
@@ -117,6 +122,7 @@ class TelemetrySource final : public EventSource {
     new (&mutex_) std::mutex;
     new (&telemetry_) std::shared_ptr<Telemetry>;
     hangs_ = false;
+    answers_ = true;
     gathered_.clear();
     tracks_.clear();
   }
@@ -171,6 +177,7 @@ class TelemetrySource final : public EventSource {
   mutable std::mutex mutex_;  // of `telemetry_`
   std::shared_ptr<Telemetry> telemetry_;
   std::atomic<bool> hangs_{false};
+  std::atomic<bool> answers_{true};  // the last time that somebody waited for it
   // Consumer side.
   std::vector<TelemetryPoint> gathered_;
   std::map<std::pair<uint32_t, uint32_t>, TrackId> tracks_;

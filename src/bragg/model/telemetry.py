@@ -146,7 +146,7 @@ def telemetry_of(meta: Mapping[str, Any]) -> Telemetry | None:
     told = facts.table("telemetry")
     devices = {int(name): table for name, table in told.table("devices").tables().items() if name.isdecimal()}
     return Telemetry(
-        reason=told.table("sampling").text("reason"),
+        reason=told.text("reason") or told.table("sampling").text("reason"),
         interval_ns=told.count("interval_ns"),
         gpus=tuple(_gpu(ordinal, table) for ordinal, table in sorted(devices.items())),
         host=_values(told.table("host")),
