@@ -145,7 +145,7 @@ class TelemetryThread {
     seen |= *reading.clock_reasons;
     for (uint32_t row = 0; row < kClockReasons.size(); ++row)
       if ((seen & kClockReasons[row].bit) != 0)
-        points.push_back({device, gpu_quantity::kCount + row, time_ns,
+        points.push_back({device, static_cast<uint32_t>(gpu_quantity::kCount) + row, time_ns,
                           (*reading.clock_reasons & kClockReasons[row].bit) != 0 ? 1.0 : 0.0});
   }
 
