@@ -20,7 +20,7 @@ def alone_ns(evidence: Evidence, chosen: BoolArray) -> FloatArray:
 
 
 def _of_timeline(evidence: Evidence, chosen: BoolArray) -> FloatArray:
-    on_gpu = evidence.slices.take(~evidence.on_host)
+    on_gpu = evidence.slices.take(evidence.on_gpu)
     own, others = on_gpu.take(chosen[on_gpu.node]), on_gpu.take(~chosen[on_gpu.node])
     alone = own.duration_ns - _overlap(own.start_ns, own.duration_ns, others.start_ns, others.duration_ns)
     by_node: FloatArray = np.bincount(own.node, alone, len(chosen)).astype(np.float64)

@@ -250,6 +250,12 @@ class Evidence:
         return found
 
     @cached_property
+    def on_gpu(self) -> BoolArray:
+        """Which of `slices` are work on streams of GPUs: [n_slices]."""
+        found: BoolArray = (self.profile.tracks.kind == TrackKind.GPU_STREAM)[self.slices.track]
+        return found
+
+    @cached_property
     def calls(self) -> FloatArray:
         """How often the host was in each node in `part`: [n_nodes]; without a timeline estimated from the whole run."""
         if self.has_timeline:

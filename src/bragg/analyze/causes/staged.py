@@ -22,7 +22,7 @@ def staged_copies(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
 
 def _of_timeline(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     slices, n_nodes = evidence.slices, len(evidence.profile.tree)
-    is_copy = named(evidence.profile, "copy HtoD".__eq__)[slices.node] & ~evidence.on_host
+    is_copy = named(evidence.profile, "copy HtoD".__eq__)[slices.node] & evidence.on_gpu
     copies = slices.take(is_copy & (slices.duration_ns >= STAGED_COPY.value) & (slices.correlation != 0))
     calls = slices.take(evidence.on_host & (slices.correlation != 0))
     if not len(copies) or not len(calls):

@@ -10,7 +10,7 @@ import pytest
 from bragg.analyze.causes.alone import alone_ns
 from bragg.analyze.causes.bounds import UNKNOWN, bounds_of
 from bragg.analyze.causes.evidence import Evidence
-from bragg.model import IdleTable, Profile, SliceTable
+from bragg.model import IdleTable, Profile, SliceTable, TrackKind, TrackTable
 from bragg.views.text.analysis_text import bounds_sentence
 from tests.support.stepped import stepped
 
@@ -85,3 +85,19 @@ def test_communication_alone_is_at_least_what_was_not_side_by_side() -> None:
     is_message = np.array([summed.tree.label(node).startswith("nccl") for node in range(len(summed.tree))])
     for each in (profile, summed):
         assert alone_ns(Evidence(each), is_message).sum() / 20 == pytest.approx(60_000, rel=0.06)
+
+
+def test_a_step_is_no_work_beside_a_copy() -> None:
+    profile = stepped(
+        "gpu 0-40 aten::copy_#operator > copy HtoD#memory\ngpu 30-50 aten::mm#operator > gemm#kernel", 100
+    )
+    is_copy = np.array([profile.tree.label(node) == "copy HtoD" for node in range(len(profile.tree))])
+    ranges = profile.tracks.replace(kind=np.full(len(profile.tracks), TrackKind.RANGES, np.uint8))
+    of_steps = profile.slices.replace(track=profile.slices.track + len(profile.tracks))
+    marked = replace(
+        profile,
+        tracks=TrackTable.concatenate([profile.tracks, ranges]),
+        slices=SliceTable.concatenate([profile.slices, of_steps]),
+    )
+    alone = [alone_ns(Evidence(each), is_copy).sum() for each in (profile, marked)]
+    assert alone[0] == alone[1] == pytest.approx(20 * 30_000, rel=0.06)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bragg.analyze.causes.alone import alone_ns
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
@@ -16,6 +17,7 @@ __all__ = ["RULE"]
 
 # From 5 to 10 GB/s to 20 to 50 GB/s, and the copy runs beside kernels.
 _SAVED = 0.8
+_ALONE = 0.9
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -23,8 +25,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     n, total_ns = float(count.sum()), float(staged_ns.sum())
     if not n:
         return
-    # While it is copied, the call holds up the host, whatever else the GPU does.
-    wall_ns = min(total_ns * _SAVED, evidence.wall_ns)
+    alone_share = min(float(alone_ns(evidence, staged_ns > 0).sum()) / total_ns, 1.0)
+    wall_ns = min(total_ns * alone_share * _SAVED / evidence.n_devices, evidence.wall_ns)
     cause = Cause(
         "pageable-copies",
         f"copies from memory that is not pinned, {evidence.per_step(n):.3g} {evidence.step_word}, "
@@ -34,10 +36,15 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Quantity(f"copies {evidence.step_word}", evidence.per_step(n)),
             Quantity(f"time {evidence.step_word}", evidence.per_step(total_ns), "ns"),
         ),
-        gain=Gain(wall_ns, evidence.wall_ns, is_measured=evidence.has_timeline) if evidence.wall_ns else None,
+        gain=Gain(wall_ns, evidence.wall_ns, _limit(alone_share), evidence.has_timeline) if evidence.wall_ns else None,
         confidence=Confidence.LIKELY,
     )
     yield host_finding(evidence, staged_ns > 0, staged_ns, cause)
+
+
+def _limit(alone_share: float) -> str:
+    """While kernels run, nothing waits for a copy: the host only launches later what has to queue up all the same."""
+    return "the GPU" if alone_share < _ALONE else ""
 
 
 RULE = Rule(
