@@ -63,14 +63,14 @@ class Text:
         """
         reasons = None if names is None else reasons_to_refuse(self.free_names, names)
         if reasons not in self._codes:
-            module = ast.Module([rewrite(self._parsed(), self._filename, names)], [])
+            refused_names = names if any(reasons or ()) else None
+            module = ast.Module([rewrite(self._parsed(), self._filename, refused_names)], [])
             compiled = compile(module, self._filename, "exec", dont_inherit=True)
             self._codes[reasons] = next(const for const in compiled.co_consts if isinstance(const, CodeType))
         return self._codes[reasons]
 
     def _parsed(self) -> ast.FunctionDef:
-        tree = ast.parse(self._text)
-        ast.increment_lineno(tree, self._first_line - 1)
-        definition = tree.body[0]
+        # Empty lines in front move all numbers while it is parsed; ast.increment_lineno would walk over the tree again.
+        definition = ast.parse("\n" * (self._first_line - 1) + self._text).body[0]
         assert isinstance(definition, ast.FunctionDef)
         return definition

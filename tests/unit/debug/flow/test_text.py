@@ -39,6 +39,21 @@ def test_a_text_is_rewritten_once_for_all_its_functions(monkeypatch: pytest.Monk
     assert rewritten == ["kernel"]
 
 
+def test_a_text_has_the_line_numbers_of_its_file() -> None:
+    tree = text.Text("kernels.py", 40, '@jit\ndef k(x):\n    """Doubles\n    x."""\n    return 2 * x\n').tree
+    assert (tree.lineno, tree.end_lineno, tree.body[1].lineno, tree.body[1].col_offset) == (41, 44, 44, 4)
+
+
+def test_names_are_looked_at_again_only_where_triton_refuses_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    rewrite: Callable[..., ast.FunctionDef] = text.rewrite
+    monkeypatch.setattr(text, "rewrite", lambda tree, file, names: given.append(names) or rewrite(tree, file, names))
+    for amount in (tl.constexpr(1), 1):
+        one = text.Text("kernels.py", 1, "def k(x):\n    return x + amount\n")
+        one.code({"amount": amount})
+    assert given == [None, {"amount": 1}]
+
+
 def test_what_triton_refuses_of_one_function_it_may_take_of_another() -> None:
     x = np.zeros(1, np.float32)
     for amount, has_finding in ((1, True), (tl.constexpr(1), False), (2, True)):
