@@ -1,9 +1,9 @@
 """What operators of PyTorch cost beside scopes alone, in pairs of recordings; and memory over 250,000 steps of them.
 
 `dynamic_net` runs some 130 operators a step with forward, backward and optimizer, on tensors so small that the host is
-the limit; `gpt2_small` trains a model. One side of each pair is recorded by bragg with `framework="off"`. A case of its
-own is what PyTorch takes to call an observer that does nothing: what operators cost at least. Times are wall time until
-the device is done on a GPU, else those of the program's thread.
+the limit; `decode` runs 574 without gradients; `gpt2_small` trains a model. One side of each pair is recorded by bragg
+with `framework="off"`. A case of its own is what PyTorch takes to call an observer that does nothing: what operators
+cost at least. Times are wall time until the device is done on a GPU, else those of the program's thread.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ CASES = {
     "operators, shadow context": Case("dynamic_net", 100, context="shadow"),
     "operators as ITT tasks": Case("dynamic_net", 100, itt=True),
     "an observer that does nothing": Case("dynamic_net", 100, idle=True),
+    "decode": Case("decode", 100),
+    "decode, shadow context": Case("decode", 100, context="shadow"),
+    "decode, an observer that does nothing": Case("decode", 100, idle=True),
     "gpt2_small": Case("gpt2_small", 3),
     "gpt2_small, operators as ITT tasks": Case("gpt2_small", 3, itt=True),
 }

@@ -206,9 +206,60 @@ class GraphReplay:
             synchronize()
 
 
+class Decode:
+    """One token through seven small layers, without gradients: 574 operators a step and one kernel for each few."""
+
+    WIDTH = 16
+    LAYERS = 7
+
+    def __init__(self, steps: int = 100) -> None:
+        self.steps = steps
+        self.launches = steps * self.LAYERS * 15
+        width = self.WIDTH
+        self.layers = [
+            nn.ModuleDict(
+                {
+                    "norm": nn.LayerNorm(width),
+                    "inputs": nn.Linear(width, 3 * width),
+                    "output": nn.Linear(width, width),
+                    "up": nn.Linear(width, 2 * width),
+                    "down": nn.Linear(2 * width, width),
+                }
+            ).to(DEVICE)
+            for _ in range(self.LAYERS)
+        ]
+        self.token = torch.randn(1, width, device=DEVICE)
+        self.keys = torch.randn(8, width, device=DEVICE)
+        self.values = torch.randn(8, width, device=DEVICE)
+
+    def prepare(self) -> None:
+        """Nothing but a step: it has no state."""
+        self.step()
+        synchronize()
+
+    @torch.no_grad()
+    def step(self) -> torch.Tensor:
+        """The token behind the last layer."""
+        x = self.token
+        for layer in self.layers:
+            query, _, _ = layer["inputs"](layer["norm"](x)).chunk(3, -1)
+            attention = torch.softmax(query @ self.keys.transpose(0, 1), -1) @ self.values
+            x = x + layer["output"](attention)
+            x = x + layer["down"](torch.relu(layer["up"](layer["norm"](x))))
+        return x
+
+    def run(self, scope: Scope) -> None:
+        """Tokens one after the other."""
+        for _ in range(self.steps):
+            with scope("token"):
+                self.step()
+        synchronize()
+
+
 WORKLOADS: dict[str, Callable[[], Workload]] = {
     "dynamic_net": DynamicNet,
     "tiny_triton": TinyTriton,
     "gpt2_small": Gpt2Step,
     "graph_replay": GraphReplay,
+    "decode": Decode,
 }

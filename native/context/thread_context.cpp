@@ -76,10 +76,12 @@ void ThreadContext::record(const Event& event) noexcept {
     dropped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  if (ring.reached_half()) {
-    is_behind_ = false;
-    consumer_signal.wake();
-  }
+  look_at_ring();
+}
+
+void ThreadContext::wake_consumer() noexcept {
+  is_behind_ = false;
+  consumer_signal.wake();
 }
 
 bool ThreadContext::push_in_time(const Event& event) noexcept {
@@ -121,12 +123,6 @@ void ThreadContext::record_value_now(ContextNodes nodes, MetricId metric, uint64
   record(event);
 }
 
-void ThreadContext::publish(ContextNodes nodes) noexcept {
-  // A thread that borrows a node may tell the consumer of it, which then reads what it is.
-  published_shadow_.store(nodes.shadow, std::memory_order_release);
-  published_python_.store(nodes.python, std::memory_order_release);
-}
-
 // Openings of entries that were removed from among others leave gaps.
 void ThreadContext::make_room() noexcept {
   const uint32_t capacity = depth_ == capacity_ ? capacity_ * 2 : capacity_;
@@ -144,15 +140,16 @@ void ThreadContext::make_room() noexcept {
   capacity_ = capacity;
 }
 
-void ThreadContext::note_opening(Entry& entry, PythonFrameIterator frames) noexcept {
+inline void ThreadContext::note_opening(Entry& entry, const InnermostPython& python) noexcept {
   const Entry* outer = innermost();
-  PythonFrameIterator walk = frames;
-  entry.opened_at = {};
-  (void)walk.next(entry.opened_at);
+  entry.opened_at = python.frame;
   entry.has_calls = entry.source != Source::Api && recording_state.native.load(std::memory_order_relaxed) != 0;
   const bool is_shared = outer != nullptr && entry.opened_at == outer->opened_at && !entry.has_calls;
   entry.opening = outer == nullptr ? 0 : outer->opening + (is_shared ? 0 : 1);
-  if (is_shared || (entry.opened_at.code == nullptr && !entry.has_calls)) return;
+  if (!is_shared && (entry.opened_at.code != nullptr || entry.has_calls)) read_opening(entry, python.frames);
+}
+
+[[gnu::noinline]] void ThreadContext::read_opening(const Entry& entry, PythonFrameIterator frames) noexcept {
   Opening& opening = openings_[entry.opening];
   opening.frames = {};
   for (RawFrame& raw : opening.frames.frames)
@@ -160,8 +157,8 @@ void ThreadContext::note_opening(Entry& entry, PythonFrameIterator frames) noexc
   if (entry.has_calls) native_path().read_opening(opening.calls);
 }
 
-void ThreadContext::open(ContextNodes outer, PythonFrameIterator frames, Source source, FrameId frame, EntryKind kind,
-                         EntryOwner owner) noexcept {
+void ThreadContext::open(ContextNodes outer, const InnermostPython& python, Source source, FrameId frame,
+                         EntryKind kind, EntryOwner owner) noexcept {
   if (depth_ >= kMaxOpenEntries) {
     ++unopened_;
     too_deep.fetch_add(1, std::memory_order_relaxed);
@@ -174,7 +171,7 @@ void ThreadContext::open(ContextNodes outer, PythonFrameIterator frames, Source 
   entry.owner = owner;
   entry.kind = kind;
   entry.task = task_;
-  note_opening(entry, frames);
+  note_opening(entry, python);
   entry.mask = recording_state.active.load(std::memory_order_relaxed);
   entry.start_ns = entry.mask != 0 ? now_ns() : 0;
   ++depth_;
@@ -186,7 +183,7 @@ void ThreadContext::push_path(Source source, std::span<const FrameId> above, Fra
   auto& tree = CallingContextTree::instance();
   ContextNodes outer = here();
   for (const FrameId each : above) outer = {tree.child(outer.shadow, each), tree.child(outer.python, each)};
-  open(outer, python_frames(), source, frame, EntryKind::Range, nullptr);
+  open(outer, InnermostPython(), source, frame, EntryKind::Range, nullptr);
 }
 
 std::optional<ContextNodes> ThreadContext::innermost_operator() const noexcept {
@@ -208,6 +205,12 @@ std::optional<ContextNodes> ThreadContext::nodes_of(Source source, EntryOwner ow
 
 void ThreadContext::pop(Source source, EntryOwner owner) noexcept {
   follow_task();
+  const Entry* last = innermost();
+  if (last != nullptr && last->source == source && last->owner == owner && unopened_ == 0) [[likely]] {
+    --depth_;
+    publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
+    return finish(*last);  // it stays what it was until the next one is opened
+  }
   if (const std::optional<Entry> ended = take(source, owner)) finish(*ended);
 }
 
@@ -239,7 +242,8 @@ void ThreadContext::finish(const Entry& entry) noexcept {
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
   if (mask == 0 || entry.source == Source::State) return;
-  record(Event::spanning(EventKind::Scope, mask, entry.nodes, {entry.start_ns, now_ns()}));
+  const Interval interval{entry.start_ns, now_ns()};
+  record_made([&] { return Event::spanning(EventKind::Scope, mask, entry.nodes, interval); });
 }
 
 void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
@@ -290,17 +294,25 @@ ContextNodes ThreadContext::inherited() const noexcept {
           from->published_python_.load(std::memory_order_acquire)};
 }
 
-ContextNodes ThreadContext::here(PythonFrameIterator frames) noexcept {
+inline ContextNodes ThreadContext::here(const InnermostPython& python) noexcept {
   if (api_call.is_open()) return api_call.nodes;
   follow_task();
-  if (!has_own_context()) return inherited();
   ContextNodes nodes;
   if (const Entry* entry = innermost()) {
     nodes = entry->nodes;
-    if (entry->source == Source::HostKernel) return nodes;
+    if (entry->source == Source::HostKernel || python.frame.code == nullptr || entry->opened_at == python.frame)
+      return nodes;
+  } else if (python.frame.code == nullptr) {
+    return has_own_context() ? nodes : inherited();
   }
-  nodes.python = python_node(nodes.python, frames);
+  nodes.python = python_node(nodes.python, python.frames);
   return nodes;
+}
+ContextNodes ThreadContext::here() noexcept { return here(InnermostPython()); }
+
+void ThreadContext::push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
+  const InnermostPython python;
+  open(here(python), python, source, frame, kind, owner);
 }
 
 void ThreadContext::begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -148,7 +149,7 @@ class ThreadContext {
   void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
   // Below `outer`, wherever the thread is.
   void push_elsewhere(ContextNodes outer, Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
-    open(outer, python_frames(), source, frame, EntryKind::Elsewhere, owner);
+    open(outer, InnermostPython(), source, frame, EntryKind::Elsewhere, owner);
   }
   void pop(Source source, EntryOwner owner = nullptr) noexcept;
 
@@ -157,7 +158,7 @@ class ThreadContext {
   [[nodiscard]] std::optional<ContextNodes> nodes_of(Source source, EntryOwner owner) const noexcept;  // an open entry
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
-  [[nodiscard]] ContextNodes here() noexcept { return here(python_frames()); }
+  [[nodiscard]] ContextNodes here() noexcept;
   // Likewise for a launch: where it is wanted, with the native functions that it comes from.
   [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
@@ -181,6 +182,17 @@ class ThreadContext {
   void take_back() noexcept;
 
   void record(const Event& event) noexcept;
+  // The event that `make` returns, which records nothing itself, written where it stays: a copy of what was just
+  // written piece by piece waits for the pieces.
+  template <class Make>
+  void record_made(Make&& make) noexcept {
+    Event* const next = ring.claim();
+    if (next == nullptr) [[unlikely]]
+      return record(make());
+    ::new (next) Event(make());
+    ring.publish();
+    look_at_ring();
+  }
   // A host sample that stands for what this thread did in the last `elapsed_ns`, except what was measured elsewhere.
   // What of it the thread has waited is the time of a state `[waiting]` there.
   void record_sample(SessionMask mask, int64_t elapsed_ns, int64_t waited_ns) noexcept;
@@ -266,20 +278,27 @@ class ThreadContext {
     return recording_state.python.load(std::memory_order_relaxed) != 0 ? PythonFrameIterator()
                                                                        : PythonFrameIterator(nullptr);
   }
-  void push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
-    const PythonFrameIterator frames = python_frames();
-    open(here(frames), frames, source, frame, kind, owner);
-  }
-  void open(ContextNodes outer, PythonFrameIterator frames, Source source, FrameId frame, EntryKind kind,
+  // Where Python is, read once for what needs it.
+  struct InnermostPython {
+    InnermostPython() noexcept : frames(python_frames()) {
+      PythonFrameIterator walk = frames;
+      (void)walk.next(frame);
+    }
+    PythonFrameIterator frames;
+    RawFrame frame{};  // without code: there is none
+  };
+  void push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept;
+  void open(ContextNodes outer, const InnermostPython& python, Source source, FrameId frame, EntryKind kind,
             EntryOwner owner) noexcept;
-  void note_opening(Entry& entry, PythonFrameIterator frames) noexcept;
+  void note_opening(Entry& entry, const InnermostPython& python) noexcept;
+  void read_opening(const Entry& entry, PythonFrameIterator frames) noexcept;
   void note_time_elsewhere(const Entry& ended) noexcept;
   [[nodiscard]] const Entry* innermost() const noexcept { return depth_ > 0 ? &entries_[depth_ - 1] : nullptr; }
   [[nodiscard]] const OpeningFrames& opening_frames() const noexcept;
   [[nodiscard]] bool has_own_context() const noexcept;
   [[nodiscard]] const ThreadContext* lender() const noexcept;  // whose context this thread is in; nullptr: nobody's
   [[nodiscard]] ContextNodes inherited() const noexcept;
-  [[nodiscard]] ContextNodes here(PythonFrameIterator frames) noexcept;
+  [[nodiscard]] ContextNodes here(const InnermostPython& python) noexcept;
   [[nodiscard]] ContextNodes children(ContextNodes outer, FrameId frame) noexcept;
   [[nodiscard]] NodeId python_node(NodeId outer, PythonFrameIterator frames) noexcept;
   [[nodiscard]] NodeId native_node(NodeId outer) noexcept;
@@ -287,7 +306,16 @@ class ThreadContext {
   [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
   [[nodiscard]] PathCache& cached_path(uint64_t hash) noexcept;
   [[nodiscard]] NativeCallPath& native_path() noexcept;
-  void publish(ContextNodes nodes) noexcept;
+  void publish(ContextNodes nodes) noexcept {
+    // A thread that borrows a node may tell the consumer of it, which then reads what it is.
+    published_shadow_.store(nodes.shadow, std::memory_order_release);
+    published_python_.store(nodes.python, std::memory_order_release);
+  }
+  void look_at_ring() noexcept {
+    if (ring.reached_half()) [[unlikely]]
+      wake_consumer();
+  }
+  void wake_consumer() noexcept;
   [[nodiscard]] bool push_in_time(const Event& event) noexcept;  // false: the ring stays full
   [[nodiscard]] bool wait_and_push(const Event& event) noexcept;
   void make_room() noexcept;

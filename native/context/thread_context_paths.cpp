@@ -97,7 +97,7 @@ const OpeningFrames& ThreadContext::opening_frames() const noexcept {
 NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noexcept {
   PythonFrameIterator walk = frames;
   RawFrame raw{};
-  if (!walk.next(raw) || (depth_ > 0 && raw == entries_[depth_ - 1].opened_at)) return outer;
+  if (!walk.next(raw)) return outer;
   const OpeningFrames& opened_in = opening_frames();
   const bool is_opened = &opened_in != &kNoFrames;
   uint32_t count = 0;

@@ -250,10 +250,10 @@ void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept
 }
 
 // What it opened.
-Context* open(ThreadContext& thread, const RecordFunction* running) noexcept {
+Context* open(ThreadContext& thread, const RecordFunction* running, const char* name) noexcept {
   close_those_of(thread);
   Observed& observed = Observed::of(thread);
-  const MetOperator& known = observed.operator_called(torch.name(running));
+  const MetOperator& known = observed.operator_called(name);
   const autograd::TaskKind kind = known.kind;
   const FrameId evaluated = known.evaluated;
   autograd::begin(thread, Source::RecordFunction, frame_of(known, running), kind, running);
@@ -264,18 +264,24 @@ Context* open(ThreadContext& thread, const RecordFunction* running) noexcept {
   return &observed.context_of_entries[1];
 }
 
+// PyTorch's own operators, most of what runs, are not asynchronous.
+bool may_be_async(const char* name) noexcept {
+  constexpr std::string_view kOwn = "aten::";
+  return std::strncmp(name, kOwn.data(), kOwn.size()) != 0;
+}
+
 // Asynchronous ones, such as collectives, end when they like and on any thread: they are not part of a thread's path.
 OwnedContext start(const RecordFunction* running) {
   if (recording_state.existing.load(std::memory_order_relaxed) == 0) return {nullptr};
-  if (torch.is_async(running)) {
+  const char* const name = torch.name(running);
+  if (may_be_async(name) && torch.is_async(running)) {
     // Those of NCCL are inside the operator that `collective_names` reads.
-    const std::string_view name = torch.name(running);
-    if (name.starts_with("gloo:")) collective_progress::note("gloo", name);
+    if (std::string_view(name).starts_with("gloo:")) collective_progress::note("gloo", name);
     return {nullptr};
   }
   ThreadContext& thread = ThreadContext::current();
   Context* context = nullptr;
-  thread.cost.measure(CostPart::Operators, [&] { context = open(thread, running); });
+  thread.cost.measure(CostPart::Operators, [&] { context = open(thread, running, name); });
   return {context};
 }
 

@@ -109,10 +109,13 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
     if (!thread.expected_launch.values.empty()) record_expected_values(thread, nodes, name, data.symbol_name);
     thread.expected_launch.function = nullptr;
   }
-  Event event = launch_event(EventKind::Launch, mask, data.correlation, nodes);
-  event.has_more_records = !has_one_record(cbid);
-  event.work = work_of(data, cbid, function, name);
-  thread.record(event);
+  const LaunchedWork work = work_of(data, cbid, function, name);
+  thread.record_made([&] {
+    Event event = launch_event(EventKind::Launch, mask, data.correlation, nodes);
+    event.has_more_records = !has_one_record(cbid);
+    event.work = work;
+    return event;
+  });
   if (thread.api_call.is_open()) {  // its slice tells of the launch
     thread.api_call.launch = data.correlation;
   } else {  // how late the host was, is told from its end
