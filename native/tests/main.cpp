@@ -1,7 +1,11 @@
 // Runs the registered tests. Usage: <executable> [substring of the test names to run]
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <mutex>
+#include <thread>
 
 #include "check.h"
 
@@ -40,6 +44,27 @@ static bool run(const Test& test) {
 
 }  // namespace bragg::test
 
+namespace {
+
+size_t count_threads() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(threads), end(threads)));
+}
+
+// LeakSanitizer, which looks when the process ends, crashes now and then on a thread that is just ending, too.
+void await_ending_threads() {
+  constexpr int kQuietNaps = 10, kNaps = 200;
+  size_t last = count_threads();
+  for (int nap = 0, quiet = 0; nap < kNaps && quiet < kQuietNaps; ++nap) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const size_t now = count_threads();
+    quiet = now == last ? quiet + 1 : 0;
+    last = now;
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   int passed = 0, failed = 0;
   for (const auto& test : bragg::test::registry()) {
@@ -48,5 +73,7 @@ int main(int argc, char** argv) {
   }
   for (const std::string& failure : bragg::test::failures) std::printf("%s\n", failure.c_str());
   std::printf("%d passed, %d failed\n", passed, failed);
+  std::fflush(stdout);
+  await_ending_threads();
   return failed == 0 && passed > 0 ? 0 : 1;
 }
