@@ -223,11 +223,16 @@ def test_phases_have_their_own_sums_which_unite(sampled: Record) -> None:
     first = session.phase_profile(0).meta["telemetry"]
     profile = session.stop()
     print(first["devices"]["0"]["power_w"]["mean"], profile.meta["telemetry"]["devices"]["0"]["power_w"]["mean"])
-    print(first["devices"]["0"].get("energy_j"), profile.meta["telemetry"]["devices"]["0"]["energy_j"])
+    for gpu in (first["devices"]["0"], profile.meta["telemetry"]["devices"]["0"]):
+        print(gpu["energy_j"], gpu["energy_ns"] / 1e9)
     """
-    run = sampled(body)
-    (first, both), (first_j, both_j) = (map(float, line.split()) for line in run.output.splitlines()[-2:])
+    # On a busy machine a counter may not answer in time: then the energy is not told.
+    run = next(run for run in (sampled(body) for _ in range(3)) if "KeyError" not in run.output)
+    (first, both), (first_j, first_s), (both_j, both_s) = (
+        map(float, line.split()) for line in run.output.splitlines()[-3:]
+    )
     assert first == pytest.approx(WATT, rel=0.02)
-    assert 200 < both < 320
-    assert first_j == pytest.approx(0.5 * WATT, rel=0.3)
-    assert both_j == pytest.approx(0.5 * (WATT + 100), rel=0.3)
+    assert 100 < both < WATT
+    assert first_j == pytest.approx(first_s * WATT, rel=0.3)
+    second_s = both_s - first_s  # until the program goes on, as many watts as before
+    assert 0.7 * second_s * 100 < both_j - first_j < 1.1 * second_s * WATT
