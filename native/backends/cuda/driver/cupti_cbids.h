@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace bragg::cupti {
@@ -268,39 +269,21 @@ inline constexpr size_t kNoFunction = SIZE_MAX;
   return std::ranges::count(kAfterConfiguration, cbid) != 0 ? sizeof(void*) : 0;
 }
 
+inline constexpr std::span<const DriverCall> call_tables[] = {launch_calls, memory_calls, graph_calls, module_calls,
+                                                              holding_calls};
+
 // "" when the id is in no table.
 [[nodiscard]] constexpr std::string_view driver_call_name(uint32_t cbid) noexcept {
-  for (const DriverCall& call : launch_calls) {
-    if (call.cbid == cbid) return call.name;
-  }
-  for (const DriverCall& call : memory_calls) {
-    if (call.cbid == cbid) return call.name;
-  }
-  for (const DriverCall& call : graph_calls) {
-    if (call.cbid == cbid) return call.name;
-  }
-  for (const DriverCall& call : module_calls) {
-    if (call.cbid == cbid) return call.name;
-  }
-  for (const DriverCall& call : holding_calls) {
-    if (call.cbid == cbid) return call.name;
+  for (const auto& table : call_tables) {
+    if (const auto found = std::ranges::find(table, cbid, &DriverCall::cbid); found != table.end()) return found->name;
   }
   return "";
 }
 
 // The id of a call in one of the tables; any other name does not compile.
 [[nodiscard]] consteval uint32_t cbid_of(std::string_view name) {
-  for (const DriverCall& call : launch_calls) {
-    if (call.name == name) return call.cbid;
-  }
-  for (const DriverCall& call : memory_calls) {
-    if (call.name == name) return call.cbid;
-  }
-  for (const DriverCall& call : graph_calls) {
-    if (call.name == name) return call.cbid;
-  }
-  for (const DriverCall& call : holding_calls) {
-    if (call.name == name) return call.cbid;
+  for (const auto& table : call_tables) {
+    if (const auto found = std::ranges::find(table, name, &DriverCall::name); found != table.end()) return found->cbid;
   }
   throw "not a call of these tables";
 }
