@@ -26,8 +26,10 @@ _MAX_ROUNDS = 20
 _REPEATED = 10
 # Of the GPUs' time: less after the steady state is what a program does to end.
 _LITTLE = 0.02
-# GPUs work off what was launched before the last step ended; for longer than this share of the steady state, they do
-# something else.
+# GPUs work off what was launched before the last step ended: without a pause of this share of a step, at the rate of
+# the steps, give or take this much. At another rate for longer than this share of the steps, they do something else.
+_PAUSE = 0.5
+_SAME_RATE = 0.2
 _BACKLOG = 0.5
 
 
@@ -66,17 +68,36 @@ def _of_steps(steps: StepTimes, activity: Activity) -> Steady | None:
         return None
     begins = int(steps.ends_ns[n_slow - 1]) if n_slow or steps.began_ns is None else steps.began_ns
     n_steps = steps.count - n_slow
-    ends = _worked_off(activity, begins, steps.last_ns, (steps.last_ns - begins) / n_steps)
+    ends = _worked_off(activity, begins, steps.last_ns, n_steps)
     return _steady(activity, begins, ends, n_steps, steps.name)
 
 
-def _worked_off(activity: Activity, begins_ns: int, last_ns: int, step_ns: float) -> int:
-    """When the GPUs had done what was launched up to the end of the last step: at their first pause of a step."""
-    limit_ns = last_ns + _BACKLOG * (last_ns - begins_ns)
+def _worked_off(activity: Activity, begins_ns: int, last_ns: int, n_steps: int) -> int:
+    """When the GPUs had done what was launched up to the end of the last step: at their first pause.
+
+    A host that does not wait is ahead of the GPU by a full queue: of CUDA's 1,024 launches and more of small kernels,
+    which take a GPU longer than the host needs for all of its steps.
+    """
+    step_ns = max(last_ns - begins_ns, *activity.busy_ns(begins_ns, activity.last_ns).values()) / n_steps
     until_ns = float(last_ns)
-    while until_ns < limit_ns and max(activity.busy_ns(until_ns, until_ns + step_ns).values()) > _BACKLOG * step_ns:
+    while until_ns < activity.last_ns and _is_busy(activity, until_ns, until_ns + step_ns):
         until_ns += step_ns
+    if not _is_same_rate(activity, begins_ns, last_ns, min(until_ns, activity.last_ns)):
+        until_ns = min(until_ns, last_ns + _BACKLOG * (last_ns - begins_ns))
     return max(last_ns, min(int(until_ns), activity.last_ns))
+
+
+def _is_busy(activity: Activity, start_ns: float, end_ns: float) -> bool:
+    return max(activity.busy_ns(start_ns, end_ns).values()) > _PAUSE * (end_ns - start_ns)
+
+
+def _is_same_rate(activity: Activity, begins_ns: float, last_ns: float, until_ns: float) -> bool:
+    """Whether work begins as often after the last step as up to its end."""
+    during, after = (
+        activity.n_launches(start_ns, end_ns) / max(end_ns - start_ns, 1)
+        for start_ns, end_ns in ((begins_ns, last_ns), (last_ns, until_ns))
+    )
+    return abs(after - during) < _SAME_RATE * during
 
 
 def _of_rate(profile: Profile, activity: Activity) -> Steady | None:

@@ -38,7 +38,10 @@ def _line(profile: Profile, metric: str, whom: str) -> str:
     if metric not in profile.metrics or profile.total("host_time") <= 0:
         return ""
     waited_ns = profile.total(metric)
-    share = waited_ns / profile.total("host_time")
+    whole_ns = profile.total("host_time")
+    if metric == WAIT_TIME and profile.run.duration_ns and not profile.run.is_merged:
+        whole_ns = min(whole_ns, profile.run.duration_ns)  # of the main thread, which lasts as long as the run
+    share = waited_ns / whole_ns
     if share < _LITTLE:
         return ""
     where, most_ns = _hottest_place(profile, metric)

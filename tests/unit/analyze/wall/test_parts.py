@@ -66,6 +66,34 @@ def test_work_after_the_steps_is_no_teardown() -> None:
     assert [name for name, _ in parts.durations()][-1] == "rest"
 
 
+def backlog(*, after: int) -> Profile:
+    """Steps that the host has launched after 100 ms and the GPU has done after 500 ms, then other work of 500 ms.
+
+    Args:
+        after: Launches in each ms of the other work; the steps make 10.
+    """
+    profile = recorded(**steps(*[2] * 50))
+    (curve,) = profile.meta["gpu_activity"].values()
+    launches = [10] * 500 + [after] * 500
+    told = {**curve, "busy_ns": [MS] * 500 + [MS * (after > 0)] * 500, "launches": launches}
+    return replace(profile, meta={**profile.meta, "gpu_activity": {"0": told}})
+
+
+def test_steps_last_until_the_gpu_has_done_what_they_launched() -> None:
+    parts = wall_parts(backlog(after=0))
+    assert parts is not None
+    assert parts.steady is not None
+    assert parts.steady.step_ns == pytest.approx(10 * MS, rel=1e-4)
+    assert [name for name, _ in parts.durations()][-1] == "teardown"
+
+
+def test_other_work_after_the_steps_is_not_theirs() -> None:
+    parts = wall_parts(backlog(after=2))
+    assert parts is not None
+    assert parts.steady is not None
+    assert parts.steady.duration_ns == pytest.approx(150 * MS)
+
+
 def test_several_gpus_are_as_busy_as_each_is() -> None:
     assert "GPU 0 busy 40.0 %, GPU 1 busy 40.0 %" in wall_line(wall_parts(recorded(devices=2)))
     assert "8 GPUs busy 40.0 % to 40.0 %" in wall_line(wall_parts(recorded(devices=8)))

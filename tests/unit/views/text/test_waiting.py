@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bragg.views.text.waiting import waiting_lines
 from tests.support.profiles import profile_from_text
 
@@ -41,4 +43,12 @@ def test_what_the_main_thread_waits_for_anything_else_is_a_sentence_of_its_own()
     text = f"root\n  a.py:1@fetch host=10ms\n    {get}\n      [waiting] #state host=30ms wait=30ms"
     assert waiting_lines(profile_from_text(text)) == [
         "the main thread waited 30.0 ms, 75.0 % of its time, 100.0 % of that in fetch a.py:1"
+    ]
+
+
+def test_the_time_of_the_main_thread_is_not_that_of_all_threads() -> None:
+    text = "root\n  [compile] host=90ms\n  a.py:1@fetch\n    [waiting] #state host=10ms wait=10ms"
+    profile = replace(profile_from_text(text), meta={"started_ns": 1, "stopped_ns": 20_000_001})
+    assert waiting_lines(profile) == [
+        "the main thread waited 10.0 ms, 50.0 % of its time, 100.0 % of that in fetch a.py:1"
     ]
