@@ -15,7 +15,7 @@ from typing import Any
 
 import harness
 from bragg.analyze.ranks.collectives import collective_slices
-from bragg.formats.perfetto_job import write_ranks
+from bragg.formats.perfetto.ranks import write_ranks
 from bragg.model import Profile
 from bragg.model.job import Rank
 

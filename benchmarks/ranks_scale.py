@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bragg.formats.bragg import write
-from bragg.formats.job import write_job
+from bragg.formats.job.directory import write_job
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
 from bragg.model.job import Rank
 

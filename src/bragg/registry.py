@@ -91,7 +91,7 @@ FORMATS = Registry(
         "hatchet_msgpack": "bragg.formats.hatchet:MSGPACK_FORMAT",
         "chrome_trace": "bragg.formats.proton.traces:FORMAT",
         "chrome": "bragg.formats.chrome.trace:FORMAT",
-        "perfetto": "bragg.formats.perfetto:FORMAT",
+        "perfetto": "bragg.formats.perfetto.trace:FORMAT",
         "speedscope": "bragg.formats.speedscope.profile:FORMAT",
         "nsys": "bragg.formats.nsys:FORMAT",
         "pprof": "bragg.formats.pprof:FORMAT",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bragg.analyze.ranks.answer import RanksAnswer, compare_ranks
-from bragg.formats.rank_summaries import read_summary
+from bragg.formats.job.summaries import read_summary
 
 RECORDINGS = Path(__file__).parent / "ranks"
 

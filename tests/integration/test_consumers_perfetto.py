@@ -10,7 +10,7 @@ import pytest
 
 from bragg import formats
 from bragg.analyze.ranks.collectives import collective_slices
-from bragg.formats.perfetto_job import write_ranks
+from bragg.formats.perfetto.ranks import write_ranks
 from bragg.model import Profile
 from bragg.model.job import Rank
 from tests.support import perfetto

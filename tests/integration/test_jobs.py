@@ -12,7 +12,7 @@ from textwrap import dedent
 import pytest
 
 from bragg.formats import load
-from bragg.formats.job import read_job
+from bragg.formats.job.directory import read_job
 from tests.support.runs import FLUSHED
 
 LIMIT_S = 120

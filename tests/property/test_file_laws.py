@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from bragg.errors import BadFile, BraggError, NothingRecorded
 from bragg.formats import bragg, capture
-from bragg.formats.slice_columns import pack, unpack
-from bragg.formats.timeline import lanes
+from bragg.formats.timelines.columns import pack, unpack
+from bragg.formats.timelines.lanes import lanes
 from bragg.model import Profile, SliceTable
 from tests.support.captures import small_capture
 from tests.support.random_profiles import content, profiles

@@ -88,7 +88,7 @@ def _profile(context: click.Context) -> Profile | None:
     """The profile that the words before name, or the newest one here; None if there is none that is read at once."""
     from bragg import formats
     from bragg.cli.profile_file import newest_profile_or_job
-    from bragg.formats.job import read_job
+    from bragg.formats.job.directory import read_job
 
     # Click leaves the words before an option without its value where they were.
     named = context.params.get("file") or next(iter([*(context.params.get("files") or ()), *context.args]), None)

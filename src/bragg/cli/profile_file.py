@@ -45,7 +45,7 @@ def newest_profile_or_job(file: Path | None, directory: Path | None = None) -> P
     """
     if file is not None and not file.is_dir():
         return file
-    from bragg.formats.job import INDEX, is_job
+    from bragg.formats.job.directory import INDEX, is_job
 
     if file is not None and is_job(file):
         return file

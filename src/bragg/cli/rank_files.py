@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bragg.errors import BraggError, UsageError
-from bragg.formats.job import is_job, read_job
-from bragg.formats.rank_summaries import read_summary
+from bragg.formats.job.directory import is_job, read_job
+from bragg.formats.job.summaries import read_summary
 from bragg.model.job import Rank
 from bragg.model.rank_summary import RankSummary
 

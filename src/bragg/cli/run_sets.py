@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bragg.cli.profile_file import newest_profile
 from bragg.errors import UsageError
-from bragg.formats.job import is_job
+from bragg.formats.job.directory import is_job
 
 __all__ = ["set_name", "short_names", "two_sets"]
 

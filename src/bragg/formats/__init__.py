@@ -12,7 +12,7 @@ from pathlib import Path
 from bragg.errors import BadFile, UsageError
 from bragg.formats.files import first_bytes
 from bragg.formats.format import Format, unknown_format
-from bragg.formats.job_profiles import JobProfiles
+from bragg.formats.job.profiles import JobProfiles
 from bragg.model import Profile
 from bragg.registry import FORMATS
 
@@ -55,7 +55,7 @@ def load_job(directory: str | Path, *, trace: bool = True) -> JobProfiles:
     Raises:
         BadFile: It is not the directory of a job, or no profile in it can be used.
     """
-    from bragg.formats.job import read_job
+    from bragg.formats.job.directory import read_job
 
     return JobProfiles(read_job(Path(directory)), partial(load, trace=trace))
 
@@ -106,10 +106,11 @@ def finish(capture_path: str | Path, path: str | Path) -> Profile:
         NothingRecorded: The capture holds no measurement.
     """
     from bragg.code.reading import CodeWish
-    from bragg.formats import bragg, capture, rank_slices
+    from bragg.formats import bragg, capture
+    from bragg.formats.job import summary_slices
 
     recording = capture.open_capture(Path(capture_path), CodeWish.TEXTS)
-    profile, needed = recording.profile, rank_slices.needed_of(recording)
+    profile, needed = recording.profile, summary_slices.needed_of(recording)
     summarized = None if needed is None else replace(profile, slices=needed)
     bragg.write(profile, Path(path), slices=recording.slice_blocks(), summarized=summarized)
     return recording.profile

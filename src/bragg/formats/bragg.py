@@ -4,9 +4,9 @@
     frames/*  nodes/*  tracks/*  counters/*  kernels/*  durations/*  inputs/*  idle/*
                             a `.npy` for each column, strings as `.json`
     metrics/<name>.npy      own values; counted/<name>.npy: 1 for nodes that have one even if it is 0
-    slices/<block>/*.npy    uint8 [itemsize, rows]: the bytes of each value, lowest first, see `slice_columns`
+    slices/<block>/*.npy    uint8 [itemsize, rows]: the bytes of each value, lowest first, see `timelines.columns`
     sources/<number>.txt    UTF-8
-    ranks/*                 of a rank of a job what comparing it with others needs, see `rank_summaries`
+    ranks/*                 of a rank of a job what comparing it with others needs, see `job.summaries`
 
 Readers ignore members that they do not know. A change that older readers would misread raises the major version.
 """
@@ -28,9 +28,9 @@ from bragg.formats.encodings.deep_json import memory_bytes
 from bragg.formats.encodings.npy import ARCHIVE_DAMAGE, decode, encode
 from bragg.formats.files import new_file, open_file
 from bragg.formats.format import Format, damaged
+from bragg.formats.job.summaries import members_of
 from bragg.formats.limits import Limits, check_depth
-from bragg.formats.rank_summaries import members_of
-from bragg.formats.slice_columns import pack, unpack
+from bragg.formats.timelines.columns import pack, unpack
 from bragg.model import (
     CallTree,
     Combine,

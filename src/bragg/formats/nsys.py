@@ -20,8 +20,8 @@ import numpy as np
 from bragg.formats.files import open_file
 from bragg.formats.format import Format, damaged, unknown_format
 from bragg.formats.limits import Limits
-from bragg.formats.slice_metrics import durations_of_slices, gpu_facts, metrics_of_slices, moved_bytes
-from bragg.formats.trace_tree import Frames, Nodes, call_tree
+from bragg.formats.timelines.call_tree import Frames, Nodes, call_tree
+from bragg.formats.timelines.metrics import durations_of_slices, gpu_facts, metrics_of_slices, moved_bytes
 from bragg.model import (
     FrameKind,
     KernelTable,

@@ -17,7 +17,7 @@ from bragg.formats.encodings.protobuf import fields, signed, varints
 from bragg.formats.files import read_content
 from bragg.formats.format import Format, damaged, unknown_format
 from bragg.formats.limits import Limits
-from bragg.formats.trace_tree import Frames, Nodes
+from bragg.formats.timelines.call_tree import Frames, Nodes
 from bragg.model import FrameKind, Metric, MetricKind, Profile
 
 __all__ = ["FORMAT", "read"]

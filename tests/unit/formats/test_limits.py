@@ -23,7 +23,7 @@ from bragg.errors import BadFile
 from bragg.formats import limits
 from bragg.formats.captured import chunks
 from bragg.formats.limits import MAX_DEPTH, Limits, TooLargeError
-from bragg.formats.trace_tree import Nodes
+from bragg.formats.timelines.call_tree import Nodes
 from bragg.model import FrameKind, Metric, MetricKind
 from tests.support.captures import NONE, CaptureBuilder, small_capture, table_chunk
 from tests.support.nsys_database import write_database

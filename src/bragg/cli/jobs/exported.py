@@ -39,7 +39,7 @@ def export_ranks(directory: Path, wanted: str | None, target: Path) -> int:
         BadFile: The file cannot be written.
     """
     from bragg.analyze.ranks.collectives import collective_slices
-    from bragg.formats.perfetto_job import write_ranks
+    from bragg.formats.perfetto.ranks import write_ranks
 
     opened = open_job(directory)
     say_problems(opened.job)

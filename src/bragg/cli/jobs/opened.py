@@ -68,7 +68,7 @@ def open_job(directory: Path, *, trace: bool = False) -> OpenedJob:
         BadFile: No profile can be read.
     """
     from bragg import formats
-    from bragg.formats.job import read_job
+    from bragg.formats.job.directory import read_job
 
     job = read_job(directory)
     ranks: list[Rank] = []

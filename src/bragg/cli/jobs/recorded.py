@@ -11,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from bragg.errors import BadFile
-from bragg.formats.job import INDEX, is_job, rank_file_name, read_job, write_job
+from bragg.formats.job.directory import INDEX, is_job, rank_file_name, read_job, write_job
 from bragg.model import FrameKind, Profile
 from bragg.model.job import Job, Rank
 from bragg.record.output import Producer, expand, give_free_name

@@ -54,7 +54,7 @@ def ranks(files: tuple[Path, ...], as_json: bool) -> None:
 def _named(files: Sequence[Path]) -> Sequence[Path]:
     if files:
         return files
-    from bragg.formats.job import is_job
+    from bragg.formats.job.directory import is_job
 
     found = [path for path in sorted(Path().iterdir()) if is_job(path)]
     if is_job(Path()):

@@ -1,7 +1,7 @@
 """Reading Chrome traces: of PyTorch's profiler (Kineto), JAX, py-spy, VizTracer, and bragg's own.
 
 Events are read one after another and kept as columns of 56 bytes, so that a file of gigabytes takes a fraction of its
-size. Call paths come from what encloses an event on its thread, see `trace_tree`; bragg's own traces tell them.
+size. Call paths come from what encloses an event on its thread, see `timelines.call_tree`; bragg's own traces tell them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bragg.formats.encodings.json_stream import read_list
 from bragg.formats.files import open_content
 from bragg.formats.format import damaged, unknown_format
 from bragg.formats.limits import Limits
-from bragg.formats.slice_metrics import durations_of_slices, gpu_facts, metrics_of_slices, moved_bytes
-from bragg.formats.trace_tree import Frames, Nodes, call_tree
+from bragg.formats.timelines.call_tree import Frames, Nodes, call_tree
+from bragg.formats.timelines.metrics import durations_of_slices, gpu_facts, metrics_of_slices, moved_bytes
 from bragg.model import (
     CounterTable,
     FrameKind,

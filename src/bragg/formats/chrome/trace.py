@@ -17,7 +17,7 @@ import numpy as np
 from bragg.formats.chrome.reader import is_chrome_trace, read
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
-from bragg.formats.timeline import lanes, require_slices
+from bragg.formats.timelines.lanes import lanes, require_slices
 from bragg.model import FrameKind, Profile
 from bragg.model.sample_stacks import with_sample_stacks
 

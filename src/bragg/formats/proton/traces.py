@@ -21,7 +21,7 @@ from bragg.formats.format import Format, unknown_format
 from bragg.formats.limits import Limits
 from bragg.formats.proton.names import MetricColumns, TreeBuilder, frame_kind
 from bragg.formats.proton.trees import damaged
-from bragg.formats.slice_metrics import durations_of_slices, metrics_of_slices
+from bragg.formats.timelines.metrics import durations_of_slices, metrics_of_slices
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind, TrackTable
 
 __all__ = ["FORMAT", "read"]

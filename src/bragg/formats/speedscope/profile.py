@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
 from bragg.formats.speedscope.reader import is_speedscope, read
-from bragg.formats.timeline import lanes
+from bragg.formats.timelines.lanes import lanes
 from bragg.model import CallTree, FrameTable, Metric, MetricKind, Profile, SliceTable
 from bragg.model.table import Int64Array
 

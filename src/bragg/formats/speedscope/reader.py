@@ -17,7 +17,7 @@ from bragg.formats.encodings.deep_json import loads
 from bragg.formats.files import read_content
 from bragg.formats.format import damaged, unknown_format
 from bragg.formats.limits import Limits
-from bragg.formats.trace_tree import Frames, Nodes
+from bragg.formats.timelines.call_tree import Frames, Nodes
 from bragg.model import FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
 
 __all__ = ["is_speedscope", "read"]

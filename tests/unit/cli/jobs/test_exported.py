@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bragg.formats.encodings.protobuf import fields
-from bragg.formats.job import write_job
+from bragg.formats.job.directory import write_job
 from tests.support.jobs import job_of, write_rank
 from tests.support.traces import trace_from_text
 from tests.unit.cli.conftest import Bragg

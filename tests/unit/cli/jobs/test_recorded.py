@@ -7,7 +7,7 @@ import pytest
 
 from bragg import formats
 from bragg.cli.jobs.recorded import as_job, job_line
-from bragg.formats.job import read_job
+from bragg.formats.job.directory import read_job
 from bragg.model import Profile
 from bragg.record import RecordConfig
 from tests.support.jobs import rank_profile

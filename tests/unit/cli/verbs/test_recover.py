@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
-from bragg.formats.job import read_job
+from bragg.formats.job.directory import read_job
 from tests.support.captures import CaptureBuilder, small_capture
 from tests.unit.cli.conftest import Bragg
 

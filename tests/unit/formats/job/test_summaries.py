@@ -11,9 +11,9 @@ from benchmarks.straggler_jobs import JobPlan, profiles_of
 from bragg import formats
 from bragg.analyze.ranks.summarize import summarize
 from bragg.errors import BadFile
-from bragg.formats import rank_slices
 from bragg.formats.bragg import read, write
-from bragg.formats.rank_summaries import members_of, read_summary
+from bragg.formats.job import summary_slices
+from bragg.formats.job.summaries import members_of, read_summary
 from bragg.model import Profile
 from bragg.model.rank_summary import CollectiveTable, PathTable
 from tests.support.captures import small_capture
@@ -105,6 +105,6 @@ def test_the_capture_of_a_rank_becomes_a_file_with_a_summary(tmp_path: Path, mon
     found = read_summary(tmp_path / "a.bragg")
     assert found is not None
     assert (found.rank, found.paths.gpu_ns.sum()) == (3, 300)
-    monkeypatch.setattr(rank_slices, "_MAX_SLICES", 1)
+    monkeypatch.setattr(summary_slices, "_MAX_SLICES", 1)
     formats.finish(capture, tmp_path / "b.bragg")
     assert read_summary(tmp_path / "b.bragg") is None

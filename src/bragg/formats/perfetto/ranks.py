@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bragg.formats.encodings.protobuf import message
 from bragg.formats.files import new_file
-from bragg.formats.perfetto import REALTIME, Place, TrackIds, packets
+from bragg.formats.perfetto.trace import REALTIME, Place, TrackIds, packets
 from bragg.model import Profile
 from bragg.model.job import Rank
 from bragg.model.rank_summary import CollectiveSlices

@@ -21,7 +21,7 @@ import numpy as np
 from bragg.formats.encodings.protobuf import Messages, message, number, text
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
-from bragg.formats.timeline import Lane, lanes, require_slices
+from bragg.formats.timelines.lanes import Lane, lanes, require_slices
 from bragg.model import FlowTable, Profile, TrackKind
 from bragg.model.rank_summary import CollectiveSlices
 from bragg.model.sample_stacks import with_sample_stacks

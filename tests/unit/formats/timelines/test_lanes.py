@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bragg.formats.perfetto import _Events, _outgoing, write
-from bragg.formats.timeline import _nest, _nests, lanes
+from bragg.formats.perfetto.trace import _Events, _outgoing, write
+from bragg.formats.timelines.lanes import _nest, _nests, lanes
 from bragg.model import FlowTable, SliceTable, TrackKind, TrackTable
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text

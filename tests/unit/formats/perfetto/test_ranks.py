@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bragg.analyze.ranks.collectives import collective_slices
 from bragg.formats.encodings.protobuf import fields
-from bragg.formats.perfetto_job import RankIds, write_ranks
+from bragg.formats.perfetto.ranks import RankIds, write_ranks
 from bragg.model import Profile
 from bragg.model.job import Rank
 from tests.support.traces import trace_from_text
