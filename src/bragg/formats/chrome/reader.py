@@ -1,7 +1,7 @@
 """Reading Chrome traces: of PyTorch's profiler (Kineto), JAX, py-spy, VizTracer, and bragg's own.
 
 Events are read one after another and kept as columns of 56 bytes, so that a file of gigabytes takes a fraction of its
-size. Call paths come from what encloses an event on its thread, see `timelines.call_tree`; bragg's own traces tell them.
+size. Call paths come from what encloses an event on its thread (`timelines.call_tree`); bragg's own traces tell them.
 """
 
 from __future__ import annotations
