@@ -16,7 +16,6 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.flow.jitted import is_jitted
 from bragg.debug.host.launch import prepare
@@ -26,8 +25,6 @@ from bragg.debug.switch import InterpretedKernel
 from bragg.errors import UsageError
 
 __all__ = ["clear", "interpreter", "launch", "self_check", "trace"]
-
-Array = npt.NDArray[Any]
 
 
 def self_check(

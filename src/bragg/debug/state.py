@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
+from bragg.model.table import Array
 
 if TYPE_CHECKING:
     from bragg.debug.memory.storage import Buffer
@@ -28,8 +28,6 @@ __all__ = [
     "tell_result",
     "use",
 ]
-
-Array = npt.NDArray[Any]
 
 
 @dataclass

@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.state import machine
+from bragg.model.table import Array
 
 if TYPE_CHECKING:
     from bragg.debug.memory.storage import Buffer
@@ -45,7 +45,6 @@ __all__ = [
     "unset_fault",
 ]
 
-Array = npt.NDArray[Any]
 Bounds = tuple[int, int] | None
 
 # The lower eight bits of a taint: why an element must not be used. Those above them: of which loads it comes.

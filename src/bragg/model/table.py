@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["BoolArray", "FloatArray", "Int32Array", "Int64Array", "Table", "UInt8Array"]
+__all__ = ["Array", "BoolArray", "FloatArray", "Int32Array", "Int64Array", "Table", "UInt8Array"]
 
+Array = NDArray[Any]
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 Int32Array = NDArray[np.int32]

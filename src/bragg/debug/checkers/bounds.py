@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.checkers.rows import spill_of
@@ -19,10 +17,9 @@ from bragg.debug.memory.addresses import is_nowhere
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["BOUNDS"]
-
-Array = npt.NDArray[Any]
 
 
 def _watch(record: LaunchFindings) -> Listeners:

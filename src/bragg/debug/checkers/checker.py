@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.expressions import AccessText, access_text
 from bragg.debug.findings import KernelFinding, Report, TensorFacts, Witness, program_ids
@@ -19,10 +18,9 @@ from bragg.debug.memory.addresses import is_nowhere
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["Checker", "LaunchFindings", "Source"]
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

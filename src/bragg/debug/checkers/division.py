@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import feeding
 from bragg.debug.flow.place import kernel_line
@@ -13,10 +9,9 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 from bragg.debug.values import DIVIDED, Tensor
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["DIVISION"]
-
-Array = npt.NDArray[Any]
 
 
 def _watch(record: LaunchFindings) -> Listeners:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 import re
 from itertools import product
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from bragg.model.table import Array
 
 __all__ = ["conflict_ways", "held", "places"]
-
-Array = npt.NDArray[Any]
 
 _LANES = 32
 _BANKS = 32

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import feeding, feeds
@@ -20,10 +19,9 @@ from bragg.debug.memory.access import Access
 from bragg.debug.state import Listeners
 from bragg.debug.values import Tensor, lift_array
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["NAN_ORIGIN", "NAN_RESULT"]
-
-Array = npt.NDArray[Any]
 
 # NumPy's words for the flags.
 _FLAGS = ("invalid value", "overflow", "divide by zero")

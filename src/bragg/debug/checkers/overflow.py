@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import AccessText, access_text, feeding
 from bragg.debug.findings import TensorFacts
@@ -15,11 +11,9 @@ from bragg.debug.numbers.dtypes import DType
 from bragg.debug.state import Listeners
 from bragg.debug.values import OVERFLOWN
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["OVERFLOW"]
-
-Array = npt.NDArray[Any]
-
 
 _USES = {
     "offset": ("an offset overflows {bits} bits", "Convert a factor with .to(tl.int64) before the operation"),

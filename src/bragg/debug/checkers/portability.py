@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import feeding
@@ -14,10 +11,9 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 from bragg.debug.values import SHIFTED, Tensor
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["PORTABILITY"]
-
-Array = npt.NDArray[Any]
 
 
 def _watch(record: LaunchFindings) -> Listeners:

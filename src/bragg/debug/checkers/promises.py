@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import feeding
@@ -21,10 +20,9 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 from bragg.debug.values import MISLED, Pointer, Tensor
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["PROMISES"]
-
-Array = npt.NDArray[Any]
 
 _HINT = "Remove the promise, or make it hold"
 

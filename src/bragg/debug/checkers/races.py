@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
@@ -22,10 +21,9 @@ from bragg.debug.numbers.operands import affine_of
 from bragg.debug.numbers.rounding import encode
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["RACES"]
-
-Array = npt.NDArray[Any]
 
 _HINT = "Let each element belong to one program, or use tl.atomic_add and the like"
 _SAME_VALUE = "writes too, the same value this time"

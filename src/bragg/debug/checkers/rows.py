@@ -8,10 +8,8 @@ blocks lie one after another, and no two of them overlap.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
@@ -19,10 +17,9 @@ from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import machine
 from bragg.debug.values import lift_array
+from bragg.model.table import Array
 
 __all__ = ["Spill", "spill_of"]
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.memory.access import Access
@@ -15,10 +13,9 @@ from bragg.debug.memory.lifetimes import Extent, freed, remember, replaced, susp
 from bragg.debug.state import Listeners, machine
 from bragg.debug.values import lift_array
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["STALE", "is_stale"]
-
-Array = npt.NDArray[Any]
 
 _HINT = "Keep the tensor alive until the kernel has ended, and take the address anew when it was made anew"
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import access_text, feeding
 from bragg.debug.findings import TensorFacts
@@ -16,10 +12,9 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 from bragg.debug.values import LOADS, UNDEFINED, UNWRITTEN
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["UNINITIALISED"]
-
-Array = npt.NDArray[Any]
 
 _USES = {
     "store": "is stored",

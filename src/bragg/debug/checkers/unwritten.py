@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
@@ -25,10 +23,9 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 from bragg.debug.values import lift_array
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["UNWRITTEN_RESULT"]
-
-Array = npt.NDArray[Any]
 
 
 @dataclass

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.gluon.asynchrony import Asynchrony, Flight
@@ -13,10 +10,9 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
 from bragg.debug.values import IN_FLIGHT
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["WAITS"]
-
-Array = npt.NDArray[Any]
 
 _HINTS = {
     "copy": "Make the copies a group with commit_group() and wait for it with wait_group(n)",

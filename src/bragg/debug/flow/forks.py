@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.aggregates import rebuilt
@@ -14,10 +13,10 @@ from bragg.debug.flow.merge import merged, narrowed
 from bragg.debug.numbers.promotion import is_number
 from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNSET, Pointer, Tensor, scalar
+from bragg.model.table import Array
 
 __all__ = ["NOBODY", "Branch", "Fork", "Frame", "assigned", "chosen", "is_anyone_left", "truth"]
 
-Array = npt.NDArray[Any]
 Values = tuple[Any, ...]
 NOBODY: Array = np.zeros(0, np.intp)
 

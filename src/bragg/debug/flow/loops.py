@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.forks import NOBODY, Fork, assigned, truth
@@ -17,10 +16,10 @@ from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.promotion import common_type
 from bragg.debug.state import machine
 from bragg.debug.values import UNSET, Pointer, Tensor, scalar
+from bragg.model.table import Array
 
 __all__ = ["Loop", "While"]
 
-Array = npt.NDArray[Any]
 Values = tuple[Any, ...]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.aggregates import parts_of, rebuilt
@@ -14,10 +13,10 @@ from bragg.debug.memory.provenance import joined
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.promotion import is_number
 from bragg.debug.values import UNSET, Pointer, Tensor, lift_array, scalar
+from bragg.model.table import Array
 
 __all__ = ["merged", "narrowed"]
 
-Array = npt.NDArray[Any]
 Parts = Sequence[tuple[Array, Any]]
 
 

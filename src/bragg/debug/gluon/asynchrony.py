@@ -18,17 +18,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.state import Machine, machine
+from bragg.model.table import Array
 
 if TYPE_CHECKING:
     from bragg.debug.gluon.shared_memory import SharedMemory
 
 __all__ = ["Asynchrony", "Flight"]
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(eq=False)

@@ -12,7 +12,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.place import kernel_line
@@ -20,10 +19,10 @@ from bragg.debug.flow.turns import Turns, Workers
 from bragg.debug.gluon.shared_memory import SharedMemory, chosen_rows
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.state import Machine, each_tracker, machine, use
+from bragg.model.table import Array
 
 __all__ = ["arrive", "complete_bytes", "expect", "init", "wait", "warp_specialize"]
 
-Array = npt.NDArray[Any]
 # Columns of a barrier: arrivals of a phase, arrivals that are due, bytes that are due, the phase.
 _COUNT, _DUE, _BYTES, _PHASE = range(4)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.lanes import broadcast_all
@@ -19,10 +18,10 @@ from bragg.debug.numbers.rounding import decode, encode, round_to
 from bragg.debug.numbers.shapes import flat_shape
 from bragg.debug.state import each_tracker, machine
 from bragg.debug.values import IN_FLIGHT, Tensor, TypeOfBlock, lift_array
+from bragg.model.table import Array
 
 __all__ = ["SharedMemory", "allocate"]
 
-Array = npt.NDArray[Any]
 _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
     "max": np.maximum,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.foreign import translated
@@ -21,8 +20,6 @@ from bragg.debug.values import Pointer, Tensor, scalar
 from bragg.errors import UsageError
 
 __all__ = ["TYPE_NAMES", "Arguments", "Parameters", "bound"]
-
-Array = npt.NDArray[Any]
 
 _NUMBERS = (bool, np.bool_, int, np.integer, float, np.floating)
 # Triton's short names of types, as annotations and signatures of compiled kernels have them.

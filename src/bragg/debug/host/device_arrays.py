@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.errors import UsageError
+from bragg.model.table import Array
 
 __all__ = ["DeviceArrays"]
-
-Array = npt.NDArray[Any]
 
 # How packages copy to the host and back: CuPy, then Numba.
 _COPIES = (("get", "set"), ("copy_to_host", "copy_to_device"))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.numbers.affine import Affine
@@ -15,6 +14,7 @@ from bragg.debug.numbers.dtypes import DType
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor, lift_array
+from bragg.model.table import Array
 
 if TYPE_CHECKING:
     from functools import cached_property as lazy
@@ -34,8 +34,6 @@ else:
 
 
 __all__ = ["Access", "prefix"]
-
-Array = npt.NDArray[Any]
 
 
 @dataclass

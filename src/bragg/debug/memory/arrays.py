@@ -7,15 +7,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DType, dtype_of_array
 from bragg.errors import UsageError
+from bragg.model.table import Array
 
 __all__ = ["buffer_at", "host_buffer", "is_of_torch", "own_type"]
-
-Array = npt.NDArray[Any]
 
 
 def is_of_torch(value: Any) -> bool:

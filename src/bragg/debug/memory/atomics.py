@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, RuntimeFault
 from bragg.debug.memory.load_store import checked_mask, chosen_parts, report_stored_taint, report_taint
@@ -19,10 +18,9 @@ from bragg.debug.numbers.rounding import round_to
 from bragg.debug.numbers.shapes import broadcast_to, common_shape
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, SIGNAL, Pointer, Tensor, lift_array, scalar
+from bragg.model.table import Array
 
 __all__ = ["ATOMICS", "compare_and_swap", "poll", "read", "read_modify_write", "write"]
-
-Array = npt.NDArray[Any]
 
 # What an operation makes of the old value and the operand.
 ATOMICS: dict[str, Callable[[Array, Array], Array]] = {

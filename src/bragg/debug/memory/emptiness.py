@@ -12,14 +12,12 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.host.imports import on_import
 from bragg.debug.memory.storage import Buffer
+from bragg.model.table import Array
 
 __all__ = ["has_unwritten", "marked_allocations", "unwritten"]
-
-Array = npt.NDArray[Any]
 
 _PATTERNS = {2: np.uint16(0x7FC1), 4: np.uint32(0x7FC17FC1), 8: np.uint64(0x7FC17FC17FC17FC1)}
 _PIECE = _PATTERNS[2]

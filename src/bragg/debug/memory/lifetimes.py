@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.host.imports import on_import
 from bragg.debug.memory.storage import Buffer
+from bragg.model.table import Array
 
 __all__ = ["Extent", "freed", "remember", "remembered_addresses", "replaced", "suspicious"]
-
-Array = npt.NDArray[Any]
 
 # Entries of programs that take addresses for ever; those that count are recent.
 _MOST = 1 << 14

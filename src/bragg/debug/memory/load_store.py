@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, RuntimeFault
 from bragg.debug.memory.access import Access, prefix
@@ -18,10 +17,9 @@ from bragg.debug.numbers.operands import affine_of, as_tensor
 from bragg.debug.numbers.shapes import broadcast_to, common_shape
 from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNDEFINED, UNWRITTEN, Pointer, Tensor, lift_array
+from bragg.model.table import Array
 
 __all__ = ["checked_mask", "chosen_parts", "load", "report_stored_taint", "report_taint", "store"]
-
-Array = npt.NDArray[Any]
 
 
 def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = False) -> Tensor:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, RuntimeFault, Unsupported
 from bragg.debug.memory.addresses import NOWHERE, buffers_at, nowhere_at
@@ -22,10 +21,10 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, scalar
+from bragg.model.table import Array
 
 __all__ = ["JointBuffer", "addresses_of", "joined", "parts", "pointer_of_addresses"]
 
-Array = npt.NDArray[Any]
 _SHIFT = 50  # Addresses of programs have 47 bits, so even those of no tensor fit below; 8192 tensors fit above.
 _HALF = 1 << (_SHIFT - 1)
 _MOST_MEMBERS = 1 << (63 - _SHIFT)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.memory.storage import Buffer
 
 __all__ = ["NOBODY", "SEVERAL", "Cells", "Region", "Regions"]
-
-Array = npt.NDArray[Any]
 
 NOBODY = -1
 SEVERAL = -2

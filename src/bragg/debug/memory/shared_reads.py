@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.memory.shadow import Cells
 from bragg.debug.numbers.affine import Affine
+from bragg.model.table import Array
 
 __all__ = ["Read", "SharedReads"]
 
-Array = npt.NDArray[Any]
 Places = Callable[[Cells, "Read"], tuple[Array, Array]]
 
 # Reads that are kept for one range of memory; beyond, those are dropped that later writes have made past.

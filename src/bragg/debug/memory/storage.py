@@ -8,17 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DType
 from bragg.debug.numbers.rounding import decode, encode
+from bragg.model.table import Array
 
 __all__ = ["LIVE", "Buffer"]
-
-Array = npt.NDArray[Any]
 
 
 class Buffer:

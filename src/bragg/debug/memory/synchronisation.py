@@ -20,14 +20,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import Change, Known, Look, Poll, Read, Test
+from bragg.model.table import Array
 
 __all__ = ["Synchronisation"]
 
-Array = npt.NDArray[Any]
 _NOTHING: Known = np.zeros(0, np.int32)
 
 

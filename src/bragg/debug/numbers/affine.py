@@ -11,11 +11,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from bragg.model.table import Array
 
 __all__ = ["Affine"]
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

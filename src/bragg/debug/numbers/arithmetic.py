@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.memory.provenance import joined
@@ -31,10 +30,10 @@ from bragg.debug.values import (
     merged_taint,
     scalar,
 )
+from bragg.model.table import Array
 
 __all__ = ["abs_", "add", "fused", "greatest", "least", "select"]
 
-Array = npt.NDArray[Any]
 _BOOL = DTYPES["int1"]
 _NO_TAINT = np.zeros(1, np.uint8)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.memory.provenance import addresses_of, pointer_of_addresses
@@ -13,10 +12,9 @@ from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.numbers.rounding import decode, encode, round_to, truncate_to
 from bragg.debug.state import is_wide, machine, tell_result
 from bragg.debug.values import OVERFLOWN, Pointer, Tensor
+from bragg.model.table import Array
 
 __all__ = ["bitcast", "cast"]
-
-Array = npt.NDArray[Any]
 
 # What Triton converts fp8e4b15 to and from.
 _WITH_FP8E4B15 = {"fp8e4b15", "fp16", "fp32"}

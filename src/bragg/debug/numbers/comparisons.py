@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.memory.provenance import addresses_of
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.operands import pair
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array, merged_taint
+from bragg.model.table import Array
 
 __all__ = ["COMPARISONS", "comparison", "constant_mask"]
 
-Array = npt.NDArray[Any]
 _BOOL = DTYPES["int1"]
 
 COMPARISONS: dict[str, Callable[..., Array]] = {

@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from bragg.model.table import Array
 
 __all__ = ["MODES", "odd_sum", "operate", "rounded", "stepped"]
-
-Array = npt.NDArray[Any]
 
 # Names of libdevice and of PTX.
 MODES = {"rn": "rn", "rz": "rz", "rd": "rd", "ru": "ru", "rm": "rd", "rp": "ru"}

@@ -8,11 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 __all__ = ["DTYPES", "DType", "Kind", "PointerType", "dtype_named", "dtype_of_array"]
-
-Array = npt.NDArray[Any]
 
 
 class Kind(IntEnum):

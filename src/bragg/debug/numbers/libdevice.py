@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.lanes import broadcast_all
@@ -24,10 +23,10 @@ from bragg.debug.ptx.bits import BITWISE
 from bragg.debug.ptx.conversions import convert
 from bragg.debug.ptx.numbers import arithmetic
 from bragg.debug.values import Tensor
+from bragg.model.table import Array
 
 __all__ = ["LIBDEVICE_FUNCTIONS"]
 
-Array = npt.NDArray[Any]
 Function = Callable[..., Array]
 _FLOATS = ("fp32", "fp64")
 _INTEGERS = ("int32", "uint32", "int64", "uint64")

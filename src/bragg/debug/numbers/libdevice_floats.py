@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.numbers import special_functions
 from bragg.debug.numbers.directed import operate
 from bragg.debug.numbers.mathematics import each, erf, exp2_flushed, through_float64
 from bragg.debug.numbers.rounding import flushed
+from bragg.model.table import Array
 
 __all__ = ["FLOAT_FUNCTIONS"]
 
-Array = npt.NDArray[Any]
 Function = Callable[..., Array]
 
 

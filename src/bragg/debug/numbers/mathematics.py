@@ -8,16 +8,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.operands import as_tensor, elementwise, pair
 from bragg.debug.numbers.rounding import flushed
 from bragg.debug.values import Tensor
+from bragg.model.table import Array
 
 __all__ = ["LANGUAGE_FUNCTIONS", "each", "erf", "exp2_flushed", "through_float64", "unsigned_high_product"]
-
-Array = npt.NDArray[Any]
 
 
 def _strict(name: str, function: Callable[..., Array]) -> Callable[..., Tensor]:

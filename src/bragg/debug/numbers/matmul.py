@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.arithmetic import add
@@ -15,10 +14,9 @@ from bragg.debug.numbers.operands import as_tensor, finished
 from bragg.debug.numbers.tensor_core import cut_to_tf32, fused_product, split_product
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor, lift_array, merged_taint
+from bragg.model.table import Array
 
 __all__ = ["dot"]
-
-Array = npt.NDArray[Any]
 
 _PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 

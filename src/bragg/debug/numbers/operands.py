@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.affine import Affine
@@ -16,10 +15,9 @@ from bragg.debug.numbers.promotion import common_type, is_number, type_with_numb
 from bragg.debug.numbers.rounding import round_to
 from bragg.debug.state import machine
 from bragg.debug.values import UNSET, Tensor, lift_array, merged_taint, scalar, unset_fault
+from bragg.model.table import Array
 
 __all__ = ["affine_of", "as_tensor", "elementwise", "finished", "in_common_type", "pair"]
-
-Array = npt.NDArray[Any]
 
 
 def as_tensor(value: Any) -> Tensor:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, RuntimeFault
 from bragg.debug.numbers.dtypes import DTYPES
@@ -14,10 +13,10 @@ from bragg.debug.numbers.operands import as_tensor, finished
 from bragg.debug.numbers.shapes import broadcast_to, rearranged, reshape
 from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, Tensor, lift_array
+from bragg.model.table import Array
 
 __all__ = ["gather", "histogram", "reduce", "scan", "sort"]
 
-Array = npt.NDArray[Any]
 Combine = Callable[..., Any]
 
 # Combining functions of triton.language.standard that NumPy has.

@@ -7,16 +7,13 @@ rounded result for + - * / and square root, because float32 has more than twice 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.numbers.dtypes import DType, Minifloat
+from bragg.model.table import Array
 
 __all__ = ["decode", "encode", "flushed", "round_to", "truncate_to"]
-
-Array = npt.NDArray[Any]
 
 _BF16_NAN = np.uint32(0x7FFF0000)  # What cvt.rn.bf16.f32 gives for every NaN.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.arithmetic import add
@@ -14,10 +13,9 @@ from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import round_to
 from bragg.debug.values import Tensor, lift_array
+from bragg.model.table import Array
 
 __all__ = ["E2M1_VALUES", "dot_scaled", "fp4_to_fp"]
-
-Array = npt.NDArray[Any]
 
 _FORMATS = {"e5m2": "fp8e5", "e4m3": "fp8e4nv", "bf16": "bf16", "fp16": "fp16"}
 # Source: OCP Microscaling Formats specification 1.0, table 5 (FP4 E2M1).

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array
 from bragg.debug.versions import is_before
+from bragg.model.table import Array
 
 __all__ = [
     "broadcast_pair",
@@ -25,8 +25,6 @@ __all__ = [
     "reshape",
     "split",
 ]
-
-Array = npt.NDArray[Any]
 
 
 def flat_shape(shape: Sequence[Any]) -> tuple[int, ...]:

@@ -9,18 +9,14 @@ others, FTTN (2024).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.numbers.directed import odd_sum, rounded
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.rounding import round_to
+from bragg.model.table import Array
 
 __all__ = ["cut_to_tf32", "fused_product", "split_product"]
-
-Array = npt.NDArray[Any]
 
 # The 13 low bits of a float32 that a tensor core does not read in tf32.
 _TF32_MASK = np.uint32(0xFFFFE000)

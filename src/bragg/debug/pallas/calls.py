@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.findings import KernelFinding, TensorFacts, Witness, program_ids
@@ -17,13 +16,12 @@ from bragg.debug.pallas.evaluation import Evaluation, scratch_reference
 from bragg.debug.pallas.references import NOBODY, Reference, Whole
 from bragg.debug.verdicts import Verdict
 from bragg.model import Severity
+from bragg.model.table import Array
 
 if TYPE_CHECKING:
     from bragg.debug.findings import Report
 
 __all__ = ["checked_call"]
-
-Array = npt.NDArray[Any]
 
 _MASK = "Compare the index with the extent of the block, or let the block be larger"
 

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import Unsupported
+from bragg.model.table import Array
 
 __all__ = ["NOBODY", "Reference", "Whole", "indices_of"]
-
-Array = npt.NDArray[Any]
 
 NOBODY = -1
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.lanes import broadcast_all
@@ -19,10 +18,9 @@ from bragg.debug.ptx.text import constraints as parsed_constraints
 from bragg.debug.ptx.text import statements
 from bragg.debug.state import machine
 from bragg.debug.values import UNDEFINED, Pointer, Tensor, lift_array
+from bragg.model.table import Array
 
 __all__ = ["inline_asm_elementwise"]
-
-Array = npt.NDArray[Any]
 
 
 def inline_asm_elementwise(

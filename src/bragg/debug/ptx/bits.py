@@ -6,17 +6,14 @@ Each function takes the operands as uint64 arrays, the width of the type and the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.ptx.numbers import number_type
+from bragg.model.table import Array
 
 __all__ = ["BITWISE"]
-
-Array = npt.NDArray[Any]
 
 
 def _shifted(values: list[Array], width: int, modifiers: list[str], left: bool) -> Array:

@@ -6,17 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.numbers.directed import MODES, rounded, stepped
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.rounding import decode, encode, round_to, truncate_to
 from bragg.debug.numbers.scaled import E2M1_VALUES
 from bragg.debug.ptx.numbers import NumberType, number_type, unsupported
+from bragg.model.table import Array
 
 __all__ = ["convert"]
-
-Array = npt.NDArray[Any]
 
 _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
     "rni": np.rint,

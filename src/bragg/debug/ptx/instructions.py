@@ -11,7 +11,6 @@ import time
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.ptx import memory as ptx_memory
@@ -20,10 +19,10 @@ from bragg.debug.ptx.conversions import convert
 from bragg.debug.ptx.numbers import NumberType, arithmetic, number_type, unsupported
 from bragg.debug.ptx.text import Statement
 from bragg.debug.state import machine
+from bragg.model.table import Array
 
 __all__ = ["Registers"]
 
-Array = npt.NDArray[Any]
 _COMPARISONS = {
     "eq": np.equal,
     "ne": np.not_equal,

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.memory import atomics, load_store
 from bragg.debug.memory.provenance import pointer_of_addresses
@@ -15,13 +14,13 @@ from bragg.debug.numbers.rounding import decode, encode
 from bragg.debug.ptx.numbers import unsupported
 from bragg.debug.state import machine
 from bragg.debug.values import Pointer, Tensor
+from bragg.model.table import Array
 
 if TYPE_CHECKING:
     from bragg.debug.ptx.text import Statement
 
 __all__ = ["OPCODES", "execute"]
 
-Array = npt.NDArray[Any]
 OPCODES = {"ld", "st", "atom", "red"}
 _PLACE = re.compile(r"\[\s*([\w$%]+)\s*(?:\+\s*(-?\d+))?\s*\]")
 _TYPES = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}

@@ -8,17 +8,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.numbers.directed import MODES, operate
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.mathematics import exp2_flushed
 from bragg.debug.numbers.rounding import decode, encode, flushed, round_to
+from bragg.model.table import Array
 
 __all__ = ["NumberType", "arithmetic", "number_type", "unsupported"]
 
-Array = npt.NDArray[Any]
 _FLOATS = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings
@@ -24,10 +23,10 @@ from bragg.debug.numbers.rounding import decode
 from bragg.debug.state import Listeners, machine
 from bragg.debug.values import Pointer, Tensor
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["PRECISION"]
 
-Array = npt.NDArray[Any]
 Place = tuple[str, int]
 
 _FP64 = DTYPES["fp64"]

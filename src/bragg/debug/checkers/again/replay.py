@@ -9,7 +9,6 @@ from io import StringIO
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.host.launch import Launch
@@ -18,10 +17,9 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DType
 from bragg.debug.numbers.rounding import decode
 from bragg.debug.state import Listeners
+from bragg.model.table import Array
 
 __all__ = ["Difference", "Replay", "Writer"]
-
-Array = npt.NDArray[Any]
 
 # Two orders of a sum differ by about as many units in the last place as the square root of its length.
 _UNITS = 256
