@@ -15,14 +15,16 @@ from pathlib import Path
 
 from bragg.formats.encodings.protobuf import message
 from bragg.formats.files import new_file
-from bragg.formats.perfetto.trace import REALTIME, Place, TrackIds, packets
+from bragg.formats.perfetto.collectives import Links
+from bragg.formats.perfetto.fields import PACKET, REALTIME
+from bragg.formats.perfetto.trace import Placement, TrackIds, packets
 from bragg.model import Profile
 from bragg.model.job import Rank
 from bragg.model.rank_summary import CollectiveSlices
 
 __all__ = ["RankIds", "write_ranks"]
 
-_PACKET, _COMPRESSED = 1, 50
+_COMPRESSED = 50  # the field of a packet that holds others
 _TRACKS_A_RANK = 256
 # Sequences of ranks with more tracks lie above those of all others.
 _MORE, _MORE_A_RANK = 1 << 31, 4096
@@ -37,11 +39,14 @@ class RankIds(TrackIds):
     Args:
         run_id: What the launcher calls the run.
         rank: The rank's number.
+        collectives: Finds the slices that are linked with those of other ranks; None: none are.
     """
 
-    def __init__(self, run_id: str, rank: int) -> None:
+    def __init__(
+        self, run_id: str, rank: int, collectives: Callable[[Profile], CollectiveSlices] | None = None
+    ) -> None:
         super().__init__()
-        self._run_id, self._rank = run_id, rank
+        self._run_id, self._rank, self._collectives = run_id, rank, collectives
         self._n_sequences = 0
 
     def track(self) -> int:
@@ -55,6 +60,19 @@ class RankIds(TrackIds):
         if self._n_sequences <= _TRACKS_A_RANK:
             return self._rank * _TRACKS_A_RANK + self._n_sequences
         return _MORE + self._rank * _MORE_A_RANK + self._n_sequences
+
+    def links(self, profile: Profile) -> Links | None:
+        """Collectives, by numbers that are the same on every rank."""
+        if self._collectives is None:
+            return None
+        found = self._collectives(profile)
+        return Links(found, [self._first_work(group) for group in found.groups], len(profile.slices))
+
+    def _first_work(self, group: str) -> int:
+        """Number of a group's first collective: above those of all arrows."""
+        named = f"{self._run_id}/collectives/{group}".encode()
+        high = int.from_bytes(hashlib.blake2b(named, digest_size=4).digest(), "little")
+        return (high | 1 << 31) << 32
 
 
 def write_ranks(
@@ -79,7 +97,7 @@ def write_ranks(
     taken: set[int] = set()
     with new_file(path) as file:
         for rank, profile in ranks:
-            place = Place(
+            place = Placement(
                 clock=REALTIME,
                 machine=hosts.index(rank.host) + 1 if len(hosts) > 1 and rank.host in hosts else 0,
                 first_flow=rank.rank * _FLOWS_A_RANK + 1,
@@ -87,11 +105,9 @@ def write_ranks(
                 name=rank.label,
                 labels=(*filter(None, [rank.host]), *rank.gpus),
                 order=rank.rank,
-                run_id=run_id,
-                collectives=collectives,
             )
-            for piece in _pieces(packets(profile, RankIds(run_id, rank.rank), place)):
-                file.write(message(_PACKET, message(_COMPRESSED, zlib.compress(piece, _LEVEL))))
+            for piece in _pieces(packets(profile, RankIds(run_id, rank.rank, collectives), place)):
+                file.write(message(PACKET, message(_COMPRESSED, zlib.compress(piece, _LEVEL))))
 
 
 def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:

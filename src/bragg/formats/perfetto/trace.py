@@ -1,17 +1,13 @@
-"""Perfetto trace: protocol buffer packets, one packet sequence for each lane; of one profile, or of the ranks of a job.
+"""The Perfetto trace of a profile: protocol buffer packets, one packet sequence for each lane.
 
 A sequence begins with a packet that sets its track and the texts that its events refer to by number, and one that sets
 its clock: nanoseconds, each packet's time counted from the packet before. Then follow the begin and the end of each
 slice.
-
-Field numbers are those of Perfetto's public protos: TracePacket, TrackEvent, TrackDescriptor, InternedData,
-DebugAnnotation, ClockSnapshot.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -21,40 +17,23 @@ import numpy as np
 from bragg.formats.encodings.protobuf import Messages, message, number, text
 from bragg.formats.files import new_file
 from bragg.formats.format import Format
+from bragg.formats.perfetto import fields
+from bragg.formats.perfetto.collectives import Links
+from bragg.formats.perfetto.events import Events
 from bragg.formats.timelines.lanes import Lane, lanes, require_slices
 from bragg.model import FlowTable, Profile, TrackKind
-from bragg.model.rank_summary import CollectiveSlices
 from bragg.model.sample_stacks import with_sample_stacks
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["FORMAT", "REALTIME", "Place", "TrackIds", "packets", "write"]
+__all__ = ["FORMAT", "Placement", "TrackIds", "packets", "write"]
 
-_PACKET = 1
-# Fields of a packet.
-_CLOCK_SNAPSHOT, _TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _INTERNED, _FLAGS = 6, 8, 10, 11, 12, 13
-_TIMESTAMP_CLOCK, _DEFAULTS, _TRACK_DESCRIPTOR, _MACHINE = 58, 59, 60, 98
-# Fields of a track event.
-_ANNOTATION, _TYPE, _NAME, _TRACK, _DOUBLE_VALUE, _FLOW, _LAST_FLOW, _SAME_WORK = 4, 9, 10, 11, 44, 47, 48, 52
-_SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
-# Fields of a track descriptor.
-_UUID, _TRACK_NAME, _PROCESS, _THREAD, _PARENT, _COUNTER_TRACK, _ORDER_RANK = 1, 2, 3, 4, 5, 8, 12
-# Fields of a process.
-_PID, _SORT_INDEX, _PROCESS_NAME, _PROCESS_LABEL = 1, 3, 6, 8
-# Fields of interned data.
-_EVENT_NAMES, _ANNOTATION_NAMES, _ANNOTATION_STRINGS = 2, 3, 29
-# Fields of an annotation.
-_ANNOTATION_NAME, _ANNOTATION_NUMBER, _ANNOTATION_STRING = 1, 3, 17
-_CALL_PATH, _GROUP, _COLLECTIVE = 1, 2, 3
-# The trace's own clock, and one that each sequence defines for itself.
-REALTIME, BOOTTIME, _SINCE_LAST_PACKET = 1, 6, 64
-_STATE_CLEARED = 1
 _ROWS_AT_ONCE = 1 << 16
 # Kernels of PyTorch stand below a hundred frames of libraries; all of them took nine tenths of a trace.
 _MOST_CALLERS, _OUTER_CALLERS = 24, 8
 
 
 class TrackIds:
-    """Numbers of tracks and of packet sequences, each unique in the file."""
+    """Numbers of tracks and of packet sequences, each unique in the file; links to what else is in it."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -67,9 +46,13 @@ class TrackIds:
         """Of the sequence of a track."""
         return track
 
+    def links(self, profile: Profile) -> Links | None:
+        """What its slices are linked by with those of other profiles; None: by nothing."""
+        return None
+
 
 @dataclass(frozen=True)
-class Place:
+class Placement:
     """Where a profile stands in a trace with others.
 
     Attributes:
@@ -80,19 +63,15 @@ class Place:
         name: Of that process; empty: by its id.
         labels: Shown beside the name.
         order: Of the process among others; None: as the viewer likes.
-        run_id: What the launcher calls the run.
-        collectives: Finds the slices that are linked with those of other ranks; None: none are.
     """
 
-    clock: int = BOOTTIME
+    clock: int = fields.BOOTTIME
     machine: int = 0
     first_flow: int = 1
     process: int | None = None
     name: str = ""
     labels: tuple[str, ...] = ()
     order: int | None = None
-    run_id: str = ""
-    collectives: Callable[[Profile], CollectiveSlices] | None = None
 
 
 def write(profile: Profile, path: Path) -> None:
@@ -104,10 +83,10 @@ def write(profile: Profile, path: Path) -> None:
     """
     require_slices(profile)
     with new_file(path) as file:
-        file.writelines(packets(profile, TrackIds(), Place()))
+        file.writelines(packets(profile, TrackIds(), Placement()))
 
 
-def packets(profile: Profile, ids: TrackIds, place: Place) -> Iterator[bytes]:
+def packets(profile: Profile, ids: TrackIds, place: Placement) -> Iterator[bytes]:
     """The packets of a profile, in pieces of some megabytes at most.
 
     Args:
@@ -126,7 +105,7 @@ def packets(profile: Profile, ids: TrackIds, place: Place) -> Iterator[bytes]:
 class _Trace:
     """Packets of a profile."""
 
-    def __init__(self, profile: Profile, ids: TrackIds, place: Place) -> None:
+    def __init__(self, profile: Profile, ids: TrackIds, place: Placement) -> None:
         self._profile = profile
         self._ids = ids
         self._place = place
@@ -135,9 +114,7 @@ class _Trace:
         numbers = np.arange(len(profile.flows)) + place.first_flow
         self._incoming[profile.flows.target] = numbers
         self._outgoing = _outgoing(profile.flows, numbers, len(profile.slices))
-        self._links = (
-            _Links(place.collectives(profile), place.run_id, len(profile.slices)) if place.collectives else None
-        )
+        self._links = ids.links(profile)
 
     def lane(self, lane: Lane) -> Iterator[bytes]:
         """Everything about one lane."""
@@ -146,20 +123,20 @@ class _Trace:
         sequence = _Sequence(self._ids.sequence(uuid), uuid, self._place)
         yield from self._describe_lane(lane, uuid)
         nodes, text_of_row = np.unique(slices.node[lane.rows], return_inverse=True)
-        texts = [message(_ANNOTATION_NAMES, number(1, _CALL_PATH), text(2, "call_path"))]
+        texts = [message(fields.ANNOTATION_NAMES, number(1, fields.CALL_PATH), text(2, "call_path"))]
         has_paths = self._has_paths(lane)
         for iid, node in enumerate(nodes.tolist(), start=1):
-            texts.append(message(_EVENT_NAMES, number(1, iid), text(2, tree.label(node))))
+            texts.append(message(fields.EVENT_NAMES, number(1, iid), text(2, tree.label(node))))
             if has_paths:
-                texts.append(message(_ANNOTATION_STRINGS, number(1, iid), text(2, self._path(node))))
+                texts.append(message(fields.ANNOTATION_STRINGS, number(1, iid), text(2, self._path(node))))
         texts += self._links.texts(lane.rows, len(nodes) + 1) if self._links else []
-        events = _Events(slices.start_ns[lane.rows], slices.duration_ns[lane.rows])
+        events = Events(slices.start_ns[lane.rows], slices.duration_ns[lane.rows])
         yield from sequence.begin(int(events.time_ns[0]), texts)
         for begin in range(0, len(events.row), _ROWS_AT_ONCE):
             block = slice(begin, begin + _ROWS_AT_ONCE)
             row, is_begin = events.row[block], ~events.is_end[block]
-            event = Messages(len(row)).numbers(_TYPE, np.where(is_begin, _SLICE_BEGIN, _SLICE_END))
-            event.numbers(_NAME, text_of_row[row] + 1, is_begin)
+            event = Messages(len(row)).numbers(fields.TYPE, np.where(is_begin, fields.SLICE_BEGIN, fields.SLICE_END))
+            event.numbers(fields.NAME, text_of_row[row] + 1, is_begin)
             self._add_context(event, lane, text_of_row[row] + 1, is_begin)
             self._add_flows(event, lane.rows[row], is_begin)
             if self._links:
@@ -169,8 +146,10 @@ class _Trace:
     def _add_context(self, event: Messages, lane: Lane, text_number: Int64Array, is_begin: BoolArray) -> None:
         """Call paths of device slices; a host slice stands inside its callers."""
         if self._has_paths(lane):
-            annotation = Messages(len(text_number)).numbers(_ANNOTATION_NAME, np.full(len(text_number), _CALL_PATH))
-            event.messages(_ANNOTATION, annotation.numbers(_ANNOTATION_STRING, text_number), is_begin)
+            annotation = Messages(len(text_number)).numbers(
+                fields.ANNOTATION_NAME, np.full(len(text_number), fields.CALL_PATH)
+            )
+            event.messages(fields.ANNOTATION, annotation.numbers(fields.ANNOTATION_STRING, text_number), is_begin)
 
     def _has_paths(self, lane: Lane) -> bool:
         return bool(self._profile.tracks.kind[lane.track] == TrackKind.GPU_STREAM)
@@ -186,7 +165,10 @@ class _Trace:
         return " > ".join([*map(tree.label, outer), left_out, *map(tree.label, inner)])
 
     def _add_flows(self, event: Messages, row: Int64Array, is_begin: BoolArray) -> None:
-        for field, ids in ((_LAST_FLOW, self._incoming[row]), *((_FLOW, ids[row]) for ids in self._outgoing)):
+        for field, ids in (
+            (fields.LAST_FLOW, self._incoming[row]),
+            *((fields.FLOW, ids[row]) for ids in self._outgoing),
+        ):
             if (present := is_begin & (ids != 0)).any():
                 event.fixed64(field, ids, present)
 
@@ -199,20 +181,22 @@ class _Trace:
             return
         uuid = self._ids.track()
         sequence = _Sequence(self._ids.sequence(uuid), uuid, self._place)
-        yield from self._describe(uuid, track, text(_TRACK_NAME, tracks.label(track)) + message(_COUNTER_TRACK))
+        yield from self._describe(
+            uuid, track, text(fields.TRACK_NAME, tracks.label(track)) + message(fields.COUNTER_TRACK)
+        )
         yield from sequence.begin(int(of_track.time_ns[0]), [])
-        event = Messages(len(of_track)).numbers(_TYPE, np.full(len(of_track), _COUNTER))
+        event = Messages(len(of_track)).numbers(fields.TYPE, np.full(len(of_track), fields.COUNTER))
         delta_ns = np.diff(of_track.time_ns, prepend=of_track.time_ns[:1])
-        yield sequence.packets(delta_ns, event.fixed64(_DOUBLE_VALUE, of_track.value))
+        yield sequence.packets(delta_ns, event.fixed64(fields.DOUBLE_VALUE, of_track.value))
 
     def _describe_lane(self, lane: Lane, uuid: int) -> Iterator[bytes]:
         tracks = self._profile.tracks
         label = lane.label(tracks)
         if tracks.kind[lane.track] == TrackKind.HOST_THREAD and not lane.overflow:
             thread = int(tracks.stream[lane.track])
-            content = message(_THREAD, number(1, self._process_id(lane.track)), number(2, thread), text(5, label))
+            content = message(fields.THREAD, number(1, self._process_id(lane.track)), number(2, thread), text(5, label))
         else:
-            content = text(_TRACK_NAME, label)
+            content = text(fields.TRACK_NAME, label)
         yield from self._describe(uuid, lane.track, content)
 
     def _describe(self, uuid: int, track: int, content: bytes) -> Iterator[bytes]:
@@ -224,9 +208,9 @@ class _Trace:
             yield self._descriptor(self._groups[process, -1], self._process(track))
         if (process, device) not in self._groups:
             self._groups[process, device] = self._ids.track()
-            parent = number(_PARENT, self._groups[process, -1])
-            yield self._descriptor(self._groups[process, device], text(_TRACK_NAME, f"GPU {device}") + parent)
-        yield self._descriptor(uuid, content + number(_PARENT, self._groups[process, device]))
+            parent = number(fields.PARENT, self._groups[process, -1])
+            yield self._descriptor(self._groups[process, device], text(fields.TRACK_NAME, f"GPU {device}") + parent)
+        yield self._descriptor(uuid, content + number(fields.PARENT, self._groups[process, device]))
 
     def _process_id(self, track: int) -> int:
         process = int(self._profile.tracks.unique_process[track])
@@ -238,91 +222,21 @@ class _Trace:
         place, tracks = self._place, self._profile.tracks
         is_own = int(tracks.unique_process[track]) == self._profile.run.pid
         name = place.name if place.name and is_own else tracks.process_label(track)
-        labels = [text(_PROCESS_LABEL, label) for label in place.labels]
-        order = () if place.order is None else (number(_SORT_INDEX, place.order),)
-        process = message(_PROCESS, number(_PID, self._process_id(track)), *order, text(_PROCESS_NAME, name), *labels)
-        return process + (b"" if place.order is None else number(_ORDER_RANK, place.order))
+        labels = [text(fields.PROCESS_LABEL, label) for label in place.labels]
+        order = () if place.order is None else (number(fields.SORT_INDEX, place.order),)
+        process = message(
+            fields.PROCESS,
+            number(fields.PID, self._process_id(track)),
+            *order,
+            text(fields.PROCESS_NAME, name),
+            *labels,
+        )
+        return process + (b"" if place.order is None else number(fields.ORDER_RANK, place.order))
 
     def _descriptor(self, uuid: int, content: bytes) -> bytes:
         machine = self._place.machine
-        described = message(_TRACK_DESCRIPTOR, number(_UUID, uuid), content)
-        return message(_PACKET, described, number(_MACHINE, machine) if machine else b"")
-
-
-class _Links:
-    """What links a collective with the same one on other ranks: arrows, a number of the work, its group and sequence.
-
-    Args:
-        found: The collectives.
-        run_id: What the launcher calls the run.
-        n_slices: Rows of the slice table.
-    """
-
-    def __init__(self, found: CollectiveSlices, run_id: str, n_slices: int) -> None:
-        self._groups = found.groups
-        first = np.array([_first_of_group(run_id, group) for group in found.groups], np.uint64)
-        self._work = np.zeros(n_slices, np.uint64)
-        self._work[found.row] = first[found.group] + found.sequence.astype(np.uint64)
-        self._group = np.zeros(n_slices, np.int32)
-        self._group[found.row] = found.group
-        self._sequence = np.zeros(n_slices, np.int64)
-        self._sequence[found.row] = found.sequence
-
-    def texts(self, rows: Int64Array, first: int) -> list[bytes]:
-        """Those that slices of a lane refer to; groups are numbered from `first`."""
-        if not self._work[rows].any():
-            return []
-        names = ((_GROUP, "group"), (_COLLECTIVE, "collective"))
-        texts = [message(_ANNOTATION_NAMES, number(1, iid), text(2, name)) for iid, name in names]
-        groups = enumerate(self._groups, first)
-        return texts + [message(_ANNOTATION_STRINGS, number(1, iid), text(2, name)) for iid, name in groups]
-
-    def add(self, event: Messages, rows: Int64Array, is_begin: BoolArray, first: int) -> None:
-        """Add them to the events of these slices."""
-        work = self._work[rows]
-        is_linked = is_begin & (work != 0)
-        if not is_linked.any():
-            return
-        n_rows = len(rows)
-        group = Messages(n_rows).numbers(_ANNOTATION_NAME, np.full(n_rows, _GROUP))
-        place = Messages(n_rows).numbers(_ANNOTATION_NAME, np.full(n_rows, _COLLECTIVE))
-        event.messages(_ANNOTATION, group.numbers(_ANNOTATION_STRING, self._group[rows] + first), is_linked)
-        event.messages(_ANNOTATION, place.numbers(_ANNOTATION_NUMBER, self._sequence[rows]), is_linked)
-        event.fixed64(_FLOW, work, is_linked).numbers(_SAME_WORK, work, is_linked)
-
-
-def _first_of_group(run_id: str, group: str) -> int:
-    """Number of a group's first collective: the same on every rank, and above those of all arrows."""
-    named = f"{run_id}/collectives/{group}".encode()
-    high = int.from_bytes(hashlib.blake2b(named, digest_size=4).digest(), "little")
-    return (high | 1 << 31) << 32
-
-
-class _Events:
-    """Begins and ends of nested slices, by time.
-
-    At one time slices that began earlier end first, inner before outer; then others begin, outer before inner.
-
-    Attributes:
-        row: The slice of each event.
-        is_end: Whether it ends there.
-        time_ns: Ascending.
-        delta_ns: Time since the event before.
-    """
-
-    def __init__(self, start_ns: Int64Array, duration_ns: Int64Array) -> None:
-        rows = np.arange(len(start_ns))
-        is_empty = duration_ns == 0
-        # A stable sort by time keeps this order: ends from the last slice to the first, then begins, an empty slice's
-        # end straight after its begin.
-        begins = np.repeat(rows, 1 + is_empty)
-        ends = rows[~is_empty][::-1]
-        row = np.concatenate([ends, begins])
-        is_end = np.concatenate([np.ones(len(ends), np.bool_), np.diff(begins, prepend=-1) == 0])
-        time_ns = start_ns[row] + np.where(is_end, duration_ns[row], 0)
-        order = np.argsort(time_ns, kind="stable")
-        self.row, self.is_end, self.time_ns = row[order], is_end[order], time_ns[order]
-        self.delta_ns = np.diff(self.time_ns, prepend=self.time_ns[:1])
+        described = message(fields.TRACK_DESCRIPTOR, number(fields.UUID, uuid), content)
+        return message(fields.PACKET, described, number(fields.MACHINE, machine) if machine else b"")
 
 
 @dataclass(frozen=True)
@@ -331,29 +245,31 @@ class _Sequence:
 
     number: int
     uuid: int
-    place: Place
+    place: Placement
 
     def begin(self, time_ns: int, texts: list[bytes]) -> Iterator[bytes]:
         """The two packets that the events of a track rely on."""
-        defaults = number(_TIMESTAMP_CLOCK, _SINCE_LAST_PACKET) + message(_TRACK_EVENT, number(_TRACK, self.uuid))
-        state = message(_DEFAULTS, defaults) + message(_INTERNED, *texts)
-        yield self._packet(number(_FLAGS, _STATE_CLEARED), state)
-        own_clock = message(1, number(1, _SINCE_LAST_PACKET), number(2, time_ns), number(3, 1))
+        defaults = number(fields.TIMESTAMP_CLOCK, fields.SINCE_LAST_PACKET) + message(
+            fields.TRACK_EVENT, number(fields.TRACK, self.uuid)
+        )
+        state = message(fields.DEFAULTS, defaults) + message(fields.INTERNED, *texts)
+        yield self._packet(number(fields.FLAGS, fields.STATE_CLEARED), state)
+        own_clock = message(1, number(1, fields.SINCE_LAST_PACKET), number(2, time_ns), number(3, 1))
         trace_clock = message(1, number(1, self.place.clock), number(2, time_ns))
-        shown = number(2, self.place.clock) if self.place.clock != BOOTTIME else b""
-        yield self._packet(message(_CLOCK_SNAPSHOT, own_clock, trace_clock, shown))
+        shown = number(2, self.place.clock) if self.place.clock != fields.BOOTTIME else b""
+        yield self._packet(message(fields.CLOCK_SNAPSHOT, own_clock, trace_clock, shown))
 
     def packets(self, delta_ns: Int64Array, event: Messages) -> bytes:
         """One packet for each event."""
         rows = len(delta_ns)
-        packet = Messages(rows).numbers(_TIMESTAMP, delta_ns).numbers(_SEQUENCE, np.full(rows, self.number))
+        packet = Messages(rows).numbers(fields.TIMESTAMP, delta_ns).numbers(fields.SEQUENCE, np.full(rows, self.number))
         if self.place.machine:
-            packet.numbers(_MACHINE, np.full(rows, self.place.machine))
-        return Messages(rows).messages(_PACKET, packet.messages(_TRACK_EVENT, event)).encoded()
+            packet.numbers(fields.MACHINE, np.full(rows, self.place.machine))
+        return Messages(rows).messages(fields.PACKET, packet.messages(fields.TRACK_EVENT, event)).encoded()
 
     def _packet(self, *content: bytes) -> bytes:
-        machine = number(_MACHINE, self.place.machine) if self.place.machine else b""
-        return message(_PACKET, number(_SEQUENCE, self.number), *content, machine)
+        machine = number(fields.MACHINE, self.place.machine) if self.place.machine else b""
+        return message(fields.PACKET, number(fields.SEQUENCE, self.number), *content, machine)
 
 
 def _outgoing(flows: FlowTable, ids: Int64Array, n_slices: int) -> list[Int64Array]:

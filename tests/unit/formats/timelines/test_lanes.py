@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bragg.formats.perfetto.trace import _Events, _outgoing, write
+from bragg.formats.perfetto.events import Events
+from bragg.formats.perfetto.trace import _outgoing, write
 from bragg.formats.timelines.lanes import _nest, _nests, lanes
 from bragg.model import FlowTable, SliceTable, TrackKind, TrackTable
 from tests.support.profiles import profile_from_text
@@ -52,7 +53,7 @@ def events_of(*spans: tuple[int, int]) -> list[tuple[int, str, int]]:
     start, duration = np.array(spans, np.int64).T
     zero = np.zeros(len(start), np.int32)
     ordered = SliceTable(start, duration, zero, zero, zero.astype(np.int64)).sorted()
-    events = _Events(ordered.start_ns, ordered.duration_ns)
+    events = Events(ordered.start_ns, ordered.duration_ns)
     assert np.cumsum(events.delta_ns).tolist() == (events.time_ns - events.time_ns[0]).tolist()
     words = np.where(events.is_end, "end", "begin")
     return list(zip(events.time_ns.tolist(), words.tolist(), events.row.tolist(), strict=True))
