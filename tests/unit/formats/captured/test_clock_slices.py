@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from bragg.formats import capture, perfetto
+from bragg.formats import capture
 from bragg.formats.captured.chunks import ChunkType
 from bragg.formats.chrome import trace
+from bragg.formats.perfetto import trace as perfetto
 from bragg.model import FrameKind, Profile, TrackKind
 from tests.support.captures import NONE, CaptureBuilder
 

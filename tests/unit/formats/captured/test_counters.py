@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bragg.formats import bragg, capture, perfetto
+from bragg.formats import bragg, capture
 from bragg.formats.captured.chunks import ChunkType
 from bragg.formats.captured.counters import Clock
 from bragg.formats.chrome import trace as chrome
+from bragg.formats.perfetto import trace as perfetto
 from bragg.model import FrameKind, Profile, TrackKind
 from tests.support.captures import NONE, CaptureBuilder, small_capture
 
