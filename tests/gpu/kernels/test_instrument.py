@@ -72,3 +72,27 @@ def test_kernels_that_are_not_wanted_stay_as_they_are(run: Run) -> None:
     recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=no_such", arguments=["copy"])
     assert recorded.profile.run.inside_kernels == []
     assert "warp_cycles" not in recorded.profile.metrics
+
+
+@pytest.mark.parametrize("launcher", ["pytorch", "triton"])
+def test_kernels_that_pytorch_generates_have_clocks(run: Run, launcher: str) -> None:
+    recorded = run("timed_compiled.py", "--context", "shadow", "--instrument=triton_", arguments=[launcher])
+    assert "60 of 60 results are equal" in recorded.stdout
+    kernels = recorded.profile.run.inside_kernels
+    print([(kernel.kernel, kernel.level, f"{(kernel.cost or 0) * 100:.1f} %", kernel.refused) for kernel in kernels])
+    assert kernels
+    for kernel in kernels:
+        assert kernel.level
+        assert kernel.pairs == 6
+        assert kernel_nodes(recorded.profile, under=f"{kernel.kernel} (with clocks)")
+        assert kernel_nodes(recorded.profile, under=kernel.kernel)
+
+
+def test_kernels_in_graphs_have_clocks_in_the_launches_before_or_say_why_not(run: Run) -> None:
+    recorded = run("timed_compiled.py", "--context", "shadow", "--instrument=triton_", arguments=["graphs"])
+    assert "60 of 60 results are equal" in recorded.stdout
+    kernels = recorded.profile.run.inside_kernels
+    print([(kernel.kernel, kernel.level, kernel.pairs, kernel.refused) for kernel in kernels])
+    assert kernels
+    for kernel in kernels:
+        assert kernel.level or any("CUDA graphs" in why or why == "cost" for _, why in kernel.refused)

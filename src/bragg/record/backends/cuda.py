@@ -73,27 +73,22 @@ class Cuda(Backend):
     def hooks(self, options: Mapping[str, Any]) -> list[Hook]:
         """Inherit the context of `backward` in PyTorch's threads, which launch kernels; share CUPTI; name kernels."""
         asks = options["launch_metadata"]
+        clocks: list[Hook] = []
+        if options["instrument"]:
+            from bragg.record.instrument.kernels import clock_hooks
+
+            clocks = clock_hooks(options)
         return [
             ("torch", itt_operators.inherit_context),
             ("torch", itt_operators.share_device_records),
             *((module, shared_cupti.share_cupti) for module in shared_cupti.MODULES),
             (profiler.MODULE, profiler.share_device_records),
             *operator_hooks(options),
-            *_clocks(options),
+            *clocks,
             ("triton", kernel_names.name_kernels),
             (inductor.MODULE, inductor.name_kernels),
             *([("triton", launch_metadata.ask_launches)] if asks else []),
         ]
-
-
-def _clocks(options: Mapping[str, Any]) -> list[Hook]:
-    if not options["instrument"]:
-        return []
-    from functools import partial
-
-    from bragg.record.instrument.kernels import instrument_kernels
-
-    return [("triton", partial(instrument_kernels, options))]
 
 
 def _driver_on_library_path(environ: Mapping[str, str]) -> bool:

@@ -36,6 +36,7 @@ _WARP_THREADS = 32
 _THREADS = re.compile(r"^\s*\.(?:req|max)ntid\s+(\d+)", re.MULTILINE)
 _ASSEMBLE_WITHIN_S = 30.0
 _LOOK_EVERY_S = 0.002
+_IN_GRAPHS = "its launches were recorded into CUDA graphs, whose kernels have no clocks"
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ class TimedKernel:
         self._attempt: _Attempt | None = self._next()
         self._accepted: tuple[_Attempt, dict[str, Any]] | None = None
         self._is_told = False
+        self._was_captured = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._launch, name)
@@ -158,6 +160,8 @@ class TimedKernel:
         if self._accepted is None and not is_end:
             return None
         self._is_told = True
+        if self._accepted is None and self._was_captured and not self._refused:
+            self._refused.append({"why": _IN_GRAPHS})
         measured = self._guarded(self._readings) or {}
         return {"kernel": self.name, "refused": self._refused, "warps": self._warps, **measured}
 
@@ -168,6 +172,7 @@ class TimedKernel:
 
     def _begun(self, grid: tuple[int, int, int], stream: int) -> tuple[Trial, int] | None:
         if self._driver.is_capturing(stream):
+            self._was_captured = True
             return None
         with self._driver.relaxed():
             if self._attempt is not None and self._attempt.trial is not None and self._attempt.trial.is_full:

@@ -84,4 +84,4 @@ def _placement(kernel: InsideKernel) -> Iterator[str]:
 
 
 def _refused(kernel: InsideKernel) -> str:
-    return "; ".join(f"{level or 'one level'}: {_WHY.get(why, why)}" for level, why in kernel.refused)
+    return "; ".join(f"{level}: {_WHY.get(why, why)}" if level else why for level, why in kernel.refused)

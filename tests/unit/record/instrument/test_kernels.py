@@ -12,7 +12,7 @@ import pytest
 from bragg.record import RecordConfig
 from bragg.record.hooks.triton import kernel_names
 from bragg.record.inside import metadata
-from bragg.record.instrument import choice, kernels
+from bragg.record.instrument import choice, chosen, kernels
 
 triton = pytest.importorskip("triton")
 
@@ -42,15 +42,11 @@ class Timed:
 @pytest.fixture
 def undo(monkeypatch: pytest.MonkeyPatch) -> Iterator[Undo]:
     Timed.made = []
-    monkeypatch.setattr(kernels, "TimedKernel", Timed)
+    monkeypatch.setattr(chosen, "TimedKernel", Timed)
     monkeypatch.setattr(metadata, "_asked", {})
     monkeypatch.setattr(kernel_names, "_followers", [])
-    driver = SimpleNamespace(active=SimpleNamespace())
-    package = SimpleNamespace(
-        __path__=triton.__path__, runtime=SimpleNamespace(driver=driver, autotuner=triton.runtime.autotuner)
-    )
-    given = kernels.instrument_kernels(RecordConfig(instrument="mat|odd").options(), package)
-    assert given is not None
+    options = RecordConfig(instrument="mat|odd").options()
+    given = kernels.instrument_triton(chosen.Chosen(options), triton)
     yield given
     given() if kernel_names._followers else None
 
@@ -121,8 +117,8 @@ def test_what_is_loaded_after_a_recording_stays_as_it_is(undo: Undo) -> None:
 
 def test_of_kernels_that_a_program_chose_only_these_have_clocks(undo: Undo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "_chosen", WeakSet())
-    chosen, other = triton.jit(source), triton.jit(other_source)
-    choice.instrument(chosen)
-    loaded = [load("mat1", other), load("mat2", chosen), load("sum", chosen), load("mat3")]
+    named, other = triton.jit(source), triton.jit(other_source)
+    choice.instrument(named)
+    loaded = [load("mat1", other), load("mat2", named), load("sum", named), load("mat3")]
     assert [kernel._run(1)[0] for kernel in loaded] == ["plain", "timed", "plain", "plain"]
     assert Timed.made == ["mat2"]

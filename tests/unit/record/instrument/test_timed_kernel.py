@@ -184,6 +184,27 @@ def test_captures_and_other_grids_are_launched_as_they_are() -> None:
     assert machine.launched == [PLAIN] * 5 + [PLAIN, 101] + [PLAIN] * 5 + [PLAIN, 101] * (PAIRS - 1)
 
 
+def test_a_kernel_of_graphs_alone_says_why_it_has_no_clocks() -> None:
+    machine = Machine([0.0])
+    FakeDriver.capturing = True
+    machine.run(20)
+    result = machine.kernel.result(1, is_end=True)
+    assert result is not None
+    assert [each["why"] for each in result["refused"]] == [
+        "its launches were recorded into CUDA graphs, whose kernels have no clocks"
+    ]
+
+
+def test_launches_before_a_capture_are_enough() -> None:
+    machine = Machine([0.0])
+    machine.run(2)
+    FakeDriver.capturing = True
+    machine.run(20)
+    result = machine.kernel.result(1, is_end=True)
+    assert result is not None
+    assert (result["level"], result["pairs"], result["refused"]) == ("everything", 1, [])
+
+
 def test_launches_that_the_gpu_has_not_done_are_waited_for_until_the_end() -> None:
     machine = Machine([0.0])
     machine.run(1)

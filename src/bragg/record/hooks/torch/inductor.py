@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.triton.specialization import Specialization
 
-__all__ = ["MODULE", "name_kernels", "origins_in"]
+__all__ = ["MODULE", "follow_launchers", "name_kernels", "origins_in"]
 
 MODULE = "torch._inductor.runtime.triton_heuristics"
 
@@ -28,6 +28,8 @@ _DEFINITION = re.compile(r"(?P<comment>(?:^#.*\n)+)(?P<kernel>\w+) = async_compi
 _ORIGIN = re.compile(r"Source Nodes: \[(?P<nodes>.*?)\], Original ATen: \[(?P<operators>.*?)\]")
 # Options that PyTorch gives to the compiler for single kernels, and their defaults.
 _OPTIONS = {"enable_fp_fusion": True, "launch_pdl": False, "launch_cooperative_grid": False, "disable_ftz": False}
+
+_followers: list[Callable[[Any, Any, str], object]] = []
 
 
 def name_kernels(heuristics: ModuleType) -> Callable[[], None]:
@@ -52,6 +54,16 @@ def name_kernels(heuristics: ModuleType) -> Callable[[], None]:
     return undo
 
 
+def follow_launchers(follower: Callable[[Any, Any, str], object]) -> Callable[[], None]:
+    """Call a function with each kernel that was named, its launcher and its name, before it is launched.
+
+    Returns:
+        What undoes it.
+    """
+    _followers.append(follower)
+    return lambda: _followers.remove(follower)
+
+
 @cache
 def origins_in(file: str) -> dict[str, tuple[tuple[str, str], ...]]:
     """Attributes of kernels in the comments of a generated program: by kernel, pairs of an attribute and its text."""
@@ -68,18 +80,22 @@ def origins_in(file: str) -> dict[str, tuple[tuple[str, str], ...]]:
 def _naming(make_launcher: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def make_launcher_of_named(result: Any) -> Any:
         launcher = make_launcher(result)
-        _name(result)
+        name = _name(result)
+        for follower in _followers if name else ():
+            guarded(follower)(result, launcher, name)
         return launcher
 
     return make_launcher_of_named
 
 
 @guarded
-def _name(result: Any) -> None:
+def _name(result: Any) -> str:
+    """The name that a kernel got; empty: it has no handle yet."""
     kernel = result.kernel
-    if isinstance(kernel.function, int):
-        kernel_name = result.inductor_meta.get("kernel_name", kernel.name)
-        give_name(kernel, _specialization_of(kernel, result.compile_meta), _origin_of(kernel_name))
+    if not isinstance(kernel.function, int):
+        return ""
+    kernel_name = result.inductor_meta.get("kernel_name", kernel.name)
+    return give_name(kernel, _specialization_of(kernel, result.compile_meta), _origin_of(kernel_name))
 
 
 def _specialization_of(kernel: Any, meta: Mapping[str, Any]) -> Specialization:
