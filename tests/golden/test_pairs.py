@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import HostTime, analysis
 from bragg.analyze.report import Answered, answered, finding_json
+from bragg.model import Gain
+from bragg.model.table import BoolArray
+from bragg.registry import RULES
 from bragg.views.text.analysis_text import analysis_lines, finding_line
 from bragg.views.text.style import PLAIN
 from tests.gpu.slow_pairs import place_of
@@ -66,6 +71,29 @@ def test_the_defect_is_named_at_its_line_and_the_repaired_program_is_fine(name: 
     assert [each for each in fast.analysis.findings if each.rule == rule] == []
     others = {each.rule for each in (*slow.analysis.findings, *fast.analysis.findings)} - {rule} - OTHERS
     assert others == ALSO.get(name, set())
+
+
+class Watched(Evidence):
+    """Evidence that knows whether a gain of the host's time was asked for."""
+
+    asked = False
+
+    def host_gain(self, nodes: BoolArray, saved: float = 1.0) -> Gain | None:
+        self.asked = True
+        return super().host_gain(nodes, saved)
+
+
+def test_every_rule_that_gains_time_of_the_host_says_what_it_says_of_it() -> None:
+    gains = set()
+    for name in PAIRS:
+        evidence = Watched(formats.load(RECORDINGS / f"h100-{name}_slow.bragg"))
+        for rule in RULES:
+            evidence.asked = False
+            analysis(evidence, [rule])
+            gains |= {rule} if evidence.asked else set()
+    roles = {rule: RULES[rule].host_time for rule in RULES}
+    assert {rule for rule in gains if roles[rule] is HostTime.NOTHING} == set()
+    assert {rule for rule in roles if roles[rule] is HostTime.WHOLE} == {"many-launches", "small-steps"}
 
 
 @pytest.mark.parametrize("name", sorted(PAIRS.keys() - LATER))

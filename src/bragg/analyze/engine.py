@@ -12,7 +12,7 @@ from bragg.analyze.causes.thresholds import Threshold
 from bragg.model import Finding
 from bragg.registry import RULES
 
-__all__ = ["Analysis", "Rule", "Subject", "analysis", "findings", "ranked"]
+__all__ = ["Analysis", "HostTime", "Rule", "Subject", "analysis", "findings", "ranked"]
 
 
 class Subject(Enum):
@@ -21,6 +21,14 @@ class Subject(Enum):
     RUN = auto()
     STEPS = auto()
     ANALYSIS = auto()  # `bragg analyze` alone
+
+
+class HostTime(Enum):
+    """What a rule says of the time in which a GPU waits for the host to launch."""
+
+    NOTHING = auto()
+    CAUSE = auto()  # what keeps the host from launching
+    WHOLE = auto()  # that launches come late, whatever keeps the host
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class Rule:
         needs: What a profile must have.
         thresholds: The numbers that it compares with.
         change: What to do about it, for the docs.
-        causes: Rules that name a cause of what this one says of a program as a whole.
+        host_time: What it says of the time in which a GPU waits for the host.
     """
 
     find: Callable[[Evidence], Iterator[Finding]]
@@ -43,7 +51,7 @@ class Rule:
     needs: tuple[Need, ...] = ()
     thresholds: tuple[Threshold, ...] = ()
     change: str = ""
-    causes: tuple[str, ...] = ()
+    host_time: HostTime = HostTime.NOTHING
 
 
 # A cause that gains less than this share of what the whole does explains little of it.
@@ -121,10 +129,16 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
 
 
 def _explains(cause: Finding, whole: Finding) -> bool:
-    causes = RULES[whole.rule].causes if whole.rule in RULES else ()
-    if cause.rule not in causes or cause.gain is None or whole.gain is None:
+    if _host_time(cause) is not HostTime.CAUSE or _host_time(whole) is not HostTime.WHOLE:
+        return False
+    if cause.gain is None or whole.gain is None:
         return False
     return cause.gain.is_once == whole.gain.is_once and cause.gain.share >= _EXPLAINS * whole.gain.share > 0
+
+
+def _host_time(finding: Finding) -> HostTime:
+    rules: Mapping[str, Rule] = RULES
+    return rules[finding.rule].host_time if finding.rule in rules else HostTime.NOTHING
 
 
 def _rank(finding: Finding) -> tuple[int, float, int, int]:

@@ -69,20 +69,27 @@ class Gain:
         wall_ns: How much; 0: what is removed hides behind what `limit` names.
         of_ns: The wall time that it is a part of: the steady state, or the whole run if `is_once`.
         limit: What keeps it from being more: `the host`, `the GPU`; empty: nothing.
-        is_measured: Whether a timeline showed what waits for what; otherwise it is estimated from sums.
+        waits_are_measured: Whether a timeline shows what waits for what; else that is estimated from sums.
+        saving_is_measured: Whether samples or clocks tell which part of the work goes away; else the rule knows it.
         is_once: Whether it is saved once a run, not in each step.
     """
 
     wall_ns: float
     of_ns: float
     limit: str = ""
-    is_measured: bool = False
     is_once: bool = False
+    waits_are_measured: bool = False
+    saving_is_measured: bool = False
 
     @property
     def share(self) -> float:
         """Of `of_ns`, 0 to 1."""
         return min(self.wall_ns / self.of_ns, 1.0) if self.of_ns > 0 else 0.0
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Gain:
+        """From the fields that this version knows: `is_measured` of older files could mean either of two."""
+        return cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
 
     @property
     def is_nothing(self) -> bool:
@@ -160,7 +167,7 @@ class Finding:
         known["confidence"] = Confidence(known.get("confidence", Confidence.LIKELY))
         known["evidence"] = tuple(Quantity(**each) for each in known.get("evidence", ()))
         known["places"] = tuple(Place(**each) for each in known.get("places", ()))
-        known["gain"] = Gain(**known["gain"]) if known.get("gain") else None
+        known["gain"] = Gain.from_json(known["gain"]) if known.get("gain") else None
         return cls(**known)
 
     @property

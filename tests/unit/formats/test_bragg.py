@@ -34,9 +34,15 @@ EVIDENT = Finding(
     "the host waits for the GPU",
     evidence=(Quantity("waits a step", 3), Quantity("time", 5e6, "ns")),
     places=(Place("train.py", 7, node=2),),
-    gain=Gain(1e6, 4e6, "the host", is_measured=True),
+    gain=Gain(1e6, 4e6, "the host", waits_are_measured=True),
     confidence=Confidence.PROVEN,
 )
+
+
+def test_a_gain_of_an_older_version_is_read_without_what_could_mean_two_things() -> None:
+    values = EVIDENT.to_json()
+    old = {"wall_ns": 1e6, "of_ns": 4e6, "limit": "the host", "is_measured": True, "is_once": False}
+    assert Finding.from_json({**values, "gain": old}).gain == Gain(1e6, 4e6, "the host")
 
 
 @pytest.fixture

@@ -238,7 +238,6 @@ export interface Finding {
     wall_ns: number;
     of_ns: number;
     limit: string;
-    is_measured: boolean;
     is_once: boolean;
     share: number;
   };

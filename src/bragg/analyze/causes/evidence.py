@@ -358,13 +358,13 @@ class Evidence:
         """What `per_step` is for: `a step`, or `in all` without steps."""
         return "a step" if self.n_steps else "in all"
 
-    def gpu_gain(self, nodes: BoolArray, saved: float = 1.0, *, is_measured: bool = False) -> Gain | None:
+    def gpu_gain(self, nodes: BoolArray, saved: float = 1.0, *, saving_is_measured: bool = False) -> Gain | None:
         """What the program gains when work of a GPU gets shorter; None: no timeline tells, and it is not clear.
 
         Args:
             nodes: Whose own GPU time: [n_nodes].
             saved: Share of that time that goes away, 0 to 1.
-            is_measured: Whether `saved` was measured.
+            saving_is_measured: Whether samples or clocks tell `saved`.
         """
         if not self.wall_ns:
             return None
@@ -372,12 +372,22 @@ class Evidence:
         if self.critical_ns is not None:
             wall_ns = float(self.critical_ns[nodes].sum()) * saved
             limit = "the host" if wall_ns < total_ns * _IDLE else ""
-            return Gain(min(wall_ns, self.wall_ns), self.wall_ns, limit, is_measured)
+            return self.gain(wall_ns, limit, saving_is_measured=saving_is_measured)
         if self.busy is not None and self.busy >= _BUSY:
-            return Gain(min(total_ns, self.wall_ns), self.wall_ns)
+            return self.gain(total_ns, saving_is_measured=saving_is_measured)
         if self.busy is not None and self.busy < _IDLE:
-            return Gain(0.0, self.wall_ns, "the host")
+            return self.gain(0.0, "the host")
         return None
+
+    def gain(self, wall_ns: float, limit: str = "", *, saving_is_measured: bool = False) -> Gain:
+        """A gain of `part`; its wall time is known."""
+        return Gain(
+            min(wall_ns, self.wall_ns),
+            self.wall_ns,
+            limit,
+            waits_are_measured=self.has_timeline,
+            saving_is_measured=saving_is_measured,
+        )
 
     def whole_gain(self, nodes: BoolArray, saved: float = 1.0) -> Gain | None:
         """What the program gains when these nodes' work of the GPU and their host code go away.
@@ -389,18 +399,16 @@ class Evidence:
         gpu, host = self.gpu_gain(nodes, saved), self.host_gain(nodes, saved)
         if gpu is None or host is None:
             return gpu or host
-        return Gain(min(gpu.wall_ns + host.wall_ns, self.wall_ns), self.wall_ns, "" if host.wall_ns else gpu.limit)
+        return self.gain(gpu.wall_ns + host.wall_ns, "" if host.wall_ns else gpu.limit)
 
-    def host_gain(self, nodes: BoolArray, saved: float = 1.0, *, is_measured: bool = False) -> Gain | None:
+    def host_gain(self, nodes: BoolArray, saved: float = 1.0) -> Gain | None:
         """What the program gains when code of the host gets shorter: time in which a GPU waited for it.
 
         Args:
             nodes: Whose own host code: [n_nodes].
             saved: Share of its time that goes away, 0 to 1.
-            is_measured: Whether `saved` was measured.
         """
         if self.idle_ns is None or not self.wall_ns:
             return None
-        wall_ns = min(float(self.idle_ns[nodes].sum()) * saved, self.wall_ns)
         limit = "the GPU" if self.busy is not None and self.busy >= _BUSY else ""
-        return Gain(wall_ns, self.wall_ns, limit, is_measured)
+        return self.gain(float(self.idle_ns[nodes].sum()) * saved, limit)

@@ -9,24 +9,7 @@ from bragg.analyze.causes.paths import hottest_place
 from bragg.model import Confidence, Finding, Gain, Quantity, Severity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["HOST_CAUSES", "Cause", "host_finding"]
-
-# Rules that name what keeps the host from launching, where others say only that it launches late.
-HOST_CAUSES = (
-    "planning",
-    "cpu-work",
-    "data-loading",
-    "synchronization",
-    "small-copies",
-    "unfused-elementwise",
-    "optimizer-loop",
-    "zero-grad",
-    "allocator-churn",
-    "output-in-steps",
-    "graph-breaks",
-    "host-callbacks",
-    "eager-jax",
-)
+__all__ = ["Cause", "host_finding"]
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Defect:
         confidence: How sure it is.
         places: Lines of its source, that to blame first; none: the line that launches it is to blame.
         evidence: The numbers that it rests on.
-        is_measured: Whether `saved` was measured.
+        saving_is_measured: Whether samples or clocks tell `saved`.
     """
 
     what: str
@@ -36,7 +36,7 @@ class Defect:
     confidence: Confidence
     places: Sequence[Place] = ()
     evidence: tuple[Quantity, ...] = ()
-    is_measured: bool = False
+    saving_is_measured: bool = False
 
 
 def kernel_findings(
@@ -66,7 +66,9 @@ def finding_of_kernel(evidence: Evidence, rule: str, kernel: HotKernel, defect: 
         line=places[0].line,
         evidence=(*defect.evidence, share),
         places=tuple(places[1:]),
-        gain=None if saved is None else evidence.gpu_gain(kernel.nodes, saved, is_measured=defect.is_measured),
+        gain=None
+        if saved is None
+        else evidence.gpu_gain(kernel.nodes, saved, saving_is_measured=defect.saving_is_measured),
         confidence=defect.confidence,
     )
 

@@ -59,7 +59,7 @@ def _of_straggler(answer: RanksAnswer, late: Straggler, cause: Cause) -> Finding
         f"{_who(answer, late)} {_when(answer, late)}: {_why(cause)}",
         HINTS[cause.reason],
         evidence=tuple(evidence),
-        gain=Gain(late.cost_ns, max(wall, late.cost_ns), is_measured=answer.is_whole, is_once=is_start),
+        gain=Gain(late.cost_ns, max(wall, late.cost_ns), is_once=is_start, waits_are_measured=answer.is_whole),
         confidence=Confidence.PROVEN if answer.is_whole and len(answer.ranks) > 2 else Confidence.LIKELY,
     )
 
@@ -131,7 +131,7 @@ def _of_link(answer: RanksAnswer, link: SlowLink) -> Finding:
         f"{numbers} is slow, {_time(link.cost_ns)} in all",
         "compare its topology and its errors: nvidia-smi topo -m, nvidia-smi nvlink -e, its network card",
         evidence=(Quantity("ratio to equal groups", link.ratio), Quantity("cost", link.cost_ns, "ns")),
-        gain=Gain(link.cost_ns, max(wall, link.cost_ns), is_measured=True),
+        gain=Gain(link.cost_ns, max(wall, link.cost_ns), waits_are_measured=True),
     )
 
 

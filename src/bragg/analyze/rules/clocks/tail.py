@@ -35,7 +35,7 @@ def _judge(_: HotKernel, inside: InsideKernel) -> Defect | None:
             Quantity("blocks", inside.blocks),
             Quantity("slowest block", inside.block_ns[2], "ns"),
         ),
-        is_measured=True,
+        saving_is_measured=True,
     )
 
 

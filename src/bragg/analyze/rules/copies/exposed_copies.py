@@ -12,7 +12,7 @@ from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.staged import staged_copies
 from bragg.analyze.causes.thresholds import EXPOSED, RECURRING
 from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Gain, Quantity
+from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
 
@@ -37,7 +37,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         f"{total_ns / evidence.wall_ns * 100:.0f} % of the wall time is copies between host and GPU beside which "
         "no kernel runs",
         "copy the next batch from pinned memory on a torch.cuda.Stream of its own, while this one is computed",
-        Gain(min(wall_ns, evidence.wall_ns), evidence.wall_ns, "the kernels" if kernels_ns < total_ns else ""),
+        evidence.gain(wall_ns, "the kernels" if kernels_ns < total_ns else ""),
         Confidence.LIKELY,
         (Quantity(f"alone {evidence.step_word}", evidence.per_step(total_ns), "ns"),),
     )

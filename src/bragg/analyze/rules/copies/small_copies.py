@@ -11,7 +11,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import OFTEN, SMALL_COPY
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
@@ -51,4 +51,5 @@ RULE = Rule(
     (IDLE,),
     (OFTEN, SMALL_COPY),
     "one copy of one tensor",
+    host_time=HostTime.CAUSE,
 )

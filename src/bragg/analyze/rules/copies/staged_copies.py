@@ -11,7 +11,7 @@ from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.staged import staged_copies
 from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
 from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Gain, Quantity
+from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
 
@@ -26,7 +26,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     if not n:
         return
     alone_share = min(float(alone_ns(evidence, staged_ns > 0).sum()) / total_ns, 1.0)
-    wall_ns = min(total_ns * alone_share * _SAVED / evidence.n_devices, evidence.wall_ns)
+    wall_ns = total_ns * alone_share * _SAVED / evidence.n_devices
     cause = Cause(
         "pageable-copies",
         f"copies from memory that is not pinned, {evidence.per_step(n):.3g} {evidence.step_word}, "
@@ -36,7 +36,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Quantity(f"copies {evidence.step_word}", evidence.per_step(n)),
             Quantity(f"time {evidence.step_word}", evidence.per_step(total_ns), "ns"),
         ),
-        gain=Gain(wall_ns, evidence.wall_ns, _limit(alone_share), evidence.has_timeline) if evidence.wall_ns else None,
+        gain=evidence.gain(wall_ns, _limit(alone_share)) if evidence.wall_ns else None,
         confidence=Confidence.LIKELY,
     )
     yield host_finding(evidence, staged_ns > 0, staged_ns, cause)

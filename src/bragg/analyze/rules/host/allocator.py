@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import API_CALLS
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import WAITS
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 
 __all__ = ["RULE"]
@@ -46,4 +46,5 @@ RULE = Rule(
     (API_CALLS,),
     (WAITS,),
     "no empty_cache in the step; expandable segments",
+    host_time=HostTime.CAUSE,
 )

@@ -12,7 +12,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import EXPOSED
 from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Gain, Quantity
+from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
 
@@ -34,7 +34,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         "else runs",
         "larger buckets, gradients that are sent while others are computed, no find_unused_parameters",
         evidence=(Quantity(f"alone {evidence.step_word}", evidence.per_step(total_ns), "ns"),),
-        gain=Gain(min(total_ns * _SAVED, evidence.wall_ns), evidence.wall_ns, is_measured=evidence.has_timeline),
+        gain=evidence.gain(total_ns * _SAVED),
         confidence=Confidence.LIKELY,
     )
     yield host_finding(evidence, exposed > 0, exposed, cause)

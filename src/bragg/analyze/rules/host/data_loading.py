@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITED
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
@@ -59,4 +59,5 @@ RULE = Rule(
     (IDLE,),
     (WAITED,),
     "workers, pinned memory, prefetching",
+    host_time=HostTime.CAUSE,
 )

@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import IDLE_GPU, JITTED
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.grouping.hlo_names import CALLS
 from bragg.model import Confidence, Finding, Quantity
 
@@ -54,4 +54,5 @@ RULE = Rule(
     (IDLE,),
     (JITTED, IDLE_GPU),
     "one jitted function a step",
+    host_time=HostTime.CAUSE,
 )

@@ -12,7 +12,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import WAITS
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.grouping.compiled_regions import AFTER_BREAK, COMPILED_REGION
 from bragg.model import Confidence, Finding, Quantity
 from bragg.model.table import BoolArray
@@ -58,4 +58,5 @@ RULE = Rule(
     (OPERATORS,),
     (WAITS,),
     "move what it does not understand (print, item, data-dependent branches) out of the compiled function",
+    host_time=HostTime.CAUSE,
 )

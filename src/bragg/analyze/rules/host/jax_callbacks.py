@@ -10,7 +10,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.grouping.hlo_names import CALLBACK
 from bragg.model import Confidence, Finding, Quantity
 
@@ -52,4 +52,5 @@ RULE = Rule(
     (GPU_TIME, HOST_TIME),
     (WAITS,),
     "compute it in JAX, or return it from the jitted function",
+    host_time=HostTime.CAUSE,
 )

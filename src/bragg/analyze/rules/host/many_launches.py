@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import HOST_CAUSES, Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, IDLE_GPU, MANY_LAUNCHES, SHORT_KERNEL
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 
 __all__ = ["RULE"]
@@ -63,5 +63,5 @@ RULE = Rule(
     (GPU_TIME, LAUNCH_COUNT),
     (MANY_LAUNCHES, FEW_LAUNCHES, SHORT_KERNEL, IDLE_GPU),
     'torch.compile(mode="reduce-overhead"), a CUDA graph, or larger batches',
-    causes=HOST_CAUSES,
+    host_time=HostTime.WHOLE,
 )

@@ -8,7 +8,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.thresholds import WRITING
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
@@ -44,4 +44,5 @@ RULE = Rule(
     (IDLE,),
     (WRITING,),
     "write less often, or from another thread",
+    host_time=HostTime.CAUSE,
 )

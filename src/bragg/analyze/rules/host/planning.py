@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.long_operators import long_operators
 from bragg.analyze.causes.needs import IDLE, OPERATORS
 from bragg.analyze.causes.thresholds import PLAN_CALL, PLAN_SHARE
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -47,4 +47,5 @@ RULE = Rule(
     (OPERATORS, IDLE),
     (PLAN_CALL, PLAN_SHARE),
     "keep shapes the same, or choose an implementation that needs no plan",
+    host_time=HostTime.CAUSE,
 )

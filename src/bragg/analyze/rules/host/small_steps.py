@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import HOST_CAUSES, Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, HOST_BOUND, MANY_LAUNCHES
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.model import Confidence, Finding, Quantity, Severity
 
 __all__ = ["RULE"]
@@ -51,5 +51,5 @@ RULE = Rule(
     (GPU_TIME, LAUNCH_COUNT),
     (HOST_BOUND, MANY_LAUNCHES, FEW_LAUNCHES),
     _CHANGE,
-    causes=HOST_CAUSES,
+    host_time=HostTime.WHOLE,
 )

@@ -11,9 +11,9 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.analyze.wall.activity import activity_of
-from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity
+from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.kernel_name import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 
@@ -48,7 +48,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Quantity(f"waits {evidence.step_word}", evidence.per_step(n_waits)),
             Quantity(f"held up {evidence.step_word}", evidence.per_step(held_ns), "ns"),
         ),
-        gain=Gain(wall_ns, evidence.wall_ns, "the GPU" if late_ns < blocked_ns else "", evidence.has_timeline),
+        gain=evidence.gain(wall_ns, "the GPU" if late_ns < blocked_ns else ""),
         confidence=Confidence.LIKELY,
     )
     yield host_finding(evidence, calls > 0, np.where(blocked.any(), blocked, calls), cause)
@@ -118,4 +118,5 @@ RULE = Rule(
     (GPU_TIME, IDLE),
     (WAITS,),
     "read results less often; copy with non_blocking=True from pinned memory",
+    host_time=HostTime.CAUSE,
 )

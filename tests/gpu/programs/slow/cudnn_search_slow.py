@@ -1,0 +1,11 @@
+"""Lets cuDNN search for its fastest kernel at each new size of image."""
+
+import torch
+
+torch.backends.cudnn.benchmark = True
+model = torch.nn.Sequential(*(torch.nn.Conv2d(64, 64, 3, padding=1, device="cuda") for _ in range(4)))
+images = torch.randn(8, 64, 160, 160, device="cuda")
+with torch.no_grad():
+    for size in range(100, 160):
+        model(images[:, :, :size, :size])
+torch.cuda.synchronize()
