@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 
 import pytest
 
-from bragg.debug.findings import KernelFinding, Report
+from bragg.debug.findings import KernelFinding
 from bragg.debug.host.target import host_without_gpu
+from bragg.debug.report import Report
 from bragg.debug.session import CheckedSession, checking, chosen_checkers
 from bragg.debug.targets import target_named
 from bragg.model import Severity

@@ -9,9 +9,9 @@ import pytest
 
 import bragg.debug
 from bragg.debug.faults import KernelFault
-from bragg.debug.findings import Report
+from bragg.debug.report import Report
 from bragg.errors import UsageError
-from bragg.model import Severity
+from bragg.model import Finding, Severity
 
 pytest.importorskip("triton")
 
@@ -101,7 +101,8 @@ def test_report_is_json_and_findings_are_those_of_profiles() -> None:
     assert values["launches"] == 1
     assert values["findings"][0]["rule"] == "data-race"
     assert values["findings"][0]["tensor"]["name"] == "total"
-    finding = report.findings[0].to_finding()
+    finding = report.findings[0]
+    assert isinstance(finding, Finding)
     assert finding.severity is Severity.ERROR
     assert "data race on total" in finding.message
 

@@ -10,7 +10,7 @@ import pytest
 
 import bragg.debug
 from bragg.debug.faults import KernelFault
-from bragg.debug.findings import Report
+from bragg.debug.report import Report
 from bragg.registry import CHECKERS
 
 pytest.importorskip("triton")

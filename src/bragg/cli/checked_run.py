@@ -15,7 +15,7 @@ from bragg.cli.findings_output import FindingsOutput
 from bragg.errors import BraggError
 
 if TYPE_CHECKING:
-    from bragg.debug.findings import Report
+    from bragg.debug.report import Report
     from bragg.debug.session import CheckedSession
 
 __all__ = ["parse_program", "run_checked"]

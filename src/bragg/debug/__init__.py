@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bragg.debug.findings import Report
+    from bragg.debug.report import Report
 
 __all__ = ["check", "interpret"]
 

@@ -7,7 +7,7 @@ import pickle
 import sys
 from pathlib import Path
 
-from bragg.debug.findings import Report
+from bragg.debug.report import Report
 
 __all__ = ["Outbox"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bragg.debug.checkers import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault, Unsupported
-from bragg.debug.findings import KernelFinding, Report
+from bragg.debug.findings import KernelFinding
 from bragg.debug.flow.jitted import is_interpreted
 from bragg.debug.host.launch import Launch, execute
 from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
@@ -17,6 +17,7 @@ from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.memory.lifetimes import remembered_addresses
 from bragg.debug.outbox import Outbox
 from bragg.debug.pallas.interception import checked_pallas_calls
+from bragg.debug.report import Report
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
 from bragg.debug.targets import DEFAULT_TARGET, target_named
@@ -102,9 +103,8 @@ class CheckedSession:
             names = [checker.name for checker in self._checkers]
             self.report.verdicts.counts[judged(launch, has_findings=has_findings, checkers=names)] += 1
         except KernelFault as fault:
-            finding = KernelFinding(
-                fault.rule, Severity.ERROR, fault.kernel, fault.file, fault.line, fault.reason, fault.hint
-            )
+            place: dict[str, Any] = {"kernel": fault.kernel, "file": fault.file, "line": fault.line}
+            finding = KernelFinding(fault.rule, Severity.ERROR, fault.reason, fault.hint, **place)
             self.report.add(finding, (fault.kernel, fault.file, fault.line, fault.reason), (), 0)
             self.report.verdicts.counts[Verdict(fault.kernel, "finding")] += 1
             raise

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from bragg.cli.annotations.outcome import Outcome
-from bragg.debug.findings import KernelFinding, Report, TensorFacts
+from bragg.debug.findings import KernelFinding, TensorFacts
+from bragg.debug.report import Report
 from bragg.debug.verdicts import Verdict
 from bragg.model import Severity
 from bragg.registry import ANNOTATIONS, CHECKERS
@@ -117,9 +118,7 @@ def finding(**changes: Any) -> KernelFinding:
 def outcome(*findings: KernelFinding, problem: str = "") -> Outcome:
     report = Report()
     for number, one in enumerate(findings):
-        code = one.code
         report.add(one, (number,), {3}, 1)
-        one.code = code
     report.verdicts.counts[Verdict("scale", "finding" if findings else "clean")] += 1
     report.verdicts.counts[Verdict("fine", "proven")] += 1
     return Outcome(report, Path("/project"), problem)

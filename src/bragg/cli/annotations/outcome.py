@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from bragg.views.text.style import printable
 
 if TYPE_CHECKING:
-    from bragg.debug.findings import KernelFinding, Report
+    from bragg.debug.findings import KernelFinding
+    from bragg.debug.report import Report
 
 __all__ = ["Outcome", "message_of", "relative", "text_of"]
 

@@ -93,7 +93,7 @@ def _of_check(finding: KernelFinding, rules: list[str], outcome: Outcome) -> dic
     tensor = finding.tensor.name if finding.tensor else ""
     file = outcome.relative(finding.file).as_posix()
     parts = (finding.rule, finding.kernel, file, finding.code, tensor, finding.message)
-    result = _result(finding.to_finding(), rules, message_of(finding), _fenced(text_of(finding)), parts)
+    result = _result(finding, rules, message_of(finding), _fenced(text_of(finding)), parts)
     result["locations"] = [
         {**_location(finding.file, finding.line, finding.code, outcome.root), **_function(finding.kernel)}
     ]

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.expressions import AccessText, access_text
-from bragg.debug.findings import KernelFinding, Report, TensorFacts, Witness, program_ids
+from bragg.debug.findings import KernelFinding, TensorFacts, Witness, program_ids
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.addresses import is_nowhere
 from bragg.debug.memory.storage import Buffer
+from bragg.debug.report import Report
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 from bragg.model.table import Array
@@ -87,16 +88,17 @@ class LaunchFindings:
         key = (self.rule, self.launch.kernel, *(group or (file, line, access.buffer.name, message)))
         text = access_text(file, line, access.kind, access.buffer.name)
         offset = int(offsets[0])
-        finding = self._finding(file, line, message, hint, severity)
-        finding.address, finding.mask, finding.other = text.address, text.mask, other
         first = program_ids(int(programs[0]), self.launch.grid)
+        shown: dict[str, Any]
         if is_nowhere(access.buffer):
-            finding.witness = Witness(first, int(lanes[0]))
             address = access.buffer.address + offset * access.dtype.size_bytes
-            finding.example = f"program {first}, lane {int(lanes[0])}: address {address:#x}"
+            example = f"program {first}, lane {int(lanes[0])}: address {address:#x}"
+            shown = {"witness": Witness(first, int(lanes[0])), "example": example}
         else:
-            finding.tensor = TensorFacts.of(access.buffer)
-            finding.witness = Witness(first, int(lanes[0]), offset, _index(access.buffer, offset))
+            witness = Witness(first, int(lanes[0]), offset, _index(access.buffer, offset))
+            shown = {"witness": witness, "tensor": TensorFacts.of(access.buffer)}
+        shown |= {"address": text.address, "mask": text.mask, "other": other}
+        finding = self._finding(file, line, message, hint, severity, **shown)
         involved = programs if rivals is None else np.concatenate([programs, rivals])
         self.report.add(finding, key, np.unique(involved).tolist(), len(programs), np.unique(lanes).tolist())
 
@@ -127,16 +129,16 @@ class LaunchFindings:
         rows = np.ones((1, 1), bool) if where is None else where.reshape(len(where), -1)
         rows = np.broadcast_to(rows, (len(active), rows.shape[1]))
         programs, lanes = active[rows.any(axis=1)], np.flatnonzero(rows.any(axis=0))
-        finding = self._finding(source.file, source.line, message, hint, severity)
+        shown: dict[str, Any] = {"tensor": source.tensor, "address": source.text.address, "mask": source.text.mask}
         if len(programs):
             first = int(np.flatnonzero(rows[np.searchsorted(active, programs[0])])[0])
-            finding.witness = Witness(program_ids(int(programs[0]), self.launch.grid), first)
-        finding.tensor, finding.address, finding.mask = source.tensor, source.text.address, source.text.mask
+            shown["witness"] = Witness(program_ids(int(programs[0]), self.launch.grid), first)
         if (source.file, source.line) != here:
-            finding.other = _line(*here)
+            shown["other"] = _line(*here)
         elif started_at is not None:
-            finding.other = {**_line(*started_at), "role": role}
-        name = finding.tensor.name if finding.tensor else ""
+            shown["other"] = {**_line(*started_at), "role": role}
+        finding = self._finding(source.file, source.line, message, hint, severity, **shown)
+        name = source.tensor.name if source.tensor else ""
         key = (self.rule, self.launch.kernel, source.file, source.line, name, message)
         self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
 
@@ -163,15 +165,16 @@ class LaunchFindings:
             example: What one element shows.
             used_at: Where what the line makes does harm; None: there.
         """
-        finding = self._finding(file, line, message, hint, severity)
-        finding.tensor = TensorFacts.of(buffer) if buffer else None
-        finding.example = example
-        if used_at is not None and used_at != (file, line):
-            finding.other = _line(*used_at)
+        tensor = TensorFacts.of(buffer) if buffer else None
+        other = _line(*used_at) if used_at is not None and used_at != (file, line) else None
+        finding = self._finding(file, line, message, hint, severity, tensor=tensor, example=example, other=other)
         self.report.add(finding, (self.rule, self.launch.kernel, file, line, message), (), 0)
 
-    def _finding(self, file: str, line: int, message: str, hint: str, severity: Severity) -> KernelFinding:
-        return KernelFinding(self.rule, severity, self.launch.kernel, file, line, message, hint, grid=self.launch.grid)
+    def _finding(
+        self, file: str, line: int, message: str, hint: str, severity: Severity, **shown: Any
+    ) -> KernelFinding:
+        place: dict[str, Any] = {"kernel": self.launch.kernel, "file": file, "line": line, "grid": self.launch.grid}
+        return KernelFinding(self.rule, severity, message, hint, **place, **shown)
 
 
 def _line(file: str, line: int) -> dict[str, Any]:

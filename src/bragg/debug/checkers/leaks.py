@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
-from bragg.debug.findings import Report
 from bragg.debug.memory.storage import Buffer
+from bragg.debug.report import Report
 from bragg.debug.state import Listeners
 from bragg.model import Severity
 

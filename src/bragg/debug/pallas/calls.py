@@ -19,7 +19,7 @@ from bragg.model import Severity
 from bragg.model.table import Array
 
 if TYPE_CHECKING:
-    from bragg.debug.findings import Report
+    from bragg.debug.report import Report
 
 __all__ = ["checked_call"]
 
@@ -172,14 +172,25 @@ class _Call:
         dtype = known.name if known else str(whole.data.dtype)
         strides = tuple(stride // whole.data.itemsize for stride in whole.data.strides)
         found = np.flatnonzero(lanes)
-        finding = KernelFinding(rule, Severity.ERROR, self._kernel, *place, message, hint, grid=grid)
-        finding.tensor = TensorFacts(whole.name, dtype, whole.data.shape, strides)
-        finding.witness = Witness(program_ids(number, grid), int(found[0]))
+        conflict: dict[str, Any] | None = None
         if other is not None:
             rival, (file, line) = other
             code = linecache.getline(file, line).strip()
             ids = program_ids(_linear(rival, self._grid), grid)
-            finding.other = {"program": list(ids), "file": file, "line": line, "code": code, "why": ""}
+            conflict = {"program": list(ids), "file": file, "line": line, "code": code, "why": ""}
+        finding = KernelFinding(
+            rule,
+            Severity.ERROR,
+            message,
+            hint,
+            kernel=self._kernel,
+            file=place[0],
+            line=place[1],
+            tensor=TensorFacts(whole.name, dtype, whole.data.shape, strides),
+            witness=Witness(program_ids(number, grid), int(found[0])),
+            grid=grid,
+            other=conflict,
+        )
         key = (rule, self._kernel, *place, whole.name, "" if rule == "data-race" else message)
         self._report.add(finding, key, [number], len(found), found.tolist())
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bragg.debug.host.imports import on_import
 
 if TYPE_CHECKING:
-    from bragg.debug.findings import Report
+    from bragg.debug.report import Report
 
 __all__ = ["checked_pallas_calls"]
 

@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 from bragg.debug.checkers.again.replay import Difference, Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault, Unsupported
-from bragg.debug.findings import Report
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.storage import Buffer
+from bragg.debug.report import Report
 from bragg.debug.state import Listeners
 from bragg.model import Severity
 

@@ -1,0 +1,153 @@
+"""The findings of a session, with how many launches they come from and what was not executed."""
+
+from __future__ import annotations
+
+import linecache
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from bragg.debug.findings import KernelFinding
+from bragg.debug.host.compiled_lines import origins
+from bragg.debug.verdicts import Verdicts
+from bragg.model import Severity
+
+__all__ = ["Report"]
+
+
+class Report:
+    """The findings of a session, grouped.
+
+    Args:
+        tell: Is told of each new finding, while the kernel is at its line.
+    """
+
+    def __init__(self, tell: Callable[[KernelFinding], None] | None = None) -> None:
+        self._tell = tell
+        self._found: dict[tuple[Any, ...], KernelFinding] = {}
+        self.launches = 0
+        self.programs = 0
+        self.additions = 0
+        self.refused: Counter[str] = Counter()
+        self.verdicts = Verdicts()
+        self._judgements: dict[tuple[Any, ...], Callable[[], None]] = {}
+
+    @property
+    def findings(self) -> list[KernelFinding]:
+        """The gravest first, else in the order in which they were found."""
+        return sorted(self._found.values(), key=lambda finding: -finding.severity)
+
+    def __iter__(self) -> Iterator[KernelFinding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(
+        self,
+        finding: KernelFinding,
+        key: tuple[Any, ...],
+        programs: Iterable[int],
+        lanes: int,
+        positions: Iterable[int] = (),
+    ) -> None:
+        """Add lanes to the finding of a place, which is made at its first lane.
+
+        Args:
+            finding: What is known if it is the first one.
+            key: What makes two findings one.
+            programs: Linear numbers of the programs that show it.
+            lanes: How many lanes, over all of these programs.
+            positions: Where in their blocks these are.
+        """
+        self.additions += 1
+        known = self._found.get(key)
+        if known is None:
+            code = finding.code or linecache.getline(finding.file, finding.line).strip()
+            known = replace(finding, code=code, origins=origins(finding.file, finding.line))
+        if finding.grid == known.grid:
+            known.programs.update(programs)
+            known.positions.update(positions)
+            known = replace(known, lanes=known.lanes + lanes)
+        else:
+            known = replace(known, is_in_other_grids=True)
+        is_new = key not in self._found
+        self._found[key] = known
+        if is_new and self._tell is not None:
+            self._tell(known)
+
+    def judge_at_end(self, key: tuple[Any, ...], judge: Callable[[], None]) -> None:
+        """Keep what only the end of the program can tell; the first of those with one key."""
+        self._judgements.setdefault(key, judge)
+
+    def judge(self) -> None:
+        """The program has ended."""
+        while self._judgements:
+            self._judgements.pop(next(iter(self._judgements)))()
+
+    def refuse(self, reason: str) -> None:
+        """Something was not executed, whatever the program makes of it."""
+        self.refused[reason] += 1
+
+    def contents(self) -> tuple[int, int, Verdicts, dict[tuple[Any, ...], KernelFinding], Counter[str]]:
+        """Launches, programs, verdicts, findings by what makes two of them one, refusals: what another absorbs."""
+        return self.launches, self.programs, self.verdicts, self._found, self.refused
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._found.clear()
+        self._judgements.clear()
+        self.refused.clear()
+        self.verdicts.counts.clear()
+        self.launches = self.programs = 0
+
+    def absorb(
+        self,
+        launches: int,
+        programs: int,
+        verdicts: Verdicts,
+        found: dict[tuple[Any, ...], KernelFinding],
+        refused: Counter[str],
+    ) -> None:
+        """Add what another process has found."""
+        self.refused.update(refused)
+        self.verdicts.counts.update(verdicts.counts)
+        self.launches += launches
+        self.programs += programs
+        for key, finding in found.items():
+            self.add(finding, key, finding.programs, finding.lanes if key in self._found else 0, finding.positions)
+
+    def lines(self) -> list[str]:
+        """All findings as text, verdicts, and a summary."""
+        refused = [f"not executed: {reason}" for reason in self.refused]
+        return [*self.finding_lines(), *self.verdicts.lines(), *refused, self.summary()]
+
+    def finding_lines(self) -> list[str]:
+        """All findings as text."""
+        blocks = [[*finding.lines(), ""] for finding in self.findings]
+        return [line for block in blocks for line in block]
+
+    def summary(self) -> str:
+        """One line."""
+        if not self.launches and not self._found and not self.refused:
+            return "no launches"
+        counts = {severity: sum(f.severity is severity for f in self.findings) for severity in reversed(Severity)}
+        found = ", ".join(_counted(count, severity.name.lower()) for severity, count in counts.items() if count)
+        launches, programs = _counted(self.launches, "launch", "es"), _counted(self.programs, "program")
+        more = f"; {_counted(self.refused.total(), 'launch', 'es')} not executed" if self.refused else ""
+        return f"{found or 'no findings'} in {launches} of {programs}{more}"
+
+    def to_json(self) -> dict[str, Any]:
+        """All findings as JSON values."""
+        return {
+            "launches": self.launches,
+            "programs": self.programs,
+            "verdicts": self.verdicts.to_json(),
+            "not_executed": [{"because": reason, "launches": count} for reason, count in self.refused.items()],
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def _counted(count: int, noun: str, ending: str = "s") -> str:
+    return f"{count} {noun}{ending if count != 1 else ''}"
