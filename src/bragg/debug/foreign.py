@@ -23,9 +23,9 @@ from bragg.debug.numbers.dtypes import PointerType, dtype_named
 from bragg.debug.numbers.libdevice import LIBDEVICE_FUNCTIONS
 from bragg.debug.numbers.reductions import sort
 from bragg.debug.state import launch_number
-from bragg.debug.values import METHODS, Tensor
+from bragg.debug.values import Tensor
 
-__all__ = ["BUILTINS", "Namespace", "NestedFunction", "executable", "language_function", "translated"]
+__all__ = ["BUILTINS", "Namespace", "NestedFunction", "executable", "language_function", "method", "translated"]
 
 _GLUON = "triton.experimental.gluon"
 BUILTINS: dict[str, Any] = {
@@ -196,13 +196,10 @@ def _aggregate(decorated: type) -> AggregateKind:
     return AggregateKind(decorated, translated, with_kernel_names)
 
 
-def _method(name: str) -> Callable[..., Any]:
+def method(name: str) -> Callable[..., Any]:
     """What `x.name(...)` calls: the function of the language with `x` first."""
     found: Callable[..., Any] = METHOD_FUNCTIONS.get(name) or language_function(name)
     return found
-
-
-METHODS.append(_method)
 
 
 def executable(program: Program) -> Callable[..., Any]:

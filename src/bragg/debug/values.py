@@ -9,7 +9,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -19,6 +19,7 @@ from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.state import machine
 from bragg.model.table import Array
+from bragg.registry import load
 
 if TYPE_CHECKING:
     from bragg.debug.memory.storage import Buffer
@@ -60,9 +61,24 @@ IN_FLIGHT = 128  # Of a product that runs beside the kernel and was not waited f
 MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED, SHIFTED, IN_FLIGHT)
 LOADS = tuple(1 << bit for bit in range(8, 32))
 
-# Filled in by `bragg.debug.numbers.arithmetic` and `bragg.debug.language`, which need the classes below.
-OPERATORS: dict[str, Callable[..., Any]] = {}
-METHODS: list[Callable[[str], Any]] = []
+
+class _OperatorTable(dict[str, Callable[..., Any]]):
+    """The table of `numbers.operators`, loaded at its first use: what stands in it needs the classes below."""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        table: dict[str, Callable[..., Any]] = load("bragg.debug.numbers.operators:OPERATORS")
+        self.update(table)
+        return table[name]
+
+
+OPERATORS = _OperatorTable()
+_loaded = cache(load)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """What a method of a value does, which the language says: it needs the classes below."""
+    found: Callable[..., Any] = _loaded("bragg.debug.foreign:method")(name)
+    return found
 
 
 class Operators:
@@ -284,7 +300,7 @@ class Tensor(Operators):
             raise AttributeError(name)
         if hasattr(np.ndarray, name) and _is_asked_by_hand():
             return getattr(self.active_data(), name)
-        method = METHODS[0](name)
+        method = _method(name)
         return lambda *args, **kwargs: method(self, *args, **kwargs)
 
     def __getitem__(self, key: Any) -> Any:
@@ -299,7 +315,7 @@ class Tensor(Operators):
     @property
     def T(self) -> Tensor:  # noqa: N802
         """The transposed block."""
-        transposed: Tensor = METHODS[0]("trans")(self)
+        transposed: Tensor = _method("trans")(self)
         return transposed
 
     def __repr__(self) -> str:
@@ -373,7 +389,7 @@ class Pointer(Operators):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        method = METHODS[0](name)
+        method = _method(name)
         return lambda *args, **kwargs: method(self, *args, **kwargs)
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.memory.provenance import joined
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.casts import cast
-from bragg.debug.numbers.comparisons import COMPARISONS, comparison, constant_mask
+from bragg.debug.numbers.comparisons import constant_mask
 from bragg.debug.numbers.directed import operate
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import affine_of, as_tensor, elementwise, in_common_type, pair
@@ -20,7 +20,6 @@ from bragg.debug.numbers.shapes import broadcast_pair, common_shape
 from bragg.debug.state import machine
 from bragg.debug.values import (
     DIVIDED,
-    OPERATORS,
     OVERFLOWN,
     SHIFTED,
     Bounds,
@@ -32,7 +31,22 @@ from bragg.debug.values import (
 )
 from bragg.model.table import Array
 
-__all__ = ["abs_", "add", "fused", "greatest", "least", "select"]
+__all__ = [
+    "abs_",
+    "add",
+    "bitwise",
+    "floordiv",
+    "fused",
+    "greatest",
+    "invert",
+    "least",
+    "mod",
+    "mul",
+    "neg",
+    "select",
+    "sub",
+    "truediv",
+]
 
 _BOOL = DTYPES["int1"]
 _NO_TAINT = np.zeros(1, np.uint8)
@@ -211,7 +225,14 @@ def _float_remainder(x: Array, y: Array) -> Array:
 _MIXING = ("&", "^", ">>")
 
 
-def _bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], Tensor]:
+def bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], Tensor]:
+    """The operator that Python writes as `name`.
+
+    Args:
+        name: One of `&`, `|`, `^`, `<<`, `>>`.
+        function: NumPy's, for integers of one type.
+    """
+
     def operate(a: Any, b: Any) -> Tensor:
         x, y = as_tensor(a), as_tensor(b)
         if not (x.dtype.is_int() and y.dtype.is_int()):
@@ -364,24 +385,3 @@ def fused(a: Any, b: Any, c: Any) -> Tensor:
     if dtype.is_int():
         return add(mul(x, y), z)  # type: ignore[no-any-return]
     return elementwise(lambda *sides: operate("fma", "rn", *sides), dtype, x, y, z)
-
-
-OPERATORS.update(
-    {
-        "add": add,
-        "sub": sub,
-        "mul": mul,
-        "truediv": truediv,
-        "floordiv": floordiv,
-        "mod": mod,
-        "and": _bitwise("&", np.bitwise_and),
-        "or": _bitwise("|", np.bitwise_or),
-        "xor": _bitwise("^", np.bitwise_xor),
-        "lshift": _bitwise("<<", np.left_shift),
-        "rshift": _bitwise(">>", np.right_shift),
-        "neg": neg,
-        "pos": lambda a: a,
-        "invert": invert,
-        **{name: comparison(name) for name in COMPARISONS},
-    }
-)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import KernelFault
-from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array
+from bragg.debug.values import Pointer, Tensor, lift_array
 from bragg.debug.versions import is_before
 from bragg.model.table import Array
 
@@ -19,6 +19,7 @@ __all__ = [
     "common_shape",
     "expand_dims",
     "flat_shape",
+    "getitem",
     "join",
     "permute",
     "rearranged",
@@ -192,6 +193,3 @@ def split(x: Any) -> tuple[Any, Any]:
     if not x.shape or x.shape[-1] != 2:
         raise KernelFault(f"tl.split needs a last axis of 2 elements, not a block of shape {list(x.shape)}")
     return rearranged(x, lambda data: data[..., 0]), rearranged(x, lambda data: data[..., 1])
-
-
-OPERATORS["getitem"] = getitem
