@@ -66,12 +66,14 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name; it is an ordinary attribute from then on."""
+    from bragg.registry import load
+
     if name in _PLACES:
-        value = _load(_PLACES[name])
+        value = load(_PLACES[name])
     elif name == "_recorder":
-        readers = _load("bragg.formats:finish"), _load("bragg.formats:read_capture")
-        _load("bragg.code.reading")  # They import it, which is too late when the interpreter ends: it may need threads.
-        value = _load("bragg.record.inside.recorder:Recorder")(*readers)
+        readers = load("bragg.formats:finish"), load("bragg.formats:read_capture")
+        load("bragg.code.reading")  # They import it, which is too late when the interpreter ends: it may need threads.
+        value = load("bragg.record.inside.recorder:Recorder")(*readers)
     elif name in __all__:
         value = getattr(__getattr__("_recorder"), name)
     else:
@@ -81,15 +83,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-def _load(place: str) -> Any:
-    """The object at `module:attribute`, or the module itself."""
-    import importlib
-
-    module, _, attribute = place.partition(":")
-    loaded = importlib.import_module(module)
-    return getattr(loaded, attribute) if attribute else loaded
 
 
 if TYPE_CHECKING:

@@ -32,7 +32,9 @@ def test_a_plug_in_is_imported_at_first_use() -> None:
 
 def test_packages_add_rows_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [EntryPoint("join", "os:sep", "bragg.things"), EntryPoint("split", "os.path:split", "bragg.things")]
-    monkeypatch.setattr("bragg.registry.entry_points", lambda group: [each for each in points if each.group == group])
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [each for each in points if each.group == group]
+    )
     registry = Registry("thing", {"join": "os.path:join"}, group="bragg.things")
     assert list(registry) == ["join", "split"]
     assert registry["join"]("a", "b") == "a/b"  # an own row cannot be replaced
