@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.record.inside.kernel_scope import kernel_scope
     from bragg.record.inside.metric_values import record_metrics
-    from bragg.record.inside.recorder import Recorder
     from bragg.record.inside.scope import enter_scope, exit_scope, scope
     from bragg.record.inside.session import Session
+    from bragg.record.inside.sessions import Sessions
     from bragg.record.instrument.choice import instrument
 
 __all__ = [
@@ -70,12 +70,12 @@ def __getattr__(name: str) -> Any:
 
     if name in _PLACES:
         value = load(_PLACES[name])
-    elif name == "_recorder":
+    elif name == "_sessions":
         readers = load("bragg.formats:finish"), load("bragg.formats:read_capture")
         load("bragg.code.reading")  # They import it, which is too late when the interpreter ends: it may need threads.
-        value = load("bragg.record.inside.recorder:Recorder")(*readers)
+        value = load("bragg.record.inside.sessions:Sessions")(*readers)
     elif name in __all__:
-        value = getattr(__getattr__("_recorder"), name)
+        value = getattr(__getattr__("_sessions"), name)
     else:
         raise AttributeError(f"module 'bragg' has no attribute {name!r}")
     return globals().setdefault(name, value)
@@ -86,9 +86,9 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    _recorder = Recorder(finish, read_capture)
-    start = _recorder.start
-    stop = _recorder.stop
-    activate = _recorder.activate
-    deactivate = _recorder.deactivate
-    profile = _recorder.profile
+    _sessions = Sessions(finish, read_capture)
+    start = _sessions.start
+    stop = _sessions.stop
+    activate = _sessions.activate
+    deactivate = _sessions.deactivate
+    profile = _sessions.profile

@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--bragg") and config.getoption("--bragg-check"):
         raise pytest.UsageError("--bragg records kernels, and --bragg-check executes them otherwise: choose one")
     if config.getoption("--bragg"):
-        config.pluginmanager.register(_TestRecorder(config), "bragg-recorder")
+        config.pluginmanager.register(_TestProfiler(config), "bragg-profiler")
     if config.getoption("--bragg-check"):
         config.pluginmanager.register(_checker(config), "bragg-checker")
 
@@ -92,7 +92,7 @@ class _Measured:
 _MEASURED = pytest.StashKey[_Measured]()
 
 
-class _TestRecorder:
+class _TestProfiler:
     def __init__(self, config: pytest.Config) -> None:
         self._here = config.invocation_params.dir
         self._directory = self._here / str(config.getoption("--bragg-dir"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.code.sass_listing import Instruction, format_listing
 from bragg.code.source_map import Stage, source_name
-from bragg.code.source_place import Place
+from bragg.code.source_place import SourcePlace
 from bragg.model import Metric, MetricKind, Profile
 from tests.support.profiles import profile_from_text
 
@@ -27,11 +27,11 @@ def softmax(out, x):
     values = scale(values)
     tl.store(out, values)
 """
-LOAD, CALL, STORE = (Place(FILE, line, 5, "softmax") for line in (8, 9, 10))
-INNER = Place(FILE, 3, 12, "scale")
+LOAD, CALL, STORE = (SourcePlace(FILE, line, 5, "softmax") for line in (8, 9, 10))
+INNER = SourcePlace(FILE, 3, 12, "scale")
 CODE = [
     Instruction(0x00, "LDG.E R1, [R2] ;", (LOAD,), 2),
-    Instruction(0x10, "FMNMX R1, R1, R3 ;", (Place(LIBRARY, 191, 40), INNER, CALL), 4),
+    Instruction(0x10, "FMNMX R1, R1, R3 ;", (SourcePlace(LIBRARY, 191, 40), INNER, CALL), 4),
     Instruction(0x20, "STG.E [R4], R1 ;", (STORE,), 6),
 ]
 KEY = "softmax/0123abcd"

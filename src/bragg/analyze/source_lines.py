@@ -31,7 +31,7 @@ from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Sam
 from bragg.analyze.kernel_choice import KernelChoice, why_absent
 from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import KernelCode, Stage
-from bragg.code.source_place import CallChain, Place, function_spans, is_library, user_place
+from bragg.code.source_place import CallChain, SourcePlace, function_spans, is_library, user_place
 from bragg.code.stall_reasons import stall_metrics
 from bragg.code.waits_for import Waits
 from bragg.errors import NothingRecorded
@@ -173,7 +173,7 @@ def _chain(profile: Profile, path: Sequence[int]) -> CallChain:
     frames = profile.tree.frames
     rows = [int(profile.tree.frame[node]) for node in reversed(path)]
     return tuple(
-        Place(frames.file[row], int(frames.line[row]), 0, frames.name[row]) for row in rows if frames.file[row]
+        SourcePlace(frames.file[row], int(frames.line[row]), 0, frames.name[row]) for row in rows if frames.file[row]
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bragg.code.ptx_text import places_of_ptx
 from bragg.code.sass_listing import INSTRUCTION_BYTES, Instruction
-from bragg.code.source_place import CallChain, Place
+from bragg.code.source_place import CallChain, SourcePlace
 from bragg.core import core
 from bragg.model.table import Int64Array
 
@@ -99,6 +99,6 @@ class Cubin:
         chain = []
         while location != _UNKNOWN:
             file, line, function = (int(locations[name][location]) for name in ("file", "line", "function"))
-            chain.append(Place(names[file], line, 0, names[function] if function != _UNKNOWN else ""))
+            chain.append(SourcePlace(names[file], line, 0, names[function] if function != _UNKNOWN else ""))
             location = int(locations["call_site"][location])
         return tuple(chain)

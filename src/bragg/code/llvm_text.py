@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bragg.code.source_place import MAX_CALLS, CallChain, Place
+from bragg.code.source_place import MAX_CALLS, CallChain, SourcePlace
 
 __all__ = ["places_of_llvm"]
 
@@ -45,11 +45,11 @@ class _Places:
 
     def chain(self, key: str) -> CallChain:
         if key not in self._chains:
-            chain: list[Place] = []
+            chain: list[SourcePlace] = []
             at = key
             while at in self._nodes and len(chain) < MAX_CALLS:
                 node = self._nodes[at]
-                chain.append(Place(self._file(node), _number(node, "line"), _number(node, "column")))
+                chain.append(SourcePlace(self._file(node), _number(node, "line"), _number(node, "column")))
                 at = node.get("inlinedAt", "")
             self._chains[key] = tuple(chain) if all(place.file and place.line for place in chain) else ()
         return self._chains[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bragg.code.source_place import MAX_CALLS, CallChain, Place
+from bragg.code.source_place import MAX_CALLS, CallChain, SourcePlace
 
 __all__ = ["places_of_mlir", "split_location"]
 
@@ -112,7 +112,7 @@ class _Reader:
         if self._peek() == ":":
             self._next()
             column = self._next()
-        return (Place(name, int(line), int(column)),) if line.isdecimal() and column.isdecimal() else ()
+        return (SourcePlace(name, int(line), int(column)),) if line.isdecimal() and column.isdecimal() else ()
 
     def _call(self, nesting: int) -> CallChain:
         self._next()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from bragg.code.source_place import MAX_CALLS, CallChain, Place
+from bragg.code.source_place import MAX_CALLS, CallChain, SourcePlace
 
 __all__ = ["places_of_ptx"]
 
@@ -69,7 +69,7 @@ class _Reader:
         if self._in_assembly:
             return
         file, line, column = match[1], match[2], match[3] or "0"
-        own = Place(self._files.get(file, ""), int(line), int(column))
+        own = SourcePlace(self._files.get(file, ""), int(line), int(column))
         if not own.file or not own.line:
             self._current = ()
             return
@@ -81,10 +81,10 @@ class _Reader:
         if called := _INLINED_AT.search(match["rest"]):
             file, line, column = called.groups()
             # The place of the call is that of a `.loc` before, which says where it was inlined itself.
-            alone = (Place(self._files.get(file, ""), int(line), int(column)),)
+            alone = (SourcePlace(self._files.get(file, ""), int(line), int(column)),)
             return self._chains.get((file, line, column), alone)
         # Before LLVM 20 only the comment says it, with the last part of the path.
         return tuple(
-            Place(self._by_name.get(site["file"], site["file"]), int(site["line"]), int(site["column"] or 0))
+            SourcePlace(self._by_name.get(site["file"], site["file"]), int(site["line"]), int(site["column"] or 0))
             for site in _CALL_SITE.finditer(match["comment"] or "")
         )

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bragg.code.source_place import CallChain, Place
+from bragg.code.source_place import CallChain, SourcePlace
 
 __all__ = ["INSTRUCTION_BYTES", "Instruction", "format_listing", "parse_listing"]
 
@@ -79,7 +79,7 @@ def _directive(instruction: Instruction, files: dict[str, int]) -> str:
     return " ".join(filter(None, (".loc", places, ptx)))
 
 
-def _place_text(place: Place, files: dict[str, int]) -> str:
+def _place_text(place: SourcePlace, files: dict[str, int]) -> str:
     function = f' "{place.function}"' if place.function else ""
     return f"{files[place.file]} {place.line} {place.column}{function}"
 
@@ -87,5 +87,7 @@ def _place_text(place: Place, files: dict[str, int]) -> str:
 def _parse_directive(line: str, files: dict[str, str]) -> tuple[CallChain, int]:
     ptx = _PTX.search(line)
     places = _PLACE.finditer(line, 0, ptx.start() if ptx else len(line))
-    chain = tuple(Place(files.get(match[1], ""), int(match[2]), int(match[3]), match[4] or "") for match in places)
+    chain = tuple(
+        SourcePlace(files.get(match[1], ""), int(match[2]), int(match[3]), match[4] or "") for match in places
+    )
     return chain, int(ptx[1]) if ptx else 0

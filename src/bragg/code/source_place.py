@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["MAX_CALLS", "CallChain", "Place", "function_spans", "is_library", "name_functions", "user_place"]
+__all__ = ["MAX_CALLS", "CallChain", "SourcePlace", "function_spans", "is_library", "name_functions", "user_place"]
 
 # Far more than users nest: damaged texts must not exhaust memory or stack.
 MAX_CALLS = 50
@@ -17,7 +17,7 @@ MAX_CALLS = 50
 _LIBRARIES = ("/triton/language/", "/triton/experimental/gluon/language/", "/triton/tools/")
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """A line of source code.
 
     Attributes:
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     function: str = ""
 
 
-CallChain = tuple[Place, ...]
+CallChain = tuple[SourcePlace, ...]
 """A place, and where the function that it is in was inlined, innermost first; empty when unknown."""
 
 
@@ -42,7 +42,7 @@ def is_library(file: str) -> bool:
     return any(part in file for part in _LIBRARIES)
 
 
-def user_place(chain: CallChain) -> Place | None:
+def user_place(chain: CallChain) -> SourcePlace | None:
     """The innermost place that is the user's own; the outermost one when none is."""
     return next((place for place in chain if not is_library(place.file)), chain[-1] if chain else None)
 
@@ -76,7 +76,7 @@ def name_functions(chains: Iterable[CallChain], texts: Mapping[str, str]) -> lis
         texts: Text of source files by name.
     """
 
-    def named(place: Place) -> Place:
+    def named(place: SourcePlace) -> SourcePlace:
         if place.function or place.file not in texts:
             return place
         around = [name for first, last, name in function_spans(texts[place.file]) if first <= place.line <= last]

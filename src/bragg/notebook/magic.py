@@ -11,7 +11,7 @@ import bragg
 from bragg.cli.console import error_lines, say
 from bragg.cli.verbs.run import run
 from bragg.errors import BraggError, UsageError
-from bragg.record.inside.recorder import Options
+from bragg.record.inside.sessions import Options
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -35,7 +35,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def recording_options(line: str) -> dict[str, Any]:
-    """What the line of `%%bragg` asks for: `output`, and `bragg.record.inside.recorder.Options`.
+    """What the line of `%%bragg` asks for: `output`, and `bragg.record.inside.sessions.Options`.
 
     Raises:
         UsageError: An option is unknown, or means nothing in a cell.

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bragg.record.config import RecordConfig
-    from bragg.record.inside.recorder import Recorder
     from bragg.record.inside.session import Session
+    from bragg.record.inside.sessions import Sessions
     from bragg.record.launcher.run import FinishedRun, RunResult, run_target
 
-__all__ = ["FinishedRun", "RecordConfig", "Recorder", "RunResult", "Session", "run_target"]
+__all__ = ["FinishedRun", "RecordConfig", "RunResult", "Session", "Sessions", "run_target"]
 
 _PLACES = {
     "FinishedRun": "bragg.record.launcher.run:FinishedRun",
     "RecordConfig": "bragg.record.config:RecordConfig",
-    "Recorder": "bragg.record.inside.recorder:Recorder",
+    "Sessions": "bragg.record.inside.sessions:Sessions",
     "RunResult": "bragg.record.launcher.run:RunResult",
     "Session": "bragg.record.inside.session:Session",
     "run_target": "bragg.record.launcher.run:run_target",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bragg.code.cubin import Cubin
-from bragg.code.source_place import Place
+from bragg.code.source_place import SourcePlace
 
 CUBINS = Path(__file__).parents[2] / "golden" / "cubins"
 
@@ -18,7 +18,7 @@ def test_instructions_of_a_kernel_have_their_chain_and_their_text() -> None:
     code = cubin("nvcc-13.5-inlined-sm80").code("_Z5firstPKfPfi", {0x10: "S2R R0, SR_CTAID.X ;"}, "")
     assert [instruction.offset_bytes for instruction in code[:3]] == [0x00, 0x10, 0x20]
     assert [instruction.text for instruction in code[:3]] == ["", "S2R R0, SR_CTAID.X ;", ""]
-    assert code[0].chain == (Place("/kernels/inlined.cu", 10),)
+    assert code[0].chain == (SourcePlace("/kernels/inlined.cu", 10),)
     deepest = max((instruction.chain for instruction in code), key=len)
     assert [place.function for place in deepest] == ["_Z6squaref", "_Z4polyf", "_Z6sum_ofILi4EEfPKf", ""]
 
@@ -39,7 +39,7 @@ def test_places_of_the_ptx_count_where_it_has_any() -> None:
     ptx = '.file 1 "/k/a.py"\n' + "\n" * (before.ptx_line - 3) + ".loc 1 7 9 // a.py:7:9 @[ a.py:20:4 ]\nadd;\n"
     (after, *_) = [instruction for instruction in image.code("with_call", {}, ptx) if instruction.ptx_line]
     assert after.ptx_line == before.ptx_line
-    assert after.chain == (Place("/k/a.py", 7, 9), Place("/k/a.py", 20, 4))
+    assert after.chain == (SourcePlace("/k/a.py", 7, 9), SourcePlace("/k/a.py", 20, 4))
 
 
 def test_ptx_is_kept_by_the_cubin() -> None:

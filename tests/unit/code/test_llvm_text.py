@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bragg.code.llvm_text import places_of_llvm
-from bragg.code.source_place import Place
+from bragg.code.source_place import SourcePlace
 
 TEXT = """\
 ; a comment !dbg !7
@@ -23,8 +23,8 @@ define ptx_kernel void @kernel(ptr addrspace(1) %0) #0 !dbg !4 {
 
 def test_instructions_have_the_place_of_their_debug_location_and_its_callers() -> None:
     places = places_of_llvm(TEXT)
-    own = (Place("/home/me/train.py", 9, 25),)
-    inlined = (Place("/x/triton/language/standard.py", 6, 15), Place("/home/me/train.py", 12, 14))
+    own = (SourcePlace("/home/me/train.py", 9, 25),)
+    inlined = (SourcePlace("/x/triton/language/standard.py", 6, 15), SourcePlace("/home/me/train.py", 12, 14))
     assert places[:7] == [(), (), own, own, inlined, (), ()]
     assert not any(places[7:])
 

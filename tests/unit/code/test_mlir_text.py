@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bragg.code.mlir_text import places_of_mlir
-from bragg.code.source_place import MAX_CALLS, Place
+from bragg.code.source_place import MAX_CALLS, SourcePlace
 
 MODULE = """\
 #blocked = #ttg.blocked<{sizePerThread = [4]}>
@@ -35,10 +35,14 @@ module attributes {a = "b (c"} {
   } loc(#loc)
 } loc(#loc)
 """
-OWN, CALL, INNER = Place("/k/a.py", 12, 1), Place("/k/a.py", 16, 14), Place("/lib/standard.py", 191, 40)
+OWN, CALL, INNER = (
+    SourcePlace("/k/a.py", 12, 1),
+    SourcePlace("/k/a.py", 16, 14),
+    SourcePlace("/lib/standard.py", 191, 40),
+)
 
 
-def place_of(text: str) -> tuple[Place, ...]:
+def place_of(text: str) -> tuple[SourcePlace, ...]:
     """The places of the line that contains a text."""
     places = places_of_mlir(MODULE)
     (number,) = [number for number, line in enumerate(MODULE.splitlines()) if text in line]
@@ -47,7 +51,7 @@ def place_of(text: str) -> tuple[Place, ...]:
 
 def test_an_operation_has_the_place_at_its_end() -> None:
     assert place_of("tt.load") == (CALL,)
-    assert place_of("tt.return") == (Place("/k/a.py", 20, 5),)
+    assert place_of("tt.return") == (SourcePlace("/k/a.py", 20, 5),)
 
 
 def test_calls_lead_from_the_inlined_code_to_the_caller() -> None:
@@ -62,7 +66,7 @@ def test_an_operation_with_regions_has_its_place_where_it_begins() -> None:
 
 def test_the_first_known_one_of_fused_places_counts() -> None:
     assert place_of("tt.print") == (CALL,)
-    assert place_of("tt.store") == (Place("/k/ä.py", 3, 4),)
+    assert place_of("tt.store") == (SourcePlace("/k/ä.py", 3, 4),)
 
 
 def test_an_unknown_place_is_none() -> None:

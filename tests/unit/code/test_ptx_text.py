@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bragg.code.ptx_text import places_of_ptx
-from bragg.code.source_place import Place
+from bragg.code.source_place import SourcePlace
 
 NEW = """\
 .version 9.4
@@ -48,18 +48,22 @@ OLD = """\
 	.file	1 "/k/a.py"
 	.file	2 "/lib/standard.py"
 """
-CHAIN = (Place("/lib/standard.py", 191, 40), Place("/lib/standard.py", 216, 16), Place("/k/a.py", 16, 14))
+CHAIN = (
+    SourcePlace("/lib/standard.py", 191, 40),
+    SourcePlace("/lib/standard.py", 216, 16),
+    SourcePlace("/k/a.py", 16, 14),
+)
 
 
-def place_of(text: str, ptx: str = NEW) -> tuple[Place, ...]:
+def place_of(text: str, ptx: str = NEW) -> tuple[SourcePlace, ...]:
     """The places of the only line that contains a text."""
     (number,) = [number for number, line in enumerate(ptx.splitlines()) if text in line]
     return places_of_ptx(ptx)[number]
 
 
 def test_an_instruction_has_the_place_of_the_line_before() -> None:
-    assert place_of("ld.param") == (Place("/k/a.py", 12, 0),)
-    assert place_of("mov.u32") == (Place("/k/a.py", 16, 14),)
+    assert place_of("ld.param") == (SourcePlace("/k/a.py", 12, 0),)
+    assert place_of("mov.u32") == (SourcePlace("/k/a.py", 16, 14),)
 
 
 def test_inlined_code_leads_to_all_its_callers() -> None:
@@ -69,11 +73,11 @@ def test_inlined_code_leads_to_all_its_callers() -> None:
 
 def test_callers_in_comments_are_the_same() -> None:
     assert place_of("max.f32", OLD) == CHAIN
-    assert place_of("ret", OLD) == (Place("/k/a.py", 17, 5),)
+    assert place_of("ret", OLD) == (SourcePlace("/k/a.py", 17, 5),)
 
 
 def test_lines_that_are_counted_within_inline_assembly_do_not_count() -> None:
-    assert place_of("wgmma.wait_group") == place_of("first;") == place_of("@%p1") == (Place("/k/a.py", 22, 12),)
+    assert place_of("wgmma.wait_group") == place_of("first;") == place_of("@%p1") == (SourcePlace("/k/a.py", 22, 12),)
 
 
 def test_a_function_does_not_inherit_the_place_of_the_one_before() -> None:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from bragg.code.sass_listing import Instruction, format_listing
 from bragg.code.source_map import KernelCode, Stage, code_of_kernels, source_name
-from bragg.code.source_place import Place
+from bragg.code.source_place import SourcePlace
 
-LOAD, CALL = Place("/k/a.py", 15, 14), Place("/k/a.py", 16, 14)
-LIBRARY = Place("/x/triton/language/standard.py", 191, 40)
+LOAD, CALL = SourcePlace("/k/a.py", 15, 14), SourcePlace("/k/a.py", 16, 14)
+LIBRARY = SourcePlace("/x/triton/language/standard.py", 191, 40)
 
 TTGIR = """\
 #loc = loc("/k/a.py":16:14)
@@ -28,7 +28,7 @@ SASS = format_listing(
         Instruction(0x00, "LDG.E R1 ;", (LOAD,), 4),
         Instruction(0x10, "FADD R2 ;", (LIBRARY, CALL), 8),
         Instruction(0x20, "NOP ;", (), 0),
-        Instruction(0x30, "MOV R3 ;", (Place("/k/a.py", 15),), 0),
+        Instruction(0x30, "MOV R3 ;", (SourcePlace("/k/a.py", 15),), 0),
     ]
 )
 CODE = KernelCode("k/12ab", {Stage.TTGIR: TTGIR, Stage.PTX: PTX, Stage.SASS: SASS})

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bragg.code.source_place import Place, function_spans, is_library, name_functions, user_place
+from bragg.code.source_place import SourcePlace, function_spans, is_library, name_functions, user_place
 
 STANDARD = "/site-packages/triton/language/standard.py"
 TEXT = """\
@@ -31,7 +31,13 @@ def test_what_python_warns_of_in_the_source_is_not_said_again() -> None:
 
 
 def test_the_innermost_function_gives_a_place_its_name() -> None:
-    chain = (Place("a.py", 9), Place("a.py", 10), Place("a.py", 1), Place("b.cu", 9), Place("a.py", 5, 0, "known"))
+    chain = (
+        SourcePlace("a.py", 9),
+        SourcePlace("a.py", 10),
+        SourcePlace("a.py", 1),
+        SourcePlace("b.cu", 9),
+        SourcePlace("a.py", 5, 0, "known"),
+    )
     ((*named,),) = name_functions([chain], {"a.py": TEXT})
     assert [place.function for place in named] == ["inner", "kernel", "", "", "known"]
 
@@ -39,7 +45,7 @@ def test_the_innermost_function_gives_a_place_its_name() -> None:
 def test_code_of_triton_belongs_to_the_line_that_calls_it() -> None:
     assert is_library(STANDARD)
     assert not is_library("/home/me/triton_kernels.py")
-    own = Place("/home/me/k.py", 7)
-    assert user_place((Place(STANDARD, 191), own, Place("/home/me/k.py", 16))) == own
-    assert user_place((Place(STANDARD, 191),)) == Place(STANDARD, 191)
+    own = SourcePlace("/home/me/k.py", 7)
+    assert user_place((SourcePlace(STANDARD, 191), own, SourcePlace("/home/me/k.py", 16))) == own
+    assert user_place((SourcePlace(STANDARD, 191),)) == SourcePlace(STANDARD, 191)
     assert user_place(()) is None

@@ -8,7 +8,7 @@ import pytest
 
 from bragg.errors import UsageError
 from bragg.record import RecordConfig
-from bragg.record.inside.recorder import Options
+from bragg.record.inside.sessions import Options
 
 
 def test_variables_say_what_the_config_says() -> None:

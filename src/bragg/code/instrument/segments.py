@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from bragg.code.instrument.blocks import Activity, Block, Kernel, Statement
-from bragg.code.source_place import CallChain, Place, user_place
+from bragg.code.source_place import CallChain, SourcePlace, user_place
 
 __all__ = ["MAX_READS", "Activities", "Frame", "Scopes", "Segment", "Selection", "frames_of"]
 
@@ -111,7 +111,7 @@ class Scopes:
     def _scope(self, statement: Statement) -> str | None:
         return next((self.by_line[place.line] for place in statement.place if self._is_in_one(place)), None)
 
-    def _is_in_one(self, place: Place) -> bool:
+    def _is_in_one(self, place: SourcePlace) -> bool:
         return PurePath(place.file).name == PurePath(self.file).name and place.line in self.by_line
 
 

@@ -11,7 +11,7 @@ import pytest
 from bragg import formats
 from bragg.code.reading import CodeWish
 from bragg.code.sampled_function import SampledFunction
-from bragg.code.source_place import CallChain, Place
+from bragg.code.source_place import CallChain, SourcePlace
 from bragg.formats import capture
 from bragg.formats.captured.chunks import ChunkType
 from bragg.model import FrameKind, Profile
@@ -68,7 +68,7 @@ def read_code(
     wish: CodeWish, profile: Profile, sampled: Sequence[SampledFunction]
 ) -> tuple[Profile, Sequence[Mapping[int, CallChain]]]:
     assert sampled == [SampledFunction("matmul", "matmul", CRC, CUBIN)]
-    inner, outer = Place("/m.py", 7, 0, "helper"), Place("/m.py", 3)
+    inner, outer = SourcePlace("/m.py", 7, 0, "helper"), SourcePlace("/m.py", 3)
     return replace(profile, sources={"/m.py": "text"}), [{0: (outer,), 16: (inner, outer)}]
 
 

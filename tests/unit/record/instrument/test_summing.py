@@ -9,7 +9,7 @@ import pytest
 
 from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES, Instrumented
 from bragg.code.instrument.segments import Frame, Segment
-from bragg.code.source_place import Place
+from bragg.code.source_place import SourcePlace
 from bragg.model.inside_kernels import InsideKernel, inside_kernels
 from bragg.record.instrument.buffers import Plan
 from bragg.record.instrument.summing import summed
@@ -71,7 +71,9 @@ def test_the_timeline_has_the_blocks_in_the_order_of_their_beginning() -> None:
 def test_the_timeline_has_the_passages_of_the_first_warps() -> None:
     frames = (
         Frame(
-            (Segment("load", False, (Place("/src/k.py", 3, 0, "k"),), True, 0, 1),), ((5, False), (5, True)), (6, False)
+            (Segment("load", False, (SourcePlace("/src/k.py", 3, 0, "k"),), True, 0, 1),),
+            ((5, False), (5, True)),
+            (6, False),
         ),
     )
     memory = np.zeros((4, WARP_BYTES // 4), np.uint32)

@@ -25,7 +25,7 @@ from bragg.record.output import Finisher, Loader
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Options", "Recorder"]
+__all__ = ["Options", "Sessions"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -62,8 +62,8 @@ class Options(TypedDict, total=False):
     force: bool
 
 
-class Recorder:
-    """Starts and stops the sessions of this process. Several may record at once.
+class Sessions:
+    """The sessions of this process. Several may record at once.
 
     Args:
         finisher: Turns a capture into a profile.
