@@ -58,7 +58,7 @@ def bragg(package: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProc
         (["info", str(SAMPLE)], "torch"),
         (["diff", str(SAMPLE), str(SAMPLE)], "no difference"),
         (["source", str(SAMPLE)], "tl.load"),
-        (["demo"], "The GPU bounds the program"),
+        (["demo"], "The GPU bounds most of the program"),
     ],
     ids=["view", "flat", "info", "diff", "source", "demo"],
 )

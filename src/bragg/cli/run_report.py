@@ -20,9 +20,9 @@ from bragg.errors import BackendUnavailable, NothingRecorded
 from bragg.formats import finish, load
 from bragg.model import Profile
 from bragg.views.terminal.flat_view import flat_view
-from bragg.views.terminal.summary import summary_lines, warning_lines
+from bragg.views.terminal.summary import N_CAUSES, summary_lines, warning_lines
 from bragg.views.terminal.view_options import ViewOptions
-from bragg.views.text.analysis_text import best_lines
+from bragg.views.text.analysis_text import best_findings
 from bragg.views.text.clock_facts import clock_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["RunReport", "empty_run_json"]
 
 _N_HOT_ROWS = 5
-_N_CAUSES = 3
 _N_NOTES = 1
 _N_NAMED = 3
 # Four million slices, which take 0.15 GB and about a second; of longer timelines the sums are shown.
@@ -133,12 +132,10 @@ class RunReport:
     def _summary_lines(self, style: Style) -> list[str]:
         profile = self.shown
         answer = answered(profile)
-        causes = best_lines(answer.bounds, answer.analysis, style, _N_CAUSES)
-        hints = findings(Evidence(profile))
-        if len(causes) > 1:
-            hints = [hint for hint in hints if not any(hint.message in line for line in causes)]
-            return [*summary_lines(profile, style, causes), *(style.dim(hint.text) for hint in hints)]
-        return [*summary_lines(profile, style), *(style.dim(hint.text) for hint in hints)]
+        lines = summary_lines(profile, style, answer)
+        said = {finding.message for finding in best_findings(answer.analysis, N_CAUSES)}
+        hints = [hint for hint in findings(Evidence(profile)) if hint.message not in said]
+        return [*lines, *(style.dim(line) for hint in hints for line in style.wrap(hint.text, 2))]
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; the hottest kernels or functions are those of the profile that says most."""

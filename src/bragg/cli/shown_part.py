@@ -52,14 +52,26 @@ def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
         return ShownPart(profile, options)
     part = steady_profile(profile, steady) if steady else None
     if part is None and wanted is not None:
-        raise UsageError("this profile has no steady state", hint="Record its timeline: bragg run --data trace")
+        lacking = "no timeline of its steady state" if steady else "no steady state"
+        raise UsageError(f"this profile has {lacking}", hint="Record its timeline: bragg run --data trace")
     if part is None:
-        note = "the GPU waited for the host: host_time is of the whole run; of the steady state: bragg run --data trace"
-        return ShownPart(profile, replace(options, metrics=_OF_HOST), (note,))
+        return _of_sums(profile, options, steady)
     if wanted is not None:
         return ShownPart(part, options, ("the steady state alone; the whole run: --part all",))
     note = "the GPU waited for the host: this is the steady state, by host time; the whole run: --part all"
     return ShownPart(part, replace(options, metrics=_OF_HOST), (note,))
+
+
+def _of_sums(profile: Profile, options: ViewOptions, steady: Steady | None) -> ShownPart:
+    """What the GPU waited for in the steady state, where the recorder added it up; else the host's time in the run."""
+    from bragg.analyze.idle_paths import IDLE_METRICS, with_idle_paths
+
+    if len(profile.idle) and (found := with_idle_paths(profile, steady=steady)).total(IDLE_METRICS[0]):
+        note = "the GPU waited for the host: this is where the host was meanwhile, in the steady state"
+        others = "the whole run: -m gpu_time, -m host_time"
+        return ShownPart(found, replace(options, metrics=IDLE_METRICS), (f"{note}; {others}",))
+    note = "the GPU waited for the host: host_time is of the whole run; of the steady state: bragg run --data trace"
+    return ShownPart(profile, replace(options, metrics=_OF_HOST), (note,))
 
 
 def _is_better(profile: Profile, options: ViewOptions, steady: Steady | None) -> bool:

@@ -10,7 +10,7 @@ from bragg import formats
 from bragg.cli.run_report import RunReport
 from bragg.errors import BackendUnavailable
 from bragg.model import Profile, SliceTable
-from bragg.views.text.style import PLAIN
+from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text
 from tests.support.recordings import RECORDINGS, SAMPLE
 
@@ -102,7 +102,8 @@ def test_backend_that_worked_in_one_process_is_enough(tmp_path: Path) -> None:
 def test_the_end_of_a_run_names_what_bounds_it_and_the_best_findings(tmp_path: Path) -> None:
     profile = formats.load(SAMPLE)
     lines = report(tmp_path, profile).lines(PLAIN, summary=True, every_process=False)
-    at = next(row for row, line in enumerate(lines) if line.startswith("The GPU bounds the program"))
+    at = next(row for row, line in enumerate(lines) if line.startswith("The GPU bounds most of the program"))
+    assert lines[at].endswith("waits 36.2 %. To save:")
     assert lines[at + 1].startswith("   34.1 %  matrix products in 32-bit floating point without tensor cores")
     assert "train_gpt2.py:71" in lines[at + 1]
     assert len(lines) <= 15
@@ -117,3 +118,22 @@ def test_a_run_with_a_timeline_ends_with_what_its_file_says(tmp_path: Path) -> N
     lines = RunReport(0, 15.7, [(path, summed)], 0, []).lines(PLAIN, summary=True, every_process=False)
     assert lines[:-1] == RunReport(0, 15.7, [(path, whole)], 0, []).lines(PLAIN, summary=True, every_process=False)[:-1]
     assert any("aten::normal_ computes on the CPU" in line for line in lines)
+
+
+def test_each_finding_is_said_once_and_whole_in_a_narrow_terminal(tmp_path: Path) -> None:
+    flax = formats.load(next(path for path in RECORDINGS if "flax" in path.stem))
+    lines = report(tmp_path, flax).lines(Style(width=100), summary=True, every_process=False)
+    said = " ".join(line.strip() for line in lines[:-1])
+    assert said.count("jit__truncated_normal was compiled 3 times, 1.2 s: its calls differ in shapes") == 1
+    assert lines[1] == "start 9.36 s | warm-up 2.62 s"
+    assert lines[2].startswith("  | steady 835 ms (199 calls of jit(train_step), 4.19 ms each, GPU busy 1.4 %)")
+    assert max(map(len, lines[:-1])) <= 100
+
+
+def test_a_table_of_sums_says_that_it_is_of_the_whole_run(tmp_path: Path) -> None:
+    folder = RECORDINGS[0].parent / "pairs"
+    lines = report(tmp_path, formats.load(folder / "h100-cpu_work_slow.bragg")).lines(
+        PLAIN, summary=True, every_process=False
+    )
+    assert [line for line in lines if line.endswith("  name, in the whole run")]
+    assert not [line for line in lines if "the GPU waited, while the host was in" in line]

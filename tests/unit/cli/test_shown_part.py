@@ -38,6 +38,14 @@ def test_where_the_gpu_waited_for_the_host_its_time_in_the_steady_state_is_shown
     assert told["hints"][0].startswith("the GPU waited for the host: this is the steady state, by host time")
 
 
+def test_without_a_timeline_it_is_what_the_gpu_waited_for(view: View) -> None:
+    told = view(IDLE.parent / "pairs/h100-cpu_work_slow.bragg", "--flat")
+    assert told["metrics"][0]["name"] == "gpu_idle_time"
+    assert told["rows"][0]["name"] == "aten::normal_"
+    assert told["rows"][0]["values"]["gpu_idle_time"] == pytest.approx(1.39e9, rel=0.01)
+    assert told["hints"][0].startswith("the GPU waited for the host: this is where the host was meanwhile")
+
+
 def test_a_busy_gpu_is_shown_by_its_own_time(view: View) -> None:
     told = view(SAMPLE)
     assert told["metrics"][0]["name"] == "gpu_time"

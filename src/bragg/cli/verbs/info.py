@@ -18,6 +18,7 @@ from bragg.cli.profile_file import file_argument, loaded, newest_profile
 
 if TYPE_CHECKING:
     from bragg.model import Profile
+    from bragg.views.text.style import Style
 
 __all__ = ["info"]
 
@@ -44,7 +45,7 @@ def info(file: Path | None, as_json: bool) -> None:
     from bragg.analyze.wall.parts import wall_parts
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.text.telemetry_facts import telemetry_json
-    from bragg.views.text.wall_line import wall_json, wall_line
+    from bragg.views.text.wall_line import wall_json, wall_lines
 
     path = newest_profile(file)
     profile = loaded(path)
@@ -66,7 +67,8 @@ def info(file: Path | None, as_json: bool) -> None:
     if as_json:
         write_json("info", facts)
     else:
-        write_lines(_lines(facts, wall_line(parts)))
+        style = stream_style(sys.stdout)
+        write_lines(_lines(facts, wall_lines(parts, style), style))
 
 
 def _part_bytes(path: Path) -> dict[str, int]:
@@ -132,7 +134,7 @@ def _steady_line(told: dict[str, Any]) -> str:
     return f"GPU {told['device']} in the steady state: {texts} ({told['samples']:,} samples)"
 
 
-def _lines(facts: dict[str, Any], wall: str) -> list[str]:
+def _lines(facts: dict[str, Any], wall: list[str], style: Style) -> list[str]:
     from bragg.views.terminal.header import header_lines
     from bragg.views.text.clock_facts import clock_lines
     from bragg.views.text.units import bytes_text
@@ -149,7 +151,7 @@ def _lines(facts: dict[str, Any], wall: str) -> list[str]:
         },
         "recorded": {name: _text(value) for name, value in facts["meta"].items() if name != _SHOWN_BELOW},
     }
-    lines = header_lines(facts["meta"], facts["file"], stream_style(sys.stdout), wall)
+    lines = header_lines(facts["meta"], facts["file"], style, wall)
     for title, rows in sections.items():
         width = max(map(len, rows), default=0)
         lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]

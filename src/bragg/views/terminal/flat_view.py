@@ -123,13 +123,13 @@ def flat_lines(view: FlatView, style: Style) -> list[str]:
     return [*table_lines(view, style), *map(style.dim, _notes(view))]
 
 
-def table_lines(view: FlatView, style: Style) -> list[str]:
-    """Column headers and one line for each row."""
+def table_lines(view: FlatView, style: Style, title: str = "name") -> list[str]:
+    """Column headers, of which the last is `title`, and one line for each row."""
     numbers = NumberTable(view.columns, view.shown.tolist(), style)
     room = None if style.width is None or view.labels.full else max(style.width - numbers.width - 2, _LEAST_NAME_WIDTH)
     names = cut_apart([view.labels.own_text(int(view.frames[row])) for row in view.shown.tolist()], room, style)
     rows = zip(view.shown.tolist(), names, strict=True)
-    return [style.bold(f"{numbers.header()}  name"), *(f"{numbers.text(row)}  {name}" for row, name in rows)]
+    return [style.bold(f"{numbers.header()}  {title}"), *(f"{numbers.text(row)}  {name}" for row, name in rows)]
 
 
 def _notes(view: FlatView) -> list[str]:

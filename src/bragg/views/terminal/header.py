@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bragg.views.text.run_facts import RunFacts
@@ -12,14 +12,14 @@ from bragg.views.text.telemetry_facts import telemetry_lines
 __all__ = ["header_lines"]
 
 
-def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: str = "") -> list[str]:
-    """At most four lines, one for each of few GPUs with telemetry, and one for each warning.
+def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Sequence[str] = ()) -> list[str]:
+    """At most four lines, more where the parts need them, one for each of few GPUs with telemetry and for each warning.
 
     Args:
         meta: `Profile.meta`.
         source: Name of the file.
         style: How to decorate.
-        wall: The parts of its wall time; empty: they are not known.
+        wall: The parts of its wall time, in lines; empty: they are not known.
     """
     facts = RunFacts(meta)
     separator = " · " if style.unicode else "; "
@@ -27,7 +27,7 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: str =
     run = [facts.duration_text(), facts.machine, f"backend {facts.backend}", facts.cost]
     return [
         style.cut(f"{source}: {facts.command or recorder or 'unknown command'}", style.width),
-        *([style.bold(style.cut(wall, style.width))] if wall else []),
+        *map(style.bold, wall),
         style.dim(style.cut(separator.join(filter(None, run)), style.width)),
         *([style.dim(style.cut(facts.versions, style.width))] if facts.versions else []),
         *(style.dim(style.cut(line, style.width)) for line in telemetry_lines(meta)),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from bragg.analyze.idle_paths import IDLE_METRICS, with_idle_paths
 from bragg.analyze.imports import without_imports
+from bragg.analyze.report import Answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady
@@ -16,6 +17,7 @@ from bragg.model import Profile
 from bragg.model.host_time import WAIT_TIME, own_work
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
+from bragg.views.text.analysis_text import best_findings, best_lines
 from bragg.views.text.answer_text import MOSTLY_IDLE
 from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.labels import Labels
@@ -24,11 +26,13 @@ from bragg.views.text.style import Style
 from bragg.views.text.training_steps import steps_line
 from bragg.views.text.units import count_text, share_text, time_text
 from bragg.views.text.waiting import waiting_lines
-from bragg.views.text.wall_line import wall_line
+from bragg.views.text.wall_line import wall_lines
 
-__all__ = ["summary_lines", "warning_lines"]
+__all__ = ["N_CAUSES", "summary_lines", "warning_lines"]
 
-_N_KERNELS = 5
+_N_KERNELS, _N_KERNELS_BELOW_CAUSES = 5, 3
+N_CAUSES = 3
+"""Findings that a summary names."""
 _KERNEL_METRICS = ("time", "count", "time_avg", "time_min", "time_max")
 _N_HOST_PATHS = 5
 _N_WARNINGS = 2
@@ -41,22 +45,27 @@ _LEAST_IMPORTS = 0.1
 _N_HOST_PATHS_OF_IDLE_GPU = 2
 
 
-def summary_lines(profile: Profile, style: Style, causes: Sequence[str] = ()) -> list[str]:
-    """What took the time, in at most 14 lines.
+def summary_lines(profile: Profile, style: Style, answered: Answered | None = None) -> list[str]:
+    """What took the time, in at most 14 lines of 120 columns.
 
     Args:
         profile: A whole run.
         style: How to decorate, and the width to keep.
-        causes: Why it took so long, in lines: they stand instead of what the host did.
+        answered: What bounds it, and findings: those that save something stand instead of what the host did.
     """
     facts, parts = RunFacts(profile.meta), wall_parts(profile)
     steady = parts.steady if parts else None
     title = f"{facts.command or 'the program'} ran {facts.duration_text()}".rstrip()
+    steps = steps_line(profile, steady)
+    best = best_findings(answered.analysis, N_CAUSES) if answered else []
+    bounds = list(best_lines(answered.bounds, best, style)) if answered else []
     return [
         style.bold(style.cut(title, style.width)),
-        *(style.cut(line, style.width) for line in (wall_line(parts), steps_line(profile, steady)) if line),
-        *causes,
-        *(_in_steady_state(profile, steady, style, not causes) or _hot_spots(profile, facts, style, steady)),
+        *wall_lines(parts, style),
+        *([style.cut(steps, style.width)] if steps else []),
+        *bounds,
+        *([] if steady or bounds else _busy_line(facts)),
+        *(_in_steady_state(profile, steady, style, not best) or _hot_spots(profile, facts, style, steady, not best)),
         *warning_lines(profile, style),
     ]
 
@@ -79,7 +88,7 @@ def _in_steady_state(profile: Profile, steady: Steady | None, style: Style, with
     title = "in the steady state the GPU waited for the host:" if busy < MOSTLY_IDLE else "in the steady state:"
     whole_ns = float(steady.duration_ns)
     host = _hottest_paths(part, "host_time", _N_HOST_PATHS_OF_IDLE_GPU + 1, style, whole_ns)
-    kernels = table_lines(flat_view(part, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
+    kernels = _kernels(part, style, ", in the steady state", with_host)
     waiting = (style.cut(line, style.width) for line in waiting_lines(profile))
     if not with_host:
         return [*kernels, *waiting]
@@ -88,15 +97,30 @@ def _in_steady_state(profile: Profile, steady: Steady | None, style: Style, with
     return [title, *kernels, *_hottest_paths(part, "gpu_time", 1, style), *waiting]
 
 
-def _hot_spots(profile: Profile, facts: RunFacts, style: Style, steady: Steady | None) -> Iterator[str]:
+def _kernels(profile: Profile, style: Style, of_what: str, with_host: bool) -> list[str]:
+    """What took most of the GPU's time, under a title that says of which part of the run."""
+    n_rows = _N_KERNELS if with_host else _N_KERNELS_BELOW_CAUSES
+    view = flat_view(profile, ViewOptions(max_lines=n_rows), _KERNEL_METRICS)
+    return table_lines(view, style, f"name{of_what}")
+
+
+def _busy_line(facts: RunFacts) -> Iterator[str]:
+    if facts.gpu_busy:
+        shares = ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in facts.gpu_busy.items())
+        yield f"{shares} of the {time_text(facts.run.gpu_span_ns)} from first to last GPU work"
+
+
+def _hot_spots(
+    profile: Profile, facts: RunFacts, style: Style, steady: Steady | None, with_host: bool
+) -> Iterator[str]:
     has_host_time = _has_time(profile, "host_time")
     if _has_time(profile, "gpu_time"):
         busy = {str(device): share for device, share in steady.busy.items()} if steady else facts.gpu_busy
-        if busy and not steady:
-            shares = ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
-            yield f"{shares} of the {time_text(facts.run.gpu_span_ns)} from first to last GPU work"
-        kernels = table_lines(flat_view(profile, ViewOptions(max_lines=_N_KERNELS), _KERNEL_METRICS), style)
+        kernels = _kernels(profile, style, ", in the whole run" if steady else "", with_host)
         waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
+        if not with_host:
+            yield from [*kernels, *waiting]
+            return
         host: list[str] = []
         if has_host_time and max(busy.values(), default=1.0) < _BUSY_GPU:
             ran, n_paths = without_imports(profile), _N_HOST_PATHS_OF_IDLE_GPU - len(waiting)

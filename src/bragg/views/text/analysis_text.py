@@ -19,6 +19,7 @@ __all__ = [
     "NO_GPU",
     "advice_text",
     "analysis_lines",
+    "best_findings",
     "best_lines",
     "bounds_sentence",
     "brief_json",
@@ -37,8 +38,12 @@ _N_NAMES = 8
 _N_FINDINGS = 6
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
+# As wide as a gain.
+_GAIN_INDENT = " " * 11
 NO_GPU = "No GPU worked in this run, and the rules are for programs that use one."
 _LEAST_PART = 0.005
+# What takes less than this share of the time bounds not all of it.
+_ALL = 0.8
 
 
 def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
@@ -62,12 +67,20 @@ def is_without_gpu(analysis: Analysis) -> bool:
     return not analysis.findings and GPU_TIME in analysis.skipped.values()
 
 
-def best_lines(bounds: Bounds, analysis: Analysis, style: Style, n: int) -> list[str]:
-    """What bounds the program, and the best findings, a line each."""
-    shown = [each for each in analysis.findings if each.gain is not None and each.is_worth(LEAST_GAIN)][:n]
-    lines = [style.bold(bounds_sentence(bounds))]
-    lines += [f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}" for finding in shown]
-    return [style.cut(line, style.width) for line in lines]
+def best_findings(analysis: Analysis, n: int) -> list[Finding]:
+    """The findings that gain most."""
+    return [each for each in analysis.findings if each.gain is not None and each.is_worth(LEAST_GAIN)][:n]
+
+
+def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, *, with_changes: bool = False) -> Iterator[str]:
+    """What bounds the program, if it is known, and findings below it with what they save, in at most two lines each."""
+    to_save = " To save:" if best else ""
+    if bounds.busy is not None and bounds.of_ns:
+        yield from map(style.bold, style.wrap(f"{bounds_sentence(bounds)}{to_save}", 2))
+    for finding in best:
+        yield from style.wrap(f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}", 2, _GAIN_INDENT)
+        if finding.hint and with_changes:
+            yield from map(style.dim, style.wrap(f"{_GAIN_INDENT}{advice_text(finding.hint)}", 2, _GAIN_INDENT))
 
 
 def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], list[Finding]]:
@@ -111,8 +124,9 @@ def bounds_sentence(bounds: Bounds) -> str:
     name = bounds.by[0].upper() + bounds.by[1:]
     bound = "bound" if bounds.by == "copies" else "bounds"
     idle = 1 - bounds.busy
+    most_of = "" if max(bounds.busy, idle) >= _ALL else "most of "
     works = f"the GPU works {share_text(bounds.busy)} and waits {share_text(idle)}"
-    return f"{name} {bound} the program: {per_step}{works}."
+    return f"{name} {bound} {most_of}the program: {per_step}{works}."
 
 
 def _parts_line(bounds: Bounds) -> Iterator[str]:

@@ -122,7 +122,8 @@ def _hottest_text(profile: Profile, answer: Answer) -> str:
     if not answer.hottest:
         return f"{time_text(answer.total)} {_METRIC_NAMES[answer.metric or '']}, all of it waiting"
     first, *others = answer.hottest
-    part = " in the steady state" * answer.is_steady
+    knows_parts = answer.wall is not None and answer.wall.steady is not None
+    part = " in the steady state" if answer.is_steady else " in the whole run" if knows_parts else ""
     whole = f"{value_text(answer.total, _unit(profile, answer))} {_METRIC_NAMES[answer.metric or '']}{part}"
     parts = [f"{_name(profile, first)} took {share_text(first.share)} of {whole}"]
     parts += [f"{_name(profile, spot)} {share_text(spot.share)}" for spot in others]

@@ -99,6 +99,24 @@ class Style:
         head = room * 2 // 3
         return beginning(text, head) + self.ellipsis + beginning(text[::-1], room - head)[::-1]
 
+    def wrap(self, text: str, n_lines: int, indent: str = "", separator: str = " ") -> list[str]:
+        """The text in at most so many lines, of which the last is cut.
+
+        Args:
+            text: One line.
+            n_lines: At most.
+            indent: Before each line but the first.
+            separator: Between parts that stay whole; a line that one begins has it in front, without its first space.
+        """
+        lines, parts = [""], text.split(separator)
+        for number, part in enumerate(parts):
+            longer = separator.join([lines[-1], part]) if number else part
+            if number and len(lines) < n_lines and self.width is not None and self.width_of(longer) > self.width:
+                lines.append(f"{indent}{separator[1:]}{part}")
+            else:
+                lines[-1] = longer
+        return [self.cut(line, self.width) for line in lines]
+
     def width_of(self, text: str) -> int:
         """Columns that a text takes, with escapes for what cannot be written."""
         return text_width(self._escaped(text))

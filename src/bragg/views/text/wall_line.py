@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from bragg.analyze.wall.wall_time import Steady, WallParts
-from bragg.views.text.style import printable
+from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text, time_text
 
-__all__ = ["busy_text", "wall_json", "wall_line"]
+__all__ = ["busy_text", "wall_json", "wall_line", "wall_lines"]
 
 _N_NAMED = 2
+_N_LINES = 3
+_SEPARATOR = " | "
 _STEP = "step"
 
 
@@ -21,7 +23,13 @@ def wall_line(parts: WallParts | None) -> str:
         return ""
     about = "" if parts.steady is None else f" ({_about(parts.steady)})"
     texts = [f"{name} {time_text(lasts_ns)}{about * (name == 'steady')}" for name, lasts_ns in parts.durations()]
-    return " | ".join(texts)
+    return _SEPARATOR.join(texts)
+
+
+def wall_lines(parts: WallParts | None, style: Style) -> list[str]:
+    """The same in as many lines as a narrow terminal needs."""
+    line = wall_line(parts)
+    return style.wrap(line, _N_LINES, "  ", _SEPARATOR) if line else []
 
 
 def busy_text(busy: Mapping[int, float]) -> str:

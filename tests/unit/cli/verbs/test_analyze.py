@@ -20,7 +20,7 @@ def run(*arguments: str) -> str:
 
 def test_the_default_is_a_sentence_and_findings_with_lines() -> None:
     lines = run().splitlines()
-    assert lines[0] == "The GPU bounds the program: in 6 steps of 16.8 ms, the GPU works 63.8 % and waits 36.2 %."
+    assert lines[0].startswith("The GPU bounds most of the program: in 6 steps of 16.8 ms, the GPU works 63.8 % and")
     assert any("full-precision-matmul, likely" in line for line in lines)
     assert any("train_gpt2.py:71" in line for line in lines)
     assert len(lines) <= 25

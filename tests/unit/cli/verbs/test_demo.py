@@ -38,7 +38,7 @@ def test_the_story_of_the_sample_takes_at_most_ten_lines() -> None:
     lines = story_lines(formats.load(SAMPLE), PLAIN)
     assert len(lines) <= 10
     assert re.match(r"start [\d.]+ s \| warm-up [\d.]+ s \| steady .* GPU busy", lines[1])
-    assert lines[2].startswith("The GPU bounds the program: ")
+    assert lines[2].startswith("The GPU bounds most of the program: ")
     assert "matrix products in 32-bit floating point without tensor cores" in lines[3]
     assert lines[4].strip().startswith("Change: torch.set_float32_matmul_precision")
 

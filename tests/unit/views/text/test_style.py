@@ -44,3 +44,12 @@ def test_letters_that_cannot_be_written_take_the_columns_of_their_escapes() -> N
 @given(st.text(max_size=40), st.integers(0, 50), st.booleans())
 def test_cut_text_never_exceeds_its_width(text: str, width: int, unicode: bool) -> None:
     assert text_width(Style(unicode=unicode).cut(text, width)) <= max(width, 0)
+
+
+def test_long_lines_are_wrapped_at_words_and_the_last_is_cut() -> None:
+    style = Style(width=12)
+    assert style.wrap("one two", 2) == ["one two"]
+    assert style.wrap("  one two three four", 3, "    ") == ["  one two", "    three", "    four"]
+    assert style.wrap("one two three four five six", 2) == ["one two", "three f… six"]
+    assert Style(width=14).wrap("start 1 s | steady 2 s", 2, "  ", " | ") == ["start 1 s", "  | steady 2 s"]
+    assert PLAIN.wrap("as long as it is", 2) == ["as long as it is"]
