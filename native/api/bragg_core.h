@@ -41,6 +41,7 @@ struct bragg_session_options {
   char counters[512];            // of the hardware, ','-separated; "": none
   uint32_t counter_interval_us;  // 0: chosen here
   double telemetry_hz;           // samples of power, clocks and load in a second; 0: none
+  int memory;                    // follow what PyTorch's allocator hands out on GPUs
   uint32_t rotate_interval_ms;  // the next phase begins by itself, in <part_path without .part>.part_<n>.part; 0: never
 };
 

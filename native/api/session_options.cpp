@@ -38,7 +38,7 @@ class Table {
         number(member, "sample_period", options_.sample_period) ||
         number(member, "sample_budget", options_.sample_budget) || text(member, "counters", options_.counters) ||
         number(member, "counter_interval_us", options_.counter_interval_us) ||
-        number(member, "telemetry_hz", options_.telemetry_hz);
+        number(member, "telemetry_hz", options_.telemetry_hz) || flag(member, "memory", options_.memory);
     if (context >= 0) {
       options_.python_context = context >= 1;
       options_.native_context = context >= 2;
@@ -67,6 +67,14 @@ class Table {
     } else {
       value[member.value.copy(value, size - 1)] = 0;
     }
+    return true;
+  }
+  bool flag(const JsonMember& member, std::string_view name, int& value) {
+    if (member.name != name) return false;
+    if (member.is_text || (member.value != "true" && member.value != "false"))
+      problem_ = "option " + member.name + " of a session is neither true nor false: " + member.value;
+    else
+      value = member.value == "true" ? 1 : 0;
     return true;
   }
   template <class Number>

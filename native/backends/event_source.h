@@ -21,6 +21,7 @@ struct SourceOptions {
   std::string counters;              // hardware counters, ','-separated; "": none
   uint32_t counter_interval_us = 0;  // 0: by the source's budget
   double telemetry_hz = 0;           // 0: none
+  bool memory = false;               // of GPUs, by who asked for it
   uint32_t phase = 0;                // which of those at this moment: the recorder says so
 };
 

@@ -33,6 +33,17 @@ std::vector<std::string> mapped_libraries(const std::string& prefix) {
   return search.found;
 }
 
+uint64_t libraries_loaded() {
+  uint64_t count = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        *static_cast<uint64_t*>(data) = info->dlpi_adds;
+        return 1;
+      },
+      &count);
+  return count;
+}
+
 std::string own_library_path() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&own_library_path), &info) == 0) return "";

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ class LoadedLibrary {
 
 // Paths of mapped libraries whose file name starts with `prefix`.
 [[nodiscard]] std::vector<std::string> mapped_libraries(const std::string& prefix);
+
+// How many libraries the process has ever loaded: cheap, and greater after each.
+[[nodiscard]] uint64_t libraries_loaded();
 
 // Path of the library this code is in.
 [[nodiscard]] std::string own_library_path();

@@ -194,6 +194,7 @@ RULES = Registry(
         "waits-for-warps": "bragg.analyze.rules.clocks.barriers:RULE",
         "tail-of-blocks": "bragg.analyze.rules.clocks.tail:RULE",
         "uneven-multiprocessors": "bragg.analyze.rules.clocks.balance:RULE",
+        "memory-grows": "bragg.analyze.rules.memory_growth:RULE",
         "held-clocks": "bragg.analyze.rules.held_clocks:RULE",
     },
     group="bragg.rules",

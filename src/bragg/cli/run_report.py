@@ -24,6 +24,7 @@ from bragg.views.terminal.summary import N_CAUSES, summary_lines, warning_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import best_findings
 from bragg.views.text.clock_facts import clock_lines
+from bragg.views.text.memory_facts import memory_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
 from bragg.views.text.style import Style
@@ -123,6 +124,7 @@ class RunReport:
         if sampled := sampling_line(profile.meta):
             lines.append(sampled)
         lines += telemetry_lines(profile.meta)
+        lines += memory_lines(profile.meta)
         lines += clock_lines(profile.meta)
         if every_process:
             lines += [self._process_line(path, profile) for path, profile in self.profiles]

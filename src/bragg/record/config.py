@@ -68,6 +68,8 @@ class RecordConfig:
         counter_interval_us: Time between two samples of counters; None: as short as a tenth of a core can decode.
         telemetry_hz: Samples a second of power, clocks, temperature, load and memory of the GPUs that the program uses,
             and of CPU, memory, disk and network of its process. None: none.
+        memory: Follow each block that PyTorch's allocator hands out on a GPU: who holds how much at the peak, by call
+            path.
         instrument: Put clocks into the Triton kernels whose name this regular expression finds; empty: into none.
         instrument_budget: Share by which clocks may make a launch longer; a kernel in which they cost more has fewer of
             them, or none.
@@ -108,6 +110,7 @@ class RecordConfig:
     counters: str = ""
     counter_interval_us: int | None = None
     telemetry_hz: float | None = None
+    memory: bool = False
     instrument: str = ""
     instrument_budget: float = 0.05
     instrument_buffer_mb: int = 256

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import FrameKind
+from bragg.model.gpu_memory import gpu_memory_of
 
 __all__ = [
     "API_CALLS",
@@ -17,6 +18,7 @@ __all__ = [
     "IDLE",
     "LAUNCHES",
     "LAUNCH_COUNT",
+    "MEMORY",
     "OPERATORS",
     "STEADY",
     "TELEMETRY",
@@ -77,5 +79,10 @@ TELEMETRY = Need(
     "telemetry of GPUs",
     "--telemetry",
     lambda evidence: any(gpu.reason_samples for gpu in evidence.telemetry.gpus) if evidence.telemetry else False,
+)
+MEMORY = Need(
+    "memory of GPUs",
+    "--memory",
+    lambda evidence: bool(told.devices) if (told := gpu_memory_of(evidence.profile.meta)) else False,
 )
 CODE = Need("code of kernels", "", lambda evidence: bool(len(evidence.compiled)))

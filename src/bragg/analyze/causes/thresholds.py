@@ -18,6 +18,7 @@ __all__ = [
     "MANY_KERNELS",
     "MANY_LANES",
     "MANY_LAUNCHES",
+    "MEMORY_GROWTH",
     "MUCH_GPU",
     "NARROW_ACCESS",
     "NEAR_ROOF",
@@ -101,6 +102,12 @@ WASTED_WAVE = Threshold(0.2, "share", "of the last wave of blocks that stays emp
 SHORT_LAUNCH = Threshold(10_000, "ns", "a kernel that is bound by its launch, whatever its grid", "HTA: 5-20 us")
 SLOW_LINES = Threshold(0.1, "share", "of a kernel's instructions at lines that divide", _OWN_CODE)
 MANY_LANES = Threshold(32, "1", "elements of a tile, a warp of them", "CUDA: a warp has 32 threads")
+MEMORY_GROWTH = Threshold(
+    0.01,
+    "share",
+    "of the peak, what all steps of the steady state leave allocated together",
+    "our choice: less is no trend; not yet compared with recorded programs",
+)
 HELD_CLOCKS = Threshold(
     0.1,
     "share",

@@ -41,8 +41,10 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path | None, as_json: bool) -> None:
     """Show how FILE was recorded, what it holds, and what takes up its space."""
+    from bragg.analyze.steady_memory import steady_memory
     from bragg.analyze.steady_telemetry import steady_telemetry
     from bragg.analyze.wall.parts import wall_parts
+    from bragg.views.text.memory_facts import memory_json
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.text.telemetry_facts import telemetry_json
     from bragg.views.text.wall_line import wall_json, wall_lines
@@ -61,6 +63,8 @@ def info(file: Path | None, as_json: bool) -> None:
         "wall": wall_json(parts := wall_parts(profile)),
         "telemetry": telemetry_json(profile.meta),
         "steady_telemetry": [asdict(each) for each in steady_telemetry(profile, parts.steady if parts else None)],
+        "memory": memory_json(profile.meta),
+        "steady_memory": [asdict(each) for each in steady_memory(profile, parts.steady if parts else None)],
         "completeness": run.completeness.word,
         "warnings": list(run.warnings()),
     }
@@ -134,6 +138,16 @@ def _steady_line(told: dict[str, Any]) -> str:
     return f"GPU {told['device']} in the steady state: {texts} ({told['samples']:,} samples)"
 
 
+def _steady_memory_line(told: dict[str, Any]) -> str:
+    """`GPU 0 in the steady state: memory grows by 1.2 MB a step; 0 B more from CUDA`."""
+    from bragg.views.text.units import bytes_text
+
+    grown = told["growth_bytes"]
+    growth = {None: "too few steps to tell whether memory grows", 0: "memory does not grow"}.get(grown)
+    growth = growth or f"memory grows by {bytes_text(round(grown))} a step"
+    return f"GPU {told['device']} in the steady state: {growth}; {bytes_text(told['reserved_bytes'])} more from CUDA"
+
+
 def _lines(facts: dict[str, Any], wall: list[str], style: Style) -> list[str]:
     from bragg.views.terminal.header import header_lines
     from bragg.views.text.clock_facts import clock_lines
@@ -156,7 +170,8 @@ def _lines(facts: dict[str, Any], wall: list[str], style: Style) -> list[str]:
         width = max(map(len, rows), default=0)
         lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
     clocks = [*clock_lines(facts["meta"])]
-    lines += ["", *told] if (told := [*map(_steady_line, facts["steady_telemetry"])]) else []
+    steady = [*map(_steady_line, facts["steady_telemetry"]), *map(_steady_memory_line, facts["steady_memory"])]
+    lines += ["", *steady] if steady else []
     return [*lines, *_counter_lines(facts["counters"]), *(["", *clocks] if clocks else [])]
 
 

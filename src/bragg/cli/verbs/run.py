@@ -197,6 +197,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     "process, this often: 10 times a second if no number is given.",
 )
 @click.option(
+    "--memory",
+    is_flag=True,
+    help="Follow the blocks that PyTorch's allocator hands out on GPUs: who holds how much at the peak, by call path.",
+)
+@click.option(
     "--instrument",
     metavar="[REGEX]",
     help="Put clocks into the Triton kernels whose name the regular expression finds, or into all: what their warps do "

@@ -259,6 +259,7 @@ def _write_json(
     from bragg.model.completeness import completeness_of
     from bragg.views.terminal.flat_view import flat_view
     from bragg.views.terminal.tree_view import tree_view
+    from bragg.views.text.memory_facts import memory_json
     from bragg.views.text.telemetry_facts import telemetry_json
     from bragg.views.text.wall_line import wall_json
 
@@ -269,6 +270,7 @@ def _write_json(
         "completeness": completeness_of(profile.meta).word,
         "wall": wall_json(wall_parts(recorded)),
         "telemetry": telemetry_json(profile.meta),
+        "memory": memory_json(profile.meta),
         **idle_json(profile, part),
     }
     write_json("flat" if flat else "tree", {**facts, **shown.to_json(), "hints": hints})

@@ -12,6 +12,7 @@ import numpy as np
 
 from bragg.errors import UsageError
 from bragg.model import Profile, TrackTable
+from bragg.model.gpu_memory import AT_PEAK, HELD, gpu_memory_of, united_memory
 from bragg.model.merge import merge
 from bragg.model.telemetry import united
 from bragg.record.captures import has_ended
@@ -110,7 +111,7 @@ def unite(profiles: Iterable[Profile]) -> Profile | None:
     phases = list(profiles)
     if len(phases) < 2:
         return phases[0] if phases else None
-    together = merge(phases)
+    together = merge(_of_one_moment(phases))
     tracks, row = _distinct(together.tracks)
     return replace(
         together,
@@ -119,6 +120,28 @@ def unite(profiles: Iterable[Profile]) -> Profile | None:
         slices=together.slices.replace(track=row[together.slices.track]),
         counters=together.counters.replace(track=row[together.counters.track]),
     )
+
+
+def _of_one_moment(phases: list[Profile]) -> list[Profile]:
+    """The phases, of which one keeps who held memory at the peak, and the last one who holds it at the end."""
+    highest = max(range(len(phases)), key=lambda phase: _peak_bytes(phases[phase]))
+    last = len(phases) - 1
+    return [
+        replace(
+            phase,
+            metrics={
+                name: metric
+                for name, metric in phase.metrics.items()
+                if name not in HELD or number == (highest if name == AT_PEAK else last)
+            },
+        )
+        for number, phase in enumerate(phases)
+    ]
+
+
+def _peak_bytes(phase: Profile) -> int:
+    told = gpu_memory_of(phase.meta)
+    return sum(device.peak_bytes for device in told.devices) if told else 0
 
 
 def _distinct(tracks: TrackTable) -> tuple[TrackTable, np.ndarray[Any, np.dtype[np.int32]]]:
@@ -141,6 +164,8 @@ def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]
         known["capture"] = {**_sum(one["capture"], other["capture"]), "complete": _are_complete(one, other)}
     if isinstance(one.get("telemetry"), dict) and isinstance(other.get("telemetry"), dict):
         known["telemetry"] = united(one["telemetry"], other["telemetry"])
+    if isinstance(one.get("gpu_memory"), dict) and isinstance(other.get("gpu_memory"), dict):
+        known["gpu_memory"] = united_memory(one["gpu_memory"], other["gpu_memory"])
     return {**known, **begin, **sums, "phases": one.get("phases", 1) + 1}
 
 

@@ -48,6 +48,7 @@ class Options(TypedDict, total=False):
     counters: str
     counter_interval_us: int | None
     telemetry_hz: float | None
+    memory: bool
     instrument: str
     instrument_budget: float
     instrument_buffer_mb: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bragg.views.text.memory_facts import memory_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
 from bragg.views.text.telemetry_facts import telemetry_lines
@@ -13,7 +14,7 @@ __all__ = ["header_lines"]
 
 
 def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Sequence[str] = ()) -> list[str]:
-    """At most four lines, more where the parts need them, one for each of few GPUs with telemetry and for each warning.
+    """At most four lines, more where the parts need them, for each of few GPUs with telemetry or memory, and warnings.
 
     Args:
         meta: `Profile.meta`.
@@ -30,6 +31,6 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Seque
         *map(style.bold, wall),
         style.dim(style.cut(separator.join(filter(None, run)), style.width)),
         *([style.dim(style.cut(facts.versions, style.width))] if facts.versions else []),
-        *(style.dim(style.cut(line, style.width)) for line in telemetry_lines(meta)),
+        *(style.dim(style.cut(line, style.width)) for line in [*telemetry_lines(meta), *memory_lines(meta)]),
         *(style.warning(f"warning: {text}") for text in facts.warnings()),
     ]

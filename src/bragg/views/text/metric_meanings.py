@@ -76,6 +76,16 @@ MEANINGS = {
         _INCLUSIVE,
         "Error of such an estimate: the truth is that near in 95 % of cases; a bound for several kernels.",
     ),
+    "gpu_memory_peak": Meaning(
+        "B",
+        _INCLUSIVE,
+        "GPU memory that a call path held when PyTorch's allocator had handed out most (`bragg run --memory`).",
+    ),
+    "gpu_memory_end": Meaning("B", _INCLUSIVE, "The same at the end of the recording (`--memory`)."),
+    "gpu_memory_reserved": Meaning(
+        "B", _INCLUSIVE, "Memory that the allocator took from CUDA for a call path (`--memory`)."
+    ),
+    "gpu_memory_reservations": Meaning("1", _INCLUSIVE, "How often it did, which waits for the GPU (`--memory`)."),
     "warp_cycles": Meaning(
         "cycles", _INCLUSIVE, "Cycles of a kernel's warps in one launch, by what they did (`bragg run --instrument`)."
     ),

@@ -12,6 +12,7 @@ from typing import Any
 from bragg.model.completeness import Completeness, completeness_of
 from bragg.model.overhead import Overhead, overhead_of
 from bragg.model.run import Run
+from bragg.views.text.memory_facts import memory_warnings
 from bragg.views.text.sampling_facts import sampling_warnings
 from bragg.views.text.style import printable
 from bragg.views.text.telemetry_facts import telemetry_warnings
@@ -124,6 +125,7 @@ class RunFacts:
             yield f"{left_out:,} more steps and regions are not in the timeline"
         yield from sampling_warnings(self.meta)
         yield from telemetry_warnings(self.meta)
+        yield from memory_warnings(self.meta)
         if missing := self.run.incomplete_code:
             names = ", ".join([*list(missing)[:_MAX_NAMES], *["…"] * (len(missing) > _MAX_NAMES)])
             why = next(iter(missing.values()))

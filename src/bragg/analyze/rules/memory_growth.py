@@ -1,0 +1,50 @@
+"""Memory of a GPU that each step leaves allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import MEMORY, STEADY
+from bragg.analyze.causes.thresholds import MEMORY_GROWTH
+from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.steady_memory import steady_memory
+from bragg.model import Confidence, Finding, Quantity, Severity
+from bragg.model.gpu_memory import AT_END, gpu_memory_of
+
+__all__ = ["RULE"]
+
+_CHANGE = "keep no tensor longer than a step, such as a loss that is added up without .item() or .detach()"
+_MB = 1e6
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    told = gpu_memory_of(evidence.profile.meta)
+    peaks = {device.ordinal: device.peak_bytes for device in told.devices} if told else {}
+    for found in steady_memory(evidence.profile, evidence.steady):
+        grown = found.growth_bytes or 0.0
+        steps = evidence.steady.n_steps if evidence.steady else 0
+        if grown * steps < MEMORY_GROWTH.value * peaks[found.device]:
+            continue
+        yield Finding(
+            "memory-grows",
+            Severity.WARNING,
+            f"memory of GPU {found.device} grows by {grown / _MB:,.3g} MB a step",
+            f"{_CHANGE}; bragg view -m {AT_END} shows who holds it",
+            evidence=(
+                Quantity("growth of a step", grown, "B"),
+                Quantity("steps", steps),
+                Quantity("peak", peaks[found.device], "B"),
+            ),
+            confidence=Confidence.LIKELY,
+        )
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "memory of a GPU that each step leaves allocated",
+    (MEMORY, STEADY),
+    (MEMORY_GROWTH,),
+    _CHANGE,
+)

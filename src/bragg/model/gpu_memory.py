@@ -1,0 +1,154 @@
+"""What PyTorch's allocator handed out on each GPU while a program was recorded.
+
+`native/backends/torch_memory` writes it into META under `gpu_memory`; who holds it are the metrics `gpu_memory_*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bragg.model.facts import Facts
+from bragg.model.table import Int64Array
+
+__all__ = [
+    "AT_END",
+    "AT_PEAK",
+    "HELD",
+    "DeviceMemory",
+    "GpuMemory",
+    "MemoryCurve",
+    "gpu_memory_of",
+    "united_memory",
+]
+
+AT_PEAK, AT_END = "gpu_memory_peak", "gpu_memory_end"
+HELD = (AT_PEAK, AT_END)
+"""Metrics that are of a moment: those of several phases are not added up."""
+
+
+_OF_EXTREMES: Mapping[str, tuple[str, ...]] = {
+    "peak_bytes": ("peak_ns", "reserved_at_peak_bytes"),
+    "most_reserved_bytes": (),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryCurve:
+    """Memory of one GPU over time, in bins of equal width.
+
+    Attributes:
+        start_ns: Where the first bin begins, on the profile's clock.
+        bin_ns: Width of a bin.
+        least_bytes: Least memory that was allocated in each bin: int64 [n_bins].
+        most_bytes: Most of it: int64 [n_bins].
+        reserved_bytes: Most memory that the allocator had taken from CUDA: int64 [n_bins].
+    """
+
+    start_ns: int
+    bin_ns: int
+    least_bytes: Int64Array
+    most_bytes: Int64Array
+    reserved_bytes: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceMemory:
+    """The allocator of one GPU.
+
+    Attributes:
+        ordinal: As the program counts its GPUs.
+        peak_bytes: Most memory that was allocated at once, as `torch.cuda.max_memory_allocated` counts.
+        peak_ns: When that was, on the profile's clock.
+        reserved_at_peak_bytes: What the allocator had taken from CUDA then.
+        most_reserved_bytes: The most that it had taken.
+        allocations: Blocks that were handed out.
+        reservations: How often the allocator took more memory from CUDA, which waits for the GPU.
+        unknown_bytes: Allocated before the recording and still held at its end.
+        curve: Over time.
+    """
+
+    ordinal: int
+    peak_bytes: int
+    peak_ns: int
+    reserved_at_peak_bytes: int
+    most_reserved_bytes: int
+    allocations: int
+    reservations: int
+    unknown_bytes: int
+    curve: MemoryCurve
+
+    @property
+    def unused_share(self) -> float:
+        """Share of the most reserved memory that no block was in at the peak: fragments, or kept for other sizes."""
+        return 1 - min(self.peak_bytes / self.most_reserved_bytes, 1.0) if self.most_reserved_bytes else 0.0
+
+
+@dataclass(frozen=True)
+class GpuMemory:
+    """All that was followed.
+
+    Attributes:
+        reason: Why nothing was; empty: it was, or PyTorch used no GPU.
+        devices: By ascending ordinal.
+    """
+
+    reason: str
+    devices: tuple[DeviceMemory, ...]
+
+
+def gpu_memory_of(meta: Mapping[str, Any]) -> GpuMemory | None:
+    """What `Profile.meta` tells; None: memory was not followed."""
+    facts = Facts(meta)
+    if not facts.is_table("gpu_memory"):
+        return None
+    told = facts.table("gpu_memory")
+    devices = {int(name): table for name, table in told.table("devices").tables().items() if name.isdecimal()}
+    return GpuMemory(told.text("reason"), tuple(_device(ordinal, table) for ordinal, table in sorted(devices.items())))
+
+
+def united_memory(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """META's `gpu_memory` of two consecutive phases of one session, as one; the curve is that of the later phase."""
+    devices = [Facts(phase).table("devices").values() for phase in (one, other)]
+    both = {name: _one_device(*(Facts(table.get(name)) for table in devices)) for name in {**devices[0], **devices[1]}}
+    return {**one, **other, "devices": both}
+
+
+def _one_device(one: Facts, other: Facts) -> dict[str, Any]:
+    together = {**one.values(), **other.values()}
+    for most, fields in _OF_EXTREMES.items():
+        higher = one if one.count(most) > other.count(most) else other
+        together.update({name: higher.count(name) for name in (most, *fields)})
+    for name in ("allocations", "frees", "reservations"):
+        together[name] = one.count(name) + other.count(name)
+    return together
+
+
+def _device(ordinal: int, table: Facts) -> DeviceMemory:
+    counts = (
+        "peak_bytes",
+        "peak_ns",
+        "reserved_at_peak_bytes",
+        "most_reserved_bytes",
+        "allocations",
+        "reservations",
+        "unknown_bytes",
+    )
+    return DeviceMemory(ordinal, **{name: table.count(name) for name in counts}, curve=_curve(table.table("curve")))
+
+
+def _curve(table: Facts) -> MemoryCurve:
+    columns = [_column(table, name) for name in ("least_bytes", "most_bytes", "reserved_bytes")]
+    n_bins = min(map(len, columns))
+    least, most, reserved = (column[:n_bins] for column in columns)
+    return MemoryCurve(table.count("start_ns"), max(table.count("bin_ns"), 1), least, most, reserved)
+
+
+def _column(table: Facts, name: str) -> Int64Array:
+    """The numbers of a list; none where the file has anything else."""
+    values = table.values().get(name)
+    known = isinstance(values, list) and all(type(value) is int and 0 <= value < 1 << 62 for value in values)
+    return np.array(values if known else [], np.int64)

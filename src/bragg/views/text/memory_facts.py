@@ -1,0 +1,64 @@
+"""What is said of GPU memory over a run, in a line for each GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bragg.model.gpu_memory import DeviceMemory, gpu_memory_of
+from bragg.model.run import Run
+from bragg.views.text.units import bytes_text, count_text, share_text
+
+__all__ = ["memory_json", "memory_lines", "memory_warnings"]
+
+_N_GPUS = 2
+
+
+def memory_lines(meta: Mapping[str, Any]) -> list[str]:
+    """`GPU memory: 142.9 MB at the peak, 152 MB reserved (6 % unused)`, for each of few GPUs."""
+    devices = [device for _, device in _devices(meta) if device.allocations]
+    lines = [f"GPU {device.ordinal} memory: {_device_text(device)}" for device in devices[:_N_GPUS]]
+    if len(devices) > _N_GPUS:
+        lines.append(f"memory of {count_text(len(devices) - _N_GPUS, 'more GPU')}: bragg info --json")
+    return lines
+
+
+def memory_json(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The same as JSON values; empty when memory was not followed."""
+    return [
+        {
+            "rank": rank,
+            "device": device.ordinal,
+            "peak_bytes": device.peak_bytes,
+            "peak_ns": device.peak_ns,
+            "reserved_at_peak_bytes": device.reserved_at_peak_bytes,
+            "most_reserved_bytes": device.most_reserved_bytes,
+            "unused_share": device.unused_share,
+            "allocations": device.allocations,
+            "reservations": device.reservations,
+            "unknown_bytes": device.unknown_bytes,
+        }
+        for rank, device in _devices(meta)
+    ]
+
+
+def memory_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
+    """One line for memory that was to be followed and was not."""
+    for told in filter(None, map(gpu_memory_of, Run(meta).recording_metas)):
+        if told.reason:
+            yield f"memory of GPUs was not recorded: {told.reason}"
+
+
+def _devices(meta: Mapping[str, Any]) -> list[tuple[int | None, DeviceMemory]]:
+    return [
+        (Run(each).rank, device)
+        for each in Run(meta).recording_metas
+        for told in [gpu_memory_of(each)]
+        if told is not None
+        for device in told.devices
+    ]
+
+
+def _device_text(device: DeviceMemory) -> str:
+    reserved = f"{bytes_text(device.most_reserved_bytes)} reserved ({share_text(device.unused_share)} unused)"
+    return f"{bytes_text(device.peak_bytes)} at the peak, {reserved}; more from CUDA {device.reservations:,} times"
