@@ -122,6 +122,7 @@ class Machine:
         after_atomic: Is called when an atomic operation has changed memory; None: nobody need know.
         writes: How often memory was changed; tells whether programs that wait make progress.
         moves: How often a loop that gives its turn away had changed its own names.
+        operations: Results of floating arithmetic since somebody has set it to 0.
         found: Tensors that pointers from memory lead to; kept as long as the batch.
     """
 
@@ -137,6 +138,7 @@ class Machine:
         self.after_atomic: Callable[[], None] | None = None
         self.writes = 0
         self.moves = 0
+        self.operations = 0
         self.found: list[Any] = []
 
     @property

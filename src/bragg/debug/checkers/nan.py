@@ -1,7 +1,8 @@
 """Operations that make NaN or infinity of finite numbers: all of them, or those whose results a kernel stores.
 
 For the latter the processor's own flags say where: they are raised by the operation that makes NaN of other numbers, or
-exceeds a type, and not by those that pass NaN on. So nothing is looked at until a store has such an element.
+exceeds a type, and not by those that pass NaN on. So nothing is looked at until a store has such an element. Where one
+operation is all that lies between loads and a store, the kernel is that operation, and gives what it has for its inputs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import feeding, feeds
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
-from bragg.debug.state import Listeners
+from bragg.debug.state import Listeners, machine
 from bragg.debug.values import Tensor, lift_array
 from bragg.model import Severity
 from bragg.model.table import Array
@@ -79,7 +80,11 @@ def _watch_results(record: LaunchFindings) -> Listeners:
 
     def look(access: Access) -> None:
         value = access.value
-        if value is None or not raised or not value.dtype.is_floating() or np.isfinite(value.data).all():
+        if value is None:
+            return
+        now = machine()
+        is_one_operation, now.operations = now.operations <= 1, 0
+        if is_one_operation or not raised or not value.dtype.is_floating() or np.isfinite(value.data).all():
             return
         is_on: Array | bool = True
         if access.mask is not None:

@@ -64,7 +64,9 @@ def finished(data: Array, dtype: DType, *operands: Any) -> Tensor:
         data = round_to(data, dtype)
     result = Tensor(data, dtype, taint=merged_taint(*operands))
     if dtype.is_floating():
-        for listener in machine().listeners.result:
+        now = machine()
+        now.operations += 1
+        for listener in now.listeners.result:
             listener(operands, result)
     return result
 
